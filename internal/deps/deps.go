@@ -1,0 +1,31 @@
+// Package deps pins modules while the rooms are being built.
+package deps
+
+import (
+	_ "github.com/go-viper/mapstructure/v2"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/go-cmp/cmp/cmpopts"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/knadh/koanf/parsers/yaml"
+	_ "github.com/knadh/koanf/providers/confmap"
+	_ "github.com/knadh/koanf/providers/env/v2"
+	_ "github.com/knadh/koanf/providers/file"
+	_ "github.com/knadh/koanf/providers/posflag"
+	_ "github.com/knadh/koanf/v2"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/promauto"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	_ "github.com/prometheus/common/config"
+	_ "github.com/prometheus/common/expfmt"
+	_ "github.com/prometheus/common/promslog"
+	_ "github.com/prometheus/common/version"
+	_ "github.com/prometheus/exporter-toolkit/web"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/spf13/cobra"
+	_ "github.com/spf13/pflag"
+	_ "github.com/valyala/fasthttp"
+	_ "go.yaml.in/yaml/v3"
+	_ "golang.org/x/sys/unix"
+)

@@ -1,0 +1,95 @@
+package measure
+
+import "time"
+
+// An Outcome is how a request ended. Every finished request has exactly one.
+type Outcome string
+
+// Outcomes, the whole list: label values come from here and nowhere else.
+const (
+	OK                Outcome = "ok"
+	HTTP3xx           Outcome = "http_3xx"
+	HTTP4xx           Outcome = "http_4xx"
+	HTTP429           Outcome = "http_429"
+	HTTP5xx           Outcome = "http_5xx"
+	ConnectFailed     Outcome = "connect"
+	TimeoutConnect    Outcome = "timeout_connect"
+	TimeoutFirstToken Outcome = "timeout_first_token"
+	TimeoutStall      Outcome = "timeout_stall"
+	TimeoutTotal      Outcome = "timeout_total"
+	Truncated         Outcome = "truncated"
+	BadStream         Outcome = "bad_stream"
+	ErrorEvent        Outcome = "error_event"
+	Empty             Outcome = "empty"
+	Cancelled         Outcome = "cancelled"
+	Aborted           Outcome = "aborted"
+)
+
+// A DropReason is why a due request was never sent.
+type DropReason string
+
+// Drop reasons, the whole list of what can happen today.
+const (
+	Overload DropReason = "overload" // no lane, or waited longer than max_wait
+	Missed   DropReason = "missed"   // this process did not run at the due instant, or a session's earlier turn failed
+	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped
+	Filtered DropReason = "filtered" // over the configured length limits; not expected
+)
+
+// A UsageSource is where the token counts of an answer come from.
+type UsageSource string
+
+// Usage sources, best first.
+const (
+	UsageFinal   UsageSource = "usage"   // usage at the end of the answer
+	UsageChunks  UsageSource = "chunks"  // usage on each chunk, the last one seen
+	UsageTimings UsageSource = "timings" // llama.cpp's timings
+	UsageCounted UsageSource = "counted" // content chunks counted: a lower bound
+)
+
+// Usage is what the server says that the request cost, in tokens.
+type Usage struct {
+	Prompt, Output, Cached, Reasoning int
+	Source                            UsageSource // "" when there was no answer
+}
+
+// A Timeline is what happened when. Instants that did not come are zero. All carry monotonic readings
+// of this process, so that their differences are true across steps of the wall clock.
+type Timeline struct {
+	Planned time.Time // the plan's instant
+	Due     time.Time // from here all "from due" figures count; the plan's instant in an open loop
+	Ready   time.Time // max(Due, end of the session wait): lateness counts from here
+	Lane    time.Time // a free lane took the request; its lane wait is Lane − Ready when it had to wait, else 0
+	Waited  bool      // no lane was free at Ready
+	Write   time.Time // the first byte was handed to the kernel
+	End     time.Time // the request was finished with, whatever the outcome
+
+	Connect time.Duration   // time to open a connection for this request (name, dial, TLS); 0 on a kept or warmed one
+	Chunks  []time.Duration // arrival of each content chunk since Write, in order; reused by the next request of the lane
+
+	ReadDelays  []time.Duration // per socket read that held content: time of the read − kernel's receive time; reused
+	MergedReads int             // reads that held more than one content chunk
+	Kernel      bool            // chunk times are the kernel's receive stamps
+}
+
+// A Request is one request after it finished: filled once, read by everybody after. Its slices belong to the
+// lane that made it and are overwritten by its next request: an observer that keeps them copies them.
+type Request struct {
+	ID       string // workload/loop/row, sent as X-Request-Id
+	Loop     int64
+	Row      int // trace.Record.Number
+	Session  string
+	Timeline Timeline
+
+	Outcome      Outcome
+	Error        string // in words, with the server's own where it gave any; "" when ok; at most 512 bytes
+	Status       int    // HTTP status; 0 when none came
+	Retried      bool   // sent a second time, because a kept connection had been closed
+	FinishReason string
+
+	InputTokens  int // asked for by the trace; 0 when the row brings its own text
+	OutputTokens int // asked for by the trace; 0 when the row does not say
+	Overhead     int // template tokens taken off the prompt
+	Usage        Usage
+	Events       int // data events of the stream, content or not
+}
