@@ -1,0 +1,196 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// names are those of workloads and targets: they become label values, file names and parts of request ids.
+var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
+
+// Check finds every fault at once, each with its key: an operator edits once, not five times. What only the trace
+// can tell (whether a loop holds it) is found when the trace is opened.
+func (c *Config) Check() Faults {
+	var f Faults
+	if _, _, err := net.SplitHostPort(c.Web.Listen); err != nil {
+		f.add("web.listen", "want host:port or :port, got %q", c.Web.Listen)
+	}
+	f.notNegative("drain", c.Drain)
+	targets := map[string]bool{}
+	for i, t := range c.Targets {
+		at := fmt.Sprintf("targets[%d]", i)
+		f.name(at, t.Name, targets)
+		t.check(at, &f)
+	}
+	workloads := map[string]bool{}
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		at := fmt.Sprintf("workloads[%d]", i)
+		f.name(at, w.Name, workloads)
+		switch {
+		case w.Target == "" && len(c.Targets) == 1:
+			w.Target = c.Targets[0].Name
+		case !targets[w.Target]:
+			f.add(at+".target", "want the name of a target, got %q", w.Target)
+		}
+		w.check(at, &f)
+	}
+	if len(c.Targets) == 0 {
+		f.add("targets", "want at least one target, got none")
+	}
+	if len(c.Workloads) == 0 {
+		f.add("workloads", "want at least one workload, got none")
+	}
+	return f
+}
+
+func (t Target) check(at string, f *Faults) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		f.add(at+".url", "want an http or https address such as http://127.0.0.1:8000, got %q", t.URL)
+	}
+	f.oneOf(at+".api", t.API, "chat", "completions")
+	f.oneOf(at+".output", t.Output, "exact", "max", "free")
+	f.notNegative(at+".timeouts.connect", t.Timeouts.Connect)
+	f.notNegative(at+".timeouts.first_token", t.Timeouts.FirstToken)
+	f.notNegative(at+".timeouts.stall", t.Timeouts.Stall)
+	f.notNegative(at+".timeouts.total", t.Timeouts.Total)
+	if t.Idle <= 0 {
+		f.add(at+".idle", "want a duration > 0, got %v", t.Idle)
+	}
+}
+
+func (w *Workload) check(at string, f *Faults) {
+	if w.Trace.Path == "" {
+		f.add(at+".trace.path", "want the path of a trace, got none")
+	}
+	f.oneOf(at+".trace.format", w.Trace.Format, "auto", "mooncake", "azure")
+	if w.Trace.BlockTokens == 0 {
+		f.add(at+".trace.block_tokens", "want an integer ≥ 1 or auto, got 0")
+	}
+	f.notNegative(at+".trace.from", w.Trace.From)
+	if w.Trace.To != 0 && w.Trace.To <= w.Trace.From {
+		f.add(at+".trace.to", "want a duration > from (%v), got %v", w.Trace.From, w.Trace.To)
+	}
+	f.atLeast(at+".trace.max_input", w.Trace.MaxInput, 0)
+	f.atLeast(at+".trace.max_output", w.Trace.MaxOutput, 0)
+	f.oneOf(at+".trace.over_limit", w.Trace.OverLimit, "filter", "clip", "send")
+	f.oneOf(at+".arrival", w.Arrival, "exact", "spread")
+	if !(w.Speed >= 0.001 && w.Speed <= 1000) { // in this form NaN is refused too
+		f.add(at+".speed", "want 0.001 to 1000, got %v", w.Speed)
+	}
+	w.Repeat.check(at+".repeat", f)
+	f.oneOf(at+".prompt.form", w.Prompt.Form, "text", "tokens")
+	f.oneOf(at+".prompt.words", w.Prompt.Words, "main", "all")
+	if s := w.Prompt.Salt; s != "loop" && s != "none" && !(strings.HasPrefix(s, "fixed:") && len(s) > len("fixed:")) {
+		f.add(at+".prompt.salt", "want loop, none or fixed:NAME, got %q", s)
+	}
+	f.atLeast(at+".lanes", w.Lanes, 1)
+	f.oneOf(at+".overload", w.Overload, "wait", "drop")
+	f.notNegative(at+".max_wait", w.MaxWait)
+	if w.Ahead.Bytes < 1 || w.Ahead.Bytes > math.MaxInt32 {
+		f.add(at+".ahead.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Ahead.Bytes)
+	}
+	w.Shard.check(at+".shard", f)
+	f.notNegative(at+".slo.ttft", w.SLO.TTFT)
+	f.notNegative(at+".slo.tpot", w.SLO.TPOT)
+	f.notNegative(at+".slo.e2e", w.SLO.E2E)
+}
+
+// check also sets the phase that an empty one stands for.
+func (r *Repeat) check(at string, f *Faults) {
+	f.oneOf(at+".mode", r.Mode, "once", "loop")
+	f.notNegative(at+".every", r.Every)
+	f.notNegative(at+".gap", r.Gap)
+	if r.Mode == "once" {
+		if r.Phase != "" {
+			f.add(at+".phase", `is for mode "loop", got %q with mode "once"`, r.Phase)
+		}
+		return
+	}
+	if r.Phase == "" {
+		r.Phase = "wall"
+	}
+	f.oneOf(at+".phase", r.Phase, "wall", "start")
+}
+
+// check also finds the index that "auto" stands for.
+func (s *Shard) check(at string, f *Faults) {
+	f.atLeast(at+".of", s.Of, 1)
+	if s.Index == AutoValue && s.Of > 1 {
+		index, from, err := autoIndex()
+		if err != nil {
+			f.add(at+".index", "auto: %v", err)
+			return
+		}
+		if index >= s.Of {
+			f.add(at+".index", "auto: want an index < %d, got %d from %s", s.Of, index, from)
+			return
+		}
+		s.Index = Auto(index)
+	}
+	s.Index = max(s.Index, 0)
+	if int(s.Index) >= max(s.Of, 1) {
+		f.add(at+".index", "want an index < %d, got %d", s.Of, s.Index)
+	}
+}
+
+// autoIndex is the pod's own number: of an indexed Job, or of a StatefulSet's pod.
+func autoIndex() (index int, from string, err error) {
+	if v, ok := os.LookupEnv("JOB_COMPLETION_INDEX"); ok {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return 0, "", fmt.Errorf("want a number in JOB_COMPLETION_INDEX, got %q", v)
+		}
+		return n, "JOB_COMPLETION_INDEX", nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, "", err
+	}
+	_, tail, _ := strings.Cut(host[max(strings.LastIndexByte(host, '-'), 0):], "-")
+	n, err := strconv.Atoi(tail)
+	if err != nil || n < 0 {
+		return 0, "", fmt.Errorf("want JOB_COMPLETION_INDEX in the environment or -N at the end of the host's name, got host %q", host)
+	}
+	return n, "host " + host, nil
+}
+
+func (f *Faults) add(path, format string, args ...any) {
+	*f = append(*f, Fault{path, fmt.Sprintf(format, args...)})
+}
+
+func (f *Faults) name(at, name string, seen map[string]bool) {
+	switch {
+	case !names.MatchString(name):
+		f.add(at+".name", "want 1 to 63 of A-Z a-z 0-9 _ . -, got %q", name)
+	case seen[name]:
+		f.add(at+".name", "want a name of its own, got %q a second time", name)
+	}
+	seen[name] = true
+}
+
+func (f *Faults) oneOf(path, got string, want ...string) {
+	if !slices.Contains(want, got) {
+		f.add(path, "want %s, got %q", strings.Join(want, " or "), got)
+	}
+}
+
+func (f *Faults) atLeast(path string, got, least int) {
+	if got < least {
+		f.add(path, "want an integer ≥ %d, got %d", least, got)
+	}
+}
+
+func (f *Faults) notNegative(path string, d Duration) {
+	if d < 0 {
+		f.add(path, "want a duration ≥ 0, got %v", d)
+	}
+}

@@ -1,0 +1,161 @@
+// Package config reads the one configuration file, the environment and the flags into option structs. Decoding,
+// defaults and checks are three steps; every fault is reported at once, with the line it stands on.
+package config
+
+import (
+	"time"
+
+	commoncfg "github.com/prometheus/common/config"
+)
+
+// Config is the whole configuration; docs/configuration.md is its reference. Paths in it are relative to the
+// working directory.
+type Config struct {
+	Web       Web        `koanf:"web"`
+	Drain     Duration   `koanf:"drain"` // on SIGTERM; a pod's grace period must be longer
+	Targets   []Target   `koanf:"targets"`
+	Workloads []Workload `koanf:"workloads"`
+	Records   Records    `koanf:"records"`
+}
+
+// Web is the HTTP side.
+type Web struct {
+	Listen     string `koanf:"listen"`
+	ConfigFile string `koanf:"config_file"` // exporter-toolkit's: TLS and passwords
+}
+
+// Target is a server that requests go to.
+type Target struct {
+	Name      string         `koanf:"name"`
+	URL       string         `koanf:"url"`
+	API       string         `koanf:"api"`
+	Model     string         `koanf:"model"` // empty: the one that /v1/models lists
+	HTTP      HTTP           `koanf:"http"`
+	ExtraBody map[string]any `koanf:"extra_body"`
+	Output    string         `koanf:"output"`
+	Timeouts  Timeouts       `koanf:"timeouts"`
+	Idle      Duration       `koanf:"idle"` // a kept connection older than this is not used again
+}
+
+// HTTP is prometheus/common's HTTP client configuration, as the file spells it.
+type HTTP struct{ commoncfg.HTTPClientConfig }
+
+// Timeouts bound one request; 0 is no limit.
+type Timeouts struct {
+	Connect    Duration `koanf:"connect"`
+	FirstToken Duration `koanf:"first_token"`
+	Stall      Duration `koanf:"stall"`
+	Total      Duration `koanf:"total"`
+}
+
+// Workload is a trace that is replayed against a target.
+type Workload struct {
+	Name     string   `koanf:"name"`
+	Target   string   `koanf:"target"`
+	Trace    Trace    `koanf:"trace"`
+	Arrival  string   `koanf:"arrival"`
+	Speed    float64  `koanf:"speed"`
+	Repeat   Repeat   `koanf:"repeat"`
+	Prompt   Prompt   `koanf:"prompt"`
+	Lanes    int      `koanf:"lanes"`
+	Overload string   `koanf:"overload"`
+	MaxWait  Duration `koanf:"max_wait"` // 0: without limit
+	Ahead    Ahead    `koanf:"ahead"`
+	Shard    Shard    `koanf:"shard"`
+	SLO      SLO      `koanf:"slo"`
+
+	Epoch time.Time `koanf:"-"` // run's --start; zero: set when the target answers
+	Rows  int       `koanf:"-"` // run's --requests: rows after which the plan is over; 0: all
+}
+
+// Trace is a trace file and the part of it that is replayed.
+type Trace struct {
+	Path        string   `koanf:"path"`
+	Format      string   `koanf:"format"`
+	BlockTokens Auto     `koanf:"block_tokens"`
+	From        Duration `koanf:"from"`
+	To          Duration `koanf:"to"` // 0: the end
+	MaxInput    int      `koanf:"max_input"`
+	MaxOutput   int      `koanf:"max_output"`
+	OverLimit   string   `koanf:"over_limit"`
+	Strict      bool     `koanf:"-"`
+}
+
+// Repeat says when loops begin.
+type Repeat struct {
+	Mode   string   `koanf:"mode"`
+	Every  Duration `koanf:"every"` // 0: the shortest round length that holds the trace
+	Gap    Duration `koanf:"gap"`
+	Phase  string   `koanf:"phase"`
+	Offset Duration `koanf:"offset"`
+}
+
+// Prompt says how text is made for rows that bring none.
+type Prompt struct {
+	Form      string `koanf:"form"`
+	Words     string `koanf:"words"`
+	Seed      uint64 `koanf:"seed"`
+	Salt      string `koanf:"salt"`
+	Calibrate bool   `koanf:"calibrate"`
+}
+
+// Ahead bounds what is built before its instant.
+type Ahead struct {
+	Bytes Bytes `koanf:"bytes"`
+}
+
+// Shard is this process' part of the trace.
+type Shard struct {
+	Index Auto `koanf:"index"`
+	Of    int  `koanf:"of"`
+}
+
+// SLO holds the limits that make a request goodput; 0 is no limit.
+type SLO struct {
+	TTFT Duration `koanf:"ttft"`
+	TPOT Duration `koanf:"tpot"`
+	E2E  Duration `koanf:"e2e"`
+}
+
+// Records is the file of finished requests.
+type Records struct {
+	Path string `koanf:"path"`
+}
+
+// Duration is a length of time; in the file it has a unit ("500ms", "1h30m", "1d").
+type Duration time.Duration
+
+// Bytes is a size; in the file it may have a unit ("8MiB", "64KB").
+type Bytes int64
+
+// Auto is a number, or -1 for "auto".
+type Auto int
+
+// AutoValue is what "auto" reads as.
+const AutoValue Auto = -1
+
+// Default is the configuration before any file.
+func Default() Config {
+	return Config{Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second)}
+}
+
+// DefaultTarget is a target before its entry in the file.
+func DefaultTarget() Target {
+	return Target{
+		API: "chat", Output: "exact", HTTP: HTTP{commoncfg.DefaultHTTPClientConfig},
+		Timeouts: Timeouts{
+			Connect: Duration(5 * time.Second), FirstToken: Duration(time.Minute),
+			Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute),
+		},
+		Idle: Duration(4 * time.Second), // uvicorn closes a connection that was idle for 5 s
+	}
+}
+
+// DefaultWorkload is a workload before its entry in the file.
+func DefaultWorkload() Workload {
+	return Workload{
+		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Speed: 1,
+		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
+		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Ahead: Ahead{Bytes: 8 << 20}, Shard: Shard{Of: 1},
+	}
+}

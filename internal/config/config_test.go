@@ -1,0 +1,193 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func load(t *testing.T, path string, env ...string) (Config, error) {
+	t.Helper()
+	return Load(path, env, nil, func(string) {})
+}
+
+func TestGoodFile(t *testing.T) {
+	c, err := load(t, "testdata/good.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vllm, conversation := c.Targets[0], c.Workloads[0]
+	if got := string(vllm.HTTP.Authorization.Credentials); got != "sesame" {
+		t.Errorf("credentials: want sesame, got %q", got)
+	}
+	if got := vllm.HTTP.HTTPHeaders.Headers["X-Team"].Values; !cmp.Equal(got, []string{"search"}) {
+		t.Errorf("headers: got %v", got)
+	}
+	want := Timeouts{Connect: Duration(2 * time.Second), FirstToken: Duration(90 * time.Second), Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute)}
+	if vllm.Timeouts != want {
+		t.Errorf("timeouts: want what the file says over the defaults, got %v", vllm.Timeouts)
+	}
+	wantWorkload := Workload{
+		Name: "conversation", Target: "vllm",
+		Trace: Trace{
+			Path: "conversation_trace.jsonl", Format: "auto", BlockTokens: 512, From: Duration(5 * time.Minute), To: Duration(time.Hour),
+			MaxInput: 8192, OverLimit: "clip",
+		},
+		Arrival: "spread", Speed: 2,
+		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Phase: "wall", Offset: Duration(time.Hour)},
+		Prompt: Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
+		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Ahead: Ahead{4 << 20}, Shard: Shard{Index: 1, Of: 4},
+		SLO: SLO{TTFT: Duration(500 * time.Millisecond), TPOT: Duration(50 * time.Millisecond), E2E: Duration(10 * time.Second)},
+	}
+	if d := cmp.Diff(wantWorkload, conversation); d != "" {
+		t.Errorf("workload: -want +got\n%s", d)
+	}
+	if got := c.Workloads[1].Repeat.Phase; got != "" {
+		t.Errorf("phase with once: want none, got %q", got)
+	}
+	if got := c.Targets[1].HTTP; !got.FollowRedirects || got.Authorization != nil {
+		t.Errorf("http of a target without one: want prometheus/common's defaults, got %+v", got)
+	}
+}
+
+// Each file in testdata/bad is one mistake, or many of one kind; the .err beside it is the whole message.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			_, err := load(t, file)
+			if err == nil {
+				t.Fatal("want an error, got none")
+			}
+			golden := strings.TrimSuffix(file, "yaml") + "err"
+			if *update {
+				if err := os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, readErr := os.ReadFile(golden)
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			if d := cmp.Diff(string(want), err.Error()+"\n"); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestBadPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"testdata":         "testdata: want a file, got a directory",
+		"testdata/no.yaml": "open testdata/no.yaml: no such file or directory",
+	} {
+		if _, err := load(t, path); err == nil || err.Error() != want {
+			t.Errorf("%s: want %q, got %v", path, want, err)
+		}
+	}
+	huge := filepath.Join(t.TempDir(), "huge.yaml")
+	if err := os.WriteFile(huge, make([]byte, maxFile+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(t, huge); err == nil || !strings.Contains(err.Error(), "want at most 4194304 bytes") {
+		t.Errorf("a file over the bound: got %v", err)
+	}
+}
+
+// Precedence rises from the file over the environment to flags; names that are no keys are left alone.
+func TestPrecedence(t *testing.T) {
+	flags := func(args ...string) *pflag.FlagSet {
+		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		f.String("web.listen-address", ":9797", "")
+		f.String("config", "", "")
+		if err := f.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	env := []string{
+		"REPLAYD_WEB__LISTEN=:1", "REPLAYD_DRAIN=1s", "REPLAYD_TRACES=/data", "REPLAYD_PORT=tcp://10.0.0.1:80", "HOME=/root",
+	}
+	var ignored []string
+	note := func(name string) { ignored = append(ignored, name) }
+	c, err := Load("testdata/good.yaml", env, flags(), note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Web.Listen != ":1" || c.Drain != Duration(time.Second) || c.Records.Path != "records.jsonl" {
+		t.Errorf("want the environment over the file, got %+v, %v, %+v", c.Web, c.Drain, c.Records)
+	}
+	if want := []string{"REPLAYD_TRACES", "REPLAYD_PORT"}; !cmp.Equal(ignored, want) {
+		t.Errorf("ignored: want %v, got %v", want, ignored)
+	}
+	c, err = Load("testdata/good.yaml", env, flags("--web.listen-address=:2"), note)
+	if err != nil || c.Web.Listen != ":2" {
+		t.Errorf("want the flag over the environment, got %+v, %v", c.Web, err)
+	}
+	_, err = Load("testdata/good.yaml", []string{"REPLAYD_DRAIN=soon"}, nil, note)
+	if want := `testdata/good.yaml: drain: want a duration with a unit, such as 30s or 5m, got "soon"`; err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+}
+
+func TestShardAuto(t *testing.T) {
+	f := func(env string, of int, want Auto, fault string) {
+		t.Helper()
+		t.Setenv("JOB_COMPLETION_INDEX", env)
+		var faults Faults
+		s := Shard{Index: AutoValue, Of: of}
+		s.check("shard", &faults)
+		switch {
+		case fault == "" && (len(faults) > 0 || s.Index != want):
+			t.Errorf("%q of %d: want %d, got %d, %v", env, of, want, s.Index, faults)
+		case fault != "" && (len(faults) != 1 || faults[0].Want != fault):
+			t.Errorf("%q of %d: want %q, got %v", env, of, fault, faults)
+		}
+	}
+	f("3", 4, 3, "")
+	f("4", 4, 0, "auto: want an index < 4, got 4 from JOB_COMPLETION_INDEX")
+	f("x", 4, 0, `auto: want a number in JOB_COMPLETION_INDEX, got "x"`)
+	f("3", 1, 0, "") // one shard of one, whatever the pod
+}
+
+// Whatever the bytes, Load ends with a configuration or an error, never a panic, and never both good and faulty.
+func FuzzLoad(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.yaml", "testdata/bad/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "replayd.yaml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(path, nil, nil, func(string) {})
+		if err != nil {
+			return
+		}
+		if again := c.Check(); len(again) > 0 {
+			t.Errorf("a configuration that was taken has faults: %v", errors.Join(again.in(path, nil)))
+		}
+	})
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	yamlparser "github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+	commoncfg "github.com/prometheus/common/config"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a configuration file.
+const maxFile = 4 << 20
+
+// flagKeys are the flags that stand for keys of the file.
+var flagKeys = map[string]string{
+	"web.listen-address": "web.listen",
+	"web.config.file":    "web.config_file",
+}
+
+// envKeys are the keys that an environment variable can set: those that are not in a list.
+var envKeys = []string{"web.listen", "web.config_file", "drain", "records.path"}
+
+// Load reads the file at path, then the environment (REPLAYD_WEB__LISTEN), then flags that were given, in rising
+// precedence, and checks the whole. The error holds every fault, each with file, line, key and what was wanted.
+// ignored hears of variables that begin with REPLAYD_ and are no keys.
+func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
+	text, err := read(path)
+	if err != nil {
+		return Config{}, err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	lines := lineTable(&doc)
+	k := koanf.New(".")
+	if err := k.Load(rawbytes.Provider(text), yamlparser.Parser()); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := k.Load(env.Provider(".", env.Opt{
+		Prefix:      "REPLAYD_",
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			key := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "REPLAYD_"), "__", "."))
+			if !slices.Contains(envKeys, key) {
+				ignored(name)
+				return "", nil
+			}
+			lines[key] = 0
+			return key, value
+		},
+	}), nil); err != nil {
+		return Config{}, err
+	}
+	if flags != nil {
+		if err := k.Load(posflag.ProviderWithFlag(flags, ".", k, func(f *pflag.Flag) (string, any) {
+			key, ok := flagKeys[f.Name]
+			if !ok || !f.Changed {
+				return "", nil
+			}
+			lines[key] = 0
+			return key, f.Value.String()
+		}), nil); err != nil {
+			return Config{}, err
+		}
+	}
+	c, faults := decode(k.Raw())
+	undecoded := slices.Clone(faults)
+	for _, f := range c.Check() {
+		if !undecoded.cover(f.Path) { // its default is at fault only because the file's value could not be read
+			faults = append(faults, f)
+		}
+	}
+	return c, faults.in(path, lines)
+}
+
+// read gives a file's bytes, or says why not in words.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: want a file, got a directory", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s: want at most %d bytes, got more", path, maxFile)
+	}
+	return text, nil
+}
+
+// decode lays the raw keys over the defaults; entries of a list have defaults of their own.
+func decode(raw map[string]any) (Config, Faults) {
+	c := Default()
+	targets, faults := list(raw, "targets")
+	workloads, more := list(raw, "workloads")
+	faults = append(faults, more...)
+	top := map[string]any{}
+	for k, v := range raw {
+		if k != "targets" && k != "workloads" {
+			top[k] = v
+		}
+	}
+	faults = append(faults, into(&c, "", top)...)
+	for i, entry := range targets {
+		t := DefaultTarget()
+		faults = append(faults, into(&t, fmt.Sprintf("targets[%d]", i), entry)...)
+		c.Targets = append(c.Targets, t)
+	}
+	for i, entry := range workloads {
+		w := DefaultWorkload()
+		faults = append(faults, into(&w, fmt.Sprintf("workloads[%d]", i), entry)...)
+		c.Workloads = append(c.Workloads, w)
+	}
+	return c, faults
+}
+
+// list gives the entries of a key that holds a list.
+func list(raw map[string]any, key string) ([]any, Faults) {
+	v, ok := raw[key]
+	if !ok || v == nil {
+		return nil, nil
+	}
+	entries, ok := v.([]any)
+	if !ok {
+		return nil, Faults{{key, "want a list"}}
+	}
+	return entries, nil
+}
+
+// into decodes one entry over the defaults that out holds.
+func into(out any, at string, entry any) Faults {
+	if entry == nil {
+		return nil
+	}
+	if _, ok := entry.(map[string]any); !ok {
+		return Faults{{at, "want keys and values"}}
+	}
+	var meta mapstructure.Metadata
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: out, Metadata: &meta, TagName: "koanf", DecodeHook: scalars,
+		MatchName: func(key, field string) bool { return key == field },
+	})
+	if err != nil {
+		return Faults{{at, err.Error()}}
+	}
+	var faults Faults
+	for _, err := range flatten(d.Decode(entry)) {
+		var de *mapstructure.DecodeError
+		if errors.As(err, &de) {
+			faults = append(faults, Fault{join(at, de.Name()), cause(de)})
+		} else {
+			faults = append(faults, Fault{at, err.Error()})
+		}
+	}
+	for _, key := range meta.Unused {
+		faults = append(faults, Fault{join(at, key), unknownKey})
+	}
+	return faults
+}
+
+// cause is the innermost error in words, without Go's types where it can be said better.
+func cause(de *mapstructure.DecodeError) string {
+	var kind *mapstructure.UnconvertibleTypeError
+	if errors.As(de, &kind) {
+		return fmt.Sprintf("want %s, got %v", kindName(kind.Expected.Type()), kind.Value)
+	}
+	if strings.Contains(de.Error(), "expected a map or struct") {
+		return "want keys and values"
+	}
+	if strings.Contains(de.Error(), "overflows uint") {
+		return "want an integer ≥ 0"
+	}
+	return de.Unwrap().Error()
+}
+
+func kindName(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "one value"
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "an integer"
+	case reflect.Uint64:
+		return "an integer ≥ 0"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Map, reflect.Struct:
+		return "keys and values"
+	}
+	return "text"
+}
+
+// unknownField is how prometheus/common's decoder speaks of an unknown key, with a line of the section alone.
+var unknownField = regexp.MustCompile(`yaml: unmarshal errors:\n  line \d+: field (\w+) not found in type [\w.]+`)
+
+// scalars lets the types of this package read themselves from text, numbers included: 30 without a unit must not
+// become 30 nanoseconds. The http section is read by prometheus/common.
+func scalars(_, to reflect.Type, data any) (any, error) {
+	if to == reflect.TypeFor[HTTP]() {
+		text, err := yaml.Marshal(data)
+		if err != nil {
+			return nil, err
+		}
+		c, err := commoncfg.LoadHTTPConfig(string(text))
+		if err != nil {
+			return nil, errors.New(unknownField.ReplaceAllString(err.Error(), "unknown key $1"))
+		}
+		return HTTP{*c}, nil
+	}
+	p := reflect.New(to)
+	u, ok := p.Interface().(encoding.TextUnmarshaler)
+	if !ok {
+		return data, nil
+	}
+	switch data.(type) {
+	case string, int, int64, uint64, float64, bool:
+		if err := u.UnmarshalText([]byte(fmt.Sprint(data))); err != nil {
+			return nil, err
+		}
+		return p.Elem().Interface(), nil
+	}
+	return data, nil
+}
+
+// flatten lists the errors that were joined.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, flatten(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+func join(at, key string) string {
+	if at == "" || key == "" {
+		return at + key
+	}
+	return at + "." + key
+}

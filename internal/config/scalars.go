@@ -1,0 +1,70 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/units"
+	"github.com/prometheus/common/model"
+)
+
+// The scalars decode themselves, so that the file, the environment and flags mean the same by one text.
+var (
+	_ encoding.TextUnmarshaler = (*Duration)(nil)
+	_ encoding.TextUnmarshaler = (*Bytes)(nil)
+	_ encoding.TextUnmarshaler = (*Auto)(nil)
+)
+
+// UnmarshalText reads Go's spelling ("1.5s") or Prometheus' ("1d"); "" and "0" are 0, another number without a unit
+// is refused.
+func (d *Duration) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "" {
+		*d = 0
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		p, perr := model.ParseDuration(s)
+		if perr != nil {
+			return fmt.Errorf("want a duration with a unit, such as 30s or 5m, got %q", s)
+		}
+		v = time.Duration(p)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// String gives Go's spelling.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// UnmarshalText reads a number of bytes with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or without.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		*b = Bytes(n)
+		return nil
+	}
+	n, err := units.ParseStrictBytes(string(text))
+	if err != nil {
+		return fmt.Errorf("want a size, such as 8MiB, got %q", text)
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+// UnmarshalText reads an integer or "auto".
+func (a *Auto) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*a = AutoValue
+		return nil
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 0 {
+		return errors.New(`want an integer ≥ 0 or auto, got "` + string(text) + `"`)
+	}
+	*a = Auto(n)
+	return nil
+}
