@@ -1,3 +1,5 @@
+// Package measure holds what one request was and what it is worth: its timeline and outcome, the latencies that follow
+// from them, service levels, the series on /metrics, the summary of a run and the file of records. It reads no clock.
 package measure
 
 import "time"

@@ -2,10 +2,24 @@
 package schedule
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
 	"time"
 
 	"replayd/internal/trace"
 )
+
+// A Plan says when each row of a trace is due, in loop after loop. It is a pure function of the trace, its options
+// and the instants that it is given, and may be used by several goroutines at once.
+type Plan struct {
+	o      Options
+	src    Source
+	length time.Duration // wall time from a loop's start to the last row's instant
+	every  time.Duration // as Every
+}
 
 // A Due is a trace row and the instant at which the first byte of its request should leave.
 type Due struct {
@@ -14,51 +28,77 @@ type Due struct {
 	Loop Loop
 }
 
-// A Loop is one pass over the trace.
-type Loop struct {
-	Number int64     // floor((start − offset) / every) with phase wall, from 0 with phase start and once
-	Start  time.Time // the instant of trace offset 0 (of the window's From)
+// A Source is a trace as a plan needs it; FromFile makes one of a trace file.
+type Source struct {
+	HasTimestamps bool
+	Last          time.Duration // offset of the last row
+	Tick          time.Duration // median gap between distinct timestamps; 0 where there is but one
+
+	// Rows starts at the first row whose Offset is at least from. Its next gives rows in order of Offset, then of
+	// the file, and io.EOF after the last.
+	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
 }
 
-// Arrival places rows that share a timestamp.
-type Arrival string
+// New makes a plan. Its error names everything that is wrong with the options at once.
+func New(src Source, o Options) (*Plan, error) {
+	p := &Plan{o: o, src: src}
+	errs, repeat := o.checkTiming(src), o.checkRepeat()
+	if len(errs) == 0 {
+		last, ok, err := p.last()
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			errs = append(errs, fmt.Errorf("from, to: want a window with a row in it, got %v to %v", o.From, o.To))
+		case len(repeat) == 0:
+			p.length = p.wall(last)
+			repeat = p.fit()
+		}
+	}
+	if err := errors.Join(slices.Concat(errs, repeat, o.Shard.check())...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
 
-// Arrivals.
-const (
-	Exact  Arrival = "exact"  // at the trace's own instants, bursts included
-	Spread Arrival = "spread" // the rows of a tick evenly over it
-)
+// Every is the time from one loop's start to the next one's, and with Once the time to the last row.
+func (p *Plan) Every() time.Duration { return p.every }
 
-// Mode says how often the trace is played.
-type Mode string
+// wall converts trace time into wall time. One division from the loop's start, rounded to the nanosecond, so that
+// nothing adds up; a result that is whole nanoseconds is exact for traces of up to 104 days (2⁵³ ns).
+func (p *Plan) wall(offset time.Duration) time.Duration {
+	return time.Duration(math.Round(float64(offset) / p.o.Speed))
+}
 
-// Modes.
-const (
-	Once  Mode = "once"
-	Loops Mode = "loop"
-)
+// last is the place of the window's last row after From, spread included; not ok when there is no row.
+func (p *Plan) last() (place time.Duration, ok bool, err error) {
+	to := p.o.To
+	if to == 0 || to > p.src.Last {
+		return p.lastFrom(p.src.Last)
+	}
+	// The last rows before To are found by looking back from there, twice as far each time.
+	for back := max(time.Second, p.src.Tick); ; back *= 2 {
+		from := max(p.o.From, to-back)
+		if place, ok, err = p.lastFrom(from); ok || err != nil || from == p.o.From {
+			return place, ok, err
+		}
+	}
+}
 
-// Phase says where loop borders lie.
-type Phase string
-
-// Phases.
-const (
-	Wall  Phase = "wall"  // at multiples of Every since the Unix epoch, plus Offset
-	Start Phase = "start" // from the epoch that the replay was given
-)
-
-// Shard picks the rows of one of several replayers: by session, else by record number.
-type Shard struct{ Index, Of int }
-
-// Options of a plan; the zero value of a field is its default where the comment names one.
-type Options struct {
-	Arrival  Arrival
-	Speed    float64       // trace seconds per wall second, 0.001 to 1000
-	From, To time.Duration // window of the trace, [From, To); To 0: to the end
-	Mode     Mode
-	Phase    Phase         // for Loops
-	Every    time.Duration // loop length; 0: the shortest of a fixed ladder that holds span / speed + gap
-	Gap      time.Duration // least pause between the last row of a loop and the next loop
-	Offset   time.Duration // shifts loop borders of phase wall
-	Shard    Shard         // zero value: everything
+// lastFrom is last among the rows from an offset on.
+func (p *Plan) lastFrom(offset time.Duration) (place time.Duration, ok bool, err error) {
+	rows, err := p.open(offset)
+	if err != nil {
+		return 0, false, err
+	}
+	for {
+		_, at, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			return place, ok, nil
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		place, ok = at, true
+	}
 }

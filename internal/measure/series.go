@@ -1,0 +1,128 @@
+package measure
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// series is everything that /metrics shows of one workload.
+type series struct {
+	labels  Labels
+	values  []string // the same, in the order of threeLabels
+	created time.Time
+	hists   [numHists]prometheus.Observer // each is also a prometheus.Metric
+	users   int                           // workloads that count here; guarded by the Meter's lock
+
+	mu sync.Locker // a mutex; the tests put one in its place that looks at n before each Unlock
+	n  counts
+}
+
+// counts is copied whole under the lock of its series: what a scrape sees was all true at one instant.
+type counts struct {
+	expected, waiting, inFlight int64
+	finished                    [len(outcomes)]int64
+	dropped                     [len(dropReasons)]int64
+
+	retries, merged, withoutUsage, goodput int64
+	tokens                                 [len(tokenKinds)]int64
+	mismatch                               [len(mismatchKinds)]int64
+	violations                             [sloKinds]int64
+	source                                 [len(stampSources)]int64
+
+	loop, loopsDone int64
+	loopDuration    time.Duration
+	clock           func() (position, skew time.Duration) // nil: both 0
+	slo             SLO
+	trace           TraceInfo
+}
+
+func (m *Meter) newSeries(l Labels) *series {
+	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: time.Now(), mu: &sync.Mutex{}}
+	for i, h := range m.hists {
+		s.hists[i] = h.WithLabelValues(s.values...)
+	}
+	return s
+}
+
+func (s *series) configure(o WorkloadOptions) {
+	o.Trace.Path = valid(o.Trace.Path)
+	o.Trace.Format = valid(o.Trace.Format)
+	o.Trace.SHA256 = valid(o.Trace.SHA256[:min(12, len(o.Trace.SHA256))])
+	s.change(func(n *counts) { n.slo, n.trace = o.SLO, o.Trace })
+}
+
+// release lets go of the func that a runner lent.
+func (s *series) release() { s.change(func(n *counts) { n.clock = nil }) }
+
+func (s *series) change(f func(n *counts)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.n)
+}
+
+func (s *series) collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	n := s.n
+	s.mu.Unlock()
+
+	counter := func(d *prometheus.Desc, v int64, extra ...string) {
+		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), s.created, slices.Concat(s.values, extra)...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, extra ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, slices.Concat(s.values, extra)...)
+	}
+
+	counter(descExpected, n.expected)
+	for i, o := range outcomes {
+		counter(descRequests, n.finished[i], string(o))
+	}
+	for i, r := range dropReasons {
+		counter(descDropped, n.dropped[i], string(r))
+	}
+	gauge(descInFlight, float64(n.inFlight))
+	gauge(descWaiting, float64(n.waiting))
+
+	counter(descRetries, n.retries)
+	counter(descMerged, n.merged)
+	for i, v := range n.source {
+		gauge(descSource, float64(v), stampSources[i])
+	}
+	for i, v := range n.tokens {
+		counter(descTokens, v, tokenKinds[i])
+	}
+	for i, v := range n.mismatch {
+		counter(descMismatch, v, mismatchKinds[i])
+	}
+	counter(descNoUsage, n.withoutUsage)
+
+	counter(descGoodput, n.goodput)
+	for i, v := range n.violations {
+		counter(descViolation, v, sloNames[i])
+	}
+	for i, d := range n.slo.bounds() {
+		if d > 0 {
+			gauge(descThreshold, d.Seconds(), sloNames[i])
+		}
+	}
+
+	gauge(descLoop, float64(n.loop))
+	counter(descLoopsDone, n.loopsDone)
+	var position, skew time.Duration
+	if n.clock != nil { // outside the lock: it may take one of the runner's
+		position, skew = n.clock()
+	}
+	gauge(descPosition, position.Seconds())
+	gauge(descLoopTime, n.loopDuration.Seconds())
+	gauge(descSkew, skew.Seconds())
+	t := n.trace
+	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
+	gauge(descHitRatio, t.PrefixHitRatio)
+
+	for _, h := range s.hists {
+		ch <- h.(prometheus.Metric)
+	}
+}

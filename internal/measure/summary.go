@@ -1,0 +1,164 @@
+package measure
+
+import (
+	"sync"
+	"time"
+)
+
+// A Summary collects what a run has to say at its end. Its methods may be called from several goroutines at once. Its
+// memory is bounded: some 20 MiB, however many requests it sees.
+type Summary struct {
+	slo SLO
+
+	mu       sync.Mutex
+	samples  [numSamples]sample
+	finished [len(outcomes)]int64
+	dropped  [len(dropReasons)]int64
+	goodput  int64
+	prompt   int64
+	output   int64
+	userRate float64 // Σ 1/TPOT, in tokens/s
+	users    int64
+	first    time.Time // the earliest due instant
+	last     time.Time // the latest end
+}
+
+const (
+	sampleTTFT = iota
+	sampleTTFTFromDue
+	sampleTPOT
+	sampleITL
+	sampleE2E
+	sampleE2EFromDue
+	sampleLateness
+	numSamples
+)
+
+// Figures are what a Summary found. Rates are per second of the span.
+type Figures struct {
+	TTFT, TTFTFromDue, TPOT, ITL, E2E, E2EFromDue Stats // of ok requests
+	Lateness                                      Stats // of every request sent
+
+	Outcomes map[Outcome]int64    // those that occurred
+	Dropped  map[DropReason]int64 // those that occurred, filtered among them
+	Expected int64                // finished and dropped, without filtered
+	Goodput  int64                // requests that ended ok and met the SLO
+	SLO      SLO
+
+	PromptTokens, OutputTokens int64 // of ok requests, as the server counts them
+
+	Span                                            time.Duration // first due instant to the end of the last request, whatever its outcome
+	RequestRate, GoodputRate, InputRate, OutputRate float64       // ok requests, good ones, prompt tokens and output tokens
+	UserRate                                        float64       // mean of 1/TPOT: tokens/s that one user sees
+}
+
+// NewSummary makes an empty summary that judges goodput by slo.
+func NewSummary(slo SLO) *Summary { return &Summary{slo: slo} }
+
+// Observe adds a finished request. It keeps nothing of r.
+func (s *Summary) Observe(r *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished[r.Outcome.place()]++
+	if s.first.IsZero() || r.Timeline.Due.Before(s.first) {
+		s.first = r.Timeline.Due
+	}
+	if r.Timeline.End.After(s.last) {
+		s.last = r.Timeline.End
+	}
+	if r.Sent() {
+		s.samples[sampleLateness].add(r.Lateness())
+	}
+	if r.Outcome != OK {
+		return
+	}
+	if s.slo.Met(r) {
+		s.goodput++
+	}
+	s.prompt += int64(r.Usage.Prompt)
+	s.output += int64(r.Usage.Output)
+	s.addLatencies(r)
+}
+
+func (s *Summary) addLatencies(r *Request) {
+	add := func(sample int, d time.Duration, defined bool) {
+		if defined {
+			s.samples[sample].add(d)
+		}
+	}
+	ttft, ok := r.TTFT()
+	add(sampleTTFT, ttft, ok)
+	ttft, ok = r.TTFTFromDue()
+	add(sampleTTFTFromDue, ttft, ok)
+	e2e, ok := r.E2E()
+	add(sampleE2E, e2e, ok)
+	e2e, ok = r.E2EFromDue()
+	add(sampleE2EFromDue, e2e, ok)
+	tpot, ok := r.TPOT()
+	add(sampleTPOT, tpot, ok)
+	if tpot > 0 { // all of it within one read has no rate
+		s.users++
+		s.userRate += 1 / tpot.Seconds()
+	}
+	for gap := range r.ITL() {
+		s.samples[sampleITL].add(gap)
+	}
+}
+
+// Drop counts a request that was never sent.
+func (s *Summary) Drop(why DropReason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped[why.place()]++
+}
+
+// Figures computes what was found up to now.
+func (s *Summary) Figures() Figures {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := Figures{
+		TTFT:        s.samples[sampleTTFT].stats(),
+		TTFTFromDue: s.samples[sampleTTFTFromDue].stats(),
+		TPOT:        s.samples[sampleTPOT].stats(),
+		ITL:         s.samples[sampleITL].stats(),
+		E2E:         s.samples[sampleE2E].stats(),
+		E2EFromDue:  s.samples[sampleE2EFromDue].stats(),
+		Lateness:    s.samples[sampleLateness].stats(),
+		Outcomes:    map[Outcome]int64{}, Dropped: map[DropReason]int64{},
+		Goodput: s.goodput, SLO: s.slo,
+		PromptTokens: s.prompt, OutputTokens: s.output,
+		Span: s.last.Sub(s.first),
+	}
+	for i, n := range s.finished {
+		if n > 0 {
+			f.Outcomes[outcomes[i]] = n
+			f.Expected += n
+		}
+	}
+	for i, n := range s.dropped {
+		if n > 0 {
+			f.Dropped[dropReasons[i]] = n
+			if dropReasons[i] != Filtered {
+				f.Expected += n
+			}
+		}
+	}
+	if span := f.Span.Seconds(); span > 0 {
+		f.RequestRate = float64(f.Outcomes[OK]) / span
+		f.GoodputRate = float64(f.Goodput) / span
+		f.InputRate = float64(f.PromptTokens) / span
+		f.OutputRate = float64(f.OutputTokens) / span
+	}
+	if s.users > 0 {
+		f.UserRate = s.userRate / float64(s.users)
+	}
+	return f
+}
+
+// GoodputShare is the part of the expected requests that was goodput, 0 to 1; 0 when none was expected.
+func (f Figures) GoodputShare() float64 {
+	if f.Expected == 0 {
+		return 0
+	}
+	return float64(f.Goodput) / float64(f.Expected)
+}

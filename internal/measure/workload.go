@@ -1,0 +1,175 @@
+package measure
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// exemplarLabel carries the X-Request-Id.
+const exemplarLabel = "request_id"
+
+// A Workload counts what becomes of the requests of one workload. Each goes one of three ways: Expected, Dropped;
+// Expected, Sent, Finished; or Filtered alone. Its methods may be called from several goroutines at once.
+type Workload struct {
+	s          *series
+	slo        SLO
+	freeOutput bool
+	removed    bool // guarded by the Meter's lock
+}
+
+// Expected counts n requests whose due instant has come. They wait now, for a lane or for the turn before.
+func (w *Workload) Expected(n int) {
+	w.s.change(func(c *counts) {
+		c.expected += int64(n)
+		c.waiting += int64(n)
+	})
+}
+
+// Sent moves a waiting request into flight: a lane has taken it.
+func (w *Workload) Sent() {
+	w.s.change(func(c *counts) {
+		c.waiting--
+		c.inFlight++
+	})
+}
+
+// Dropped counts a waiting request that will not be sent. It panics on Filtered, which was never expected and has its
+// own method, and on a reason that is not in the list.
+func (w *Workload) Dropped(why DropReason) {
+	i := why.place()
+	if why == Filtered {
+		panic("measure: a filtered row was never expected: count it with Filtered")
+	}
+	w.s.change(func(c *counts) {
+		c.waiting--
+		c.dropped[i]++
+	})
+}
+
+// Filtered counts n rows over the configured length limits, which are not expected.
+func (w *Workload) Filtered(n int) {
+	w.s.change(func(c *counts) { c.dropped[Filtered.place()] += int64(n) })
+}
+
+// LoopStarted says which loop over the trace begins, and how long it is until the next.
+func (w *Workload) LoopStarted(number int64, every time.Duration) {
+	w.s.change(func(c *counts) { c.loop, c.loopDuration = number, every })
+}
+
+// LoopCompleted counts a loop that was played to its end.
+func (w *Workload) LoopCompleted() { w.s.change(func(c *counts) { c.loopsDone++ }) }
+
+// SetClock hands over the func that tells the place in the loop, as time since its start, and the wall clock − the
+// loop's own time. It is called at each scrape, without a lock held, until the workload is removed.
+func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
+	w.s.change(func(c *counts) { c.clock = f })
+}
+
+// Finished takes a request out of flight and counts all that it tells. It keeps nothing of r. It panics on an
+// outcome that is not in the list.
+func (w *Workload) Finished(r *Request) {
+	outcome := r.Outcome.place()
+	broken := w.slo.violations(r)
+	w.s.change(func(c *counts) {
+		c.inFlight--
+		c.finished[outcome]++
+		c.add(r, broken, w.freeOutput)
+	})
+	w.s.observeSent(r)
+	if r.Outcome == OK {
+		w.s.observeLatencies(r)
+	}
+}
+
+// add counts what a finished request brings beside its outcome. Tokens and lengths are those of ok requests: what a
+// failed one had reached is in its record.
+func (c *counts) add(r *Request, broken [sloKinds]bool, freeOutput bool) {
+	c.merged += int64(r.Timeline.MergedReads)
+	if r.Retried {
+		c.retries++
+	}
+	if len(r.Timeline.Chunks) > 0 {
+		c.source = [len(stampSources)]int64{0, 1}
+		if r.Timeline.Kernel {
+			c.source = [len(stampSources)]int64{1, 0}
+		}
+	}
+	for i, b := range broken {
+		if b {
+			c.violations[i]++
+		}
+	}
+	if r.Outcome != OK {
+		return
+	}
+	if broken == [sloKinds]bool{} {
+		c.goodput++
+	}
+	u := r.Usage
+	for i, n := range [len(tokenKinds)]int{u.Prompt, u.Output, u.Cached, u.Reasoning} {
+		c.tokens[i] += int64(n)
+	}
+	if u.Source == UsageCounted { // a lower bound, nothing to hold against the trace
+		c.withoutUsage++
+		return
+	}
+	if r.InputTokens > 0 && u.Prompt != r.InputTokens {
+		c.mismatch[0]++
+	}
+	if !freeOutput && r.OutputTokens > 0 && u.Output != r.OutputTokens {
+		c.mismatch[1]++
+	}
+}
+
+// observeSent takes what every request that was sent can tell, however it ended.
+func (s *series) observeSent(r *Request) {
+	for _, d := range r.Timeline.ReadDelays {
+		s.hists[histReadDelay].Observe(max(0, d).Seconds()) // two clocks were compared: a hair below 0 is 0
+	}
+	if !r.Sent() {
+		return
+	}
+	s.hists[histLateness].Observe(r.Lateness().Seconds())
+	s.hists[histLaneWait].Observe(r.LaneWait().Seconds())
+	s.hists[histSessionWait].Observe(r.SessionWait().Seconds())
+	if r.Timeline.Connect > 0 {
+		s.hists[histConnect].Observe(r.Timeline.Connect.Seconds())
+	}
+}
+
+func (s *series) observeLatencies(r *Request) {
+	who := exemplar(r.ID)
+	observe := func(hist int, d time.Duration, defined bool) {
+		switch {
+		case !defined:
+		case who == nil:
+			s.hists[hist].Observe(d.Seconds())
+		default:
+			s.hists[hist].(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), who)
+		}
+	}
+	ttft, ok := r.TTFT()
+	observe(histTTFT, ttft, ok)
+	ttft, ok = r.TTFTFromDue()
+	observe(histTTFTFromDue, ttft, ok)
+	e2e, ok := r.E2E()
+	observe(histE2E, e2e, ok)
+	e2e, ok = r.E2EFromDue()
+	observe(histE2EFromDue, e2e, ok)
+	if tpot, ok := r.TPOT(); ok {
+		s.hists[histTPOT].Observe(tpot.Seconds())
+	}
+	for gap := range r.ITL() {
+		s.hists[histITL].Observe(gap.Seconds())
+	}
+}
+
+// exemplar is nil where client_golang would panic: names and values together may have 128 runes.
+func exemplar(id string) prometheus.Labels {
+	if id == "" || !utf8.ValidString(id) || utf8.RuneCountInString(exemplarLabel)+utf8.RuneCountInString(id) > prometheus.ExemplarMaxRunes {
+		return nil
+	}
+	return prometheus.Labels{exemplarLabel: id}
+}

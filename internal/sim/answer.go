@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"strconv"
+)
+
+// words are what answers consist of; each is one token, with its leading space, in the usual tokenizers.
+var words = [...]string{
+	"about", "after", "always", "answer", "because", "before", "between", "country", "every", "first", "from", "garden",
+	"great", "here", "house", "island", "large", "letter", "light", "little", "morning", "mountain", "never", "number",
+	"people", "place", "river", "simple", "small", "sound", "start", "story", "summer", "system", "table", "there",
+	"think", "through", "time", "under", "water", "where", "while", "window", "winter", "with", "word", "world",
+}
+
+// answer builds the bytes of one answer by hand: at 20,000 chunks a second encoding/json would be most of the CPU time.
+type answer struct {
+	api   *api
+	head  string // of each object: all up to the choices' bracket
+	draws *rand.Rand
+}
+
+func newAnswer(a *api, stream bool, id, model string, created int64, draws *rand.Rand) *answer {
+	object := a.object
+	if stream {
+		object = a.chunk
+	}
+	return &answer{api: a, draws: draws, head: `{"id":` + quote(a.idPrefix+id) + `,"object":"` + object +
+		`","created":` + strconv.FormatInt(created, 10) + `,"model":` + model + `,"choices":[`}
+}
+
+// role is the chunk with which a chat begins, before there is a token.
+func (a *answer) role(b []byte) []byte {
+	b = append(append(b, "data: "...), a.head...)
+	return append(b, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+}
+
+// chunk is a chunk with that many tokens.
+func (a *answer) chunk(b []byte, tokens int) []byte {
+	b = append(append(b, "data: "...), a.head...)
+	if a.api == chat {
+		b = append(b, `{"index":0,"delta":{"content":"`...)
+		b = a.words(b, tokens)
+		return append(b, `"},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+	}
+	b = append(b, `{"index":0,"text":"`...)
+	b = a.words(b, tokens)
+	return append(b, `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`+"\n\n"...)
+}
+
+func (a *answer) words(b []byte, n int) []byte {
+	for range n {
+		b = append(append(b, ' '), words[a.draws.IntN(len(words))]...)
+	}
+	return b
+}
+
+// end is what follows the last token of a stream.
+func (a *answer) end(b []byte, reason string, usage []byte) []byte {
+	b = append(append(b, "data: "...), a.head...)
+	if a.api == chat {
+		b = append(append(b, `{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"`...), reason...)
+		b = append(b, `","stop_reason":null}]}`+"\n\n"...)
+	} else {
+		b = append(append(b, `{"index":0,"text":"","logprobs":null,"finish_reason":"`...), reason...)
+		b = append(b, `","stop_reason":null}],"usage":null}`+"\n\n"...)
+	}
+	if usage != nil {
+		b = append(append(append(b, "data: "...), a.head...), `],"usage":`...)
+		b = append(append(b, usage...), "}\n\n"...)
+	}
+	return append(b, done...)
+}
+
+const done = "data: [DONE]\n\n"
+
+// garbled is a data line that breaks off in the middle of its JSON.
+func (a *answer) garbled(b []byte) []byte {
+	return append(append(append(b, "data: "...), a.head...), `{"index":0,"del`+"\n\n"...)
+}
+
+// whole is an answer in one piece.
+func (a *answer) whole(text []byte, reason string, usage []byte) []byte {
+	b := append([]byte(nil), a.head...)
+	if a.api == chat {
+		b = append(append(b, `{"index":0,"message":{"role":"assistant","content":"`...), text...)
+		b = append(b, `"}`...)
+	} else {
+		b = append(append(b, `{"index":0,"text":"`...), text...)
+		b = append(b, '"')
+	}
+	b = append(append(b, `,"logprobs":null,"finish_reason":"`...), reason...)
+	b = append(append(b, `","stop_reason":null}],"usage":`...), usage...)
+	return append(b, '}')
+}
+
+// usageJSON is OpenAI's usage object, in tokens.
+func usageJSON(prompt, output, cached int) []byte {
+	b := strconv.AppendInt([]byte(`{"prompt_tokens":`), int64(prompt), 10)
+	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(prompt+output), 10)
+	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(output), 10)
+	b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(cached), 10)
+	return append(b, "}}"...)
+}
+
+// errorJSON is vLLM's error object.
+func errorJSON(status int, kind, text string) []byte {
+	return []byte(`{"error":{"message":` + quote(text) + `,"type":` + quote(kind) + `,"param":null,"code":` + strconv.Itoa(status) + `}}`)
+}

@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"container/list"
+	"errors"
+	"sync"
+	"time"
+)
+
+// errQueueFull refuses a request when MaxQueue others wait.
+var errQueueFull = errors.New("the queue is full")
+
+// batch holds the requests inside the engine: those that wait, in order, then those in prefill, then those in decode.
+// It has no goroutine and no clock. Each request's own goroutine says when something happens to it, by the instant
+// planned for it rather than the one at which it woke up, so that late timers never add up over a stream or a queue.
+type batch struct {
+	options Options
+	power   *power
+	observe func(tokens int) // of an engine step: see decoded
+
+	mu         sync.Mutex
+	queue      list.List // of *seat
+	prefilling int
+	decoding   int
+	freed      time.Time // the end of the last prefill, before which the next cannot have begun
+	kvTokens   int       // prompt and answer of the running requests
+	stepTokens int       // prompt and output tokens since the last whole step
+	stepOutput int       // of them output
+}
+
+// A seat is a request's place in the batch.
+type seat struct {
+	granted chan struct{} // closed when prefill begins
+	began   time.Time     // when that was; read after granted
+
+	entered time.Time
+	waiting *list.Element // nil once granted
+	decodes bool
+	tokens  int // held in the KV cache
+}
+
+// enter takes a request in; it has its slot at once, waits, or is refused.
+func (b *batch) enter(now time.Time) (*seat, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := &seat{granted: make(chan struct{}), entered: now}
+	s.waiting = b.queue.PushBack(s)
+	b.grant(now)
+	if s.waiting != nil && b.queue.Len() > b.options.MaxQueue {
+		b.queue.Remove(s.waiting)
+		return nil, errQueueFull
+	}
+	return s, nil
+}
+
+// grant lets waiting requests in. A given TTFT is everybody's own; else one prompt is computed at a time, and a slot is
+// of no use before the engine comes to it.
+func (b *batch) grant(at time.Time) {
+	serial := b.options.TTFT == 0
+	for b.queue.Len() > 0 && b.prefilling+b.decoding < b.options.Slots && (!serial || b.prefilling == 0) {
+		s := b.queue.Remove(b.queue.Front()).(*seat)
+		s.waiting = nil
+		s.began = later(at, s.entered)
+		if serial {
+			s.began = later(s.began, b.freed)
+		}
+		b.prefilling++
+		close(s.granted)
+	}
+	b.power.changes(at, b.prefilling, b.decoding)
+}
+
+// prefilled moves a request from prefill to decode.
+func (b *batch) prefilled(s *seat, at time.Time, promptTokens int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.decodes = true
+	s.tokens = promptTokens
+	b.kvTokens += promptTokens
+	b.stepTokens += promptTokens
+	b.prefilling--
+	b.decoding++
+	b.freed = later(b.freed, at)
+	b.grant(at)
+}
+
+// decoded counts output tokens of one stream and says how long its next token will take.
+//
+// A real engine decodes a token of each stream in one step. Here streams keep their own time, so a step is over when as
+// many tokens have come as there are streams.
+func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.tokens += tokens
+	b.kvTokens += tokens
+	b.stepTokens += tokens
+	b.stepOutput += tokens
+	if b.stepOutput >= b.decoding {
+		b.observe(b.stepTokens)
+		b.stepTokens, b.stepOutput = 0, 0
+	}
+	return b.options.gap(b.decoding)
+}
+
+// leave frees whatever the request holds, its place in the queue included.
+func (b *batch) leave(s *seat, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case s.waiting != nil:
+		b.queue.Remove(s.waiting)
+		s.waiting = nil
+	case s.decodes:
+		b.decoding--
+		b.kvTokens -= s.tokens
+	default:
+		b.prefilling--
+		b.freed = later(b.freed, at)
+	}
+	b.grant(at)
+}
+
+// load is the batch at one instant.
+type load struct {
+	running, waiting int
+	kvUsage          float64 // 0 to 1
+}
+
+func (b *batch) load() load {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := load{running: b.prefilling + b.decoding, waiting: b.queue.Len()}
+	if b.options.CacheTokens > 0 {
+		l.kvUsage = min(1, float64(b.kvTokens)/float64(b.options.CacheTokens))
+	}
+	return l
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+)
+
+// Outcomes in the log and in Totals: how a request ended, as this side knows it.
+const (
+	OK              = "ok"
+	FaultError500   = "error_500"
+	FaultError429   = "error_429"
+	FaultCut        = "cut"
+	FaultGarbled    = "garbled"
+	FaultEmpty      = "empty"
+	FaultStalled    = "stalled"
+	FaultErrorEvent = "error_event"
+	Refused         = "refused"    // a bad request: 400, 404, 413
+	QueueFull       = "queue_full" // 503
+	Gone            = "gone"       // the client left before its answer was complete
+)
+
+// meanAnswer is the mean length, in tokens, of an answer that may end by itself. Published chat traces have 200 to 350.
+const meanAnswer = 256
+
+type faultShare struct {
+	field   string
+	outcome string
+	share   float64
+}
+
+// shares lists the faults in the order in which pick cuts the unit interval into them.
+func (f Faults) shares() [7]faultShare {
+	return [7]faultShare{
+		{"Error500", FaultError500, f.Error500},
+		{"Error429", FaultError429, f.Error429},
+		{"Cut", FaultCut, f.Cut},
+		{"Garbled", FaultGarbled, f.Garbled},
+		{"Empty", FaultEmpty, f.Empty},
+		{"Stalled", FaultStalled, f.Stalled},
+		{"ErrorEvent", FaultErrorEvent, f.ErrorEvent},
+	}
+}
+
+// pick gives the fault at u, which is uniform in [0, 1), or OK.
+func (f Faults) pick(u float64) string {
+	for _, s := range f.shares() {
+		if u < s.share {
+			return s.outcome
+		}
+		u -= s.share
+	}
+	return OK
+}
+
+// draws is a generator for one request. It depends on the request's id, not on the order of arrival, so that two runs
+// of a concurrent load agree.
+func draws(seed uint64, id string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // a hash.Hash never fails
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// answerLength draws where a model would have stopped by itself: geometric, at least 1, with the mean meanAnswer.
+func answerLength(r *rand.Rand) int {
+	return 1 + int(math.Log(1-r.Float64())/math.Log(1-1.0/meanAnswer))
+}

@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// A LogEntry is one finished request as the server saw it: a line of JSON in Options.Log, in the order in which requests
+// ended. Instants are nanoseconds since the Unix epoch by this machine's wall clock.
+type LogEntry struct {
+	ID           string  `json:"id"`  // X-Request-Id, else the engine's own
+	API          string  `json:"api"` // chat or completions
+	Stream       bool    `json:"stream"`
+	UserAgent    string  `json:"user_agent"`
+	Arrival      int64   `json:"arrival"` // when the handler began: the headers were read, the body was not
+	PromptTokens int     `json:"prompt_tokens"`
+	CachedTokens int     `json:"cached_tokens"`
+	MaxTokens    int     `json:"max_tokens"` // what the request asked for; 0 when it did not
+	OutputTokens int     `json:"output_tokens"`
+	Status       int     `json:"status"` // of HTTP; 0 when the client left before there was one
+	Outcome      string  `json:"outcome"`
+	End          int64   `json:"end"`
+	Chunks       []int64 `json:"chunks,omitempty"` // just before the write of each chunk with content; one for an unstreamed answer
+}
+
+// journal writes entries, one at a time.
+type journal struct {
+	mu     sync.Mutex
+	out    io.Writer
+	failed int
+}
+
+func (j *journal) write(e *LogEntry) {
+	line, err := json.Marshal(e)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		_, err = j.out.Write(append(line, '\n'))
+	}
+	if err != nil {
+		j.failed++
+	}
+}

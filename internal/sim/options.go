@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+)
+
+// Options say which engine to simulate. Start from Defaults: a zero here means zero, not a default.
+type Options struct {
+	Model       string // the name that /v1/models lists and requests must ask for (or leave out)
+	Slots       int    // requests in prefill and decode at once, 1 to 65536: vLLM's --max-num-seqs
+	MaxQueue    int    // requests that may wait for their prefill; one more is answered with 503. 0: none waits
+	MaxModelLen int    // prompt and answer together, in tokens; a prompt that leaves no room for an answer is a 400
+
+	PrefillRate float64 // prompt tokens/s that the engine computes; one prompt at a time, the others wait
+	DecodeRate  float64 // output tokens/s of one stream that is alone
+	BatchCost   float64 // decode: a token takes (1 + BatchCost·(streams−1)) / DecodeRate seconds, ≥ 0
+
+	TTFT time.Duration // > 0: instead of prefill at a rate, each first token comes this long after its request has a slot
+	ITL  time.Duration // > 0: instead of decode at a rate, this long for each further token
+
+	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
+	TemplateTokens int // what a chat template adds to each prompt, in front
+	CacheTokens    int // room in the KV cache, for the prefix cache and the page's usage ratio; 0: no prefix cache
+	BlockTokens    int // tokens in a block of the prefix cache, 1 to 4096
+
+	Faults Faults
+	Seed   uint64 // of faults, words and lengths: the same seed and X-Request-Id give the same answer
+
+	Log       io.Writer // a JSON line (see LogEntry) for each finished request; nil: none
+	LogChunks bool      // with the time of each chunk
+}
+
+// Faults are shares of all requests, each 0 to 1, together at most 1. A request has one fault or none.
+type Faults struct {
+	Error500   float64 // HTTP 500
+	Error429   float64 // HTTP 429
+	Cut        float64 // the connection is closed in mid-answer
+	Garbled    float64 // a data line (or the whole JSON answer) that is not JSON; a stream then goes on to its proper end
+	Empty      float64 // a proper end and no content
+	Stalled    float64 // stops in mid-answer, until the client leaves, at most 10 minutes
+	ErrorEvent float64 // HTTP 200, then an error inside the stream; an unstreamed answer becomes a 500 at its end
+}
+
+// Defaults are an engine of about the speed of an 8-billion-parameter model on one H100.
+func Defaults() Options {
+	return Options{
+		Model:       "sim",
+		Slots:       64,
+		MaxQueue:    4096,
+		MaxModelLen: 131072,
+
+		PrefillRate: 40000,
+		DecodeRate:  125,
+		BatchCost:   0.01,
+
+		ChunkTokens:    1,
+		TemplateTokens: 9,
+		CacheTokens:    1 << 20,
+		BlockTokens:    16,
+	}
+}
+
+// Check finds every fault of the options at once; each error begins with the field's name.
+func (o Options) Check() error {
+	var errs []error
+	whole := func(field string, got, low, high int) {
+		if got < low || got > high {
+			errs = append(errs, fmt.Errorf("%s: want an integer from %d to %d, got %d", field, low, high, got))
+		}
+	}
+	number := func(field string, got, low, high float64) {
+		if !(got >= low && got <= high) { // in this form NaN is refused too
+			errs = append(errs, fmt.Errorf("%s: want a number from %v to %v, got %v", field, low, high, got))
+		}
+	}
+	if o.Model == "" {
+		errs = append(errs, fmt.Errorf("%s: want a name, got none", "Model"))
+	}
+	whole("Slots", o.Slots, 1, 65536)
+	whole("MaxQueue", o.MaxQueue, 0, 1<<20)
+	whole("MaxModelLen", o.MaxModelLen, 2, 1<<24)
+	number("PrefillRate", o.PrefillRate, 1e-3, 1e12)
+	number("DecodeRate", o.DecodeRate, 1e-3, 1e9)
+	number("BatchCost", o.BatchCost, 0, 1e3)
+	number("TTFT", o.TTFT.Seconds(), 0, 3600)
+	number("ITL", o.ITL.Seconds(), 0, 3600)
+	whole("ChunkTokens", o.ChunkTokens, 1, 1024)
+	whole("TemplateTokens", o.TemplateTokens, 0, 1024)
+	whole("CacheTokens", o.CacheTokens, 0, 1<<30)
+	whole("BlockTokens", o.BlockTokens, 1, 4096)
+	sum := 0.0
+	for _, f := range o.Faults.shares() {
+		number("Faults."+f.field, f.share, 0, 1)
+		sum += f.share
+	}
+	if sum > 1+1e-9 { // ten shares of 0.1 are a little more than 1
+		errs = append(errs, fmt.Errorf("Faults: want shares that sum up to at most 1, got %v", sum))
+	}
+	return errors.Join(errs...)
+}
+
+// prefill is how long the engine needs for that many prompt tokens that it does not have in its cache.
+func (o Options) prefill(tokens int) time.Duration {
+	if o.TTFT > 0 {
+		return o.TTFT
+	}
+	return seconds(float64(tokens) / o.PrefillRate)
+}
+
+// gap is the time for one more token of one stream among that many.
+func (o Options) gap(streams int) time.Duration {
+	if o.ITL > 0 {
+		return o.ITL
+	}
+	return seconds((1 + o.BatchCost*float64(streams-1)) / o.DecodeRate)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

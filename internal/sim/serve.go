@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Limits on what a client can hold open.
+const (
+	bodyLimit  = 30 * time.Second // to send the body
+	writeLimit = time.Minute      // to take what was written
+	stallLimit = 10 * time.Minute // of a stalled answer
+)
+
+// errLeft tells that the client is gone.
+var errLeft = errors.New("the client left")
+
+// exchange is one request to the API and its answer.
+type exchange struct {
+	engine  *Engine
+	api     *api
+	w       http.ResponseWriter
+	control *http.ResponseController
+	entry   LogEntry
+	timer   *time.Timer
+	draws   *rand.Rand
+
+	arrival time.Time
+	request request
+	fault   string
+	length  int // of the answer, in tokens
+	reason  string
+
+	seat   *seat
+	due    time.Time // planned instant of the latest event
+	answer *answer
+	cached int // prompt tokens
+	sent   int // output tokens
+
+	first, last time.Time // when tokens were ready to be written
+	writable    time.Time // the connection's write deadline
+	buf         []byte    // of the next write; an unstreamed answer's text
+	held        bool      // buf is an answer in one piece, to be written when all else is done
+}
+
+func (e *Engine) serve(a *api) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{engine: e, api: a, w: w, control: http.NewResponseController(w), arrival: time.Now()}
+		id := r.Header.Get("X-Request-Id")
+		if id == "" {
+			id = "sim-" + strconv.FormatInt(e.number.Add(1), 10)
+		}
+		x.entry = LogEntry{ID: id, API: a.name, UserAgent: r.UserAgent(), Arrival: x.arrival.UnixNano()}
+		x.entry.Outcome = x.run(r)
+		e.count(x)
+		if x.held {
+			_ = x.flush() // a client that has left needs no error
+		}
+		if x.entry.Outcome == FaultCut || x.entry.Outcome == FaultStalled {
+			panic(http.ErrAbortHandler) // net/http's way to close a connection in mid-answer
+		}
+		_ = x.control.SetWriteDeadline(time.Time{}) // the connection is kept; a recorder has no deadlines
+	}
+}
+
+// count enters a finished exchange into the log and the totals.
+func (e *Engine) count(x *exchange) {
+	x.entry.Stream = x.request.stream
+	x.entry.PromptTokens, x.entry.CachedTokens = x.request.tokens, x.cached
+	x.entry.MaxTokens, x.entry.OutputTokens = x.request.asked, x.sent
+	x.entry.End = time.Now().UnixNano()
+	if e.journal != nil {
+		e.journal.write(&x.entry)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.totals.Requests++
+	e.totals.Outcomes[x.entry.Outcome]++
+	e.totals.OutputTokens += x.sent
+	if !x.first.IsZero() {
+		e.totals.PromptTokens += x.request.tokens
+		e.totals.CachedTokens += x.cached
+	}
+}
+
+// run takes a request from its body to the last byte of its answer and says how it ended.
+func (x *exchange) run(r *http.Request) (outcome string) {
+	if err := x.read(r); err != nil {
+		return x.refuse(err)
+	}
+	o := x.engine.options
+	x.draws = draws(o.Seed, x.entry.ID)
+	x.fault = o.Faults.pick(x.draws.Float64())
+	switch x.fault {
+	case FaultError500:
+		x.fail(http.StatusInternalServerError, "InternalServerError", "simulated fault")
+		return x.fault
+	case FaultError429:
+		x.fail(http.StatusTooManyRequests, "RateLimitError", "simulated fault")
+		return x.fault
+	}
+	x.plan()
+	seat, err := x.engine.batch.enter(x.arrival)
+	if err != nil {
+		x.fail(http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error())
+		return QueueFull
+	}
+	x.seat = seat
+	defer func() {
+		at := x.due
+		switch outcome {
+		case OK, FaultGarbled, FaultEmpty:
+			x.engine.page.ended(x, x.reason)
+		case FaultErrorEvent:
+			x.engine.page.finished[reasonError].Inc()
+		default:
+			at = time.Now()
+			x.engine.page.finished[reasonAbort].Inc()
+		}
+		x.engine.batch.leave(seat, at)
+	}()
+	ctx := r.Context()
+	if x.request.stream && x.open(ctx) != nil || x.prefill(ctx) != nil {
+		return Gone
+	}
+	outcome, err = x.decode(ctx)
+	if err != nil {
+		return Gone
+	}
+	return outcome
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// read takes the body and keeps only what the engine needs, so that a queue of long prompts is small.
+func (x *exchange) read(r *http.Request) error {
+	b := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(b)
+	b.Reset()
+	_ = x.control.SetReadDeadline(x.arrival.Add(bodyLimit)) // a recorder has no deadlines
+	if _, err := b.ReadFrom(http.MaxBytesReader(x.w, r.Body, maxBody)); err != nil {
+		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+			return &refusal{http.StatusRequestEntityTooLarge, "BadRequestError", "body: want at most 16 MiB"}
+		}
+		return errLeft
+	}
+	_ = x.control.SetReadDeadline(time.Time{})
+	var err error
+	x.request, err = parse(b.Bytes(), x.api, x.engine.options, x.engine.seed, liftBytes)
+	return err
+}
+
+// refuse answers a bad request, or nobody.
+func (x *exchange) refuse(err error) (outcome string) {
+	var bad *refusal
+	if !errors.As(err, &bad) {
+		return Gone
+	}
+	x.fail(bad.status, bad.kind, bad.text)
+	return Refused
+}
+
+// plan draws how long the answer will be.
+func (x *exchange) plan() {
+	x.length, x.reason = x.request.max, reasonLength
+	if natural := answerLength(x.draws); !x.request.ignoreEOS && natural < x.request.max {
+		x.length, x.reason = max(natural, x.request.min, 1), reasonStop
+	}
+	if x.fault == FaultEmpty {
+		x.length, x.reason = 0, reasonStop
+	}
+	x.answer = newAnswer(x.api, x.request.stream, x.entry.ID, x.engine.model, x.arrival.Unix(), x.draws)
+	x.timer = time.NewTimer(time.Hour) // wait sets it
+	x.timer.Stop()
+}

@@ -1,0 +1,55 @@
+package synth
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSaltsAreApart(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	seen := map[uint64]string{}
+	add := func(name string, v uint64) {
+		if other, ok := seen[v]; ok {
+			t.Errorf("%s and %s are the same salt %x", name, other, v)
+		}
+		seen[v] = name
+	}
+	add("none", SaltNone.At("a", at))
+	add("loop", SaltLoop.At("a", at))
+	add("next loop", SaltLoop.At("a", at.Add(time.Hour)))
+	add("a second later", SaltLoop.At("a", at.Add(time.Second)))
+	add("other workload", SaltLoop.At("b", at))
+	add("before 1970", SaltLoop.At("a", time.Unix(-1_700_000_000, 0)))
+	add("fixed:a", Salt("fixed:a").At("a", at))
+	add("fixed:b", Salt("fixed:b").At("a", at))
+
+	for _, s := range []Salt{SaltNone, "fixed:a"} {
+		if s.At("a", at) != s.At("b", at.Add(time.Hour)) {
+			t.Errorf("%s depends on workload or loop", s)
+		}
+	}
+	if SaltLoop.At("a", at) != SaltLoop.At("a", at.Add(999*time.Millisecond).In(time.FixedZone("", 3600))) {
+		t.Error("the salt of a loop depends on more than its second")
+	}
+	// The first 8 bytes of `printf 'loop\0a\0%s' 1700000000 | sha256sum`, and of `printf 'fixed\0a' | sha256sum`.
+	if got, want := SaltLoop.At("a", at), uint64(0x48418020f7e885b8); got != want {
+		t.Errorf("loop of workload a: %#x, want %#x", got, want)
+	}
+	if got, want := Salt("fixed:a").At("", at), uint64(0x23debdb841421e73); got != want {
+		t.Errorf("fixed:a: %#x, want %#x", got, want)
+	}
+}
+
+func TestSaltCheck(t *testing.T) {
+	for _, s := range []Salt{SaltLoop, SaltNone, "fixed:x", "fixed:a b"} {
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, s := range []Salt{"", "Loop", "fixed", "fixed:", "NAME"} {
+		err := s.Check()
+		if want := `salt: want "loop", "none" or "fixed:NAME", got "` + string(s) + `"`; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

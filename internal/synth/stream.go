@@ -1,0 +1,42 @@
+package synth
+
+import "math/bits"
+
+// A domain keeps the streams of block ids and those of row numbers apart.
+type domain uint64
+
+const (
+	blockDomain domain = 1
+	rowDomain   domain = 2
+)
+
+// A stream is an endless sequence of draws, the SplitMix64 of Steele, Lea and Flood (OOPSLA 2014): small enough to
+// have one for each block, and draw i needs nothing but the key and i.
+type stream uint64
+
+// newStream's keys are distinct for distinct ids, as mix is a bijection and all before id is the same.
+func newStream(seed uint64, salt uint64, d domain, id uint64) stream {
+	h := mix(seed + golden)
+	h = mix(h ^ uint64(d))
+	h = mix(h ^ salt)
+	return stream(mix(h ^ id))
+}
+
+// below draws an integer from 0 to n − 1, by multiplication instead of division: its bias is below n / 2⁶⁴.
+func (s *stream) below(n uint64) int {
+	hi, _ := bits.Mul64(s.draw(), n)
+	return int(hi)
+}
+
+func (s *stream) draw() uint64 {
+	*s += golden
+	return mix(uint64(*s))
+}
+
+const golden = 0x9e3779b97f4a7c15 // 2⁶⁴ / φ, odd
+
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,51 @@
+package trace
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+)
+
+const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
+
+// azureTimes are the ways in which the data sets of 2023 and 2024 write an instant; a fraction of a second of any
+// length may follow the seconds.
+var azureTimes = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
+
+// decodeAzure reads a row below the header.
+func decodeAzure(line []byte, r *row) []fault {
+	r.clear()
+	columns := bytes.Split(line, []byte(","))
+	if len(columns) != 3 {
+		return []fault{{"row", azureHeader, excerpt(line)}}
+	}
+	var faults []fault
+	if at, ok := azureInstant(string(columns[0])); ok {
+		r.at, r.timed = at, true
+	} else {
+		faults = append(faults, fault{"TIMESTAMP", "an instant as " + azureTimes[0] + ".9999999", excerpt(columns[0])})
+	}
+	for i, field := range []struct {
+		name string
+		to   *int
+	}{{"ContextTokens", &r.InputTokens}, {"GeneratedTokens", &r.OutputTokens}} {
+		n, err := strconv.Atoi(string(columns[i+1]))
+		switch {
+		case err != nil || n < 1:
+			faults = append(faults, fault{field.name, "an integer ≥ 1", excerpt(columns[i+1])})
+		case n > MaxTokens:
+			faults = append(faults, fault{field.name, "at most " + strconv.Itoa(MaxTokens) + " tokens", excerpt(columns[i+1])})
+		}
+		*field.to = n
+	}
+	return faults
+}
+
+func azureInstant(s string) (nanos int64, ok bool) {
+	for _, layout := range azureTimes {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at.UnixNano(), at.Year() >= 1970 && at.Year() < 2255 // UnixNano holds no more
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,172 @@
+package trace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// epochMillis parts files that count from 0 from those that count from the Unix epoch: three years of trace, or 1973.
+const epochMillis = 100_000_000_000
+
+// check reads the whole file, sets everything that Rows needs, and Stats.
+func (f *File) check(ctx context.Context, o Options) error {
+	size := o.BlockTokens
+	if size == 0 {
+		size = blockSizes[0]
+	}
+	for {
+		p := newPass(f, o, size)
+		if err := p.run(ctx); err != nil {
+			return err
+		}
+		// The votes do not depend on the size that was assumed: this happens once at most.
+		if best := p.best(); o.BlockTokens == 0 && best != size {
+			size = best
+			continue
+		}
+		if err := p.faults.err(); err != nil {
+			return err
+		}
+		if p.number == 0 {
+			return fmt.Errorf("%s: want at least one row, got none", f.name)
+		}
+		p.settle()
+		return f.measure(ctx, p)
+	}
+}
+
+// A pass is one reading of the file that finds every fault.
+type pass struct {
+	file    *File
+	options Options
+	size    int // assumed tokens of a block
+
+	faults, surplus faults
+	format          Format
+	number          int // rows so far
+	scratch         row
+	hash            string
+
+	first     int // line of the first good row, which decides whether rows have timestamps
+	timed     bool
+	sorted    bool
+	base      int64 // earliest instant
+	disorder  disorder
+	turns     map[string]turn
+	inherited []int64
+	index     []mark
+	figures   *figures
+	exact     [len(blockSizes)]int // rows whose ids are as many as blocks of that size
+}
+
+// A turn is the last one so far of a session.
+type turn struct {
+	at   int64
+	line int
+}
+
+func newPass(f *File, o Options, size int) *pass {
+	return &pass{
+		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, figures: newFigures(size),
+		faults: faults{name: f.name}, surplus: faults{name: f.name},
+	}
+}
+
+func (p *pass) run(ctx context.Context) error {
+	hash := sha256.New()
+	in := newLines(io.TeeReader(io.NewSectionReader(p.file.data, 0, p.file.size), hash), 0, 0)
+	for {
+		if p.number%markRows == 0 && ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", p.file.name, ctx.Err())
+		}
+		line, err := in.next()
+		switch {
+		case errors.Is(err, errLongLine):
+			p.faults.add(in.number, fault{"row", fmt.Sprintf("at most %d bytes", MaxLineBytes), "more"})
+			p.number++
+			continue
+		case err == io.EOF:
+			p.hash = hex.EncodeToString(hash.Sum(nil))
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s:%d: %w", p.file.name, in.number, err)
+		}
+		if p.format == "" {
+			header, err := p.detect(line, in.number)
+			if err != nil {
+				return err
+			}
+			if header {
+				continue
+			}
+		}
+		p.row(line, in)
+	}
+}
+
+// detect looks at the first line, which in Azure's format is no row.
+func (p *pass) detect(line []byte, number int) (header bool, err error) {
+	isAzure, named := string(line) == azureHeader, p.options.Format
+	switch {
+	case isAzure && named != Mooncake:
+		p.format, p.file.decode = Azure, decodeAzure
+		return true, nil
+	case named == Azure:
+		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, azureHeader, excerpt(line))
+	case named == Mooncake || line[0] == '{':
+		p.format, p.file.decode = Mooncake, decodeMooncake
+		return false, nil
+	}
+	return false, fmt.Errorf("%s:%d: format: want a Mooncake row ({\"timestamp\": …}) or Azure's header %s, got %s",
+		p.file.name, number, azureHeader, excerpt(line))
+}
+
+// settle gives the file what Rows needs.
+func (p *pass) settle() {
+	f := p.file
+	f.index, f.inherited = p.index, p.inherited
+	if p.format == Azure || p.base >= epochMillis*1e6 {
+		f.base = p.base
+	}
+	f.Stats = Stats{
+		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns),
+		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size,
+		SurplusRows: p.surplus.count, Warnings: p.surplus.list("warnings"),
+	}
+	if first := time.Duration(p.base - f.base); first >= 24*time.Hour {
+		f.Stats.Warnings = append(f.Stats.Warnings,
+			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as milliseconds", f.name, first))
+	}
+}
+
+// measure completes Stats. What depends on the order of rows is counted again, in due order, where the file's is another.
+func (f *File) measure(ctx context.Context, p *pass) error {
+	figures := p.figures
+	if !f.Stats.Sorted {
+		figures = newFigures(p.size)
+		rows, err := f.Rows(0)
+		if err != nil {
+			return err
+		}
+		for {
+			r, err := rows.Next()
+			if err == io.EOF {
+				break
+			}
+			if err == nil && r.Number%markRows == 0 {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+			figures.add(&r, int64(r.Offset)+f.base)
+		}
+	}
+	figures.fill(&f.Stats, f.base)
+	return nil
+}

@@ -1,0 +1,63 @@
+package trace
+
+// A Distribution describes values. Percentiles interpolate linearly between order statistics, as numpy's do.
+type Distribution struct {
+	Count, Sum          int64
+	Mean, P50, P90, P99 float64
+	Min, Max            int
+}
+
+// counts counts values of 0 to MaxTokens, each by itself, in pages that exist only where values fall.
+type counts struct {
+	pages    [][]uint32
+	n, sum   int64
+	min, max int
+}
+
+const pageValues = 4096
+
+func (c *counts) add(v int) {
+	page := v / pageValues
+	for page >= len(c.pages) {
+		c.pages = append(c.pages, nil)
+	}
+	if c.pages[page] == nil {
+		c.pages[page] = make([]uint32, pageValues)
+	}
+	c.pages[page][v%pageValues]++
+	if c.n == 0 || v < c.min {
+		c.min = v
+	}
+	c.max = max(c.max, v)
+	c.n++
+	c.sum += int64(v)
+}
+
+func (c *counts) distribution() Distribution {
+	if c.n == 0 {
+		return Distribution{}
+	}
+	return Distribution{
+		Count: c.n, Sum: c.sum, Mean: float64(c.sum) / float64(c.n), Min: c.min, Max: c.max,
+		P50: c.percentile(50), P90: c.percentile(90), P99: c.percentile(99),
+	}
+}
+
+// percentile finds the values at the two ranks around (n−1)·percent/100, in whole numbers so that a rank is exact.
+func (c *counts) percentile(percent int64) float64 {
+	rank := (c.n - 1) * percent
+	low, high := c.at(rank/100), c.at(min(rank/100+1, c.n-1))
+	return float64(low) + float64(high-low)*float64(rank%100)/100
+}
+
+// at returns the value of the given rank, from 0.
+func (c *counts) at(rank int64) int {
+	for i, page := range c.pages {
+		for v, count := range page {
+			if rank -= int64(count); rank < 0 {
+				return i*pageValues + v
+			}
+		}
+	}
+	return c.max
+}

@@ -1,0 +1,138 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+func TestFaults(t *testing.T) {
+	ok := `{"timestamp":0,"input_length":1}` + "\n"
+	for _, c := range []struct {
+		name, content string
+		options       Options
+		want          string
+	}{
+		{"empty", "", Options{}, "t.jsonl: want at least one row, got none"},
+		{"only blank lines", "\n\r\n \n", Options{}, "t.jsonl: want at least one row, got none"},
+		{"only a header", azureHeader + "\n", Options{}, "t.jsonl: want at least one row, got none"},
+		{"neither format", "hello\nworld", Options{}, `t.jsonl:1: format: want a Mooncake row ({"timestamp": …}) or Azure's header TIMESTAMP,ContextTokens,GeneratedTokens, got "hello"`},
+		{"no header", "2023-11-16 18:15:46.6805900,374,44", Options{Format: Azure}, `t.jsonl:1: header: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.6805900,374,44"`},
+		{"not JSON on line 7", strings.Repeat(ok, 6) + "oops\n" + ok, Options{}, `t.jsonl:7: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)`},
+		{"null", ok + "null", Options{}, "t.jsonl:2: row: want a JSON object, got null"},
+		{"a list", "[1]", Options{Format: Mooncake}, `t.jsonl:1: row: want a JSON object, got "[1]" (json: cannot unmarshal array into Go value of type map[string]json.RawMessage)`},
+		{"cut short", `{"timestamp":0,"input_length":1`, Options{}, `t.jsonl:1: row: want a JSON object, got "{\"timestamp\":0,\"input_length\":1" (unexpected end of JSON input)`},
+		{"negative length", `{"input_length":-5}`, Options{}, "t.jsonl:1: input_length: want an integer ≥ 1, got -5"},
+		{"length 0", `{"input_length":0}`, Options{}, "t.jsonl:1: input_length: want an integer ≥ 1, got 0"},
+		{"fractional length", `{"input_length":5,"output_length":2.5}`, Options{}, "t.jsonl:1: output_length: want an integer ≥ 1, got 2.5"},
+		{"output length 0", `{"input_length":5,"output_length":0}`, Options{}, "t.jsonl:1: output_length: want an integer ≥ 1, got 0"},
+		{"length in words", `{"input_length":"x"}`, Options{}, `t.jsonl:1: input_length: want an integer ≥ 1, got "x"`},
+		{"huge length", `{"input_length":99999999999999999999999}`, Options{}, "t.jsonl:1: input_length: want at most 16777216 tokens, got 99999999999999999999999"},
+		{"negative timestamp", `{"timestamp":-1,"input_length":5}`, Options{}, "t.jsonl:1: timestamp: want milliseconds ≥ 0, got -1"},
+		{"nanoseconds", `{"timestamp":1696000000123456789,"input_length":5}`, Options{}, "t.jsonl:1: timestamp: want milliseconds ≤ 9000000000000, got 1696000000123456789"},
+		{"negative delay", `{"delay":-1,"session_id":"a","input_length":5}`, Options{}, "t.jsonl:1: delay: want milliseconds ≥ 0, got -1"},
+		{"huge delay", `{"delay":9000000000001,"session_id":"a","input_length":5}`, Options{}, "t.jsonl:1: delay: want milliseconds ≤ 9000000000000, got 9000000000001"},
+		{"too few ids", `{"input_length":1025,"hash_ids":[1,2]}`, Options{BlockTokens: 512}, "t.jsonl:1: hash_ids: want 3 ids for 1025 tokens in blocks of 512, got 2"},
+		{"surplus ids, strict", `{"input_length":655,"hash_ids":[1,2,3]}`, Options{Strict: true, BlockTokens: 512}, "t.jsonl:1: hash_ids: want 2 ids for 655 tokens in blocks of 512, got 3"},
+		{"ids not a list", `{"input_length":5,"hash_ids":"a"}`, Options{}, `t.jsonl:1: hash_ids: want a list of integers, got "a"`},
+		{"an id not a number", `{"input_length":5,"hash_ids":[1.5]}`, Options{}, `t.jsonl:1: hash_ids[0]: want an integer of 64 bits, got 1.5`},
+		{"an id too large", `{"input_length":5,"hash_ids":[18446744073709551616]}`, Options{}, `t.jsonl:1: hash_ids[0]: want an integer of 64 bits, got 18446744073709551616`},
+		{"ids without length", `{"text_input":"x","hash_ids":[1]}`, Options{}, `t.jsonl:1: hash_ids: want none without input_length, got [1]`},
+		{"tools without messages", `{"input_length":5,"tools":[{}]}`, Options{}, `t.jsonl:1: tools: want none without messages, got [{}]`},
+		{"two kinds of prompt", `{"input_length":5,"text_input":"x"}`, Options{}, "t.jsonl:1: text_input: want one of input_length, text_input, messages, payload, got input_length and text_input"},
+		{"no prompt", `{"timestamp":5}`, Options{}, "t.jsonl:1: input_length: want one of input_length, text_input, messages, payload, got none"},
+		{"empty text", `{"text_input":""}`, Options{}, `t.jsonl:1: text_input: want a string that is not empty, got ""`},
+		{"text is a number", `{"text_input":5}`, Options{}, `t.jsonl:1: text_input: want a string, got 5`},
+		{"long session", `{"input_length":5,"session_id":"` + strings.Repeat("x", 257) + `"}`, Options{}, "t.jsonl:1: session_id: want at most 256 bytes, got 257"},
+		{"no messages", `{"messages":[ ]}`, Options{}, `t.jsonl:1: messages: want a list of messages, got [ ]`},
+		{"messages are text", `{"messages":"` + strings.Repeat("ü", 30) + `"}`, Options{}, `t.jsonl:1: messages: want a list of messages, got "\"` + strings.Repeat("ü", 19) + `"…`},
+		{"extra is a list", `{"input_length":1,"extra":[1]}`, Options{}, `t.jsonl:1: extra: want an object with keys, got [1]`},
+		{"several in one row", `{"timestamp":"x","input_length":"y"}`, Options{}, `t.jsonl:1: input_length: want an integer ≥ 1, got "y"` + "\n" + `t.jsonl:1: timestamp: want milliseconds ≥ 0, got "x"`},
+		{"a timestamp missing", ok + `{"input_length":1}`, Options{}, "t.jsonl:2: timestamp: want milliseconds, as on line 1, got none"},
+		{"first turn without timestamp", ok + `{"session_id":"a","input_length":1}`, Options{}, "t.jsonl:2: timestamp: want milliseconds, as on line 1, got none"},
+		{"a timestamp too many", `{"input_length":1}` + "\n" + ok, Options{}, "t.jsonl:2: timestamp: want none, as on line 1, got one"},
+		{"turns in disorder", `{"timestamp":5.5,"session_id":"a","input_length":1}` + "\n" + `{"timestamp":4,"session_id":"a","input_length":1}`, Options{}, "t.jsonl:2: timestamp: want ≥ 5.5, that of the session's turn before on line 1, got 4"},
+		{"azure row", azureHeader + "\nx,0,99999999999\n2023-11-16 18:15:46.68,1\n1960-11-16 18:15:46,1,-1", Options{}, `t.jsonl:2: TIMESTAMP: want an instant as 2006-01-02 15:04:05.9999999, got "x"
+t.jsonl:2: ContextTokens: want an integer ≥ 1, got "0"
+t.jsonl:2: GeneratedTokens: want at most 16777216 tokens, got "99999999999"
+t.jsonl:3: row: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.68,1"
+t.jsonl:4: TIMESTAMP: want an instant as 2006-01-02 15:04:05.9999999, got "1960-11-16 18:15:46"
+t.jsonl:4: GeneratedTokens: want an integer ≥ 1, got "-1"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Open(t.Context(), write(t, "t.jsonl", c.content), c.options)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLongLine(t *testing.T) {
+	line := func(bytes int) string {
+		return `{"text_input":"` + strings.Repeat("x", bytes-len(`{"text_input":""}`)-1) + `"}` + "\n"
+	}
+	ok := `{"input_length":1}` + "\n"
+	f := open(t, ok+line(MaxLineBytes)+ok, Options{})
+	if got := read(t, f, 0); len(got) != 3 || len(got[1].Text) != MaxLineBytes-18 || got[2].Line != 3 {
+		t.Errorf("a line of %d bytes: got %d rows", MaxLineBytes, len(got))
+	}
+	_, err := Open(t.Context(), write(t, "t.jsonl", ok+line(MaxLineBytes+1)+ok+line(10_000_000)+"{}"), Options{})
+	want := `t.jsonl:2: row: want at most 8388608 bytes, got more
+t.jsonl:4: row: want at most 8388608 bytes, got more
+t.jsonl:5: input_length: want one of input_length, text_input, messages, payload, got none`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func TestFirstTwentyFaultsAndACount(t *testing.T) {
+	_, err := Open(t.Context(), write(t, "t.jsonl", strings.Repeat(`{"input_length":0}`+"\n", 50)), Options{})
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != 21 || lines[19] != "t.jsonl:20: input_length: want an integer ≥ 1, got 0" ||
+		lines[20] != "t.jsonl: 50 errors in all, the first 20 are shown" {
+		t.Errorf("got %d lines: %v", len(lines), err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	surplus := `{"timestamp":1696000000,"input_length":655,"hash_ids":[1,2,3]}` + "\n"
+	exact := `{"timestamp":1696000000,"input_length":655,"hash_ids":[1,2]}` + "\n"
+	f := open(t, exact+exact+surplus, Options{})
+	want := []string{
+		"t.jsonl:3: hash_ids: want 2 ids for 655 tokens in blocks of 512, got 3: the surplus is ignored",
+		"t.jsonl: the first row is due after 471h6m40s: timestamps are read as milliseconds",
+	}
+	if got := f.Stats.Warnings; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f = open(t, strings.Repeat(exact, 30)+strings.Repeat(surplus, 25), Options{})
+	if got := f.Stats.Warnings; len(got) != 22 || got[20] != "t.jsonl: 25 warnings in all, the first 20 are shown" {
+		t.Errorf("got %d warnings: %q", len(got), got)
+	}
+}
+
+func TestWrongOptions(t *testing.T) {
+	_, err := Open(t.Context(), "-", Options{Format: "csv", BlockTokens: -1, MaxSpoolBytes: -1})
+	want := `trace format: want auto, mooncake or azure, got "csv"
+block tokens: want 1 to 16777216, or 0 to detect them, got -1
+spool bytes: want ≥ 1, or 0 for 17179869184, got -1`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWrongPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := Open(t.Context(), "missing.jsonl", Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "missing.jsonl") {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := Open(t.Context(), ".", Options{}); err == nil || err.Error() != ".: want a file, got a directory" {
+		t.Errorf("directory: %v", err)
+	}
+	if _, err := Open(t.Context(), "-", Options{}); err == nil || err.Error() != "-: want a standard input to read, got none" {
+		t.Errorf("no stdin: %v", err)
+	}
+}

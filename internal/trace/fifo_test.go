@@ -1,0 +1,55 @@
+//go:build unix
+
+package trace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func fifo(t *testing.T) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
+		t.Skipf("no named pipes here: %v", err)
+	}
+	return "fifo"
+}
+
+func TestNamedPipe(t *testing.T) {
+	path := fifo(t)
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(path, []byte(gzipped(t, threeRows)), 0) }()
+	f, err := Open(t.Context(), path, Options{})
+	if err := errors.Join(err, <-written); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if rows := read(t, f, 0); len(rows) != 3 {
+		t.Errorf("got %v, want three rows", rows)
+	}
+}
+
+// Nobody ever writes, or somebody who says nothing: the wait ends with the context.
+func TestSilentPipe(t *testing.T) {
+	path := fifo(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, path, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a writer: %v", err)
+	}
+	silent, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, path, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a silent writer: %v", err)
+	}
+}

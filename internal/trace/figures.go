@@ -1,0 +1,115 @@
+package trace
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// figures gathers Stats from rows that come in due order.
+type figures struct {
+	prompts       Prompts
+	input, output counts
+	prefixes      prefixes
+	shards        [3][]int64 // tokens of each shard
+
+	rows        int
+	first, last int64
+	instants    int
+	burst, most int     // rows at the current instant, and at the fullest
+	ticks       []int64 // gaps between distinct instants, the first maxTicks
+	squares     float64 // sum of the squared distances of the gaps between rows from their mean
+}
+
+const maxTicks = 1 << 16
+
+func newFigures(blockTokens int) *figures {
+	g := &figures{prefixes: newPrefixes(blockTokens)}
+	for i := range g.shards {
+		g.shards[i] = make([]int64, 2<<i)
+	}
+	return g
+}
+
+func (g *figures) add(r *Record, at int64) {
+	switch {
+	case r.Text != "":
+		g.prompts.Text++
+	case r.Messages != nil:
+		g.prompts.Messages++
+	case r.Payload != nil:
+		g.prompts.Payload++
+	default:
+		g.prompts.Synthesized++
+		g.input.add(r.InputTokens)
+		g.prefixes.add(r.Blocks, r.InputTokens)
+	}
+	if r.OutputTokens > 0 {
+		g.output.add(r.OutputTokens)
+	}
+	for _, shards := range g.shards {
+		shards[r.Number%len(shards)] += int64(r.InputTokens + r.OutputTokens)
+	}
+	g.time(at)
+}
+
+func (g *figures) time(at int64) {
+	g.rows++
+	if g.rows == 1 {
+		g.first, g.last = at, at
+		g.instants, g.burst, g.most = 1, 1, 1
+		return
+	}
+	gap := at - g.last
+	if gap > 0 {
+		g.instants++
+		g.burst = 0
+		if len(g.ticks) < maxTicks {
+			g.ticks = append(g.ticks, gap)
+		}
+	}
+	g.burst++
+	g.most = max(g.most, g.burst)
+
+	// Welford's way: it loses nothing where the gaps are alike and many. The mean of n gaps is known from the ends.
+	n := float64(g.rows - 1)
+	mean := float64(at-g.first) / n
+	if n > 1 {
+		before := float64(g.last-g.first) / (n - 1)
+		g.squares += (float64(gap) - before) * (float64(gap) - mean)
+	}
+	g.last = at
+}
+
+// fill completes Stats. base is the instant of offset 0.
+func (g *figures) fill(s *Stats, base int64) {
+	s.Prompts = g.prompts
+	s.Input, s.Output = g.input.distribution(), g.output.distribution()
+	s.RowsWithIDs = g.prefixes.rows
+	s.Prefix = g.prefixes.stats(s.Input.Sum)
+	for i, shards := range g.shards {
+		s.Balance[i].Shards = len(shards)
+		if total := s.Input.Sum + s.Output.Sum; total > 0 {
+			s.Balance[i].Largest = float64(slices.Max(shards)) * float64(len(shards)) / float64(total)
+		}
+	}
+	if !s.HasTimestamps {
+		return
+	}
+	s.First, s.Span = time.Duration(g.first-base), time.Duration(g.last-base)
+	s.Instants, s.Burst, s.Tick = g.instants, g.most, median(g.ticks)
+	if length := float64(g.last - g.first); length > 0 {
+		gaps := float64(g.rows - 1)
+		s.GapCV = math.Sqrt(g.squares/gaps) / (length / gaps)
+		s.Rate = float64(g.rows) / (length / 1e9)
+	}
+}
+
+func median(gaps []int64) time.Duration {
+	if len(gaps) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(gaps))
+	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
+	return time.Duration(low + (high-low)/2)
+}

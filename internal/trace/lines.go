@@ -1,0 +1,72 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// lines reads a file line by line and knows where each one stands. A byte order mark, CRLF and blank lines are
+// passed over.
+type lines struct {
+	in     *bufio.Reader
+	end    int64  // byte after the line that was read last
+	start  int64  // its first byte
+	number int    // its number, from 1
+	long   []byte // a line that does not fit into the reader's buffer
+}
+
+var errLongLine = errors.New("line too long")
+
+// newLines reads on after a number of lines that end at byte offset.
+func newLines(in io.Reader, offset int64, number int) *lines {
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), end: offset, number: number}
+	if offset == 0 {
+		mark := []byte("\xef\xbb\xbf")
+		if head, _ := l.in.Peek(len(mark)); bytes.Equal(head, mark) { // an error comes again with the first line
+			n, _ := l.in.Discard(len(mark))
+			l.end = int64(n)
+		}
+	}
+	return l
+}
+
+// next returns the next line that is not blank, without the blanks around it. It is valid until the next call.
+// After errLongLine the next line can be read; after any other error none can.
+func (l *lines) next() ([]byte, error) {
+	for {
+		line, err := l.raw()
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+func (l *lines) raw() ([]byte, error) {
+	l.number++
+	l.start = l.end
+	line, err := l.in.ReadSlice('\n')
+	l.end += int64(len(line))
+	if err == bufio.ErrBufferFull {
+		l.long = append(l.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = l.in.ReadSlice('\n')
+			l.end += int64(len(line))
+			if len(l.long) <= MaxLineBytes {
+				l.long = append(l.long, line...)
+			}
+		}
+		line = l.long
+	}
+	if err == io.EOF && len(line) > 0 { // the last line has no end
+		err = nil
+	}
+	if err == nil && len(line) > MaxLineBytes {
+		err = errLongLine
+	}
+	return line, err
+}

@@ -1,0 +1,183 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a row's prompt can come from: one of these, exactly.
+var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
+
+// decodeJSON reads any Mooncake row and finds all that is wrong with it. null is the same as absent, as AIPerf writes
+// it; fields that nobody knows are left alone, as AIPerf leaves them.
+func decodeJSON(line []byte, r *row) []fault {
+	o := object{}
+	if err := json.Unmarshal(line, &o.values); err != nil {
+		return []fault{{"row", "a JSON object", fmt.Sprintf("%s (%v)", excerpt(line), err)}}
+	}
+	if o.values == nil {
+		return []fault{{"row", "a JSON object", "null"}}
+	}
+	o.onePrompt()
+	r.InputTokens = o.length("input_length")
+	r.OutputTokens = o.length("output_length")
+	r.at, r.timed = o.millis("timestamp")
+	delay, _ := o.millis("delay")
+	r.Delay = time.Duration(delay)
+	r.Blocks = o.ids("hash_ids", r.Blocks)
+	r.Text = o.text("text_input", MaxLineBytes)
+	r.Session = o.text("session_id", MaxSessionBytes)
+	r.Messages = o.composite("messages", '[', "a list of messages")
+	r.Tools = o.composite("tools", '[', "a list of tools")
+	r.Payload = o.composite("payload", '{', "an object with keys")
+	r.Extra = o.composite("extra", '{', "an object with keys")
+	if o.value("hash_ids") != nil && o.value("input_length") == nil {
+		o.fault("hash_ids", "none without input_length", shown(o.value("hash_ids")))
+	}
+	if o.value("tools") != nil && o.value("messages") == nil {
+		o.fault("tools", "none without messages", shown(o.value("tools")))
+	}
+	return o.faults
+}
+
+// An object is a JSON object that is being taken apart.
+type object struct {
+	values map[string]json.RawMessage
+	faults []fault
+}
+
+func (o *object) fault(field, want, got string) {
+	o.faults = append(o.faults, fault{field, want, got})
+}
+
+// value returns nil for what is absent or null.
+func (o *object) value(key string) json.RawMessage {
+	if v := o.values[key]; string(v) != "null" {
+		return v
+	}
+	return nil
+}
+
+func (o *object) onePrompt() {
+	var has []string
+	for _, kind := range promptKinds {
+		if o.value(kind) != nil {
+			has = append(has, kind)
+		}
+	}
+	switch len(has) {
+	case 1:
+	case 0:
+		o.fault(promptKinds[0], "one of "+strings.Join(promptKinds, ", "), "none")
+	default:
+		o.fault(has[1], "one of "+strings.Join(promptKinds, ", "), strings.Join(has, " and "))
+	}
+}
+
+// length reads a count of tokens; 0 is absent. 12.0 is the whole number that it looks like: pandas writes them so.
+func (o *object) length(key string) int {
+	v := o.value(key)
+	if v == nil {
+		return 0
+	}
+	n, err := strconv.ParseFloat(string(v), 64) // exact for every whole number up to MaxTokens
+	switch {
+	case err != nil || n != math.Trunc(n) || n < 1:
+		o.fault(key, "an integer ≥ 1", shown(v))
+		return 0
+	case n > MaxTokens:
+		o.fault(key, fmt.Sprintf("at most %d tokens", MaxTokens), shown(v))
+		return 0
+	}
+	return int(n)
+}
+
+// millis reads milliseconds, fractions allowed, as nanoseconds.
+func (o *object) millis(key string) (nanos int64, ok bool) {
+	v := o.value(key)
+	if v == nil {
+		return 0, false
+	}
+	ms, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case err != nil || ms < 0:
+		o.fault(key, "milliseconds ≥ 0", shown(v))
+		return 0, true
+	case ms > maxMillis:
+		o.fault(key, fmt.Sprintf("milliseconds ≤ %d", int64(maxMillis)), shown(v))
+		return 0, true
+	}
+	// In two parts: a float64 of nanoseconds since 1970 would be off by 100 ns.
+	whole, fraction := math.Modf(ms)
+	return int64(whole)*1e6 + int64(math.Round(fraction*1e6)), true
+}
+
+// ids reads a list of integers. Negative ones, as Python's hashes can be, stand for their two's complement.
+func (o *object) ids(key string, into []uint64) []uint64 {
+	v := o.value(key)
+	if v == nil {
+		return into
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		o.fault(key, "a list of integers", shown(v))
+		return into
+	}
+	for i, item := range list {
+		id, err := strconv.ParseUint(string(item), 10, 64)
+		if err != nil {
+			var signed int64
+			signed, err = strconv.ParseInt(string(item), 10, 64)
+			id = uint64(signed)
+		}
+		if err != nil {
+			o.fault(fmt.Sprintf("%s[%d]", key, i), "an integer of 64 bits", shown(item))
+			return into
+		}
+		into = append(into, id)
+	}
+	return into
+}
+
+func (o *object) text(key string, limit int) string {
+	v := o.value(key)
+	if v == nil {
+		return ""
+	}
+	var s string
+	switch err := json.Unmarshal(v, &s); {
+	case err != nil:
+		o.fault(key, "a string", shown(v))
+	case s == "":
+		o.fault(key, "a string that is not empty", shown(v))
+	case len(s) > limit:
+		o.fault(key, fmt.Sprintf("at most %d bytes", limit), strconv.Itoa(len(s)))
+	}
+	return s
+}
+
+// composite returns a list or an object as it stands, if it holds something.
+func (o *object) composite(key string, opens byte, want string) json.RawMessage {
+	v := o.value(key)
+	if v == nil {
+		return nil
+	}
+	if v[0] != opens || len(bytes.TrimSpace(v[1:len(v)-1])) == 0 {
+		o.fault(key, want, shown(v))
+		return nil
+	}
+	return v
+}
+
+// shown is a JSON value in a fault: as it stands when it is short, in quotes and cut when it is not.
+func shown(v json.RawMessage) string {
+	if len(v) <= excerptBytes {
+		return string(v)
+	}
+	return excerpt(v)
+}

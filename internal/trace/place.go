@@ -1,0 +1,105 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+)
+
+// blockSizes are tried in this order; the first that is exact on most rows is the file's.
+var blockSizes = [...]int{512, 256, 128, 64, 32, 16, 1024}
+
+func (p *pass) row(line []byte, in *lines) {
+	if p.number%markRows == 0 {
+		p.index = append(p.index, mark{
+			offset: in.start, lines: in.number - 1, number: p.number,
+			inherited: len(p.inherited), latest: p.disorder.latest.at,
+		})
+	}
+	r := &p.scratch
+	found := p.file.decode(line, r)
+	r.Number, r.Line = p.number, in.number
+	p.number++
+	if len(found) == 0 {
+		found = append(p.place(r), p.fit(r)...)
+	}
+	for _, f := range found {
+		p.faults.add(in.number, f)
+	}
+	if len(found) == 0 && p.sorted {
+		p.figures.add(&r.Record, r.at)
+	}
+}
+
+// place checks the row's instant against those of the rows before, and finds it for a turn that has none.
+func (p *pass) place(r *row) []fault {
+	if p.first == 0 {
+		p.first, p.timed, p.base = r.Line, r.timed, r.at
+	}
+	before, later := p.turns[r.Session]
+	switch {
+	case !p.timed && r.timed:
+		return []fault{{"timestamp", fmt.Sprintf("none, as on line %d", p.first), "one"}}
+	case p.timed && !r.timed && !later:
+		return []fault{{"timestamp", fmt.Sprintf("milliseconds, as on line %d", p.first), "none"}}
+	case p.timed && !r.timed:
+		r.at = before.at
+		p.inherited = append(p.inherited, r.at)
+	case later && r.at < before.at:
+		return []fault{{"timestamp", fmt.Sprintf("≥ %s, that of the session's turn before on line %d",
+			p.instant(before.at), before.line), p.instant(r.at)}}
+	}
+	if r.Session != "" {
+		p.turns[r.Session] = turn{r.at, r.Line}
+	}
+	p.base = min(p.base, r.at)
+	p.sorted = p.sorted && r.at >= p.disorder.latest.at
+	if ahead, far := p.disorder.add(r.at, r.Line); far {
+		return []fault{{"timestamp", fmt.Sprintf("≥ %s, that of line %d more than %d rows before",
+			p.instant(ahead.at), ahead.line, Window), p.instant(r.at)}}
+	}
+	return nil
+}
+
+// instant shows a time as the file has it.
+func (p *pass) instant(at int64) string {
+	if p.format == Azure {
+		return time.Unix(0, at).UTC().Format(azureTimes[0] + ".0000000")
+	}
+	return fmt.Sprint(float64(at) / 1e6)
+}
+
+// fit holds the row's ids against its length.
+func (p *pass) fit(r *row) []fault {
+	if len(r.Blocks) == 0 {
+		return nil
+	}
+	for i, size := range blockSizes {
+		if len(r.Blocks) == blocksOf(r.InputTokens, size) {
+			p.exact[i]++
+		}
+	}
+	blocks := blocksOf(r.InputTokens, p.size)
+	if len(r.Blocks) == blocks {
+		return nil
+	}
+	found := fault{"hash_ids", fmt.Sprintf("%d ids for %d tokens in blocks of %d", blocks, r.InputTokens, p.size), fmt.Sprint(len(r.Blocks))}
+	if len(r.Blocks) < blocks || p.options.Strict {
+		return []fault{found}
+	}
+	p.surplus.add(r.Line, fault{found.field, found.want, found.got + ": the surplus is ignored"})
+	r.Blocks = r.Blocks[:blocks]
+	return nil
+}
+
+func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }
+
+// best is the block size that most rows agree with.
+func (p *pass) best() int {
+	best := 0
+	for i := range blockSizes {
+		if p.exact[i] > p.exact[best] {
+			best = i
+		}
+	}
+	return blockSizes[best]
+}

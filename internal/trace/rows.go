@@ -1,0 +1,165 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sort"
+	"time"
+)
+
+// Rows streams a File's rows in due order: by Offset, then by Number. It must not be used by two goroutines at once;
+// several Rows of one File may be.
+type Rows struct {
+	file      *File
+	in        *lines
+	scratch   row
+	number    int   // rows of the file that were passed, whether from here or by the mark
+	inherited int   // of these, in File.inherited
+	from      int64 // rows before this instant are left out
+	last      int64 // instant of the row that was returned last
+	ahead     spots // in an unsorted file, the rows that were read but are not due before all that were not
+	line      []byte
+}
+
+// Rows starts with the first row whose Offset is at least from. It reads at most a few thousand rows to get there. The
+// error is ErrChanged when the file is no longer the one that Open checked.
+func (f *File) Rows(from time.Duration) (*Rows, error) {
+	if err := f.unchanged(); err != nil {
+		return nil, err
+	}
+	start := f.base + min(int64(max(from, 0)), math.MaxInt64-f.base)
+	// The last mark with no row before it that is due at start or later. The first mark has none before it at all.
+	i := sort.Search(len(f.index)-1, func(i int) bool { return f.index[i+1].latest >= start })
+	m := f.index[i]
+	section := io.NewSectionReader(f.data, m.offset, f.size-m.offset)
+	return &Rows{
+		file: f, in: newLines(section, m.offset, m.lines), number: m.number, inherited: m.inherited,
+		from: start, last: f.base,
+	}, nil
+}
+
+// Next returns the next row, which is the caller's to keep, or io.EOF after the last. Any other error is the end too;
+// it is ErrChanged when the file is no longer the one that Open checked.
+func (r *Rows) Next() (Record, error) {
+	for {
+		next := r.inOrder
+		if !r.file.Stats.Sorted {
+			next = r.fromHeap
+		}
+		at, err := next()
+		if err != nil {
+			return Record{}, err
+		}
+		if at < r.from {
+			continue
+		}
+		if at < r.last {
+			return Record{}, r.changed(fault{"timestamp", "due order", "an earlier row"})
+		}
+		r.last = at
+		return r.record(at), nil
+	}
+}
+
+// inOrder leaves the next row of a sorted file in scratch.
+func (r *Rows) inOrder() (at int64, err error) {
+	line, err := r.read()
+	if err != nil {
+		return 0, err
+	}
+	return r.decode(line)
+}
+
+// fromHeap leaves the row due next in scratch. The heap holds where rows stand and not what they hold, which may be
+// megabytes each.
+func (r *Rows) fromHeap() (at int64, err error) {
+	for len(r.ahead) <= Window {
+		line, err := r.read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		at, err := r.decode(line)
+		if err != nil {
+			return 0, err
+		}
+		r.ahead.add(spot{at, r.scratch.Number, r.scratch.Line, r.in.start, int(r.in.end - r.in.start)})
+	}
+	if len(r.ahead) == 0 {
+		return 0, io.EOF
+	}
+	s := r.ahead.take()
+	if s.at < r.from {
+		return s.at, nil
+	}
+	r.line = slices.Grow(r.line[:0], s.bytes)[:s.bytes]
+	if _, err := r.file.data.ReadAt(r.line, s.start); err != nil {
+		return 0, fmt.Errorf("%s:%d: %w", r.file.name, s.line, err)
+	}
+	found := r.file.decode(bytes.TrimSpace(r.line), &r.scratch)
+	r.scratch.Number, r.scratch.Line = s.number, s.line
+	if len(found) > 0 {
+		return 0, r.changed(found[0])
+	}
+	return s.at, nil
+}
+
+// read returns the next line that is not blank, and io.EOF only where the file ended when it was checked.
+func (r *Rows) read() ([]byte, error) {
+	if r.number%markRows == 0 {
+		if err := r.file.unchanged(); err != nil {
+			return nil, err
+		}
+	}
+	line, err := r.in.next()
+	switch {
+	case err == io.EOF && r.number == r.file.Stats.Requests:
+		if err := r.file.unchanged(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	case err == io.EOF || err == nil && r.number == r.file.Stats.Requests:
+		return nil, fmt.Errorf("%s: %w: it has not %d rows any more", r.file.name, ErrChanged, r.file.Stats.Requests)
+	case err != nil:
+		return nil, fmt.Errorf("%s:%d: %w", r.file.name, r.in.number, err)
+	}
+	return line, nil
+}
+
+// decode leaves the row in scratch and returns its instant.
+func (r *Rows) decode(line []byte) (at int64, err error) {
+	found := r.file.decode(line, &r.scratch)
+	r.scratch.Number, r.scratch.Line = r.number, r.in.number
+	r.number++
+	if len(found) > 0 {
+		return 0, r.changed(found[0])
+	}
+	if r.file.Stats.HasTimestamps && !r.scratch.timed {
+		if r.inherited == len(r.file.inherited) {
+			return 0, r.changed(fault{"timestamp", "milliseconds", "none"})
+		}
+		r.scratch.at = r.file.inherited[r.inherited]
+		r.inherited++
+	}
+	return r.scratch.at, nil
+}
+
+// record gives what scratch holds its place.
+func (r *Rows) record(at int64) Record {
+	out := r.scratch.Record
+	out.Offset = time.Duration(at - r.file.base)
+	blocks := out.Blocks[:min(len(out.Blocks), blocksOf(out.InputTokens, r.file.Stats.BlockTokens))]
+	if out.Blocks = nil; len(blocks) > 0 {
+		out.Blocks = slices.Clone(blocks)
+	}
+	return out
+}
+
+func (r *Rows) changed(what fault) error {
+	return fmt.Errorf("%s:%d: %w: %s", r.file.name, r.scratch.Line, ErrChanged, what)
+}
