@@ -1,2 +1,153 @@
 // Package openai speaks the OpenAI HTTP API on the wire. It is the only package that imports fasthttp.
+//
+// A [Client] knows one target: it builds whole HTTP messages ahead of time ([Client.AppendRequest]) and opens
+// connections. A [Lane] owns one connection and plays one message at a time over it, filling a measure.Request
+// while the answer streams in. Between the socket and the timeline nothing is allocated.
 package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/common/config"
+)
+
+// An API is one of the two generating endpoints.
+type API string
+
+// APIs.
+const (
+	Chat        API = "chat"        // /v1/chat/completions
+	Completions API = "completions" // /v1/completions
+)
+
+// An OutputMode says how the length of an answer is asked for. A request without a length sends no limit in any.
+type OutputMode string
+
+// Output modes.
+const (
+	OutputExact OutputMode = "exact" // the limit, and what the engine needs to reach it
+	OutputMax   OutputMode = "max"   // only the limit
+	OutputFree  OutputMode = "free"  // nothing
+)
+
+// Timeouts of one request; 0 is none.
+//
+// Pings, comments and blank lines are no progress: a server that only keeps the connection alive runs into
+// FirstToken or Stall.
+type Timeouts struct {
+	Connect    time.Duration // name, TCP and TLS together, each time that a connection is opened
+	FirstToken time.Duration // from the write to the first content chunk; covers the write itself
+	Stall      time.Duration // from one data event to the next, once content has come
+	Total      time.Duration // from Do to the end of the answer, dialling and the retry included
+}
+
+// DefaultIdle is how long a kept connection may rest before it is not used again: uvicorn closes at 5 s.
+const DefaultIdle = 4 * time.Second
+
+// A Target is where requests go and how they look.
+type Target struct {
+	Name      string // in errors
+	URL       string // http or https (http when it has no scheme), with or without a path; a trailing /v1 is understood
+	API       API
+	Model     string                  // empty: the one that the server lists, see Client.Choose
+	HTTP      config.HTTPClientConfig // files in it are read again for every message and connection, so that they may rotate
+	ExtraBody map[string]any          // merged into every body, over this package's own fields
+	Output    OutputMode
+	Timeouts  Timeouts
+	Idle      time.Duration // 0: DefaultIdle
+	UserAgent string        // "replayd/VERSION"
+
+	// Dial opens a connection's transport; nil: a net.Dialer. What it gives over something else than TCP has no
+	// kernel stamps.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// A Client talks to one target. All its methods may be called at once from any goroutine.
+type Client struct {
+	target  Target
+	base    endpoint
+	extra   []field
+	clock   *clock
+	served  atomic.Pointer[served]
+	secrets atomic.Pointer[[]string] // what no error text may show, as of the newest message
+	stock   stock
+	stamps  io.Closer // keeps the kernel stamping; nil where it does not
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// New checks t and reports every fault at once. It opens no connection, but it reads the files that t.HTTP names.
+func New(t Target) (*Client, error) {
+	c := &Client{target: t, clock: newClock(), dial: t.Dial}
+	if c.dial == nil {
+		c.dial = new(net.Dialer).DialContext
+	}
+	if c.target.Idle == 0 {
+		c.target.Idle = DefaultIdle
+	}
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	c.base, err = parseURL(t.URL)
+	note(err)
+	if t.API != Chat && t.API != Completions {
+		note(fmt.Errorf("api: want %s or %s, got %q", Chat, Completions, t.API))
+	}
+	switch t.Output {
+	case OutputExact, OutputMax, OutputFree:
+	default:
+		note(fmt.Errorf("output: want %s, %s or %s, got %q", OutputExact, OutputMax, OutputFree, t.Output))
+	}
+	for _, d := range []struct {
+		key string
+		d   time.Duration
+	}{
+		{"timeouts.connect", t.Timeouts.Connect},
+		{"timeouts.first_token", t.Timeouts.FirstToken},
+		{"timeouts.stall", t.Timeouts.Stall},
+		{"timeouts.total", t.Timeouts.Total},
+		{"idle", t.Idle},
+	} {
+		if d.d < 0 {
+			note(fmt.Errorf("%s: want 0 or more, got %v", d.key, d.d))
+		}
+	}
+	c.extra, err = fieldsOf(t.ExtraBody)
+	note(err)
+	c.target.HTTP, err = checkHTTP(t.HTTP)
+	note(err)
+	if err == nil {
+		_, err = c.credentials()
+		note(err)
+		if c.base.secure {
+			_, err = c.tlsConfig(context.Background())
+			note(err)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("target %s: %w", t.Name, errors.Join(errs...))
+	}
+	c.served.Store(&served{model: t.Model})
+	c.stamps = keepStamping()
+	return c, nil
+}
+
+// Name is the target's.
+func (c *Client) Name() string { return c.target.Name }
+
+// Close closes the connections in stock and stops Warm from adding any. Lanes are closed by their owners.
+func (c *Client) Close() {
+	c.stock.close()
+	if c.stamps != nil {
+		_ = c.stamps.Close() // it holds nothing; closing it twice is no fault
+	}
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
+)
+
+func newCheckConfig(w *world) *cobra.Command {
+	return &cobra.Command{
+		Use: "check-config FILE", Short: "Print every error of a configuration at once, with its line; exit 0 or 2",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := loadConfig(w, args[0], nil)
+			if err != nil {
+				return wrongInput(err)
+			}
+			_, err = fmt.Fprintf(w.out, "%s: ok, %d targets, %d workloads\n", args[0], len(c.Targets), len(c.Workloads))
+			return err
+		},
+	}
+}
+
+func loadConfig(w *world, path string, c *cobra.Command) (config.Config, error) {
+	ignored := func(name string) { w.log.Debug("not a key of the configuration, left alone", "variable", name) }
+	if c == nil {
+		return config.Load(path, w.env, nil, ignored)
+	}
+	return config.Load(path, w.env, c.Flags(), ignored)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
+	"replayd/internal/daemon"
+	"replayd/internal/replay"
+	"replayd/internal/report"
+	"replayd/internal/sim"
+	"replayd/internal/synth"
+)
+
+// demoLoop holds the bundled sample.
+const demoLoop = 3 * time.Minute
+
+func newDemo(w *world) *cobra.Command {
+	listen, duration := "127.0.0.1:9797", time.Duration(0)
+	c := &cobra.Command{
+		Use: "demo", Short: "Everything with nothing installed: a simulated engine, the bundled trace, the daemon",
+		Args: usage(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx := c.Context()
+			if duration > 0 {
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, duration)
+				defer stop()
+			}
+			return demo(ctx, hardStop(c.Context()), w, listen, !c.Flags().Changed("web.listen-address"))
+		},
+	}
+	c.Flags().StringVar(&listen, "web.listen-address", listen, "address of /metrics, host:port; the default gives way to a free port when it is taken")
+	c.Flags().DurationVar(&duration, "duration", 0, "stop after this time, such as 30s; 0: at the first Ctrl-C")
+	return c
+}
+
+func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) error {
+	dir, err := os.MkdirTemp("", "replayd-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	sample := filepath.Join(dir, "sample.jsonl")
+	if err := os.WriteFile(sample, synth.Sample, 0o600); err != nil {
+		return err
+	}
+	if anyPort && taken(listen) {
+		listen = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	var engine sync.WaitGroup
+	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopEngine()
+	var engineErr error
+	engine.Go(func() { engineErr = simulate(engineCtx, sim.Defaults(), l, func() {}) })
+
+	cfg := demoConfig(sample, "http://"+l.Addr().String(), listen)
+	progress := &report.Progress{}
+	end := make(chan struct{})
+	var shown sync.WaitGroup
+	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
+		Config: cfg, Version: number(), Log: w.log, Observers: []replay.Observer{progress},
+		Started: func(url string) {
+			fmt.Fprintf(w.out, `A simulated engine answers at %s; replayd replays the bundled trace against it, a loop every %v.
+
+  what a client sees   %s/metrics
+  the engine's own     %s/metrics
+  the GPU's            %s/dcgm/metrics
+
+Ctrl-C ends it.
+
+`, cfg.Targets[0].URL, demoLoop, url, cfg.Targets[0].URL, cfg.Targets[0].URL)
+			shown.Go(func() { progress.Show(w.out, terminal(w.out), demoInterval(w), 0, end) })
+		},
+	})
+	close(end)
+	shown.Wait()
+	stopEngine()
+	engine.Wait()
+	return errors.Join(err, engineErr)
+}
+
+func demoInterval(w *world) time.Duration {
+	if terminal(w.out) {
+		return time.Second
+	}
+	return 5 * time.Second
+}
+
+// taken says whether another process has the address.
+func taken(address string) bool {
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		l.Close() //nolint:errcheck // it only tried
+	}
+	return errors.Is(err, syscall.EADDRINUSE)
+}
+
+// demoConfig is what the demo would be as a configuration file.
+func demoConfig(sample, engine, listen string) config.Config {
+	c := config.Default()
+	c.Web.Listen, c.Drain = listen, config.Duration(2*time.Second)
+	t := config.DefaultTarget()
+	t.Name, t.URL = "sim", engine
+	l := config.DefaultWorkload()
+	l.Name, l.Target, l.Trace.Path = "sample", t.Name, sample
+	l.Repeat.Phase, l.Repeat.Every = "start", config.Duration(demoLoop)
+	l.SLO = config.SLO{TTFT: config.Duration(500 * time.Millisecond), TPOT: config.Duration(50 * time.Millisecond)}
+	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
+	return c
+}

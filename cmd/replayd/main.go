@@ -1,0 +1,164 @@
+// Command replayd replays LLM request traces against an OpenAI-compatible server and puts what a client sees on
+// /metrics.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/common/version"
+	"github.com/spf13/cobra"
+
+	"replayd/internal/daemon"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1 // at run time; run: also when no request ended ok
+	exitInput  = 2 // wrong usage, configuration or input file
+	exitMissed = 3 // the run finished but missed what it was told to hold
+)
+
+// world is what a command touches of the outside, so that tests can run one.
+type world struct {
+	in       io.Reader
+	out, err io.Writer
+	env      []string
+	log      *slog.Logger // set before a command runs, from --log.level and --log.format
+}
+
+func main() {
+	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(os.Args[1:], signals, &world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
+}
+
+// run executes one command line. The first signal cancels the command's context, the second the one that Stop gives.
+func run(args []string, signals <-chan os.Signal, w *world) int {
+	hard, abort := context.WithCancel(context.Background())
+	defer abort()
+	ctx, stop := context.WithCancel(context.WithValue(hard, hardKey{}, hard))
+	defer stop()
+	go func() { // ends with the process: it only turns signals into cancellations
+		<-signals
+		stop()
+		<-signals
+		abort()
+	}()
+	root := newRoot(w)
+	root.SetArgs(args)
+	root.SetIn(w.in)
+	root.SetOut(w.out)
+	root.SetErr(w.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var code *exitError
+	if errors.As(err, &code) {
+		if code.err != nil {
+			fmt.Fprintln(w.err, "replayd:", code.err)
+		}
+		return code.code
+	}
+	fmt.Fprintln(w.err, "replayd:", err)
+	var build *daemon.ErrBuild
+	if errors.As(err, &build) {
+		return exitInput
+	}
+	return exitFailed
+}
+
+// hardKey is the context key of the context that ends requests in flight: it is cancelled by the second signal.
+type hardKey struct{}
+
+func hardStop(ctx context.Context) context.Context { return ctx.Value(hardKey{}).(context.Context) }
+
+// exitError is an error with the exit code it stands for; a nil err was reported already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprint("exit code ", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// wrongInput marks an error as wrong usage, configuration or input.
+func wrongInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitInput, err}
+}
+
+func newRoot(w *world) *cobra.Command {
+	level, format := promslog.NewLevel(), promslog.NewFormat()
+	root := &cobra.Command{
+		Use:   "replayd",
+		Short: "Replays LLM request traces and measures what a client sees",
+		Long: `replayd replays LLM request traces against any OpenAI-compatible server and puts
+client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.
+
+Start with "replayd demo": everything, with nothing installed.`,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			w.log = promslog.New(&promslog.Config{Level: level, Format: format, Writer: w.err})
+		},
+	}
+	root.PersistentFlags().Var(choice{level, "level"}, "log.level", "least severe messages to print: debug, info, warn or error")
+	root.PersistentFlags().Var(choice{format, "format"}, "log.format", "form of the messages: logfmt or json")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return wrongInput(fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath()))
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newCheckConfig(w), newHealth(w), newVersion(w))
+	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
+	root.RunE = func(c *cobra.Command, args []string) error { return c.Help() }
+	root.Args = usage(cobra.NoArgs)
+	return root
+}
+
+// usage turns the error of an argument check into exit code 2.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return wrongInput(fmt.Errorf("%w (usage: %s)", err, c.UseLine()))
+		}
+		return nil
+	}
+}
+
+// choice makes a promslog value a pflag one.
+type choice struct {
+	value interface {
+		String() string
+		Set(string) error
+	}
+	kind string
+}
+
+func (c choice) String() string     { return c.value.String() }
+func (c choice) Set(s string) error { return c.value.Set(s) }
+func (c choice) Type() string       { return c.kind }
+
+// number is the version in User-Agent and on the landing page.
+func number() string {
+	if version.Version == "" {
+		return "dev"
+	}
+	return version.Version
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/trace"
+)
+
+func newTrace(w *world) *cobra.Command {
+	c := &cobra.Command{
+		Use: "trace", Short: "What a trace holds",
+		Args: usage(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newTraceInfo(w), newTraceValidate(w))
+	return c
+}
+
+func newTraceInfo(w *world) *cobra.Command {
+	var o traceFlags
+	c := &cobra.Command{
+		Use: "info FILE", Short: "Print a trace's figures: rates, lengths, blocks, what an ideal prefix cache would hit",
+		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := o.open(c, w, args[0])
+			if err != nil {
+				return wrongInput(err)
+			}
+			defer f.Close()
+			return f.Stats.WriteTable(w.out)
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func newTraceValidate(w *world) *cobra.Command {
+	var o traceFlags
+	c := &cobra.Command{
+		Use: "validate FILE", Short: "Print every error of a trace, with line and field; exit 0 or 2",
+		Example: "  replayd trace validate --strict trace.jsonl",
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := o.open(c, w, args[0])
+			if err != nil {
+				return wrongInput(err)
+			}
+			defer f.Close()
+			for _, warning := range f.Stats.Warnings {
+				fmt.Fprintln(w.out, "warning:", warning)
+			}
+			_, err = fmt.Fprintf(w.out, "%s: ok, %d requests\n", args[0], f.Stats.Requests)
+			return err
+		},
+	}
+	o.add(c)
+	return c
+}
+
+// traceFlags say how a trace file is read.
+type traceFlags struct {
+	format string
+	block  int
+	strict bool
+}
+
+func (o *traceFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&o.format, "format", "auto", "format of the trace: auto, mooncake or azure")
+	c.Flags().IntVar(&o.block, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
+	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
+}
+
+func (o *traceFlags) open(c *cobra.Command, w *world, path string) (*trace.File, error) {
+	return trace.Open(c.Context(), path, trace.Options{
+		Format: trace.Format(o.format), BlockTokens: o.block, Strict: o.strict, Stdin: w.in,
+	})
+}

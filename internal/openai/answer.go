@@ -1,0 +1,112 @@
+package openai
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// An answer is what is known of the stream so far.
+type answer struct {
+	done     bool     // [DONE] came
+	finished bool     // a finish reason came
+	settled  *failure // an error event came: the outcome, whatever follows
+	drained  int      // bytes read since the outcome was settled
+	lastRead uint64   // the read that brought the last content chunk
+	merged   bool     // which brought others too
+}
+
+// maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
+const maxChunks = 1 << 20
+
+// event acts on one event.
+func (l *Lane) event(e event, req *measure.Request) *failure {
+	if string(e.data) == "[DONE]" {
+		l.answer.done = true
+		return nil
+	}
+	req.Events++
+	c := &l.chunk
+	known := c.find(e.data) || c.decode(e.data)
+	switch {
+	case e.failed && known && c.message != "":
+		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
+	case e.failed:
+		text := e.data
+		if len(text) == 0 {
+			text = e.note
+		}
+		l.answer.settled = failed(measure.ErrorEvent, "event: error: %s", head(text, errorTextBytes))
+	case !known && e.named: // an annotation, not a chunk
+	case !known:
+		return failed(measure.BadStream, "want a JSON object in a data line, got %q", head(e.data, 64))
+	case c.failed:
+		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
+	default:
+		return l.take(e, req)
+	}
+	return nil
+}
+
+// head is the front of b, at most n bytes.
+func head(b []byte, n int) []byte { return b[:min(len(b), n)] }
+
+// take notes what a chunk says: its time, if it has content, the finish reason, token counts.
+func (l *Lane) take(e event, req *measure.Request) *failure {
+	c := &l.chunk
+	if c.content {
+		if len(req.Timeline.Chunks) == maxChunks {
+			return failed(measure.BadStream, "more than %d chunks", maxChunks)
+		}
+		l.content(e.arrival, &req.Timeline)
+	}
+	if len(c.finish) > 0 {
+		l.answer.finished = true
+		if string(c.finish) != req.FinishReason {
+			req.FinishReason = l.client.words(string(head(c.finish, 64)))
+		}
+	}
+	u := &req.Usage
+	switch {
+	case c.usage.set && (c.bare || l.answer.finished):
+		*u = c.usage.usage(measure.UsageFinal)
+	case c.usage.set && u.Source != measure.UsageFinal:
+		*u = c.usage.usage(measure.UsageChunks)
+	case c.timings.set && (u.Source == "" || u.Source == measure.UsageTimings):
+		*u = c.timings.usage(measure.UsageTimings)
+	}
+	return nil
+}
+
+func (c counts) usage(s measure.UsageSource) measure.Usage {
+	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: c.cached, Reasoning: c.reasoning, Source: s}
+}
+
+// settleUsage counts chunks where the server counted nothing.
+func (l *Lane) settleUsage(req *measure.Request) {
+	if n := len(req.Timeline.Chunks); n > 0 && req.Usage.Source == "" {
+		req.Usage = measure.Usage{Output: n, Source: measure.UsageCounted}
+	}
+}
+
+// content puts a content chunk on the timeline.
+func (l *Lane) content(a arrival, t *measure.Timeline) {
+	first := len(t.Chunks) == 0
+	at, least := a.at.Sub(t.Write), time.Duration(0)
+	if !first {
+		least = t.Chunks[len(t.Chunks)-1] // a step of the wall clock must not turn time back
+	}
+	t.Chunks = append(t.Chunks, max(at, least))
+	t.Kernel = a.kernel && (first || t.Kernel)
+	if !first && a.read == l.answer.lastRead {
+		if !l.answer.merged {
+			l.answer.merged = true
+			t.MergedReads++
+		}
+		return
+	}
+	l.answer.lastRead, l.answer.merged = a.read, false
+	if a.kernel {
+		t.ReadDelays = append(t.ReadDelays, a.delay)
+	}
+}

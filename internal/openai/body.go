@@ -1,0 +1,172 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A Body is what one request asks. Exactly one of Prompt, IDs, Messages and Payload is set.
+type Body struct {
+	Prompt   []byte          // plain text; in chat the one user message
+	IDs      json.RawMessage // a JSON array of token ids, for completions
+	Messages json.RawMessage // a JSON array, for chat
+	Payload  json.RawMessage // a JSON object: the body as it is, but that it streams and names a model
+	Tools    json.RawMessage // a JSON array beside Messages; nil for none
+	Extra    json.RawMessage // a JSON object merged into the body over everything else; nil for none
+
+	MaxTokens int    // output length to ask for; 0 for no limit. Not applied to a Payload
+	RequestID string // X-Request-Id; "" for none
+	Stream    bool
+}
+
+// AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once. Until a model is known
+// (configured, or by Choose) the body names none.
+func (c *Client) AppendRequest(dst []byte, b Body) ([]byte, error) {
+	return c.appendRequest(dst, b, c.target.Output)
+}
+
+func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, error) {
+	fields, err := c.fields(b, mode)
+	if err != nil {
+		return dst, fmt.Errorf("request %s: %w", b.RequestID, err)
+	}
+	path, accept := "/v1/chat/completions", "application/json"
+	if c.target.API == Completions {
+		path = "/v1/completions"
+	}
+	if b.Stream {
+		accept = "text/event-stream, application/json"
+	}
+	length := 2 + max(len(fields)-1, 0) // braces and commas
+	for _, f := range fields {
+		length += len(f.key) + len(`"":`) + f.size()
+	}
+	dst, err = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length)
+	if err != nil {
+		return dst, err
+	}
+	for i, f := range fields {
+		if i == 0 {
+			dst = append(dst, '{')
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, f.key...) // already escaped, see objectFields
+		dst = append(dst, `":`...)
+		dst = f.append(dst)
+	}
+	return append(dst, '}'), nil
+}
+
+// headerRoom is what a message takes beside its body, unless credentials are long: then dst grows twice.
+const headerRoom = 2 << 10
+
+// fields are the members of the body in their order: our own, then those of extra_body and of the row that are new.
+func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
+	if n := btoi(b.Prompt != nil) + btoi(b.IDs != nil) + btoi(b.Messages != nil) + btoi(b.Payload != nil); n != 1 {
+		return nil, fmt.Errorf("want one of prompt, ids, messages and payload, got %d", n)
+	}
+	if c.target.API == Chat && b.IDs != nil {
+		return nil, fmt.Errorf("token ids: want api %s, got %s", Completions, Chat)
+	}
+	if c.target.API == Completions && b.Messages != nil {
+		return nil, fmt.Errorf("messages: want api %s, got %s", Chat, Completions)
+	}
+	s := c.served.Load()
+	var fields []field
+	if s.model != "" {
+		fields = append(fields, field{key: "model", value: quote(s.model)})
+	}
+	switch {
+	case b.Payload != nil:
+		own, err := objectFields(b.Payload)
+		if err != nil {
+			return nil, fmt.Errorf("payload: %w", err)
+		}
+		fields = merge(fields, own)
+	case b.Messages != nil:
+		fields = append(fields, field{key: "messages", value: b.Messages})
+	case b.IDs != nil:
+		fields = append(fields, field{key: "prompt", value: b.IDs})
+	case c.target.API == Chat:
+		fields = append(fields, field{key: "messages", value: []byte(`[{"role":"user","content":`), text: b.Prompt, after: []byte(`}]`)}.ready())
+	default:
+		fields = append(fields, field{key: "prompt", text: b.Prompt}.ready())
+	}
+	if b.Tools != nil {
+		fields = append(fields, field{key: "tools", value: b.Tools})
+	}
+	if b.Payload == nil && b.MaxTokens > 0 {
+		fields = append(fields, lengthFields(c.target.API, mode, s.engine, b.MaxTokens)...)
+	}
+	fields = merge(fields, c.extra)
+	extra, err := objectFields(b.Extra)
+	if err != nil {
+		return nil, fmt.Errorf("extra: %w", err)
+	}
+	fields = merge(fields, extra)
+	if b.Stream {
+		fields = merge(fields, []field{{key: "stream", value: []byte("true")}})
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
+			fields = append(fields, field{key: "stream_options", value: []byte(`{"include_usage":true}`)})
+		}
+	}
+	return fields, nil
+}
+
+func lengthFields(api API, mode OutputMode, e engine, n int) []field {
+	number := strconv.AppendInt(nil, int64(n), 10)
+	limit := field{key: "max_tokens", value: number}
+	if api == Chat && e.maxCompletion {
+		limit.key = "max_completion_tokens"
+	}
+	switch {
+	case mode == OutputFree:
+		return nil
+	case mode == OutputMax || e.strict:
+		return []field{limit}
+	}
+	fields := []field{limit}
+	if e.min {
+		fields = append(fields, field{key: "min_tokens", value: number})
+	}
+	return append(fields, field{key: "ignore_eos", value: []byte("true")})
+}
+
+// appendHeader appends the head of a message; a length below 0 is one without a body.
+func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int) ([]byte, error) {
+	credentials, err := c.credentials()
+	if err != nil {
+		return dst, fmt.Errorf("target %s: %w", c.target.Name, err)
+	}
+	var h fasthttp.RequestHeader
+	h.SetMethod(method)
+	h.SetRequestURI(c.base.prefix + path)
+	h.SetHost(c.base.host)
+	h.SetUserAgent(c.target.UserAgent)
+	if length >= 0 {
+		h.SetContentType("application/json")
+		h.SetContentLength(length)
+	}
+	h.Set("Accept", accept)
+	h.Set("Accept-Encoding", "identity") // a compressed stream comes in lumps
+	if id != "" {
+		h.Set("X-Request-Id", id)
+	}
+	for _, line := range credentials {
+		h.Add(line.name, line.value)
+	}
+	return h.AppendBytes(dst), nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

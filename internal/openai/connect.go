@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+)
+
+// connect opens a connection: name, TCP (both families raced as RFC 8305 says, by net.Dialer) and TLS, within
+// Timeouts.Connect and before total, where they are set.
+func (c *Client) connect(ctx context.Context, total time.Time) (*conn, *failure) {
+	limit, late := total, measure.TimeoutTotal
+	if d := c.target.Timeouts.Connect; d > 0 {
+		if own := time.Now().Add(d); limit.IsZero() || own.Before(limit) {
+			limit, late = own, measure.TimeoutConnect
+		}
+	}
+	bounded := ctx
+	if !limit.IsZero() {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithDeadline(ctx, limit)
+		defer cancel()
+	}
+	made, err := c.open(bounded)
+	if err == nil {
+		return made, nil
+	}
+	var slow net.Error
+	switch {
+	case ctx.Err() != nil:
+		return nil, aborted(ctx)
+	case bounded.Err() != nil:
+		return nil, failed(late, "connecting took longer than allowed: %v", err)
+	case errors.As(err, &slow) && slow.Timeout(): // the kernel or the resolver gave up first
+		return nil, failed(measure.TimeoutConnect, "%v", err)
+	}
+	return nil, failed(measure.ConnectFailed, "%v", err)
+}
+
+func (c *Client) open(ctx context.Context) (*conn, error) {
+	raw, err := c.dial(ctx, "tcp", c.base.address)
+	if err != nil {
+		return nil, err
+	}
+	w := newWire(raw, c.clock)
+	made := &conn{wire: w, app: w}
+	if c.base.secure {
+		cfg, err := c.tlsConfig(ctx)
+		if err != nil {
+			made.cut()
+			return nil, err
+		}
+		secure := tls.Client(w, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			made.cut()
+			return nil, fmt.Errorf("TLS with %s: %w", c.base.address, err)
+		}
+		made.app = secure
+	}
+	made.used = time.Now()
+	return made, nil
+}
+
+// tlsConfig reads certificates as they are now.
+func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
+	own := c.target.HTTP.TLSConfig
+	cfg, err := config.NewTLSConfigWithContext(ctx, &own)
+	if err != nil {
+		return nil, fmt.Errorf("http.tls_config: %w", err)
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = c.base.name
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	return cfg, nil
+}
+
+// A stock holds connections that were opened ahead of the requests that will need them, oldest first.
+type stock struct {
+	mu     sync.Mutex
+	conns  []*conn
+	closed bool
+}
+
+// Warm opens connections until n that no lane has taken yet are in stock, none older than Idle; it returns when
+// they are there, or with the first error. A lane without a fresh connection takes one from the stock before it
+// dials, so that nothing is dialled at a due instant. Called again while connections are missing, it adds those.
+func (c *Client) Warm(ctx context.Context, n int) error {
+	missing := n - c.stock.fresh(time.Now(), c.target.Idle)
+	if missing <= 0 {
+		return nil
+	}
+	const together = 16 // handshakes at once: enough to hide a distant server's round trips, not enough to flood it
+	joint, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	tickets := make(chan struct{}, missing)
+	for range missing {
+		tickets <- struct{}{}
+	}
+	close(tickets)
+	for range min(missing, together) {
+		group.Go(func() {
+			for range tickets {
+				made, f := c.connect(joint, time.Time{})
+				if f != nil {
+					cancel(errors.New(f.text)) // the others have no better luck
+					return
+				}
+				c.stock.put(made)
+			}
+		})
+	}
+	group.Wait()
+	switch err := context.Cause(joint); {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("warm up %s: %s", c.base, c.words(err.Error()))
+	}
+	return nil
+}
+
+func (s *stock) put(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.cut()
+		return
+	}
+	s.conns = append(s.conns, c)
+}
+
+// take gives the oldest fresh connection, or nil.
+func (s *stock) take(now time.Time, idle time.Duration) *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(now, idle)
+	if len(s.conns) == 0 {
+		return nil
+	}
+	c := s.conns[0]
+	s.conns = slices.Delete(s.conns, 0, 1)
+	return c
+}
+
+// fresh counts the connections that could be taken.
+func (s *stock) fresh(now time.Time, idle time.Duration) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(now, idle)
+	return len(s.conns)
+}
+
+// sweep closes what became too old. The caller holds mu.
+func (s *stock) sweep(now time.Time, idle time.Duration) {
+	s.conns = slices.DeleteFunc(s.conns, func(c *conn) bool {
+		old := now.Sub(c.used) >= idle
+		if old {
+			c.cut()
+		}
+		return old
+	})
+}
+
+func (s *stock) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, c := range s.conns {
+		c.cut()
+	}
+	s.conns = nil
+}

@@ -1,0 +1,89 @@
+package openai
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A header is one line that a message carries beside the usual ones.
+type header struct{ name, value string }
+
+// credentials reads the authorization and http_headers of the configuration, its files as they are now,
+// and remembers what is secret in them.
+func (c *Client) credentials() ([]header, error) {
+	var headers []header
+	var secrets []string
+	cfg := c.target.HTTP
+	if a := cfg.Authorization; a != nil {
+		secret, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
+		if err != nil {
+			return nil, fmt.Errorf("http.authorization.credentials_file: %w", err)
+		}
+		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + secret)})
+		secrets = append(secrets, secret)
+	}
+	if b := cfg.BasicAuth; b != nil {
+		user, err := valueOrFile(b.Username, b.UsernameFile)
+		if err != nil {
+			return nil, fmt.Errorf("http.basic_auth.username_file: %w", err)
+		}
+		password, err := valueOrFile(string(b.Password), b.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("http.basic_auth.password_file: %w", err)
+		}
+		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+		headers = append(headers, header{"Authorization", "Basic " + pair})
+		secrets = append(secrets, password, pair)
+	}
+	if cfg.HTTPHeaders != nil {
+		names := make([]string, 0, len(cfg.HTTPHeaders.Headers))
+		for name := range cfg.HTTPHeaders.Headers {
+			names = append(names, name)
+		}
+		slices.Sort(names) // the same bytes every time
+		for _, name := range names {
+			h := cfg.HTTPHeaders.Headers[name]
+			for _, v := range h.Values {
+				headers = append(headers, header{name, v})
+			}
+			for _, v := range h.Secrets {
+				headers = append(headers, header{name, string(v)})
+				secrets = append(secrets, string(v))
+			}
+			for _, file := range h.Files {
+				v, err := valueOrFile("", file)
+				if err != nil {
+					return nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
+				}
+				headers = append(headers, header{name, v})
+				secrets = append(secrets, v)
+			}
+		}
+	}
+	c.secrets.Store(&secrets)
+	return headers, nil
+}
+
+func valueOrFile(value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	b, err := os.ReadFile(file)
+	return strings.TrimSpace(string(b)), err
+}
+
+// redact takes the target's own credentials out of what a server wrote: some repeat the key that they refuse.
+// Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
+func (c *Client) redact(text string) string {
+	if secrets := c.secrets.Load(); secrets != nil {
+		for _, s := range *secrets {
+			if len(s) >= 4 {
+				text = strings.ReplaceAll(text, s, "<secret>")
+			}
+		}
+	}
+	return text
+}

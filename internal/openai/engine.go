@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Model is one entry of GET /v1/models.
+type Model struct {
+	ID      string `json:"id"`
+	OwnedBy string `json:"owned_by"` // which engine serves it, where the engine says so
+}
+
+// served is what requests are made for, as far as it is known.
+type served struct {
+	model  string
+	engine engine
+}
+
+// An engine is known by the fields that it takes beside the length limit.
+type engine struct {
+	strict        bool // refuses or ignores ignore_eos: an exact length cannot be asked for
+	min           bool // takes min_tokens
+	maxCompletion bool // wants max_completion_tokens in chat
+}
+
+// engines by the owned_by of their model lists. Any other takes ignore_eos, as most do: llama.cpp, LMDeploy,
+// Dynamo, whose min_tokens are missing, spelled differently or not confirmed. What each takes stands in its own
+// source: vLLM and SGLang entrypoints/openai/protocol.py, TensorRT-LLM serve/openai_protocol.py.
+var engines = map[string]engine{
+	"vllm":            {min: true},
+	"sglang":          {min: true},
+	"tensorrt_llm":    {min: true},
+	"openai":          {strict: true, maxCompletion: true},
+	"openai-internal": {strict: true, maxCompletion: true},
+	"system":          {strict: true, maxCompletion: true}, // what OpenAI calls the owner of its newer models
+}
+
+func engineOf(m Model) engine {
+	if m.OwnedBy != "" && m.OwnedBy == m.ID {
+		return engine{strict: true} // TGI gives the model's own name (router/src/server.rs)
+	}
+	return engines[strings.ToLower(m.OwnedBy)]
+}
+
+// modelsBytes bounds the answer to GET /v1/models; public catalogues of 400 models have 600 KB.
+const modelsBytes = 4 << 20
+
+// Models asks the target what it serves. The connection is bounded by Timeouts.Connect, the answer by ctx
+// and Timeouts.FirstToken and Total.
+func (c *Client) Models(ctx context.Context) ([]Model, error) {
+	message, err := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.fetch(ctx, message, modelsBytes)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s/v1/models: %w", c.base, err)
+	}
+	var list struct {
+		Data []Model `json:"data"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models: %w", c.base, err)
+	}
+	return list.Data, nil
+}
+
+// ErrSeveralModels is that the server lists several models and the configuration names none.
+var ErrSeveralModels = errors.New("model: the server lists several, name one")
+
+// Choose settles which of the listed models later messages name, and by its owner which engine they suit: the
+// configured model, listed or not, else the only one. It may be called again while lanes run.
+func (c *Client) Choose(models []Model) (Model, error) {
+	var m Model
+	switch {
+	case c.target.Model != "":
+		m.ID = c.target.Model
+		for _, listed := range models {
+			if m.OwnedBy == "" || listed.ID == m.ID {
+				m.OwnedBy = ownerFor(m.ID, listed)
+			}
+		}
+	case len(models) == 1:
+		m = models[0]
+	case len(models) == 0:
+		return m, errors.New("model: the server lists none: name one")
+	default:
+		ids := make([]string, 0, 10)
+		for _, listed := range models[:min(len(models), cap(ids))] {
+			ids = append(ids, listed.ID)
+		}
+		return m, fmt.Errorf("%w of %d: %s", ErrSeveralModels, len(models), strings.Join(ids, ", "))
+	}
+	c.served.Store(&served{model: m.ID, engine: engineOf(m)})
+	return m, nil
+}
+
+// ownerFor is the owner of a model that may be an alias of the listed one: an owner that only repeats the
+// listed name repeats the alias then.
+func ownerFor(id string, listed Model) string {
+	if listed.OwnedBy == listed.ID {
+		return id
+	}
+	return listed.OwnedBy
+}
+
+// Probe finds the tokens that the server puts around a prompt: one message of one word that is one token
+// everywhere, and what usage says beyond it. Not streamed, and one token is asked for.
+func (c *Client) Probe(ctx context.Context) (overhead int, err error) {
+	message, err := c.appendRequest(nil, Body{Prompt: []byte("about"), MaxTokens: 1, RequestID: "replayd/probe"}, OutputMax)
+	if err != nil {
+		return 0, err
+	}
+	body, err := c.fetch(ctx, message, modelsBytes)
+	if err != nil {
+		return 0, fmt.Errorf("probe %s: %w", c.base, err)
+	}
+	var answer struct {
+		Usage struct {
+			Prompt int `json:"prompt_tokens"`
+		} `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return 0, fmt.Errorf("probe %s: want a JSON answer: %w", c.base, err)
+	}
+	if n := answer.Usage.Prompt; n < 1 || n > maxTokens {
+		return 0, fmt.Errorf("probe %s: usage.prompt_tokens: want an integer ≥ 1, got %d", c.base, n)
+	}
+	return answer.Usage.Prompt - 1, nil
+}

@@ -1,0 +1,160 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// answers is a client of a server that gives one answer to everything; what it was asked goes to seen.
+func answers(t *testing.T, target Target, answer string, seen *string) *Client {
+	t.Helper()
+	c := newClient(t, target)
+	over(t, c, func(_ int, conn net.Conn) {
+		r, body, err := request(conn)
+		if err != nil {
+			return
+		}
+		*seen = r.Method + " " + r.URL.Path + " " + body
+		send(conn, answer)
+		_ = conn.Close()
+	})
+	return c
+}
+
+func jsonAnswer(body string) string {
+	return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(body) + bodyEnd
+}
+
+func TestModels(t *testing.T) {
+	var seen string
+	c := answers(t, Target{URL: "http://test/p"}, jsonAnswer(`{"object":"list","data":[{"id":"a","owned_by":"vllm","root":"/x"},{"id":"b"}]}`), &seen)
+	models, err := c.Models(t.Context())
+	if err != nil || len(models) != 2 || models[0] != (Model{"a", "vllm"}) || models[1] != (Model{"b", ""}) {
+		t.Errorf("got %+v, %v", models, err)
+	}
+	if seen != "GET /p/v1/models " {
+		t.Errorf("asked %q", seen)
+	}
+	for answer, want := range map[string]string{
+		jsonAnswer("[]"): "want a JSON list of models",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone":                 "GET http://test:8000/v1/models: http_4xx: HTTP 404: none",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}":                          "truncated: the answer was cut short",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx":                  "bad_stream: broken chunked encoding",
+		"HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat(" ", modelsBytes+1):            "bad_stream: the answer is over 4194304 bytes",
+		"HTTP/1.1 200 OK\r\n\r\n{\"data\":" + strings.Repeat(" ", 9000) + "\"a\"": "want a JSON list of models",
+		"": "connect: closed before any byte",
+	} {
+		if _, err := answers(t, Target{}, answer, &seen).Models(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: want %q, got %v", answer, want, err)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	var seen string
+	c := answers(t, Target{Model: "m", Output: OutputFree}, jsonAnswer(`{"choices":[],"usage":{"prompt_tokens":31,"completion_tokens":1}}`), &seen)
+	if n, err := c.Probe(t.Context()); n != 30 || err != nil {
+		t.Errorf("want 30, got %d, %v", n, err)
+	}
+	if want := `POST /v1/chat/completions {"model":"m","messages":[{"role":"user","content":"about"}],"max_tokens":1}`; seen != want {
+		t.Errorf("want %s\n got %s", want, seen)
+	}
+	for answer, want := range map[string]string{
+		jsonAnswer(`{}`): "usage.prompt_tokens: want an integer ≥ 1, got 0",
+		jsonAnswer(`{"usage":{"prompt_tokens":10000000000}}`): "want an integer ≥ 1, got 10000000000",
+		jsonAnswer(`x`): "want a JSON answer",
+		"HTTP/1.1 503 Unavailable\r\n\r\n{\"error\":\"a\"}": "probe http://test:8000: http_5xx: HTTP 503: a",
+	} {
+		if _, err := answers(t, Target{}, answer, &seen).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: want %q, got %v", answer, want, err)
+		}
+	}
+}
+
+// A question of our own ends with its context, with the target's timeouts, and in any case.
+func TestProbeEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeouts Timeouts
+		after    time.Duration
+		err      error
+	}{
+		"by its context":  {limits, 3 * time.Second, context.DeadlineExceeded},
+		"by first_token":  {Timeouts{FirstToken: time.Second}, time.Second, nil},
+		"by our patience": {Timeouts{}, time.Minute, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := newClient(t, Target{Timeouts: c.timeouts})
+				over(t, client, func(_ int, conn net.Conn) { _, _, _ = request(conn) })
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				if c.after > 3*time.Second {
+					ctx = t.Context()
+				}
+				start := time.Now()
+				_, err := client.Probe(ctx)
+				if err == nil || c.err != nil && !errors.Is(err, c.err) || time.Since(start) != c.after {
+					t.Errorf("want an error after %v, got %v after %v", c.after, err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+func TestChoose(t *testing.T) {
+	two := []Model{{"a", "vllm"}, {"b", "sglang"}}
+	for name, c := range map[string]struct {
+		configured string
+		listed     []Model
+		want       Model
+		err        string
+	}{
+		"the only one":              {"", two[:1], two[0], ""},
+		"none":                      {"", nil, Model{}, "model: the server lists none: name one"},
+		"several":                   {"", two, Model{}, "model: the server lists several, name one of 2: a, b"},
+		"many":                      {"", make([]Model, 500), Model{}, "model: the server lists several, name one of 500: , , , , , , , , , "},
+		"configured":                {"b", two, two[1], ""},
+		"configured, not listed":    {"lora", two[:1], Model{"lora", "vllm"}, ""},
+		"configured, nothing there": {"x", nil, Model{"x", ""}, ""},
+		"an alias at TGI":           {"tgi", []Model{{"org/model", "org/model"}}, Model{"tgi", "tgi"}, ""},
+	} {
+		got, err := newClient(t, Target{Model: c.configured}).Choose(c.listed)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%s: want %+v %q, got %+v %v", name, c.want, c.err, got, err)
+		}
+	}
+}
+
+// The model may be settled again while messages are built: each names one of the two.
+func TestChooseWhileBuilding(t *testing.T) {
+	c := newClient(t, Target{})
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := c.Choose([]Model{{ID: []string{"a", "b"}[i%2], OwnedBy: "vllm"}}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for range 1000 {
+		m := string(message(t, c))
+		known := strings.Contains(m, `{"model":"a",`) || strings.Contains(m, `{"model":"b",`)
+		if known != strings.Contains(m, "min_tokens") || !known && !strings.Contains(m, `{"messages":`) {
+			t.Fatalf("half of a change: %s", m)
+		}
+	}
+	close(stop)
+	group.Wait()
+}

@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"encoding/pem"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"replayd/internal/measure"
+)
+
+func certificatePEM(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+// Streams shaped as each engine's source says, read from the wire.
+func TestEngineStreams(t *testing.T) {
+	type want struct {
+		outcome        measure.Outcome
+		chunks, events int
+		finish, text   string
+		usage          measure.Usage
+	}
+	for name, w := range map[string]want{
+		"vllm_chat":            {measure.OK, 3, 5, "length", "", measure.Usage{Prompt: 24, Output: 4, Cached: 16, Source: measure.UsageFinal}},
+		"vllm_reasoning":       {measure.OK, 2, 5, "tool_calls", "", measure.Usage{Prompt: 9, Output: 6, Reasoning: 2, Source: measure.UsageFinal}},
+		"sglang_completions":   {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 7, Output: 2, Reasoning: 1, Source: measure.UsageFinal}},
+		"trtllm_chat":          {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 5, Output: 3, Cached: 4, Source: measure.UsageFinal}},
+		"tgi_completions":      {measure.OK, 2, 2, "length", "", measure.Usage{Prompt: 3, Output: 2, Source: measure.UsageFinal}},
+		"llamacpp_chat":        {measure.OK, 2, 4, "stop", "", measure.Usage{Prompt: 237, Output: 35, Cached: 236, Source: measure.UsageTimings}},
+		"llamacpp_completions": {measure.OK, 1, 2, "length", "", measure.Usage{Prompt: 6, Output: 2, Source: measure.UsageFinal}},
+		"lmdeploy_chat":        {measure.OK, 1, 3, "stop", "", measure.Usage{Prompt: 11, Output: 1, Source: measure.UsageFinal}},
+		"token_ids":            {measure.OK, 2, 3, "length", "", measure.Usage{Output: 2, Source: measure.UsageCounted}},
+		"vllm_error":           {measure.ErrorEvent, 1, 2, "", "EngineCore encountered an issue.", measure.Usage{Output: 1, Source: measure.UsageCounted}},
+		"llamacpp_error":       {measure.ErrorEvent, 1, 2, "", "context shift is disabled", measure.Usage{Output: 1, Source: measure.UsageCounted}},
+		"dynamo_error":         {measure.ErrorEvent, 1, 3, "", `event: error: "the worker went away"`, measure.Usage{Output: 1, Source: measure.UsageCounted}},
+		"tgi_error":            {measure.ErrorEvent, 0, 1, "", "Request failed during generation", measure.Usage{}},
+		"trtllm_error":         {measure.ErrorEvent, 0, 1, "", "executor was shut down", measure.Usage{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, err := os.ReadFile(filepath.Join("testdata", "synthetic_"+name+".sse"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient(t, Target{Timeouts: limits})
+				over(t, c, func(_ int, conn net.Conn) {
+					_, _, _ = request(conn)
+					send(conn, streamHead+chunked(string(body))+bodyEnd)
+				})
+				l := c.Lane()
+				defer l.Close()
+				var req measure.Request
+				do(t, l, &req)
+				got := want{req.Outcome, len(req.Timeline.Chunks), req.Events, req.FinishReason, req.Error, req.Usage}
+				if got != w {
+					t.Errorf("\nwant %+v\n got %+v", w, got)
+				}
+			})
+		})
+	}
+}
+
+// Usage on each chunk counts when the last one did not come.
+func TestUsageOfChunks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Target{Timeouts: limits})
+		over(t, c, func(_ int, conn net.Conn) {
+			_, _, _ = request(conn)
+			send(conn, streamHead+chunked(`data: {"choices":[{"text":"a"}],"usage":{"prompt_tokens":4,"completion_tokens":2}}`+"\n\n"))
+			_ = conn.Close()
+		})
+		var req measure.Request
+		do(t, c.Lane(), &req)
+		want := measure.Usage{Prompt: 4, Output: 2, Source: measure.UsageChunks}
+		if req.Usage != want || req.Outcome != measure.Truncated {
+			t.Errorf("want %+v and truncated, got %+v and %s", want, req.Usage, req.Outcome)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package openai
+
+import "errors"
+
+// A frame finds the body in the bytes of an HTTP/1.1 answer, wherever reads cut them (RFC 9112, section 6).
+//
+// fasthttp's own body reader would do but for one thing: it reads on to the line end behind a chunk before it
+// hands the chunk over, and does not say which read a byte came from. Where the two arrive apart, the chunk would
+// get the later time.
+type frame struct {
+	mode  framing
+	state chunkState
+	left  int64 // bytes of the body, or of the chunk, still to come
+	line  int   // bytes since the last chunk, or of its size line
+	digit bool  // the size line has a digit
+	ended bool  // the body is complete
+}
+
+type framing uint8
+
+const (
+	byLength framing = iota
+	byChunks
+	byClose // to the end of the connection
+)
+
+type chunkState uint8
+
+const (
+	sizeDigits chunkState = iota
+	sizeRest              // extensions
+	sizeLF
+	chunkData
+	chunkCR
+	chunkLF
+	trailerStart // at the beginning of a trailer line
+	trailerRest
+	trailerLF // CR of the empty line was seen
+)
+
+const (
+	maxChunkBytes = 1 << 40
+	maxAround     = 16 << 10 // a size line, or all trailers
+)
+
+var errChunked = errors.New("broken chunked encoding")
+
+// begin takes the length as fasthttp gives it: -1 for chunked, below for no length at all.
+func (f *frame) begin(length int, status int) {
+	*f = frame{}
+	switch {
+	case status == 204 || status == 304: // never have a body
+		f.ended = true
+	case length == -1:
+		f.mode = byChunks
+	case length < 0:
+		f.mode = byClose
+	default:
+		f.left = int64(length)
+		f.ended = length == 0
+	}
+}
+
+// next takes the next piece of body off the front of p. data can be empty while rest is not: call again until
+// rest is empty or the body has ended.
+func (f *frame) next(p []byte) (data, rest []byte, err error) {
+	switch f.mode {
+	case byClose:
+		return p, nil, nil
+	case byLength:
+		data, rest = f.cut(p)
+		f.ended = f.left == 0
+		return data, rest, nil
+	}
+	for len(p) > 0 && !f.ended {
+		if f.state == chunkData {
+			data, rest = f.cut(p)
+			if f.left == 0 {
+				f.state = chunkCR
+			}
+			return data, rest, nil
+		}
+		if err := f.step(p[0]); err != nil {
+			return nil, nil, err
+		}
+		p = p[1:]
+	}
+	return nil, p, nil
+}
+
+func (f *frame) cut(p []byte) (data, rest []byte) {
+	n := int(min(f.left, int64(len(p))))
+	f.left -= int64(n)
+	return p[:n], p[n:]
+}
+
+// step takes one byte of what stands around the chunks.
+func (f *frame) step(c byte) error {
+	f.line++
+	if f.line > maxAround {
+		return errChunked
+	}
+	switch f.state {
+	case sizeDigits:
+		if v, ok := unhex(c); ok {
+			f.left, f.digit = f.left<<4|v, true
+			if f.left > maxChunkBytes {
+				return errChunked
+			}
+			return nil
+		}
+		if !f.digit || c != '\r' && c != ';' && c != ' ' && c != '\t' {
+			return errChunked
+		}
+		f.state = sizeRest
+		if c == '\r' {
+			f.state = sizeLF
+		}
+	case sizeRest:
+		switch c {
+		case '\r':
+			f.state = sizeLF
+		case '\n':
+			return errChunked
+		}
+	case sizeLF:
+		f.state = chunkData
+		if f.left == 0 {
+			f.state = trailerStart
+		}
+		return f.newline(c)
+	case chunkCR:
+		f.state = chunkLF
+		if c != '\r' {
+			return errChunked
+		}
+	case chunkLF:
+		f.state, f.digit = sizeDigits, false
+		return f.newline(c)
+	case trailerStart:
+		f.state = trailerRest
+		if c == '\r' {
+			f.state = trailerLF
+		}
+	case trailerRest:
+		if c == '\n' {
+			f.state = trailerStart // line keeps counting: it bounds all trailers together
+		}
+	case trailerLF:
+		f.ended = c == '\n'
+		return f.newline(c)
+	}
+	return nil
+}
+
+func (f *frame) newline(c byte) error {
+	f.line = 0
+	if c != '\n' {
+		return errChunked
+	}
+	return nil
+}
+
+func unhex(c byte) (int64, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return int64(c - '0'), true
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int64(c|0x20-'a') + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,248 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"replayd/internal/measure"
+)
+
+// A Lane plays one request at a time over a connection of its own. It is used by one goroutine at a time.
+type Lane struct {
+	client *Client
+	conn   *conn // nil: none
+	in     *bufio.Reader
+	head   fasthttp.ResponseHeader
+	frame  frame
+	scan   scanner
+	chunk  chunk
+	answer answer
+
+	total time.Time       // when Timeouts.Total ends; zero: never
+	late  measure.Outcome // what running into the present deadline means
+	sent  func()          // Hooks.Sent; nil when it was called
+}
+
+// headBytes bounds the head of an answer; it is the size of a lane's read buffer, too.
+const headBytes = 16 << 10
+
+// Bounds of what is read once the outcome is settled, only so that the connection can be kept.
+const (
+	drainTime  = time.Second
+	drainBytes = 64 << 10
+)
+
+// Lane gives a lane without a connection. Close it.
+func (c *Client) Lane() *Lane {
+	return &Lane{client: c, in: bufio.NewReaderSize(nil, headBytes)}
+}
+
+// Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled.
+func (l *Lane) Fresh(now time.Time) bool {
+	return l.conn != nil && now.Sub(l.conn.used) < l.client.target.Idle
+}
+
+// Close closes the lane's connection. The lane can be used again, and dials then.
+func (l *Lane) Close() { l.drop() }
+
+func (l *Lane) drop() {
+	if l.conn != nil {
+		l.conn.cut()
+		l.conn = nil
+	}
+}
+
+// Do sends message (from AppendRequest, with Stream set) and reads its answer to the end. It fills req's Outcome,
+// Error, Status, Retried, FinishReason, Usage and Events, and of its Timeline Write, End, Connect, Chunks,
+// ReadDelays, MergedReads and Kernel; the slices are used again from their beginning.
+//
+// A kept or warmed connection that turns out to be closed before any byte of an answer is replaced once, and
+// the message sent again. When ctx is done the connection is closed and the outcome is aborted.
+func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h Hooks) {
+	l.run(ctx, message, req, h, l.stream)
+}
+
+// Hooks let the caller use the bytes of a message again while its answer is on the way.
+type Hooks struct {
+	// Sent is called once, when the message was written or will not be: its bytes are the caller's again.
+	Sent func()
+	// Again gives the message once more, for a retry after Sent.
+	Again func() ([]byte, error)
+}
+
+// run is Do with any reader for what follows the head of the answer.
+func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h Hooks, read func(context.Context, *measure.Request) *failure) {
+	t := &req.Timeline
+	t.Write, t.End, t.Connect = time.Time{}, time.Time{}, 0
+	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
+	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
+	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
+	l.sent, l.total = h.Sent, time.Time{}
+	if d := l.client.target.Timeouts.Total; d > 0 {
+		l.total = time.Now().Add(d)
+	}
+	l.answer = answer{}
+	l.scan.reset()
+
+	f := l.attempt(ctx, message, req, read, false)
+	if f != nil && f.stale {
+		again, err := h.Again()
+		if err == nil {
+			f = l.attempt(ctx, again, req, read, true)
+		} else {
+			f = failed(measure.ConnectFailed, "%s; and again: %v", f.text, err)
+		}
+	}
+	l.release()
+	if f != nil {
+		req.Outcome, req.Error = f.outcome, l.client.words(f.text)
+	}
+	l.settleUsage(req)
+	t.End = time.Now()
+}
+
+func (l *Lane) release() {
+	if l.sent != nil {
+		l.sent()
+		l.sent = nil
+	}
+}
+
+// attempt is one try over one connection: the lane's own, one from the stock, or a new one. Again is the second
+// try, for which only a new one will do.
+func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request, read func(context.Context, *measure.Request) *failure, again bool) *failure {
+	kept := false
+	if now := time.Now(); again || !l.Fresh(now) {
+		l.drop()
+		if !again {
+			l.conn = l.client.stock.take(now, l.client.target.Idle)
+		}
+	}
+	if l.conn != nil {
+		kept = true
+	} else {
+		start := time.Now()
+		c, f := l.client.connect(ctx, l.total)
+		if f != nil {
+			return f
+		}
+		l.conn, req.Timeline.Connect = c, time.Since(start)
+	}
+	req.Retried = again
+	l.frame = frame{}
+	l.in.Reset(l.conn)
+	stop := context.AfterFunc(ctx, l.conn.cut)
+	f := l.send(ctx, message, req, kept)
+	if f == nil {
+		f = read(ctx, req)
+	}
+	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
+	if stop() && l.frame.ended && l.in.Buffered() == 0 && !l.closing() {
+		l.conn.used = time.Now()
+	} else {
+		l.drop()
+	}
+	return f
+}
+
+func (l *Lane) closing() bool {
+	return l.head.ConnectionClose() || bytes.EqualFold(l.head.Peek("Connection"), []byte("close"))
+}
+
+// limit sets the deadline of everything that follows to d after from, 0 for none, but never later than the total.
+func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
+	until := time.Time{}
+	if d > 0 {
+		until = from.Add(d)
+	}
+	l.late = o
+	if !l.total.IsZero() && (until.IsZero() || l.total.Before(until)) {
+		until, l.late = l.total, measure.TimeoutTotal
+	}
+	l.conn.wire.until = until
+}
+
+// send writes the message and reads the head of its answer, interim ones passed over.
+func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, kept bool) *failure {
+	c := l.conn
+	c.err = nil
+	l.limit(time.Now(), l.client.target.Timeouts.FirstToken, measure.TimeoutFirstToken)
+	err := c.wire.arm()
+	req.Timeline.Write = time.Now()
+	if err == nil {
+		_, err = c.app.Write(message)
+	}
+	l.release()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return l.cutShort(ctx, err)
+	}
+	if err != nil {
+		// A server may refuse a large message before it read it all: what it said then stands to be read.
+		l.limit(time.Now(), drainTime, measure.ConnectFailed)
+	}
+	if _, peeked := l.in.Peek(1); peeked != nil {
+		if err == nil {
+			err = peeked
+		}
+		f := l.cutShort(ctx, err)
+		if f == nil {
+			f = failed(measure.ConnectFailed, "closed before any byte of an answer: %v", err)
+			f.stale = kept
+		}
+		return f
+	}
+	const maxInterim = 10
+	for range maxInterim {
+		if err := l.head.Read(l.in); err != nil {
+			return l.badHead(ctx, err)
+		}
+		if s := l.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
+			req.Status = s
+			l.frame.begin(l.head.ContentLength(), s)
+			return nil
+		}
+	}
+	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
+}
+
+// cutShort is the failure when it was us who ended the reading, or nil.
+func (l *Lane) cutShort(ctx context.Context, err error) *failure {
+	switch {
+	case ctx.Err() != nil:
+		return aborted(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded) && l.late != measure.ConnectFailed:
+		return failed(l.late, "%s", lateWords[l.late])
+	}
+	return nil
+}
+
+var lateWords = map[measure.Outcome]string{
+	measure.TimeoutFirstToken: "no content within the first-token timeout",
+	measure.TimeoutStall:      "no data event within the stall timeout",
+	measure.TimeoutTotal:      "not finished within the total timeout",
+}
+
+// badHead tells apart why the head of an answer could not be read.
+func (l *Lane) badHead(ctx context.Context, err error) *failure {
+	got, _ := l.in.Peek(min(l.in.Buffered(), 64))
+	var large *fasthttp.ErrSmallBuffer
+	switch {
+	case l.conn.err == nil && errors.As(err, &large):
+		return failed(measure.BadStream, "the head of the answer is over 16 KiB")
+	case l.conn.err == nil: // all bytes so far were read, and are wrong
+		return failed(measure.BadStream, "not an HTTP answer: %q", got)
+	}
+	if f := l.cutShort(ctx, l.conn.err); f != nil {
+		return f
+	}
+	if http := []byte("HTTP/1."); !bytes.HasPrefix(got, http[:min(len(got), len(http))]) {
+		return failed(measure.BadStream, "not an HTTP answer: %q", got)
+	}
+	return failed(measure.Truncated, "the answer ended within its head: %v", l.conn.err)
+}

@@ -1,0 +1,63 @@
+package openai
+
+import (
+	"net"
+	"testing"
+
+	"replayd/internal/measure"
+)
+
+// BenchmarkLaneChunk is a lane's whole work on a chunk, system calls and the server's write included, over loopback.
+func BenchmarkLaneChunk(b *testing.B) {
+	const chunks = 1000
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		head, chunk, end := []byte(streamHead), []byte(chunked("data: "+usual[0]+"\n\n")), []byte(chunked(done)+bodyEnd)
+		buffer := make([]byte, 4096)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+			_, _ = conn.Write(head)
+			for range chunks {
+				_, _ = conn.Write(chunk)
+			}
+			_, _ = conn.Write(end)
+		}
+	}()
+	c, err := New(Target{Name: "bench", URL: l.Addr().String(), API: Chat, Output: OutputExact, Timeouts: limits})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := c.AppendRequest(nil, Body{Prompt: []byte("about"), Stream: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lane := c.Lane()
+	var req measure.Request
+	merged, requests := 0, 0
+	b.ReportAllocs()
+	for b.Loop() {
+		lane.Do(b.Context(), m, &req, Hooks{})
+		if req.Outcome != measure.OK || len(req.Timeline.Chunks) != chunks {
+			b.Fatalf("%s: %s", req.Outcome, req.Error)
+		}
+		merged += req.Timeline.MergedReads
+		requests++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(requests*chunks), "ns/chunk")
+	b.ReportMetric(float64(merged)/float64(requests), "merged_reads/req")
+	lane.Close()
+	_ = l.Close()
+	<-served
+}

@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// unfit is the failure of an answer that is no stream.
+func (l *Lane) unfit(ctx context.Context, req *measure.Request) *failure {
+	h := &l.head
+	if req.Status < 200 || req.Status > 299 {
+		return l.refused(ctx, req)
+	}
+	kind, _, _ := bytes.Cut(h.ContentType(), []byte(";"))
+	if !bytes.EqualFold(bytes.TrimSpace(kind), []byte("text/event-stream")) {
+		return failed(measure.BadStream, "want content type text/event-stream, got %q: %s", kind, serverText(l.errorBody(ctx)))
+	}
+	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
+		return failed(measure.BadStream, "want no content encoding, got %q", e)
+	}
+	return nil
+}
+
+// refused is the failure that a status other than 2xx means, with the server's words.
+func (l *Lane) refused(ctx context.Context, req *measure.Request) *failure {
+	text := serverText(l.errorBody(ctx))
+	switch s := req.Status; {
+	case s == 429:
+		return failed(measure.HTTP429, "HTTP 429: %s", text)
+	case s >= 300 && s < 400:
+		return failed(measure.HTTP3xx, "HTTP %d: redirects are not followed: %s", s, location(l.head.Peek("Location")))
+	case s >= 400 && s < 500:
+		return failed(measure.HTTP4xx, "HTTP %d: %s", s, text)
+	case s >= 500 && s < 600:
+		return failed(measure.HTTP5xx, "HTTP %d: %s", s, text)
+	}
+	return failed(measure.BadStream, "want HTTP status 200 to 599, got %d", req.Status)
+}
+
+// location is where a redirect points, without what may be secret in it.
+func location(raw []byte) string {
+	u, err := url.Parse(string(raw))
+	if err != nil {
+		return "an invalid Location"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
+}
+
+// errorBody reads what a server says about an error: the beginning of it, and for a second at most.
+func (l *Lane) errorBody(ctx context.Context) []byte {
+	l.limit(time.Now(), drainTime, l.late)
+	body, _ := l.body(ctx, errorBodyBytes) // a part will do
+	return body
+}
+
+// body reads up to most bytes of a body that is no stream.
+func (l *Lane) body(ctx context.Context, most int) ([]byte, *failure) {
+	var body []byte
+	for !l.frame.ended {
+		if _, err := l.in.Peek(1); err != nil {
+			if l.frame.mode == byClose && errors.Is(err, io.EOF) {
+				return body, nil
+			}
+			if f := l.cutShort(ctx, err); f != nil {
+				return body, f
+			}
+			return body, failed(measure.Truncated, "the answer was cut short: %v", err)
+		}
+		b, _ := l.in.Peek(l.in.Buffered())
+		data, rest, err := l.frame.next(b)
+		if err != nil {
+			return body, failed(measure.BadStream, "%v", err)
+		}
+		if len(body)+len(data) > most {
+			return append(body, data[:most-len(body)]...), failed(measure.BadStream, "the answer is over %d bytes", most)
+		}
+		body = append(body, data...)
+		_, _ = l.in.Discard(len(b) - len(rest)) // cannot fail: it is buffered
+	}
+	return body, nil
+}
+
+// fetch sends a message of our own and returns the body of its answer, at most the given bytes long.
+func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, error) {
+	const patience = time.Minute // where the target has no timeouts
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	l := c.Lane()
+	defer l.Close()
+	var body []byte
+	var req measure.Request
+	again := func() ([]byte, error) { return message, nil }
+	l.run(ctx, message, &req, Hooks{Again: again}, func(ctx context.Context, req *measure.Request) *failure {
+		if req.Status < 200 || req.Status > 299 {
+			return l.refused(ctx, req)
+		}
+		var f *failure
+		body, f = l.body(ctx, most)
+		return f
+	})
+	switch {
+	case req.Outcome == measure.OK:
+		return body, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("%s: %s", req.Outcome, req.Error)
+}

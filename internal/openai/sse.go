@@ -1,0 +1,171 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+)
+
+// An event is one data event of a stream, or a failure that was announced without data.
+type event struct {
+	data    []byte // its data lines joined by newlines, trimmed; valid until the next call of next
+	named   bool   // there was an event: line, so the data need not be a chunk
+	failed  bool   // event: error
+	note    []byte // the last comment before its end, where Dynamo puts the words of an error
+	arrival arrival
+}
+
+// A scanner cuts a stream of server-sent events into events, wherever reads cut the stream. It copies only what
+// a read left unfinished. Lines end in LF or CRLF; empty events, comments and fields other than data and event
+// are passed over.
+type scanner struct {
+	line    []byte // the beginning of a line whose end has not come
+	joined  []byte // data lines of the present event that had to be copied
+	single  []byte // its only data line, in the caller's buffer
+	lines   int    // data lines that it has
+	event   event  // what else is known of it
+	comment [128]byte
+}
+
+// maxEvent bounds a line, and the data of an event.
+const maxEvent = 4 << 20
+
+var errEventSize = errors.New("an event of the stream is over 4 MiB")
+
+// reset makes the scanner ready for the next stream, and lets go of a buffer that only a rare event needed.
+func (s *scanner) reset() {
+	const usual = 64 << 10
+	if cap(s.line)+cap(s.joined) > usual {
+		s.line, s.joined = nil, nil
+	}
+	s.line = s.line[:0]
+	s.clear()
+}
+
+func (s *scanner) clear() {
+	s.joined, s.single, s.lines = s.joined[:0], nil, 0
+	s.event = event{}
+}
+
+// next reads p, which came with a, up to the end of the next event. ok is false when p holds no more ends.
+// An event's arrival is that of its last data line: the blank line behind it brings nothing.
+func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err error) {
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			break
+		}
+		line := p[:i]
+		p = p[i+1:]
+		carried := len(s.line) > 0
+		if carried {
+			s.line = append(s.line, line...)
+			line = s.line
+		}
+		ended := s.field(line, carried, a)
+		s.line = s.line[:0]
+		if len(s.joined) > maxEvent {
+			return event{}, nil, false, errEventSize
+		}
+		if ended {
+			return s.take(), p, true, nil
+		}
+	}
+	if len(s.line)+len(p) > maxEvent {
+		return event{}, nil, false, errEventSize
+	}
+	s.line = append(s.line, p...)
+	if s.single != nil { // the caller's buffer will be used again
+		s.joined = append(s.joined[:0], s.single...)
+		s.single = nil
+	}
+	return event{}, nil, false, nil
+}
+
+// rest gives what the end of the stream left unfinished: a last event without its blank line, or even without
+// its line end.
+func (s *scanner) rest(a arrival) (event, bool) {
+	if len(s.line) > 0 {
+		s.field(s.line, true, a)
+		s.line = s.line[:0]
+	}
+	if s.field(nil, true, a) {
+		return s.take(), true
+	}
+	return event{}, false
+}
+
+// take hands out the present event. Its data stay in place until the next line is read.
+func (s *scanner) take() event {
+	e := s.event
+	s.lines, s.single, s.event = 0, nil, event{}
+	return e
+}
+
+// field reads one line; it reports whether an event is complete now. carried lines do not stay where they are.
+func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	switch {
+	case len(line) == 0:
+		return s.blank()
+	case line[0] == ':':
+		s.event.note = s.comment[:copy(s.comment[:], bytes.TrimSpace(line[1:]))]
+	case bytes.HasPrefix(line, []byte("data")):
+		if value, ok := value(line[len("data"):]); ok {
+			s.data(value, carried, a)
+		}
+	case bytes.HasPrefix(line, []byte("event")):
+		if name, ok := value(line[len("event"):]); ok {
+			name = bytes.TrimSpace(name)
+			s.event.failed = string(name) == "error"
+			s.event.named = len(name) > 0 && string(name) != "message"
+		}
+	}
+	return false
+}
+
+// value is what follows a field's name; ok is false when the name goes on.
+func value(tail []byte) (v []byte, ok bool) {
+	if len(tail) == 0 {
+		return nil, true
+	}
+	if tail[0] != ':' {
+		return nil, false
+	}
+	return bytes.TrimPrefix(tail[1:], []byte(" ")), true
+}
+
+func (s *scanner) data(v []byte, carried bool, a arrival) {
+	s.lines++
+	s.event.arrival = a
+	switch {
+	case s.lines == 1 && !carried:
+		s.single, s.joined = v, s.joined[:0]
+	case s.lines == 1:
+		s.joined = append(s.joined[:0], v...)
+	default:
+		if s.single != nil {
+			s.joined = append(s.joined[:0], s.single...)
+			s.single = nil
+		}
+		s.joined = append(s.joined, '\n')
+		s.joined = append(s.joined, v...)
+	}
+}
+
+// blank ends an event; one without content is no event.
+func (s *scanner) blank() bool {
+	switch {
+	case s.lines == 0:
+	case s.single != nil:
+		s.event.data = bytes.TrimSpace(s.single)
+	default:
+		s.event.data = bytes.TrimSpace(s.joined)
+	}
+	if len(s.event.data) == 0 && !s.event.failed {
+		s.lines, s.single, s.event = 0, nil, event{}
+		return false
+	}
+	return true
+}

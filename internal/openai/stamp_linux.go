@@ -1,0 +1,107 @@
+package openai
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A stamper reads a TCP connection with recvmsg, which gives the time at which the kernel received the last
+// segment of what it returns. Everything that a read needs is made once: a read allocates nothing.
+type stamper struct {
+	raw     syscall.RawConn
+	receive func(fd uintptr) bool
+	header  unix.Msghdr
+	vector  unix.Iovec
+	control [8]uint64 // one control message of header and timespec, aligned
+	n       int
+	errno   syscall.Errno
+}
+
+// keepStamping holds a socket that asks for stamps and does nothing else. Linux stamps segments only while some
+// socket asks, and begins a little after the first one did: a client whose connections come and go would lose
+// the stamps of each first answer.
+func keepStamping() io.Closer {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	// A refusal is found again, and heeded, at each connection.
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	return os.NewFile(uintptr(fd), "receive stamps")
+}
+
+// newStamper is nil where the connection is not TCP or the kernel does not stamp.
+func newStamper(c net.Conn) *stamper {
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	s := &stamper{raw: raw}
+	var refused error
+	err = raw.Control(func(fd uintptr) {
+		refused = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	})
+	if err != nil || refused != nil {
+		return nil
+	}
+	s.header.Iov = &s.vector
+	s.header.SetIovlen(1)
+	s.header.Control = (*byte)(unsafe.Pointer(&s.control))
+	s.receive = func(fd uintptr) bool {
+		for {
+			s.header.SetControllen(int(unsafe.Sizeof(s.control)))
+			n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), 0)
+			switch errno {
+			case unix.EINTR:
+				continue
+			case unix.EAGAIN:
+				return false // wait until there is something to read
+			}
+			s.n, s.errno = int(n), errno
+			return true
+		}
+	}
+	return s
+}
+
+// read is Read with the stamp, in ns of CLOCK_REALTIME since the Unix epoch; 0 where the kernel gave none.
+func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
+	if len(p) == 0 {
+		return 0, 0, nil
+	}
+	s.vector.Base = &p[0]
+	s.vector.SetLen(len(p))
+	err = s.raw.Read(s.receive)
+	s.vector.Base = nil // the buffer is its owner's again
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case s.errno != 0:
+		return 0, 0, os.NewSyscallError("recvmsg", s.errno)
+	case s.n == 0:
+		return 0, 0, io.EOF
+	}
+	return s.n, s.stamp(), nil
+}
+
+func (s *stamper) stamp() int64 {
+	var ts unix.Timespec
+	if int(s.header.Controllen) < unix.CmsgLen(int(unsafe.Sizeof(ts))) {
+		return 0
+	}
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&s.control))
+	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_TIMESTAMPNS {
+		return 0
+	}
+	ts = *(*unix.Timespec)(unsafe.Add(unsafe.Pointer(&s.control), unix.CmsgLen(0)))
+	return ts.Nano()
+}

@@ -1,0 +1,108 @@
+package openai
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// On loopback Linux stamps every segment: all chunk times are the kernel's, and no later than the reads.
+func TestKernelStamps(t *testing.T) {
+	const chunks = 20
+	log := make(chan []time.Time, 1) // just before each write: no stamp can be earlier
+	address := listen(t, "tcp4", func(conn net.Conn) {
+		for {
+			if _, _, err := request(conn); err != nil {
+				return
+			}
+			send(conn, streamHead)
+			var written []time.Time
+			for range chunks {
+				written = append(written, time.Now())
+				send(conn, chunked(delta("a")))
+			}
+			log <- written
+			send(conn, chunked(done)+bodyEnd)
+		}
+	})
+	l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+	defer l.Close()
+	var req measure.Request
+	var written []time.Time
+	var supported bool
+	for range 50 { // the first segments after the option was set may not be stamped yet
+		do(t, l, &req)
+		written = <-log
+		if supported = req.Timeline.Kernel; supported {
+			break
+		}
+	}
+	if !supported {
+		t.Skip("this kernel stamps nothing on loopback")
+	}
+	tl := req.Timeline
+	if req.Outcome != measure.OK || len(tl.Chunks) != chunks {
+		t.Fatalf("%s, %d chunks: %s", req.Outcome, len(tl.Chunks), req.Error)
+	}
+	if len(tl.ReadDelays) == 0 {
+		t.Error("no read delays")
+	}
+	for _, d := range tl.ReadDelays {
+		if d < 0 {
+			t.Errorf("read %v before it arrived", -d)
+		}
+	}
+	const measuring = 50 * time.Microsecond // see TestClock
+	for i, at := range tl.Chunks {
+		if early := written[i].Sub(tl.Write.Add(at)); early > measuring {
+			t.Errorf("chunk %d arrived %v before it was written", i, early)
+		}
+		if tl.Write.Add(at).After(tl.End) {
+			t.Errorf("chunk %d arrived after the end", i)
+		}
+	}
+}
+
+// Between the socket and the timeline nothing is allocated: reads, stamps, framing, events, chunks. What a request
+// allocates does not depend on its length.
+func TestNoAllocationsPerChunk(t *testing.T) {
+	const more = 400
+	lengths := make(chan int, 1)
+	address := listen(t, "tcp4", func(conn net.Conn) {
+		buffer := make([]byte, 4096)
+		head, chunk, end := []byte(streamHead), []byte(chunked(delta("a"))), []byte(chunked(done)+bodyEnd)
+		for n := range lengths {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+			_, _ = conn.Write(head)
+			for range n {
+				_, _ = conn.Write(chunk)
+			}
+			_, _ = conn.Write(end)
+		}
+	})
+	l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+	defer l.Close()
+	m := message(t, l.client)
+	var req measure.Request
+	perRequest := func(chunks int) float64 {
+		return testing.AllocsPerRun(20, func() {
+			lengths <- chunks
+			l.Do(t.Context(), m, &req, Hooks{})
+			if req.Outcome != measure.OK || len(req.Timeline.Chunks) != chunks {
+				t.Fatalf("%s with %d chunks: %s", req.Outcome, len(req.Timeline.Chunks), req.Error)
+			}
+		})
+	}
+	perRequest(more) // grows what is used again
+	short, long := perRequest(1), perRequest(more)
+	close(lengths)
+	// Whole allocations, averaged over 20 runs; the race detector and the runtime add a few now and then.
+	if long > short+5 {
+		t.Errorf("%v allocations for 1 chunk, %v for %d", short, long, more)
+	}
+	t.Logf("%v allocations a request", short)
+}

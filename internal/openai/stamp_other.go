@@ -1,0 +1,17 @@
+//go:build !linux
+
+package openai
+
+import (
+	"io"
+	"net"
+)
+
+// A stamper reads receive stamps, which only Linux gives.
+type stamper struct{}
+
+func keepStamping() io.Closer { return nil }
+
+func newStamper(net.Conn) *stamper { return nil }
+
+func (*stamper) read([]byte) (n int, stamp int64, err error) { panic("openai: no receive stamps here") }

@@ -1,0 +1,87 @@
+package openai
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// An arrival is when and how some bytes came.
+type arrival struct {
+	at     time.Time     // the kernel's receive stamp of the last segment, else the time after the read
+	delay  time.Duration // time of the read − at; 0 without a stamp
+	kernel bool          // at is the kernel's
+	read   uint64        // which socket read of this connection it was
+}
+
+// A wire is a TCP connection whose reads know when their bytes arrived and keep a deadline that may move with
+// every chunk. TLS runs over it, so the stamps are the kernel's there too.
+type wire struct {
+	net.Conn
+	stamps *stamper // nil: none to be had
+	clock  *clock
+	until  time.Time // reads end here; zero: never
+	armed  time.Time // what the runtime's timer is set to
+	last   arrival
+}
+
+func newWire(c net.Conn, k *clock) *wire { return &wire{Conn: c, clock: k, stamps: newStamper(c)} }
+
+// arm sets the deadline of writes, and of reads, for a request that begins.
+func (w *wire) arm() error {
+	w.armed = w.until
+	return w.SetDeadline(w.until)
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	for {
+		// A deadline that moved away is left to fire first: setting a timer for every chunk costs more than
+		// one read too many.
+		if w.until.IsZero() != w.armed.IsZero() || w.until.Before(w.armed) {
+			w.armed = w.until
+			if err := w.SetReadDeadline(w.until); err != nil {
+				return 0, err
+			}
+		}
+		n, stamp, err := w.receive(p)
+		now := time.Now()
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && now.Before(w.until) {
+			w.armed = time.Time{} // moved away meanwhile
+			continue
+		}
+		if n > 0 {
+			w.last = arrival{at: now, read: w.last.read + 1}
+			if stamp != 0 {
+				w.last.at, w.last.kernel = w.clock.instant(stamp, now), true
+				w.last.delay = now.Sub(w.last.at)
+			}
+		}
+		return n, err
+	}
+}
+
+func (w *wire) receive(p []byte) (n int, stamp int64, err error) {
+	if w.stamps != nil {
+		return w.stamps.read(p)
+	}
+	n, err = w.Conn.Read(p)
+	return n, 0, err
+}
+
+// A conn is one connection to the target: a wire, or TLS over one.
+type conn struct {
+	wire *wire
+	app  net.Conn
+	used time.Time // when it was opened or last used
+	err  error     // what the last read ended with
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.app.Read(p)
+	c.err = err
+	return n, err
+}
+
+// cut closes the connection under TLS's feet: no close_notify, which could block behind a write.
+func (c *conn) cut() { _ = c.wire.Close() }

@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"replayd/internal/openai"
+	"replayd/internal/synth"
+)
+
+// id is the request's X-Request-Id: workload/loop/row.
+func (it *item) id(workload string) string {
+	return workload + "/" + strconv.FormatInt(it.due.Loop.Number, 10) + "/" + strconv.Itoa(it.due.Number)
+}
+
+// build makes messages ahead of their instants, in plan order, within the budget of bytes.
+func (r *Runner) build(hard context.Context) {
+	var prompt []byte // reused between messages
+	for {
+		r.mu.Lock()
+		it := r.nextToBuild()
+		for it == nil && !r.done {
+			r.changed.Wait()
+			it = r.nextToBuild()
+		}
+		if it == nil {
+			r.mu.Unlock()
+			return
+		}
+		it.size = r.w.Prompt.Bytes(&it.due.Record) + messageFrame
+		r.held += it.size
+		it.building = true
+		buf := r.buffers.take(it.size)
+		r.mu.Unlock()
+
+		m := r.message(it, buf, prompt)
+		prompt = m.prompt
+
+		r.mu.Lock()
+		it.body, it.cut, it.err = m.body, m.cut, m.err
+		it.building = false
+		if it.state == gone { // dropped meanwhile
+			r.giveBack(it)
+		} else {
+			r.dispatch(hard, time.Now())
+		}
+		r.mu.Unlock()
+	}
+}
+
+// messageFrame is a generous size of everything in a message but the prompt.
+const messageFrame = 1 << 10
+
+// nextToBuild picks the item whose message is wanted soonest, with the lock held; nil when none may be built now.
+// An item that waits for nothing but its message is built whatever the budget says: so one message is always let
+// through, and a session's late turn is not held up by rows that are due after it.
+func (r *Runner) nextToBuild() *item {
+	q := &r.queue
+	if it := q.waiting.front(); it != nil && it.unbuilt() && q.free > 0 {
+		return it
+	}
+	if it := q.delayed.front(); it != nil && it.unbuilt() && r.held < r.w.Ahead {
+		return it
+	}
+	if it := q.building.skip(func(it *item) bool { return !it.unbuilt() }); it != nil && r.fits(it, r.w.Ahead) {
+		return q.building.pop()
+	}
+	// Turns that wait for an earlier one may take half of the budget: they must not starve the rows that can go.
+	if it := q.behind.skip(func(it *item) bool { return !it.unbuilt() }); it != nil && r.fits(it, r.w.Ahead/2) {
+		return q.behind.pop()
+	}
+	return nil
+}
+
+func (it *item) unbuilt() bool {
+	return it.body == nil && it.err == nil && it.state != gone && it.state != flying
+}
+
+func (r *Runner) fits(it *item, budget int) bool {
+	return r.held == 0 || r.held+r.w.Prompt.Bytes(&it.due.Record)+messageFrame <= budget
+}
+
+// A message is an HTTP request as bytes, and what it took to make it.
+type message struct {
+	body   []byte
+	prompt []byte // scratch space, for the next one
+	cut    int    // template tokens taken off the prompt
+	err    error
+}
+
+// message builds an item's HTTP message into buf. It reads only what never changes once an item was planned, so
+// that a lane can build it again for a retry.
+func (r *Runner) message(it *item, buf, scratch []byte) message {
+	rec := &it.due.Record
+	m := message{prompt: scratch[:0]}
+	b := openai.Body{
+		RequestID: it.id(r.w.Name), MaxTokens: rec.OutputTokens, Stream: true,
+		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
+	}
+	switch {
+	case rec.InputTokens > 0:
+		overhead := 0
+		if r.w.Calibrate {
+			overhead = r.w.Target.overhead()
+		}
+		salt := r.w.Salt.At(r.w.Name, it.due.Loop.Start)
+		var made int
+		if r.w.Prompt.Form == synth.Tokens {
+			m.prompt, made = r.w.Prompt.AppendIDs(m.prompt, rec, salt, overhead)
+			b.IDs = m.prompt
+		} else {
+			m.prompt, made = r.w.Prompt.AppendText(m.prompt, rec, salt, overhead)
+			b.Prompt = m.prompt
+		}
+		m.cut = rec.InputTokens - made
+	case rec.Text != "":
+		b.Prompt = []byte(rec.Text)
+	}
+	m.body, m.err = r.w.Client.AppendRequest(buf[:0], b)
+	return m
+}
+
+// giveBack returns the bytes of an item's message to the budget, with the lock held.
+func (r *Runner) giveBack(it *item) {
+	if it.size == 0 || it.building {
+		return
+	}
+	r.held -= it.size
+	it.size = 0
+	r.buffers.give(it.body, r.w.Ahead-r.held)
+	it.body = nil
+}
+
+// buffers keeps message buffers for reuse.
+type buffers struct {
+	free  [][]byte
+	bytes int
+}
+
+// take gives the smallest free buffer with room for n bytes, or a new one.
+func (b *buffers) take(n int) []byte {
+	best := -1
+	for i, f := range b.free {
+		if cap(f) >= n && (best < 0 || cap(f) < cap(b.free[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return make([]byte, 0, n)
+	}
+	f := b.free[best]
+	last := len(b.free) - 1
+	b.free[best], b.free[last] = b.free[last], nil
+	b.free = b.free[:last]
+	b.bytes -= cap(f)
+	return f[:0]
+}
+
+// give keeps a buffer unless more bytes than room would be kept.
+func (b *buffers) give(f []byte, room int) {
+	if cap(f) == 0 || b.bytes+cap(f) > room {
+		return
+	}
+	b.free = append(b.free, f)
+	b.bytes += cap(f)
+}

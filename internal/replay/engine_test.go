@@ -1,0 +1,282 @@
+package replay
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+	"replayd/internal/token"
+	"replayd/internal/trace"
+)
+
+// A fake is a server over net.Pipe, in the bubble of a test: each answer has its first token after ttft and further
+// ones itl apart, to the nanosecond.
+type fake struct {
+	ttft, itl time.Duration
+	refuse    bool                                // dials fail
+	status    func(id string) int                 // 0: 200
+	tokens    func(r *http.Request, body int) int // nil: 3
+
+	mu       sync.Mutex
+	arrivals map[string]time.Time // by X-Request-Id
+	order    []string
+	flying   int
+	most     int // in flight at once
+	running  sync.WaitGroup
+}
+
+func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
+	if f.refuse {
+		return nil, fmt.Errorf("connection refused")
+	}
+	near, far := net.Pipe()
+	f.running.Go(func() { f.serve(far) })
+	return near, nil
+}
+
+func (f *fake) serve(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		id := req.Header.Get("X-Request-Id")
+		now := time.Now()
+		f.mu.Lock()
+		f.arrivals[id] = now
+		f.order = append(f.order, id)
+		f.flying++
+		f.most = max(f.most, f.flying)
+		f.mu.Unlock()
+		_, _ = io.Copy(io.Discard, req.Body)
+		ok := f.answer(c, req, id)
+		f.mu.Lock()
+		f.flying--
+		f.mu.Unlock()
+		if !ok {
+			return
+		}
+	}
+}
+
+func (f *fake) answer(c net.Conn, req *http.Request, id string) bool {
+	if req.Method == http.MethodGet {
+		body := `{"data":[{"id":"m","owned_by":"vllm"}]}`
+		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return err == nil
+	}
+	if f.status != nil {
+		if s := f.status(id); s != 0 {
+			_, err := fmt.Fprintf(c, "HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n", s)
+			return err == nil
+		}
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
+		return false
+	}
+	event := func(data string) bool {
+		data = "data: " + data + "\n\n"
+		_, err := fmt.Fprintf(c, "%x\r\n%s\r\n", len(data), data)
+		return err == nil
+	}
+	const n = 3
+	for i := range n {
+		wait := f.itl
+		if i == 0 {
+			wait = f.ttft
+		}
+		<-time.After(wait)
+		if !event(`{"choices":[{"index":0,"text":" x","finish_reason":null}]}`) {
+			return false
+		}
+	}
+	if !event(`{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`) ||
+		!event(fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":%d}}`, n)) || !event("[DONE]") {
+		return false
+	}
+	_, err := io.WriteString(c, "0\r\n\r\n")
+	return err == nil
+}
+
+// kept copies what an observer must not keep.
+type kept struct {
+	mu      sync.Mutex
+	all     []measure.Request
+	dropped map[measure.DropReason]int
+}
+
+func (k *kept) Observe(r *measure.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := *r
+	c.Timeline.Chunks = append([]time.Duration(nil), r.Timeline.Chunks...)
+	k.all = append(k.all, c)
+}
+
+func (k *kept) outcomes() map[measure.Outcome]int {
+	m := map[measure.Outcome]int{}
+	for _, r := range k.all {
+		m[r.Outcome]++
+	}
+	return m
+}
+
+// source is a trace in memory.
+func source(rows ...trace.Record) schedule.Source {
+	s := schedule.Source{HasTimestamps: true}
+	for i := range rows {
+		rows[i].Number = i
+		if rows[i].InputTokens == 0 {
+			rows[i].InputTokens = 4
+		}
+		if rows[i].OutputTokens == 0 {
+			rows[i].OutputTokens = 3
+		}
+		s.Last = max(s.Last, rows[i].Offset)
+	}
+	s.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
+		i := 0
+		for i < len(rows) && rows[i].Offset < from {
+			i++
+		}
+		return func() (trace.Record, error) {
+			if i == len(rows) {
+				return trace.Record{}, io.EOF
+			}
+			i++
+			return rows[i-1], nil
+		}, nil
+	}
+	return s
+}
+
+func every(n int, gap time.Duration) schedule.Source {
+	rows := make([]trace.Record, n)
+	for i := range rows {
+		rows[i].Offset = time.Duration(i) * gap
+	}
+	return source(rows...)
+}
+
+// bench is a runner with everything around it.
+type bench struct {
+	*Runner
+	fake     *fake
+	kept     *kept
+	registry *prometheus.Registry
+	client   *openai.Client
+	target   *Target
+}
+
+func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, change func(*Workload)) *bench {
+	t.Helper()
+	f.arrivals = map[string]time.Time{}
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	if o.Arrival == "" {
+		o.Arrival = schedule.Exact
+	}
+	plan, err := schedule.New(src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := openai.New(openai.Target{
+		Name: "t", URL: "http://engine", API: openai.Completions, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
+		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
+		Dial:     f.dial, UserAgent: "replayd/test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := token.List("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompter, err := synth.New(synth.Options{Words: words, Form: synth.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kept{dropped: map[measure.DropReason]int{}}
+	log := slog.New(slog.DiscardHandler)
+	registry := prometheus.NewRegistry()
+	target := NewTarget(client, false, func(string) {}, log)
+	w := Workload{
+		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
+		Count: measure.NewMeter(registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
+		Log:   log, Observers: []Observer{k},
+		Dropped: func(why measure.DropReason) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.dropped[why]++
+		},
+		Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second, Ahead: 8 << 20, OverLimit: Filter, Drain: 30 * time.Second,
+		Sleeper: NewTimers(),
+	}
+	if change != nil {
+		change(&w)
+	}
+	r, err := New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{r, f, k, registry, client, target}
+}
+
+// run runs it to its end in the bubble.
+func (b *bench) run(t *testing.T, ctx, hard context.Context) {
+	t.Helper()
+	side, end := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if err := b.target.Run(side); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := b.Run(ctx, hard); err != nil {
+		t.Error(err)
+	}
+	end()
+	watch.Wait()
+	b.client.Close()
+	b.fake.running.Wait()
+}
+
+// counter reads one series of the page, by name and the value of one label ("" for the sum).
+func (b *bench) counter(t *testing.T, name, label string) float64 {
+	t.Helper()
+	families, err := b.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if label == "" && l.GetName() == "workload" || l.GetValue() == label && label != "" {
+					sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				}
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+)
+
+// A lane carries one request at a time.
+type lane struct {
+	work chan handed // room for one, so that the pacer never waits
+	wire *openai.Lane
+	req  measure.Request
+}
+
+type handed struct {
+	item *item
+	at   time.Time // when the lane was free for it
+}
+
+// startLane starts one more lane, with the lock held.
+func (r *Runner) startLane(hard context.Context) *lane {
+	l := &lane{work: make(chan handed, 1), wire: r.w.Client.Lane()}
+	r.running.Go(func() { r.carry(hard, l) })
+	return l
+}
+
+// carry is a lane's life: requests until the runner is done.
+func (r *Runner) carry(hard context.Context, l *lane) {
+	defer l.wire.Close()
+	h, more := <-l.work
+	for more {
+		r.send(hard, l, h)
+		if h, more = r.finish(l, h.item); more && h.item == nil {
+			h, more = <-l.work
+		}
+	}
+}
+
+// send streams one request and fills the lane's measure.Request.
+func (r *Runner) send(hard context.Context, l *lane, h handed) {
+	it := h.item
+	t := l.req.Timeline
+	l.req = measure.Request{
+		ID: it.id(r.w.Name), Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
+		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut,
+		Timeline: measure.Timeline{
+			Planned: it.due.At, Due: it.due.At, Ready: it.ready, Lane: h.at, Waited: it.waited,
+			Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
+		},
+	}
+	if it.err != nil {
+		l.req.Outcome, l.req.Error = measure.ConnectFailed, it.err.Error()
+		l.req.Timeline.Write, l.req.Timeline.End = h.at, h.at
+		return
+	}
+	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
+		Sent:  func() { r.sent(it) },
+		Again: func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
+	})
+}
+
+// sent gives the bytes of a written message back: a retry builds them again.
+func (r *Runner) sent(it *item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.giveBack(it)
+	r.changed.Signal()
+}
+
+// finish reports a request that has ended and gives the lane what waits for one, or sets it free; false when the
+// runner is done.
+func (r *Runner) finish(l *lane, it *item) (handed, bool) {
+	req := &l.req
+	r.w.Count.Finished(req)
+	for _, o := range r.w.Observers {
+		o.Observe(req)
+	}
+	r.w.Target.heard(req)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.giveBack(it)
+	before, _ := r.queue.next()
+	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End)
+	if r.stopped || it.loop.read && it.loop.open == 0 {
+		r.settle()
+	}
+	if r.done {
+		return handed{}, false
+	}
+	now := time.Now()
+	r.queue.free++
+	if next := r.queue.take(now); next != nil {
+		r.queue.free--
+		return handed{next, now}, true
+	}
+	r.idle = append(r.idle, l)
+	r.changed.Signal() // the builder lets one message through for a free lane
+	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
+		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
+	}
+	return handed{}, true
+}

@@ -1,0 +1,55 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"replayd/internal/schedule"
+)
+
+// pace lets items come due at their instants until nothing is left.
+func (r *Runner) pace(hard context.Context) {
+	for {
+		r.mu.Lock()
+		if r.done {
+			r.mu.Unlock()
+			return
+		}
+		now := time.Now()
+		r.queue.fire(now)
+		if it := r.queue.upcoming.front(); it != nil {
+			r.enter(it.due.Loop, now)
+		}
+		r.dispatch(hard, now)
+		r.changed.Signal() // an item may wait for nothing but its message
+		at, _ := r.queue.next()
+		r.mu.Unlock()
+		r.sleeper.Until(at)
+	}
+}
+
+// enter notes the loop that the clock is in, for the position gauges.
+func (r *Runner) enter(next schedule.Loop, now time.Time) {
+	if l := r.loop.Load(); l == nil || l.Number != next.Number && !next.Start.After(now) {
+		r.loop.Store(&next)
+		r.w.Count.LoopStarted(next.Number, r.w.Plan.Every())
+	}
+}
+
+// dispatch hands waiting items to free lanes, with the lock held.
+func (r *Runner) dispatch(hard context.Context, now time.Time) {
+	for r.queue.free > 0 {
+		it := r.queue.take(now)
+		if it == nil {
+			return
+		}
+		r.queue.free--
+		var l *lane
+		if n := len(r.idle); n > 0 {
+			l, r.idle = r.idle[n-1], r.idle[:n-1]
+		} else {
+			l = r.startLane(hard)
+		}
+		l.work <- handed{it, now}
+	}
+}

@@ -1,0 +1,258 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/trace"
+)
+
+// tally counts as measure.Workload does.
+type tally struct {
+	expected, waiting, inFlight, finished int
+	dropped                               map[measure.DropReason]int
+}
+
+func (c *tally) Expected(n int) { c.expected += n; c.waiting += n }
+func (c *tally) Sent()          { c.waiting--; c.inFlight++ }
+func (c *tally) Dropped(why measure.DropReason) {
+	c.waiting--
+	c.dropped[why]++
+}
+
+// balance is the invariant of MEASURE: expected = finished + dropped + in flight + waiting, none of them negative.
+func (c *tally) balance() error {
+	sum := c.finished + c.inFlight + c.waiting
+	for _, n := range c.dropped {
+		sum += n
+	}
+	if sum != c.expected || c.waiting < 0 || c.inFlight < 0 {
+		return fmt.Errorf("want expected = finished + dropped + in flight + waiting, got %+v", *c)
+	}
+	return nil
+}
+
+func newQueue(lanes int) (*queue, *tally) {
+	c := &tally{dropped: map[measure.DropReason]int{}}
+	return &queue{
+		loops: map[int64]*loop{}, free: lanes, missed: missedAfter, count: c,
+		dropped: func(*item, measure.DropReason) {},
+	}, c
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
+
+// planned is a row with its message built.
+func planned(number, ms int, session string, delay time.Duration) *item {
+	return &item{
+		due: schedule.Due{
+			Record: trace.Record{Number: number, Session: session, Delay: delay}, At: at(ms), Loop: schedule.Loop{Start: epoch},
+		},
+		body: []byte("x"), seq: int64(number),
+	}
+}
+
+// takeAll hands items to lanes as the runner does, and gives their numbers.
+func takeAll(q *queue, now time.Time) (rows []int, taken []*item) {
+	for q.free > 0 {
+		it := q.take(now)
+		if it == nil {
+			return rows, taken
+		}
+		q.free--
+		rows, taken = append(rows, it.due.Number), append(taken, it)
+	}
+	return rows, taken
+}
+
+func (c *tally) end(q *queue, it *item, ok bool, now time.Time) {
+	c.inFlight--
+	c.finished++
+	q.finish(it, ok, now)
+	q.free++
+}
+
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: want %v, got %v", what, w, g)
+	}
+}
+
+func TestQueueKeepsDueOrder(t *testing.T) {
+	q, c := newQueue(10)
+	for i, ms := range []int{0, 0, 5, 5, 9} {
+		q.add(planned(i, ms, "", 0))
+	}
+	q.fire(at(5))
+	rows, _ := takeAll(q, at(5))
+	want(t, "rows sent by 5 ms", rows, []int{0, 1, 2, 3})
+	next, _ := q.next()
+	want(t, "next instant", next, at(9))
+	want(t, "expected", c.expected, 4)
+}
+
+func TestQueueSessionTurns(t *testing.T) {
+	q, c := newQueue(10)
+	q.add(planned(0, 0, "s", 0))
+	q.add(planned(1, 10, "s", 0))                   // due while the first is in flight
+	q.add(planned(2, 20, "s", 7*time.Millisecond))  // waits 7 ms after the end of the second
+	q.add(planned(3, 500, "s", 7*time.Millisecond)) // its instant is later than that
+	q.fire(at(20))
+	_, first := takeAll(q, at(20))
+	want(t, "turns in flight", len(first), 1)
+	want(t, "waiting", c.waiting, 2)
+
+	c.end(q, first[0], true, at(100))
+	rows, second := takeAll(q, at(100))
+	want(t, "sent at the end of the turn before", rows, []int{1})
+	want(t, "ready", second[0].ready, at(100))
+
+	c.end(q, second[0], true, at(200))
+	rows, _ = takeAll(q, at(200))
+	want(t, "sent before the delay is over", len(rows), 0)
+	next, _ := q.next()
+	want(t, "next instant", next, at(207))
+	q.fire(at(207))
+	_, third := takeAll(q, at(207))
+	want(t, "ready after the delay", third[0].ready, at(207))
+	c.end(q, third[0], true, at(300))
+
+	q.fire(at(500))
+	_, fourth := takeAll(q, at(500))
+	want(t, "ready at the planned instant", fourth[0].ready, at(500))
+	want(t, "balance", c.balance(), error(nil))
+}
+
+func TestQueueFailedTurnEndsItsSession(t *testing.T) {
+	q, c := newQueue(10)
+	for i := range 3 {
+		q.add(planned(i, i*10, "s", 0))
+	}
+	q.fire(at(10))
+	_, first := takeAll(q, at(10))
+	c.end(q, first[0], false, at(15))
+	want(t, "missed with the failure", c.dropped[measure.Missed], 1)
+	q.fire(at(20))
+	want(t, "missed at its own instant", c.dropped[measure.Missed], 2)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+func TestQueueOverload(t *testing.T) {
+	q, c := newQueue(1)
+	q.dropLate = true
+	q.add(planned(0, 0, "", 0))
+	q.add(planned(1, 0, "", 0))
+	q.fire(at(0))
+	rows, _ := takeAll(q, at(0))
+	want(t, "sent", rows, []int{0})
+	want(t, "dropped at once", c.dropped[measure.Overload], 1)
+
+	q, c = newQueue(0)
+	q.maxWait = 100 * time.Millisecond
+	q.add(planned(0, 0, "", 0))
+	q.fire(at(0))
+	next, _ := q.next()
+	want(t, "next instant", next, at(100))
+	q.fire(at(99))
+	want(t, "dropped before max_wait", c.dropped[measure.Overload], 0)
+	q.fire(at(100))
+	want(t, "dropped at max_wait", c.dropped[measure.Overload], 1)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+func TestQueueMissed(t *testing.T) {
+	q, c := newQueue(10)
+	q.add(planned(0, 0, "", 0))
+	q.add(planned(1, 500, "", 0))
+	q.fire(at(1001)) // the pacer slept through the first by more than a second
+	rows, _ := takeAll(q, at(1001))
+	want(t, "missed", c.dropped[measure.Missed], 1)
+	want(t, "sent", rows, []int{1})
+}
+
+func TestQueueWaitsForTheMessage(t *testing.T) {
+	q, _ := newQueue(1)
+	it := planned(0, 0, "", 0)
+	it.body = nil
+	q.add(it)
+	q.fire(at(0))
+	want(t, "taken without a message", q.take(at(0)), (*item)(nil))
+	it.body = []byte("x")
+	want(t, "taken with it", q.take(at(1)), it)
+}
+
+// Whatever the plan, the failures, the lanes and the instant of a stop: the balance holds at every step, turns of a
+// session never overlap and keep their order, and in the end nothing is left.
+func TestQueueProperties(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		q, c := newQueue(1 + rnd.IntN(4))
+		q.dropLate = rnd.IntN(3) == 0
+		if rnd.IntN(2) == 0 {
+			q.maxWait = time.Duration(1+rnd.IntN(50)) * time.Millisecond
+		}
+		ms, rows := 0, 1+rnd.IntN(60)
+		for i := range rows {
+			ms += rnd.IntN(3) * rnd.IntN(30)
+			session := ""
+			if k := rnd.IntN(6); k < 3 {
+				session = fmt.Sprint("s", k)
+			}
+			q.add(planned(i, ms, session, time.Duration(rnd.IntN(3)*rnd.IntN(20))*time.Millisecond))
+		}
+		stopAt := -1
+		if rnd.IntN(4) == 0 {
+			stopAt = rnd.IntN(ms + 1)
+		}
+		flying, last := []*item{}, map[string]int{}
+		for now := 0; now < ms+100_000; now++ {
+			if now == stopAt {
+				q.stop()
+			}
+			q.fire(at(now))
+			_, taken := takeAll(q, at(now))
+			for _, it := range taken {
+				s := it.due.Session
+				if s == "" {
+					continue
+				}
+				if n, sent := last[s]; sent && n > it.due.Number {
+					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.due.Number, s, n)
+				}
+				last[s] = it.due.Number
+				if it.ready.Before(it.due.At) || slices.ContainsFunc(flying, func(o *item) bool { return o.due.Session == s }) {
+					t.Fatalf("seed %d: turn %d of %s sent too early", seed, it.due.Number, s)
+				}
+			}
+			flying = append(flying, taken...)
+			for i := 0; i < len(flying); {
+				if rnd.IntN(20) > 0 {
+					i++
+					continue
+				}
+				c.end(q, flying[i], rnd.IntN(10) > 0, at(now))
+				flying = slices.Delete(flying, i, i+1)
+			}
+			if err := c.balance(); err != nil {
+				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
+			}
+			if _, more := q.next(); !more && len(flying) == 0 && q.waiting.len() == 0 {
+				break
+			}
+		}
+		if left := c.waiting + c.inFlight + q.loops[0].open; left != 0 {
+			t.Fatalf("seed %d: %d left", seed, left)
+		}
+		if stopAt < 0 && c.expected != rows {
+			t.Fatalf("seed %d: want %d expected, got %d", seed, rows, c.expected)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Package replay runs a plan against a target: it lets each row go at its due instant, through lanes that bound
+// what is in flight, and reports every request when it has ended.
+//
+// A row passes four goroutines, none of which waits for a later one: the feed reads the plan some seconds ahead,
+// the builder makes HTTP messages within a budget of bytes, the pacer sleeps to absolute instants on a thread of
+// its own, and a lane writes the message and reads the answer.
+package replay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+)
+
+// Overload says what happens to a request that finds no free lane at its instant.
+type Overload string
+
+// Overload policies.
+const (
+	Wait Overload = "wait" // it waits for a lane, at most MaxWait
+	Drop Overload = "drop" // it is dropped at once
+)
+
+// OverLimit says what happens to a row that is longer than MaxInput or MaxOutput.
+type OverLimit string
+
+// Treatments of rows over the length limits.
+const (
+	Filter OverLimit = "filter" // it is not part of the replay
+	Clip   OverLimit = "clip"   // it is cut to the limit
+	Send   OverLimit = "send"   // it goes out as it is
+)
+
+// An Observer hears of every request that ended. Calls come from many goroutines. A request and its slices are
+// the lane's again when Observe returns.
+type Observer interface {
+	Observe(*measure.Request)
+}
+
+// Workload is one plan against one target, with all its options. Fields without a stated default are required.
+type Workload struct {
+	Name   string
+	Plan   *schedule.Plan
+	Prompt *synth.Prompter
+	Salt   synth.Salt
+	Client *openai.Client
+	Target *Target // of the same client; its Run is the caller's to start
+	Count  *measure.Workload
+	Log    *slog.Logger
+
+	Observers []Observer
+	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
+
+	Lanes     int           // most requests in flight
+	Overload  Overload      // Wait or Drop
+	MaxWait   time.Duration // longest wait for a lane; 0: without limit
+	Ahead     int           // bytes of messages built and not yet sent
+	Rows      int           // rows after which the plan is over; 0: all
+	MaxInput  int           // tokens; 0: no limit
+	MaxOutput int           // tokens; 0: no limit
+	OverLimit OverLimit
+	Calibrate bool          // take the server's own tokens (chat template, beginning of text) off synthesized prompts
+	Drain     time.Duration // how long requests in flight may go on after a stop
+
+	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
+	Wall    func() time.Time // the wall clock; nil: time.Now
+	Sleeper Sleeper          // nil: the most exact one of this system; closed at the end
+}
+
+// missedAfter is how far the pacer may be behind a due instant before the row counts as missed: this process
+// was suspended or starved, and sending the backlog in one burst would be a load that the trace never had.
+const missedAfter = time.Second
+
+// A Runner runs one Workload.
+type Runner struct {
+	w       Workload
+	sleeper Sleeper
+
+	mu      sync.Mutex
+	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
+	queue   queue
+	idle    []*lane // free lanes; the last one used is the last in the slice, so its connection is the youngest
+	held    int     // bytes of messages built and not yet sent
+	buffers buffers
+	stopped bool // no new work
+	done    bool // nothing is left and nothing will come
+	fed     bool // the feed has ended
+
+	loop    atomic.Pointer[schedule.Loop] // the loop that the pacer is in
+	running sync.WaitGroup                // lanes
+}
+
+// New prepares a runner; nothing is started and nothing is sent.
+func New(w Workload) (*Runner, error) {
+	if w.Wall == nil {
+		w.Wall = time.Now
+	}
+	r := &Runner{w: w, sleeper: w.Sleeper}
+	r.changed.L = &r.mu
+	r.queue = queue{
+		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
+		count: w.Count, dropped: r.forget,
+	}
+	if r.sleeper == nil {
+		s, err := NewSleeper()
+		if err != nil {
+			return nil, err
+		}
+		r.sleeper = s
+	}
+	w.Count.SetClock(r.clock)
+	return r, nil
+}
+
+// Run replays until the plan is over or ctx is cancelled; then what waits is dropped and what is in flight may
+// end, for at most the drain time or until hard is cancelled. It returns when nothing of the runner runs any more:
+// with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
+func (r *Runner) Run(ctx, hard context.Context) error {
+	defer r.sleeper.Close()
+	hard, abort := context.WithCancel(hard)
+	defer abort()
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(hard, stop)()
+
+	var feedErr error
+	var rooms, warmer sync.WaitGroup
+	rooms.Go(func() { feedErr = r.feed(work) })
+	rooms.Go(func() { r.build(hard) })
+	rooms.Go(func() { r.pace(hard) })
+	warming, endWarming := context.WithCancel(work)
+	defer endWarming()
+	warmer.Go(func() { r.warm(warming) })
+
+	stopped := make(chan struct{})
+	natural := context.AfterFunc(work, func() {
+		r.stop()
+		close(stopped)
+	})
+	finished := make(chan struct{})
+	go func() { // waited for in every case below
+		rooms.Wait()
+		r.running.Wait()
+		endWarming()
+		warmer.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-work.Done():
+		drain := time.NewTimer(r.w.Drain)
+		select {
+		case <-finished:
+		case <-hard.Done():
+		case <-drain.C:
+			r.w.Log.Warn("drain time is over, requests in flight are cut", "workload", r.w.Name, "drain", r.w.Drain)
+		}
+		drain.Stop()
+		abort()
+		<-finished
+	}
+	if !natural() {
+		<-stopped // it may still be waking the sleeper
+	}
+	if work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)) {
+		return nil
+	}
+	return feedErr
+}
+
+// stop ends the taking of new work.
+func (r *Runner) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.queue.stop()
+	r.settle()
+}
+
+// settle finds out, with the lock held, whether anything is left, and wakes whoever waits for that.
+func (r *Runner) settle() {
+	open := 0
+	for n, l := range r.queue.loops {
+		open += l.open
+		if l.read && l.open == 0 {
+			delete(r.queue.loops, n)
+			if !r.stopped {
+				r.w.Count.LoopCompleted()
+			}
+		}
+	}
+	if !r.done && open == 0 && (r.fed || r.stopped) {
+		r.done = true
+		for _, l := range r.idle {
+			close(l.work)
+		}
+		r.idle = nil
+	}
+	r.changed.Broadcast()
+	r.sleeper.Wake()
+}
+
+// forget tells the observers of a dropped request and gives its bytes back. The lock is held.
+func (r *Runner) forget(it *item, reason measure.DropReason) {
+	r.giveBack(it)
+	if r.w.Dropped != nil {
+		r.w.Dropped(reason)
+	}
+}
+
+// clock tells the gauges of the trace's position at the instant of a scrape: the time since the loop's start by the
+// monotonic clock that it carries, and how far the wall clock has moved away from that.
+func (r *Runner) clock() (position, skew time.Duration) {
+	l := r.loop.Load()
+	if l == nil {
+		return 0, 0
+	}
+	own := time.Since(l.Start)
+	return r.w.Plan.Position(*l, l.Start.Add(own)), r.w.Wall().Round(0).Sub(l.Start.Round(0)) - own
+}

@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernelTimers sleeps in ppoll on an eventfd, so that the kernel's high-resolution timer ends the sleep and a
+// write to the eventfd does too.
+type kernelTimers struct {
+	event int
+	fine  bool // the thread's timer slack is set
+}
+
+// NewSleeper gives the most exact Sleeper of this system. Its Until locks the goroutine to its thread, whose
+// timer slack is set to the minimum; the goroutine must end with it, never unlock.
+func NewSleeper() (Sleeper, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("pacer: eventfd: %w", err)
+	}
+	return &kernelTimers{event: fd}, nil
+}
+
+// Until implements Sleeper.
+func (k *kernelTimers) Until(at time.Time) {
+	if !k.fine {
+		runtime.LockOSThread()
+		// The default slack of 50 µs lets the kernel bundle wake-ups; a refusal only costs exactness.
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		k.fine = true
+	}
+	fds := []unix.PollFd{{Fd: int32(k.event), Events: unix.POLLIN}}
+	for {
+		var timeout *unix.Timespec
+		if !at.IsZero() {
+			left := time.Until(at)
+			if left <= spin {
+				break
+			}
+			ts := unix.NsecToTimespec(int64(left - spin))
+			timeout = &ts
+		}
+		n, err := unix.Ppoll(fds, timeout, nil)
+		if n > 0 {
+			var b [8]byte
+			_, _ = unix.Read(k.event, b[:]) // only resets the counter
+			return
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			time.Sleep(min(time.Until(at), time.Millisecond)) // cannot happen on an open descriptor; never burn a core on it
+		}
+	}
+	for time.Now().Before(at) { //nolint:revive // the wait is the purpose
+	}
+}
+
+// Wake implements Sleeper.
+func (k *kernelTimers) Wake() {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], 1)
+	_, _ = unix.Write(k.event, b[:]) // full means that a wake is pending already
+}
+
+// Close implements Sleeper.
+func (k *kernelTimers) Close() error { return unix.Close(k.event) }

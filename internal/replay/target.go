@@ -1,0 +1,144 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+)
+
+const (
+	probeEvery   = 5 * time.Second // between two tries to reach a target
+	probeTimeout = 5 * time.Second // of one try
+	probeTries   = 2               // after so many failures, or 5 s, a replay starts without an answer
+)
+
+// A Target learns what a replay must know of the server: the model's name and the chat template's own tokens. A
+// server that is not there yet, or was restarted, is asked again until it answers; nobody but the first loop's
+// epoch waits for that.
+type Target struct {
+	client *openai.Client
+	probe  bool               // the template's overhead is wanted
+	named  func(model string) // hears the name that requests carry
+	log    *slog.Logger
+
+	cut     atomic.Int64
+	lost    atomic.Bool   // requests failed to connect since the last answer
+	again   chan struct{} // holds one: the server answers again after it was lost
+	settled chan struct{} // closed when the first loop may start
+	once    sync.Once
+}
+
+// NewTarget prepares the watch over one server; workloads that share the server share it. With probe, the chat
+// template's overhead is measured; named hears the model's name each time it is learnt.
+func NewTarget(c *openai.Client, probe bool, named func(model string), log *slog.Logger) *Target {
+	return &Target{
+		client: c, probe: probe, named: named, log: log,
+		again: make(chan struct{}, 1), settled: make(chan struct{}),
+	}
+}
+
+// overhead is the number of template tokens that the last probe found; 0 before.
+func (t *Target) overhead() int { return int(t.cut.Load()) }
+
+// await waits until the target has answered, failed twice, or 5 s are over.
+func (t *Target) await(ctx context.Context) error {
+	timer := time.NewTimer(probeTimeout)
+	defer timer.Stop()
+	select {
+	case <-t.settled:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// heard notes from an ended request whether the server was lost or came back: a restarted engine may have another
+// chat template.
+func (t *Target) heard(req *measure.Request) {
+	switch {
+	case req.Outcome == measure.ConnectFailed || req.Outcome == measure.TimeoutConnect:
+		t.lost.Store(true)
+	case t.lost.CompareAndSwap(true, false):
+		select {
+		case t.again <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run asks until the server has answered, and again whenever it came back. Its error is one that asking again does
+// not mend: the server lists several models and the configuration names none.
+func (t *Target) Run(ctx context.Context) error {
+	defer t.start()
+	failures := 0
+	for {
+		err := t.ask(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, openai.ErrSeveralModels) {
+			return err
+		}
+		wait := probeEvery
+		if err == nil {
+			failures = 0
+			t.start()
+			select {
+			case <-t.again:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if failures++; failures == 1 {
+			t.log.Warn("the target does not answer as expected, asking again until it does", "target", t.client.Name(), "err", err)
+			wait = time.Second
+		}
+		if failures >= probeTries {
+			t.start()
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// start lets the first loop begin.
+func (t *Target) start() { t.once.Do(func() { close(t.settled) }) }
+
+// ask learns the model and the template's overhead.
+func (t *Target) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	models, err := t.client.Models(ctx)
+	if err != nil {
+		return err
+	}
+	model, err := t.client.Choose(models)
+	if err != nil {
+		return err
+	}
+	t.named(model.ID)
+	if !t.probe {
+		return nil
+	}
+	n, err := t.client.Probe(ctx)
+	if err != nil {
+		return err
+	}
+	if old := t.cut.Swap(int64(n)); old != int64(n) {
+		t.log.Info("chat template measured", "target", t.client.Name(), "tokens", n, "before", old)
+	}
+	return nil
+}
