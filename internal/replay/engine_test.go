@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,9 +28,8 @@ import (
 // ones itl apart, to the nanosecond.
 type fake struct {
 	ttft, itl time.Duration
-	refuse    bool                                // dials fail
-	status    func(id string) int                 // 0: 200
-	tokens    func(r *http.Request, body int) int // nil: 3
+	refuse    atomic.Bool         // dials fail
+	status    func(id string) int // 0: 200
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
@@ -40,7 +40,7 @@ type fake struct {
 }
 
 func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
-	if f.refuse {
+	if f.refuse.Load() {
 		return nil, fmt.Errorf("connection refused")
 	}
 	near, far := net.Pipe()

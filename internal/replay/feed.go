@@ -11,6 +11,10 @@ import (
 	"replayd/internal/trace"
 )
 
+// lead is how long after the target's first answer a replay without an epoch begins: so that the first rows too have
+// their messages built and their connections open at their instants.
+const lead = warmAhead + 2*warmEvery
+
 // The feed reads the plan at most this far ahead of the clock and at most this many rows.
 const (
 	aheadTime = 5 * time.Second
@@ -36,7 +40,7 @@ func (r *Runner) feed(ctx context.Context) error {
 			return err
 		}
 		now = r.w.Wall()
-		epoch = now
+		epoch = now.Add(lead)
 		from = now
 	}
 	l := r.w.Plan.Loop(epoch, now)

@@ -305,6 +305,7 @@ func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 
 // Push and Pop are heap.Interface's.
 func (t *turns) Push(x any) { *t = append(*t, x.(*item)) }
+
 func (t *turns) Pop() any {
 	old := *t
 	it := old[len(old)-1]

@@ -129,7 +129,8 @@ func (r *Runner) Run(ctx, hard context.Context) error {
 	defer abort()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(hard, stop)()
+	detach := context.AfterFunc(hard, stop)
+	defer detach()
 
 	var feedErr error
 	var rooms, warmer sync.WaitGroup

@@ -133,12 +133,12 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{ttft: 5 * time.Second}, func(w *Workload) { w.Lanes = 8 })
 		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(2050*time.Millisecond, stop)
+		time.AfterFunc(lead+2050*time.Millisecond, stop)
 		begin := time.Now()
 		b.run(t, ctx, t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 8})
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Shutdown: 13})
-		want(t, "ended with the last answer", time.Since(begin), 5700*time.Millisecond)
+		want(t, "ended with the last answer", time.Since(begin), lead+5700*time.Millisecond)
 		want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), 21.0)
 	})
 }
@@ -164,13 +164,14 @@ func TestDrainTimeAndHardStop(t *testing.T) {
 // A target that is not there is an outcome of each request, never an end of the replay; when it comes, requests are ok.
 func TestTargetComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{refuse: true}
+		f := &fake{}
+		f.refuse.Store(true)
 		b := newBench(t, every(40, time.Second), once, f, nil)
-		time.AfterFunc(20500*time.Millisecond, func() { f.refuse = false })
+		time.AfterFunc(lead+20500*time.Millisecond, func() { f.refuse.Store(false) })
 		begin := time.Now()
 		b.run(t, t.Context(), t.Context())
 		first := slices.MinFunc(b.kept.all, func(x, y measure.Request) int { return x.Row - y.Row })
-		want(t, "epoch after two failed probes", first.Timeline.Planned.Sub(begin), time.Second)
+		want(t, "epoch after two failed probes", first.Timeline.Planned.Sub(begin), time.Second+lead)
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.ConnectFailed: 20, measure.OK: 20})
 	})
 }

@@ -1,0 +1,194 @@
+//go:build replay
+
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+	"replayd/internal/trace"
+)
+
+// A record is what the test reads of a line of replayd's record file.
+type record struct {
+	ID       string `json:"id"`
+	Row      int    `json:"row"`
+	Outcome  string `json:"outcome"`
+	Planned  int64  `json:"planned_ns"`
+	Lateness int64  `json:"lateness_ns"`
+	Prompt   int    `json:"usage_prompt_tokens"`
+	Output   int    `json:"usage_output_tokens"`
+}
+
+// Every row of the trace arrives exactly once, in the order of its instants, with the lengths that the trace says; the
+// engine's log and replayd's counters say the same; and it leaves on time.
+func TestEveryRowOnce(t *testing.T) {
+	to := knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
+	speed := knob(t, "REPLAY_SPEED", 5, number)
+	path, stats := cut(t, conversation(t), to)
+	dir := t.TempDir()
+	engine, listen := port(t), port(t)
+	// Prefill and decode at fixed times: what is looked at here is the client.
+	start(t, filepath.Join(dir, "sim.out"), "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
+		"--itl", "5ms", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl"))
+	await(t, "http://"+engine+"/health")
+	config := filepath.Join(dir, "replayd.yaml")
+	write := fmt.Sprintf(`
+targets: [{name: sim, url: "http://%s"}]
+workloads:
+  - {name: judge, trace: {path: %q}, speed: %v, repeat: {mode: once}, lanes: 2048, max_wait: 1m}
+records: {path: %q}
+`, engine, path, speed, filepath.Join(dir, "records.jsonl"))
+	if err := os.WriteFile(config, []byte(write), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stealing := watchSteal(ctx, t)
+	began := time.Now()
+	daemon := start(t, filepath.Join(dir, "serve.out"), "serve", "--config", config, "--web.listen-address", listen)
+	await(t, "http://"+listen+"/-/ready")
+
+	rows := read(t, path)
+	raw := make(chan []time.Duration, 1)
+	rawPlan := plan(rows, speed, time.Now().Add(time.Second+50*time.Millisecond))
+	go func() { raw <- rawWriter(ctx, t, rawPlan) }()
+	length := time.Duration(float64(stats.Span) / speed)
+	final := watch(t, "http://"+listen, stats.Requests, length+2*time.Minute)
+	rawLate := <-raw
+	took := time.Since(began)
+	cpu, peak := daemon.stop(t)
+	cancel()
+	stole := stealing()
+
+	// The engine's log against the trace.
+	log := engineLog(t, filepath.Join(dir, "sim.jsonl"))
+	arrived := map[int]sim.LogEntry{}
+	for _, e := range log {
+		_, row := place(t, e.ID)
+		if _, twice := arrived[row]; twice {
+			t.Errorf("row %d arrived twice", row)
+		}
+		arrived[row] = e
+		if want := rows[row]; e.PromptTokens != want.InputTokens || e.OutputTokens != want.OutputTokens {
+			t.Errorf("row %d: want %d and %d tokens, got %d and %d", row, want.InputTokens, want.OutputTokens, e.PromptTokens, e.OutputTokens)
+		}
+	}
+	if len(arrived) != len(rows) {
+		t.Errorf("want %d rows, %d arrived", len(rows), len(arrived))
+	}
+	slices.SortFunc(log, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
+	latest := time.Duration(0)
+	for _, e := range log {
+		_, row := place(t, e.ID)
+		if at := rows[row].Offset; at < latest {
+			t.Errorf("row %d of %v arrived after one of %v", row, at, latest)
+		} else {
+			latest = at
+		}
+	}
+
+	// The records against the trace, the counters against the log.
+	var records []record
+	lines(t, filepath.Join(dir, "records.jsonl"), func(r record) { records = append(records, r) })
+	for _, r := range records {
+		if want := rows[r.Row]; r.Outcome != "ok" || r.Prompt != want.InputTokens || r.Output != want.OutputTokens {
+			t.Errorf("record %s: want ok, %d and %d tokens, got %s, %d and %d", r.ID, want.InputTokens, want.OutputTokens, r.Outcome, r.Prompt, r.Output)
+		}
+	}
+	for name, c := range map[string]struct{ got, want int }{
+		"records":  {len(records), len(rows)},
+		"expected": {final.sum("replayd_requests_expected_total", ""), len(rows)},
+		"ok":       {final.sum("replayd_requests_total", "ok"), len(log)},
+		"all":      {final.sum("replayd_requests_total", ""), len(log)},
+		"dropped":  {final.sum("replayd_requests_dropped_total", ""), 0},
+		"mismatch": {final.sum("replayd_length_mismatch_total", ""), 0},
+		"prompt":   {final.sum("replayd_tokens_total", "prompt"), int(stats.Input.Sum)},
+		"output":   {final.sum("replayd_tokens_total", "output"), int(stats.Output.Sum)},
+		"retries":  {final.sum("replayd_retries_total", ""), 0},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: want %d, got %d", name, c.want, c.got)
+		}
+	}
+
+	t.Logf("%s: %d rows, %v of trace at speed %v in %v", filepath.Base(conversation(t)), len(rows), stats.Span, speed, took.Round(time.Second))
+	t.Logf("replayd: %.1f CPU seconds, peak RSS %.1f MiB; steal %v, in %d slices of 100 ms", cpu.Seconds(), float64(peak)/1024, stole.total, len(stole.slices))
+	t.Logf("%-44s %7s %10s %10s %10s", "lateness, µs", "rows", "p50", "p99", "max")
+	var first, others, firstClean, othersClean []time.Duration
+	slices.SortFunc(records, func(a, b record) int { return a.Row - b.Row })
+	for i, r := range records {
+		late := time.Duration(r.Lateness)
+		clean := !stole.near(time.Unix(0, r.Planned))
+		if i == 0 || rows[r.Row].Offset != rows[records[i-1].Row].Offset {
+			first = append(first, late)
+			if clean {
+				firstClean = append(firstClean, late)
+			}
+		} else {
+			others = append(others, late)
+			if clean {
+				othersClean = append(othersClean, late)
+			}
+		}
+	}
+	var rawFirst, rawOthers []time.Duration
+	for i, late := range rawLate {
+		if rawPlan[i].first {
+			rawFirst = append(rawFirst, late)
+		} else {
+			rawOthers = append(rawOthers, late)
+		}
+	}
+	t.Log(row("first row of each instant", first))
+	t.Log(row("first row of each instant, no steal near", firstClean))
+	t.Log(row("raw writer, first row", rawFirst))
+	t.Log(row("other rows", others))
+	t.Log(row("other rows, no steal near", othersClean))
+	t.Log(row("raw writer, other rows", rawOthers))
+}
+
+// read gives all rows of a trace.
+func read(t *testing.T, path string) (rows []trace.Record) {
+	t.Helper()
+	f, err := trace.Open(t.Context(), path, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := f.Rows(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, rec)
+	}
+}
+
+// plan is what a raw writer has to do: rows at their instants, of about the bytes that a prompt has.
+func plan(rows []trace.Record, speed float64, epoch time.Time) []write {
+	const perToken, frame = 8.4, 400
+	var p []write
+	for i, r := range rows {
+		p = append(p, write{
+			at:    epoch.Add(time.Duration(float64(r.Offset) / speed)),
+			bytes: int(perToken*float64(r.InputTokens)) + frame,
+			first: i == 0 || r.Offset != rows[i-1].Offset,
+		})
+	}
+	return p
+}
