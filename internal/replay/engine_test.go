@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,13 +28,18 @@ import (
 // A fake is a server over net.Pipe, in the bubble of a test: each answer has its first token after ttft and further
 // ones itl apart, to the nanosecond.
 type fake struct {
-	ttft, itl time.Duration
-	refuse    atomic.Bool         // dials fail
-	status    func(id string) int // 0: 200
+	ttft, itl  time.Duration
+	refuse     atomic.Bool         // dials fail
+	status     func(id string) int // 0: 200
+	models     string              // "": one
+	prompt     atomic.Int64        // prompt_tokens of an answer that is not streamed
+	closeAfter int                 // a connection is closed after so many answers; 0: never
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
 	order    []string
+	bodies   map[string][]byte
+	conns    []net.Conn
 	flying   int
 	most     int // in flight at once
 	running  sync.WaitGroup
@@ -44,6 +50,9 @@ func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, fmt.Errorf("connection refused")
 	}
 	near, far := net.Pipe()
+	f.mu.Lock()
+	f.conns = append(f.conns, far)
+	f.mu.Unlock()
 	f.running.Go(func() { f.serve(far) })
 	return near, nil
 }
@@ -51,7 +60,7 @@ func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 func (f *fake) serve(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReader(c)
-	for {
+	for n := 0; f.closeAfter == 0 || n < f.closeAfter; n++ {
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return
@@ -64,8 +73,11 @@ func (f *fake) serve(c net.Conn) {
 		f.flying++
 		f.most = max(f.most, f.flying)
 		f.mu.Unlock()
-		_, _ = io.Copy(io.Discard, req.Body)
-		ok := f.answer(c, req, id)
+		body, _ := io.ReadAll(req.Body)
+		f.mu.Lock()
+		f.bodies[id] = body
+		f.mu.Unlock()
+		ok := f.answer(c, req, id, body)
 		f.mu.Lock()
 		f.flying--
 		f.mu.Unlock()
@@ -75,9 +87,15 @@ func (f *fake) serve(c net.Conn) {
 	}
 }
 
-func (f *fake) answer(c net.Conn, req *http.Request, id string) bool {
-	if req.Method == http.MethodGet {
+func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bool {
+	if req.Method == http.MethodGet || !bytes.Contains(asked, []byte(`"stream":true`)) {
 		body := `{"data":[{"id":"m","owned_by":"vllm"}]}`
+		if f.models != "" {
+			body = f.models
+		}
+		if req.Method != http.MethodGet {
+			body = fmt.Sprintf(`{"choices":[{"text":" x"}],"usage":{"prompt_tokens":%d}}`, f.prompt.Load())
+		}
 		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		return err == nil
 	}
@@ -114,6 +132,15 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string) bool {
 	return err == nil
 }
 
+// cutAll ends every connection, as an engine that is restarted does.
+func (f *fake) cutAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		_ = c.Close()
+	}
+}
+
 // kept copies what an observer must not keep.
 type kept struct {
 	mu      sync.Mutex
@@ -137,17 +164,24 @@ func (k *kept) outcomes() map[measure.Outcome]int {
 	return m
 }
 
-// source is a trace in memory.
+// source is a trace in memory; rows that say no lengths have 4 and 3 tokens.
 func source(rows ...trace.Record) schedule.Source {
-	s := schedule.Source{HasTimestamps: true}
 	for i := range rows {
-		rows[i].Number = i
 		if rows[i].InputTokens == 0 {
 			rows[i].InputTokens = 4
 		}
 		if rows[i].OutputTokens == 0 {
 			rows[i].OutputTokens = 3
 		}
+	}
+	return source0(rows...)
+}
+
+// source0 is one of rows as they are.
+func source0(rows ...trace.Record) schedule.Source {
+	s := schedule.Source{HasTimestamps: true}
+	for i := range rows {
+		rows[i].Number = i
 		s.Last = max(s.Last, rows[i].Offset)
 	}
 	s.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
@@ -186,7 +220,7 @@ type bench struct {
 
 func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, change func(*Workload)) *bench {
 	t.Helper()
-	f.arrivals = map[string]time.Time{}
+	f.arrivals, f.bodies = map[string]time.Time{}, map[string][]byte{}
 	if o.Speed == 0 {
 		o.Speed = 1
 	}

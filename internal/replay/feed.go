@@ -47,6 +47,7 @@ func (r *Runner) feed(ctx context.Context) error {
 	if l.Start.After(from) {
 		from = l.Start
 	}
+	r.enter(l)
 	var seq int64
 	for {
 		if err := r.feedLoop(ctx, l, from, &seq); errors.Is(err, errEnough) {

@@ -18,8 +18,8 @@ func (r *Runner) pace(hard context.Context) {
 		}
 		now := time.Now()
 		r.queue.fire(now)
-		if it := r.queue.upcoming.front(); it != nil {
-			r.enter(it.due.Loop, now)
+		if l := r.queue.current; l != nil {
+			r.enter(l.Loop)
 		}
 		given := r.dispatch(hard, now)
 		r.changed.Signal() // an item may wait for nothing but its message
@@ -34,11 +34,11 @@ func (r *Runner) pace(hard context.Context) {
 	}
 }
 
-// enter notes the loop that the clock is in, for the position gauges.
-func (r *Runner) enter(next schedule.Loop, now time.Time) {
-	if l := r.loop.Load(); l == nil || l.Number != next.Number && !next.Start.After(now) {
-		r.loop.Store(&next)
-		r.w.Count.LoopStarted(next.Number, r.w.Plan.Every())
+// enter notes the loop that is played, for the gauges.
+func (r *Runner) enter(l schedule.Loop) {
+	if old := r.loop.Load(); old == nil || old.Number != l.Number {
+		r.loop.Store(&l)
+		r.w.Count.LoopStarted(l.Number, r.w.Plan.Every())
 	}
 }
 

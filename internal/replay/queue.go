@@ -44,9 +44,10 @@ type queue struct {
 	waiting  fifo // in order of ready
 	delayed  turns
 	loops    map[int64]*loop
-	building fifo // items whose bodies are to be built, in plan order
-	behind   fifo // the same for turns that wait for an earlier one
-	free     int  // lanes that would take an item now
+	current  *loop // of the row that came due last
+	building fifo  // items whose bodies are to be built, in plan order
+	behind   fifo  // the same for turns that wait for an earlier one
+	free     int   // lanes that would take an item now
 	maxWait  time.Duration
 	dropLate bool // overload: drop
 	missed   time.Duration
@@ -131,6 +132,7 @@ func (q *queue) fire(now time.Time) {
 		case up != nil && !up.due.At.After(now) && (turn == nil || !turn.ready.Before(up.due.At)):
 			q.upcoming.pop()
 			q.count.Expected(1)
+			q.current = up.loop
 			q.comeDue(up, now)
 		case turn != nil && !turn.ready.After(now):
 			heap.Pop(&q.delayed)

@@ -1,0 +1,258 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+	"replayd/internal/token"
+	"replayd/internal/trace"
+)
+
+// What goes out for each kind of row, as the server sees it.
+func TestMessages(t *testing.T) {
+	words := func(text string) int { return len(strings.Fields(text)) }
+	for name, c := range map[string]struct {
+		row   trace.Record
+		form  synth.Form
+		check func(body map[string]any) bool
+	}{
+		"a length":  {trace.Record{InputTokens: 7}, synth.Text, func(b map[string]any) bool { return words(b["prompt"].(string)) == 7 }},
+		"token ids": {trace.Record{InputTokens: 7}, synth.Tokens, func(b map[string]any) bool { return len(b["prompt"].([]any)) == 7 }},
+		"its own text": {trace.Record{Text: `as "it" is`}, synth.Text, func(b map[string]any) bool {
+			return b["prompt"] == `as "it" is`
+		}},
+		"a payload and more": {
+			trace.Record{Payload: json.RawMessage(`{"prompt":"p","n":1}`), Extra: json.RawMessage(`{"top_p":0.5}`)}, synth.Text,
+			func(b map[string]any) bool { return b["prompt"] == "p" && b["top_p"] == 0.5 && b["stream"] == true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{}
+				b := newBench(t, source0(c.row), once, f, func(w *Workload) {
+					list, err := token.List("main")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if w.Prompt, err = synth.New(synth.Options{Words: list, Form: c.form}); err != nil {
+						t.Fatal(err)
+					}
+				})
+				b.run(t, t.Context(), t.Context())
+				var body map[string]any
+				if err := json.Unmarshal(f.bodies["w/0/0"], &body); err != nil {
+					t.Fatal(err)
+				}
+				if !c.check(body) {
+					t.Errorf("body: %s", f.bodies["w/0/0"])
+				}
+			})
+		})
+	}
+}
+
+// The probe's overhead comes off the prompt's tail; a row no longer than that becomes one word.
+func TestCalibration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.prompt.Store(6) // the probe is one word, so 5 tokens are the server's own
+		b := newBench(t, source(trace.Record{InputTokens: 100}, trace.Record{InputTokens: 3}), once, f, func(w *Workload) {
+			w.Calibrate = true
+			w.Target = NewTarget(w.Client, true, func(string) {}, w.Log)
+		})
+		b.target = b.w.Target
+		b.run(t, t.Context(), t.Context())
+		for id, tokens := range map[string]int{"w/0/0": 95, "w/0/1": 1} {
+			var body struct{ Prompt string }
+			if err := json.Unmarshal(f.bodies[id], &body); err != nil {
+				t.Fatal(err)
+			}
+			want(t, id, len(strings.Fields(body.Prompt)), tokens)
+		}
+		for _, r := range b.kept.all {
+			want(t, r.ID+" overhead", r.Overhead, map[int]int{0: 5, 1: 2}[r.Row])
+		}
+	})
+}
+
+// After requests that failed to connect, the first answer has the server asked again: it may be another now.
+func TestProbedAgainAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.prompt.Store(6)
+		b := newBench(t, every(60, time.Second), once, f, func(w *Workload) {
+			w.Calibrate = true
+			w.Target = NewTarget(w.Client, true, func(string) {}, w.Log)
+		})
+		b.target = b.w.Target
+		time.AfterFunc(20*time.Second, func() { f.refuse.Store(true); f.cutAll() })
+		time.AfterFunc(30*time.Second, func() { f.refuse.Store(false); f.prompt.Store(11) })
+		b.run(t, t.Context(), t.Context())
+		last := b.kept.all[len(b.kept.all)-1]
+		want(t, "tokens taken off in the end", last.Overhead, 3) // of 4, by 10 tokens of the new template
+		want(t, "tokens taken off at first", b.kept.all[0].Overhead, 3)
+		want(t, "overhead known", b.target.overhead(), 10)
+	})
+}
+
+func TestSeveralModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{models: `{"data":[{"id":"a"},{"id":"b"}]}`}
+		b := newBench(t, every(2, time.Second), once, f, nil)
+		err := b.target.Run(t.Context())
+		if !errors.Is(err, openai.ErrSeveralModels) || !strings.Contains(err.Error(), "a, b") {
+			t.Errorf("want an error that names them, got %v", err)
+		}
+		b.client.Close()
+		f.running.Wait()
+		_ = b.sleeper.Close()
+	})
+}
+
+// A kept connection that the server closed is replaced once, by a message that was built again.
+func TestRetryBuildsTheMessageAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{closeAfter: 1}
+		b := newBench(t, every(3, time.Second), once, f, nil)
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 3})
+		want(t, "retries", b.counter(t, "replayd_retries_total", ""), 2.0)
+		want(t, "bytes held at the end", b.held, 0)
+	})
+}
+
+// Credentials that cannot be read are the outcome of each request, and nothing is sent.
+func TestMessageThatCannotBeBuilt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		b := newBench(t, source0(trace.Record{Messages: json.RawMessage(`[]`)}, trace.Record{InputTokens: 4}), once, f, nil)
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.ConnectFailed: 1, measure.OK: 1})
+		for _, r := range b.kept.all {
+			if r.Outcome != measure.OK && !strings.Contains(r.Error, "messages: want api chat") {
+				t.Errorf("error: %s", r.Error)
+			}
+		}
+	})
+}
+
+// A trace that cannot be read to its end ends the plan there; what was read is sent and the error is told.
+func TestTraceFailsHalfway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := every(4, time.Second)
+		broken := errors.New("row 3 is gone")
+		rows, opened := src.Rows, 0
+		src.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
+			next, err := rows(from)
+			opened++
+			n := 0
+			return func() (trace.Record, error) {
+				if n++; n > 2 && opened > 1 { // the plan looks for the last row first
+					return trace.Record{}, broken
+				}
+				return next()
+			}, err
+		}
+		b := newBench(t, src, once, &fake{}, nil)
+		side, end := context.WithCancel(t.Context())
+		var watch sync.WaitGroup
+		watch.Go(func() { _ = b.target.Run(side) })
+		if err := b.Run(t.Context(), t.Context()); !errors.Is(err, broken) {
+			t.Errorf("want %v, got %v", broken, err)
+		}
+		end()
+		watch.Wait()
+		b.client.Close()
+		b.fake.running.Wait()
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 2})
+	})
+}
+
+// Long conversations in a small budget starve nobody: rows without a session leave on time.
+func TestSessionsInASmallBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rows []trace.Record
+		for range 50 {
+			rows = append(rows, trace.Record{Session: "long", InputTokens: 1000})
+		}
+		for i := range 20 {
+			rows = append(rows, trace.Record{Offset: time.Duration(i+1) * 100 * time.Millisecond, InputTokens: 1000})
+		}
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Second}, func(w *Workload) { w.Ahead = 40_000; w.Lanes = 40 })
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 70})
+		for _, r := range b.kept.all {
+			want(t, r.ID+" lateness", r.Lateness(), time.Duration(0))
+		}
+		want(t, "bytes held at the end", b.held, 0)
+	})
+}
+
+func TestLoopsOfPhaseStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, every(3, 10*time.Second), schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: 30 * time.Second}, &fake{}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(lead+time.Minute+5*time.Second, func() {
+			position, skew := b.clock()
+			want(t, "position in the third loop", position, 5*time.Second)
+			want(t, "skew", skew, time.Duration(0))
+			stop()
+		})
+		b.run(t, ctx, t.Context())
+		want(t, "requests", len(b.kept.all), 7)
+		want(t, "loops completed", b.counter(t, "replayd_loops_completed_total", ""), 2.0)
+		want(t, "loop", b.counter(t, "replayd_loop", ""), 2.0)
+	})
+}
+
+// The default Sleeper and the real clock, over a real connection.
+func TestOnTheRealClock(t *testing.T) {
+	f := &fake{ttft: time.Millisecond}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.running.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f.running.Go(func() { f.serve(c) })
+		}
+	})
+	b := newBench(t, every(5, time.Millisecond), once, f, func(w *Workload) {
+		w.Sleeper = nil
+		w.Client, err = openai.New(openai.Target{
+			Name: "t", URL: l.Addr().String(), API: openai.Completions, Output: openai.OutputFree, HTTP: config.DefaultHTTPClientConfig,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Target = NewTarget(w.Client, false, func(string) {}, w.Log)
+	})
+	b.client, b.target = b.w.Client, b.w.Target
+	t.Cleanup(func() { _ = l.Close() })
+	side, end := context.WithCancel(t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() { _ = b.target.Run(side) })
+	if err := b.Run(t.Context(), t.Context()); err != nil {
+		t.Error(err)
+	}
+	end()
+	watch.Wait()
+	want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
+}
