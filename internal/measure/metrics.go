@@ -62,7 +62,7 @@ var (
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")
 	descLoop      = desc("loop", "Number of the loop over the trace that is being played.")
 	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
-	descPosition  = desc("position_seconds", "Place in the loop, in time since its start.")
+	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")

@@ -28,6 +28,7 @@ type chunkState uint8
 
 const (
 	sizeDigits chunkState = iota
+	sizeBlanks            // white space behind the digits
 	sizeRest              // extensions
 	sizeLF
 	chunkData
@@ -40,6 +41,7 @@ const (
 
 const (
 	maxChunkBytes = 1 << 40
+	maxDigits     = 16       // of a size, leading zeros included, as in net/http
 	maxAround     = 16 << 10 // a size line, or all trailers
 )
 
@@ -104,18 +106,22 @@ func (f *frame) step(c byte) error {
 	case sizeDigits:
 		if v, ok := unhex(c); ok {
 			f.left, f.digit = f.left<<4|v, true
-			if f.left > maxChunkBytes {
+			if f.left > maxChunkBytes || f.line > maxDigits {
 				return errChunked
 			}
 			return nil
 		}
-		if !f.digit || c != '\r' && c != ';' && c != ' ' && c != '\t' {
+		if !f.digit {
 			return errChunked
 		}
-		f.state = sizeRest
-		if c == '\r' {
-			f.state = sizeLF
+		if c == ';' {
+			f.state = sizeRest
+			return nil
 		}
+		f.state = sizeBlanks
+		return f.blank(c)
+	case sizeBlanks:
+		return f.blank(c)
 	case sizeRest:
 		switch c {
 		case '\r':
@@ -151,6 +157,19 @@ func (f *frame) step(c byte) error {
 		return f.newline(c)
 	}
 	return nil
+}
+
+// blank takes what may stand between the digits and the line's end. An extension may not follow it: RFC 9112 allows that
+// only to bad senders, and net/http refuses it.
+func (f *frame) blank(c byte) error {
+	switch c {
+	case ' ', '\t':
+		return nil
+	case '\r':
+		f.state = sizeLF
+		return nil
+	}
+	return errChunked
 }
 
 func (f *frame) newline(c byte) error {

@@ -44,6 +44,8 @@ func TestFrame(t *testing.T) {
 		"cut":               {length: chunked, status: 200, in: "5\r\nhel", body: "hel"},
 		"no size":           {length: chunked, status: 200, in: "\r\nhello", wantBroken: true},
 		"no hex":            {length: chunked, status: 200, in: "5x\r\nhello", wantBroken: true},
+		"behind a blank":    {length: chunked, status: 200, in: "5 x\r\nhello", wantBroken: true},
+		"too many digits":   {length: chunked, status: 200, in: "00000000000000005\r\nhello", wantBroken: true},
 		"sign":              {length: chunked, status: 200, in: "-5\r\nhello", wantBroken: true},
 		"bare LF":           {length: chunked, status: 200, in: "5\nhello", wantBroken: true},
 		"LF in extension":   {length: chunked, status: 200, in: "5;a\nhello", wantBroken: true},
@@ -70,6 +72,7 @@ func TestFrame(t *testing.T) {
 func FuzzFrame(f *testing.F) {
 	f.Add("5\r\nhello\r\n0\r\n\r\n", uint8(2))
 	f.Add("5;x\r\nhello\r\n0\r\nA: b\r\n\r\n", uint8(1))
+	f.Add("0 \x00\r\n\r\n", uint8(0)) // a size with something behind it
 	f.Fuzz(func(t *testing.T, text string, n uint8) {
 		var fr frame
 		fr.begin(-1, 200)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"time"
 
@@ -27,6 +28,7 @@ type Lane struct {
 	total time.Time       // when Timeouts.Total ends; zero: never
 	late  measure.Outcome // what running into the present deadline means
 	sent  func()          // Hooks.Sent; nil when it was called
+	begun begun
 }
 
 // headBytes bounds the head of an answer; it is the size of a lane's read buffer, too.
@@ -76,20 +78,56 @@ type Hooks struct {
 	Again func() ([]byte, error)
 }
 
-// run is Do with any reader for what follows the head of the answer.
-func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h Hooks, read func(context.Context, *measure.Request) *failure) {
+// Begin writes as much of message as the kernel takes at once and returns without waiting: it is for a pacer, whose
+// own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
+// that cannot be: no open connection, TLS, a transport without descriptors. Do with the same arguments must follow,
+// whatever Begin says; the lane may be handed to another goroutine in between.
+func (l *Lane) Begin(message []byte, req *measure.Request) bool {
+	if now := time.Now(); !l.Fresh(now) {
+		l.drop()
+		if l.conn = l.client.stock.take(now, l.client.target.Idle); l.conn == nil {
+			return false
+		}
+	}
+	if w := l.conn.wire; w.stamps == nil || l.conn.app != net.Conn(w) {
+		return false
+	}
+	l.prepare(req)
+	l.begun.message, l.begun.err = message, l.arm(req)
+	if l.begun.err == nil {
+		l.begun.n, l.begun.err = l.conn.wire.stamps.write(message)
+	}
+	return true
+}
+
+// begun is what Begin has done of a request.
+type begun struct {
+	message []byte // nil: nothing
+	n       int    // bytes written
+	err     error
+}
+
+// prepare makes a request and the lane's own state ready for a new answer.
+func (l *Lane) prepare(req *measure.Request) {
 	t := &req.Timeline
 	t.Write, t.End, t.Connect = time.Time{}, time.Time{}, 0
 	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
 	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
-	l.sent, l.total = h.Sent, time.Time{}
+	l.begun, l.total = begun{}, time.Time{}
 	if d := l.client.target.Timeouts.Total; d > 0 {
 		l.total = time.Now().Add(d)
 	}
 	l.answer = answer{}
 	l.scan.reset()
+}
 
+// run is Do with any reader for what follows the head of the answer.
+func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h Hooks, read func(context.Context, *measure.Request) *failure) {
+	if l.begun.message == nil {
+		l.prepare(req)
+	}
+	l.sent = h.Sent
 	f := l.attempt(ctx, message, req, read, false)
 	if f != nil && f.stale {
 		again, err := h.Again()
@@ -104,7 +142,7 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 		req.Outcome, req.Error = f.outcome, l.client.words(f.text)
 	}
 	l.settleUsage(req)
-	t.End = time.Now()
+	req.Timeline.End = time.Now()
 }
 
 func (l *Lane) release() {
@@ -118,7 +156,7 @@ func (l *Lane) release() {
 // try, for which only a new one will do.
 func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request, read func(context.Context, *measure.Request) *failure, again bool) *failure {
 	kept := false
-	if now := time.Now(); again || !l.Fresh(now) {
+	if now := time.Now(); again || l.begun.message == nil && !l.Fresh(now) {
 		l.drop()
 		if !again {
 			l.conn = l.client.stock.take(now, l.client.target.Idle)
@@ -168,15 +206,24 @@ func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
 	l.conn.wire.until = until
 }
 
-// send writes the message and reads the head of its answer, interim ones passed over.
-func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, kept bool) *failure {
-	c := l.conn
-	c.err = nil
+// arm sets the deadline of a request whose write begins now.
+func (l *Lane) arm(req *measure.Request) error {
+	l.conn.err = nil
 	l.limit(time.Now(), l.client.target.Timeouts.FirstToken, measure.TimeoutFirstToken)
-	err := c.wire.arm()
+	err := l.conn.wire.arm()
 	req.Timeline.Write = time.Now()
-	if err == nil {
-		_, err = c.app.Write(message)
+	return err
+}
+
+// send writes what is left of the message and reads the head of its answer, interim ones passed over.
+func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, kept bool) *failure {
+	n, err := l.begun.n, l.begun.err
+	if l.begun.message == nil {
+		n, err = 0, l.arm(req)
+	}
+	l.begun = begun{}
+	if err == nil && n < len(message) {
+		_, err = l.conn.app.Write(message[n:])
 	}
 	l.release()
 	if errors.Is(err, os.ErrDeadlineExceeded) {

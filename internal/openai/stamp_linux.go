@@ -93,6 +93,27 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	return s.n, s.stamp(), nil
 }
 
+// write hands p to the kernel once and does not wait: n is what it took, 0 when it has no room.
+func (s *stamper) write(p []byte) (n int, err error) {
+	var errno error
+	err = s.raw.Write(func(fd uintptr) bool {
+		for {
+			if n, errno = unix.Write(int(fd), p); errno != unix.EINTR {
+				return true
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case errno == unix.EAGAIN:
+		return 0, nil
+	case errno != nil:
+		return 0, os.NewSyscallError("write", errno)
+	}
+	return n, nil
+}
+
 func (s *stamper) stamp() int64 {
 	var ts unix.Timespec
 	if int(s.header.Controllen) < unix.CmsgLen(int(unsafe.Sizeof(ts))) {

@@ -15,3 +15,5 @@ func keepStamping() io.Closer { return nil }
 func newStamper(net.Conn) *stamper { return nil }
 
 func (*stamper) read([]byte) (n int, stamp int64, err error) { panic("openai: no receive stamps here") }
+
+func (*stamper) write([]byte) (int, error) { panic("openai: no receive stamps here") }

@@ -13,6 +13,7 @@ type lane struct {
 	work chan handed // room for one, so that the pacer never waits
 	wire *openai.Lane
 	req  measure.Request
+	next handed // what req is about
 }
 
 type handed struct {
@@ -35,25 +36,39 @@ func (r *Runner) carry(hard context.Context, l *lane) {
 		r.send(hard, l, h)
 		if h, more = r.finish(l, h.item); more && h.item == nil {
 			h, more = <-l.work
+		} else if more {
+			l.next = h
+			l.fill(r.w.Name)
 		}
 	}
 }
 
-// send streams one request and fills the lane's measure.Request.
-func (r *Runner) send(hard context.Context, l *lane, h handed) {
-	it := h.item
-	t := l.req.Timeline
+// fill starts the measure.Request of the lane's next item.
+func (l *lane) fill(workload string) {
+	it, t := l.next.item, l.req.Timeline
 	l.req = measure.Request{
-		ID: it.id(r.w.Name), Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
+		ID: it.id(workload), Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
 		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut,
 		Timeline: measure.Timeline{
-			Planned: it.due.At, Due: it.due.At, Ready: it.ready, Lane: h.at, Waited: it.waited,
+			Planned: it.due.At, Due: it.due.At, Ready: it.ready, Lane: l.next.at, Waited: it.waited,
 			Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
 		},
 	}
+}
+
+// begin writes the first bytes of the lane's next item, where that can be done without waiting.
+func (l *lane) begin() {
+	if it := l.next.item; it.err == nil {
+		l.wire.Begin(it.body, &l.req)
+	}
+}
+
+// send streams the lane's next request to its end.
+func (r *Runner) send(hard context.Context, l *lane, h handed) {
+	it := h.item
 	if it.err != nil {
 		l.req.Outcome, l.req.Error = measure.ConnectFailed, it.err.Error()
-		l.req.Timeline.Write, l.req.Timeline.End = h.at, h.at
+		l.req.Timeline.End = h.at // no write: nothing was sent
 		return
 	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{

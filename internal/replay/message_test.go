@@ -35,8 +35,12 @@ func TestMessages(t *testing.T) {
 			return b["prompt"] == `as "it" is`
 		}},
 		"a payload and more": {
-			trace.Record{Payload: json.RawMessage(`{"prompt":"p","n":1}`), Extra: json.RawMessage(`{"top_p":0.5}`)}, synth.Text,
-			func(b map[string]any) bool { return b["prompt"] == "p" && b["top_p"] == 0.5 && b["stream"] == true },
+			trace.Record{Payload: json.RawMessage(`{"prompt":"p","n":1}`), Extra: json.RawMessage(`{"top_p":0.5}`)},
+			synth.Text,
+			func(b map[string]any) bool {
+				stream, _ := b["stream"].(bool)
+				return b["prompt"] == "p" && b["top_p"] == 0.5 && stream
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 // pace lets items come due at their instants until nothing is left.
 func (r *Runner) pace(hard context.Context) {
+	var given []*lane
 	for {
 		r.mu.Lock()
 		if r.done {
@@ -21,13 +22,18 @@ func (r *Runner) pace(hard context.Context) {
 		if l := r.queue.current; l != nil {
 			r.enter(l.Loop)
 		}
-		given := r.dispatch(hard, now)
+		given = r.assign(hard, now, given[:0])
 		r.changed.Signal() // an item may wait for nothing but its message
 		at, _ := r.queue.next()
 		r.mu.Unlock()
-		if given > 0 {
+		for _, l := range given {
+			// This thread is awake now, the lane's has yet to be woken: it writes what the kernel takes at once.
+			l.begin()
+			l.work <- l.next
+		}
+		if len(given) > 0 {
 			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
-			// woken, until somebody takes them away. Yielding first lets them run now: 56 µs in the median, not 157.
+			// woken, until somebody takes them away. Yielding first lets them run now.
 			runtime.Gosched()
 		}
 		r.sleeper.Until(at)
@@ -42,14 +48,13 @@ func (r *Runner) enter(l schedule.Loop) {
 	}
 }
 
-// dispatch hands waiting items to free lanes, with the lock held.
-func (r *Runner) dispatch(hard context.Context, now time.Time) (n int) {
+// assign pairs waiting items with free lanes, with the lock held. Each lane has its item in next, not yet in work.
+func (r *Runner) assign(hard context.Context, now time.Time, given []*lane) []*lane {
 	for r.queue.free > 0 {
 		it := r.queue.take(now)
 		if it == nil {
-			return n
+			break
 		}
-		n++
 		r.queue.free--
 		var l *lane
 		if n := len(r.idle); n > 0 {
@@ -57,7 +62,16 @@ func (r *Runner) dispatch(hard context.Context, now time.Time) (n int) {
 		} else {
 			l = r.startLane(hard)
 		}
-		l.work <- handed{it, now}
+		l.next = handed{it, now}
+		l.fill(r.w.Name)
+		given = append(given, l)
 	}
-	return n
+	return given
+}
+
+// dispatch hands waiting items to free lanes, with the lock held.
+func (r *Runner) dispatch(hard context.Context, now time.Time) {
+	for _, l := range r.assign(hard, now, nil) {
+		l.work <- l.next
+	}
 }

@@ -217,8 +217,8 @@ func (r *Runner) forget(it *item, reason measure.DropReason) {
 	}
 }
 
-// clock tells the gauges of the trace's position at the instant of a scrape: the time since the loop's start by the
-// monotonic clock that it carries, and how far the wall clock has moved away from that.
+// clock tells the gauges, at the instant of a scrape, the trace time that is being played, by the monotonic clock that
+// the loop's start carries, and how far the wall clock has moved away from that.
 func (r *Runner) clock() (position, skew time.Duration) {
 	l := r.loop.Load()
 	if l == nil {

@@ -26,7 +26,7 @@ func (s Salt) Check() error {
 	if name, ok := strings.CutPrefix(string(s), saltFixed); s == SaltLoop || s == SaltNone || ok && name != "" {
 		return nil
 	}
-	return fmt.Errorf(`salt: want "loop", "none" or "fixed:NAME", got %q`, string(s))
+	return fmt.Errorf("want loop, none or fixed:NAME, got %q", string(s))
 }
 
 // At is the salt's value in the loop of a workload that starts at an instant. For "loop" only whole Unix seconds

@@ -48,7 +48,7 @@ func TestSaltCheck(t *testing.T) {
 	}
 	for _, s := range []Salt{"", "Loop", "fixed", "fixed:", "NAME"} {
 		err := s.Check()
-		if want := `salt: want "loop", "none" or "fixed:NAME", got "` + string(s) + `"`; err == nil || err.Error() != want {
+		if want := `want loop, none or fixed:NAME, got "` + string(s) + `"`; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -90,7 +90,7 @@ func (p *pass) run(ctx context.Context) error {
 			p.faults.add(in.number, fault{"row", fmt.Sprintf("at most %d bytes", MaxLineBytes), "more"})
 			p.number++
 			continue
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			p.hash = hex.EncodeToString(hash.Sum(nil))
 			return nil
 		case err != nil:
@@ -155,7 +155,7 @@ func (f *File) measure(ctx context.Context, p *pass) error {
 		}
 		for {
 			r, err := rows.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err == nil && r.Number%markRows == 0 {

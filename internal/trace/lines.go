@@ -51,9 +51,9 @@ func (l *lines) raw() ([]byte, error) {
 	l.start = l.end
 	line, err := l.in.ReadSlice('\n')
 	l.end += int64(len(line))
-	if err == bufio.ErrBufferFull {
+	if errors.Is(err, bufio.ErrBufferFull) {
 		l.long = append(l.long[:0], line...)
-		for err == bufio.ErrBufferFull {
+		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = l.in.ReadSlice('\n')
 			l.end += int64(len(line))
 			if len(l.long) <= MaxLineBytes {
@@ -62,7 +62,7 @@ func (l *lines) raw() ([]byte, error) {
 		}
 		line = l.long
 	}
-	if err == io.EOF && len(line) > 0 { // the last line has no end
+	if errors.Is(err, io.EOF) && len(line) > 0 { // the last line has no end
 		err = nil
 	}
 	if err == nil && len(line) > MaxLineBytes {

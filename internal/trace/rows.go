@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -78,7 +79,7 @@ func (r *Rows) inOrder() (at int64, err error) {
 func (r *Rows) fromHeap() (at int64, err error) {
 	for len(r.ahead) <= Window {
 		line, err := r.read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -118,12 +119,12 @@ func (r *Rows) read() ([]byte, error) {
 	}
 	line, err := r.in.next()
 	switch {
-	case err == io.EOF && r.number == r.file.Stats.Requests:
+	case errors.Is(err, io.EOF) && r.number == r.file.Stats.Requests:
 		if err := r.file.unchanged(); err != nil {
 			return nil, err
 		}
 		return nil, io.EOF
-	case err == io.EOF || err == nil && r.number == r.file.Stats.Requests:
+	case errors.Is(err, io.EOF) || err == nil && r.number == r.file.Stats.Requests:
 		return nil, fmt.Errorf("%s: %w: it has not %d rows any more", r.file.name, ErrChanged, r.file.Stats.Requests)
 	case err != nil:
 		return nil, fmt.Errorf("%s:%d: %w", r.file.name, r.in.number, err)

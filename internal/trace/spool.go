@@ -38,7 +38,7 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 	case info.Mode().IsRegular():
 		head := make([]byte, 4)
 		n, err := file.ReadAt(head, 0)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return errors.Join(err, file.Close())
 		}
 		if compression(head[:n]) == "" {
@@ -131,7 +131,7 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 		}
 	}
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil
 	case ctx.Err() != nil: // also when the read was cut short for it
 		return fmt.Errorf("%s: %w", f.name, ctx.Err())
@@ -144,13 +144,13 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	head, err := buffered.Peek(4)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "plain", err
 	}
 	switch kind = compression(head); kind {
 	case "gzip":
 		plain, err = gzip.NewReader(buffered)
-		if err == io.EOF { // a stream cut inside its own header
+		if errors.Is(err, io.EOF) { // a stream cut inside its own header
 			err = io.ErrUnexpectedEOF
 		}
 	case "zstd":

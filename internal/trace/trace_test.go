@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ func read(t testing.TB, f *File, from time.Duration) []Record {
 	var all []Record
 	for {
 		r, err := rows.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {
@@ -60,49 +61,73 @@ func TestRowsOfEveryShape(t *testing.T) {
 		name, content string
 		want          []Record
 	}{
-		{"lengths and ids", `{"timestamp": 0, "input_length": 655, "output_length": 52, "hash_ids": [46, 47]}`,
-			[]Record{{Line: 1, InputTokens: 655, OutputTokens: 52, Blocks: []uint64{46, 47}}}},
-		{"lengths alone", `{"timestamp":7,"input_length":1,"output_length":1}`,
-			[]Record{{Line: 1, Offset: 7 * ms, InputTokens: 1, OutputTokens: 1}}},
+		{
+			"lengths and ids", `{"timestamp": 0, "input_length": 655, "output_length": 52, "hash_ids": [46, 47]}`,
+			[]Record{{Line: 1, InputTokens: 655, OutputTokens: 52, Blocks: []uint64{46, 47}}},
+		},
+		{
+			"lengths alone", `{"timestamp":7,"input_length":1,"output_length":1}`,
+			[]Record{{Line: 1, Offset: 7 * ms, InputTokens: 1, OutputTokens: 1}},
+		},
 		{"no output length", `{"timestamp":7,"input_length":5}`, []Record{{Line: 1, Offset: 7 * ms, InputTokens: 5}}},
 		{"no ids", `{"timestamp":0,"input_length":5,"hash_ids":[]}`, []Record{{Line: 1, InputTokens: 5}}},
-		{"nulls", `{"timestamp":0,"input_length":5,"output_length":null,"hash_ids":null,"session_id":null,"text_input":null}`,
-			[]Record{{Line: 1, InputTokens: 5}}},
-		{"whole floats", `{"timestamp":10.0,"input_length":5.0,"output_length":6e0}`,
-			[]Record{{Line: 1, Offset: 10 * ms, InputTokens: 5, OutputTokens: 6}}},
-		{"ids of 64 bits", `{"input_length":1500,"hash_ids":[18446744073709551615, 9223372036854775808, -1]}`,
-			[]Record{{Line: 1, InputTokens: 1500, Blocks: []uint64{1<<64 - 1, 1 << 63, 1<<64 - 1}}}},
+		{
+			"nulls", `{"timestamp":0,"input_length":5,"output_length":null,"hash_ids":null,"session_id":null,"text_input":null}`,
+			[]Record{{Line: 1, InputTokens: 5}},
+		},
+		{
+			"whole floats", `{"timestamp":10.0,"input_length":5.0,"output_length":6e0}`,
+			[]Record{{Line: 1, Offset: 10 * ms, InputTokens: 5, OutputTokens: 6}},
+		},
+		{
+			"ids of 64 bits", `{"input_length":1500,"hash_ids":[18446744073709551615, 9223372036854775808, -1]}`,
+			[]Record{{Line: 1, InputTokens: 1500, Blocks: []uint64{1<<64 - 1, 1 << 63, 1<<64 - 1}}},
+		},
 		{"surplus ids", `{"input_length":512,"hash_ids":[1,2,3]}`, []Record{{Line: 1, InputTokens: 512, Blocks: []uint64{1}}}},
 		{"text", `{"text_input":"What is ü?","output_length":20}`, []Record{{Line: 1, Text: "What is ü?", OutputTokens: 20}}},
-		{"messages", `{"messages": [{"role": "user"}], "tools": [{"a": 1}]}`,
-			[]Record{{Line: 1, Messages: []byte(`[{"role": "user"}]`), Tools: []byte(`[{"a": 1}]`)}}},
+		{
+			"messages", `{"messages": [{"role": "user"}], "tools": [{"a": 1}]}`,
+			[]Record{{Line: 1, Messages: []byte(`[{"role": "user"}]`), Tools: []byte(`[{"a": 1}]`)}},
+		},
 		{"payload", `{"payload": {"prompt": "x"}}`, []Record{{Line: 1, Payload: []byte(`{"prompt": "x"}`)}}},
 		{"extra", `{"input_length":1,"extra":{"top_k": 1}}`, []Record{{Line: 1, InputTokens: 1, Extra: []byte(`{"top_k": 1}`)}}},
 		{"unknown field", `{"input_length":1,"model":"x"}`, []Record{{Line: 1, InputTokens: 1}}},
-		{"epoch, unsorted", `{"timestamp":1696000000123,"input_length":1}` + "\n" + `{"timestamp":1696000000100.5,"input_length":2}`,
-			[]Record{{Number: 1, Line: 2, InputTokens: 2}, {Line: 1, Offset: 22500 * time.Microsecond, InputTokens: 1}}},
-		{"epoch by both decoders", `{"timestamp":1696000000123,"input_length":1}` + "\n" + `{"timestamp":1696000000123,"text_input":"x"}`,
-			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 2, Text: "x"}}},
-		{"BOM, CRLF, blank lines", "\xef\xbb\xbf{\"input_length\":1}\r\n\r\n  \n{\"input_length\":2}\r\n\n",
-			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 4, InputTokens: 2}}},
-		{"session", `{"session_id":"a","timestamp":5,"input_length":1}` + "\n" + `{"timestamp":6,"input_length":2}` + "\n" +
-			`{"session_id":"a","delay":1500,"input_length":3}` + "\n" + `{"session_id":"a","delay":0.5,"timestamp":7,"input_length":4}`,
+		{
+			"epoch, unsorted", `{"timestamp":1696000000123,"input_length":1}` + "\n" + `{"timestamp":1696000000100.5,"input_length":2}`,
+			[]Record{{Number: 1, Line: 2, InputTokens: 2}, {Line: 1, Offset: 22500 * time.Microsecond, InputTokens: 1}},
+		},
+		{
+			"epoch by both decoders", `{"timestamp":1696000000123,"input_length":1}` + "\n" + `{"timestamp":1696000000123,"text_input":"x"}`,
+			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 2, Text: "x"}},
+		},
+		{
+			"BOM, CRLF, blank lines", "\xef\xbb\xbf{\"input_length\":1}\r\n\r\n  \n{\"input_length\":2}\r\n\n",
+			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 4, InputTokens: 2}},
+		},
+		{
+			"session", `{"session_id":"a","timestamp":5,"input_length":1}` + "\n" + `{"timestamp":6,"input_length":2}` + "\n" +
+				`{"session_id":"a","delay":1500,"input_length":3}` + "\n" + `{"session_id":"a","delay":0.5,"timestamp":7,"input_length":4}`,
 			[]Record{
 				{Line: 1, Offset: 5 * ms, InputTokens: 1, Session: "a"},
 				{Number: 2, Line: 3, Offset: 5 * ms, InputTokens: 3, Session: "a", Delay: 1500 * ms},
 				{Number: 1, Line: 2, Offset: 6 * ms, InputTokens: 2},
 				{Number: 3, Line: 4, Offset: 7 * ms, InputTokens: 4, Session: "a", Delay: 500 * time.Microsecond},
-			}},
-		{"azure 2023", azureHeader + "\r\n2023-11-16 18:15:46.6805900,374,44\r\n2023-11-16 18:15:50.9951690,396,109",
+			},
+		},
+		{
+			"azure 2023", azureHeader + "\r\n2023-11-16 18:15:46.6805900,374,44\r\n2023-11-16 18:15:50.9951690,396,109",
 			[]Record{
 				{Line: 2, InputTokens: 374, OutputTokens: 44},
 				{Number: 1, Line: 3, Offset: 4314579 * time.Microsecond, InputTokens: 396, OutputTokens: 109},
-			}},
-		{"azure 2024", azureHeader + "\n2024-05-10 00:00:00.009930+00:00,1,2\n2024-05-10 01:00:00.009931+01:00,3,4\n",
+			},
+		},
+		{
+			"azure 2024", azureHeader + "\n2024-05-10 00:00:00.009930+00:00,1,2\n2024-05-10 01:00:00.009931+01:00,3,4\n",
 			[]Record{
 				{Line: 2, InputTokens: 1, OutputTokens: 2},
 				{Number: 1, Line: 3, Offset: time.Microsecond, InputTokens: 3, OutputTokens: 4},
-			}},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, read(t, open(t, c.content, Options{}), 0)); diff != "" {
@@ -183,7 +208,7 @@ func TestReaderOfRealTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
+		t.Cleanup(func() { _ = f.Close() })
 		all := read(t, f, 0)
 		if len(all) != f.Stats.Requests {
 			t.Fatalf("%s: %d rows, want %d", c.path, len(all), f.Stats.Requests)

@@ -106,11 +106,17 @@ func rawWriter(ctx context.Context, t *testing.T, plan []write) (late []time.Dur
 	defer l.Close()
 	const connections = 32
 	var conns [connections]net.Conn
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				_ = c.Close()
+			}
+		}
+	}()
 	for i := range conns {
 		if conns[i], err = net.Dial("tcp", l.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
-		defer conns[i].Close()
 	}
 	sleeper, err := replay.NewSleeper()
 	if err != nil {
