@@ -17,7 +17,7 @@ func newCheckConfig(w *world) *cobra.Command {
 			if err != nil {
 				return wrongInput(err)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %d targets, %d workloads\n", args[0], len(c.Targets), len(c.Workloads))
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s\n", args[0], plural(len(c.Targets), "target"), plural(len(c.Workloads), "workload"))
 			return err
 		},
 	}
@@ -29,4 +29,12 @@ func loadConfig(w *world, path string, c *cobra.Command) (config.Config, error) 
 		return config.Load(path, w.env, nil, ignored)
 	}
 	return config.Load(path, w.env, c.Flags(), ignored)
+}
+
+// plural counts things.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

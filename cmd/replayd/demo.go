@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
@@ -24,12 +26,35 @@ import (
 // demoLoop holds the bundled sample.
 const demoLoop = 3 * time.Minute
 
+// demoText tells a newcomer where to look: the engine's address, a loop's minutes, the page's address.
+const demoText = `A simulated engine answers at %[1]s.
+replayd replays the bundled trace against it, again and again: a loop takes %[2]v minutes.
+
+  what a client sees   %[3]s/metrics
+  the engine's own     %[1]s/metrics
+  its GPU's            %[1]s/dcgm/metrics
+
+Try in another terminal: the requests that ended well, and how many first tokens
+came within how many seconds (le); then what the engine's prefix cache had, in tokens.
+
+  curl -s %[3]s/metrics | grep -E '^replayd_(goodput|ttft_seconds_bucket)'
+  curl -s %[1]s/metrics | grep '^vllm:prefix_cache'
+
+Ctrl-C ends it. The figures below are of the last 512 requests.
+
+`
+
 func newDemo(w *world) *cobra.Command {
 	listen, duration := "127.0.0.1:9797", time.Duration(0)
 	c := &cobra.Command{
 		Use: "demo", Short: "Everything with nothing installed: a simulated engine, the bundled trace, the daemon",
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("log.level") { // a newcomer looks at the figures, not at the log
+				if err := c.Flags().Set("log.level", "warn"); err != nil {
+					return err
+				}
+			}
 			ctx := c.Context()
 			if duration > 0 {
 				var stop context.CancelFunc
@@ -72,18 +97,11 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	end := make(chan struct{})
 	var shown sync.WaitGroup
 	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
-		Config: cfg, Version: number(), Log: w.log, Observers: []replay.Observer{progress},
+		Config: cfg, Version: version.Version, Log: w.log, Observers: []replay.Observer{progress},
 		Started: func(url string) {
-			fmt.Fprintf(w.out, `A simulated engine answers at %s; replayd replays the bundled trace against it, a loop every %v.
-
-  what a client sees   %s/metrics
-  the engine's own     %s/metrics
-  the GPU's            %s/dcgm/metrics
-
-Ctrl-C ends it.
-
-`, cfg.Targets[0].URL, demoLoop, url, cfg.Targets[0].URL, cfg.Targets[0].URL)
+			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
 			shown.Go(func() { progress.Show(w.out, terminal(w.out), demoInterval(w), 0, end) })
+			shown.Go(func() { firstFigures(w.out, progress, end) })
 		},
 	})
 	close(end)
@@ -91,6 +109,21 @@ Ctrl-C ends it.
 	stopEngine()
 	engine.Wait()
 	return errors.Join(err, engineErr)
+}
+
+// firstFigures prints a line early where the next comes only after some seconds: somebody waits to see that it works.
+func firstFigures(out io.Writer, p *report.Progress, end <-chan struct{}) {
+	const early = 3 * time.Second
+	if terminal(out) {
+		return
+	}
+	timer := time.NewTimer(early)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		fmt.Fprintln(out, p.Line(early, 0))
+	case <-end:
+	}
 }
 
 func demoInterval(w *world) time.Duration {
@@ -104,7 +137,7 @@ func demoInterval(w *world) time.Duration {
 func taken(address string) bool {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
-		l.Close() //nolint:errcheck // it only tried
+		l.Close() // it only tried
 	}
 	return errors.Is(err, syscall.EADDRINUSE)
 }

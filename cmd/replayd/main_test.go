@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,15 +9,19 @@ import (
 
 // The scripts run the real command line in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"replayd": func() {
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			os.Exit(run(os.Args[1:], signals, &world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
-		},
-	})
+	testscript.Main(m, map[string]func(){"replayd": main})
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != ""})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Values[strangersKey{}] = map[string]*stranger{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exit": exit, "fetch": fetch, "freeport": freeport, "waitfor": waitFor, "signal": signalTo,
+			"server": server, "hits": hits, "untouched": untouched, "lines": lines, "make": makeTrace, "subst": subst,
+		},
+	})
 }

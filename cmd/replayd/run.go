@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
@@ -27,8 +30,9 @@ type runFlags struct {
 	listen   string
 	shard    string
 	start    string
-	duration time.Duration
+	duration config.Duration
 	requests int
+	slo      string
 	goodput  string
 	least    float64
 }
@@ -48,7 +52,10 @@ func newRun(w *world) *cobra.Command {
 }
 
 func (o *runFlags) add(c *cobra.Command) {
-	f, t, l := c.Flags(), &o.target, &o.workload
+	t, l := &o.target, &o.workload
+
+	var help headings
+	f := help.under("Target")
 	f.StringVar(&t.URL, "url", "", "address of the server, such as http://127.0.0.1:8000 (required)")
 	f.StringVar(&t.Model, "model", "", "name of the model; empty: the one that the server lists")
 	f.StringVar(&t.API, "api", t.API, "chat or completions")
@@ -58,34 +65,42 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.Var(duration{&t.Timeouts.Stall}, "timeout-stall", "limit on the gap between two chunks, such as 30s; 0: none")
 	f.Var(duration{&t.Timeouts.Total}, "timeout-total", "limit on a whole request, such as 10m; 0: none")
 
-	f.StringVar(&l.Name, "name", "run", "name of the workload in series, records and request ids")
+	f = help.under("Trace")
 	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "format of the trace: auto, mooncake or azure")
 	f.Var(auto{&l.Trace.BlockTokens}, "block-tokens", "tokens in a block of hash_ids, or auto")
+	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
 	f.Var(duration{&l.Trace.From}, "from", "start of the part of the trace to replay, such as 5m")
 	f.Var(duration{&l.Trace.To}, "to", "end of the part of the trace to replay, such as 10m; 0: the end")
+	f.IntVar(&o.requests, "requests", 0, "stop after so many rows; 0: all")
 	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest answer in tokens; 0: no limit")
 	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "rows over these limits: filter, clip or send")
-	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
-	f.StringVar(&l.Arrival, "arrival", l.Arrival, "exact (the trace's own instants) or spread (evenly over each tick)")
+	f.StringVar(&o.shard, "shard", "0/1", "INDEX/OF: this process' part of the trace")
+
+	f = help.under("Schedule")
 	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
-	f.IntVar(&o.requests, "requests", 0, "stop after so many rows; 0: all")
-	f.DurationVar(&o.duration, "duration", 0, "send only what is due within this time, such as 90s; 0: all")
+	f.StringVar(&l.Arrival, "arrival", l.Arrival, "exact (the trace's own instants) or spread (evenly over each tick)")
+	f.StringVar(&o.start, "start", "", "instant of the trace's beginning: RFC 3339, or next:1m for the next whole minute; empty: now")
+	f.Var(duration{&o.duration}, "duration", "send only what is due within this time, such as 90s; 0: all")
 	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
 	f.StringVar(&l.Overload, "overload", l.Overload, "a request that finds no lane: wait (at most --max-wait) or drop")
 	f.Var(duration{&l.MaxWait}, "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
+
+	f = help.under("Prompts")
 	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "form of synthesized prompts: text or tokens (ids, completions only)")
 	f.StringVar(&l.Prompt.Words, "words", l.Prompt.Words, "word list: main, or all (holds for Mistral and DeepSeek too)")
 	f.Uint64Var(&l.Prompt.Seed, "seed", l.Prompt.Seed, "seed of the prompts' text")
 	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "loop (no run hits the cache of another), none or fixed:NAME")
 	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "take the chat template's own tokens off the prompts")
-	f.StringVar(&o.shard, "shard", "0/1", "INDEX/OF: this process' part of the trace")
-	f.StringVar(&o.start, "start", "", "instant of the trace's beginning: RFC 3339, or next:1m for the next whole minute; empty: now")
 
-	f.StringVar(&o.goodput, "goodput", "", "what a good request keeps, such as ttft:500ms,tpot:50ms,e2e:10s")
-	f.Float64Var(&o.least, "min-goodput", 0, "exit 3 unless this share of the expected requests was good, 0 to 1")
+	f = help.under("Report")
+	f.StringVar(&o.slo, "slo", "", "what every request must keep, such as ttft:500ms,tpot:50ms,e2e:10s: else exit 3, or see --min-goodput")
+	f.StringVar(&o.goodput, "goodput", "", "the same, only counted and reported")
+	f.Float64Var(&o.least, "min-goodput", 0, "exit 3 unless this share of the expected requests was good, 0 to 1; 1 with --slo")
 	f.StringVar(&o.records, "records", "", "file to append a JSON line for each finished request to")
 	f.StringVar(&o.listen, "web.listen-address", "", "serve /metrics there meanwhile, such as :9797; empty: nowhere")
+	f.StringVar(&l.Name, "name", "run", "name of the workload in series, records and request ids")
+	help.attach(c)
 }
 
 // flagOf names the flag behind a key of the configuration, for errors.
@@ -129,12 +144,19 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 			l.Trace.To = end
 		}
 	}
-	if _, err := fmt.Sscanf(o.shard, "%d/%d", &l.Shard.Index, &l.Shard.Of); err != nil {
-		fault("--shard", fmt.Errorf("want INDEX/OF such as 0/4, got %q", o.shard))
+	if err := shardOf(o.shard, &l.Shard); err != nil {
+		fault("--shard", err)
 	}
-	slo, err := measure.ParseSLO(o.goodput)
+	name, bounds := "--goodput", o.goodput
+	if o.slo != "" {
+		name, bounds = "--slo", o.slo
+	}
+	if o.slo != "" && o.goodput != "" {
+		fault("--goodput", errors.New("want only one of --slo and --goodput"))
+	}
+	slo, err := measure.ParseSLO(bounds)
 	if err != nil {
-		fault("--goodput", err)
+		fault(name, err)
 	}
 	l.SLO = config.SLO{TTFT: config.Duration(slo.TTFT), TPOT: config.Duration(slo.TPOT), E2E: config.Duration(slo.E2E)}
 	if !(o.least >= 0 && o.least <= 1) {
@@ -152,6 +174,18 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 		fault(name, errors.New(f.Want))
 	}
 	return c, slo, errors.Join(errs...)
+}
+
+// shardOf reads --shard.
+func shardOf(s string, shard *config.Shard) error {
+	index, of, _ := strings.Cut(s, "/")
+	i, err := strconv.Atoi(index)
+	n, errOf := strconv.Atoi(of)
+	if err != nil || errOf != nil || i < 0 {
+		return fmt.Errorf("want INDEX/OF such as 0/4, got %q", s)
+	}
+	shard.Index, shard.Of = config.Auto(i), n
+	return nil
 }
 
 // startInstant reads --start; the zero instant for "".
@@ -174,17 +208,20 @@ func startInstant(s string, now time.Time) (time.Time, error) {
 }
 
 func (o *runFlags) run(c *cobra.Command, w *world, path string) error {
+	if o.slo != "" && !c.Flags().Changed("min-goodput") {
+		o.least = 1
+	}
 	cfg, slo, err := o.config(path)
 	if err != nil {
 		return wrongInput(err)
 	}
-	summary, progress := measure.NewSummary(slo), &report.Progress{}
+	summary, progress, failures := measure.NewSummary(slo), &report.Progress{}, &report.Failures{}
 	var failed []error
 	var mu sync.Mutex
 	once := daemon.Once{
 		Options: daemon.Options{
-			Config: cfg, UserAgent: "replayd/" + number(), Log: w.log, Stdin: w.in,
-			Observers: []replay.Observer{summary, progress},
+			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
+			Observers: []replay.Observer{summary, progress, failures},
 			Dropped:   func(why measure.DropReason) { summary.Drop(why); progress.Drop(why) },
 			Failed: func(err error) {
 				mu.Lock()
@@ -192,22 +229,22 @@ func (o *runFlags) run(c *cobra.Command, w *world, path string) error {
 				failed = append(failed, err)
 			},
 		},
-		Serve: o.listen != "", Version: number(),
+		Serve: o.listen != "", Version: version.Version,
 	}
 	end := make(chan struct{})
 	var shown sync.WaitGroup
+	started := false
 	once.Started = func(requests int) {
+		started = true
 		shown.Go(func() { progress.Show(w.err, terminal(w.err), interval(w.err), requests, end) })
 	}
 	err = once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
 	close(end)
 	shown.Wait()
-	if err != nil {
+	if !started {
 		return err
 	}
-	if err := summary.WriteTable(w.out); err != nil {
-		return err
-	}
+	failed = append(failed, err, summary.WriteTable(w.out), failures.Write(w.out))
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
@@ -248,6 +285,14 @@ type duration struct{ *config.Duration }
 
 func (d duration) Set(s string) error { return d.UnmarshalText([]byte(s)) }
 func (duration) Type() string         { return "duration" }
+
+// String is what help shows as the default; 0 is none.
+func (d duration) String() string {
+	if d.Duration == nil || *d.Duration == 0 {
+		return ""
+	}
+	return model.Duration(*d.Duration).String()
+}
 
 type auto struct{ *config.Auto }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/daemon"
@@ -18,7 +19,7 @@ func newServe(w *world) *cobra.Command {
 				return wrongInput(err)
 			}
 			return daemon.Serve(c.Context(), hardStop(c.Context()), daemon.ServeOptions{
-				Config: cfg, Version: number(), Log: w.log,
+				Config: cfg, Version: version.Version, Log: w.log,
 			})
 		},
 	}

@@ -7,10 +7,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"replayd/internal/sim"
 )
@@ -26,72 +26,109 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 		Example: "  replayd sim --web.listen-address 127.0.0.1:8000 --ttft 200ms --itl 20ms\n  replayd sim --slots 16 --fault-429 0.05 --log requests.jsonl",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.Check(); err != nil {
+				return wrongInput(inFlags(err))
+			}
 			if logPath != "" {
 				f, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 				if err != nil {
-					return wrongInput(err)
+					return wrongInput(fmt.Errorf("--log: %w", err))
 				}
 				defer f.Close()
 				o.Log = f
 			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
-				return err
+				return fmt.Errorf("--web.listen-address: %w", err)
 			}
 			return simulate(c.Context(), o, l, func() {
 				fmt.Fprintf(w.out, "simulated engine %q at http://%s\n", o.Model, l.Addr())
 			})
 		},
 	}
-	f := c.Flags()
+	var help headings
+	f := help.under("Server")
 	f.StringVar(&listen, "web.listen-address", listen, "address of the API, host:port")
 	f.StringVar(&logPath, "log", "", "file to append a JSON line for each request to, as the engine saw it")
 	f.BoolVar(&o.LogChunks, "log-chunks", false, "put the instant before each chunk's write into the log")
-	simFlags(f, &o)
+	simFlags(&help, &o)
+	help.attach(c)
 	return c
 }
 
 // simFlags are those that say which engine is simulated.
-func simFlags(f *pflag.FlagSet, o *sim.Options) {
+func simFlags(help *headings, o *sim.Options) {
+	f := help.under("Engine")
 	f.StringVar(&o.Model, "model", o.Model, "name of the model")
 	f.IntVar(&o.Slots, "slots", o.Slots, "requests in prefill and decode at once")
 	f.IntVar(&o.MaxQueue, "max-queue", o.MaxQueue, "requests that may wait; one more gets 503")
 	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "prompt and answer together, in tokens")
+	f.IntVar(&o.TemplateTokens, "template-tokens", o.TemplateTokens, "tokens that the chat template adds")
+	f.IntVar(&o.CacheTokens, "cache-tokens", o.CacheTokens, "tokens in the KV cache; 0: no prefix cache")
+	f.IntVar(&o.BlockTokens, "block-tokens", o.BlockTokens, "tokens in a block of the prefix cache")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, words and lengths")
+
+	f = help.under("Speed")
 	f.Float64Var(&o.PrefillRate, "prefill-rate", o.PrefillRate, "prompt tokens per second")
 	f.Float64Var(&o.DecodeRate, "decode-rate", o.DecodeRate, "output tokens per second of one stream that is alone")
 	f.Float64Var(&o.BatchCost, "batch-cost", o.BatchCost, "how much longer a token takes for each further stream, as a share")
 	f.DurationVar(&o.TTFT, "ttft", 0, "fixed time of a prefill, such as 200ms, instead of a rate; 0: by rate")
 	f.DurationVar(&o.ITL, "itl", 0, "fixed time of each further token, such as 20ms, instead of a rate; 0: by rate")
 	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each stream chunk but the first")
-	f.IntVar(&o.TemplateTokens, "template-tokens", o.TemplateTokens, "tokens that the chat template adds")
-	f.IntVar(&o.CacheTokens, "cache-tokens", o.CacheTokens, "tokens in the KV cache; 0: no prefix cache")
-	f.IntVar(&o.BlockTokens, "block-tokens", o.BlockTokens, "tokens in a block of the prefix cache")
-	f.Float64Var(&o.Faults.Error500, "fault-500", 0, "share of requests answered with status 500, 0 to 1")
-	f.Float64Var(&o.Faults.Error429, "fault-429", 0, "share answered with status 429, 0 to 1")
-	f.Float64Var(&o.Faults.Cut, "fault-cut", 0, "share cut in mid-answer, 0 to 1")
-	f.Float64Var(&o.Faults.Garbled, "fault-garbled", 0, "share with a data line that is not JSON, 0 to 1")
-	f.Float64Var(&o.Faults.Empty, "fault-empty", 0, "share that end without content, 0 to 1")
-	f.Float64Var(&o.Faults.Stalled, "fault-stalled", 0, "share that stop in mid-answer, 0 to 1")
-	f.Float64Var(&o.Faults.ErrorEvent, "fault-error-event", 0, "share with an error inside the stream, 0 to 1")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, words and lengths")
+
+	f = help.under("Faults, each a share of all requests, 0 to 1, together at most 1")
+	f.Float64Var(&o.Faults.Error500, "fault-500", 0, "answered with status 500")
+	f.Float64Var(&o.Faults.Error429, "fault-429", 0, "answered with status 429")
+	f.Float64Var(&o.Faults.Cut, "fault-cut", 0, "cut in mid-answer")
+	f.Float64Var(&o.Faults.Garbled, "fault-garbled", 0, "with a data line that is not JSON")
+	f.Float64Var(&o.Faults.Empty, "fault-empty", 0, "ended without content")
+	f.Float64Var(&o.Faults.Stalled, "fault-stalled", 0, "stopped in mid-answer, the connection stays open")
+	f.Float64Var(&o.Faults.ErrorEvent, "fault-error-event", 0, "with an error inside the stream")
 }
 
-// simulate serves an engine on l until ctx is cancelled.
+// simFlagOf names the flags behind the fields of sim.Options, for errors.
+var simFlagOf = map[string]string{
+	"Model": "--model", "Slots": "--slots", "MaxQueue": "--max-queue", "MaxModelLen": "--max-model-len",
+	"PrefillRate": "--prefill-rate", "DecodeRate": "--decode-rate", "BatchCost": "--batch-cost", "TTFT": "--ttft", "ITL": "--itl",
+	"ChunkTokens": "--chunk-tokens", "TemplateTokens": "--template-tokens", "CacheTokens": "--cache-tokens",
+	"BlockTokens": "--block-tokens", "Faults": "--fault-*", "Faults.Error500": "--fault-500", "Faults.Error429": "--fault-429",
+	"Faults.Cut": "--fault-cut", "Faults.Garbled": "--fault-garbled", "Faults.Empty": "--fault-empty",
+	"Faults.Stalled": "--fault-stalled", "Faults.ErrorEvent": "--fault-error-event",
+}
+
+// inFlags tells a user of the command line what sim says of its options: each line begins with a field's name.
+func inFlags(err error) error {
+	var errs []error
+	for line := range strings.Lines(err.Error()) {
+		field, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		errs = append(errs, fmt.Errorf("%s: %s", simFlagOf[field], rest))
+	}
+	return errors.Join(errs...)
+}
+
+// simulate serves an engine on l until ctx is cancelled; streams may go on for a second then.
 func simulate(ctx context.Context, o sim.Options, l net.Listener, started func()) error {
 	e, err := sim.New(o)
 	if err != nil {
 		return errors.Join(wrongInput(err), l.Close())
 	}
 	server := e.Server()
-	defer context.AfterFunc(ctx, func() {
+	stopped := make(chan struct{})
+	detach := context.AfterFunc(ctx, func() {
+		defer close(stopped)
 		grace, done := context.WithTimeout(context.Background(), time.Second)
 		defer done()
 		if server.Shutdown(grace) != nil {
-			server.Close() //nolint:errcheck // streams are cut: that is what stopping an engine does
+			server.Close() // streams are cut: that is what stopping an engine does
 		}
-	})()
+	})
 	started()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	err = server.Serve(l)
+	if detach() {
+		return err // it ended by itself
+	}
+	<-stopped // Serve does not wait for answers under way
+	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

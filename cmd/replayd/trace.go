@@ -52,7 +52,7 @@ func newTraceValidate(w *world) *cobra.Command {
 			for _, warning := range f.Stats.Warnings {
 				fmt.Fprintln(w.out, "warning:", warning)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %d requests\n", args[0], f.Stats.Requests)
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s\n", args[0], plural(f.Stats.Requests, "request"))
 			return err
 		},
 	}

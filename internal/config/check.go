@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/synth"
 )
 
 // names are those of workloads and targets: they become label values, file names and parts of request ids.
@@ -89,8 +91,8 @@ func (w *Workload) check(at string, f *Faults) {
 	w.Repeat.check(at+".repeat", f)
 	f.oneOf(at+".prompt.form", w.Prompt.Form, "text", "tokens")
 	f.oneOf(at+".prompt.words", w.Prompt.Words, "main", "all")
-	if s := w.Prompt.Salt; s != "loop" && s != "none" && !(strings.HasPrefix(s, "fixed:") && len(s) > len("fixed:")) {
-		f.add(at+".prompt.salt", "want loop, none or fixed:NAME, got %q", s)
+	if err := synth.Salt(w.Prompt.Salt).Check(); err != nil {
+		f.add(at+".prompt.salt", "%v", err)
 	}
 	f.atLeast(at+".lanes", w.Lanes, 1)
 	f.oneOf(at+".overload", w.Overload, "wait", "drop")

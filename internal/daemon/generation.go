@@ -16,10 +16,6 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
-	"replayd/internal/schedule"
-	"replayd/internal/synth"
-	"replayd/internal/token"
-	"replayd/internal/trace"
 )
 
 // Options of a Generation.
@@ -53,15 +49,6 @@ type server struct {
 	watch  *replay.Target
 }
 
-// A workload is one runner and the target that it needs.
-type workload struct {
-	runner *replay.Runner
-	target string
-	trace  *trace.File
-	plan   *schedule.Plan
-	name   string
-}
-
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Run. The error
 // holds every fault; then nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
@@ -77,12 +64,18 @@ func Build(ctx context.Context, o Options) (*Generation, error) {
 		if g.targets[w.Target] == nil {
 			continue // its target's error says why
 		}
-		if err := g.addWorkload(ctx, w); err != nil {
-			errs = append(errs, fmt.Errorf("workload %s: %w", w.Name, err))
+		if err := g.openWorkload(ctx, w); err != nil {
+			if len(o.Config.Workloads) > 1 {
+				err = &workloadError{w.Name, err}
+			}
+			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, g.Close())
+	}
+	for _, w := range g.workloads { // last, so that nothing of a bad configuration comes on the page
+		g.addRunner(w)
 	}
 	return g, nil
 }
@@ -125,91 +118,6 @@ func (g *Generation) addSink(path string) error {
 	return nil
 }
 
-func (g *Generation) addWorkload(ctx context.Context, w config.Workload) error {
-	block := int(w.Trace.BlockTokens)
-	if w.Trace.BlockTokens == config.AutoValue {
-		block = 0
-	}
-	file, err := trace.Open(ctx, w.Trace.Path, trace.Options{
-		Format: trace.Format(w.Trace.Format), BlockTokens: block, Strict: w.Trace.Strict, Stdin: g.options.Stdin,
-	})
-	if err != nil {
-		return err
-	}
-	g.closers = append(g.closers, file)
-	for _, warning := range file.Stats.Warnings {
-		g.options.Log.Warn("trace", "workload", w.Name, "warning", warning)
-	}
-	plan, err := schedule.New(schedule.FromFile(file), schedule.Options{
-		Arrival: schedule.Arrival(w.Arrival), Speed: w.Speed,
-		From: time.Duration(w.Trace.From), To: time.Duration(w.Trace.To),
-		Mode: schedule.Mode(w.Repeat.Mode), Phase: schedule.Phase(w.Repeat.Phase), Every: time.Duration(w.Repeat.Every),
-		Gap: time.Duration(w.Repeat.Gap), Offset: time.Duration(w.Repeat.Offset),
-		Shard: schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
-	})
-	if err != nil {
-		return err
-	}
-	words, err := token.List(w.Prompt.Words)
-	if err != nil {
-		return err
-	}
-	prompter, err := synth.New(synth.Options{
-		Words: words, Form: synth.Form(w.Prompt.Form), Seed: w.Prompt.Seed, BlockTokens: file.Stats.BlockTokens,
-	})
-	if err != nil {
-		return err
-	}
-	target := g.targets[w.Target]
-	observers := g.options.Observers
-	if g.sink != nil {
-		observers = append(observers[:len(observers):len(observers)], g.sink)
-	}
-	runner, err := replay.New(replay.Workload{
-		Name: w.Name, Plan: plan, Prompt: prompter, Salt: synth.Salt(w.Prompt.Salt), Client: target.client, Target: target.watch,
-		Count: g.options.Meter.Workload(g.labels(w), measure.WorkloadOptions{
-			SLO:        measure.SLO{TTFT: time.Duration(w.SLO.TTFT), TPOT: time.Duration(w.SLO.TPOT), E2E: time.Duration(w.SLO.E2E)},
-			Trace:      traceInfo(file.Stats),
-			FreeOutput: g.target(w.Target).Output != "exact",
-		}),
-		Log: g.options.Log, Observers: observers, Dropped: g.options.Dropped,
-		Lanes: w.Lanes, Overload: replay.Overload(w.Overload), MaxWait: time.Duration(w.MaxWait), Ahead: int(w.Ahead.Bytes),
-		MaxInput: w.Trace.MaxInput, MaxOutput: w.Trace.MaxOutput, OverLimit: replay.OverLimit(w.Trace.OverLimit),
-		Calibrate: calibrates(w),
-		Drain:     time.Duration(g.options.Config.Drain), Epoch: w.Epoch, Rows: w.Rows,
-	})
-	if err != nil {
-		return err
-	}
-	g.workloads = append(g.workloads, &workload{runner: runner, target: w.Target, trace: file, plan: plan, name: w.Name})
-	return nil
-}
-
-// calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some
-// models have at the beginning of any text. Token ids are taken as they are.
-func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == "text" }
-
-// target is the configuration of a target that is there.
-func (g *Generation) target(name string) config.Target {
-	for _, t := range g.options.Config.Targets {
-		if t.Name == name {
-			return t
-		}
-	}
-	return config.Target{}
-}
-
-func (g *Generation) labels(w config.Workload) measure.Labels {
-	return measure.Labels{Workload: w.Name, Target: w.Target, Model: g.target(w.Target).Model}
-}
-
-func traceInfo(s trace.Stats) measure.TraceInfo {
-	return measure.TraceInfo{
-		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, BlockTokens: s.BlockTokens,
-		PrefixHitRatio: s.Prefix.HitTokenRatio,
-	}
-}
-
 // Run replays all workloads until their plans are over or ctx is cancelled and the drain is over; hard cuts what is
 // in flight. It returns when nothing of the generation runs any more.
 func (g *Generation) Run(ctx, hard context.Context) {
@@ -223,10 +131,11 @@ func (g *Generation) Run(ctx, hard context.Context) {
 			}
 		})
 	}
+	ctx, endAll := context.WithCancel(ctx)
+	defer endAll()
 	usable := map[string]context.Context{} // cancelled when a target cannot be used
 	for name, t := range g.targets {
 		work, stop := context.WithCancel(ctx)
-		defer stop()
 		usable[name] = work
 		targets.Go(func() {
 			if err := t.watch.Run(side); err != nil {
@@ -237,8 +146,8 @@ func (g *Generation) Run(ctx, hard context.Context) {
 	}
 	for _, w := range g.workloads {
 		workloads.Go(func() {
-			if err := w.runner.Run(usable[w.target], hard); err != nil {
-				g.options.Failed(fmt.Errorf("workload %s: %w", w.name, err))
+			if err := w.runner.Run(usable[w.config.Target], hard); err != nil {
+				g.options.Failed(err)
 			}
 		})
 	}
@@ -248,16 +157,18 @@ func (g *Generation) Run(ctx, hard context.Context) {
 	sink.Wait()
 }
 
-// Requests is how many requests there will be, when that is known before: one pass over whole traces.
+// Requests is how many requests there will be, when that is known before: one pass over whole traces. 0 when it is not.
 func (g *Generation) Requests() int {
 	n := 0
-	for i, w := range g.options.Config.Workloads {
-		if w.Repeat.Mode != "once" || w.Trace.From != 0 || w.Trace.To != 0 || w.Shard.Of > 1 {
+	for _, w := range g.workloads {
+		c := w.config
+		filtered := c.Trace.OverLimit == "filter" && (c.Trace.MaxInput > 0 || c.Trace.MaxOutput > 0)
+		if c.Repeat.Mode != "once" || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
 			return 0
 		}
-		rows := g.workloads[i].trace.Stats.Requests
-		if w.Rows > 0 {
-			rows = min(rows, w.Rows)
+		rows := w.trace.Stats.Requests
+		if c.Rows > 0 {
+			rows = min(rows, c.Rows)
 		}
 		n += rows
 	}

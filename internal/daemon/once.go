@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,38 +21,32 @@ type Once struct {
 	Started func(requests int)
 }
 
-// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them.
+// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. A page that
+// fails meanwhile is an error at the end: the run is worth finishing without it.
 func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
 	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
 	o.Meter = measure.NewMeter(reg)
-	var page *web.Server
+	ready := func() {}
 	if o.Serve {
-		page, err = web.Listen(web.Options{
+		p, err := openPage(ctx, web.Options{
 			Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
-		})
+		}, func() {})
 		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, p.close()) }()
+		ready = p.Ready
 	}
 	g, err := Build(ctx, o.Options)
 	if err != nil {
-		if page != nil {
-			err = errors.Join(err, page.Close())
+		if ctx.Err() != nil {
+			return err // it was stopped, whatever the files hold
 		}
 		return &ErrBuild{err}
 	}
 	process.Reloaded(nil, time.Now())
-	var serving sync.WaitGroup
-	pageCtx, endPage := context.WithCancel(context.WithoutCancel(ctx))
-	defer endPage()
-	var pageErr error
-	if page != nil {
-		page.Ready(true)
-		serving.Go(func() { pageErr = page.Run(pageCtx) })
-	}
+	ready()
 	o.Started(g.Requests())
 	g.Run(ctx, hard)
-	endPage()
-	serving.Wait()
-	return errors.Join(pageErr, g.Close())
+	return g.Close()
 }

@@ -266,10 +266,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	if change != nil {
 		change(&w)
 	}
-	r, err := New(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := New(w)
 	return &bench{r, f, k, registry, client, target}
 }
 

@@ -122,7 +122,6 @@ func TestSeveralModels(t *testing.T) {
 		}
 		b.client.Close()
 		f.running.Wait()
-		_ = b.sleeper.Close()
 	})
 }
 

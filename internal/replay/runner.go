@@ -99,7 +99,7 @@ type Runner struct {
 }
 
 // New prepares a runner; nothing is started and nothing is sent.
-func New(w Workload) (*Runner, error) {
+func New(w Workload) *Runner {
 	if w.Wall == nil {
 		w.Wall = time.Now
 	}
@@ -109,21 +109,19 @@ func New(w Workload) (*Runner, error) {
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
 		count: w.Count, dropped: r.forget,
 	}
-	if r.sleeper == nil {
-		s, err := NewSleeper()
-		if err != nil {
-			return nil, err
-		}
-		r.sleeper = s
-	}
 	w.Count.SetClock(r.clock)
-	return r, nil
+	return r
 }
 
 // Run replays until the plan is over or ctx is cancelled; then what waits is dropped and what is in flight may
 // end, for at most the drain time or until hard is cancelled. It returns when nothing of the runner runs any more:
 // with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
-func (r *Runner) Run(ctx, hard context.Context) error {
+func (r *Runner) Run(ctx, hard context.Context) (err error) {
+	if r.sleeper == nil {
+		if r.sleeper, err = NewSleeper(); err != nil {
+			return err
+		}
+	}
 	defer r.sleeper.Close()
 	hard, abort := context.WithCancel(hard)
 	defer abort()

@@ -20,7 +20,6 @@ type Progress struct {
 	ok       int
 	failed   int
 	dropped  int
-	tokens   int64
 	ttft     window
 	tpot     window
 	lateness window
@@ -40,7 +39,6 @@ func (p *Progress) Observe(r *measure.Request) {
 		return
 	}
 	p.ok++
-	p.tokens += int64(r.Usage.Output)
 	if d, ok := r.TTFT(); ok {
 		p.ttft.add(d)
 	}
@@ -56,24 +54,38 @@ func (p *Progress) Drop(measure.DropReason) {
 	p.dropped++
 }
 
-// Line is the state in words; requests is how many there will be, 0 for no end.
+// Line is the state in words; requests is how many there will be, 0 when that is not known.
 func (p *Progress) Line(elapsed time.Duration, requests int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	done := fmt.Sprintf("%d", p.ok+p.failed+p.dropped)
+	done := fmt.Sprint(p.ok + p.failed + p.dropped)
 	if requests > 0 {
-		done += fmt.Sprintf("/%d", requests)
+		done += fmt.Sprintf(" of %d", requests)
 	}
-	line := fmt.Sprintf("%4.0f s  done %s  ok %d  failed %d  dropped %d", elapsed.Seconds(), done, p.ok, p.failed, p.dropped)
-	if p.ok > 0 {
-		line += fmt.Sprintf("  TTFT p50 %s p99 %s  TPOT p50 %s  lateness p99 %s",
-			short(p.ttft.quantile(0.5)), short(p.ttft.quantile(0.99)), short(p.tpot.quantile(0.5)), short(p.lateness.quantile(0.99)))
+	line := fmt.Sprintf("%6s  %s done: %d ok, %d failed, %d dropped", elapsed.Round(time.Second), done, p.ok, p.failed, p.dropped)
+	if len(p.ttft.values) > 0 {
+		line += fmt.Sprintf("  TTFT p50 %s, p99 %s", short(p.ttft.quantile(0.5)), short(p.ttft.quantile(0.99)))
+	}
+	if len(p.tpot.values) > 0 {
+		line += "  TPOT p50 " + short(p.tpot.quantile(0.5))
+	}
+	if len(p.lateness.values) > 0 {
+		line += "  lateness p99 " + short(p.lateness.quantile(0.99))
 	}
 	if p.lastErr != "" {
 		line += "  last error: " + p.lastErr
 	}
 	return line
 }
+
+// Control sequences of a terminal (ECMA-48; 7 is DEC's autowrap). A line too long for the terminal is cut, because the
+// next one could not be written over what was wrapped. The cursor waits at the line's beginning, so that a log message
+// that comes in between does not begin in its middle.
+const (
+	lineStart = "\x1b[?7l"
+	lineEnd   = "\x1b[K\x1b[?7h\r"
+	lineGone  = "\x1b[K"
+)
 
 // Show writes a line at each tick until done is closed: over itself on a terminal, one below the other elsewhere.
 func (p *Progress) Show(w io.Writer, terminal bool, every time.Duration, requests int, done <-chan struct{}) {
@@ -85,14 +97,15 @@ func (p *Progress) Show(w io.Writer, terminal bool, every time.Duration, request
 		case <-tick.C:
 		case <-done:
 			if terminal {
-				fmt.Fprint(w, "\r\x1b[K")
+				fmt.Fprint(w, lineGone)
 			}
 			return
 		}
+		line := p.Line(time.Since(start), requests)
 		if terminal {
-			fmt.Fprint(w, "\r\x1b[K"+p.Line(time.Since(start), requests))
+			fmt.Fprint(w, lineStart+line+lineEnd)
 		} else {
-			fmt.Fprintln(w, p.Line(time.Since(start), requests))
+			fmt.Fprintln(w, line)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type Options struct {
 type Server struct {
 	options  Options
 	listener net.Listener
+	scheme   string // http or https
 	http     *http.Server
 	ready    atomic.Bool
 }
@@ -44,17 +45,18 @@ const (
 	closing       = 5 * time.Second // for answers under way when the server stops
 )
 
-// Listen binds the address, so that one in use is an error before anything else starts, and checks the web
-// configuration. Nothing is answered before Run.
+// Listen binds the address, so that one in use is an error before anything else starts. The error holds a
+// *ConfigError when the web configuration is at fault. Nothing is answered before Run.
 func Listen(o Options) (*Server, error) {
-	if err := web.Validate(o.ConfigFile); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.ConfigFile, err)
+	scheme, err := schemeOf(o.ConfigFile)
+	if err != nil {
+		return nil, &ConfigError{o.ConfigFile, err}
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("web.listen: %w", err)
 	}
-	s := &Server{options: o, listener: l}
+	s := &Server{options: o, listener: l, scheme: scheme}
 	mux, err := s.mux()
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -68,20 +70,16 @@ func Listen(o Options) (*Server, error) {
 
 // URL is the address that a browser on this host would open.
 func (s *Server) URL() string {
-	scheme := "http"
-	if s.options.ConfigFile != "" {
-		scheme = "https" // exporter-toolkit serves plain HTTP too when its file has no TLS section
-	}
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String()) // a listener's own address always splits
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return scheme + "://" + net.JoinHostPort(host, port)
+	return s.scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// Ready says that replayd itself is up. It never depends on a target: a sidecar must not take its pod out of
-// service with it.
-func (s *Server) Ready(yes bool) { s.ready.Store(yes) }
+// Ready says that replayd itself is up: until then /-/ready and /metrics answer 503, so that no scrape sees a page on
+// which series are still missing. It never depends on a target: a sidecar must not take its pod out of service with it.
+func (s *Server) Ready() { s.ready.Store(true) }
 
 // Run answers until ctx is cancelled, then lets answers under way end.
 func (s *Server) Run(ctx context.Context) error {
@@ -104,9 +102,6 @@ func (s *Server) Run(ctx context.Context) error {
 	return <-stopped
 }
 
-// Close frees the address of a server that never ran.
-func (s *Server) Close() error { return s.listener.Close() }
-
 func (s *Server) mux() (http.Handler, error) {
 	landing, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "replayd",
@@ -123,21 +118,27 @@ func (s *Server) mux() (http.Handler, error) {
 		return nil, fmt.Errorf("landing page: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(s.options.Registry, promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", s.onceReady(promhttp.InstrumentMetricHandler(s.options.Registry, promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: maxScrapes,
 		ErrorLog:            slog.NewLogLogger(s.options.Log.Handler(), slog.LevelError),
-	})))
+	}))))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "replayd is healthy.")
 	})
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /-/ready", s.onceReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "replayd is ready.")
+	})))
+	mux.Handle("GET /{$}", landing)
+	return mux, nil
+}
+
+func (s *Server) onceReady(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.ready.Load() {
 			http.Error(w, "replayd is not ready.", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "replayd is ready.")
+		h.ServeHTTP(w, r)
 	})
-	mux.Handle("GET /{$}", landing)
-	return mux, nil
 }

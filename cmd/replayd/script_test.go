@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience bounds every wait of a script.
+const patience = 30 * time.Second
+
+// exit CODE PROGRAM ARGS… runs a program and wants that exit code; stdout and stderr then look at its output.
+func exit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE PROGRAM ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code: want %d, got %d", want, got)
+	}
+}
+
+// freeport VAR puts into VAR an address of this host on which nothing listens, with a port below those that Linux gives
+// to whoever asks for any.
+func freeport(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: freeport VAR")
+	}
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000)))
+		if err == nil {
+			ts.Setenv(args[0], l.Addr().String())
+			ts.Check(l.Close())
+			return
+		}
+	}
+	ts.Fatalf("no free port")
+}
+
+// fetch URL writes the body of a page to the script's stdout; the status must be 200.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fetch URL")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	body, err := page(ctx, args[0])
+	ts.Check(err)
+	_, err = ts.Stdout().Write(body)
+	ts.Check(err)
+}
+
+// waitfor URL [PATTERN] asks until the page is there with status 200 and, if given, matches the pattern.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: waitfor URL [PATTERN]")
+	}
+	pattern := regexp.MustCompile("(?m)" + strings.Join(args[1:], ""))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		body, err := page(ctx, args[0])
+		if err == nil && pattern.Match(body) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			ts.Fatalf("no %v at %s within %v: %v\n%s", pattern, args[0], patience, err, body)
+		}
+	}
+}
+
+func page(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return body, err
+}
+
+// signal TERM|INT WORD sends a signal to the programs in the background that have the word among their arguments.
+func signalTo(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt}
+	if neg || len(args) != 2 || signals[args[0]] == nil {
+		ts.Fatalf("usage: signal TERM|INT WORD")
+	}
+	sent := false
+	for _, c := range ts.BackgroundCmds() {
+		if slices.Contains(c.Args, args[1]) {
+			ts.Check(c.Process.Signal(signals[args[0]]))
+			sent = true
+		}
+	}
+	if !sent {
+		ts.Fatalf("no program in the background has the argument %s", args[1])
+	}
+}
+
+// lines N FILE wants that many lines.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s: want %s lines, got %d", args[1], args[0], got)
+	}
+}
+
+// make FILE KIND writes a trace that cannot well stand in a script.
+func makeTrace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: make FILE KIND")
+	}
+	row := func(at int) string {
+		return `{"timestamp": ` + strconv.Itoa(at) + `, "input_length": 20, "output_length": 4}` + "\n"
+	}
+	var b bytes.Buffer
+	switch args[1] {
+	case "long-line": // 10 MB on line 2
+		b.WriteString(row(0) + `{"text_input": "` + strings.Repeat("x", 10_000_000) + `"}` + "\n" + row(2))
+	case "unsorted": // the first row belongs behind more rows than the window holds
+		b.WriteString(row(9000))
+		for i := range 5000 {
+			b.WriteString(row(i))
+		}
+	case "bom-crlf":
+		b.WriteString("\xef\xbb\xbf" + strings.ReplaceAll(row(0)+row(1)+row(2), "\n", "\r\n"))
+	default:
+		ts.Fatalf("make: no such kind: %s", args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+}
+
+// subst FILE replaces $VAR in a file.
+func subst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: subst FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o644))
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// A stranger is a server that is not what replayd hopes for. It counts connections, and the requests of a trace that it
+// read whole: not those that ask for models or probe.
+type stranger struct {
+	listener net.Listener
+	behaviour
+	connections atomic.Int64
+	hits        atomic.Int64
+	closed      chan struct{}
+	serving     sync.WaitGroup
+}
+
+type strangersKey struct{}
+
+const goodEvents = `data: {"choices":[{"index":0,"delta":{"content":"word"}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":1}}` + "\n\n" +
+	"data: [DONE]\n\n"
+
+// A behaviour is what a stranger does after it has read a request, before it closes the connection.
+type behaviour struct {
+	answer func(conn net.Conn, closed <-chan struct{}) // nil: it closes at once, before it has read anything
+	lists  bool                                        // but a list of one model is given as it should be
+}
+
+var behaviours = map[string]behaviour{
+	"html":        {answer: say200("text/html", "", "<html><body>It works!</body></html>")},
+	"closes":      {},
+	"silent":      {answer: func(_ net.Conn, closed <-chan struct{}) { <-closed }},
+	"headers-10k": {answer: say200("text/event-stream", "X-Large: "+strings.Repeat("x", 10<<10)+"\r\n", goodEvents), lists: true},
+	"redirects": {answer: func(conn net.Conn, _ <-chan struct{}) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n")
+	}},
+	"byte-a-second": {answer: func(conn net.Conn, closed <-chan struct{}) {
+		drip(conn, closed, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+goodEvents)
+	}},
+	"stalls": {lists: true, answer: func(conn net.Conn, closed <-chan struct{}) {
+		first, rest, _ := strings.Cut(goodEvents, "\n\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+first+"\n\n")
+		drip(conn, closed, rest)
+	}},
+	"two-models": {answer: say200("application/json", "", `{"data":[{"id":"llama"},{"id":"qwen"}]}`)},
+}
+
+func say200(kind, headers, body string) func(net.Conn, <-chan struct{}) {
+	return func(conn net.Conn, _ <-chan struct{}) {
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n%s", kind, headers, len(body), body)
+	}
+}
+
+// drip writes a byte a second until the client has left.
+func drip(conn net.Conn, closed <-chan struct{}, text string) {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for i := range len(text) {
+		if _, err := io.WriteString(conn, text[i:i+1]); err != nil {
+			return
+		}
+		select {
+		case <-second.C:
+		case <-closed:
+			return
+		}
+	}
+}
+
+func (s *stranger) serve() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.connections.Add(1)
+		s.serving.Go(func() {
+			defer conn.Close()
+			if s.answer == nil {
+				return
+			}
+			_ = conn.SetDeadline(time.Now().Add(patience)) // whatever happens, a script ends
+			req, err := http.ReadRequest(bufio.NewReader(conn))
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+				return
+			}
+			if id := req.Header.Get("X-Request-Id"); id != "" && id != "replayd/probe" {
+				s.hits.Add(1)
+			}
+			if s.lists && req.Method == http.MethodGet {
+				say200("application/json", "", `{"data":[{"id":"model"}]}`)(conn, s.closed)
+				return
+			}
+			s.answer(conn, s.closed)
+		})
+	}
+}
+
+// server VAR BEHAVIOUR starts a stranger and puts its URL into VAR.
+func server(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: server VAR BEHAVIOUR")
+	}
+	behave, known := behaviours[args[1]]
+	if !known {
+		ts.Fatalf("server: no such behaviour: %s", args[1])
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	s := &stranger{listener: l, behaviour: behave, closed: make(chan struct{})}
+	s.serving.Go(s.serve)
+	ts.Defer(func() {
+		close(s.closed)
+		_ = l.Close()
+		s.serving.Wait()
+	})
+	ts.Setenv(args[0], "http://"+l.Addr().String())
+	ts.Value(strangersKey{}).(map[string]*stranger)[args[0]] = s
+}
+
+// hits N VAR wants that the server behind VAR has read that many requests of a trace.
+func hits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hits N VAR")
+	}
+	if got := strconv.FormatInt(theServer(ts, args[1]).hits.Load(), 10); got != args[0] {
+		ts.Fatalf("requests that reached %s: want %s, got %s", args[1], args[0], got)
+	}
+}
+
+// untouched VAR wants that nobody has connected to the server behind VAR.
+func untouched(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: untouched VAR")
+	}
+	if got := theServer(ts, args[0]).connections.Load(); got != 0 {
+		ts.Fatalf("connections to %s: want none, got %d", args[0], got)
+	}
+}
+
+func theServer(ts *testscript.TestScript, name string) *stranger {
+	s := ts.Value(strangersKey{}).(map[string]*stranger)[name]
+	if s == nil {
+		ts.Fatalf("no server %s", name)
+	}
+	return s
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.yaml.in/yaml/v3"
+)
+
+// readTables gives the rows of docs/configuration.md: the heading of a table's first column, then key and default.
+func readTables(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]map[string]string{}
+	heading := ""
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			continue
+		}
+		first, second, meaning := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])
+		key := strings.Trim(first, "`")
+		switch {
+		case second == "default":
+			heading = first
+			tables[heading] = map[string]string{}
+		case key == first: // the line under the heading
+		case meaning == "":
+			t.Errorf("docs/configuration.md: %s: want a meaning", key)
+		case tables[heading][key] != "":
+			t.Errorf("docs/configuration.md has %s twice", key)
+		default:
+			tables[heading][key] = strings.Trim(second, "`")
+		}
+	}
+	return tables
+}
+
+// keysOf lists the keys that hold one value, as the file nests them. Lists have tables of their own.
+func keysOf(section reflect.Type, at string) []string {
+	var keys []string
+	for field := range section.Fields() {
+		key := join(at, field.Tag.Get("koanf"))
+		switch {
+		case field.Tag.Get("koanf") == "-" || field.Type.Kind() == reflect.Slice:
+		case field.Type.Kind() == reflect.Struct && field.Type != reflect.TypeFor[HTTP]():
+			keys = append(keys, keysOf(field.Type, key)...)
+		default:
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
+	tables := readTables(t)
+	for heading, section := range map[string]reflect.Type{
+		"key": reflect.TypeFor[Config](), "key of a target": reflect.TypeFor[Target](), "key of a workload": reflect.TypeFor[Workload](),
+	} {
+		if d := cmp.Diff(slices.Sorted(maps.Keys(tables[heading])), keysOf(section, "")); d != "" {
+			t.Errorf("%s: -document +program\n%s", heading, d)
+		}
+	}
+}
+
+// A file that says what the document calls the defaults is one that says nothing.
+func TestDocumentedDefaults(t *testing.T) {
+	tables := readTables(t)
+	raw := nest(t, tables["key"])
+	raw["targets"] = []any{nest(t, tables["key of a target"])}
+	raw["workloads"] = []any{nest(t, tables["key of a workload"])}
+	got, faults := decode(raw)
+	if len(faults) > 0 {
+		t.Fatal(faults.in("docs/configuration.md", nil))
+	}
+	want := Default()
+	want.Targets, want.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
+	want.Workloads[0].Repeat.check("", &Faults{}) // sets the phase
+	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Target{}, "HTTP")); d != "" {
+		t.Errorf("defaults: -program +document\n%s", d)
+	}
+}
+
+// nest makes of dotted keys what a YAML file would give, less those that have no default.
+func nest(t *testing.T, defaults map[string]string) map[string]any {
+	t.Helper()
+	raw := map[string]any{}
+	for key, text := range defaults {
+		if text == "required" {
+			continue
+		}
+		at, path := raw, strings.Split(key, ".")
+		for _, step := range path[:len(path)-1] {
+			if at[step] == nil {
+				at[step] = map[string]any{}
+			}
+			at = at[step].(map[string]any)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatalf("docs/configuration.md: %s: %v", key, err)
+		}
+		at[path[len(path)-1]] = value
+	}
+	return raw
+}
+
+// The example and every configuration that the documents print can be used as they stand.
+func TestDocumentedConfigurationsLoad(t *testing.T) {
+	files := []string{"../../docs/replayd.example.yaml"}
+	for _, page := range []string{"../../README.md", "../../docs/configuration.md"} {
+		files = append(files, configurations(t, page)...)
+	}
+	for _, file := range files {
+		if _, err := load(t, file); err != nil {
+			t.Error(err)
+		}
+	}
+	c, err := load(t, files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What its comments promise.
+	w := c.Workloads[0]
+	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || w.SLO == (SLO{}) || c.Drain <= 0 {
+		t.Errorf("the example: want a salted loop on the wall clock with service levels, got %+v", w)
+	}
+}
+
+// configurations writes the YAML blocks of a page that configure replayd into files, and gives their paths.
+func configurations(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.Contains(block, "targets:\n") || strings.Contains(block, "scrape_configs:") {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), filepath.Base(page)+"."+string(rune('a'+i))+".yaml")
+		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		t.Errorf("%s: want a configuration in it, found none", page)
+	}
+	return files
+}

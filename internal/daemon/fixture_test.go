@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/sim"
+)
+
+// patience bounds every wait for an event.
+const patience = 20 * time.Second
+
+// engine starts a simulated engine.
+func engine(t *testing.T, change func(*sim.Options)) (e *sim.Engine, url string) {
+	t.Helper()
+	o := sim.Defaults()
+	o.TTFT, o.ITL = time.Millisecond, time.Millisecond
+	change(&o)
+	e, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = e.Server()
+	s.Start()
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return e, s.URL
+}
+
+// nobody is where nothing listens: port 1 is reserved.
+const nobody = "http://127.0.0.1:1"
+
+// freeAddress is an address of this host, with a port below those that Linux gives to whoever asks for any.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
+			_ = l.Close() // it only tried
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// rows are those of a trace: row i is due at i·10 ms, with 20+i tokens in and 4 out.
+func rows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 4}`+"\n", i*10, 20+i)
+	}
+	return b.String()
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func target(name, url string) config.Target {
+	t := config.DefaultTarget()
+	t.Name, t.URL = name, url
+	return t
+}
+
+// once is a workload that plays a trace once.
+func once(name, target, path string) config.Workload {
+	w := config.DefaultWorkload()
+	w.Name, w.Target, w.Trace.Path, w.Repeat.Mode = name, target, path, "once"
+	return w
+}
+
+func conf(targets []config.Target, workloads ...config.Workload) config.Config {
+	c := config.Default()
+	c.Web.Listen = "127.0.0.1:0"
+	c.Targets, c.Workloads = targets, workloads
+	return c
+}
+
+// A daemon is Serve under test.
+type daemon struct {
+	t          *testing.T
+	url        string
+	stop, hard context.CancelFunc
+	finished   chan measure.Request
+	ended      chan error
+}
+
+// Observe hands on every finished request.
+func (d *daemon) Observe(r *measure.Request) { d.finished <- *r }
+
+// start runs Serve until the test ends.
+func start(t *testing.T, c config.Config) *daemon {
+	t.Helper()
+	d := &daemon{t: t, finished: make(chan measure.Request, 1000), ended: make(chan error, 1)}
+	hard, abort := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(hard)
+	d.stop, d.hard = stop, abort
+	url := make(chan string, 1)
+	go func() {
+		d.ended <- Serve(ctx, hard, ServeOptions{
+			Config: c, Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Observers: []replay.Observer{d},
+			Started: func(u string) { url <- u },
+		})
+		close(d.ended)
+	}()
+	t.Cleanup(func() {
+		abort()
+		for range d.ended { // until it is closed
+		}
+	})
+	select {
+	case d.url = <-url:
+	case err := <-d.ended:
+		t.Fatalf("it did not start: %v", err)
+	}
+	return d
+}
+
+// end waits for the end and wants it clean.
+func (d *daemon) end() {
+	d.t.Helper()
+	select {
+	case err := <-d.ended:
+		if err != nil {
+			d.t.Errorf("want a clean end, got %v", err)
+		}
+	case <-time.After(patience):
+		d.t.Fatal("it does not end")
+	}
+}
+
+// next waits for a finished request.
+func (d *daemon) next() measure.Request {
+	d.t.Helper()
+	select {
+	case r := <-d.finished:
+		return r
+	case <-time.After(patience):
+		d.t.Fatal("no request ends")
+		return measure.Request{}
+	}
+}
+
+// see scrapes until all the lines are on the page.
+func (d *daemon) see(lines ...string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		page := fetch(d.t, d.url+"/metrics")
+		missing := ""
+		for _, line := range lines {
+			if !strings.Contains(page, "\n"+line+"\n") {
+				missing = line
+			}
+		}
+		if missing == "" {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			d.t.Fatalf("not on the page: %s\n%s", missing, page)
+		}
+	}
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// A gate is a server whose streams have begun and go on when they are let through.
+type gate struct {
+	url  string
+	came chan string // ids of requests that wait
+	open chan struct{}
+}
+
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	g := &gate{came: make(chan string, 10), open: make(chan struct{})}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"data":[{"id":"gate"}]}`)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+		g.came <- r.Header.Get("X-Request-Id")
+		select {
+		case <-g.open:
+		case <-r.Context().Done():
+			return
+		}
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	g.url = s.URL
+	return g
+}

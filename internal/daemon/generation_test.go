@@ -1,0 +1,215 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/sim"
+)
+
+// heard collects what a generation reports; it may be called from anywhere.
+type heard struct {
+	mu       sync.Mutex
+	outcomes map[string]int // by workload, a blank and outcome
+	drops    map[measure.DropReason]int
+	failures []string
+}
+
+func (h *heard) Observe(r *measure.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	workload, _, _ := strings.Cut(r.ID, "/")
+	h.outcomes[workload+" "+string(r.Outcome)]++
+}
+
+func (h *heard) options(c config.Config) Options {
+	h.outcomes, h.drops = map[string]int{}, map[measure.DropReason]int{}
+	return Options{
+		Config: c, Meter: measure.NewMeter(prometheus.NewRegistry()), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
+		Observers: []replay.Observer{h},
+		Dropped: func(why measure.DropReason) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.drops[why]++
+		},
+		Failed: func(err error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.failures = append(h.failures, err.Error())
+		},
+	}
+}
+
+// run builds a generation and runs it to the end of its plans.
+func (h *heard) run(t *testing.T, c config.Config) {
+	t.Helper()
+	g, err := Build(t.Context(), h.options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	g.Run(ctx, ctx)
+	if ctx.Err() != nil {
+		t.Error("it does not end")
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A target that lists several models, of which none is named, ends its workloads and no others.
+func TestSeveralModels(t *testing.T) {
+	several := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("want nothing sent, got %s %s", r.Method, r.URL)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"data":[{"id":"llama"},{"id":"qwen"}]}`)
+	}))
+	defer several.Close()
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(5))
+	h := &heard{}
+	h.run(t, conf([]config.Target{target("sim", url), target("several", several.URL)}, once("good", "sim", path), once("bad", "several", path)))
+	if len(h.failures) != 1 || h.failures[0] != "target several: model: the server lists several, name one of 2: llama, qwen" {
+		t.Errorf("want the target and its models named, got %q", h.failures)
+	}
+	if len(h.outcomes) != 1 || h.outcomes["good ok"] != 5 {
+		t.Errorf("want 5 ok of the good one and nothing of the other, got %v", h.outcomes)
+	}
+}
+
+// A disk that is full loses records, no requests.
+func TestRecordsFail(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full here:", err)
+	}
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5))))
+	c.Records.Path = "/dev/full"
+	h := &heard{}
+	h.run(t, c)
+	if len(h.failures) != 1 || h.failures[0] != "records: write /dev/full: no space left on device" {
+		t.Errorf("want the disk named, got %q", h.failures)
+	}
+	if h.outcomes["w ok"] != 5 {
+		t.Errorf("want 5 ok, got %v", h.outcomes)
+	}
+}
+
+// Build finds every fault at once, sends nothing and leaves nothing open.
+func TestBuildFaults(t *testing.T) {
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, _ http.ConnState) { connections.Add(1) }
+	server.Start()
+	defer server.Close()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{
+		"good.jsonl": rows(3), "bad.jsonl": rows(2) + "oops\n{\"timestamp\": 30, \"input_length\": 0}\n", "untimed.jsonl": `{"input_length": 5}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	userIn := target("userin", server.URL)
+	userIn.URL = "http://user@host"
+	short := once("short", "sim", "good.jsonl")
+	short.Repeat.Mode, short.Repeat.Phase, short.Repeat.Every = "loop", "wall", config.Duration(time.Millisecond)
+	c := conf([]config.Target{target("sim", server.URL), userIn},
+		once("good", "sim", "good.jsonl"), once("bad", "sim", "bad.jsonl"), once("untimed", "sim", "untimed.jsonl"), short,
+		once("gone", "sim", "gone.jsonl"), once("orphan", "userin", "gone.jsonl"))
+	c.Records.Path = "nowhere/records.jsonl"
+	before := openFiles(t)
+	_, err := Build(t.Context(), (&heard{}).options(c))
+	if err == nil {
+		t.Fatal("want errors")
+	}
+	want := `target userin: url: want no user or password in it: use http.basic_auth
+records: open nowhere/records.jsonl: no such file or directory
+workload bad: bad.jsonl:3: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)
+workload bad: bad.jsonl:4: input_length: want an integer ≥ 1, got 0
+workload untimed: arrival: want a trace with timestamps for "exact", got one without
+workload short: every: want at least 20.000001ms, for 20ms of trace and gap at speed 1, got 1ms
+workload gone: open gone.jsonl: no such file or directory`
+	if err.Error() != want {
+		t.Errorf("want %s\n\n got %v", want, err)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("open files: want %d as before, got %d", before, after)
+	}
+	if n := connections.Load(); n != 0 {
+		t.Errorf("want nothing sent, got %d connections", n)
+	}
+}
+
+// openFiles counts the descriptors of this process; 0 where that cannot be known.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+func TestRequests(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(8))
+	build := func(changes ...func(*config.Workload)) int {
+		t.Helper()
+		c := conf([]config.Target{target("t", nobody)})
+		for i, change := range changes {
+			w := once(string(rune('a'+i)), "t", path)
+			change(&w)
+			c.Workloads = append(c.Workloads, w)
+		}
+		g, err := Build(t.Context(), (&heard{}).options(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		return g.Requests()
+	}
+	whole := func(*config.Workload) {}
+	for name, c := range map[string]struct {
+		changes []func(*config.Workload)
+		want    int
+	}{
+		"whole":         {[]func(*config.Workload){whole}, 8},
+		"two":           {[]func(*config.Workload){whole, whole}, 16},
+		"some rows":     {[]func(*config.Workload){func(w *config.Workload) { w.Rows = 3 }}, 3},
+		"more than all": {[]func(*config.Workload){func(w *config.Workload) { w.Rows = 30 }}, 8},
+		"clipped":       {[]func(*config.Workload){func(w *config.Workload) { w.Trace.MaxInput, w.Trace.OverLimit = 20, "clip" }}, 8},
+		"filtered":      {[]func(*config.Workload){func(w *config.Workload) { w.Trace.MaxInput = 20 }}, 0},
+		"from":          {[]func(*config.Workload){func(w *config.Workload) { w.Trace.From = config.Duration(time.Millisecond) }}, 0},
+		"to":            {[]func(*config.Workload){func(w *config.Workload) { w.Trace.To = config.Duration(time.Millisecond) }}, 0},
+		"a shard":       {[]func(*config.Workload){func(w *config.Workload) { w.Shard.Of = 2 }}, 0},
+		"one of a loop": {[]func(*config.Workload){whole, func(w *config.Workload) { w.Repeat.Mode, w.Repeat.Phase = "loop", "wall" }}, 0},
+	} {
+		if got := build(c.changes...); got != c.want {
+			t.Errorf("%s: want %d, got %d", name, c.want, got)
+		}
+	}
+}

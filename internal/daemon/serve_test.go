@@ -1,0 +1,215 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/sim"
+)
+
+// Two workloads on one target play their traces once; then the daemon goes on until it is told to stop.
+func TestServe(t *testing.T) {
+	e, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(20))
+	all, part := once("all", "sim", path), once("part", "sim", path)
+	all.Speed, all.SLO.E2E = 10, config.Duration(time.Hour)
+	part.Speed, part.Trace.MaxInput, part.SLO.TTFT = 10, 30, config.Duration(time.Nanosecond)
+	part.Prompt.Seed = 7
+	c := conf([]config.Target{target("sim", url)}, all, part)
+	c.Records.Path = filepath.Join(t.TempDir(), "records.jsonl")
+	d := start(t, c)
+
+	count := func(name, labels, workload string, n int) string {
+		return fmt.Sprintf(`%s{%s,target="sim",workload="%s"} %d`, name, labels, workload, n)
+	}
+	// 20 rows of 20 to 39 tokens: 590 in all; 11 of 20 to 30: 275.
+	d.see(
+		count("replayd_requests_total", `model="",outcome="ok"`, "all", 20),
+		count("replayd_requests_total", `model="",outcome="ok"`, "part", 11),
+		count("replayd_requests_total", `model="",outcome="connect"`, "part", 0),
+		count("replayd_requests_expected_total", `model=""`, "all", 20),
+		count("replayd_requests_expected_total", `model=""`, "part", 11),
+		count("replayd_requests_dropped_total", `model="",reason="filtered"`, "all", 0),
+		count("replayd_requests_dropped_total", `model="",reason="filtered"`, "part", 9),
+		count("replayd_requests_in_flight", `model=""`, "all", 0),
+		count("replayd_requests_waiting", `model=""`, "all", 0),
+		count("replayd_goodput_requests_total", `model=""`, "all", 20),
+		count("replayd_goodput_requests_total", `model=""`, "part", 0),
+		count("replayd_slo_violations_total", `model="",slo="ttft"`, "part", 11),
+		count("replayd_tokens_total", `kind="prompt",model=""`, "all", 590),
+		count("replayd_tokens_total", `kind="output",model=""`, "all", 80),
+		count("replayd_tokens_total", `kind="prompt",model=""`, "part", 275),
+		count("replayd_ttft_seconds_count", `model=""`, "all", 20),
+		count("replayd_itl_seconds_count", `model=""`, "part", 33),
+		count("replayd_loops_completed_total", `model=""`, "all", 1),
+		`replayd_target_info{api="chat",model="sim",target="sim"} 1`,
+		`replayd_config_last_reload_successful 1`,
+	)
+	seen := map[string]bool{}
+	for range 31 {
+		r := d.next()
+		if r.Outcome != measure.OK || seen[r.ID] {
+			t.Errorf("%s: want ok, once, got %s: %s", r.ID, r.Outcome, r.Error)
+		}
+		seen[r.ID] = true
+	}
+	select {
+	case err := <-d.ended:
+		t.Fatalf("it ended with the plans: %v", err)
+	default:
+	}
+	// One more than the rows: the probe for the template's own tokens.
+	if got := e.Totals(); got.Requests != 32 || got.Outcomes[sim.OK] != 32 {
+		t.Errorf("the engine: want 32 requests, all ok, got %+v", got)
+	}
+	d.stop()
+	d.end()
+	records, err := os.ReadFile(c.Records.Path)
+	if err != nil || strings.Count(string(records), "\n") != 31 || strings.Count(string(records), `"outcome":"ok"`) != 31 {
+		t.Errorf("records: want 31 of outcome ok, got %v\n%s", err, records)
+	}
+	if _, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://")); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("want the address free, got %v", err)
+	}
+}
+
+// A target that is not there is an outcome, never an exit.
+func TestServeWithoutTarget(t *testing.T) {
+	w := once("w", "gone", write(t, "trace.jsonl", rows(3)))
+	d := start(t, conf([]config.Target{target("gone", nobody)}, w))
+	d.see(
+		`replayd_requests_total{model="",outcome="connect",target="gone",workload="w"} 3`,
+		`replayd_requests_expected_total{model="",target="gone",workload="w"} 3`,
+		`replayd_slo_violations_total{model="",slo="error",target="gone",workload="w"} 3`,
+	)
+	if got := fetch(t, d.url+"/-/ready"); got != "replayd is ready.\n" {
+		t.Errorf("readiness must not depend on a target, got %s", got)
+	}
+	d.stop()
+	d.end()
+}
+
+// gated serves two rows through one lane: the first is in flight, the second waits.
+func gated(t *testing.T) (*daemon, *gate) {
+	t.Helper()
+	g := newGate(t)
+	w := once("w", "gate", write(t, "trace.jsonl", rows(2)))
+	w.Lanes, w.MaxWait, w.Prompt.Calibrate = 1, 0, false
+	d := start(t, conf([]config.Target{target("gate", g.url)}, w))
+	if id := <-g.came; id != "w/0/0" {
+		t.Errorf("want w/0/0 first, got %s", id)
+	}
+	d.see(
+		`replayd_requests_in_flight{model="",target="gate",workload="w"} 1`,
+		`replayd_requests_waiting{model="",target="gate",workload="w"} 1`,
+	)
+	return d, g
+}
+
+// A stop drops what waits and lets what is in flight end; the page shows it.
+func TestServeDrains(t *testing.T) {
+	d, g := gated(t)
+	d.stop()
+	d.see(
+		`replayd_requests_dropped_total{model="",reason="shutdown",target="gate",workload="w"} 1`,
+		`replayd_requests_in_flight{model="",target="gate",workload="w"} 1`,
+		`replayd_requests_waiting{model="",target="gate",workload="w"} 0`,
+	)
+	close(g.open)
+	if r := d.next(); r.Outcome != measure.OK || len(r.Timeline.Chunks) != 2 {
+		t.Errorf("want ok, got %s: %s", r.Outcome, r.Error)
+	}
+	d.end()
+}
+
+func TestServeStopsHard(t *testing.T) {
+	d, _ := gated(t)
+	d.hard() // without a stop before it, too
+	if r := d.next(); r.Outcome != measure.Aborted || r.Status != http.StatusOK {
+		t.Errorf("want aborted, got %s: %s", r.Outcome, r.Error)
+	}
+	d.end()
+}
+
+// While a trace is read the process is healthy and not ready; a stop ends the reading.
+func TestServeIsStoppedWhileItReads(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	c := conf([]config.Target{target("t", nobody)}, once("w", "t", pipe))
+	c.Web.Listen = freeAddress(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler), Started: func(string) {
+			t.Error("want it stopped before it started")
+		}})
+	}()
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when Build has opened the other end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for path, want := range map[string]int{"/-/healthy": 200, "/-/ready": 503, "/metrics": 503} {
+		resp, err := http.Get("http://" + c.Web.Listen + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%s: want %d, got %s", path, want, resp.Status)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("want a clean end, got %v", err)
+	}
+}
+
+func TestServeErrors(t *testing.T) {
+	good := conf([]config.Target{target("t", nobody)}, once("w", "t", write(t, "good.jsonl", rows(1))))
+	var build *ErrBuild
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := good
+	c.Web.Listen = l.Addr().String()
+	err = Serve(t.Context(), t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler)})
+	if want := "web.listen: listen tcp " + c.Web.Listen + ": bind: address already in use"; err == nil || err.Error() != want || errors.As(err, &build) {
+		t.Errorf("want %s, no fault of the configuration, got %v", want, err)
+	}
+
+	c = good
+	c.Web.ConfigFile = write(t, "web.yaml", "users: {}")
+	err = Serve(t.Context(), t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler)})
+	if !errors.As(err, &build) || !strings.Contains(err.Error(), "field users not found") {
+		t.Errorf("want the fault of the web configuration, got %v", err)
+	}
+
+	// The address is given back.
+	c = good
+	c.Web.Listen = freeAddress(t)
+	c.Workloads = []config.Workload{once("w", "t", write(t, "empty.jsonl", ""))}
+	for range 2 {
+		err = Serve(t.Context(), t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler)})
+		if !errors.As(err, &build) || !strings.HasSuffix(err.Error(), "empty.jsonl: want at least one row, got none") {
+			t.Errorf("want the fault of the trace, got %v", err)
+		}
+	}
+}

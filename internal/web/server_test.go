@@ -1,0 +1,241 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+)
+
+// registry holds one histogram of both kinds with one value and its exemplar.
+func registry(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "test_seconds", Help: "A test.", Buckets: []float64{1}, NativeHistogramBucketFactor: 1.1,
+	})
+	reg.MustRegister(h)
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(0.5, prometheus.Labels{"request_id": "w/0/7"})
+	return reg
+}
+
+// serve runs a server until the test ends, which it does without an error.
+func serve(t *testing.T, o Options) *Server {
+	t.Helper()
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	o.Log = slog.New(slog.DiscardHandler)
+	s, err := Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("want a clean end, got %v", err)
+		}
+		if _, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
+			t.Error("the address is still bound")
+		}
+	})
+	return s
+}
+
+// An answer is what came back, read to its end.
+type answer struct {
+	code   int
+	header http.Header
+	secure bool
+	body   string
+}
+
+func get(t *testing.T, url, accept string) answer {
+	t.Helper()
+	return getWith(t, http.DefaultClient, url, accept)
+}
+
+func getWith(t *testing.T, c *http.Client, url, accept string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, resp.TLS != nil, string(body)}
+}
+
+func TestMetricsAreNegotiated(t *testing.T) {
+	s := serve(t, Options{Registry: registry(t)})
+	s.Ready()
+	for _, c := range []struct {
+		accept, kind string
+		has, hasNot  string
+	}{
+		{"", "text/plain; version=0.0.4", "test_seconds_bucket{le=\"1\"} 1\n", "request_id"},
+		{"text/plain;version=0.0.4", "text/plain; version=0.0.4", "test_seconds_bucket{le=\"1\"} 1\n", "# EOF"},
+		{"application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=1.0.0", `le="1.0"} 1 # {request_id="w/0/7"} 0.5`, "test_seconds_bucket{le=\"1\"}"},
+	} {
+		got := get(t, s.URL()+"/metrics", c.accept)
+		if kind := got.header.Get("Content-Type"); got.code != http.StatusOK || !strings.HasPrefix(kind, c.kind) {
+			t.Errorf("%q: want %s, got %d, %s", c.accept, c.kind, got.code, kind)
+		}
+		if !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) {
+			t.Errorf("%q: want %q and no %q in\n%s", c.accept, c.has, c.hasNot, got.body)
+		}
+	}
+	if got := get(t, s.URL()+"/metrics", "application/openmetrics-text;version=1.0.0"); !strings.HasSuffix(got.body, "\n# EOF\n") {
+		t.Errorf("OpenMetrics: want # EOF at the end, got\n%s", got.body)
+	}
+}
+
+// Only protobuf carries native histograms.
+func TestMetricsAsProtobuf(t *testing.T) {
+	s := serve(t, Options{Registry: registry(t)})
+	s.Ready()
+	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+	got := get(t, s.URL()+"/metrics", accept)
+	decoder := expfmt.NewDecoder(strings.NewReader(got.body), expfmt.ResponseFormat(got.header))
+	for {
+		var f dto.MetricFamily
+		if err := decoder.Decode(&f); err != nil {
+			t.Fatalf("no test_seconds before %v", err)
+		}
+		if f.GetName() != "test_seconds" {
+			continue
+		}
+		h := f.GetMetric()[0].GetHistogram()
+		// factor 1.1 is schema 3; 0.5 is a power of 2, so the upper bound of the bucket −8: (2^(1/8))^-8.
+		if h.GetSchema() != 3 || len(h.GetPositiveSpan()) != 1 || h.GetPositiveSpan()[0].GetOffset() != -8 || h.GetSampleCount() != 1 {
+			t.Errorf("want schema 3 with one value in bucket -8, got %v", h)
+		}
+		if len(h.GetBucket()) != 1 || h.GetBucket()[0].GetExemplar().GetValue() != 0.5 {
+			t.Errorf("want the classic bucket with its exemplar too, got %v", h.GetBucket())
+		}
+		return
+	}
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	s := serve(t, Options{Registry: registry(t), Version: "1.2.3"})
+	check := func(path string, status int, text string) {
+		t.Helper()
+		if got := get(t, s.URL()+path, ""); got.code != status || !strings.Contains(got.body, text) {
+			t.Errorf("%s: want %d with %q, got %d with\n%s", path, status, text, got.code, got.body)
+		}
+	}
+	check("/-/healthy", 200, "replayd is healthy.\n")
+	check("/-/ready", 503, "replayd is not ready.\n")
+	check("/metrics", 503, "replayd is not ready.\n")
+	s.Ready()
+	check("/-/healthy", 200, "replayd is healthy.\n")
+	check("/-/ready", 200, "replayd is ready.\n")
+	check("/metrics", 200, "test_seconds_count 1\n")
+	check("/", 200, "Version: 1.2.3")
+	check("/", 200, `href="/metrics"`)
+	check("/nowhere", 404, "404 page not found")
+	check("/debug/pprof/", 404, "404 page not found")
+	resp, err := http.Post(s.URL()+"/metrics", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST /metrics: want 405, got %s", resp.Status)
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	s := serve(t, Options{})
+	address := s.listener.Addr().String()
+	_, err := Listen(Options{Listen: address, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if want := "web.listen: listen tcp " + address + ": bind: address already in use"; err == nil || err.Error() != want {
+		t.Errorf("want %s, got %v", want, err)
+	}
+}
+
+// A browser cannot open an unspecified address.
+func TestURL(t *testing.T) {
+	for listen, want := range map[string]string{"127.0.0.1:0": "http://127.0.0.1:", ":0": "http://127.0.0.1:", "localhost:0": "http://127.0.0.1:"} {
+		if got := serve(t, Options{Listen: listen}).URL(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: want %s…, got %s", listen, want, got)
+		}
+	}
+}
+
+// An answer under way may end when the server is told to stop; then the address is free.
+func TestStopLetsAnswersEnd(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	scraped, stopped := make(chan struct{}), make(chan struct{})
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "slow", Help: "A slow one."}, func() float64 {
+		close(scraped)
+		<-stopped
+		return 1
+	}))
+	s, err := Listen(Options{Listen: "127.0.0.1:0", Registry: reg, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ready()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	go func() {
+		<-scraped
+		cancel()
+		for { // the listener is closed before answers are waited for
+			c, err := net.Dial("tcp", s.listener.Addr().String())
+			if err != nil {
+				break
+			}
+			_ = c.Close()
+		}
+		close(stopped)
+	}()
+	if got := get(t, s.URL()+"/metrics", ""); !strings.Contains(got.body, "slow 1\n") {
+		t.Errorf("got %s", got.body)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("want a clean end, got %v", err)
+	}
+}
+
+// A listener that fails ends the server with an error.
+func TestListenerFails(t *testing.T) {
+	s, err := Listen(Options{Listen: "127.0.0.1:0", Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Run(ctx); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "web: ") {
+		t.Errorf("want web: … use of closed network connection, got %v", err)
+	}
+}
