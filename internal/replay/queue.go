@@ -5,36 +5,6 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/schedule"
-)
-
-// An item is one row on its way: planned, due, waiting, handed to a lane.
-type item struct {
-	due      schedule.Due
-	ready    time.Time // max(planned instant, end of the session wait)
-	session  *session  // nil for a row of no session
-	loop     *loop
-	state    state
-	waited   bool   // no lane was free when it became ready
-	body     []byte // the whole HTTP message; nil until built and after it was sent
-	size     int    // bytes reserved for body
-	seq      int64  // order of the plan, breaks ties
-	follows  bool   // an earlier turn of its session was still open when it was planned
-	cut      int    // template tokens taken off the prompt
-	err      error  // the message could not be built
-	building bool   // the builder is at it
-}
-
-// A state says in which list of the queue an item stands.
-type state uint8
-
-const (
-	upcoming state = iota // its instant has not come
-	blocked               // due, but the turn before has not ended
-	delayed               // the turn before ended, its delay runs
-	waiting               // may be sent, waits for a lane or for its body
-	flying                // a lane has it
-	gone                  // finished or dropped
 )
 
 // A queue holds every item between the plan and the end of its request. It is a plain state machine: each
@@ -60,23 +30,6 @@ type counter interface {
 	Expected(n int)
 	Sent()
 	Dropped(reason measure.DropReason)
-}
-
-// A loop is one pass over the trace, kept until its last request has ended.
-type loop struct {
-	schedule.Loop
-	sessions map[string]*session
-	open     int  // items not gone
-	read     bool // no more rows will come
-}
-
-// A session is a conversation in one loop: its turns go out one after the other.
-type session struct {
-	open   int  // turns not gone
-	busy   bool // a turn is waiting or flying
-	failed bool
-	ended  time.Time // end of the last turn; zero before the first
-	turns  []*item   // blocked ones, in order
 }
 
 // add takes a row from the plan.
@@ -285,77 +238,4 @@ func (q *queue) stop() {
 		}
 		l.read = true
 	}
-}
-
-// turns is a heap of session turns whose delay runs, the soonest first.
-type turns []*item
-
-func (t turns) front() *item {
-	if len(t) == 0 {
-		return nil
-	}
-	return t[0]
-}
-func (t turns) Len() int { return len(t) }
-func (t turns) Less(i, j int) bool {
-	if !t[i].ready.Equal(t[j].ready) {
-		return t[i].ready.Before(t[j].ready)
-	}
-	return t[i].seq < t[j].seq
-}
-func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-
-// Push and Pop are heap.Interface's.
-func (t *turns) Push(x any) { *t = append(*t, x.(*item)) }
-
-func (t *turns) Pop() any {
-	old := *t
-	it := old[len(old)-1]
-	old[len(old)-1] = nil
-	*t = old[:len(old)-1]
-	return it
-}
-
-// A fifo is a queue of items over one reused slice.
-type fifo struct {
-	items []*item
-	head  int
-}
-
-func (f *fifo) len() int { return len(f.items) - f.head }
-
-func (f *fifo) front() *item {
-	if f.head == len(f.items) {
-		return nil
-	}
-	return f.items[f.head]
-}
-
-// skip drops items from the front as long as f says so, and gives the first that stays.
-func (f *fifo) skip(over func(*item) bool) *item {
-	for it := f.front(); it != nil; it = f.front() {
-		if !over(it) {
-			return it
-		}
-		f.pop()
-	}
-	return nil
-}
-
-func (f *fifo) push(it *item) {
-	if f.head > 64 && f.head*2 > len(f.items) {
-		n := copy(f.items, f.items[f.head:])
-		clear(f.items[n:])
-		f.items, f.head = f.items[:n], 0
-	}
-	f.items = append(f.items, it)
-}
-
-func (f *fifo) pop() *item {
-	it := f.front()
-	if it != nil {
-		f.items[f.head] = nil
-		f.head++
-	}
-	return it
 }
