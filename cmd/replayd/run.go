@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -127,9 +128,12 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 		c.Web.Listen = o.listen
 	}
 	t, l := o.target, o.workload
-	t.Name = "target"
 	if t.URL != "" && !strings.Contains(t.URL, "://") {
 		t.URL = "http://" + t.URL
+	}
+	t.Name = "server"
+	if u, err := url.Parse(t.URL); err == nil && config.IsName(u.Hostname()) {
+		t.Name = u.Hostname()
 	}
 	l.Target, l.Trace.Path, l.Repeat.Mode = t.Name, path, "once"
 	l.Rows = o.requests

@@ -17,6 +17,9 @@ import (
 // names are those of workloads and targets: they become label values, file names and parts of request ids.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 
+// IsName says whether s may be the name of a workload or a target.
+func IsName(s string) bool { return names.MatchString(s) }
+
 // Check finds every fault at once, each with its key: an operator edits once, not five times. What only the trace
 // can tell (whether a loop holds it) is found when the trace is opened.
 func (c *Config) Check() Faults {

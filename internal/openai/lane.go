@@ -78,8 +78,8 @@ type Hooks struct {
 	Again func() ([]byte, error)
 }
 
-// Begin writes as much of message as the kernel takes at once and returns without waiting: it is for a pacer, whose
-// own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
+// Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
+// for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
 // that cannot be: no open connection, TLS, a transport without descriptors. Do with the same arguments must follow,
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
@@ -95,10 +95,14 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	l.prepare(req)
 	l.begun.message, l.begun.err = message, l.arm(req)
 	if l.begun.err == nil {
-		l.begun.n, l.begun.err = l.conn.wire.stamps.write(message)
+		l.begun.n, l.begun.err = l.conn.wire.stamps.write(message[:min(len(message), beginBytes)])
 	}
 	return true
 }
+
+// beginBytes is what Begin writes at most: the head and the beginning of the body. Of many rows due at one instant none
+// waits for the whole of another, and a burst of whole bodies does not overrun a server that has not read yet.
+const beginBytes = 16 << 10
 
 // begun is what Begin has done of a request.
 type begun struct {
