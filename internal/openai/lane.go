@@ -100,8 +100,8 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	return true
 }
 
-// beginBytes is what Begin writes at most: the head and the beginning of the body. Of many rows due at one instant none
-// waits for the whole of another, and a burst of whole bodies does not overrun a server that has not read yet.
+// beginBytes is what Begin writes at most: the head and the beginning of the body. So of many rows due at one instant
+// none waits for the whole of another.
 const beginBytes = 16 << 10
 
 // begun is what Begin has done of a request.
