@@ -14,14 +14,14 @@ import (
 func TestBegin(t *testing.T) {
 	for name, size := range map[string]int{"a small message": 10, "a large message": 16 << 20} {
 		t.Run(name, func(t *testing.T) {
-			var bodies []int
+			bodies := make(chan int, 3)
 			address := listen(t, "tcp4", func(conn net.Conn) {
 				for {
 					_, body, err := request(conn)
 					if err != nil {
 						return
 					}
-					bodies = append(bodies, len(body))
+					bodies <- len(body)
 					send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
 				}
 			})
@@ -49,9 +49,10 @@ func TestBegin(t *testing.T) {
 					t.Errorf("request %d: want the write at %v, got %v", i, write, req.Timeline.Write)
 				}
 			}
-			for _, n := range bodies {
-				if n != bodies[0] || n < size {
-					t.Errorf("the server got bodies of %v bytes", bodies)
+			first := <-bodies
+			for range 2 {
+				if n := <-bodies; n != first || n < size {
+					t.Errorf("the server got %d bytes, then %d, want %d and more", first, n, size)
 				}
 			}
 		})
