@@ -2,17 +2,11 @@ package replay
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"replayd/internal/openai"
 	"replayd/internal/synth"
 )
-
-// id is the request's X-Request-Id: workload/loop/row.
-func (it *item) id(workload string) string {
-	return workload + "/" + strconv.FormatInt(it.due.Loop.Number, 10) + "/" + strconv.Itoa(it.due.Number)
-}
 
 // build makes messages ahead of their instants, in plan order, within the budget of bytes.
 func (r *Runner) build(hard context.Context) {
@@ -95,7 +89,7 @@ func (r *Runner) message(it *item, buf, scratch []byte) message {
 	rec := &it.due.Record
 	m := message{prompt: scratch[:0]}
 	b := openai.Body{
-		RequestID: it.id(r.w.Name), MaxTokens: rec.OutputTokens, Stream: true,
+		RequestID: it.id, MaxTokens: rec.OutputTokens, Stream: true,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
 	}
 	switch {

@@ -22,13 +22,14 @@ const (
 )
 
 // feed reads the plan, loop after loop, and hands its rows to the queue some seconds before they are due.
-func (r *Runner) feed(ctx context.Context) error {
+func (r *Runner) feed(ctx context.Context) (err error) {
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.fed = true
 		for _, l := range r.queue.loops {
-			l.read = true // also one that a number of rows, an error or a stop cut short
+			l.cut = l.cut || !l.read && err != nil // by an error, or by a stop that the queue has yet to hear of
+			l.read = true
 		}
 		r.settle()
 	}()
@@ -101,7 +102,7 @@ func (r *Runner) feedLoop(ctx context.Context, l schedule.Loop, from time.Time, 
 			return ctx.Err()
 		}
 		first := r.queue.upcoming.len() == 0
-		r.queue.add(&item{due: due, seq: *seq})
+		r.queue.add(&item{due: due, seq: *seq, id: fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)})
 		r.changed.Broadcast()
 		r.mu.Unlock()
 		if first {

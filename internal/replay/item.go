@@ -8,6 +8,7 @@ import (
 
 // An item is one row on its way: planned, due, waiting, handed to a lane.
 type item struct {
+	id       string // X-Request-Id: workload/loop/row
 	due      schedule.Due
 	ready    time.Time // max(planned instant, end of the session wait)
 	session  *session  // nil for a row of no session
@@ -41,6 +42,7 @@ type loop struct {
 	sessions map[string]*session
 	open     int  // items not gone
 	read     bool // no more rows will come
+	cut      bool // not all of its rows came: it does not count as completed
 }
 
 // A session is a conversation in one loop: its turns go out one after the other.

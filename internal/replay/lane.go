@@ -10,10 +10,10 @@ import (
 
 // A lane carries one request at a time.
 type lane struct {
-	work chan handed // room for one, so that the pacer never waits
+	work chan struct{} // a request is in next; room for one, so that the pacer never waits
 	wire *openai.Lane
 	req  measure.Request
-	next handed // what req is about
+	next handed // what req is about; no item: the lane is free
 }
 
 type handed struct {
@@ -23,31 +23,27 @@ type handed struct {
 
 // startLane starts one more lane, with the lock held.
 func (r *Runner) startLane(hard context.Context) *lane {
-	l := &lane{work: make(chan handed, 1), wire: r.w.Client.Lane()}
+	l := &lane{work: make(chan struct{}, 1), wire: r.w.Client.Lane()}
 	r.running.Go(func() { r.carry(hard, l) })
 	return l
 }
 
-// carry is a lane's life: requests until the runner is done.
+// carry is a lane's life: requests until its channel is closed.
 func (r *Runner) carry(hard context.Context, l *lane) {
 	defer l.wire.Close()
-	h, more := <-l.work
-	for more {
-		r.send(hard, l, h)
-		if h, more = r.finish(l, h.item); more && h.item == nil {
-			h, more = <-l.work
-		} else if more {
-			l.next = h
-			l.fill(r.w.Name)
+	for range l.work {
+		for l.next.item != nil {
+			r.send(hard, l)
+			r.finish(l)
 		}
 	}
 }
 
 // fill starts the measure.Request of the lane's next item.
-func (l *lane) fill(workload string) {
+func (l *lane) fill() {
 	it, t := l.next.item, l.req.Timeline
 	l.req = measure.Request{
-		ID: it.id(workload), Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
+		ID: it.id, Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
 		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut,
 		Timeline: measure.Timeline{
 			Planned: it.due.At, Due: it.due.At, Ready: it.ready, Lane: l.next.at, Waited: it.waited,
@@ -64,11 +60,11 @@ func (l *lane) begin() {
 }
 
 // send streams the lane's next request to its end.
-func (r *Runner) send(hard context.Context, l *lane, h handed) {
-	it := h.item
+func (r *Runner) send(hard context.Context, l *lane) {
+	it := l.next.item
 	if it.err != nil {
 		l.req.Outcome, l.req.Error = measure.ConnectFailed, it.err.Error()
-		l.req.Timeline.End = h.at // no write: nothing was sent
+		l.req.Timeline.End = l.next.at // no write: nothing was sent
 		return
 	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
@@ -85,10 +81,11 @@ func (r *Runner) sent(it *item) {
 	r.changed.Signal()
 }
 
-// finish reports a request that has ended and gives the lane what waits for one, or sets it free; false when the
+// finish reports a request that has ended and gives the lane what waits for one, or sets it free, or ends it when the
 // runner is done.
-func (r *Runner) finish(l *lane, it *item) (handed, bool) {
-	req := &l.req
+func (r *Runner) finish(l *lane) {
+	it, req := l.next.item, &l.req
+	l.next = handed{}
 	r.w.Count.Finished(req)
 	for _, o := range r.w.Observers {
 		o.Observe(req)
@@ -104,18 +101,20 @@ func (r *Runner) finish(l *lane, it *item) (handed, bool) {
 		r.settle()
 	}
 	if r.done {
-		return handed{}, false
+		close(l.work) // as settle does for lanes that are free
+		return
 	}
 	now := time.Now()
 	r.queue.free++
 	if next := r.queue.take(now); next != nil {
 		r.queue.free--
-		return handed{next, now}, true
+		l.next = handed{next, now}
+		l.fill()
+		return
 	}
 	r.idle = append(r.idle, l)
 	r.changed.Signal() // the builder lets one message through for a free lane
 	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
 		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
 	}
-	return handed{}, true
 }

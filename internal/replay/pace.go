@@ -29,7 +29,7 @@ func (r *Runner) pace(hard context.Context) {
 		for _, l := range given {
 			// This thread is awake now, the lane's has yet to be woken: it writes what the kernel takes at once.
 			l.begin()
-			l.work <- l.next
+			l.work <- struct{}{}
 		}
 		if len(given) > 0 {
 			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
@@ -63,7 +63,7 @@ func (r *Runner) assign(hard context.Context, now time.Time, given []*lane) []*l
 			l = r.startLane(hard)
 		}
 		l.next = handed{it, now}
-		l.fill(r.w.Name)
+		l.fill()
 		given = append(given, l)
 	}
 	return given
@@ -72,6 +72,6 @@ func (r *Runner) assign(hard context.Context, now time.Time, given []*lane) []*l
 // dispatch hands waiting items to free lanes, with the lock held.
 func (r *Runner) dispatch(hard context.Context, now time.Time) {
 	for _, l := range r.assign(hard, now, nil) {
-		l.work <- l.next
+		l.work <- struct{}{}
 	}
 }

@@ -191,7 +191,7 @@ func (r *Runner) settle() {
 		open += l.open
 		if l.read && l.open == 0 {
 			delete(r.queue.loops, n)
-			if !r.stopped {
+			if !r.stopped && !l.cut {
 				r.w.Count.LoopCompleted()
 			}
 		}
