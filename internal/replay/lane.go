@@ -13,7 +13,7 @@ type lane struct {
 	work chan struct{} // a request is in next; room for one, so that the pacer never waits
 	wire *openai.Lane
 	req  measure.Request
-	next handed // what req is about; no item: the lane is free
+	next handed // what req is about; of a free lane its last
 }
 
 type handed struct {
@@ -32,9 +32,8 @@ func (r *Runner) startLane(hard context.Context) *lane {
 func (r *Runner) carry(hard context.Context, l *lane) {
 	defer l.wire.Close()
 	for range l.work {
-		for l.next.item != nil {
+		for more := true; more; more = r.finish(l) {
 			r.send(hard, l)
-			r.finish(l)
 		}
 	}
 }
@@ -81,11 +80,10 @@ func (r *Runner) sent(it *item) {
 	r.changed.Signal()
 }
 
-// finish reports a request that has ended and gives the lane what waits for one, or sets it free, or ends it when the
-// runner is done.
-func (r *Runner) finish(l *lane) {
+// finish reports a request that has ended and gives the lane what waits for one. False: it is free, and no longer its
+// goroutine's to touch, or the runner is done.
+func (r *Runner) finish(l *lane) (more bool) {
 	it, req := l.next.item, &l.req
-	l.next = handed{}
 	r.w.Count.Finished(req)
 	for _, o := range r.w.Observers {
 		o.Observe(req)
@@ -102,7 +100,7 @@ func (r *Runner) finish(l *lane) {
 	}
 	if r.done {
 		close(l.work) // as settle does for lanes that are free
-		return
+		return false
 	}
 	now := time.Now()
 	r.queue.free++
@@ -110,11 +108,12 @@ func (r *Runner) finish(l *lane) {
 		r.queue.free--
 		l.next = handed{next, now}
 		l.fill()
-		return
+		return true
 	}
 	r.idle = append(r.idle, l)
 	r.changed.Signal() // the builder lets one message through for a free lane
 	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
 		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
 	}
+	return false
 }
