@@ -40,7 +40,7 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live ./...
 	$(TOOL) golangci-lint run
 
 .PHONY: fmt
@@ -86,6 +86,18 @@ test-replay: ## 3 minutes of trace against the simulated engine in another proce
 bench-replay: ## the same with 5 minutes at real speed, then the whole trace at speed 20 and the hit ratio of whole loops
 	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
 	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
+
+.PHONY: test-daemon
+test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, judged by the simulated engine's log
+	go test -tags daemon -count=1 -v -timeout 15m ./test/daemon/
+
+.PHONY: test-prometheus
+test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets it from Debian's packages
+	go test -tags prometheus -count=1 -v -timeout 15m ./test/prometheus/
+
+.PHONY: test-live
+test-live: ## the live page in a real Chromium, which root installs by apt
+	go test -tags live -count=1 -v -timeout 15m ./test/live/
 
 .PHONY: bench
 bench: ## Go's benchmarks of every room

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -100,8 +99,13 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 		Config: cfg, Version: version.Version, Log: w.log, Observers: []replay.Observer{progress},
 		Started: func(url string) {
 			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
-			shown.Go(func() { progress.Show(w.out, terminal(w.out), demoInterval(w), 0, end) })
-			shown.Go(func() { firstFigures(w.out, progress, end) })
+			shown.Go(func() {
+				if screen := w.screen(); screen != nil {
+					progress.Show(screen, func() report.Outlook { return report.Outlook{InFlight: -1} }, end)
+				} else {
+					progress.Print(w.out, end)
+				}
+			})
 		},
 	})
 	close(end)
@@ -109,28 +113,6 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	stopEngine()
 	engine.Wait()
 	return errors.Join(err, engineErr)
-}
-
-// firstFigures prints a line early where the next comes only after some seconds: somebody waits to see that it works.
-func firstFigures(out io.Writer, p *report.Progress, end <-chan struct{}) {
-	const early = 3 * time.Second
-	if terminal(out) {
-		return
-	}
-	timer := time.NewTimer(early)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		fmt.Fprintln(out, p.Line(early, 0))
-	case <-end:
-	}
-}
-
-func demoInterval(w *world) time.Duration {
-	if terminal(w.out) {
-		return time.Second
-	}
-	return 5 * time.Second
 }
 
 // taken says whether another process has the address.

@@ -5,45 +5,122 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/cobra"
 )
 
 func newHealth(w *world) *cobra.Command {
-	timeout := 5 * time.Second
+	call := daemonCall{method: http.MethodGet, path: "/-/healthy", timeout: 5 * time.Second}
 	c := &cobra.Command{
 		Use: "health [URL]", Short: "Exit 0 if a daemon there is healthy: for containers without a shell",
-		Example: "  replayd health\n  replayd health http://127.0.0.1:9797",
+		Example: "  replayd health\n  replayd health http://127.0.0.1:9797\n  replayd health https://127.0.0.1:9797 --http.config.file client.yaml",
 		Args:    usage(cobra.MaximumNArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			url := "http://127.0.0.1:9797"
-			if len(args) == 1 {
-				url = args[0]
-			}
-			if !strings.Contains(url, "://") {
-				url = "http://" + url
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/-/healthy", nil)
-			if err != nil {
-				return wrongInput(err)
-			}
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				return err
-			}
-			defer resp.Body.Close()
-			text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // what came is enough to print
-			if resp.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s: want status 200, got %s", url, resp.Status)
-			}
-			_, err = fmt.Fprintln(w.out, strings.TrimSpace(string(text)))
-			return err
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return call.do(c.Context(), w, args, nil) },
 	}
-	c.Flags().DurationVar(&timeout, "timeout", timeout, "longest wait for the answer, such as 5s")
+	call.flags(c)
 	return c
+}
+
+// A daemonCall is one request to a daemon that runs: what health, pause and resume have in common.
+type daemonCall struct {
+	method, path string
+	timeout      time.Duration
+	clientFile   string // prometheus/common's HTTP client configuration; "": neither password nor CA
+}
+
+const (
+	daemonURL = "http://127.0.0.1:9797" // where serve listens unless it is told otherwise
+	maxAnswer = 64 << 10                // bytes
+)
+
+func (d *daemonCall) flags(c *cobra.Command) {
+	c.Flags().DurationVar(&d.timeout, "timeout", d.timeout, "longest wait for the answer, such as 5s")
+	c.Flags().StringVar(&d.clientFile, "http.config.file", "",
+		"Prometheus' HTTP client configuration, for a daemon with TLS or passwords: basic_auth, tls_config and so on")
+}
+
+// do sends the request to the URL of a command's arguments, or to the default one, and prints the daemon's answer. A
+// status other than 200 is an error with what the daemon says.
+func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.Values) error {
+	u, err := daemonAt(args)
+	if err != nil {
+		return wrongInput(err)
+	}
+	if d.timeout <= 0 {
+		return wrongInput(fmt.Errorf("--timeout: want a duration > 0, got %v", d.timeout))
+	}
+	client, err := d.client()
+	if err != nil {
+		return wrongInput(err)
+	}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, d.method, u.JoinPath(d.path).String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		return wrongInput(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what came is enough to print
+	text := strings.TrimSpace(string(body))
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: want status 200, got %s: %s%s", u.Redacted(), resp.Status, text, d.advice(resp.StatusCode))
+	}
+	_, err = fmt.Fprintln(w.out, text)
+	return err
+}
+
+// advice is what to do about an answer, on a line of its own.
+func (d *daemonCall) advice(status int) string {
+	switch {
+	case status == http.StatusUnauthorized:
+		return "\n--http.config.file gives the password"
+	case status == http.StatusForbidden && d.method == http.MethodPost:
+		return "\nthe daemon needs --web.enable-lifecycle, or web.enable_lifecycle in its configuration"
+	}
+	return ""
+}
+
+// daemonAt is the address that a command is given, with or without a scheme.
+func daemonAt(args []string) (*url.URL, error) {
+	if len(args) == 0 {
+		return url.Parse(daemonURL)
+	}
+	address := args[0]
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("want an http or https address such as %s, got %q", daemonURL, args[0])
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u, nil
+}
+
+// client follows no redirects: the page behind one, such as a proxy's login, would pass for the daemon's answer.
+func (d *daemonCall) client() (*http.Client, error) {
+	client := &http.Client{}
+	if d.clientFile != "" {
+		c, _, err := commoncfg.LoadHTTPConfigFile(d.clientFile)
+		if err != nil {
+			return nil, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
+		}
+		if client, err = commoncfg.NewClientFromConfig(*c, "replayd"); err != nil {
+			return nil, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
+		}
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client, nil
 }

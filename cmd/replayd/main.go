@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/daemon"
+	"replayd/internal/report"
 )
 
 // Exit codes.
@@ -27,6 +28,8 @@ const (
 	exitFailed = 1 // at run time; run: also when no request ended ok
 	exitInput  = 2 // wrong usage, configuration or input file
 	exitMissed = 3 // the run finished but missed what it was told to hold
+
+	exitSignal = 128 // and the signal's number, as shells count: run was cut short
 )
 
 // world is what a command touches of the outside, so that tests can run one.
@@ -34,7 +37,17 @@ type world struct {
 	in       io.Reader
 	out, err io.Writer
 	env      []string
-	log      *slog.Logger // set before a command runs, from --log.level and --log.format
+	format   *promslog.Format // --log.format
+	log      *slog.Logger     // set before a command runs, from --log.level and --log.format
+}
+
+// screen is where progress can be drawn; nil where it belongs into the log.
+func (w *world) screen() *report.Screen {
+	s, ok := w.err.(*report.Screen)
+	if !ok || !s.Terminal() || w.format.String() == "json" {
+		return nil
+	}
+	return s
 }
 
 func main() {
@@ -48,18 +61,18 @@ func main() {
 	}
 	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], signals, &world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
+	stderr := report.NewScreen(os.Stderr, os.Getenv("TERM"))
+	os.Exit(run(os.Args[1:], signals, &world{in: os.Stdin, out: os.Stdout, err: stderr, env: os.Environ()}))
 }
 
 // run executes one command line. The first signal cancels the command's context, the second the one that Stop gives.
 func run(args []string, signals <-chan os.Signal, w *world) int {
 	hard, abort := context.WithCancel(context.Background())
 	defer abort()
-	ctx, stop := context.WithCancel(context.WithValue(hard, hardKey{}, hard))
-	defer stop()
+	ctx, stop := context.WithCancelCause(context.WithValue(hard, hardKey{}, hard))
+	defer stop(nil)
 	go func() { // ends with the process: it only turns signals into cancellations
-		<-signals
-		stop()
+		stop(&signalled{<-signals})
 		<-signals
 		abort()
 	}()
@@ -74,10 +87,10 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	}
 	var code *exitError
 	if errors.As(err, &code) {
-		say(w.err, code.err)
+		say(w, code.err)
 		return code.code
 	}
-	say(w.err, err)
+	say(w, err)
 	var build *daemon.ErrBuild
 	if errors.As(err, &build) {
 		return exitInput
@@ -85,9 +98,44 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	return exitFailed
 }
 
-// say prints an error. Each of its lines can be told from the log.
-func say(w io.Writer, err error) {
-	fmt.Fprintln(w, "replayd: "+strings.ReplaceAll(err.Error(), "\n", "\nreplayd: "))
+// say prints an error. Each of its lines can be told from the log, or is a message of its own where the log is JSON.
+func say(w *world, err error) {
+	text := err.Error()
+	if w.format.String() == "json" {
+		log := promslog.New(&promslog.Config{Format: w.format, Writer: w.err}) // the error may be one of the flags
+		for line := range strings.Lines(text) {
+			log.Error(strings.TrimSuffix(line, "\n"))
+		}
+		return
+	}
+	fmt.Fprintln(w.err, "replayd: "+strings.ReplaceAll(text, "\n", "\nreplayd: "))
+}
+
+// signalled is why a command's context was cancelled.
+type signalled struct{ signal os.Signal }
+
+func (s *signalled) Error() string { return "stopped by " + s.String() }
+
+// String is the signal's name.
+func (s *signalled) String() string {
+	if s.signal == os.Interrupt {
+		return "SIGINT"
+	}
+	return "SIGTERM"
+}
+
+func (s *signalled) code() int {
+	n, _ := s.signal.(syscall.Signal)
+	return exitSignal + int(n)
+}
+
+// stopped is the signal that has cancelled a command's context; nil when none has.
+func stopped(ctx context.Context) *signalled {
+	var s *signalled
+	if errors.As(context.Cause(ctx), &s) {
+		return s
+	}
+	return nil
 }
 
 // hardKey is the context key of the context that ends requests in flight: it is cancelled by the second signal.
@@ -114,6 +162,7 @@ func wrongInput(err error) error {
 
 func newRoot(w *world) *cobra.Command {
 	level, format := promslog.NewLevel(), promslog.NewFormat()
+	w.format = format
 	root := &cobra.Command{
 		Use:   "replayd",
 		Short: "Replays LLM request traces and measures what a client sees",
@@ -132,6 +181,7 @@ Start with "replayd demo": everything, with nothing installed.`,
 		return wrongInput(fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath()))
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newCheckConfig(w), newHealth(w), newVersion(w))
 	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }

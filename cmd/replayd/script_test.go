@@ -141,6 +141,29 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// saw FILE PATTERN waits until a file is there and matches the pattern: what a program in the background has said so far.
+func saw(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: saw FILE PATTERN")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[1])
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && pattern.Match(text) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			ts.Fatalf("no %v in %s within %v: %v\n%s", pattern, args[0], patience, err, text)
+		}
+	}
+}
+
 // make FILE KIND writes a trace that cannot well stand in a script.
 func makeTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

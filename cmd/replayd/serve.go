@@ -1,30 +1,46 @@
 package main
 
 import (
+	"os"
+	"os/signal"
+	"syscall"
+
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/config"
 	"replayd/internal/daemon"
 )
 
 func newServe(w *world) *cobra.Command {
 	var file string
+	var watch bool
 	c := &cobra.Command{
-		Use: "serve", Short: "The daemon: workloads on a loop, /metrics, drain on SIGTERM",
-		Example: "  replayd serve --config replayd.yaml",
-		Args:    usage(cobra.NoArgs),
+		Use: "serve", Short: "The daemon: workloads on a loop or a schedule, /metrics, reload on SIGHUP, drain on SIGTERM",
+		Example: `  replayd serve --config replayd.yaml
+  replayd serve --config /etc/replayd/replayd.yaml --config.watch --web.enable-lifecycle`,
+		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(w, file, c)
+			load := func() (config.Config, error) { return loadConfig(w, file, c) }
+			cfg, err := load()
 			if err != nil {
 				return wrongInput(err)
 			}
-			return daemon.Serve(c.Context(), hardStop(c.Context()), daemon.ServeOptions{
-				Config: cfg, Version: version.Version, Log: w.log,
-			})
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			defer signal.Stop(hangup)
+			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, Load: load, Hangup: hangup}
+			if watch {
+				o.Watch = file
+			}
+			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
 		},
 	}
 	c.Flags().StringVar(&file, "config", "replayd.yaml", "configuration file")
+	c.Flags().BoolVar(&watch, "config.watch", false, "reload when the content of the configuration file has changed, also when Kubernetes swaps a mounted one")
 	webFlags(c)
+	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause and /-/resume work")
+	c.Flags().Bool("web.enable-pprof", false, "Go's profiles under /debug/pprof/")
 	return c
 }
 

@@ -28,6 +28,10 @@ func (c *Config) Check() Faults {
 		f.add("web.listen", "want host:port or :port, got %q", c.Web.Listen)
 	}
 	f.notNegative("drain", c.Drain)
+	if c.Records.MaxBytes < 0 {
+		f.add("records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
+	}
+	f.atLeast("records.keep", c.Records.Keep, 0)
 	targets := map[string]bool{}
 	for i, t := range c.Targets {
 		at := fmt.Sprintf("targets[%d]", i)
@@ -109,21 +113,34 @@ func (w *Workload) check(at string, f *Faults) {
 	f.notNegative(at+".slo.e2e", w.SLO.E2E)
 }
 
-// check also sets the phase that an empty one stands for.
+// check also sets what an empty phase, timezone and overlap stand for.
 func (r *Repeat) check(at string, f *Faults) {
-	f.oneOf(at+".mode", r.Mode, "once", "loop")
+	f.oneOf(at+".mode", r.Mode, "once", "loop", "cron")
 	f.notNegative(at+".every", r.Every)
 	f.notNegative(at+".gap", r.Gap)
-	if r.Mode == "once" {
-		if r.Phase != "" {
-			f.add(at+".phase", `is for mode "loop", got %q with mode "once"`, r.Phase)
+	for _, k := range []struct {
+		key, mode string
+		value     *string
+		empty     string // what it stands for; "": it must be there
+	}{
+		{".phase", "loop", &r.Phase, "wall"},
+		{".cron", "cron", &r.Cron, ""},
+		{".timezone", "cron", &r.Timezone, "UTC"},
+		{".overlap", "cron", &r.Overlap, "skip"},
+	} {
+		switch {
+		case *k.value != "" && k.mode != r.Mode:
+			f.add(at+k.key, "is for mode %q, got %q with mode %q", k.mode, *k.value, r.Mode)
+		case *k.value == "" && k.mode == r.Mode:
+			*k.value = k.empty
 		}
-		return
 	}
-	if r.Phase == "" {
-		r.Phase = "wall"
+	switch r.Mode {
+	case "loop":
+		f.oneOf(at+".phase", r.Phase, "wall", "start")
+	case "cron":
+		f.oneOf(at+".overlap", r.Overlap, "skip", "queue")
 	}
-	f.oneOf(at+".phase", r.Phase, "wall", "start")
 }
 
 // check also finds the index that "auto" stands for.

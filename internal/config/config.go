@@ -22,6 +22,9 @@ type Config struct {
 type Web struct {
 	Listen     string `koanf:"listen"`
 	ConfigFile string `koanf:"config_file"` // exporter-toolkit's: TLS and passwords
+
+	EnableLifecycle bool `koanf:"enable_lifecycle"` // reload, pause and resume by HTTP
+	EnablePprof     bool `koanf:"enable_pprof"`
 }
 
 // Target is a server that requests go to.
@@ -88,6 +91,10 @@ type Repeat struct {
 	Gap    Duration `koanf:"gap"`
 	Phase  string   `koanf:"phase"`
 	Offset Duration `koanf:"offset"`
+
+	Cron     string `koanf:"cron"`     // five fields
+	Timezone string `koanf:"timezone"` // of cron
+	Overlap  string `koanf:"overlap"`  // of cron: what happens to an activation while the run before goes on
 }
 
 // Prompt says how text is made for rows that bring none.
@@ -117,9 +124,12 @@ type SLO struct {
 	E2E  Duration `koanf:"e2e"`
 }
 
-// Records is the file of finished requests.
+// Records are the files of finished requests.
 type Records struct {
-	Path string `koanf:"path"`
+	Path     string `koanf:"path"`
+	MaxBytes Bytes  `koanf:"max_bytes"` // a larger file is rotated; 0: never
+	Keep     int    `koanf:"keep"`      // rotated files that stay
+	Gzip     bool   `koanf:"gzip"`      // rotated files are compressed
 }
 
 // Duration is a length of time; in the file it has a unit ("500ms", "1h30m", "1d").
@@ -136,7 +146,10 @@ const AutoValue Auto = -1
 
 // Default is the configuration before any file.
 func Default() Config {
-	return Config{Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second)}
+	return Config{
+		Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second),
+		Records: Records{MaxBytes: 256 << 20, Keep: 4},
+	}
 }
 
 // DefaultTarget is a target before its entry in the file.

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -29,10 +30,16 @@ const maxFile = 4 << 20
 var flagKeys = map[string]string{
 	"web.listen-address": "web.listen",
 	"web.config.file":    "web.config_file",
+
+	"web.enable-lifecycle": "web.enable_lifecycle",
+	"web.enable-pprof":     "web.enable_pprof",
 }
 
 // envKeys are the keys that an environment variable can set: those that are not in a list.
-var envKeys = []string{"web.listen", "web.config_file", "drain", "records.path"}
+var envKeys = []string{
+	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain",
+	"records.path", "records.max_bytes", "records.keep", "records.gzip",
+}
 
 // Load reads the file at path, then the environment (REPLAYD_WEB__LISTEN), then flags that were given, in rising
 // precedence, and checks the whole. The error holds every fault, each with file, line, key and what was wanted.
@@ -228,6 +235,18 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 			return nil, errors.New(unknownField.ReplaceAllString(err.Error(), "unknown key $1"))
 		}
 		return HTTP{*c}, nil
+	}
+	if text, ok := data.(string); ok { // as the environment and flags bring it
+		switch to.Kind() {
+		case reflect.Bool:
+			if text == "true" || text == "false" {
+				return text == "true", nil
+			}
+		case reflect.Int:
+			if n, err := strconv.Atoi(text); err == nil && to == reflect.TypeFor[int]() {
+				return n, nil
+			}
+		}
 	}
 	p := reflect.New(to)
 	u, ok := p.Interface().(encoding.TextUnmarshaler)

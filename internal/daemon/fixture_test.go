@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +86,13 @@ func target(name, url string) config.Target {
 	return t
 }
 
+// looped is a workload that plays a trace every second, at the wall clock's seconds.
+func looped(name, target, path string) config.Workload {
+	w := once(name, target, path)
+	w.Repeat.Mode, w.Repeat.Phase, w.Repeat.Every = "loop", "wall", config.Duration(time.Second)
+	return w
+}
+
 // once is a workload that plays a trace once.
 func once(name, target, path string) config.Workload {
 	w := config.DefaultWorkload()
@@ -105,6 +114,47 @@ type daemon struct {
 	stop, hard context.CancelFunc
 	finished   chan measure.Request
 	ended      chan error
+
+	mu     sync.Mutex
+	config config.Config // what the next reload reads
+}
+
+// load is what a reload reads: it is checked as a file's is.
+func (d *daemon) load() (config.Config, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.config
+	c.Targets, c.Workloads = slices.Clone(c.Targets), slices.Clone(c.Workloads)
+	if faults := c.Check(); len(faults) > 0 {
+		return c, fmt.Errorf("replayd.yaml: %s: %s", faults[0].Path, faults[0].Want)
+	}
+	return c, nil
+}
+
+// post asks for something by HTTP and gives the answer.
+func (d *daemon) post(path string) (status int, text string) {
+	d.t.Helper()
+	resp, err := http.Post(d.url+path, "", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// reload changes the configuration, asks for it and wants it taken.
+func (d *daemon) reload(change func(c *config.Config)) {
+	d.t.Helper()
+	d.mu.Lock()
+	change(&d.config)
+	d.mu.Unlock()
+	if status, text := d.post("/-/reload"); status != http.StatusOK {
+		d.t.Fatalf("reload: want 200, got %d: %s", status, text)
+	}
 }
 
 // Observe hands on every finished request.
@@ -113,14 +163,14 @@ func (d *daemon) Observe(r *measure.Request) { d.finished <- *r }
 // start runs Serve until the test ends.
 func start(t *testing.T, c config.Config) *daemon {
 	t.Helper()
-	d := &daemon{t: t, finished: make(chan measure.Request, 1000), ended: make(chan error, 1)}
+	d := &daemon{t: t, finished: make(chan measure.Request, 10000), ended: make(chan error, 1), config: c}
 	hard, abort := context.WithCancel(t.Context())
 	ctx, stop := context.WithCancel(hard)
 	d.stop, d.hard = stop, abort
 	url := make(chan string, 1)
 	go func() {
 		d.ended <- Serve(ctx, hard, ServeOptions{
-			Config: c, Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Observers: []replay.Observer{d},
+			Config: c, Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Observers: []replay.Observer{d}, Load: d.load,
 			Started: func(u string) { url <- u },
 		})
 		close(d.ended)
@@ -185,6 +235,22 @@ func (d *daemon) see(lines ...string) {
 		case <-again.C:
 		case <-ctx.Done():
 			d.t.Fatalf("not on the page: %s\n%s", missing, page)
+		}
+	}
+}
+
+// unsee scrapes until a text is no longer on the page.
+func (d *daemon) unsee(text string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for strings.Contains(fetch(d.t, d.url+"/metrics"), text) {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			d.t.Fatalf("still on the page: %s", text)
 		}
 	}
 }

@@ -1,160 +1,134 @@
-// Package daemon is the life of the process: it builds everything that a configuration asks for, runs it, and stops
-// it in the reverse order.
+// Package daemon is the life of the process: it builds everything that a configuration asks for, runs it, replaces it
+// by what the next configuration asks for, and stops it in the reverse order.
 package daemon
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
-	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/live"
 	"replayd/internal/measure"
-	"replayd/internal/openai"
 	"replayd/internal/replay"
 )
 
-// Options of a Generation.
+// Options of a Generation. All but the configuration hold for every generation of a process.
 type Options struct {
 	Config    config.Config
 	Meter     *measure.Meter
+	Board     *live.Board // nil: there is no live page
 	UserAgent string
 	Log       *slog.Logger
 	Stdin     io.Reader // what the trace "-" is
 
 	Observers []replay.Observer
-	Dropped   func(measure.DropReason)
+	Dropped   func(measure.DropReason)                  // nil: nobody wants to know
+	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 
 	// Failed hears of what ended before its time: a trace that changed while it was read, a target that cannot be
 	// used. Everything else goes on.
 	Failed func(error)
 }
 
-// A Generation is everything that one configuration asks for, built and checked, and then run.
+// A Generation is everything that one configuration asks for, built and checked, and then run. What the one before
+// has and this one wants unchanged is taken over as it runs.
 type Generation struct {
 	options   Options
-	targets   map[string]*server
+	servers   map[string]*server // by the target's name
 	workloads []*workload
-	sink      *measure.Sink
-	closers   []io.Closer // in the order of opening
+	shared    *shared
 }
 
-// A server is a target with the watch over it.
-type server struct {
-	client *openai.Client
-	watch  *replay.Target
+// shared is what all generations of a process have together.
+type shared struct {
+	sink     *measure.Sink
+	endSink  context.CancelFunc // nil: it does not run
+	sinkDone chan error
+	running  sync.WaitGroup // workloads and watches over targets
 }
 
-// Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Run. The error
-// holds every fault; then nothing stays open.
+// Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Run or Start. The
+// error holds every fault; then nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
-	g := &Generation{options: o, targets: map[string]*server{}}
+	g := &Generation{options: o, shared: &shared{sink: measure.NewSink(o.Meter.RecordErrors, o.Log)}}
+	return g, g.build(ctx, nil)
+}
+
+// Next builds the generation that is to replace this one. An error changes nothing.
+func (g *Generation) Next(ctx context.Context, c config.Config) (*Generation, error) {
+	next := &Generation{options: g.options, shared: g.shared}
+	next.options.Config = c
+	return next, next.build(ctx, g)
+}
+
+func (g *Generation) build(ctx context.Context, old *Generation) error {
+	g.servers = map[string]*server{}
 	var errs []error
-	for _, t := range o.Config.Targets {
-		errs = append(errs, g.addTarget(t))
+	for _, t := range g.options.Config.Targets {
+		errs = append(errs, g.addServer(t, old))
 	}
-	if o.Config.Records.Path != "" {
-		errs = append(errs, g.addSink(o.Config.Records.Path))
-	}
-	for _, w := range o.Config.Workloads {
-		if g.targets[w.Target] == nil {
+	for _, c := range g.options.Config.Workloads {
+		if g.servers[c.Target] == nil {
 			continue // its target's error says why
 		}
-		if err := g.openWorkload(ctx, w); err != nil {
-			if len(o.Config.Workloads) > 1 {
-				err = &workloadError{w.Name, err}
+		w, err := g.openWorkload(ctx, c, old)
+		if err != nil {
+			if len(g.options.Config.Workloads) > 1 {
+				err = &workloadError{c.Name, err}
 			}
 			errs = append(errs, err)
+			continue
+		}
+		g.workloads = append(g.workloads, w)
+	}
+	err := errors.Join(errs...)
+	if err != nil {
+		err = errors.Join(err, g.discard(old))
+	}
+	return err
+}
+
+// discard closes what was opened for a generation that never ran, and not for the one before.
+func (g *Generation) discard(old *Generation) error {
+	var errs []error
+	for _, w := range g.workloads {
+		if !w.started {
+			errs = append(errs, w.file.Close())
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, g.Close())
+	for name, s := range g.servers {
+		if old == nil || old.servers[name] != s {
+			s.discard()
+		}
 	}
-	for _, w := range g.workloads { // last, so that nothing of a bad configuration comes on the page
-		g.addRunner(w)
-	}
-	return g, nil
+	return errors.Join(errs...)
 }
 
-func (g *Generation) addTarget(t config.Target) error {
-	c, err := openai.New(openai.Target{
-		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
-		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent,
-		Timeouts: openai.Timeouts{
-			Connect: time.Duration(t.Timeouts.Connect), FirstToken: time.Duration(t.Timeouts.FirstToken),
-			Stall: time.Duration(t.Timeouts.Stall), Total: time.Duration(t.Timeouts.Total),
-		},
-	})
-	if err != nil {
-		return err
-	}
-	probe := false
-	for _, w := range g.options.Config.Workloads {
-		probe = probe || w.Target == t.Name && calibrates(w)
-	}
-	g.targets[t.Name] = &server{client: c, watch: replay.NewTarget(c, probe, func(model string) {
-		g.options.Meter.TargetInfo(t.Name, model, t.API)
-	}, g.options.Log)}
-	g.closers = append(g.closers, closer(c.Close))
-	return nil
+// OpenRecords lets records go where this generation wants them. An error leaves it to the sink to try again.
+func (g *Generation) OpenRecords() error {
+	r := g.options.Config.Records
+	return g.shared.sink.Use(measure.RecordsOptions{Path: r.Path, MaxBytes: int64(r.MaxBytes), Keep: r.Keep, Gzip: r.Gzip})
 }
 
-// A closer makes an io.Closer of a func that cannot fail.
-type closer func()
-
-func (c closer) Close() error { c(); return nil }
-
-func (g *Generation) addSink(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("records: %w", err)
-	}
-	g.closers = append(g.closers, f)
-	g.sink = measure.NewSink(f, g.options.Meter.RecordErrors)
-	return nil
-}
-
-// Run replays all workloads until their plans are over or ctx is cancelled and the drain is over; hard cuts what is
-// in flight. It returns when nothing of the generation runs any more.
-func (g *Generation) Run(ctx, hard context.Context) {
-	var sink, targets, workloads sync.WaitGroup
-	side, endSide := context.WithCancel(context.WithoutCancel(ctx))
-	defer endSide()
-	if g.sink != nil {
-		sink.Go(func() {
-			if err := g.sink.Run(side); err != nil {
-				g.options.Failed(err)
-			}
-		})
-	}
-	ctx, endAll := context.WithCancel(ctx)
-	defer endAll()
-	usable := map[string]context.Context{} // cancelled when a target cannot be used
-	for name, t := range g.targets {
-		work, stop := context.WithCancel(ctx)
-		usable[name] = work
-		targets.Go(func() {
-			if err := t.watch.Run(side); err != nil {
-				g.options.Failed(fmt.Errorf("target %s: %w", name, err))
-				stop()
-			}
-		})
-	}
+// Start replays all workloads. When ctx is cancelled they drain; hard cuts what is in flight.
+func (g *Generation) Start(ctx, hard context.Context) {
+	side, end := context.WithCancel(context.WithoutCancel(ctx))
+	g.shared.endSink, g.shared.sinkDone = end, make(chan error, 1)
+	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
 	for _, w := range g.workloads {
-		workloads.Go(func() {
-			if err := w.runner.Run(usable[w.config.Target], hard); err != nil {
-				g.options.Failed(err)
-			}
-		})
+		g.start(ctx, hard, w, handover{})
 	}
-	workloads.Wait()
-	endSide()
-	targets.Wait()
-	sink.Wait()
+}
+
+// Run is Start, and the wait until all plans are over or what was in flight at a stop has ended.
+func (g *Generation) Run(ctx, hard context.Context) {
+	g.Start(ctx, hard)
+	for _, w := range g.workloads {
+		<-w.over
+	}
 }
 
 // Requests is how many requests there will be, when that is known before: one pass over whole traces. 0 when it is not.
@@ -166,7 +140,7 @@ func (g *Generation) Requests() int {
 		if c.Repeat.Mode != "once" || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
 			return 0
 		}
-		rows := w.trace.Stats.Requests
+		rows := w.file.Stats.Requests
 		if c.Rows > 0 {
 			rows = min(rows, c.Rows)
 		}
@@ -175,12 +149,19 @@ func (g *Generation) Requests() int {
 	return n
 }
 
-// Close frees what Build opened. Call it when Run has returned, or instead of Run.
+// Close waits until nothing of this generation and those before runs any more, and frees what they held. Call it when
+// they were told to stop, or instead of Start. The series stay where they are.
 func (g *Generation) Close() error {
-	var errs []error
-	for i := len(g.closers) - 1; i >= 0; i-- {
-		errs = append(errs, g.closers[i].Close())
+	if g.shared.endSink == nil {
+		return g.discard(nil)
 	}
-	g.closers = nil
-	return errors.Join(errs...)
+	for _, w := range g.workloads {
+		close(w.leave)
+	}
+	g.shared.running.Wait()
+	for _, s := range g.servers {
+		s.discard()
+	}
+	g.shared.endSink()
+	return <-g.shared.sinkDone
 }

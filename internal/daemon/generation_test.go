@@ -105,9 +105,16 @@ func TestRecordsFail(t *testing.T) {
 	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5))))
 	c.Records.Path = "/dev/full"
 	h := &heard{}
-	h.run(t, c)
-	if len(h.failures) != 1 || h.failures[0] != "records: write /dev/full: no space left on device" {
-		t.Errorf("want the disk named, got %q", h.failures)
+	g, err := Build(t.Context(), h.options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.OpenRecords(); err != nil {
+		t.Fatal(err)
+	}
+	g.Run(t.Context(), t.Context())
+	if err := g.Close(); err == nil || err.Error() != "records: write /dev/full: no space left on device" {
+		t.Errorf("want the disk named, got %v", err)
 	}
 	if h.outcomes["w ok"] != 5 {
 		t.Errorf("want 5 ok, got %v", h.outcomes)
@@ -137,18 +144,16 @@ func TestBuildFaults(t *testing.T) {
 	c := conf([]config.Target{target("sim", server.URL), userIn},
 		once("good", "sim", "good.jsonl"), once("bad", "sim", "bad.jsonl"), once("untimed", "sim", "untimed.jsonl"), short,
 		once("gone", "sim", "gone.jsonl"), once("orphan", "userin", "gone.jsonl"))
-	c.Records.Path = "nowhere/records.jsonl"
 	before := openFiles(t)
 	_, err := Build(t.Context(), (&heard{}).options(c))
 	if err == nil {
 		t.Fatal("want errors")
 	}
 	want := `target userin: url: want no user or password in it: use http.basic_auth
-records: open nowhere/records.jsonl: no such file or directory
 workload bad: bad.jsonl:3: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)
 workload bad: bad.jsonl:4: input_length: want an integer ≥ 1, got 0
 workload untimed: arrival: want a trace with timestamps for "exact", got one without
-workload short: every: want at least 20.000001ms, for 20ms of trace and gap at speed 1, got 1ms
+workload short: every: want more than 20ms, the length of the trace at speed 1, got 1ms
 workload gone: open gone.jsonl: no such file or directory`
 	if err.Error() != want {
 		t.Errorf("want %s\n\n got %v", want, err)

@@ -18,7 +18,15 @@ type Once struct {
 
 	Serve   bool   // serve Config.Web meanwhile
 	Version string // on the landing page
-	Started func(requests int)
+
+	WaitReady time.Duration                           // how long the targets may take until they answer; 0: nobody waits for them
+	Tried     func(url string, err error)             // hears how each try to reach one went; not nil with WaitReady
+	Epoch     func(ready time.Time) time.Time         // start of all plans, asked for when the targets are ready; nil: as configured
+	Started   func(requests int, now func() Standing) // hears when everything runs; requests as Requests
+
+	// Ended hears when everything has ended, and whether that was because of ctx. /metrics is still served then.
+	Ended func(cut bool)
+	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
 }
 
 // Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. A page that
@@ -26,27 +34,81 @@ type Once struct {
 func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
 	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
 	o.Meter = measure.NewMeter(reg)
-	ready := func() {}
+	ready, address := func() {}, ""
 	if o.Serve {
-		p, err := openPage(ctx, web.Options{
+		p, fault := openPage(ctx, web.Options{
 			Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
 		}, func() {})
-		if err != nil {
-			return err
+		if fault != nil {
+			return fault
 		}
 		defer func() { err = errors.Join(err, p.close()) }()
-		ready = p.Ready
+		ready, address = p.Ready, p.URL()
 	}
+	g, err := o.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	process.Reloaded(nil, time.Now())
+	g.Start(ctx, hard)
+	ready()
+	o.Started(g.Requests(), g.Standing)
+	cut := g.outlast(ctx)
+	err = g.Close()
+	o.Ended(cut)
+	if o.Hold > 0 && ctx.Err() == nil {
+		o.hold(ctx, address)
+	}
+	return err
+}
+
+// prepare builds the generation and waits for its targets. Everything that is at fault in files is told before that.
+func (o Once) prepare(ctx context.Context) (*Generation, error) {
 	g, err := Build(ctx, o.Options)
 	if err != nil {
 		if ctx.Err() != nil {
-			return err // it was stopped, whatever the files hold
+			return nil, context.Cause(ctx) // it was stopped, whatever the files hold
 		}
-		return &ErrBuild{err}
+		return nil, &ErrBuild{err}
 	}
-	process.Reloaded(nil, time.Now())
-	ready()
-	o.Started(g.Requests())
-	g.Run(ctx, hard)
-	return g.Close()
+	if err := g.OpenRecords(); err != nil {
+		return nil, &ErrBuild{errors.Join(err, g.Close())}
+	}
+	if o.WaitReady > 0 {
+		if err := g.Await(ctx, o.WaitReady, o.Tried); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	if o.Epoch != nil {
+		g.begin(o.Epoch(time.Now()))
+	}
+	return g, nil
+}
+
+// outlast waits until all plans are over, or what was in flight has ended after ctx was cancelled: then it is true.
+func (g *Generation) outlast(ctx context.Context) (cut bool) {
+	for _, w := range g.workloads {
+		select {
+		case <-w.over:
+			continue
+		case <-ctx.Done():
+		}
+		if !cut && !w.ended() {
+			cut = true
+			g.options.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", g.options.Config.Drain)
+		}
+		<-w.over
+	}
+	return cut
+}
+
+// hold waits until a last scrape can have been.
+func (o Once) hold(ctx context.Context, address string) {
+	timer := time.NewTimer(o.Hold)
+	defer timer.Stop()
+	o.Log.Info("holding: /metrics is served on for a last scrape", "url", address+"/metrics", "until", time.Now().Add(o.Hold).Format(time.RFC3339))
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/config"
+	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/web"
@@ -23,6 +24,10 @@ type ServeOptions struct {
 	Log       *slog.Logger
 	Started   func(url string) // hears the address when everything runs; nil: nobody
 	Observers []replay.Observer
+
+	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload
+	Hangup <-chan os.Signal              // each one reloads; nil: none comes
+	Watch  string                        // file whose content is looked at every few seconds: another one reloads; "": none
 }
 
 // ErrBuild wraps what is wrong with a configuration or with the files that it names.
@@ -33,26 +38,32 @@ func (e *ErrBuild) Error() string { return e.Err.Error() }
 // Unwrap gives the faults.
 func (e *ErrBuild) Unwrap() error { return e.Err }
 
-// Serve runs a configuration until ctx is cancelled and what is in flight has drained, or hard is cancelled. A
-// workload that is over leaves its series on /metrics. The order of the stop is the reverse of the start: requests
-// first, the page last, so that a last scrape sees how they ended.
+// Serve runs a configuration, and those that reloads bring, until ctx is cancelled and what is in flight has drained,
+// or hard is cancelled. A workload that is over leaves its series on /metrics. The order of the stop is the reverse of
+// the start: requests first, the page last, so that a last scrape sees how they ended.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
+	board := live.New(live.Options{Version: o.Version})
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
-	p, err := openPage(ctx, web.Options{
-		Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
-	}, stop) // a daemon that nobody can scrape has no purpose
+	k := &keeper{options: o, process: process, calls: make(chan func()), over: work.Done()}
+	p, err := openPage(ctx, k.page(work, hard, reg, board), stop) // a daemon that nobody can scrape has no purpose
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	g, err := Build(work, Options{
-		Config: o.Config, Meter: measure.NewMeter(reg), UserAgent: "replayd/" + o.Version, Log: o.Log, Observers: o.Observers,
-		Failed: func(err error) { o.Log.Error("stopped early, everything else goes on", "err", err) },
+
+	complaints := newComplaints(o.Log)
+	k.g, err = Build(work, Options{
+		Config: o.Config, Meter: measure.NewMeter(reg), Board: board, UserAgent: "replayd/" + o.Version, Log: o.Log,
+		Observers: o.Observers, Complain: complaints.add,
+		Failed: func(err error) {
+			o.Log.Error("stopped early, everything else goes on", "err", err)
+			board.Note(time.Now(), "error", err.Error())
+		},
 	})
 	if err != nil {
 		if work.Err() != nil {
@@ -60,15 +71,38 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 		}
 		return &ErrBuild{err}
 	}
+	var side sync.WaitGroup
+	sideCtx, endSide := context.WithCancel(context.WithoutCancel(ctx))
+	defer side.Wait()
+	defer endSide()
+	side.Go(func() { complaints.run(sideCtx) })
+	side.Go(func() { _ = board.Run(sideCtx) }) // it ends only with its context
+	k.openRecords()
 	process.Reloaded(nil, time.Now())
+	k.g.Start(work, hard)
 	p.Ready()
-	var replaying sync.WaitGroup
-	replaying.Go(func() { g.Run(work, hard) })
 	if o.Started != nil {
 		o.Started(p.URL())
 	}
-	<-work.Done()
-	o.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", o.Config.Drain)
-	replaying.Wait()
-	return g.Close()
+	k.run(work, hard)
+	o.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", k.g.options.Config.Drain)
+	err = k.g.Close()
+	o.Log.Info("stopped: nothing is in flight any more")
+	return err
+}
+
+// page is the HTTP side's options.
+func (k *keeper) page(work, hard context.Context, reg *prometheus.Registry, board *live.Board) web.Options {
+	w := k.options.Config.Web
+	o := web.Options{
+		Listen: w.Listen, ConfigFile: w.ConfigFile, Registry: reg, Version: k.options.Version, Log: k.options.Log,
+		Lifecycle: w.EnableLifecycle, Profiling: w.EnablePprof, Live: board.Handler(),
+		Pause: k.pause, Config: k.show,
+	}
+	if k.options.Load != nil {
+		o.Reload = func(ctx context.Context) error {
+			return k.ask(ctx, func() error { return k.reload(work, hard) })
+		}
+	}
+	return o
 }

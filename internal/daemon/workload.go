@@ -2,10 +2,14 @@ package daemon
 
 import (
 	"context"
+	"os"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/schedule"
@@ -17,10 +21,23 @@ import (
 // A workload is a trace that was found to be good, its plan and its prompts, and then the runner over them.
 type workload struct {
 	config   config.Workload
-	trace    *trace.File
+	server   *server
+	file     *trace.File
+	stat     os.FileInfo // of the trace's path when it was opened; nil for a pipe
 	plan     *schedule.Plan
 	prompter *synth.Prompter
-	runner   *replay.Runner
+
+	// From its start on.
+	started bool
+	paused  bool
+	runner  *replay.Runner
+	count   *measure.Workload
+	shown   *live.Workload // nil without a page
+	stop    context.CancelFunc
+	over    chan struct{} // closed when the runner has ended
+	leave   chan struct{} // closed when nobody wants the workload any more
+	removed atomic.Bool   // its series go with it
+	failure atomic.Pointer[string]
 }
 
 // A workloadError tells which of several workloads each of its lines is about.
@@ -36,85 +53,164 @@ func (e *workloadError) Error() string {
 
 func (e *workloadError) Unwrap() error { return e.err }
 
-// openWorkload does all of a workload that can be at fault.
-func (g *Generation) openWorkload(ctx context.Context, w config.Workload) error {
-	block := int(w.Trace.BlockTokens)
-	if w.Trace.BlockTokens == config.AutoValue {
+// openWorkload does all of a workload that can be at fault, or takes it over from the generation before.
+func (g *Generation) openWorkload(ctx context.Context, c config.Workload, old *Generation) (*workload, error) {
+	before := old.workload(c.Name)
+	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == g.servers[c.Target] && before.failure.Load() == nil
+	stat, _ := os.Stat(c.Trace.Path) // a fault is trace.Open's to tell
+	if same && unchanged(before.stat, stat) {
+		return before, nil
+	}
+	block := int(c.Trace.BlockTokens)
+	if c.Trace.BlockTokens == config.AutoValue {
 		block = 0
 	}
-	file, err := trace.Open(ctx, w.Trace.Path, trace.Options{
-		Format: trace.Format(w.Trace.Format), BlockTokens: block, Strict: w.Trace.Strict, Stdin: g.options.Stdin,
+	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
+		Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g.closers = append(g.closers, file)
+	if same && file.Stats.SHA256 == before.file.Stats.SHA256 { // only put in place anew
+		before.stat = stat
+		return before, file.Close()
+	}
+	w := &workload{config: c, server: g.servers[c.Target], file: file, stat: stat, over: make(chan struct{}), leave: make(chan struct{})}
+	if err := w.open(); err != nil {
+		_ = file.Close() // err is what matters
+		return nil, err
+	}
 	for _, warning := range file.Stats.Warnings {
-		g.options.Log.Warn("trace", "workload", w.Name, "warning", warning)
+		g.options.Log.Warn("trace", "workload", c.Name, "warning", warning)
 	}
-	plan, err := schedule.New(schedule.FromFile(file), schedule.Options{
-		Arrival: schedule.Arrival(w.Arrival), Speed: w.Speed,
-		From: time.Duration(w.Trace.From), To: time.Duration(w.Trace.To),
-		Mode: schedule.Mode(w.Repeat.Mode), Phase: schedule.Phase(w.Repeat.Phase), Every: time.Duration(w.Repeat.Every),
-		Gap: time.Duration(w.Repeat.Gap), Offset: time.Duration(w.Repeat.Offset),
-		Shard: schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
+	return w, nil
+}
+
+// unchanged says whether a path still holds the file that it held.
+func unchanged(before, now os.FileInfo) bool {
+	return before != nil && now != nil && os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+}
+
+// open makes the plan and the prompts.
+func (w *workload) open() (err error) {
+	c := w.config
+	if w.plan, err = schedule.New(schedule.FromFile(w.file), schedule.Options{
+		Arrival: schedule.Arrival(c.Arrival), Speed: c.Speed,
+		From: time.Duration(c.Trace.From), To: time.Duration(c.Trace.To),
+		Mode: schedule.Mode(c.Repeat.Mode), Phase: schedule.Phase(c.Repeat.Phase), Every: time.Duration(c.Repeat.Every),
+		Gap: time.Duration(c.Repeat.Gap), Offset: time.Duration(c.Repeat.Offset),
+		Cron: c.Repeat.Cron, Timezone: c.Repeat.Timezone, Overlap: schedule.Overlap(c.Repeat.Overlap),
+		Shard: schedule.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+	}); err != nil {
+		return err
+	}
+	words, err := token.List(c.Prompt.Words)
+	if err != nil {
+		return err
+	}
+	w.prompter, err = synth.New(synth.Options{
+		Words: words, Form: synth.Form(c.Prompt.Form), Seed: c.Prompt.Seed, BlockTokens: w.file.Stats.BlockTokens,
 	})
-	if err != nil {
-		return err
+	return err
+}
+
+// workload is the one of a name; nil when there is none.
+func (g *Generation) workload(name string) *workload {
+	if g == nil {
+		return nil
 	}
-	words, err := token.List(w.Prompt.Words)
-	if err != nil {
-		return err
+	for _, w := range g.workloads {
+		if w.config.Name == name {
+			return w
+		}
 	}
-	prompter, err := synth.New(synth.Options{
-		Words: words, Form: synth.Form(w.Prompt.Form), Seed: w.Prompt.Seed, BlockTokens: file.Stats.BlockTokens,
-	})
-	if err != nil {
-		return err
-	}
-	g.workloads = append(g.workloads, &workload{config: w, trace: file, plan: plan, prompter: prompter})
 	return nil
 }
 
-// addRunner puts a workload's series on the page and makes its runner.
-func (g *Generation) addRunner(l *workload) {
-	w, target := l.config, g.targets[l.config.Target]
-	observers := g.options.Observers
-	if g.sink != nil {
-		observers = append(observers[:len(observers):len(observers)], g.sink)
-	}
-	l.runner = replay.New(replay.Workload{
-		Name: w.Name, Plan: l.plan, Prompt: l.prompter, Salt: synth.Salt(w.Prompt.Salt), Client: target.client, Target: target.watch,
-		Count: g.options.Meter.Workload(g.labels(w), measure.WorkloadOptions{
-			SLO:        measure.SLO{TTFT: time.Duration(w.SLO.TTFT), TPOT: time.Duration(w.SLO.TPOT), E2E: time.Duration(w.SLO.E2E)},
-			Trace:      traceInfo(l.trace.Stats),
-			FreeOutput: g.target(w.Target).Output != "exact",
-		}),
-		Log: g.options.Log, Observers: observers, Dropped: g.options.Dropped,
-		Lanes: w.Lanes, Overload: replay.Overload(w.Overload), MaxWait: time.Duration(w.MaxWait), Ahead: int(w.Ahead.Bytes),
-		MaxInput: w.Trace.MaxInput, MaxOutput: w.Trace.MaxOutput, OverLimit: replay.OverLimit(w.Trace.OverLimit),
-		Calibrate: calibrates(w),
-		Drain:     time.Duration(g.options.Config.Drain), Epoch: w.Epoch, Rows: w.Rows,
+// A handover is what a workload takes over from the one that it replaces.
+type handover struct {
+	at     time.Time // rows from this planned instant on are its own; zero: from now on
+	paused bool
+}
+
+// start puts a workload's series on the page and lets it run.
+func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
+	w.started, w.paused = true, from.paused
+	g.prepare(w, from)
+	ctx, w.stop = context.WithCancel(ctx)
+	g.hold(ctx, w.server)
+	g.shared.running.Go(func() { // a target that cannot be used ends its workloads, and no others
+		select {
+		case <-w.server.lost:
+			w.fail(w.server.fault())
+			w.stop()
+		case <-w.over:
+		}
 	})
+	g.shared.running.Go(func() {
+		if err := w.runner.Run(ctx, hard); err != nil {
+			w.fail(err)
+			g.options.Failed(err)
+		}
+		close(w.over)
+		w.stop()
+		<-w.leave
+		w.server.release()
+		if w.removed.Load() {
+			g.options.Meter.Remove(w.count)
+		}
+		if w.shown != nil {
+			g.options.Board.Remove(w.shown)
+		}
+		if err := w.file.Close(); err != nil {
+			g.options.Log.Warn("trace", "workload", w.config.Name, "err", err)
+		}
+	})
+}
+
+func (w *workload) fail(err error) {
+	text := err.Error()
+	w.failure.CompareAndSwap(nil, &text)
+}
+
+// prepare makes the runner.
+func (g *Generation) prepare(w *workload, from handover) {
+	c, t := w.config, w.server.config
+	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
+	w.count = g.options.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
+		SLO: slo, Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
+	})
+	observers := append([]replay.Observer{g.shared.sink}, g.options.Observers...)
+	if g.options.Board != nil {
+		observers = append(observers, card{w})
+	}
+	if g.options.Complain != nil {
+		observers = append(observers, complainer{c.Name, g.options.Complain})
+	}
+	w.runner = replay.New(replay.Workload{
+		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
+		Count: w.count, Log: g.options.Log, Observers: observers, Dropped: func(why measure.DropReason) { g.dropped(w, why) },
+		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
+		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
+		Calibrate: calibrates(c), Drain: time.Duration(g.options.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
+		Begin: from.at, Paused: from.paused,
+	})
+	w.show(g.options.Board, slo)
+}
+
+// dropped tells whoever wants to know of a request that was due and not sent.
+func (g *Generation) dropped(w *workload, why measure.DropReason) {
+	if g.options.Dropped != nil {
+		g.options.Dropped(why)
+	}
+	if g.options.Complain != nil {
+		g.options.Complain(w.config.Name, "dropped: "+string(why), "", "")
+	}
 }
 
 // calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some
 // models have at the beginning of any text. Token ids are taken as they are.
 func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == "text" }
-
-// target is the configuration of a target that is there.
-func (g *Generation) target(name string) config.Target {
-	for _, t := range g.options.Config.Targets {
-		if t.Name == name {
-			return t
-		}
-	}
-	return config.Target{}
-}
-
-func (g *Generation) labels(w config.Workload) measure.Labels {
-	return measure.Labels{Workload: w.Name, Target: w.Target, Model: g.target(w.Target).Model}
-}
 
 func traceInfo(s trace.Stats) measure.TraceInfo {
 	return measure.TraceInfo{

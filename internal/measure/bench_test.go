@@ -1,7 +1,8 @@
 package measure
 
 import (
-	"io"
+	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -57,13 +58,26 @@ func BenchmarkSummaryObserve(b *testing.B) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	s := NewSink(io.Discard, lostCounter())
+	s := NewSink(lostCounter(), slog.New(slog.DiscardHandler))
+	if err := s.Use(RecordsOptions{Path: os.DevNull}); err != nil {
+		b.Fatal(err)
+	}
 	r := long()
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Observe(r)
 		if len(s.pending) > sinkWake {
-			s.flush(nil)
+			s.flush()
 		}
+	}
+}
+
+// Nobody wants records.
+func BenchmarkNoRecord(b *testing.B) {
+	s := NewSink(lostCounter(), slog.New(slog.DiscardHandler))
+	r := long()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Observe(r)
 	}
 }

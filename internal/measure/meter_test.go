@@ -342,12 +342,12 @@ func TestSeriesPerWorkload(t *testing.T) {
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: slo})
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
-	counts := 1 + 16 + 4 + 2              // expected, outcomes, reasons, in flight and waiting
+	counts := 1 + 16 + 5 + 2              // expected, outcomes, reasons, in flight and waiting
 	trust := 1 + 1 + 2 + 4 + 2 + 1        // retries, merged reads, sources, tokens, mismatches, without usage
-	service, loop, trace := 1+4+3, 2+3, 2 // goodput, violations and thresholds; loop; trace
+	service, loop, trace := 1+4+3, 2+4, 2 // goodput, violations and thresholds; loop and paused; trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 282 {
-		t.Errorf("the sum is %d, the documents say 282", want)
+	if want != 284 {
+		t.Errorf("the sum is %d, the documents say 284", want)
 	}
 	got := -1 // replayd_record_errors_total belongs to no workload
 	for line := range strings.Lines(text(t, reg)) {

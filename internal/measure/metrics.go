@@ -20,7 +20,7 @@ var (
 		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
 		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
 	}
-	dropReasons   = [...]DropReason{Overload, Missed, Shutdown, Filtered}
+	dropReasons   = [...]DropReason{Overload, Paused, Missed, Shutdown, Filtered}
 	tokenKinds    = [...]string{"prompt", "output", "cached", "reasoning"}
 	mismatchKinds = [...]string{"prompt", "output"}
 	stampSources  = [...]string{"kernel", "read"}
@@ -65,6 +65,7 @@ var (
 	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
+	descPaused    = desc("paused", "1 while the workload is paused: what falls due is dropped.")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
 )
@@ -80,7 +81,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
 	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descLoop, descLoopsDone, descPosition,
-	descLoopTime, descSkew, descTrace, descHitRatio, descTarget,
+	descLoopTime, descSkew, descPaused, descTrace, descHitRatio, descTarget,
 }
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,

@@ -159,6 +159,7 @@ func script(w *Workload) []*Request {
 	requests := []*Request{late, turn, counted, single, cut, refused, busy}
 	w.LoopStarted(3, time.Hour)
 	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
+	w.Paused(true)
 	w.Expected(11)
 	for _, r := range requests {
 		w.Sent()
@@ -224,6 +225,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(3, "loop")
 	f(1, "loops_completed_total")
 	f(90, "position_seconds")
+	f(1, "paused")
 	f(3600, "loop_duration_seconds")
 	f(-0.0015, "wall_clock_skew_seconds")
 

@@ -33,8 +33,9 @@ type DropReason string
 // Drop reasons, the whole list of what can happen today.
 const (
 	Overload DropReason = "overload" // no lane, or waited longer than max_wait
+	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused
 	Missed   DropReason = "missed"   // this process did not run at the due instant, or a session's earlier turn failed
-	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped
+	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped or replaced
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
 )
 

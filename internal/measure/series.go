@@ -34,6 +34,7 @@ type counts struct {
 	source                                 [len(stampSources)]int64
 
 	loop, loopsDone int64
+	paused          bool
 	loopDuration    time.Duration
 	clock           func() (position, skew time.Duration) // nil: both 0
 	slo             SLO
@@ -118,6 +119,7 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	gauge(descPosition, position.Seconds())
 	gauge(descLoopTime, n.loopDuration.Seconds())
 	gauge(descSkew, skew.Seconds())
+	gauge(descPaused, map[bool]float64{true: 1}[n.paused])
 	t := n.trace
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
 	gauge(descHitRatio, t.PrefixHitRatio)

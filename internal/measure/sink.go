@@ -1,12 +1,11 @@
 package measure
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +15,14 @@ const (
 	sinkFlush = time.Second // a record is in the file at most this much later
 	sinkWake  = 256 << 10   // bytes waiting that are written without waiting for the second
 	sinkBound = 4 << 20     // bytes waiting at most; what a disk does not take in time beyond them is lost and counted
+	sinkSpare = 1 << 20     // bytes of a buffer that is used again; one that a slow disk let grow beyond is not
+)
+
+// What becomes of a record that is observed.
+const (
+	sinkOff   int32 = iota // nobody wants it
+	sinkOn                 // it is written
+	sinkEnded              // it is lost
 )
 
 var errSinkEnded = errors.New("records: the sink has ended")
@@ -42,36 +49,98 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //	usage_prompt_tokens, usage_output_tokens, usage_cached_tokens, usage_reasoning_tokens
 //
 // The first and last instants of a request that failed tell how far it came.
+//
+// The newest records are in PATH, older ones in PATH.1, still older ones in PATH.2 and so on; each of the old ones can be
+// compressed instead, PATH.1.gz. A record is in one of them, whole, and they are in the order in which requests finished.
+// All that there is, oldest first:
+//
+//	zcat -f $(ls -rv PATH PATH.[0-9]*)
+//
+// PATH.gz.tmp is a compression under way and no part of that. Where PATH.N and PATH.N.gz are both there a crash came
+// between the end of the compression and the removal, and they hold the same. Every line ends with a newline; only after a
+// crash the last one of PATH may be without, until a Sink opens it.
+//
+// A file that cannot be written costs records and nothing else. They are counted; the log says so once, and again, with
+// their number, when records have been written for a minute without trouble. The file is tried again every few seconds.
 type Sink struct {
-	w    io.Writer
-	lost prometheus.Counter
-	wake chan struct{}
+	lost    prometheus.Counter
+	wake    chan struct{}
+	rotated chan struct{} // there may be something to compress
 
-	mu      sync.Mutex
-	pending []byte // whole lines
-	err     error  // the first failure; nothing is written after it
+	state   atomic.Int32  // changes under mu
+	writing atomic.Int64  // bytes of the batch
+	losses  atomic.Uint64 // what lost has counted
+
+	mu      sync.Mutex // never held during disk operations
+	pending []byte     // whole lines
+	over    bool       // records were lost because too many waited
+
+	disk    sync.Mutex // held during disk operations; taken before mu
+	options RecordsOptions
+	ended   bool
+	file    *recordFile // nil: it is not open
+	batch   []byte      // the lines taken last, as far as they are not written
+	spare   []byte      // the buffer under the batch, pending's next one
+	cut     bool        // the batch begins in the middle of a line: a pipe has taken the rest
+	torn    bool        // that line was given up
+	retry   time.Time   // a file that failed is not opened before
+	err     error       // why the records taken last are not in the file; nil: they are
+	trouble trouble
 }
 
-// NewSink makes a sink that writes to w while Run runs and counts in lost the records that were not written whole.
-// It does not close w.
-func NewSink(w io.Writer, lost prometheus.Counter) *Sink {
-	return &Sink{w: w, lost: lost, wake: make(chan struct{}, 1)}
+// NewSink makes a sink that wants no records until Use says where they go. It counts in lost the records that were not
+// written whole.
+func NewSink(lost prometheus.Counter, log *slog.Logger) *Sink {
+	return &Sink{lost: lost, wake: make(chan struct{}, 1), rotated: make(chan struct{}, 1), trouble: trouble{log: log}}
+}
+
+// Use says where records go from now on; what was observed before goes to the file before. It may be called before Run and
+// while it runs, from any goroutine, and waits for the disk. The same options again change nothing. An error says that the
+// file cannot be opened: it is not logged here, and while the sink runs it tries again on its own.
+func (s *Sink) Use(o RecordsOptions) error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	if s.ended {
+		return errSinkEnded
+	}
+	if o.Path != s.options.Path {
+		s.drain(stateFor(o.Path, sinkOn))
+		s.trouble.over("records were lost", s.options.Path, s.losses.Load())
+		s.err, s.torn = nil, false
+	}
+	s.options = o
+	s.compressSoon()
+	if o.Path == "" || s.file != nil {
+		return nil
+	}
+	err := s.open()
+	if err != nil {
+		s.trouble.known(err)
+	}
+	return err
 }
 
 // Observe takes the record of a finished request. It keeps nothing of r, never waits for the disk, and may be called from
 // several goroutines at once. A record that comes before Run is written when it runs; one that comes after it is lost.
 func (s *Sink) Observe(r *Request) {
+	if s.state.Load() == sinkOff {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		s.lost.Inc()
+	switch s.state.Load() {
+	case sinkOff:
+		return
+	case sinkEnded:
+		s.lose(1)
 		return
 	}
 	before := len(s.pending)
 	s.pending = appendRecord(s.pending, r)
-	if len(s.pending) > sinkBound {
+	if int64(len(s.pending))+s.writing.Load() > sinkBound {
 		s.pending = s.pending[:before]
-		s.lost.Inc()
+		s.over = true
+		s.lose(1)
 		return
 	}
 	if len(s.pending) >= sinkWake {
@@ -82,51 +151,50 @@ func (s *Sink) Observe(r *Request) {
 	}
 }
 
-// Run writes what Observe took, until ctx is cancelled and the rest is written too; no request may finish after that.
-// A write that fails ends the writing but not Run, so that a full disk does not stop a replay: every later record is
-// lost and counted, and the failure is returned at the end. Run is called once.
+// Run writes what Observe took, until ctx is cancelled and the rest is written too; no request may finish after that. No
+// failure of a file ends it. It returns why records were lost at its end. A compression that ctx cuts short is left to the
+// next process. Run is called once.
 func (s *Sink) Run(ctx context.Context) error {
+	var compression sync.WaitGroup
+	compression.Go(func() { s.compress(ctx) })
+	defer compression.Wait()
 	tick := time.NewTicker(sinkFlush)
 	defer tick.Stop()
-	var spare []byte
-	for last := false; !last; {
+	for {
 		select {
 		case <-ctx.Done():
-			last = true
+			return s.end()
 		case <-tick.C:
 		case <-s.wake:
 		}
-		spare = s.flush(spare)
+		s.flush()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return fmt.Errorf("records: %w", s.err)
+}
+
+func (s *Sink) end() error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	s.ended = true
+	s.drain(stateFor(s.options.Path, sinkEnded))
+	losses := s.losses.Load()
+	if s.err != nil && losses > s.trouble.losses {
+		return s.err
 	}
-	s.fail(errSinkEnded, nil)
+	s.trouble.over("records are written again", s.options.Path, losses)
 	return nil
 }
 
-// flush writes the waiting lines, while new ones gather in spare, and returns their buffer to be the next spare.
-func (s *Sink) flush(spare []byte) []byte {
-	s.mu.Lock()
-	lines := s.pending
-	s.pending = spare[:0]
-	s.mu.Unlock()
-	if len(lines) == 0 {
-		return lines
+// stateFor is the state, unless no records are wanted.
+func stateFor(path string, state int32) int32 {
+	if path == "" {
+		return sinkOff
 	}
-	if n, err := s.w.Write(lines); err != nil {
-		s.mu.Lock()
-		s.fail(err, lines[n:])
-		s.mu.Unlock()
-	}
-	return lines
+	return state
 }
 
-// fail ends the sink. A line whose end was not written is lost.
-func (s *Sink) fail(err error, unwritten []byte) {
-	s.err = err
-	s.lost.Add(float64(bytes.Count(unwritten, []byte{'\n'}) + bytes.Count(s.pending, []byte{'\n'})))
-	s.pending = nil
+func (s *Sink) flush() {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	s.take(s.state.Load())
+	s.write()
 }

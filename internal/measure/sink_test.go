@@ -4,17 +4,42 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func lostCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "lost_total"})
+}
+
+// A heardSink is a sink with what it says and counts.
+type heardSink struct {
+	*Sink
+	lost prometheus.Counter
+	log  bytes.Buffer
+}
+
+func newHeardSink() *heardSink {
+	s := &heardSink{lost: lostCounter()}
+	s.Sink = NewSink(s.lost, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})))
+	return s
 }
 
 // running starts a sink inside a bubble and returns the func that stops it.
@@ -25,42 +50,91 @@ func running(t *testing.T, s *Sink) (stop func() error) {
 	return func() error { cancel(); return <-ended }
 }
 
+// pass lets time go by in the bubble, until nothing happens any more.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func (s *heardSink) use(t *testing.T, o RecordsOptions) {
+	t.Helper()
+	if err := s.Use(o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heard compares what was lost and logged so far.
+func (s *heardSink) heard(t *testing.T, lost float64, log string) {
+	t.Helper()
+	if got := testutil.ToFloat64(s.lost); got != lost {
+		t.Errorf("%v records lost, want %v", got, lost)
+	}
+	if diff := cmp.Diff(log, s.log.String()); diff != "" {
+		t.Errorf("log -want +got:\n%s", diff)
+	}
+}
+
+func isFile(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s -want +got:\n%s", filepath.Base(path), diff)
+	}
+}
+
+// numbered is the nth request of a test; all below 10 have records of the same length.
+func numbered(n int) *Request { return request(fmt.Sprintf("w/0/%d", n), 0, OK, ms) }
+
+// lines are the records of numbered requests.
+func lines(numbers ...int) string {
+	var b []byte
+	for _, n := range numbers {
+		b = appendRecord(b, numbered(n))
+	}
+	return string(b)
+}
+
 func TestSinkWritesWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var file bytes.Buffer
-		s := NewSink(&file, lostCounter())
-		first, second := request("w/0/0", 0, OK, ms), request("w/0/1", 0, HTTP429)
-		s.Observe(first) // before Run
-		stop := running(t, s)
-		s.Observe(second)
-		<-time.After(time.Second) // of the bubble
-		synctest.Wait()
-		want := string(appendRecord(appendRecord(nil, first), second))
-		if got := file.String(); got != want {
-			t.Errorf("after a second:\n%s\nwant\n%s", got, want)
-		}
-		s.Observe(first)
+		path := filepath.Join(t.TempDir(), "r.jsonl")
+		s := newHeardSink()
+		s.use(t, RecordsOptions{Path: path})
+		s.Observe(numbered(1)) // before Run
+		stop := running(t, s.Sink)
+		s.Observe(numbered(2))
+		pass(time.Second)
+		isFile(t, path, lines(1, 2))
+		s.Observe(numbered(3))
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if got := file.String(); got != want+string(appendRecord(nil, first)) {
-			t.Errorf("the last record is missing at the end:\n%s", got)
+		isFile(t, path, lines(1, 2, 3))
+		s.heard(t, 0, "")
+		s.Observe(numbered(4))
+		s.heard(t, 1, "")
+		if err := s.Use(RecordsOptions{Path: path + "2"}); !errors.Is(err, errSinkEnded) {
+			t.Errorf("want %v, got %v", errSinkEnded, err)
 		}
 	})
 }
 
 func TestSinkWritesAtOnceWhenMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var file bytes.Buffer
-		s := NewSink(&file, lostCounter())
-		stop := running(t, s)
+		path := filepath.Join(t.TempDir(), "r.jsonl")
+		s := newHeardSink()
+		s.use(t, RecordsOptions{Path: path})
+		stop := running(t, s.Sink)
 		began := time.Now()
 		r := request(strings.Repeat("x", sinkWake/2), 0, OK, ms)
 		s.Observe(r)
 		s.Observe(r)
 		synctest.Wait()
-		if file.Len() == 0 || time.Since(began) != 0 {
-			t.Errorf("%d bytes after %v, want all of them at once", file.Len(), time.Since(began))
+		info, err := os.Stat(path)
+		if err != nil || info.Size() < sinkWake || time.Since(began) != 0 {
+			t.Errorf("want all bytes at once, got %v, %v after %v", info, err, time.Since(began))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -68,137 +142,101 @@ func TestSinkWritesAtOnceWhenMuchWaits(t *testing.T) {
 	})
 }
 
-// A disk that is full takes two records and a part of the third.
-func TestSinkOnAFullDisk(t *testing.T) {
+func TestSinkWithoutAPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := request("w/0/0", 0, OK, ms)
-		line := len(appendRecord(nil, r))
-		lost := lostCounter()
-		s := NewSink(&fullDisk{room: 2*line + 10}, lost)
-		stop := running(t, s)
-		f := func(want float64) {
-			t.Helper()
-			<-time.After(time.Second) // of the bubble
-			synctest.Wait()
-			if got := testutil.ToFloat64(lost); got != want {
-				t.Errorf("%v records lost, want %v", got, want)
-			}
-		}
-		s.Observe(r)
-		f(0)
-		s.Observe(r)
-		s.Observe(r)
-		s.Observe(r)
-		f(2) // the cut one and the one after it
-		s.Observe(r)
-		f(3) // nothing is tried again
-		err := stop()
-		if !errors.Is(err, errFull) || err.Error() != "records: no space left on device" {
-			t.Errorf("error %v, want that of the disk", err)
-		}
-	})
-}
-
-func TestSinkFailsInTheLastWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lost := lostCounter()
-		s := NewSink(&fullDisk{}, lost)
-		stop := running(t, s)
-		s.Observe(request("w/0/0", 0, OK, ms))
-		if err := stop(); !errors.Is(err, errFull) {
-			t.Errorf("error %v, want that of the disk", err)
-		}
-		if got := testutil.ToFloat64(lost); got != 1 {
-			t.Errorf("%v records lost, want 1", got)
-		}
-	})
-}
-
-func TestSinkAfterItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var file bytes.Buffer
-		lost := lostCounter()
-		s := NewSink(&file, lost)
-		if err := running(t, s)(); err != nil {
+		s := newHeardSink()
+		s.Observe(numbered(1))
+		stop := running(t, s.Sink)
+		s.use(t, RecordsOptions{Keep: 3, MaxBytes: 100, Gzip: true})
+		s.Observe(numbered(2))
+		pass(time.Second)
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		s.Observe(request("w/0/0", 0, OK, ms))
-		if got := testutil.ToFloat64(lost); got != 1 || file.Len() != 0 {
-			t.Errorf("%v records lost, %d bytes written, want 1 and 0", got, file.Len())
-		}
+		s.Observe(numbered(3))
+		s.heard(t, 0, "")
 	})
 }
 
-// slowDisk holds every write until it is let go.
-type slowDisk struct {
-	entered, release chan struct{}
-	bytes.Buffer
-}
-
-func (d *slowDisk) Write(b []byte) (int, error) {
-	d.entered <- struct{}{}
-	<-d.release
-	return d.Buffer.Write(b)
-}
-
-// While the disk does not take anything, records gather up to the bound; then they are lost and counted, and nobody waits.
-func TestSinkNeverWaitsForTheDisk(t *testing.T) {
+// What was observed before goes to the file before.
+func TestSinkChangesFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &slowDisk{entered: make(chan struct{}), release: make(chan struct{})}
-		lost := lostCounter()
-		s := NewSink(disk, lost)
-		stop := running(t, s)
-		s.Observe(request("w/0/0", 0, OK, ms))
-		<-disk.entered // the first is on its way, and stays there
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		s := newHeardSink()
+		s.use(t, RecordsOptions{Path: a})
+		s.Observe(numbered(1))
+		s.use(t, RecordsOptions{Path: b}) // before Run
+		s.Observe(numbered(2))
+		stop := running(t, s.Sink)
+		s.use(t, RecordsOptions{Path: a})
+		s.Observe(numbered(3))
+		open := s.file
+		s.use(t, RecordsOptions{Path: a})
+		s.use(t, RecordsOptions{Path: a, MaxBytes: 1 << 20, Keep: 1})
+		if s.file != open {
+			t.Error("opened anew, want the same file")
+		}
+		pass(time.Second)
+		s.Observe(numbered(4))
+		s.use(t, RecordsOptions{})
+		s.Observe(numbered(5)) // nobody wants it
+		pass(time.Second)
+		s.use(t, RecordsOptions{Path: b})
+		s.Observe(numbered(6))
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		isFile(t, a, lines(1, 3, 4))
+		isFile(t, b, lines(2, 6))
+		s.heard(t, 0, "")
+	})
+}
 
-		big := request(strings.Repeat("x", 1<<20), 0, OK, ms) // a little over 1 MiB a line: three fit into 4 MiB
-		for range 5 {
-			s.Observe(big)
-		}
-		if got := testutil.ToFloat64(lost); got != 2 {
-			t.Errorf("%v records lost, want 2", got)
-		}
+// Files change while records come from several goroutines: each record is in one file, and each goroutine's are in order.
+func TestSinkChangesFilesMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	s := newHeardSink()
+	paths := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
+	s.use(t, RecordsOptions{Path: paths[0]})
+	stop := running(t, s.Sink)
+	const each = 2000
+	done := make(chan struct{})
+	for g := range 2 {
 		go func() {
-			for range disk.entered { // the second write
+			for n := range each {
+				s.Observe(request(fmt.Sprintf("%d/%d", g, n), 0, OK, ms))
 			}
+			done <- struct{}{}
 		}()
-		close(disk.release)
-		if err := stop(); err != nil {
-			t.Error(err)
+	}
+	for left, n := 2, 1; left > 0; n++ {
+		select {
+		case <-done:
+			left--
+		default:
+			s.use(t, RecordsOptions{Path: paths[n%2]})
 		}
-		if got := bytes.Count(disk.Bytes(), []byte{'\n'}); got != 4 {
-			t.Errorf("%d records written, want 4", got)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	s.heard(t, 0, "")
+	seen := map[string]bool{}
+	for _, path := range paths {
+		last := [2]int{-1, -1}
+		for _, r := range records(t, path) {
+			var g, n int
+			if _, err := fmt.Sscanf(r, `{"id":"%d/%d"`, &g, &n); err != nil {
+				t.Fatal(err)
+			}
+			if n <= last[g] || seen[r] {
+				t.Fatalf("%s: %d/%d after %d", path, g, n, last[g])
+			}
+			last[g], seen[r] = n, true
 		}
-		close(disk.entered)
-	})
-}
-
-// A failure while records gather counts those too: each is either in the file or lost.
-func TestSinkCountsWhatGatheredDuringTheFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &failingLate{entered: make(chan struct{}), release: make(chan struct{})}
-		lost := lostCounter()
-		s := NewSink(disk, lost)
-		stop := running(t, s)
-		r := request("w/0/0", 0, OK, ms)
-		s.Observe(r)
-		<-disk.entered
-		s.Observe(r)
-		close(disk.release)
-		if err := stop(); !errors.Is(err, errFull) {
-			t.Errorf("error %v, want that of the disk", err)
-		}
-		if got := testutil.ToFloat64(lost); got != 2 {
-			t.Errorf("%v records lost, want 2", got)
-		}
-	})
-}
-
-// failingLate fails its one write when it is let go.
-type failingLate struct{ entered, release chan struct{} }
-
-func (d *failingLate) Write([]byte) (int, error) {
-	d.entered <- struct{}{}
-	<-d.release
-	return 0, errFull
+	}
+	if len(seen) != 2*each {
+		t.Errorf("%d records, want %d", len(seen), 2*each)
+	}
 }

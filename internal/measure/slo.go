@@ -52,6 +52,26 @@ func (s SLO) bounds() [sloKinds]time.Duration {
 	return [sloKinds]time.Duration{s.TTFT, s.TPOT, s.E2E, 0}
 }
 
+// A Miss is one bound of an SLO that requests of a run broke, or, as error, that requests did not end ok.
+type Miss struct {
+	SLO        string        // ttft, tpot, e2e or error
+	Requests   int64         // of the expected ones; under error also those that were never sent
+	Bound      time.Duration // 0 of error
+	P99, Worst time.Duration // of all ok requests, those within the bound too; 0 of error
+}
+
+// misses are the bounds that were broken, in the order of sloNames. Ok requests broke what is in broken.
+func (f Figures) misses(broken [sloKinds]int64) (misses []Miss) {
+	broken[sloError] = f.Expected - f.Outcomes[OK]
+	stats := [sloKinds]Stats{f.TTFT, f.TPOT, f.E2E, {}}
+	for i, bound := range f.SLO.bounds() {
+		if broken[i] > 0 {
+			misses = append(misses, Miss{sloNames[i], broken[i], bound, stats[i].P99, stats[i].Max})
+		}
+	}
+	return misses
+}
+
 // String is the form that ParseSLO reads: "ttft:500ms,tpot:50ms"; "" when nothing is bounded.
 func (s SLO) String() string {
 	var parts []string

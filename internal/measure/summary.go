@@ -15,6 +15,7 @@ type Summary struct {
 	finished [len(outcomes)]int64
 	dropped  [len(dropReasons)]int64
 	goodput  int64
+	broken   [sloKinds]int64
 	prompt   int64
 	output   int64
 	userRate float64 // Σ 1/TPOT, in tokens/s
@@ -44,6 +45,7 @@ type Figures struct {
 	Expected int64                // finished and dropped, without filtered
 	Goodput  int64                // requests that ended ok and met the SLO
 	SLO      SLO
+	Misses   []Miss // what was broken, a request under each of its bounds; nil when all of Expected is goodput
 
 	PromptTokens, OutputTokens int64 // of ok requests, as the server counts them
 
@@ -72,7 +74,14 @@ func (s *Summary) Observe(r *Request) {
 	if r.Outcome != OK {
 		return
 	}
-	if s.slo.Met(r) {
+	good := true
+	for i, broke := range s.slo.violations(r) {
+		if broke {
+			s.broken[i]++
+			good = false
+		}
+	}
+	if good {
 		s.goodput++
 	}
 	s.prompt += int64(r.Usage.Prompt)
@@ -143,6 +152,7 @@ func (s *Summary) Figures() Figures {
 			}
 		}
 	}
+	f.Misses = f.misses(s.broken)
 	if span := f.Span.Seconds(); span > 0 {
 		f.RequestRate = float64(f.Outcomes[OK]) / span
 		f.GoodputRate = float64(f.Goodput) / span

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +61,74 @@ func TestUserRateWithoutAnInterval(t *testing.T) {
 	s.Observe(request("", 0, OK, 10*ms, 20*ms))
 	if got := s.Figures().UserRate; got != 100 {
 		t.Errorf("tokens/s per user = %v, want 100", got)
+	}
+}
+
+// The bounds of slo are 100 ms, 15 ms and 1 s. Of script's four ok requests the second is over the first two and the third over
+// the last two; three others failed and two were dropped.
+func TestMisses(t *testing.T) {
+	f := summarized().Figures()
+	want := []Miss{
+		{"ttft", 1, 100 * ms, 195500 * time.Microsecond, 200 * ms},
+		{"tpot", 2, 15 * ms, 1961200 * time.Microsecond, 2 * time.Second},
+		{"e2e", 1, time.Second, 1957500 * time.Microsecond, 2010 * ms},
+		{"error", 5, 0, 0, 0},
+	}
+	if !slices.Equal(f.Misses, want) {
+		t.Errorf("misses\n got %+v\nwant %+v", f.Misses, want)
+	}
+	const text = "ttft: 1 of 9 requests (11.1 %) over 100ms, p99 195.5ms, worst 200ms; " +
+		"tpot: 2 of 9 requests (22.2 %) over 15ms, p99 1.961s, worst 2s; " +
+		"e2e: 1 of 9 requests (11.1 %) over 1s, p99 1.958s, worst 2.01s; " +
+		"error: 5 of 9 (55.6 %) did not end ok: 1 http_429, 1 connect, 1 truncated, 1 dropped overload, 1 dropped missed; " +
+		"goodput 0.2222, want at least 0.5"
+	if got := f.Missed(0.5); got != text {
+		t.Errorf("\n got %s\nwant %s", got, text)
+	}
+}
+
+// A share that is almost the one that was wanted is not shown as if it were.
+func TestMissedByALittle(t *testing.T) {
+	f := Figures{Expected: 400_000, Goodput: 399_999, Outcomes: map[Outcome]int64{OK: 399_999, Empty: 1}}
+	f.Misses = f.misses([sloKinds]int64{})
+	const want = "error: 1 of 400000 (0.00025 %) did not end ok: 1 empty; goodput 0.9999, want at least 1"
+	if got := f.Missed(1); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if got := (Figures{}).Missed(1); got != "goodput 0.0000, want at least 1" {
+		t.Errorf("of nothing: %s", got)
+	}
+}
+
+// Whatever a request breaks, it is goodput or in a miss, and no miss is counted twice for it.
+func TestMissesAddUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	bound := SLO{TTFT: 50 * ms, TPOT: 10 * ms, E2E: 100 * ms}
+	for range 100 {
+		s := NewSummary(bound)
+		var good, expected int64
+		for range random.IntN(50) {
+			first := time.Duration(random.IntN(100)) * ms
+			r := request("", 0, outcomes[random.IntN(len(outcomes))], first, first+time.Duration(random.IntN(100))*ms)
+			if bound.Met(r) {
+				good++
+			}
+			expected++
+			s.Observe(r)
+		}
+		if random.IntN(2) == 0 {
+			s.Drop(Overload)
+			expected++
+		}
+		f := s.Figures()
+		var sum, most int64
+		for _, m := range f.Misses {
+			sum += m.Requests
+			most = max(most, m.Requests)
+		}
+		if f.Expected != expected || f.Goodput != good || most > expected-good || sum < expected-good {
+			t.Fatalf("%d expected, %d good, got %d, %d and %+v", expected, good, f.Expected, f.Goodput, f.Misses)
+		}
 	}
 }
 

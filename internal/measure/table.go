@@ -71,8 +71,62 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		bound = "ok and " + slo
 	}
 	line(out, "goodput", "%s requests/s: %d of %d expected (%s)", rate(f.GoodputRate, spans), f.Goodput, f.Expected, bound)
+	for _, m := range f.Misses {
+		if m.Bound > 0 { // what did not end ok stands above
+			line(out, fmt.Sprintf("over %s:%v", m.SLO, m.Bound), "%d of %d expected (%s)", m.Requests, f.Expected, f.percent(m.Requests))
+		}
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// Missed says in one line which bounds were broken, by how many of the expected requests and how far, and that goodput was
+// to be at least a share of them, 0 to 1.
+func (f Figures) Missed(least float64) string {
+	var parts []string
+	for _, m := range f.Misses {
+		if m.Bound > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) over %v, p99 %v, worst %v",
+				m.SLO, m.Requests, f.Expected, f.percent(m.Requests), m.Bound, digits(m.P99), digits(m.Worst)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests), f.failed()))
+	}
+	// Cut off, not rounded: what is short of a bound must not look as if it had reached it.
+	share := float64(f.Goodput*10_000/max(1, f.Expected)) / 10_000
+	return strings.Join(append(parts, fmt.Sprintf("goodput %.4f, want at least %v", share, least)), "; ")
+}
+
+// failed counts what did not end ok, by outcome and reason.
+func (f Figures) failed() string {
+	var parts []string
+	for _, o := range outcomes {
+		if n := f.Outcomes[o]; n > 0 && o != OK {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	for _, r := range dropReasons {
+		if n := f.Dropped[r]; n > 0 && r != Filtered {
+			parts = append(parts, fmt.Sprintf("%d dropped %s", n, r))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// percent is n as a part of the expected requests, with three digits.
+func (f Figures) percent(n int64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Expected))
+}
+
+// digits leaves a latency four or more digits.
+func digits(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(time.Microsecond)
+	}
+	return d
 }
 
 // cells are the columns of one quantity after its count; without values they are dashes.

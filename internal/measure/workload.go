@@ -61,6 +61,9 @@ func (w *Workload) LoopStarted(number int64, every time.Duration) {
 // LoopCompleted counts a loop that was played to its end.
 func (w *Workload) LoopCompleted() { w.s.change(func(c *counts) { c.loopsDone++ }) }
 
+// Paused says whether what falls due is dropped.
+func (w *Workload) Paused(paused bool) { w.s.change(func(c *counts) { c.paused = paused }) }
+
 // SetClock hands over the func that tells the trace time that is being played, and the wall clock − the loop's own
 // time. It is called at each scrape, without a lock held, until the workload is removed.
 func (w *Workload) SetClock(f func() (position, skew time.Duration)) {

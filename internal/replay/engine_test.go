@@ -33,6 +33,7 @@ type fake struct {
 	status     func(id string) int // 0: 200
 	models     string              // "": one
 	prompt     atomic.Int64        // prompt_tokens of an answer that is not streamed
+	forgets    bool                // it keeps no bodies and no arrivals
 	closeAfter int                 // a connection is closed after so many answers; 0: never
 
 	mu       sync.Mutex
@@ -68,14 +69,18 @@ func (f *fake) serve(c net.Conn) {
 		id := req.Header.Get("X-Request-Id")
 		now := time.Now()
 		f.mu.Lock()
-		f.arrivals[id] = now
-		f.order = append(f.order, id)
+		if !f.forgets {
+			f.arrivals[id] = now
+			f.order = append(f.order, id)
+		}
 		f.flying++
 		f.most = max(f.most, f.flying)
 		f.mu.Unlock()
 		body, _ := io.ReadAll(req.Body)
 		f.mu.Lock()
-		f.bodies[id] = body
+		if !f.forgets {
+			f.bodies[id] = body
+		}
 		f.mu.Unlock()
 		ok := f.answer(c, req, id, body)
 		f.mu.Lock()

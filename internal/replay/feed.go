@@ -33,48 +33,87 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 		}
 		r.settle()
 	}()
-	now := r.w.Wall()
-	from := now // with an epoch or a wall phase the replay joins at the row where the clock is
-	epoch := r.w.Epoch
-	if epoch.IsZero() {
-		if err := r.w.Target.await(ctx); err != nil {
-			return err
-		}
-		now = r.w.Wall()
-		epoch = now.Add(lead)
-		from = now
+	now, from, epoch, err := r.join(ctx)
+	if err != nil {
+		return err
 	}
-	l := r.w.Plan.Loop(epoch, now)
-	if l.Start.After(from) {
-		from = l.Start
-	}
-	r.enter(l)
+	l := r.w.Plan.Loop(epoch, from)
 	var seq int64
 	for {
-		if err := r.feedLoop(ctx, l, from, &seq); errors.Is(err, errEnough) {
+		if l.Start.After(from) {
+			from = l.Start
+		}
+		lp := r.begin(l, now)
+		err := r.feedLoop(ctx, lp, from, &seq)
+		if err == nil {
+			next, ok := r.w.Plan.Next(l, readClock(r.w.Wall).wall)
+			if !ok {
+				return nil
+			}
+			err = r.room(ctx, lp, next.Start)
+		}
+		switch {
+		case err == nil:
+			// Read again at the border: the wall clock may have been set since the last row was read.
+			now = readClock(r.w.Wall)
+			l, _ = r.w.Plan.Next(l, now.wall)
+			from = l.Start
+		case errors.Is(err, errAstray):
+			now = readClock(r.w.Wall)
+			from = now.wall
+			l = r.w.Plan.Loop(epoch, from)
+		case errors.Is(err, errEnough):
 			return nil
-		} else if err != nil {
+		default:
 			return err
 		}
-		next, ok := r.w.Plan.Next(l, r.w.Wall())
-		if !ok {
-			return nil
-		}
-		if err := r.room(ctx, next.Start); err != nil {
-			return err
-		}
-		// Read again at the border: the wall clock may have been set since the last row was read.
-		l, _ = r.w.Plan.Next(l, r.w.Wall())
-		from = l.Start
 	}
 }
 
-// errEnough ends a feed that was given a number of rows.
-var errEnough = errors.New("enough rows")
+// join says where in the plan the replay begins: from is the first instant that is its own, epoch the start of loop 0
+// where the wall clock does not say.
+func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, err error) {
+	now = readClock(r.w.Wall)
+	switch epoch = r.w.Epoch; {
+	case !r.w.Begin.IsZero():
+		from = r.w.Begin.Round(0)
+		if epoch.IsZero() {
+			epoch = from
+		}
+	case epoch.IsZero():
+		if err := r.w.Target.await(ctx); err != nil {
+			return now, from, epoch, err
+		}
+		now = readClock(r.w.Wall)
+		from, epoch = now.wall, now.wall.Add(lead)
+	default: // it joins at the row where the clock is
+		from = now.wall
+	}
+	return now, from, epoch, nil
+}
+
+// begin enters a loop into the queue.
+func (r *Runner) begin(l schedule.Loop, now clock) *loop {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.astray = false
+	lp := r.queue.begin(l, now)
+	if r.playing == nil {
+		r.enter(lp)
+	}
+	return lp
+}
+
+// Why a feed ends, or begins anew.
+var (
+	errEnough  = errors.New("enough rows")
+	errRetired = errors.New("later rows are another runner's")
+	errAstray  = errors.New("the clock was set back by more than a loop")
+)
 
 // feedLoop reads one loop from an instant on.
-func (r *Runner) feedLoop(ctx context.Context, l schedule.Loop, from time.Time, seq *int64) error {
-	rows, err := r.w.Plan.Rows(l, from)
+func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time, seq *int64) error {
+	rows, err := r.w.Plan.Rows(l.Loop, from)
 	if err != nil {
 		return fmt.Errorf("workload %s: %w", r.w.Name, err)
 	}
@@ -90,50 +129,69 @@ func (r *Runner) feedLoop(ctx context.Context, l schedule.Loop, from time.Time, 
 			r.w.Count.Filtered(1)
 			continue
 		}
-		if err := r.room(ctx, due.At); err != nil {
+		if err := r.room(ctx, l, due.At); err != nil {
 			return err
 		}
 		if *seq++; r.w.Rows > 0 && *seq > int64(r.w.Rows) {
 			return errEnough
 		}
-		r.mu.Lock()
-		if r.stopped {
-			r.mu.Unlock()
-			return ctx.Err()
-		}
-		first := r.queue.upcoming.len() == 0
-		r.queue.add(&item{due: due, seq: *seq, id: fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)})
-		r.changed.Broadcast()
-		r.mu.Unlock()
-		if first {
-			r.sleeper.Wake()
+		if err := r.feedRow(ctx, l, &item{due: due, seq: *seq, id: fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)}); err != nil {
+			return err
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if lp := r.queue.loops[l.Number]; lp != nil {
-		lp.read = true
-		r.settle()
+	l.read = true
+	r.settle()
+	return nil
+}
+
+// feedRow hands a row to the queue.
+func (r *Runner) feedRow(ctx context.Context, l *loop, it *item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.stopped:
+		return ctx.Err()
+	case r.astray:
+		return errAstray
+	case r.beyond(it.due.At):
+		return errRetired
+	}
+	first := r.queue.upcoming.len() == 0
+	r.queue.add(l, it)
+	r.changed.Broadcast()
+	if r.queue.isMissed(it.due.At) {
+		r.queue.fire(time.Now()) // at once, so that a long backlog is through in no time
+	} else if first {
+		r.sleeper.Wake()
 	}
 	return nil
 }
 
-// room waits until a row that is due at an instant may be read: soon due, and not too many rows before it.
-func (r *Runner) room(ctx context.Context, at time.Time) error {
+// room waits until what a loop plans for an instant may be read: soon due, and not too many rows before it.
+func (r *Runner) room(ctx context.Context, l *loop, planned time.Time) error {
 	for {
-		wait := time.Until(at) - aheadTime
-		if wait <= 0 {
-			r.mu.Lock()
-			full := r.queue.upcoming.len() >= aheadRows
-			r.mu.Unlock()
-			if !full {
-				return ctx.Err()
-			}
+		r.mu.Lock()
+		wait := time.Until(l.clock.at(planned)) - aheadTime
+		full := r.queue.upcoming.len() >= aheadRows
+		astray, retired := r.astray, r.beyond(planned)
+		r.mu.Unlock()
+		switch {
+		case astray:
+			return errAstray
+		case retired:
+			return errRetired
+		case wait <= 0 && !full:
+			return ctx.Err()
+		case wait <= 0:
 			wait = 10 * time.Millisecond
 		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
+		case <-r.moved:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()

@@ -8,10 +8,10 @@ import (
 
 // An item is one row on its way: planned, due, waiting, handed to a lane.
 type item struct {
-	id       string // X-Request-Id: workload/loop/row
-	due      schedule.Due
-	ready    time.Time // max(planned instant, end of the session wait)
-	session  *session  // nil for a row of no session
+	id       string       // X-Request-Id: workload/loop/row
+	due      schedule.Due // At is on the monotonic clock once the queue has it
+	ready    time.Time    // max(planned instant, end of the session wait)
+	session  *session     // nil for a row of no session
 	loop     *loop
 	state    state
 	waited   bool   // no lane was free when it became ready
@@ -39,6 +39,7 @@ const (
 // A loop is one pass over the trace, kept until its last request has ended.
 type loop struct {
 	schedule.Loop
+	clock    clock // what its instants were laid on the monotonic clock by
 	sessions map[string]*session
 	open     int  // items not gone
 	read     bool // no more rows will come

@@ -94,7 +94,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 	defer r.mu.Unlock()
 	r.giveBack(it)
 	before, _ := r.queue.next()
-	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End)
+	r.align()
+	now := time.Now()
+	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)
 	if r.stopped || it.loop.read && it.loop.open == 0 {
 		r.settle()
 	}
@@ -102,7 +104,6 @@ func (r *Runner) finish(l *lane) (more bool) {
 		close(l.work) // as settle does for lanes that are free
 		return false
 	}
-	now := time.Now()
 	r.queue.free++
 	if next := r.queue.take(now); next != nil {
 		r.queue.free--

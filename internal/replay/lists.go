@@ -44,6 +44,18 @@ func (f *fifo) front() *item {
 	return f.items[f.head]
 }
 
+func (f *fifo) back() *item {
+	if f.head == len(f.items) {
+		return nil
+	}
+	return f.items[len(f.items)-1]
+}
+
+func (f *fifo) popBack() {
+	f.items[len(f.items)-1] = nil
+	f.items = f.items[:len(f.items)-1]
+}
+
 // skip drops items from the front as long as f says so, and gives the first that stays.
 func (f *fifo) skip(over func(*item) bool) *item {
 	for it := f.front(); it != nil; it = f.front() {

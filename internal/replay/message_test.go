@@ -209,7 +209,7 @@ func TestLoopsOfPhaseStart(t *testing.T) {
 		b := newBench(t, every(3, 10*time.Second), schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: 30 * time.Second}, &fake{}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(lead+time.Minute+5*time.Second, func() {
-			position, skew := b.clock()
+			position, skew := b.gauges()
 			want(t, "position in the third loop", position, 5*time.Second)
 			want(t, "skew", skew, time.Duration(0))
 			stop()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"runtime"
 	"time"
-
-	"replayd/internal/schedule"
 )
 
 // pace lets items come due at their instants until nothing is left.
@@ -17,14 +15,16 @@ func (r *Runner) pace(hard context.Context) {
 			r.mu.Unlock()
 			return
 		}
+		r.align()
 		now := time.Now()
 		r.queue.fire(now)
 		if l := r.queue.current; l != nil {
-			r.enter(l.Loop)
+			r.enter(l)
 		}
 		given = r.assign(hard, now, given[:0])
 		r.changed.Signal() // an item may wait for nothing but its message
 		at, _ := r.queue.next()
+		at = r.untilRetired(now, at)
 		r.mu.Unlock()
 		for _, l := range given {
 			// This thread is awake now, the lane's has yet to be woken: it writes what the kernel takes at once.
@@ -40,12 +40,18 @@ func (r *Runner) pace(hard context.Context) {
 	}
 }
 
-// enter notes the loop that is played, for the gauges.
-func (r *Runner) enter(l schedule.Loop) {
-	if old := r.loop.Load(); old == nil || old.Number != l.Number {
-		r.loop.Store(&l)
-		r.w.Count.LoopStarted(l.Number, r.w.Plan.Every())
+// enter notes the loop that is played, with the lock held.
+func (r *Runner) enter(l *loop) {
+	if r.playing == l {
+		return
 	}
+	if r.playing == nil {
+		r.w.Count.SetClock(r.gauges)
+	}
+	r.playing = l
+	period := r.w.Plan.Period(l.Loop)
+	r.w.Count.LoopStarted(l.Number, period)
+	r.w.Log.Info("loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
 }
 
 // assign pairs waiting items with free lanes, with the lock held. Each lane has its item in next, not yet in work.

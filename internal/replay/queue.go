@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/schedule"
 )
 
 // A queue holds every item between the plan and the end of its request. It is a plain state machine: each
@@ -19,8 +20,10 @@ type queue struct {
 	behind   fifo  // the same for turns that wait for an earlier one
 	free     int   // lanes that would take an item now
 	maxWait  time.Duration
-	dropLate bool // overload: drop
-	missed   time.Duration
+	dropLate bool          // overload: drop
+	missed   time.Duration // how far behind this process may be before it rejoins; 0: any
+	rejoined time.Time     // what fell due until this instant is missed
+	paused   bool          // what falls due is dropped
 	count    counter
 	dropped  func(*item, measure.DropReason)
 }
@@ -32,14 +35,21 @@ type counter interface {
 	Dropped(reason measure.DropReason)
 }
 
-// add takes a row from the plan.
-func (q *queue) add(it *item) {
-	l := q.loops[it.due.Loop.Number]
-	if l == nil {
-		l = &loop{Loop: it.due.Loop, sessions: map[string]*session{}}
-		q.loops[it.due.Loop.Number] = l
+// begin makes room for the rows of a loop. One that was left may be entered again.
+func (q *queue) begin(l schedule.Loop, c clock) *loop {
+	lp := q.loops[l.Number]
+	if lp == nil {
+		lp = &loop{sessions: map[string]*session{}}
+		q.loops[l.Number] = lp
 	}
+	lp.Loop, lp.clock, lp.read = l, c, false
+	return lp
+}
+
+// add takes a row of a loop from the plan.
+func (q *queue) add(l *loop, it *item) {
 	l.open++
+	it.due.At = l.clock.at(it.due.At)
 	it.loop, it.ready = l, it.due.At
 	if s := it.due.Session; s != "" {
 		if l.sessions[s] == nil {
@@ -79,6 +89,7 @@ func (q *queue) next() (time.Time, bool) {
 
 // fire moves everything whose instant has come by now, and drops what has waited too long.
 func (q *queue) fire(now time.Time) {
+	q.rejoin(now)
 	for {
 		up, turn := q.upcoming.front(), q.delayed.front()
 		switch {
@@ -89,7 +100,7 @@ func (q *queue) fire(now time.Time) {
 			q.comeDue(up, now)
 		case turn != nil && !turn.ready.After(now):
 			heap.Pop(&q.delayed)
-			q.makeReady(turn)
+			q.makeReady(turn, now)
 		default:
 			q.expire(now)
 			return
@@ -97,25 +108,62 @@ func (q *queue) fire(now time.Time) {
 	}
 }
 
+// rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
+func (q *queue) rejoin(now time.Time) {
+	if at, ok := q.next(); ok && q.missed > 0 && now.Sub(at) > q.missed {
+		q.miss(now)
+	}
+}
+
+// miss drops what waits, and lets whatever fell due until now be dropped when it comes.
+func (q *queue) miss(now time.Time) {
+	q.rejoined = now
+	q.dropWaiting(measure.Missed, now)
+}
+
+func (q *queue) dropWaiting(reason measure.DropReason, now time.Time) {
+	for it := q.waiting.pop(); it != nil; it = q.waiting.pop() {
+		q.drop(it, reason)
+		q.endTurn(it, false, now)
+	}
+}
+
+// isMissed says of an instant whether it lies in a time in which this process did not run.
+func (q *queue) isMissed(at time.Time) bool { return !q.rejoined.IsZero() && !at.After(q.rejoined) }
+
+// pause drops what waits and what falls due until the pause is over; what is in flight goes on.
+func (q *queue) pause(paused bool, now time.Time) {
+	q.paused = paused
+	if paused {
+		q.dropWaiting(measure.Paused, now)
+	}
+}
+
 // comeDue takes an item at its planned instant: behind the turn before it, or ready.
 func (q *queue) comeDue(it *item, now time.Time) {
 	s := it.session
 	switch {
-	case q.missed > 0 && now.Sub(it.due.At) > q.missed:
-		q.drop(it, measure.Missed)
-		if s != nil {
-			s.failed = true // later turns would be sent without this one
-		}
+	case q.isMissed(it.due.At) || s != nil && s.failed:
+		q.giveUp(it, measure.Missed)
+	case q.paused:
+		q.giveUp(it, measure.Paused)
 	case s == nil:
-		q.makeReady(it)
-	case s.failed:
-		q.drop(it, measure.Missed)
+		q.makeReady(it, now)
 	case s.busy:
 		it.state = blocked
 		s.turns = append(s.turns, it)
 	default:
 		s.busy = true
 		q.release(it, now)
+	}
+}
+
+// giveUp drops an item that has just come due, and with it the rest of its session: later turns would be sent without
+// this one.
+func (q *queue) giveUp(it *item, reason measure.DropReason) {
+	q.drop(it, reason)
+	if it.session != nil {
+		it.session.failed = true
 	}
 }
 
@@ -131,18 +179,30 @@ func (q *queue) release(it *item, now time.Time) {
 		heap.Push(&q.delayed, it)
 		return
 	}
-	q.makeReady(it)
+	q.makeReady(it, now)
 }
 
-func (q *queue) makeReady(it *item) {
+// makeReady lets an item wait for a lane from the instant at which it may be sent, which is hardly before now.
+func (q *queue) makeReady(it *item, now time.Time) {
+	if q.missed > 0 && now.Sub(it.ready) > q.missed { // the turn before ended while this process did not run
+		q.miss(now)
+	}
 	it.state = waiting
 	it.waited = q.waiting.len() >= q.free
-	if it.waited && q.dropLate {
-		q.drop(it, measure.Overload)
-		q.endTurn(it, false, it.ready)
+	var why measure.DropReason
+	switch {
+	case q.isMissed(it.ready):
+		why = measure.Missed
+	case q.paused:
+		why = measure.Paused
+	case it.waited && q.dropLate:
+		why = measure.Overload
+	default:
+		q.waiting.push(it)
 		return
 	}
-	q.waiting.push(it)
+	q.drop(it, why)
+	q.endTurn(it, false, now)
 }
 
 // expire drops items that no lane took within max_wait.
@@ -159,6 +219,7 @@ func (q *queue) expire(now time.Time) {
 
 // take hands the first waiting item to a lane, or nil: none waits, or its body is not built yet.
 func (q *queue) take(now time.Time) *item {
+	q.rejoin(now) // a lane may come back before the pacer does
 	q.expire(now)
 	it := q.waiting.front()
 	if it == nil || it.body == nil && it.err == nil {
@@ -170,21 +231,24 @@ func (q *queue) take(now time.Time) *item {
 	return it
 }
 
-// finish ends an item that a lane had, at the instant at which its answer ended.
-func (q *queue) finish(it *item, ok bool, end time.Time) {
+// finish ends an item that a lane had; its answer ended at an instant before now.
+func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
 	q.leave(it)
-	q.endTurn(it, ok, end)
+	if it.session != nil {
+		it.session.ended = end
+	}
+	q.endTurn(it, ok, now)
 }
 
 // endTurn lets the next turn of a session go, or gives the session up: a conversation is not continued past
 // an answer that did not come.
-func (q *queue) endTurn(it *item, ok bool, end time.Time) {
+func (q *queue) endTurn(it *item, ok bool, now time.Time) {
 	s := it.session
 	if s == nil {
 		return
 	}
-	s.busy, s.ended = false, end
+	s.busy = false
 	if !ok {
 		s.failed = true
 		for _, turn := range s.turns {
@@ -197,7 +261,7 @@ func (q *queue) endTurn(it *item, ok bool, end time.Time) {
 		turn := s.turns[0]
 		s.turns = s.turns[1:]
 		s.busy = true
-		q.release(turn, end)
+		q.release(turn, now)
 	}
 }
 

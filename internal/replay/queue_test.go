@@ -39,10 +39,12 @@ func (c *tally) balance() error {
 
 func newQueue(lanes int) (*queue, *tally) {
 	c := &tally{dropped: map[measure.DropReason]int{}}
-	return &queue{
+	q := &queue{
 		loops: map[int64]*loop{}, free: lanes, missed: missedAfter, count: c,
 		dropped: func(*item, measure.DropReason) {},
-	}, c
+	}
+	q.begin(schedule.Loop{Start: epoch}, clock{epoch, epoch})
+	return q, c
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -75,7 +77,7 @@ func takeAll(q *queue, now time.Time) (rows []int, taken []*item) {
 func (c *tally) end(q *queue, it *item, ok bool, now time.Time) {
 	c.inFlight--
 	c.finished++
-	q.finish(it, ok, now)
+	q.finish(it, ok, now, now)
 	q.free++
 }
 
@@ -89,7 +91,7 @@ func want[T any](t *testing.T, what string, got, want T) {
 func TestQueueKeepsDueOrder(t *testing.T) {
 	q, c := newQueue(10)
 	for i, ms := range []int{0, 0, 5, 5, 9} {
-		q.add(planned(i, ms, "", 0))
+		q.add(q.loops[0], planned(i, ms, "", 0))
 	}
 	q.fire(at(5))
 	rows, _ := takeAll(q, at(5))
@@ -101,10 +103,10 @@ func TestQueueKeepsDueOrder(t *testing.T) {
 
 func TestQueueSessionTurns(t *testing.T) {
 	q, c := newQueue(10)
-	q.add(planned(0, 0, "s", 0))
-	q.add(planned(1, 10, "s", 0))                   // due while the first is in flight
-	q.add(planned(2, 20, "s", 7*time.Millisecond))  // waits 7 ms after the end of the second
-	q.add(planned(3, 500, "s", 7*time.Millisecond)) // its instant is later than that
+	q.add(q.loops[0], planned(0, 0, "s", 0))
+	q.add(q.loops[0], planned(1, 10, "s", 0))                   // due while the first is in flight
+	q.add(q.loops[0], planned(2, 20, "s", 7*time.Millisecond))  // waits 7 ms after the end of the second
+	q.add(q.loops[0], planned(3, 500, "s", 7*time.Millisecond)) // its instant is later than that
 	q.fire(at(20))
 	_, first := takeAll(q, at(20))
 	want(t, "turns in flight", len(first), 1)
@@ -134,7 +136,7 @@ func TestQueueSessionTurns(t *testing.T) {
 func TestQueueFailedTurnEndsItsSession(t *testing.T) {
 	q, c := newQueue(10)
 	for i := range 3 {
-		q.add(planned(i, i*10, "s", 0))
+		q.add(q.loops[0], planned(i, i*10, "s", 0))
 	}
 	q.fire(at(10))
 	_, first := takeAll(q, at(10))
@@ -148,8 +150,8 @@ func TestQueueFailedTurnEndsItsSession(t *testing.T) {
 func TestQueueOverload(t *testing.T) {
 	q, c := newQueue(1)
 	q.dropLate = true
-	q.add(planned(0, 0, "", 0))
-	q.add(planned(1, 0, "", 0))
+	q.add(q.loops[0], planned(0, 0, "", 0))
+	q.add(q.loops[0], planned(1, 0, "", 0))
 	q.fire(at(0))
 	rows, _ := takeAll(q, at(0))
 	want(t, "sent", rows, []int{0})
@@ -157,7 +159,7 @@ func TestQueueOverload(t *testing.T) {
 
 	q, c = newQueue(0)
 	q.maxWait = 100 * time.Millisecond
-	q.add(planned(0, 0, "", 0))
+	q.add(q.loops[0], planned(0, 0, "", 0))
 	q.fire(at(0))
 	next, _ := q.next()
 	want(t, "next instant", next, at(100))
@@ -170,19 +172,65 @@ func TestQueueOverload(t *testing.T) {
 
 func TestQueueMissed(t *testing.T) {
 	q, c := newQueue(10)
-	q.add(planned(0, 0, "", 0))
-	q.add(planned(1, 500, "", 0))
-	q.fire(at(1001)) // the pacer slept through the first by more than a second
+	q.add(q.loops[0], planned(0, 0, "", 0))
+	q.add(q.loops[0], planned(1, 500, "", 0))
+	q.add(q.loops[0], planned(2, 1001, "", 0))
+	q.add(q.loops[0], planned(3, 1002, "", 0))
+	q.fire(at(1001)) // the pacer is behind the first by more than a second: none of what is due by now is sent late
 	rows, _ := takeAll(q, at(1001))
-	want(t, "missed", c.dropped[measure.Missed], 1)
-	want(t, "sent", rows, []int{1})
+	want(t, "sent", rows, []int(nil))
+	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
+	q.fire(at(1002))
+	rows, _ = takeAll(q, at(1002))
+	want(t, "sent on time", rows, []int{3})
+}
+
+// A lane that comes back first, after the process was stopped, takes nothing that waited, nor the turn that its answer
+// let go: the answer had ended long before.
+func TestQueueMissedSeenByALane(t *testing.T) {
+	q, c := newQueue(1)
+	q.add(q.loops[0], planned(0, 0, "s", 0))
+	q.add(q.loops[0], planned(1, 10, "s", 0))
+	q.add(q.loops[0], planned(2, 10, "", 0))
+	q.add(q.loops[0], planned(3, 5000, "", 0))
+	q.fire(at(10))
+	_, first := takeAll(q, at(10))
+	c.inFlight--
+	c.finished++
+	q.finish(first[0], true, at(100), at(20_000)) // the kernel had its last bytes at 100 ms
+	q.free++
+	want(t, "taken", q.take(at(20_000)), (*item)(nil))
+	q.fire(at(20_000))
+	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
+	if err := c.balance(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQueuePause(t *testing.T) {
+	q, c := newQueue(1)
+	for i, session := range []string{"", "", "s", "s", "t", ""} { // due at 0, 10, 20, 30, 40, 50 ms
+		q.add(q.loops[0], planned(i, 10*i, session, 0))
+	}
+	q.fire(at(10))
+	rows, flying := takeAll(q, at(10))
+	want(t, "sent before", rows, []int{0})
+	q.pause(true, at(15)) // row 1 waits
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 1})
+	c.end(q, flying[0], true, at(16))
+	q.fire(at(20))
+	q.pause(false, at(25))
+	q.fire(at(50))
+	rows, _ = takeAll(q, at(50))
+	want(t, "sent after", rows, []int{4})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 2, measure.Missed: 1}) // the session's next turn
 }
 
 func TestQueueWaitsForTheMessage(t *testing.T) {
 	q, _ := newQueue(1)
 	it := planned(0, 0, "", 0)
 	it.body = nil
-	q.add(it)
+	q.add(q.loops[0], it)
 	q.fire(at(0))
 	want(t, "taken without a message", q.take(at(0)), (*item)(nil))
 	it.body = []byte("x")
@@ -206,20 +254,33 @@ func TestQueueProperties(t *testing.T) {
 			if k := rnd.IntN(6); k < 3 {
 				session = fmt.Sprint("s", k)
 			}
-			q.add(planned(i, ms, session, time.Duration(rnd.IntN(3)*rnd.IntN(20))*time.Millisecond))
+			q.add(q.loops[0], planned(i, ms, session, time.Duration(rnd.IntN(3)*rnd.IntN(20))*time.Millisecond))
 		}
 		stopAt := -1
 		if rnd.IntN(4) == 0 {
 			stopAt = rnd.IntN(ms + 1)
 		}
-		flying, last := []*item{}, map[string]int{}
+		flying, last, stalled := []*item{}, map[string]int{}, at(-1)
 		for now := 0; now < ms+100_000; now++ {
+			switch next, ok := q.next(); {
+			case rnd.IntN(200) == 0:
+				q.pause(!q.paused, at(now))
+			case rnd.IntN(500) == 0 && ok: // the process does not run for a while
+				now += 1001 + rnd.IntN(500) + max(0, int(next.Sub(at(now)).Milliseconds()))
+				stalled = at(now)
+				if q.take(stalled) != nil {
+					t.Fatalf("seed %d at %d ms: a lane took what waited while the process did not run", seed, now)
+				}
+			}
 			if now == stopAt {
 				q.stop()
 			}
 			q.fire(at(now))
 			_, taken := takeAll(q, at(now))
 			for _, it := range taken {
+				if !it.ready.After(stalled) {
+					t.Fatalf("seed %d at %d ms: row %d sent late", seed, now, it.due.Number)
+				}
 				s := it.due.Session
 				if s == "" {
 					continue

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"replayd/internal/measure"
@@ -71,13 +70,11 @@ type Workload struct {
 	Drain     time.Duration // how long requests in flight may go on after a stop
 
 	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
+	Begin   time.Time        // rows due before it are another runner's, which Retires then; zero: none are
+	Paused  bool             // begin paused
 	Wall    func() time.Time // the wall clock; nil: time.Now
 	Sleeper Sleeper          // nil: the most exact one of this system; closed at the end
 }
-
-// missedAfter is how far the pacer may be behind a due instant before the row counts as missed: this process
-// was suspended or starved, and sending the backlog in one burst would be a load that the trace never had.
-const missedAfter = time.Second
 
 // A Runner runs one Workload.
 type Runner struct {
@@ -94,22 +91,24 @@ type Runner struct {
 	done    bool // nothing is left and nothing will come
 	fed     bool // the feed has ended
 
-	loop    atomic.Pointer[schedule.Loop] // the loop that the pacer is in
-	running sync.WaitGroup                // lanes
+	playing *loop         // the one that the pacer is in; nil before the first
+	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
+	astray  bool          // the feed is to look anew where the clock is
+	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
+	endWork func()        // stops the taking of new work
+
+	running sync.WaitGroup // lanes
 }
 
 // New prepares a runner; nothing is started and nothing is sent.
 func New(w Workload) *Runner {
-	if w.Wall == nil {
-		w.Wall = time.Now
-	}
-	r := &Runner{w: w, sleeper: w.Sleeper}
+	r := &Runner{w: w, sleeper: w.Sleeper, moved: make(chan struct{}, 1)}
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
-		count: w.Count, dropped: r.forget,
+		paused: w.Paused, count: w.Count, dropped: r.forget,
 	}
-	w.Count.SetClock(r.clock)
+	w.Count.Paused(w.Paused)
 	return r
 }
 
@@ -117,16 +116,17 @@ func New(w Workload) *Runner {
 // end, for at most the drain time or until hard is cancelled. It returns when nothing of the runner runs any more:
 // with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
 func (r *Runner) Run(ctx, hard context.Context) (err error) {
-	if r.sleeper == nil {
-		if r.sleeper, err = NewSleeper(); err != nil {
-			return err
-		}
+	if err := r.prepare(); err != nil {
+		return err
 	}
 	defer r.sleeper.Close()
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
+	r.mu.Lock()
+	r.endWork = stop
+	r.mu.Unlock()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
 
@@ -155,12 +155,12 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	select {
 	case <-finished:
 	case <-work.Done():
-		drain := time.NewTimer(r.w.Drain)
+		drain := time.NewTimer(r.drain())
 		select {
 		case <-finished:
 		case <-hard.Done():
 		case <-drain.C:
-			r.w.Log.Warn("drain time is over, requests in flight are cut", "workload", r.w.Name, "drain", r.w.Drain)
+			r.w.Log.Warn("drain time is over, requests in flight are cut", "workload", r.w.Name, "drain", r.drain())
 		}
 		drain.Stop()
 		abort()
@@ -169,10 +169,21 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	if !natural() {
 		<-stopped // it may still be waking the sleeper
 	}
-	if work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)) {
+	if errors.Is(feedErr, errRetired) ||
+		work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)) {
 		return nil
 	}
 	return feedErr
+}
+
+// prepare takes the sleeper that the pacer will use.
+func (r *Runner) prepare() (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sleeper == nil {
+		r.sleeper, err = NewSleeper()
+	}
+	return err
 }
 
 // stop ends the taking of new work.
@@ -204,7 +215,9 @@ func (r *Runner) settle() {
 		r.idle = nil
 	}
 	r.changed.Broadcast()
-	r.sleeper.Wake()
+	if r.sleeper != nil { // it runs
+		r.sleeper.Wake()
+	}
 }
 
 // forget tells the observers of a dropped request and gives its bytes back. The lock is held.
@@ -213,15 +226,4 @@ func (r *Runner) forget(it *item, reason measure.DropReason) {
 	if r.w.Dropped != nil {
 		r.w.Dropped(reason)
 	}
-}
-
-// clock tells the gauges, at the instant of a scrape, the trace time that is being played, by the monotonic clock that
-// the loop's start carries, and how far the wall clock has moved away from that.
-func (r *Runner) clock() (position, skew time.Duration) {
-	l := r.loop.Load()
-	if l == nil {
-		return 0, 0
-	}
-	own := time.Since(l.Start)
-	return r.w.Plan.Position(*l, l.Start.Add(own)), r.w.Wall().Round(0).Sub(l.Start.Round(0)) - own
 }

@@ -28,7 +28,8 @@ type Target struct {
 	log    *slog.Logger
 
 	cut     atomic.Int64
-	lost    atomic.Bool   // requests failed to connect since the last answer
+	lost    atomic.Bool // requests failed to connect since the last answer
+	said    atomic.Pointer[Answer]
 	again   chan struct{} // holds one: the server answers again after it was lost
 	settled chan struct{} // closed when the first loop may start
 	once    sync.Once
@@ -42,6 +43,23 @@ func NewTarget(c *openai.Client, probe bool, named func(model string), log *slog
 		again: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 }
+
+// An Answer is what is known of a target.
+type Answer struct {
+	Up   bool   // it answered when it was last asked, and requests reach it
+	Text string // in words: the model, or why not
+}
+
+// Answer tells what is known of the target now.
+func (t *Target) Answer() Answer {
+	if a := t.said.Load(); a != nil {
+		return *a
+	}
+	return Answer{Text: "it was not asked yet"}
+}
+
+// Settled is closed when a replay may begin: the target has answered, or failed so often that nobody waits for it.
+func (t *Target) Settled() <-chan struct{} { return t.settled }
 
 // overhead is the number of template tokens that the last probe found; 0 before.
 func (t *Target) overhead() int { return int(t.cut.Load()) }
@@ -64,7 +82,10 @@ func (t *Target) await(ctx context.Context) error {
 func (t *Target) heard(req *measure.Request) {
 	switch {
 	case req.Outcome == measure.ConnectFailed || req.Outcome == measure.TimeoutConnect:
-		t.lost.Store(true)
+		if t.lost.CompareAndSwap(false, true) && t.Answer().Up {
+			t.said.Store(&Answer{Text: req.Error})
+			t.log.Warn("the target is lost: requests cannot connect", "target", t.client.Name(), "id", req.ID, "err", req.Error)
+		}
 	case t.lost.CompareAndSwap(true, false):
 		select {
 		case t.again <- struct{}{}:
@@ -87,7 +108,9 @@ func (t *Target) Run(ctx context.Context) error {
 			return err
 		}
 		wait := probeEvery
-		if err == nil {
+		if err != nil {
+			t.said.Store(&Answer{Text: err.Error()})
+		} else {
 			failures = 0
 			t.start()
 			select {
@@ -130,6 +153,17 @@ func (t *Target) ask(ctx context.Context) error {
 		return err
 	}
 	t.named(model.ID)
+	if err := t.measure(ctx); err != nil {
+		return err
+	}
+	if old := t.said.Swap(&Answer{Up: true, Text: model.ID}); old == nil || !old.Up {
+		t.log.Info("the target answers", "target", t.client.Name(), "model", model.ID)
+	}
+	return nil
+}
+
+// measure learns the template's overhead, where it is wanted.
+func (t *Target) measure(ctx context.Context) error {
 	if !t.probe {
 		return nil
 	}

@@ -32,6 +32,7 @@ func (r *Runner) warm(ctx context.Context) {
 func (r *Runner) short(now time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.align() // here too, because the pacer may sleep for hours
 	n := 0
 	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
 		if it.due.At.Sub(now) > warmAhead || n == r.queue.free {

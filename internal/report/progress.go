@@ -4,6 +4,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +16,16 @@ import (
 // recent is over how many of the last requests the quantiles of a progress line go.
 const recent = 512
 
-// Progress follows finished requests and tells in one line how it goes. Its methods may be called at once.
+// A line on a terminal is renewed every second. A log gets one every 10 s in the first minute and every minute then: that
+// shows that a short run works and keeps the log of a long one short.
+const (
+	drawEvery = time.Second
+	logEvery  = 10 * time.Second
+	logSoon   = time.Minute
+)
+
+// Progress follows finished requests and shows how it goes. Its methods may be called at once, but only one of Show, Log
+// and Print.
 type Progress struct {
 	mu       sync.Mutex
 	ok       int
@@ -24,6 +35,16 @@ type Progress struct {
 	tpot     window
 	lateness window
 	lastErr  string
+	marks    []mark
+}
+
+// An Outlook is what a run knows of itself beside what has ended.
+type Outlook struct {
+	Requests int           // how many there will be; 0: that is not known, or there is no end
+	InFlight int           // -1: not known
+	Length   time.Duration // from the first instant of the plan to its last row's; 0: not known, or there is no end
+	Left     time.Duration // of Length; more than that before the plan begins
+	Stopping bool          // nothing new is sent
 }
 
 // Observe takes a finished request.
@@ -54,60 +75,93 @@ func (p *Progress) Drop(measure.DropReason) {
 	p.dropped++
 }
 
-// Line is the state in words; requests is how many there will be, 0 when that is not known.
-func (p *Progress) Line(elapsed time.Duration, requests int) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	done := fmt.Sprint(p.ok + p.failed + p.dropped)
-	if requests > 0 {
-		done += fmt.Sprintf(" of %d", requests)
-	}
-	line := fmt.Sprintf("%6s  %s done: %d ok, %d failed, %d dropped", elapsed.Round(time.Second), done, p.ok, p.failed, p.dropped)
-	if len(p.ttft.values) > 0 {
-		line += fmt.Sprintf("  TTFT p50 %s, p99 %s", short(p.ttft.quantile(0.5)), short(p.ttft.quantile(0.99)))
-	}
-	if len(p.tpot.values) > 0 {
-		line += "  TPOT p50 " + short(p.tpot.quantile(0.5))
-	}
-	if len(p.lateness.values) > 0 {
-		line += "  lateness p99 " + short(p.lateness.quantile(0.99))
-	}
-	if p.lastErr != "" {
-		line += "  last error: " + p.lastErr
-	}
-	return line
+// Show draws the progress at the foot of a terminal until done is closed. What it drew last stays there.
+func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{}) {
+	p.follow(done, func(elapsed time.Duration, ended bool) {
+		s.Draw(p.view(elapsed, outlook(), ended).lines(s.Width())...)
+		if ended {
+			s.Leave()
+		}
+	})
 }
 
-// Control sequences of a terminal (ECMA-48; 7 is DEC's autowrap). A line too long for the terminal is cut, because the
-// next one could not be written over what was wrapped. The cursor waits at the line's beginning, so that a log message
-// that comes in between does not begin in its middle.
-const (
-	lineStart = "\x1b[?7l"
-	lineEnd   = "\x1b[K\x1b[?7h\r"
-	lineGone  = "\x1b[K"
-)
+// Log writes the progress into a log until done is closed.
+func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan struct{}) {
+	next := logEvery
+	p.follow(done, func(elapsed time.Duration, ended bool) {
+		if elapsed < next || ended {
+			return
+		}
+		log.Info("progress", p.view(elapsed, outlook(), false).attributes()...)
+		if next < logSoon {
+			next += logEvery
+		} else {
+			next += logSoon
+		}
+	})
+}
 
-// Show writes a line at each tick until done is closed: over itself on a terminal, one below the other elsewhere.
-func (p *Progress) Show(w io.Writer, terminal bool, every time.Duration, requests int, done <-chan struct{}) {
+// Print writes the progress in lines, one below the other, until done is closed: the first one soon, because somebody waits
+// to see that it works.
+func (p *Progress) Print(w io.Writer, done <-chan struct{}) {
+	const first, every = 3 * time.Second, 5 * time.Second
+	next := first
+	p.follow(done, func(elapsed time.Duration, ended bool) {
+		if elapsed < next || ended {
+			return
+		}
+		fmt.Fprintln(w, p.view(elapsed, Outlook{InFlight: -1}, false).line(math.MaxInt))
+		next = next.Truncate(every) + every
+	})
+}
+
+// follow calls show at once, every second, and when done is closed.
+func (p *Progress) follow(done <-chan struct{}, show func(elapsed time.Duration, ended bool)) {
 	start := time.Now()
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
-	for {
+	for ended := false; ; {
+		now := time.Now()
+		p.mark(now)
+		show(now.Sub(start), ended)
+		if ended {
+			return
+		}
 		select {
 		case <-tick.C:
 		case <-done:
-			if terminal {
-				fmt.Fprint(w, lineGone)
-			}
-			return
-		}
-		line := p.Line(time.Since(start), requests)
-		if terminal {
-			fmt.Fprint(w, lineStart+line+lineEnd)
-		} else {
-			fmt.Fprintln(w, line)
+			ended = true
 		}
 	}
+}
+
+// rateOver is the time over which the rate of a progress line is.
+const rateOver = 10 * time.Second
+
+// A mark is how many requests had finished at an instant.
+type mark struct {
+	at       time.Time
+	finished int
+}
+
+// mark notes how far it is, and forgets what is longer ago than the rate looks back.
+func (p *Progress) mark(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := 0
+	for old < len(p.marks) && now.Sub(p.marks[old].at) > rateOver {
+		old++
+	}
+	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, p.ok + p.failed})
+}
+
+// rate is how many requests finished per second between the marks; 0 with fewer than two.
+func (p *Progress) rate() float64 {
+	if len(p.marks) < 2 {
+		return 0
+	}
+	first, last := p.marks[0], p.marks[len(p.marks)-1]
+	return float64(last.finished-first.finished) / last.at.Sub(first.at).Seconds()
 }
 
 // A window keeps the last values.
@@ -132,15 +186,4 @@ func (w *window) quantile(q float64) time.Duration {
 	}
 	sorted := slices.Sorted(slices.Values(w.values))
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
-}
-
-// short writes a latency with three digits or so.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
-	}
-	return fmt.Sprintf("%d µs", d.Microseconds())
 }

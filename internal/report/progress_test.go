@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,30 +22,30 @@ func request(late, ttft, tpot time.Duration) *measure.Request {
 	}
 }
 
-func TestLine(t *testing.T) {
+func TestView(t *testing.T) {
 	p := &Progress{}
-	expect := func(elapsed time.Duration, requests int, want string) {
+	expect := func(want view) {
 		t.Helper()
-		if got := p.Line(elapsed, requests); got != want {
-			t.Errorf("\nwant %q\n got %q", want, got)
+		if got := p.view(0, Outlook{}, false); got != want {
+			t.Errorf("\nwant %+v\n got %+v", want, got)
 		}
 	}
-	expect(400*time.Millisecond, 20, "    0s  0 of 20 done: 0 ok, 0 failed, 0 dropped")
-	expect(time.Second, 0, "    1s  0 done: 0 ok, 0 failed, 0 dropped")
-
+	expect(view{})
 	p.Drop(measure.Overload)
-	expect(2*time.Second, 20, "    2s  1 of 20 done: 0 ok, 0 failed, 1 dropped")
+	expect(view{dropped: 1})
 
 	// Never sent: no lateness.
 	p.Observe(&measure.Request{Outcome: measure.ConnectFailed, Error: "no route"})
-	expect(3*time.Second, 20, "    3s  2 of 20 done: 0 ok, 1 failed, 1 dropped  last error: connect: no route")
+	expect(view{dropped: 1, failed: 1, lastErr: "connect: no route"})
 
 	// One token has no TPOT.
 	one := request(250*time.Microsecond, 20*time.Millisecond, 0)
 	one.Usage.Output, one.Timeline.Chunks = 1, one.Timeline.Chunks[:1]
 	p = &Progress{}
 	p.Observe(one)
-	expect(75*time.Second, 20, " 1m15s  1 of 20 done: 1 ok, 0 failed, 0 dropped  TTFT p50 20.0 ms, p99 20.0 ms  lateness p99 250 µs")
+	expect(view{
+		ok: 1, ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
+	})
 
 	// Of 100 values 1..100 the nearest rank's p50 is the 51st, p99 the 100th.
 	p = &Progress{}
@@ -52,68 +53,148 @@ func TestLine(t *testing.T) {
 		n := time.Duration(i)
 		p.Observe(request(n*time.Microsecond, n*20*time.Millisecond, n*time.Millisecond))
 	}
-	expect(time.Hour, 0, "1h0m0s  100 done: 100 ok, 0 failed, 0 dropped  TTFT p50 1.02 s, p99 2.00 s  TPOT p50 51.0 ms  lateness p99 100 µs")
+	expect(view{
+		ok: 100, ttfts: true, ttft50: 1020 * time.Millisecond, ttft99: 2 * time.Second,
+		tpots: true, tpot50: 51 * time.Millisecond, lates: true, late99: 100 * time.Microsecond,
+	})
 
 	// Only the last 512 count.
 	for range recent {
 		p.Observe(request(0, 3*time.Millisecond, time.Millisecond))
 	}
-	expect(time.Hour, 0, "1h0m0s  612 done: 612 ok, 0 failed, 0 dropped  TTFT p50 3.0 ms, p99 3.0 ms  TPOT p50 1.0 ms  lateness p99 0 µs")
+	expect(view{
+		ok: 612, ttfts: true, ttft50: 3 * time.Millisecond, ttft99: 3 * time.Millisecond, tpots: true, tpot50: time.Millisecond, lates: true,
+	})
 }
 
-// Lines come at each tick and end when all is done.
-func TestShow(t *testing.T) {
-	for _, c := range []struct {
-		terminal bool
-		want     string
-	}{
-		{false, "   10s  0 of 2 done: 0 ok, 0 failed, 0 dropped\n   20s  1 of 2 done: 0 ok, 0 failed, 1 dropped\n"},
-		{true, "\x1b[?7l   10s  0 of 2 done: 0 ok, 0 failed, 0 dropped\x1b[K\x1b[?7h\r" +
-			"\x1b[?7l   20s  1 of 2 done: 0 ok, 0 failed, 1 dropped\x1b[K\x1b[?7h\r\x1b[K"},
+// wait lets virtual time pass.
+func wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+	synctest.Wait()
+}
+
+// follow runs one way to show progress in a bubble, lets time pass in steps and ends it.
+func follow(t *testing.T, show func(p *Progress, done <-chan struct{}), pass func(p *Progress)) {
+	synctest.Test(t, func(*testing.T) {
+		p, done, ended := &Progress{}, make(chan struct{}), make(chan struct{})
+		go func() {
+			show(p, done)
+			close(ended)
+		}()
+		pass(p)
+		close(done)
+		<-ended
+	})
+}
+
+// The rate is that of the last 10 s: 2 requests a second in the first 5 s, none in the next 5 s, then 1 a second.
+func TestRate(t *testing.T) {
+	var got []string
+	log := func(p *Progress) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		got = append(got, fmt.Sprintf("%.1f", p.rate()))
+	}
+	follow(t, func(p *Progress, done <-chan struct{}) { p.follow(done, func(time.Duration, bool) {}) }, func(p *Progress) {
+		wait(time.Millisecond) // so that what is done at a second is done after its mark
+		log(p)
+		for second := range 30 {
+			switch {
+			case second < 5:
+				p.Observe(request(0, 0, 0))
+				p.Observe(&measure.Request{Outcome: measure.Empty})
+				p.Drop(measure.Overload) // is not finished
+			case second >= 10:
+				p.Observe(request(0, 0, 0))
+			}
+			wait(time.Second)
+			if second == 0 || second%5 == 4 {
+				log(p)
+			}
+		}
+	})
+	if want := "[0.0 2.0 2.0 1.0 0.5 1.0 1.0 1.0]"; fmt.Sprint(got) != want {
+		t.Errorf("rates\nwant %s\n got %v", want, got)
+	}
+}
+
+// A log gets a line every 10 s at first, then every minute, and none at the end.
+func TestLog(t *testing.T) {
+	var b bytes.Buffer
+	log := bare(&b)
+	begin := time.Time{}
+	outlook := func() Outlook {
+		fmt.Fprintf(&b, "%v ", time.Since(begin))
+		return Outlook{Requests: 8, InFlight: 1, Length: 4 * time.Minute, Left: 4*time.Minute - time.Since(begin)}
+	}
+	follow(t, func(p *Progress, done <-chan struct{}) { p.Log(log, outlook, done) }, func(p *Progress) {
+		begin = time.Now()
+		wait(15 * time.Second)
+		p.Drop(measure.Overload)
+		p.Observe(&measure.Request{Outcome: measure.ConnectFailed, Error: "no route"})
+		p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
+		wait(165*time.Second + time.Millisecond)
+	})
+	const first = "msg=progress done=0 of=8 ok=0 failed=0 dropped=0 in_flight=1 per_second=0.0"
+	const then = "msg=progress done=3 of=8 ok=1 failed=1 dropped=1 in_flight=1"
+	const last = `ttft_p50="20.0 ms" ttft_p99="20.0 ms" left=%s last_error="connect: no route"` + "\n"
+	want := "10s " + first + " left=3m50s\n"
+	for _, l := range []struct{ at, rate, left string }{
+		{"20s", "0.2", "3m40s"}, {"30s", "0.0", "3m30s"}, {"40s", "0.0", "3m20s"}, {"50s", "0.0", "3m10s"},
+		{"1m0s", "0.0", "3m"}, {"2m0s", "0.0", "2m"}, {"3m0s", "0.0", "1m"},
 	} {
-		t.Run(fmt.Sprint("terminal ", c.terminal), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p, out, done := &Progress{}, &strings.Builder{}, make(chan struct{})
-				ended := make(chan struct{})
-				go func() {
-					p.Show(out, c.terminal, 10*time.Second, 2, done)
-					close(ended)
-				}()
-				after := time.NewTimer(15 * time.Second)
-				<-after.C
-				p.Drop(measure.Overload)
-				after.Reset(14 * time.Second)
-				<-after.C
-				close(done)
-				<-ended
-				if out.String() != c.want {
-					t.Errorf("\nwant %q\n got %q", c.want, out)
-				}
-			})
-		})
+		want += fmt.Sprintf("%s %s per_second=%s "+last, l.at, then, l.rate, l.left)
+	}
+	if b.String() != want {
+		t.Errorf("\nwant %s\n got %s", want, &b)
 	}
 }
 
-func TestFailures(t *testing.T) {
-	f, out := &Failures{}, &strings.Builder{}
-	f.Observe(&measure.Request{ID: "w/0/0", Outcome: measure.OK})
-	if err := f.Write(out); err != nil || out.String() != "" {
-		t.Errorf("want nothing of requests that ended ok, got %q, %v", out, err)
-	}
-	for i, o := range []measure.Outcome{measure.HTTP5xx, measure.Empty, measure.HTTP429, measure.HTTP429, measure.ConnectFailed} {
-		f.Observe(&measure.Request{ID: fmt.Sprint("w/0/", i+1), Outcome: o, Error: fmt.Sprint("text ", i+1)})
-	}
-	if err := f.Write(out); err != nil {
-		t.Fatal(err)
-	}
-	const want = `
-the first request of each failure
-http_429                  w/0/3: text 3
-connect                   w/0/5: text 5
-empty                     w/0/2: text 2
-http_5xx                  w/0/1: text 1
+// Lines for people who wait begin early.
+func TestPrint(t *testing.T) {
+	out := &strings.Builder{}
+	follow(t, func(p *Progress, done <-chan struct{}) { p.Print(out, done) }, func(p *Progress) {
+		wait(4 * time.Second)
+		p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
+		wait(9 * time.Second)
+	})
+	const want = `    3s  0 done  0.0/s  0 failed
+    5s  1 done  0.2/s  0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms  lateness p99 0 µs
+   10s  1 done  0.1/s  0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms  lateness p99 0 µs
 `
 	if out.String() != want {
-		t.Errorf("want %s\n got %s", want, out)
+		t.Errorf("\nwant %s\n got %s", want, out)
 	}
+}
+
+// On a terminal a line is renewed every second; the last one stays and has everything. A bar has the cells that the rest
+// of 59 columns leaves it: 38 beside "  0 of 4  0s", 30 with "  ETA 3s" too.
+func TestShow(t *testing.T) {
+	s, y := terminal(t, 60)
+	outlook := func() Outlook { return Outlook{Requests: 4, InFlight: 1} }
+	expect := func(want string) {
+		t.Helper()
+		if got := y.String(); got != want {
+			t.Errorf("\nwant\n%s\n got\n%s", want, got)
+		}
+	}
+	follow(t, func(p *Progress, done <-chan struct{}) { p.Show(s, outlook, done) }, func(p *Progress) {
+		synctest.Wait()
+		expect("[>                                     ]    0 %  0 of 4  0s\n0.0/s  1 in flight  0 failed\n")
+		wait(500 * time.Millisecond)
+		p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
+		expect("[>                                     ]    0 %  0 of 4  0s\n0.0/s  1 in flight  0 failed\n")
+		wait(500 * time.Millisecond)
+		fmt.Fprintln(s, "level=WARN")
+		expect("level=WARN\n[=======>                      ]   25 %  1 of 4  1s  ETA 3s\n" +
+			"1.0/s  1 in flight  0 failed  TTFT p50 20.0 ms  p99 20.0 ms\n")
+		wait(700 * time.Millisecond)
+		for range 3 {
+			p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
+		}
+	})
+	fmt.Fprintln(s, "report")
+	expect("level=WARN\n[======================================]  100 %  4 of 4  2s\n" +
+		"0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms\nreport\n\n")
 }

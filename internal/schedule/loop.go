@@ -7,15 +7,22 @@ import (
 
 // A Loop is one pass over the trace.
 type Loop struct {
-	Number int64     // floor((start − offset) / every) with phase wall, from 0 with phase start and once
+	// Floor((start − offset) / every) with phase wall, the whole minutes from the Unix epoch to the start with Cron, from 0
+	// with phase start and once. Activations are minutes and queued runs are longer than that, so that each start has a
+	// number of its own, higher than those before; the two hours that daylight saving gives one name are two here.
+	Number int64
 	Start  time.Time // the instant of trace offset 0 (of the window's From)
 }
 
-// Loop returns the loop that holds now; before the epoch, the first one. With phase wall it lies on the wall clock
-// and the epoch does not matter (instants must lie in the years 1678 to 2262). Its Start has the wall reading that
-// the plan says, and now's monotonic reading less the time that passed between.
+// Loop returns the loop that holds now; before the epoch, the first one; with Cron between two runs the next one, whose
+// Start is after now. With phase wall and Cron it lies on the wall clock and the epoch does not matter (instants must lie
+// in the years 1678 to 2262). Its Start has the wall reading that the plan says, and now's monotonic reading, if it has
+// one, less the time that passed between.
 func (p *Plan) Loop(epoch, now time.Time) Loop {
-	if p.o.Mode == Loops && p.o.Phase == Wall {
+	if p.o.Mode == Cron {
+		return run(p.runs.at(now.Round(0)), now)
+	}
+	if p.FollowsWall() {
 		since := now.UnixNano() - int64(p.o.Offset)
 		number, position := floorDiv(since, int64(p.every))
 		return Loop{Number: number, Start: now.Add(-time.Duration(position))}
@@ -28,19 +35,30 @@ func (p *Plan) Loop(epoch, now time.Time) Loop {
 	return Loop{Number: number, Start: now.Add(time.Duration(number)*p.every - position)}
 }
 
-// Next returns the loop after l, false when there is none. With phase wall the border is read anew from now's wall
-// clock, so that what the clock was set by is made good there; a clock that was set by more than a loop gives the
-// loop that follows the one that now is in, or, when l's successor is over, the one that now is in.
+// run is the loop that begins at an instant of the wall clock as now's clocks show it.
+func run(start, now time.Time) Loop {
+	number, _ := floorDiv(start.Unix(), 60)
+	return Loop{Number: number, Start: now.Add(start.Sub(now.Round(0)))}
+}
+
+// Rows are read ahead, so now may lie before the loop that is read: by more than its period and a minute, and the clock
+// was set back.
+const readAhead = time.Minute
+
+// Next returns the loop after l, false when there is none. With phase wall and Cron the border is read anew from now's
+// wall clock, so that what the clock was set by is made good there; a clock that was set by more than a loop gives the
+// loop that follows the one that now is in, or, when l's successor is over, the one that now is in (with Cron, between two
+// runs, the next one).
 func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
-	if p.o.Mode == Once {
+	switch {
+	case p.o.Mode == Once:
 		return Loop{}, false
+	case p.o.Mode == Cron:
+		return p.nextRun(l, now), true
+	case p.o.Phase == Start:
+		return Loop{Number: l.Number + 1, Start: l.Start.Add(p.every)}, true
 	}
 	start := l.Start.Add(p.every)
-	if p.o.Phase == Start {
-		return Loop{Number: l.Number + 1, Start: start}, true
-	}
-	// Rows are read ahead, so now may lie before l; by more than a loop and a minute, and the clock was set back.
-	const readAhead = time.Minute
 	switch ahead := start.Round(0).Sub(now.Round(0)); {
 	case ahead > 2*p.every+readAhead:
 		held := p.Loop(time.Time{}, now)
@@ -50,6 +68,25 @@ func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 	default:
 		return Loop{Number: l.Number + 1, Start: now.Add(ahead)}, true
 	}
+}
+
+// nextRun is Next with Cron.
+func (p *Plan) nextRun(l Loop, now time.Time) Loop {
+	wall, start := now.Round(0), l.Start.Round(0)
+	next := p.runs.after(start)
+	switch period := next.Sub(start); {
+	case next.Sub(wall) > 2*period+readAhead:
+		held := p.runs.at(wall)
+		if held.Equal(start) { // l is yet to come, and no clock was set
+			break
+		}
+		if next = held; !held.After(wall) {
+			next = p.runs.after(held)
+		}
+	case p.runs.over(next, wall):
+		next = p.runs.at(wall)
+	}
+	return run(next, now)
 }
 
 // Position is the trace time that is played at an instant of a loop: From at its start, and at rest after its last row.

@@ -21,6 +21,7 @@ type Mode string
 const (
 	Once  Mode = "once"
 	Loops Mode = "loop"
+	Cron  Mode = "cron" // one pass from each activation of an expression
 )
 
 // Phase says where loop borders lie.
@@ -30,6 +31,15 @@ type Phase string
 const (
 	Wall  Phase = "wall"  // at multiples of Every since the Unix epoch, plus Offset
 	Start Phase = "start" // from the epoch that the replay was given
+)
+
+// Overlap says what becomes of an activation that falls into a run: one that comes before the run's last row is due.
+type Overlap string
+
+// Overlaps.
+const (
+	Skip  Overlap = "skip"  // it is skipped
+	Queue Overlap = "queue" // its run begins when the other is over; more of them meanwhile make no second one
 )
 
 // Shard picks the rows of one of several replayers: by session, else by record number.
@@ -45,6 +55,9 @@ type Options struct {
 	Every    time.Duration // loop length; 0: the shortest of a fixed ladder that holds span / speed + gap
 	Gap      time.Duration // least pause between the last row of a loop and the next loop
 	Offset   time.Duration // shifts loop borders of phase wall, by less than Every
+	Cron     string        // for mode Cron: minute, hour, day of month, month, day of week
+	Timezone string        // of Cron, a name of the IANA database; "": UTC
+	Overlap  Overlap       // for mode Cron; "": Skip
 	Shard    Shard         // zero value: everything
 }
 
@@ -92,17 +105,29 @@ func (o *Options) checkRepeat() (errs []error) {
 		}
 		length("every", o.Every)
 		length("gap", o.Gap)
-	case Once: // only the configuration knows whether a phase was given, or is its default
+	case Once, Cron: // only the configuration knows whether a phase was given, or is its default
 		for _, d := range []struct {
 			key string
 			got time.Duration
 		}{{"every", o.Every}, {"gap", o.Gap}, {"offset", o.Offset}} {
 			if d.got != 0 {
-				fault("%s: want none with mode %q, got %v", d.key, Once, d.got)
+				fault("%s: want none with mode %q, got %v", d.key, o.Mode, d.got)
 			}
 		}
 	default:
-		fault("mode: want %q or %q, got %q", Once, Loops, o.Mode)
+		fault("mode: want %q, %q or %q, got %q", Once, Loops, Cron, o.Mode)
+		return errs
+	}
+	if o.Mode == Cron {
+		if o.Overlap != "" && o.Overlap != Skip && o.Overlap != Queue {
+			fault("overlap: want %q or %q, got %q", Skip, Queue, o.Overlap)
+		}
+		return errs
+	}
+	for _, s := range []struct{ key, got string }{{"cron", o.Cron}, {"timezone", o.Timezone}, {"overlap", string(o.Overlap)}} {
+		if s.got != "" {
+			fault("%s: want none with mode %q, got %q", s.key, o.Mode, s.got)
+		}
 	}
 	return errs
 }
@@ -127,20 +152,21 @@ var ladder = []time.Duration{
 
 // fit settles the loop's length. The last row lies inside its loop: strictly before the border, where the next begins.
 func (p *Plan) fit() (errs []error) {
-	if p.o.Mode == Once {
+	if p.o.Mode != Loops {
 		p.every = p.length
 		return nil
 	}
 	least := p.length + p.o.Gap
+	want := fmt.Sprintf("at least %v, the length of the trace and the gap", least)
 	if p.o.Gap == 0 {
+		want = fmt.Sprintf("more than %v, the length of the trace", least)
 		least++
 	}
 	switch p.every = p.o.Every; {
 	case p.every == 0:
 		p.every = shortest(least)
 	case p.every < least:
-		errs = append(errs, fmt.Errorf("every: want at least %v, for %v of trace and gap at speed %v, got %v",
-			least, p.length+p.o.Gap, p.o.Speed, p.every))
+		errs = append(errs, fmt.Errorf("every: want %s at speed %v, got %v", want, p.o.Speed, p.every))
 	}
 	if p.o.Offset <= -p.every || p.o.Offset >= p.every {
 		errs = append(errs, fmt.Errorf("offset: want less than every (%v), either way, got %v", p.every, p.o.Offset))

@@ -19,6 +19,7 @@ type Plan struct {
 	src    Source
 	length time.Duration // wall time from a loop's start to the last row's instant
 	every  time.Duration // as Every
+	runs   *runs         // of mode Cron
 }
 
 // A Due is a trace row and the instant at which the first byte of its request should leave.
@@ -43,6 +44,11 @@ type Source struct {
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
 	errs, repeat := o.checkTiming(src), o.checkRepeat()
+	if o.Mode == Cron {
+		calendar, faults := newCalendar(o.Cron, o.Timezone)
+		p.runs = &runs{calendar: calendar, overlap: o.Overlap}
+		repeat = append(repeat, faults...)
+	}
 	if len(errs) == 0 {
 		last, ok, err := p.last()
 		switch {
@@ -53,6 +59,9 @@ func New(src Source, o Options) (*Plan, error) {
 		case len(repeat) == 0:
 			p.length = p.wall(last)
 			repeat = p.fit()
+			if p.runs != nil {
+				p.runs.length = p.length
+			}
 		}
 	}
 	if err := errors.Join(slices.Concat(errs, repeat, o.Shard.check())...); err != nil {
@@ -61,8 +70,24 @@ func New(src Source, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Every is the time from one loop's start to the next one's, and with Once the time to the last row.
+// Every is the time from one loop's start to the next one's. Where there is none, or another one each time, with Once and
+// Cron, it is the time to the last row; Period holds for all.
 func (p *Plan) Every() time.Duration { return p.every }
+
+// Period is the time from a loop's start to the next one's by the wall clock, with Once to its last row.
+func (p *Plan) Period(l Loop) time.Duration {
+	if p.o.Mode == Cron {
+		start := l.Start.Round(0)
+		return p.runs.after(start).Sub(start)
+	}
+	return p.every
+}
+
+// FollowsWall says whether loops begin at instants of the wall clock, with phase wall and Cron, so that a clock that is
+// set moves the place in the trace.
+func (p *Plan) FollowsWall() bool {
+	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Phase == Wall
+}
 
 // wall converts trace time into wall time. One division from the loop's start, rounded to the nanosecond, so that
 // nothing adds up; a result that is whole nanoseconds is exact for traces of up to 104 days (2⁵³ ns).

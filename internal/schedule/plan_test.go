@@ -172,7 +172,7 @@ func TestNewNamesEveryFault(t *testing.T) {
 	}
 	f(src, func(o *Options) { *o = Options{} }, `arrival: want "exact" or "spread", got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
-		`mode: want "once" or "loop", got ""`)
+		`mode: want "once", "loop" or "cron", got ""`)
 	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)
 	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without`)
 	f(src, func(o *Options) { o.Speed = 1001 }, `speed: want 0.001 to 1000, got 1001`)
@@ -187,8 +187,8 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { o.Phase = "" }, `phase: want "wall" or "start", got ""`)
 	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 }, "every: want 0s to 87600h0m0s, got -1ns\ngap: want 0s to 87600h0m0s, got -2ns")
 	f(src, func(o *Options) { o.Every, o.Shard.Of = 90*sec, -1 },
-		`every: want at least 1m30.000000001s, for 1m30s of trace and gap at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
-	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, for 50s of trace and gap at speed 2, got 49s`)
+		`every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
+	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
 	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `offset: want less than every (2m0s), either way, got 2m0s`)
 	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `offset: want less than every (2m0s), either way, got -2m0s`)
 	f(src, func(o *Options) { o.Phase, o.Offset = Start, sec }, `offset: want none with phase "start", got 1s`)

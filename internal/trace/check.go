@@ -126,13 +126,18 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 		p.file.name, number, azureHeader, excerpt(line))
 }
 
+// zero is what the file's own clock shows at offset 0, by the rows so far.
+func (p *pass) zero() int64 {
+	if p.format == Azure || p.base >= epochMillis*1e6 {
+		return p.base
+	}
+	return 0
+}
+
 // settle gives the file what Rows needs.
 func (p *pass) settle() {
 	f := p.file
-	f.index, f.inherited = p.index, p.inherited
-	if p.format == Azure || p.base >= epochMillis*1e6 {
-		f.base = p.base
-	}
+	f.index, f.inherited, f.base = p.index, p.inherited, p.zero()
 	f.Stats = Stats{
 		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns),
 		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size,
@@ -164,7 +169,7 @@ func (f *File) measure(ctx context.Context, p *pass) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
-			figures.add(&r, int64(r.Offset)+f.base)
+			figures.add(&r, int64(r.Offset)+f.base, f.base)
 		}
 	}
 	figures.fill(&f.Stats, f.base)

@@ -12,6 +12,7 @@ type figures struct {
 	input, output counts
 	prefixes      prefixes
 	shards        [3][]int64 // tokens of each shard
+	curve         curve
 
 	rows        int
 	first, last int64
@@ -31,7 +32,8 @@ func newFigures(blockTokens int) *figures {
 	return g
 }
 
-func (g *figures) add(r *Record, at int64) {
+// add counts a row that is due at an instant of the file's own clock, which shows base at offset 0.
+func (g *figures) add(r *Record, at, base int64) {
 	switch {
 	case r.Text != "":
 		g.prompts.Text++
@@ -50,6 +52,7 @@ func (g *figures) add(r *Record, at int64) {
 	for _, shards := range g.shards {
 		shards[r.Number%len(shards)] += int64(r.InputTokens + r.OutputTokens)
 	}
+	g.curve.add(r, at-base)
 	g.time(at)
 }
 
@@ -96,6 +99,7 @@ func (g *figures) fill(s *Stats, base int64) {
 	if !s.HasTimestamps {
 		return
 	}
+	s.Curve = g.curve.curve()
 	s.First, s.Span = time.Duration(g.first-base), time.Duration(g.last-base)
 	s.Instants, s.Burst, s.Tick = g.instants, g.most, median(g.ticks)
 	if length := float64(g.last - g.first); length > 0 {

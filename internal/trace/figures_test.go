@@ -213,7 +213,7 @@ func TestFiguresOfMooncake(t *testing.T) {
 	defer f.Close()
 	exact := Stats{
 		Path: f.Stats.Path, SHA256: f.Stats.SHA256, Bytes: 3_029_533, // the file's, not figures
-		GapCV:  f.Stats.GapCV, // not published
+		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published
 		Format: Mooncake, Requests: 12_031, Prompts: Prompts{Synthesized: 12_031},
 		HasTimestamps: true, Sorted: true, Span: 3_536_999 * ms, Instants: 1_180, Burst: 28, Tick: 3 * time.Second, Rate: 3.40147,
 		Input: Distribution{

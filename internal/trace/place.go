@@ -26,7 +26,7 @@ func (p *pass) row(line []byte, in *lines) {
 		p.faults.add(in.number, f)
 	}
 	if len(found) == 0 && p.sorted {
-		p.figures.add(&r.Record, r.at)
+		p.figures.add(&r.Record, r.at, p.zero())
 	}
 }
 

@@ -22,6 +22,7 @@ type Stats struct {
 	Tick          time.Duration // median gap between distinct timestamps, of the first 65,536 gaps
 	GapCV         float64       // standard deviation of the gaps between rows over their mean; the population's
 	Rate          float64       // requests per second, from the first row to the last
+	Curve         Curve         // the same over time, and tokens
 
 	Input, Output Distribution // tokens, of the rows that say
 	Balance       [3]Balance

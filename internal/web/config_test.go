@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
@@ -73,9 +74,29 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+const users = "basic_auth_users: {prometheus: $2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6VVIzSVmRJiqGOsl9sfF3YQSMsu}\n" // bcrypt of "secret"
+
+// A stream sets deadlines and flushes through all that exporter-toolkit puts around a handler, in HTTP/1.1 and HTTP/2.
+func TestStreamOverTLS(t *testing.T) {
+	for http2, protocol := range map[string]string{"true": "HTTP/2.0", "false": "HTTP/1.1"} {
+		dir := t.TempDir()
+		client := certificate(t, dir)
+		client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+		file := write(t, dir, "web.yaml", tlsSection+users+"http_server_config: {http2: "+http2+"}\n")
+		s := serve(t, Options{ConfigFile: file, Live: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			control := http.NewResponseController(w)
+			err := errors.Join(control.SetWriteDeadline(time.Now().Add(time.Minute)), control.Flush())
+			fmt.Fprint(w, r.Proto, " ", err)
+		})})
+		got := getWith(t, client, strings.Replace(s.URL(), "://", "://prometheus:secret@", 1)+"/live/events", "")
+		if want := protocol + " <nil>"; got.code != 200 || got.body != want {
+			t.Errorf("want %q, got %d, %q", want, got.code, got.body)
+		}
+	}
+}
+
 // A file with passwords and no TLS section is served in plain HTTP.
 func TestPasswords(t *testing.T) {
-	const users = "basic_auth_users: {prometheus: $2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6VVIzSVmRJiqGOsl9sfF3YQSMsu}\n" // bcrypt of "secret"
 	s := serve(t, Options{ConfigFile: write(t, t.TempDir(), "web.yaml", users)})
 	if !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
 		t.Fatalf("want http, got %s", s.URL())
@@ -109,5 +130,22 @@ func TestBadConfig(t *testing.T) {
 	_, err := Listen(Options{Listen: "127.0.0.1:0", ConfigFile: "nowhere.yaml", Log: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("want a missing file, got %v", err)
+	}
+}
+
+// A file that becomes bad before the server runs ends it, and frees the address.
+func TestConfigBecomesBad(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "web.yaml", users)
+	s, err := Listen(Options{Listen: "127.0.0.1:0", ConfigFile: file, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "web.yaml", "basic_auth_users: {a: b}")
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "web: ") {
+		t.Errorf("want web: and what is wrong, got %v", err)
+	}
+	if _, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
+		t.Error("the address is still bound")
 	}
 }

@@ -1,5 +1,5 @@
-// Package web is the HTTP side of replayd: /metrics, health and readiness, the landing page; TLS and passwords are
-// exporter-toolkit's.
+// Package web is the HTTP side of replayd: /metrics, health and readiness, reload and pause, the running configuration,
+// profiles, the landing page and whatever live page it is given; TLS and passwords are exporter-toolkit's.
 package web
 
 import (
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
@@ -24,9 +23,25 @@ type Options struct {
 	Registry   *prometheus.Registry
 	Version    string
 	Log        *slog.Logger
+
+	// Lifecycle lets POST and PUT of /-/reload, /-/pause and /-/resume work; without it they answer 403.
+	Lifecycle bool
+	// Reload reads the configuration again. It may take minutes, and two may come at once. Its error is the answer, all
+	// lines of it. nil: there is no /-/reload.
+	Reload func(context.Context) error
+	// Pause holds a workload back, or lets it go again; "" is all of them. An error is that there is none of that name,
+	// or the context's when it took too long. nil: there is no /-/pause and no /-/resume.
+	Pause func(workload string, paused bool) error
+	// Profiling puts Go's profiles under /debug/pprof/.
+	Profiling bool
+	// Config gives the running configuration as YAML without its secrets. nil: there is no /config.
+	Config func() ([]byte, error)
+	// Live answers at /live and below. Its streams may last: they set their own write deadlines, with
+	// http.ResponseController, and end with their request's context. nil: there is none.
+	Live http.Handler
 }
 
-// A Server answers scrapes and probes.
+// A Server answers scrapes, probes and people.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -37,12 +52,13 @@ type Server struct {
 
 // Bounds on what one client may hold.
 const (
-	headerTimeout = 10 * time.Second
-	writeTimeout  = 60 * time.Second
-	idleTimeout   = 5 * time.Minute // longer than any scrape interval in use
-	maxHeader     = 64 << 10        // bytes
-	maxScrapes    = 8               // at once
-	closing       = 5 * time.Second // for answers under way when the server stops
+	readTimeout  = 10 * time.Second // for a request's header, and again for its body
+	writeTimeout = 60 * time.Second
+	idleTimeout  = 5 * time.Minute // longer than any scrape interval in use
+	maxHeader    = 64 << 10        // bytes
+	maxForm      = 4 << 10         // bytes
+	maxScrapes   = 8               // at once
+	closing      = 5 * time.Second // for answers under way when the server stops
 )
 
 // Listen binds the address, so that one in use is an error before anything else starts. The error holds a
@@ -56,16 +72,37 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("web.listen: %w", err)
 	}
-	s := &Server{options: o, listener: l, scheme: scheme}
-	mux, err := s.mux()
+	s, err := newServer(o, scheme, l)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	return s, nil
+}
+
+func newServer(o Options, scheme string, l net.Listener) (*Server, error) {
+	s := &Server{options: o, listener: l, scheme: scheme}
+	mux, err := s.mux()
+	if err != nil {
+		return nil, err
+	}
 	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: bounded(mux), ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// bounded holds for every request. The handlers get the ResponseWriter itself, not one around it: the live page sets
+// deadlines and flushes through it.
+func bounded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store") // all of it is about now
+		if r.ContentLength != 0 {                   // net/http waits without limit for a body, also for one that nobody reads
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // URL is the address that a browser on this host would open.
@@ -81,64 +118,34 @@ func (s *Server) URL() string {
 // which series are still missing. It never depends on a target: a sidecar must not take its pod out of service with it.
 func (s *Server) Ready() { s.ready.Store(true) }
 
-// Run answers until ctx is cancelled, then lets answers under way end.
+// Run answers until ctx is cancelled. That ends the context of every request, so that streams stop at once; other
+// answers under way may take a few seconds, then they are cut.
 func (s *Server) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer s.listener.Close() // exporter-toolkit leaves it open when the web configuration has become bad meanwhile
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	stopped := make(chan error, 1)
-	cancel := context.AfterFunc(ctx, func() {
-		grace, done := context.WithTimeout(context.Background(), closing)
-		defer done()
-		stopped <- s.http.Shutdown(grace)
-	})
+	context.AfterFunc(ctx, func() { stopped <- s.stop() })
 	systemd, addresses := false, []string{s.options.Listen}
 	err := web.Serve(s.listener, s.http, &web.FlagConfig{
 		WebListenAddresses: &addresses, WebSystemdSocket: &systemd, WebConfigFile: &s.options.ConfigFile,
 	}, s.options.Log)
-	if cancel() {
-		return fmt.Errorf("web: %w", err) // it ended by itself
+	end() // it may have ended by itself
+	if errors.Is(err, http.ErrServerClosed) {
+		return <-stopped
 	}
-	if !errors.Is(err, http.ErrServerClosed) {
-		return errors.Join(err, <-stopped)
-	}
-	return <-stopped
+	return fmt.Errorf("web: %w", errors.Join(err, <-stopped))
 }
 
-func (s *Server) mux() (http.Handler, error) {
-	landing, err := web.NewLandingPage(web.LandingConfig{
-		Name:        "replayd",
-		Description: "Replays LLM request traces and measures what a client sees.",
-		Version:     s.options.Version,
-		Profiling:   "false",
-		Links: []web.LandingLinks{
-			{Address: "metrics", Text: "Metrics", Description: "what Prometheus scrapes"},
-			{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers"},
-			{Address: "-/ready", Text: "Ready", Description: "200 once replayd is up; never depends on a target"},
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("landing page: %w", err)
+// stop closes the address, then lets answers under way end.
+func (s *Server) stop() error {
+	grace, done := context.WithTimeout(context.Background(), closing)
+	defer done()
+	err := s.http.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.options.Log.Info("HTTP connections are cut: they did not end in time", "after", closing)
+		err = s.http.Close()
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.onceReady(promhttp.InstrumentMetricHandler(s.options.Registry, promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: maxScrapes,
-		ErrorLog:            slog.NewLogLogger(s.options.Log.Handler(), slog.LevelError),
-	}))))
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "replayd is healthy.")
-	})
-	mux.Handle("GET /-/ready", s.onceReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "replayd is ready.")
-	})))
-	mux.Handle("GET /{$}", landing)
-	return mux, nil
-}
-
-func (s *Server) onceReady(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.ready.Load() {
-			http.Error(w, "replayd is not ready.", http.StatusServiceUnavailable)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
+	return err
 }

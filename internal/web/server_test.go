@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 )
 
 // registry holds one histogram of both kinds with one value and its exemplar.
@@ -87,57 +85,6 @@ func getWith(t *testing.T, c *http.Client, url, accept string) answer {
 		t.Fatal(err)
 	}
 	return answer{resp.StatusCode, resp.Header, resp.TLS != nil, string(body)}
-}
-
-func TestMetricsAreNegotiated(t *testing.T) {
-	s := serve(t, Options{Registry: registry(t)})
-	s.Ready()
-	for _, c := range []struct {
-		accept, kind string
-		has, hasNot  string
-	}{
-		{"", "text/plain; version=0.0.4", "test_seconds_bucket{le=\"1\"} 1\n", "request_id"},
-		{"text/plain;version=0.0.4", "text/plain; version=0.0.4", "test_seconds_bucket{le=\"1\"} 1\n", "# EOF"},
-		{"application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=1.0.0", `le="1.0"} 1 # {request_id="w/0/7"} 0.5`, "test_seconds_bucket{le=\"1\"}"},
-	} {
-		got := get(t, s.URL()+"/metrics", c.accept)
-		if kind := got.header.Get("Content-Type"); got.code != http.StatusOK || !strings.HasPrefix(kind, c.kind) {
-			t.Errorf("%q: want %s, got %d, %s", c.accept, c.kind, got.code, kind)
-		}
-		if !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) {
-			t.Errorf("%q: want %q and no %q in\n%s", c.accept, c.has, c.hasNot, got.body)
-		}
-	}
-	if got := get(t, s.URL()+"/metrics", "application/openmetrics-text;version=1.0.0"); !strings.HasSuffix(got.body, "\n# EOF\n") {
-		t.Errorf("OpenMetrics: want # EOF at the end, got\n%s", got.body)
-	}
-}
-
-// Only protobuf carries native histograms.
-func TestMetricsAsProtobuf(t *testing.T) {
-	s := serve(t, Options{Registry: registry(t)})
-	s.Ready()
-	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
-	got := get(t, s.URL()+"/metrics", accept)
-	decoder := expfmt.NewDecoder(strings.NewReader(got.body), expfmt.ResponseFormat(got.header))
-	for {
-		var f dto.MetricFamily
-		if err := decoder.Decode(&f); err != nil {
-			t.Fatalf("no test_seconds before %v", err)
-		}
-		if f.GetName() != "test_seconds" {
-			continue
-		}
-		h := f.GetMetric()[0].GetHistogram()
-		// factor 1.1 is schema 3; 0.5 is a power of 2, so the upper bound of the bucket −8: (2^(1/8))^-8.
-		if h.GetSchema() != 3 || len(h.GetPositiveSpan()) != 1 || h.GetPositiveSpan()[0].GetOffset() != -8 || h.GetSampleCount() != 1 {
-			t.Errorf("want schema 3 with one value in bucket -8, got %v", h)
-		}
-		if len(h.GetBucket()) != 1 || h.GetBucket()[0].GetExemplar().GetValue() != 0.5 {
-			t.Errorf("want the classic bucket with its exemplar too, got %v", h.GetBucket())
-		}
-		return
-	}
 }
 
 func TestHealthAndReadiness(t *testing.T) {

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newPause(w *world) *cobra.Command {
+	return newLifecycle(w, "pause", "Let a daemon send nothing new: what falls due meanwhile is dropped and counted")
+}
+
+func newResume(w *world) *cobra.Command {
+	return newLifecycle(w, "resume", "Let a daemon that was paused go on")
+}
+
+// newLifecycle is a command for one of the paths of a daemon's lifecycle API.
+func newLifecycle(w *world, verb, short string) *cobra.Command {
+	call := daemonCall{method: http.MethodPost, path: "/-/" + verb, timeout: 10 * time.Second}
+	var workload string
+	c := &cobra.Command{
+		Use: verb + " [URL]", Short: short,
+		Long: short + ".\nThe daemon must run with --web.enable-lifecycle.",
+		Example: "  replayd " + verb + "\n  replayd " + verb + " http://127.0.0.1:9797 --workload conversation\n" +
+			"  replayd " + verb + " https://replayd:9797 --http.config.file client.yaml",
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			form := url.Values{}
+			if c.Flags().Changed("workload") {
+				if workload == "" { // an empty variable of a script must not pause everything
+					return wrongInput(errors.New(`--workload: want the name of a workload, or no such flag for all, got ""`))
+				}
+				form.Set("workload", workload)
+			}
+			return call.do(c.Context(), w, args, form)
+		},
+	}
+	c.Flags().StringVar(&workload, "workload", "", "name of one workload, such as conversation; without it: all")
+	call.flags(c)
+	return c
+}

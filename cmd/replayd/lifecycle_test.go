@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// execute runs one command as main does, less the root around it.
+func execute(t *testing.T, command func(*world) *cobra.Command, args ...string) (code int, out, say string) {
+	t.Helper()
+	var stdout bytes.Buffer
+	c := command(&world{out: &stdout})
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	err := c.ExecuteContext(t.Context())
+	if err == nil {
+		return exitDone, stdout.String(), ""
+	}
+	code = exitFailed
+	if input, ok := err.(*exitError); ok { //nolint:errorlint // main asks for nothing deeper here
+		code = input.code
+	}
+	return code, stdout.String(), err.Error()
+}
+
+func TestCallsOfADaemon(t *testing.T) {
+	var asked string
+	status, text := http.StatusOK, "All workloads are paused.\n"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method + " " + r.URL.Path + " " + r.FormValue("workload")
+		w.Header().Set("Location", "/login")
+		if r.URL.Path == "/login" {
+			status = http.StatusOK
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+	}))
+	defer server.Close()
+	f := func(command func(*world) *cobra.Command, args []string, wantAsked string, wantCode int, want string) {
+		t.Helper()
+		asked = ""
+		code, out, said := execute(t, command, args...)
+		if asked != wantAsked || code != wantCode || out+said != want {
+			t.Errorf("%q: want %q, exit %d, %q, got %q, exit %d, %q", args, wantAsked, wantCode, want, asked, code, out+said)
+		}
+	}
+	at := []string{server.URL}
+	f(newPause, at, "POST /-/pause ", 0, text)
+	f(newResume, at, "POST /-/resume ", 0, text)
+	f(newHealth, at, "GET /-/healthy ", 0, text)
+	f(newPause, []string{strings.TrimPrefix(server.URL, "http://"), "--workload", "a.b"}, "POST /-/pause a.b", 0, text)
+	f(newPause, []string{server.URL + "/behind/proxy/?a=b#c"}, "POST /behind/proxy/-/pause ", 0, text)
+
+	status, text = http.StatusNotFound, "want the name of a workload, got \"x\"\n"
+	f(newResume, []string{server.URL, "--workload=x"}, "POST /-/resume x", 1, server.URL+": want status 200, got 404 Not Found: want the name of a workload, got \"x\"")
+	status, text = http.StatusForbidden, "Lifecycle API is not enabled.\n"
+	f(newPause, at, "POST /-/pause ", 1, server.URL+": want status 200, got 403 Forbidden: Lifecycle API is not enabled.\n"+
+		"the daemon needs --web.enable-lifecycle, or web.enable_lifecycle in its configuration")
+	status, text = http.StatusUnauthorized, "Unauthorized\n"
+	f(newHealth, []string{strings.Replace(server.URL, "://", "://me:sesame@", 1)}, "GET /-/healthy ", 1,
+		strings.Replace(server.URL, "://", "://me:xxxxx@", 1)+": want status 200, got 401 Unauthorized: Unauthorized\n--http.config.file gives the password")
+	status, text = http.StatusFound, "Please log in.\n"
+	f(newPause, at, "POST /-/pause ", 1, server.URL+": want status 200, got 302 Found: Please log in.")
+	status, text = http.StatusOK, strings.Repeat("a", 2*maxAnswer)
+	f(newPause, at, "POST /-/pause ", 0, text[:maxAnswer]+"\n")
+
+	for want, args := range map[string][]string{
+		`--workload: want the name of a workload, or no such flag for all, got ""`:       {server.URL, "--workload", ""},
+		`want an http or https address such as http://127.0.0.1:9797, got "ftp://x"`:     {"ftp://x"},
+		`want an http or https address such as http://127.0.0.1:9797, got "http://"`:     {"http://"},
+		`want an http or https address such as http://127.0.0.1:9797, got "::"`:          {"::"},
+		`--timeout: want a duration > 0, got 0s`:                                         {server.URL, "--timeout", "0s"},
+		`accepts at most 1 arg(s), received 2 (usage: pause [URL] [flags])`:              {"a", "b"},
+		`--http.config.file: nowhere.yaml: open nowhere.yaml: no such file or directory`: {server.URL, "--http.config.file", "nowhere.yaml"},
+	} {
+		f(newPause, args, "", 2, want)
+	}
+}
+
+// A daemon that does not answer is left alone when the time is over.
+func TestCallOfADaemonThatHangs(t *testing.T) {
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer server.Close()
+	defer close(over)
+	code, _, said := execute(t, newPause, server.URL, "--timeout", "20ms")
+	if want := `Post "` + server.URL + `/-/pause": context deadline exceeded`; code != exitFailed || said != want {
+		t.Errorf("want exit 1, %q, got %d, %q", want, code, said)
+	}
+}
+
+// One file of prometheus/common's gives the CA and the password to all of them.
+func TestCallsOfASecuredDaemon(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "sesame" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintln(w, r.URL.Path, r.FormValue("workload"))
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	write("password.txt", "sesame\n")
+	// Paths are relative to the file.
+	good := write("good.yaml", "basic_auth: {username: me, password_file: password.txt}\ntls_config: {ca_file: ca.pem}\n")
+	for path, command := range map[string]func(*world) *cobra.Command{"/-/healthy": newHealth, "/-/pause": newPause, "/-/resume": newResume} {
+		if code, out, said := execute(t, command, server.URL, "--http.config.file", good); code != 0 || strings.TrimSpace(out) != path {
+			t.Errorf("want exit 0, %s, got %d, %s%s", path, code, out, said)
+		}
+		if code, _, said := execute(t, command, server.URL); code != exitFailed || !strings.Contains(said, "certificate signed by unknown authority") {
+			t.Errorf("%s without the CA: want exit 1, got %d, %s", path, code, said)
+		}
+	}
+	open := write("open.yaml", "tls_config: {ca_file: ca.pem}\n")
+	if code, _, said := execute(t, newPause, server.URL, "--http.config.file", open); code != exitFailed || !strings.Contains(said, "got 401 Unauthorized") {
+		t.Errorf("without the password: want exit 1, got %d, %s", code, said)
+	}
+	for text, want := range map[string]string{
+		"basic_auth: {usrname: me}":     "bad.yaml: yaml: unmarshal errors:\n  line 1: field usrname not found",
+		"tls_config: {ca_file: no.pem}": "no.pem: no such file or directory",
+	} {
+		bad := write("bad.yaml", text)
+		code, _, said := execute(t, newPause, server.URL, "--http.config.file", bad)
+		if code != exitInput || !strings.HasPrefix(said, "--http.config.file: "+dir) || !strings.Contains(said, want) {
+			t.Errorf("%s: want exit 2, %q, got %d, %q", text, want, code, said)
+		}
+	}
+}
+
+func TestCallsHaveLimits(t *testing.T) {
+	for command, want := range map[string]time.Duration{"pause": 10 * time.Second, "health": 5 * time.Second} {
+		build := map[string]func(*world) *cobra.Command{"pause": newPause, "health": newHealth}[command]
+		if got, err := build(&world{}).Flags().GetDuration("timeout"); err != nil || got != want {
+			t.Errorf("%s: want %v, got %v, %v", command, want, got, err)
+		}
+	}
+}

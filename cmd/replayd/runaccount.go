@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"replayd/internal/daemon"
+	"replayd/internal/measure"
+	"replayd/internal/report"
+)
+
+// An account is what a run shows, and what it comes to.
+type account struct {
+	*world
+	summary  *measure.Summary
+	progress *report.Progress
+	failures *report.Failures
+	least    float64 // goodput share that is to be held
+
+	requests int // that there should be; 0: not known
+	end      chan struct{}
+	shown    sync.WaitGroup
+	closed   bool
+	verdict  error // of a run that came to its end without failing
+
+	mu     sync.Mutex
+	failed []error
+}
+
+func (a *account) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failed = append(a.failed, err)
+}
+
+// begin shows how it goes, until close.
+func (a *account) begin(ctx context.Context, requests int, now func() daemon.Standing) {
+	a.requests = requests
+	outlook := func() report.Outlook {
+		s := now()
+		return report.Outlook{
+			Requests: requests, InFlight: s.InFlight, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
+		}
+	}
+	a.shown.Go(func() {
+		if screen := a.screen(); screen != nil {
+			a.progress.Show(screen, outlook, a.end)
+		} else {
+			a.progress.Log(a.log, outlook, a.end)
+		}
+	})
+}
+
+// close prints the report and finds the verdict.
+func (a *account) close(ctx context.Context, cut bool) {
+	close(a.end)
+	a.shown.Wait()
+	a.closed = true
+	f := a.summary.Figures()
+	if cut {
+		a.verdict = a.cutShort(stopped(ctx), f)
+	}
+	if a.verdict != nil {
+		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
+	}
+	a.fail(errors.Join(a.summary.WriteTable(a.out), a.failures.Write(a.out)))
+	switch {
+	case a.verdict != nil:
+	case f.Outcomes[measure.OK] == 0:
+		a.verdict = errors.New("no request ended ok")
+	case f.GoodputShare() < a.least:
+		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + f.Missed(a.least))}
+	}
+}
+
+// cutShort is the verdict over a run that a signal stopped; nil when that came so late that nothing was left out.
+func (a *account) cutShort(s *signalled, f measure.Figures) error {
+	var done int64
+	for _, n := range f.Outcomes {
+		done += n
+	}
+	of := ""
+	if a.requests > 0 {
+		if done-f.Outcomes[measure.Aborted] >= int64(a.requests) {
+			return nil
+		}
+		of = fmt.Sprintf(" of %d", a.requests)
+	}
+	return &exitError{s.code(), fmt.Errorf("cut short by %v after %d%s requests", s, done, of)}
+}

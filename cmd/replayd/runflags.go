@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
+)
+
+// runFlags are run's own; the fields of config that flags write to directly are in it.
+type runFlags struct {
+	target   config.Target
+	workload config.Workload
+	records  string
+	listen   string
+	shard    string
+	start    string
+	duration config.Duration
+	requests int
+	wait     config.Duration // --wait-ready
+	hold     config.Duration
+	slo      string
+	goodput  string
+	least    float64
+}
+
+func (o *runFlags) add(c *cobra.Command) {
+	t, l := &o.target, &o.workload
+
+	var help headings
+	f := help.under("Target")
+	f.StringVar(&t.URL, "url", "", "address of the server, such as http://127.0.0.1:8000 (required)")
+	f.StringVar(&t.Model, "model", "", "name of the model; empty: the one that the server lists")
+	f.Var(duration{&o.wait}, "wait-ready", "wait until the server lists its models, at most this long, such as 15m, and no longer than until --start; 0: do not wait")
+	f.StringVar(&t.API, "api", t.API, "chat or completions")
+	f.StringVar(&t.Output, "output", t.Output, "length of the answers: exact (as in the trace), max (at most that) or free")
+	f.Var(duration{&t.Timeouts.Connect}, "timeout-connect", "limit on opening a connection, such as 5s; 0: none")
+	f.Var(duration{&t.Timeouts.FirstToken}, "timeout-first-token", "limit on the wait for the first token, such as 60s; 0: none")
+	f.Var(duration{&t.Timeouts.Stall}, "timeout-stall", "limit on the gap between two chunks, such as 30s; 0: none")
+	f.Var(duration{&t.Timeouts.Total}, "timeout-total", "limit on a whole request, such as 10m; 0: none")
+
+	f = help.under("Trace")
+	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "format of the trace: auto, mooncake or azure")
+	f.Var(auto{&l.Trace.BlockTokens}, "block-tokens", "tokens in a block of hash_ids, or auto")
+	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
+	f.Var(duration{&l.Trace.From}, "from", "start of the part of the trace to replay, such as 5m")
+	f.Var(duration{&l.Trace.To}, "to", "end of the part of the trace to replay, such as 10m; 0: the end")
+	f.IntVar(&o.requests, "requests", 0, "stop after so many rows; 0: all")
+	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
+	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest answer in tokens; 0: no limit")
+	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "rows over these limits: filter, clip or send")
+	f.StringVar(&o.shard, "shard", "0/1", "INDEX/OF: this process' part of the trace")
+
+	f = help.under("Schedule")
+	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
+	f.StringVar(&l.Arrival, "arrival", l.Arrival, "exact (the trace's own instants) or spread (evenly over each tick)")
+	f.StringVar(&o.start, "start", "", "instant of the trace's beginning: RFC 3339, rows due before now are left out; or next:1m for the next whole minute, after --wait-ready; empty: now")
+	f.Var(duration{&o.duration}, "duration", "send only what is due within this time, such as 90s; 0: all")
+	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
+	f.StringVar(&l.Overload, "overload", l.Overload, "a request that finds no lane: wait (at most --max-wait) or drop")
+	f.Var(duration{&l.MaxWait}, "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
+
+	f = help.under("Prompts")
+	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "form of synthesized prompts: text or tokens (ids, completions only)")
+	f.StringVar(&l.Prompt.Words, "words", l.Prompt.Words, "word list: main, or all (holds for Mistral and DeepSeek too)")
+	f.Uint64Var(&l.Prompt.Seed, "seed", l.Prompt.Seed, "seed of the prompts' text")
+	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "loop (no run hits the cache of another), none or fixed:NAME")
+	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "take the chat template's own tokens off the prompts")
+
+	f = help.under("Report")
+	f.StringVar(&o.slo, "slo", "", "what every request must keep, such as ttft:500ms,tpot:50ms,e2e:10s: else exit 3, or see --min-goodput")
+	f.StringVar(&o.goodput, "goodput", "", "the same, only counted and reported")
+	f.Float64Var(&o.least, "min-goodput", 0, "exit 3 unless this share of the expected requests was good, 0 to 1; 1 with --slo")
+	f.StringVar(&o.records, "records", "", "file to append a JSON line for each finished request to")
+	f.StringVar(&o.listen, "web.listen-address", "", "serve /metrics there meanwhile, such as :9797; empty: nowhere")
+	f.Var(duration{&o.hold}, "hold", "serve /metrics for this long after the report, for a last scrape, such as 30s; 0: not at all")
+	f.StringVar(&l.Name, "name", "run", "name of the workload in series, records and request ids")
+	help.attach(c)
+}
+
+// duration and auto let flags write scalars of the configuration, which read themselves.
+type duration struct{ *config.Duration }
+
+func (d duration) Set(s string) error { return d.UnmarshalText([]byte(s)) }
+func (duration) Type() string         { return "duration" }
+
+// String is what help shows as the default; 0 is none.
+func (d duration) String() string {
+	if d.Duration == nil || *d.Duration == 0 {
+		return ""
+	}
+	return model.Duration(*d.Duration).String()
+}
+
+type auto struct{ *config.Auto }
+
+func (a auto) Set(s string) error { return a.UnmarshalText([]byte(s)) }
+func (auto) Type() string         { return "int" }
+func (a auto) String() string {
+	if a.Auto == nil || *a.Auto == config.AutoValue {
+		return "auto"
+	}
+	return fmt.Sprint(int(*a.Auto))
+}

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// masked stands where a secret stood, as in prometheus/common.
+const masked = "<secret>"
+
+// hide gives a copy in which everything under a name that sounds like a secret is masked, at any depth.
+func hide(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		shown := make(map[string]any, len(v))
+		for name, value := range v {
+			if secretName(name) && !isCount(name, value) {
+				value = masked
+			}
+			shown[name] = hide(value)
+		}
+		return shown
+	case map[any]any: // prometheus/common's YAML library makes these
+		shown := make(map[string]any, len(v))
+		for name, value := range v {
+			shown[fmt.Sprint(name)] = value
+		}
+		return hide(shown)
+	case []any:
+		shown := make([]any, len(v))
+		for i, one := range v {
+			shown[i] = hide(one)
+		}
+		return shown
+	}
+	return v
+}
+
+var secretNames = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
+
+func secretName(name string) bool { return secretNames.MatchString(name) }
+
+// isCount tells max_tokens, stop_token_ids and skip_special_tokens, which are what extra_body is for, from tokens that
+// open a door: their values are numbers or yes and no, and the name does not end in the word.
+func isCount(name string, value any) bool {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, "token") || secretName(strings.ReplaceAll(name, "token", "")) {
+		return false
+	}
+	switch v := value.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(one any) bool { return !isCount(name, one) })
+	case nil, bool, int, int64, uint64, float64:
+		return true
+	}
+	return false
+}
+
+var users = regexp.MustCompile(`://[^/?#\s]*@`)
+
+// hideUsers masks user and password in every address below a node, so that it still is one, as prometheus/common does.
+func hideUsers(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		n.Value = users.ReplaceAllString(n.Value, "://xxxxx@")
+	}
+	for _, child := range n.Content {
+		hideUsers(child)
+	}
+}

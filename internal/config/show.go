@@ -1,0 +1,206 @@
+package config
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	commoncfg "github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// The scalars write themselves as the file spells them.
+var (
+	_ encoding.TextMarshaler = Duration(0)
+	_ encoding.TextMarshaler = Bytes(0)
+	_ encoding.TextMarshaler = Auto(0)
+)
+
+// Show is the configuration as a file would say it, defaults filled in, in the order of docs/configuration.md. Load
+// reads it again. Secrets are masked: those of prometheus/common's types, what stands in extra_body and in http_headers
+// under a name that sounds like one, and user and password in an address.
+func (c Config) Show() ([]byte, error) {
+	root, err := section(reflect.ValueOf(c))
+	if err != nil {
+		return nil, err
+	}
+	hideUsers(root)
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := e.Encode(root); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), e.Close()
+}
+
+// section gives a struct by its koanf tags, with lists of sections behind the rest.
+func section(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	var lists []*yaml.Node
+	for field, value := range v.Fields() {
+		tag := field.Tag.Get("koanf")
+		if tag == "-" {
+			continue
+		}
+		child, err := entry(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", tag, err)
+		}
+		if child.Kind == yaml.SequenceNode {
+			lists = append(lists, text(tag), child)
+		} else {
+			n.Content = append(n.Content, text(tag), child)
+		}
+	}
+	n.Content = append(n.Content, lists...)
+	return n, nil
+}
+
+// entry gives one value of the configuration.
+func entry(v reflect.Value) (*yaml.Node, error) {
+	switch value := v.Interface().(type) {
+	case HTTP:
+		return client(value)
+	case yaml.Marshaler: // prometheus/common's secrets and addresses
+		return encoded(value)
+	case encoding.TextMarshaler:
+		t, err := value.MarshalText()
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(t)}, err
+	case map[string]any:
+		return free(hide(value))
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return section(v)
+	case reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, one := range v.Seq2() {
+			child, err := entry(one)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, child)
+		}
+		return list, nil
+	case reflect.String:
+		return text(v.String()), nil
+	case reflect.Bool, reflect.Int, reflect.Uint64, reflect.Float64:
+		return encoded(v.Interface())
+	}
+	return nil, fmt.Errorf("a %v cannot be shown", v.Type())
+}
+
+// client is the http section in prometheus/common's own spelling, which masks its secrets. What may hold anything is
+// open there: headers' values, and the claims and parameters of OAuth 2. They are masked by their names.
+func client(c HTTP) (*yaml.Node, error) {
+	if c.HTTPHeaders != nil {
+		headers := maps.Clone(c.HTTPHeaders.Headers)
+		for name, h := range headers {
+			if secretName(name) {
+				h.Values = slices.Repeat([]string{masked}, len(h.Values))
+				headers[name] = h
+			}
+		}
+		c.HTTPHeaders = &commoncfg.Headers{Headers: headers}
+	}
+	if c.OAuth2 != nil {
+		o := *c.OAuth2
+		o.Claims, _ = hide(o.Claims).(map[string]any)
+		o.EndpointParams = maps.Clone(o.EndpointParams)
+		for name := range o.EndpointParams {
+			if secretName(name) {
+				o.EndpointParams[name] = masked
+			}
+		}
+		c.OAuth2 = &o
+	}
+	return encoded(c.HTTPClientConfig)
+}
+
+// free gives what may hold anything, with sorted keys.
+func free(v any) (*yaml.Node, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			child, err := free(v[key])
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, text(key), child)
+		}
+		return n, nil
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, one := range v {
+			child, err := free(one)
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, child)
+		}
+		return n, nil
+	case string:
+		return text(v), nil
+	}
+	return encoded(v)
+}
+
+// text is a string, quoted where it must be.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	if n.Style == yaml.LiteralStyle {
+		n.Style = yaml.DoubleQuotedStyle // a block does not keep all white space
+	}
+	return n
+}
+
+// encoded leaves a value to the YAML library. A whole number that is a float keeps its point: else it would be read as
+// an integer.
+func encoded(v any) (*yaml.Node, error) {
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil {
+		return nil, err
+	}
+	if _, float := v.(float64); float && !strings.ContainsAny(n.Value, ".e") {
+		n.Value, n.Tag = n.Value+".0", ""
+	}
+	return n, nil
+}
+
+// MarshalText gives Prometheus' spelling ("1d", "1m30s"), or Go's for what is no whole number of milliseconds.
+func (d Duration) MarshalText() ([]byte, error) {
+	if d < 0 || time.Duration(d)%time.Millisecond != 0 {
+		return []byte(d.String()), nil
+	}
+	return []byte(model.Duration(d).String()), nil
+}
+
+// MarshalText gives the number with the largest unit of 1024 that divides it.
+func (b Bytes) MarshalText() ([]byte, error) {
+	n, unit := int64(b), ""
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
+		if n == 0 || n%1024 != 0 {
+			break
+		}
+		n, unit = n/1024, u
+	}
+	return append(strconv.AppendInt(nil, n, 10), unit...), nil
+}
+
+// MarshalText gives the number or "auto".
+func (a Auto) MarshalText() ([]byte, error) {
+	if a == AutoValue {
+		return []byte("auto"), nil
+	}
+	return strconv.AppendInt(nil, int64(a), 10), nil
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A mount as Kubernetes makes it: the file is a link into a folder that is itself a link, and only that one is swapped.
+func TestWatchSeesASwappedLink(t *testing.T) {
+	dir := t.TempDir()
+	version := func(name, text string) {
+		t.Helper()
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "replayd.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		next := filepath.Join(dir, "..data_tmp")
+		if err := os.Symlink(name, next); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..v1", "drain: 1s")
+	path := filepath.Join(dir, "replayd.yaml")
+	if err := os.Symlink("..data/replayd.yaml", path); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		changes := make(chan struct{})
+		var seen []time.Duration
+		begin := time.Now()
+		ended, read := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			Watch(ctx, path, 5*time.Second, changes)
+		}()
+		go func() {
+			defer close(read)
+			for {
+				select {
+				case <-changes:
+					seen = append(seen, time.Since(begin))
+				case <-ended:
+					return
+				}
+			}
+		}()
+		<-time.After(11 * time.Second)
+		version("..v2", "drain: 2s") // seen at 15 s, the same at 20 s
+		<-time.After(10 * time.Second)
+		version("..v3", "drain: 2s") // the same content is no change
+		<-time.After(20 * time.Second)
+		if err := os.Remove(path); err != nil { // no file is no change
+			t.Fatal(err)
+		}
+		<-time.After(20 * time.Second)
+		if err := os.WriteFile(path, []byte("drain: 3s"), 0o600); err != nil { // seen at 65 s, the same at 70 s
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		stop()
+		<-read
+		if len(seen) != 2 || seen[0] != 20*time.Second || seen[1] != 70*time.Second {
+			t.Errorf("want changes at 20 s and 70 s, got %v", seen)
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/sim"
+)
+
+// cycled gives the rows of each loop of a workload that were finished so far.
+func (d *daemon) cycled(name string, into map[int64][]int) {
+	for {
+		select {
+		case r := <-d.finished:
+			if strings.HasPrefix(r.ID, name+"/") {
+				if r.Outcome != measure.OK {
+					d.t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Error)
+				}
+				into[r.Loop] = append(into[r.Loop], r.Row)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// Reloads that change one of two workloads lose and double no row of either: the one that did not change runs on, and
+// the other is handed over at an instant.
+func TestReloadLosesNothing(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(90)) // due in the first 0.9 s of each second
+	c := conf([]config.Target{target("sim", url)}, looped("same", "sim", path), looped("other", "sim", path))
+	c.Web.EnableLifecycle = true
+	c.Drain = config.Duration(5 * time.Second)
+	d := start(t, c)
+	var all []measure.Request
+	for i := range 4 {
+		for range 150 { // some 0.8 s
+			all = append(all, d.next())
+		}
+		d.reload(func(c *config.Config) {
+			c.Workloads = slices.Clone(c.Workloads)
+			c.Workloads[1].Lanes = 100 + i
+			c.Drain += config.Duration(time.Second) // of all, and no change of any
+		})
+	}
+	for range 400 {
+		all = append(all, d.next())
+	}
+	d.stop()
+	d.end()
+	for {
+		select {
+		case r := <-d.finished:
+			all = append(all, r)
+			continue
+		default:
+		}
+		break
+	}
+	byLoop := map[string]map[int64][]int{"same": {}, "other": {}}
+	for _, r := range all {
+		if r.Outcome != measure.OK {
+			t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Error)
+		}
+		name, _, _ := strings.Cut(r.ID, "/")
+		byLoop[name][r.Loop] = append(byLoop[name][r.Loop], r.Row)
+	}
+	for name, loops := range byLoop {
+		var numbers []int64
+		for n := range loops {
+			numbers = append(numbers, n)
+		}
+		slices.Sort(numbers)
+		if len(numbers) < 4 {
+			t.Fatalf("%s: want some loops, got %v", name, numbers)
+		}
+		for i, n := range numbers {
+			slices.Sort(loops[n])
+			first, last := loops[n][0], loops[n][len(loops[n])-1]
+			if i > 0 && first != 0 || i < len(numbers)-1 && last != 89 || len(loops[n]) != last-first+1 || len(slices.Compact(slices.Clone(loops[n]))) != len(loops[n]) {
+				t.Errorf("%s: loop %d of %d: want each row once, got %v", name, i, len(numbers), loops[n])
+			}
+		}
+	}
+}
+
+// A bad file changes nothing, says why, and shows in the two series.
+func TestBadReloadChangesNothing(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(90))
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", path))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	d.see(`replayd_config_last_reload_successful 1`)
+	for want, change := range map[string]func(c *config.Config){
+		"replayd.yaml: workloads[0].lanes: want an integer ≥ 1, got 0\n": func(c *config.Config) { c.Workloads[0].Lanes = 0 },
+		"want a name of its own": func(c *config.Config) { c.Workloads = append(c.Workloads, c.Workloads[0]) },
+		"no such file":           func(c *config.Config) { c.Workloads[0].Trace.Path += ".gone" },
+		"every: want":            func(c *config.Config) { c.Workloads[0].Repeat.Every = config.Duration(time.Millisecond) },
+	} {
+		before, _ := d.load()
+		d.mu.Lock()
+		d.config.Workloads = slices.Clone(d.config.Workloads)
+		change(&d.config)
+		d.mu.Unlock()
+		if status, text := d.post("/-/reload"); status != http.StatusInternalServerError || !strings.Contains(text, want) {
+			t.Errorf("want 500 and %q, got %d and %q", want, status, text)
+		}
+		d.see(`replayd_config_last_reload_successful 0`)
+		d.mu.Lock()
+		d.config = before
+		d.mu.Unlock()
+		d.next()
+	}
+	d.reload(func(*config.Config) {})
+	d.see(`replayd_config_last_reload_successful 1`)
+	rows := map[int64][]int{}
+	d.cycled("w", rows)
+	for loop, rows := range rows {
+		slices.Sort(rows)
+		if len(slices.Compact(slices.Clone(rows))) != len(rows) {
+			t.Errorf("loop %d: a row was sent twice: %v", loop, rows)
+		}
+	}
+}
+
+// A removed workload's series go when it has drained; when it is added again they go on where they stood.
+func TestRemovedWorkloadReturns(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(5))
+	c := conf([]config.Target{target("sim", url)}, once("stays", "sim", path), once("goes", "sim", path))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	ok := `replayd_requests_total{model="",outcome="ok",target="sim",workload="%s"} %d`
+	d.see(fmt.Sprintf(ok, "stays", 5), fmt.Sprintf(ok, "goes", 5))
+	both := c.Workloads
+	d.reload(func(c *config.Config) { c.Workloads = both[:1] })
+	d.unsee(`workload="goes"`)
+	d.see(fmt.Sprintf(ok, "stays", 5))
+	d.reload(func(c *config.Config) { c.Workloads = both })
+	d.see(fmt.Sprintf(ok, "goes", 10), fmt.Sprintf(ok, "stays", 5)) // a trace that is over does not begin again
+	d.stop()
+	d.end()
+}
+
+// A trace that was put in place anew with the same content is no change; other content is.
+func TestTraceInPlaceOfAnother(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(5))
+	c := conf([]config.Target{target("sim", url)}, once("w", "sim", path))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	ok := `replayd_requests_total{model="",outcome="ok",target="sim",workload="w"} %d`
+	d.see(fmt.Sprintf(ok, 5))
+	put := func(text string) {
+		t.Helper()
+		beside := filepath.Join(filepath.Dir(path), "new")
+		if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(beside, path); err != nil {
+			t.Fatal(err)
+		}
+		d.reload(func(*config.Config) {})
+	}
+	put(rows(5))
+	put(rows(7))
+	d.see(fmt.Sprintf(ok, 12))
+	d.stop()
+	d.end()
+}
+
+// A target with another address is another one: what is in flight at the old one may end.
+func TestTargetMoves(t *testing.T) {
+	first, url := engine(t, func(*sim.Options) {})
+	second, other := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(90))
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", path))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	for range 20 {
+		d.next()
+	}
+	d.reload(func(c *config.Config) {
+		c.Targets = slices.Clone(c.Targets)
+		c.Targets[0].URL = other
+	})
+	for second.Totals().Requests < 100 {
+		if r := d.next(); r.Outcome != measure.OK {
+			t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Error)
+		}
+	}
+	d.stop()
+	d.end()
+	if n := first.Totals(); n.Outcomes[sim.OK] != n.Requests {
+		t.Errorf("want all at the old address to end well, got %+v", n)
+	}
+}
+
+func TestPauseOneOfTwo(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	path := write(t, "trace.jsonl", rows(90))
+	c := conf([]config.Target{target("sim", url)}, looped("held", "sim", path), looped("free", "sim", path))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	d.next()
+	if status, text := d.post("/-/pause?workload=nobody"); status != http.StatusNotFound || !strings.Contains(text, `want the name of a workload, got "nobody"`) {
+		t.Errorf("want 404 and why, got %d and %q", status, text)
+	}
+	if status, text := d.post("/-/pause?workload=held"); status != http.StatusOK {
+		t.Fatalf("want 200, got %d: %s", status, text)
+	}
+	d.see(
+		`replayd_paused{model="",target="sim",workload="held"} 1`, `replayd_paused{model="",target="sim",workload="free"} 0`,
+		`replayd_requests_in_flight{model="",target="sim",workload="held"} 0`,
+	)
+	for len(d.finished) > 0 {
+		<-d.finished
+	}
+	for range 60 {
+		if r := d.next(); !strings.HasPrefix(r.ID, "free/") {
+			t.Errorf("%s was sent in the pause", r.ID)
+		}
+	}
+	d.reload(func(c *config.Config) { // a pause survives it, in what changed too
+		c.Workloads = slices.Clone(c.Workloads)
+		c.Workloads[0].Lanes = 99
+	})
+	d.see(`replayd_paused{model="",target="sim",workload="held"} 1`)
+	if status, _ := d.post("/-/resume"); status != http.StatusOK {
+		t.Errorf("want 200, got %d", status)
+	}
+	for r := d.next(); !strings.HasPrefix(r.ID, "held/"); r = d.next() {
+	}
+	d.see(`replayd_paused{model="",target="sim",workload="held"} 0`)
+}
+
+func TestConfigPage(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5))))
+	c.Targets[0].ExtraBody = map[string]any{"api_key": "hush"}
+	d := start(t, c)
+	page := fetch(t, d.url+"/config")
+	if !strings.Contains(page, "name: sim") || !strings.Contains(page, "lanes: 256") || strings.Contains(page, "hush") {
+		t.Errorf("want the running configuration without secrets, got\n%s", page)
+	}
+}

@@ -1,0 +1,31 @@
+package daemon
+
+import "time"
+
+// A Standing is how far plans that end have come.
+type Standing struct {
+	InFlight int           // requests
+	Length   time.Duration // from the first instant of the longest plan to its last row's; 0: not known yet, or rows beyond a number are left out
+	Left     time.Duration // until the last row of all plans is due; more than Length before they begin
+}
+
+// Standing tells where the generation is now. It must have been started, and none of its plans may loop.
+func (g *Generation) Standing() Standing {
+	var s Standing
+	known := true
+	for _, w := range g.workloads {
+		s.InFlight += int(w.count.Counts().InFlight)
+		at := w.runner.State()
+		if at.Period == 0 || w.config.Rows > 0 {
+			known = false
+			continue
+		}
+		played := float64(at.Position-time.Duration(w.config.Trace.From)) / w.config.Speed
+		s.Length = max(s.Length, at.Period)
+		s.Left = max(s.Left, at.Next+at.Period-time.Duration(played))
+	}
+	if !known {
+		s.Length, s.Left = 0, 0
+	}
+	return s
+}

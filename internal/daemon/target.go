@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/openai"
+	"replayd/internal/replay"
+)
+
+// A server is a target with the watch over it. Workloads of several generations may share one; it ends with the last of
+// them.
+type server struct {
+	config config.Target
+	probe  bool
+	client *openai.Client
+	watch  *replay.Target
+	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
+
+	mu    sync.Mutex
+	users int
+	end   context.CancelFunc // nil before the first user
+	err   error              // why it is lost
+}
+
+// addServer takes over the server of the generation before, when nothing about it changed, or makes one.
+func (g *Generation) addServer(t config.Target, old *Generation) error {
+	probe := false
+	for _, w := range g.options.Config.Workloads {
+		probe = probe || w.Target == t.Name && calibrates(w)
+	}
+	if old != nil {
+		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, t) && s.usable() {
+			g.servers[t.Name] = s
+			return nil
+		}
+	}
+	c, err := openai.New(openai.Target{
+		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
+		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent,
+		Timeouts: openai.Timeouts{
+			Connect: time.Duration(t.Timeouts.Connect), FirstToken: time.Duration(t.Timeouts.FirstToken),
+			Stall: time.Duration(t.Timeouts.Stall), Total: time.Duration(t.Timeouts.Total),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	meter := g.options.Meter
+	g.servers[t.Name] = &server{
+		config: t, probe: probe, client: c, lost: make(chan struct{}),
+		watch: replay.NewTarget(c, probe, func(model string) { meter.TargetInfo(t.Name, model, t.API) }, g.options.Log),
+	}
+	return nil
+}
+
+// usable says whether a later generation may go on with the server.
+func (s *server) usable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err == nil && (s.end == nil || s.users > 0)
+}
+
+// hold keeps a server until its release; the first to hold it starts the watch.
+func (g *Generation) hold(ctx context.Context, s *server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	if s.end != nil {
+		return
+	}
+	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	g.shared.running.Go(func() {
+		if err := s.watch.Run(ctx); err != nil {
+			err = fmt.Errorf("target %s: %w", s.config.Name, err)
+			s.mu.Lock()
+			s.err = err
+			s.mu.Unlock()
+			close(s.lost)
+			g.options.Failed(err)
+			<-ctx.Done()
+		}
+		s.client.Close()
+	})
+}
+
+func (s *server) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		s.end()
+	}
+}
+
+// fault is why the server is lost.
+func (s *server) fault() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// discard closes a server that nobody has held. Nobody may afterwards.
+func (s *server) discard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end == nil {
+		s.end = func() {}
+		s.client.Close()
+	}
+}

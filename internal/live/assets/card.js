@@ -1,0 +1,203 @@
+// The card of one workload.
+import { Curve, band, rates } from './pictures.js'
+import { clock, count, latency, long, meaning, percent, short, time } from './words.js'
+
+const copy = id => document.getElementById(id).content.firstElementChild.cloneNode(true)
+
+export const put = (el, text) => { if (el.textContent !== text) el.textContent = text }
+
+export function make(tag, text, cls) {
+  const el = document.createElement(tag)
+  if (text != null) el.textContent = text
+  if (cls) el.className = cls
+  return el
+}
+
+// Gives a parent as many children as there are items, and each its figures.
+export function list(parent, items, born, fill) {
+  while (parent.children.length > items.length) parent.lastChild.remove()
+  items.forEach((item, i) => fill(parent.children[i] ?? parent.appendChild(born()), item))
+}
+
+const cells = n => () => {
+  const tr = make('tr')
+  tr.append(Object.assign(make('th'), { scope: 'row' }), ...Array.from({ length: n }, () => make('td', null, 'n')))
+  return tr
+}
+
+const latencies = [
+  ['ttft', 'TTFT', 'time to first token'], ['tpot', 'TPOT', 'time per output token'], ['lateness', 'Lateness', 'of sending: replayd’s own'],
+]
+const tiles = [
+  ['In flight', 'in_flight'], ['Requests/s', 'ok_per_second', 'failed_per_second', 'dropped_per_second'],
+  ['Output tokens/s', 'output_tokens_per_second'], ['Prompt tokens/s', 'prompt_tokens_per_second'],
+]
+
+export class Card {
+  constructor(board, w, open) {
+    this.el = copy('card')
+    this.el.open = open
+    this.el.addEventListener('toggle', () => this.fill(), true)
+    this.t = {}
+    for (const el of this.el.querySelectorAll('[data-t]')) this.t[el.dataset.t] = el
+    this.tiles = tiles.map(([title]) => {
+      const el = this.el.querySelector('.tiles').appendChild(copy('tile'))
+      put(el.firstChild, title)
+      return el
+    })
+    this.latencies = latencies.map(([, title, meaning]) => {
+      const el = this.el.querySelector('.latencies').appendChild(copy('latency'))
+      el.firstChild.firstChild.textContent = title
+      el.firstChild.lastChild.textContent = meaning
+      return el
+    })
+    this.describe(board, w)
+  }
+
+  // All anew: at the first event, after a reload of the configuration, after a lost connection.
+  describe(board, w) {
+    this.board = board
+    this.w = w
+    this.f = w.figures
+    this.rows = w.figures.rows ?? []
+    this.errors = w.figures.failures ?? []
+    this.curve = null
+    this.drawn = false
+    this.el.id = 'w-' + w.name
+    this.el.querySelector('.wide').setAttribute('aria-label', 'The last 10 minutes of ' + w.name)
+  }
+
+  // What a tick brings.
+  news(f) {
+    this.f = f
+    if (f.rows) {
+      this.rows = this.rows.concat(f.rows).slice(-this.board.slots)
+      this.drawn = false
+    }
+    for (const e of f.failures ?? []) this.errors = this.errors.filter(o => o.outcome !== e.outcome || o.text !== e.text).concat(e)
+    this.errors = this.errors.sort((a, b) => b.at - a.at).slice(0, 10)
+  }
+
+  // The rows' values of one kind, the newest last; null where there was none yet.
+  column(name) {
+    const i = this.board.columns.indexOf(name)
+    return Array(this.board.slots - this.rows.length).fill(null).concat(this.rows.map(r => r[i]))
+  }
+
+  end() { return this.w.trace.to || this.w.curve.bin * this.w.curve.requests.length }
+
+  since() { return long(this.board.now - this.f.verdict.since) }
+
+  fill() {
+    const { w, f, t } = this
+    put(t.name, w.name)
+    t.name.dataset.level = f.verdict.level
+    put(t.phase, f.phase)
+    put(t.where, [
+      f.loop_duration && 'loop ' + count(f.loop),
+      f.phase !== 'waiting' && clock(f.position) + (this.end() ? ' of ' + clock(this.end()) : ''),
+      f.next != null && (f.phase === 'waiting' ? 'begins in ' : 'next in ') + long(f.next),
+    ].filter(Boolean).join(' · '))
+    put(t.target, '→ ' + w.target)
+    put(t.address, [w.url, w.model, w.api].filter(Boolean).join(' · '))
+    if (!this.el.open) return
+    put(t.why, `${f.verdict.text[0].toUpperCase()}${f.verdict.text.slice(1)} (for ${this.since()})`)
+    t.why.dataset.level = f.verdict.level
+    this.curve ??= new Curve(this.el.querySelector('.curve'), t, w)
+    this.curve.move(f.position)
+    this.fillFigures()
+    this.fillOutcomes()
+    this.fillErrors()
+    if (!this.drawn) this.draw()
+    this.drawn = true
+    const slo = Object.entries(w.slo).map(([name, s]) => `${name} ${latency(s)}`).join(', ')
+    put(t.facts, [
+      w.schedule, f.target_text && `${w.target} ${f.target_text}`, slo && 'SLO ' + slo,
+      w.trace.path && `${w.trace.path} (${w.trace.format}, ${count(w.trace.requests)} requests, ${w.trace.sha256})`,
+      (w.trace.from || w.trace.to) && `played from ${clock(w.trace.from)} to ${clock(this.end())}`,
+      f.retries && count(f.retries) + ' sent twice', Math.abs(f.skew) >= 0.1 && `wall clock moved by ${f.skew.toFixed(1)} s`,
+      f.started && 'running for ' + long(this.board.now - f.started),
+    ].filter(Boolean).join(' · '))
+  }
+
+  fillFigures() {
+    const { w, f, t } = this
+    const within = f.minute.within_slo
+    const texts = [
+      [count(f.in_flight), `of ${count(w.lanes)} lanes, ${count(f.waiting)} waiting`],
+      [short(f.rates.finished), `of ${short(f.rates.due)} due` + (within == null ? '' : `, ${percent(within)} within SLO`)],
+      [short(f.rates.output_tokens)], [short(f.rates.prompt_tokens)],
+    ]
+    this.tiles.forEach((el, i) => {
+      put(el.children[1].firstChild, texts[i][0])
+      put(el.lastChild, texts[i][1] ?? 'peak ' + short(el.most))
+    })
+    latencies.forEach(([name], i) => list(this.latencies[i].querySelector('dl'), ['p50', 'p90', 'p99'], () => {
+      const pair = make('div')
+      pair.append(make('dt'), make('dd'))
+      return pair
+    }, (pair, q) => {
+      put(pair.firstChild, q)
+      put(pair.lastChild, latency(f.minute[name][q]))
+      pair.className = f.minute[name][q] > w.slo[name] ? 'over' : ''
+    }))
+    for (const [name, n] of Object.entries({ expected: f.expected, finished: f.finished, dropped: f.dropped, flying: f.in_flight, waiting: f.waiting })) put(t[name], count(n))
+  }
+
+  fillOutcomes() {
+    const { f, board } = this
+    const all = [
+      ...board.outcomes.map(o => [o, o, f.outcomes[o] ?? 0, f.minute.outcomes[o] ?? 0]),
+      ...board.drop_reasons.map(r => [r, 'dropped: ' + r, f.drops[r] ?? 0, f.minute.drops[r] ?? 0]),
+    ]
+    list(this.el.querySelector('.chips'), all.filter(([key, , n]) => n || key === 'ok'), () => make('li'), (li, [key, name, n, minute]) => {
+      const good = key === 'ok' || !minute
+      li.className = key === 'ok' ? 'ok' : good ? '' : 'bad'
+      put(li, `${name} ${count(n)}` + (good ? '' : `, ${count(minute)} in the last minute`))
+    })
+    const body = this.el.querySelector('.outcomes tbody')
+    if (body.closest('details').open) {
+      list(body, all, cells(2), (tr, [key, name, n, minute]) => {
+        if (!tr.cells[0].firstChild) tr.cells[0].append(name, make('small', meaning[key]))
+        put(tr.cells[1], count(minute))
+        put(tr.cells[2], count(n))
+        tr.className = n ? '' : 'zero'
+      })
+    }
+  }
+
+  fillErrors() {
+    const ol = this.el.querySelector('.errors')
+    list(ol, this.errors, () => {
+      const li = make('li')
+      li.append(make('time'), make('b'), make('span'), make('p'), make('code'))
+      return li
+    }, (li, e) => {
+      const [at, outcome, n, text, id] = li.children
+      put(at, time(e.at))
+      at.dateTime = new Date(e.at * 1000).toISOString()
+      put(outcome, e.outcome)
+      put(n, e.count > 1 ? `× ${count(e.count)}` : '')
+      put(text, e.text || meaning[e.outcome] || '')
+      put(id, e.id)
+    })
+  }
+
+  draw() {
+    const { w, f, board } = this
+    this.tiles.forEach((el, i) => { el.most = rates(el.children[2], tiles[i].slice(1).map(c => this.column(c))) })
+    latencies.forEach(([name], i) => band(this.latencies[i], this.column(name + '_p50'), this.column(name + '_p99'), w.slo[name], board.slot_seconds, f.minute[name]))
+
+    // A row a minute, for who wants figures and no pictures: of its slots the mean, the middle p50, the highest p99.
+    const per = 60 / board.slot_seconds
+    const columns = Object.fromEntries(board.columns.map(name => [name, this.column(name)]))
+    list(this.el.querySelector('.minutes tbody'), Array.from({ length: board.slots / per }, (_, m) => m), cells(6), (tr, m) => {
+      const known = name => columns[name].slice(board.slots - (m + 1) * per, board.slots - m * per).filter(v => v != null)
+      const mean = (...names) => known(names[0]).length ? names.flatMap(known).reduce((a, b) => a + b) / known(names[0]).length : null
+      const middle = values => values.sort((a, b) => a - b)[values.length >> 1]
+      const both = name => known(name + '_p50').length ? latency(middle(known(name + '_p50'))) + ', ' + latency(Math.max(...known(name + '_p99'))) : '–'
+      const texts = [m ? `${m} to ${m + 1}` : 'last', short(mean('ok_per_second')), short(mean('failed_per_second', 'dropped_per_second')), short(mean('output_tokens_per_second')), ...latencies.map(([name]) => both(name))]
+      texts.forEach((text, i) => put(tr.cells[i], text))
+    })
+  }
+}

@@ -1,0 +1,91 @@
+package live
+
+import (
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// Bounds on the list of failures and on what one of them says. A tick brings the two newest that are new, so that an
+// event stays small where every request fails in words of its own.
+const (
+	keptFailures  = 10
+	tickFailures  = 2
+	failureBytes  = 200
+	failureIDSize = 128
+)
+
+// A failure is how a request ended that did not end well, and how many others ended just so since it was first seen.
+type failure struct {
+	at      time.Time
+	id      string
+	outcome measure.Outcome
+	text    string
+	count   int64
+	fresh   bool // changed since the last tick
+}
+
+// failures are the last different ones, the newest first. A server that is down fails every request in the same
+// words: such ones are one line with a count, so that the others stay in sight.
+type failures struct {
+	n    int
+	list [keptFailures]failure
+}
+
+// add takes a finished request. It keeps the strings and allocates nothing.
+func (f *failures) add(r *measure.Request) {
+	text := r.Error[:min(len(r.Error), failureBytes)]
+	place := 0
+	for place < f.n && (f.list[place].outcome != r.Outcome || f.list[place].text != text) {
+		place++
+	}
+	var count int64
+	if place < f.n {
+		count = f.list[place].count
+	} else {
+		f.n = min(f.n+1, keptFailures)
+		place = f.n - 1
+	}
+	copy(f.list[1:place+1], f.list[:place])
+	f.list[0] = failure{
+		at: r.Timeline.End, id: r.ID[:min(len(r.ID), failureIDSize)], outcome: r.Outcome, text: text,
+		count: count + 1, fresh: true,
+	}
+}
+
+// isFailure says whether an outcome is one: a cancellation that the workload asked for is none.
+func isFailure(o measure.Outcome) bool { return o != measure.OK && o != measure.Cancelled }
+
+// A shownFailure is a failure as it is sent.
+type shownFailure struct {
+	At      instant         `json:"at"`
+	ID      string          `json:"id"`
+	Outcome measure.Outcome `json:"outcome"`
+	Text    string          `json:"text"`
+	Count   int64           `json:"count"`
+}
+
+func (f failure) shown() shownFailure {
+	valid := func(s string) string { return strings.ToValidUTF8(s, "") } // the cut may have torn a character
+	return shownFailure{At: instant(f.at), ID: valid(f.id), Outcome: f.outcome, Text: valid(f.text), Count: f.count}
+}
+
+func (f *failures) all() []shownFailure {
+	shown := make([]shownFailure, f.n)
+	for i, one := range f.list[:f.n] {
+		shown[i] = one.shown()
+	}
+	return shown
+}
+
+// news are the newest of those that changed and were not told yet.
+func (f *failures) news() (shown []shownFailure) {
+	for i := range f.list[:f.n] {
+		if one := &f.list[i]; one.fresh && len(shown) < tickFailures {
+			one.fresh = false
+			shown = append(shown, one.shown())
+		}
+	}
+	return shown
+}

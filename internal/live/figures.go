@@ -1,0 +1,110 @@
+package live
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// figures are what changes from tick to tick. Maps hold what is not 0.
+type figures struct {
+	Verdict    verdict `json:"verdict"`
+	Phase      Phase   `json:"phase"`
+	Reason     string  `json:"reason,omitempty"`
+	TargetUp   bool    `json:"target_up"`
+	TargetText string  `json:"target_text"`
+	Started    instant `json:"started"`
+
+	Loop         int64 `json:"loop"`
+	Position     span  `json:"position"`
+	LoopDuration span  `json:"loop_duration"`
+	Next         *span `json:"next,omitempty"` // from now
+	Skew         span  `json:"skew"`
+
+	Expected int64                        `json:"expected"`
+	Finished int64                        `json:"finished"`
+	Dropped  int64                        `json:"dropped"` // without filtered
+	InFlight int64                        `json:"in_flight"`
+	Waiting  int64                        `json:"waiting"`
+	Retries  int64                        `json:"retries"`
+	Outcomes map[measure.Outcome]int64    `json:"outcomes"`
+	Drops    map[measure.DropReason]int64 `json:"drops"`
+
+	Rates  rates      `json:"rates"`
+	Minute lastMinute `json:"minute"`
+
+	Failures []shownFailure `json:"failures,omitempty"` // all of the last ones, or in news those that changed
+	Rows     []row          `json:"rows,omitempty"`     // all, or in news those that are new
+}
+
+// rates are of the last 10 seconds. Tokens count when their request ends.
+type rates struct {
+	Due      figure `json:"due"`
+	Finished figure `json:"finished"`
+	Output   figure `json:"output_tokens"`
+	Prompt   figure `json:"prompt_tokens"`
+}
+
+type lastMinute struct {
+	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
+	Drops     map[measure.DropReason]int64 `json:"drops"`
+	WithinSLO figure                       `json:"within_slo"` // share of all that finished or were dropped
+	TTFT      quantiles                    `json:"ttft"`
+	TPOT      quantiles                    `json:"tpot"`
+	Lateness  quantiles                    `json:"lateness"`
+}
+
+// quantiles are of latencies in seconds.
+type quantiles struct {
+	P50   figure `json:"p50"`
+	P90   figure `json:"p90"`
+	P99   figure `json:"p99"`
+	Count int64  `json:"count"`
+}
+
+func (h *histogram) quantiles() quantiles {
+	return quantiles{h.quantile(0.5), h.quantile(0.9), h.quantile(0.99), h.count()}
+}
+
+// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
+func (w *Workload) figures(now time.Time) figures {
+	h, s := w.history, &w.state
+	h.mu.Lock()
+	latency, minute, recent := h.lastMinute(), h.over(minuteMarks*second), h.over(rateTime)
+	h.mu.Unlock()
+	total := newMark(now, s.Counts)
+	f := figures{
+		Verdict: w.verdict, Phase: s.Phase, Reason: cut(s.Reason, reasonBytes), TargetUp: s.TargetUp, TargetText: cut(s.TargetText, reasonBytes),
+		Started: instant(s.Started), Loop: s.Loop, Position: span(s.Position), LoopDuration: span(s.LoopDuration), Skew: span(s.Skew),
+		Expected: s.Counts.Expected, InFlight: s.Counts.InFlight, Waiting: s.Counts.Waiting, Retries: s.Counts.Retries,
+		Finished: total.finished(), Dropped: total.lost(),
+		Outcomes: counted(outcomes, total.outcomes), Drops: counted(dropReasons, total.dropped),
+		Rates: rates{
+			Due: recent.perSecond(recent.expected), Finished: recent.perSecond(recent.finished()),
+			Output: recent.perSecond(recent.output), Prompt: recent.perSecond(recent.prompt),
+		},
+		Minute: lastMinute{
+			Outcomes: counted(outcomes, minute.outcomes), Drops: counted(dropReasons, minute.dropped), WithinSLO: unknown,
+			TTFT: latency[ttft].quantiles(), TPOT: latency[tpot].quantiles(), Lateness: latency[lateness].quantiles(),
+		},
+	}
+	if ended := minute.finished() + minute.lost(); ended > 0 && w.options.SLO != (measure.SLO{}) {
+		f.Minute.WithinSLO = figure(float64(minute.goodput) / float64(ended))
+	}
+	if !s.Next.IsZero() {
+		next := span(max(0, s.Next.Sub(now)))
+		f.Next = &next
+	}
+	return f
+}
+
+// counted are the counts by name that are not 0.
+func counted[K comparable](names []K, n []int64) map[K]int64 {
+	m := map[K]int64{}
+	for i, name := range names {
+		if n[i] != 0 {
+			m[name] = n[i]
+		}
+	}
+	return m
+}

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// What the page is made of. Nothing of it comes from elsewhere, and nothing is built.
+//
+//go:embed assets
+var assets embed.FS
+
+// A file is one of the page's own, ready to be sent.
+type file struct {
+	kind   string // its media type
+	plain  []byte
+	zipped []byte
+	tag    string
+}
+
+// loadFiles reads the page's files by name, and a digest of them all.
+func loadFiles() (files map[string]file, build string) {
+	files = map[string]file{}
+	all := sha256.New()
+	entries, _ := assets.ReadDir("assets") // what was embedded is there
+	for _, entry := range entries {
+		text, _ := assets.ReadFile("assets/" + entry.Name())
+		sum := sha256.Sum256(text)
+		all.Write(sum[:])
+		if entry.Name() == pageFile {
+			continue
+		}
+		var zipped bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // a buffer takes all
+		_, _ = z.Write(text)
+		_ = z.Close()
+		files[entry.Name()] = file{
+			kind: kindOf(entry.Name()), plain: text, zipped: zipped.Bytes(), tag: `"` + hex.EncodeToString(sum[:8]) + `"`,
+		}
+	}
+	return files, hex.EncodeToString(all.Sum(nil)[:8])
+}
+
+// kindOf does not ask the system's table, which can be anything.
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}
+
+// serveFile answers with one of the page's files. A browser asks each time whether it is still the same: after an
+// upgrade no old script meets new data.
+func (b *Board) serveFile(w http.ResponseWriter, r *http.Request) {
+	f, found := b.files[r.PathValue("file")]
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("ETag", f.tag)
+	if tagged(r.Header.Get("If-None-Match"), f.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", f.kind)
+	body := f.plain
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		body = f.zipped
+	}
+	_, _ = w.Write(body) // who went away misses nothing
+}
+
+// tagged says whether a list of entity tags, weak ones too, holds a tag.
+func tagged(list, tag string) bool {
+	for each := range strings.SplitSeq(list, ",") {
+		if each = strings.TrimPrefix(strings.TrimSpace(each), "W/"); each == tag || each == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads Accept-Encoding: gzip is named, and not with a weight of 0.
+func acceptsGzip(accept string) bool {
+	for each := range strings.SplitSeq(accept, ",") {
+		coding, parameters, _ := mime.ParseMediaType("x/" + strings.TrimSpace(each))
+		if coding == "x/gzip" {
+			return strings.Trim(parameters["q"], "0.") != "" || parameters["q"] == ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+const ms = time.Millisecond
+
+// A feed is a workload with its counters: what the runner and the meter are to the page.
+type feed struct {
+	*Workload
+
+	mu    sync.Mutex
+	state State
+	n     int
+}
+
+func newFeed(b *Board, o WorkloadOptions) *feed {
+	f := &feed{state: State{
+		Counts: measure.Counts{Outcomes: map[measure.Outcome]int64{}, Dropped: map[measure.DropReason]int64{}},
+		Phase:  Running, TargetUp: true, TargetText: "answers as m",
+	}}
+	o.State = f.now
+	if o.Lanes == 0 {
+		o.Lanes = 8
+	}
+	f.Workload = b.Workload(o)
+	return f
+}
+
+func (f *feed) now() State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.state
+	s.Counts.Outcomes, s.Counts.Dropped = maps.Clone(s.Counts.Outcomes), maps.Clone(s.Counts.Dropped)
+	return s
+}
+
+func (f *feed) change(c func(s *State)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c(&f.state)
+}
+
+// end finishes a request that was sent on time and whose 11 tokens came in two chunks.
+func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
+	f.n++
+	r := request(fmt.Sprintf("%s/7/%d", f.options.Name, f.n), o, ttft, tpot)
+	r.Error = text
+	f.change(func(s *State) {
+		s.Counts.Expected++
+		s.Counts.Outcomes[o]++
+		if o == measure.OK {
+			s.Counts.PromptTokens += int64(r.Usage.Prompt)
+			s.Counts.OutputTokens += int64(r.Usage.Output)
+		}
+		if f.options.SLO.Met(r) {
+			s.Counts.Goodput++
+		}
+	})
+	f.Observe(r)
+}
+
+func (f *feed) drop(why measure.DropReason, n int64) {
+	f.change(func(s *State) {
+		s.Counts.Expected += n
+		s.Counts.Dropped[why] += n
+	})
+}
+
+// request is one that ended now, 100 µs late, with 100 prompt tokens.
+func request(id string, o measure.Outcome, ttft, tpot time.Duration) *measure.Request {
+	now := time.Now()
+	r := &measure.Request{ID: id, Outcome: o, Usage: measure.Usage{Prompt: 100, Output: 11}}
+	r.Timeline = measure.Timeline{Due: now, Ready: now, Write: now.Add(100 * time.Microsecond), End: now}
+	if o == measure.OK {
+		r.Timeline.Chunks = []time.Duration{ttft, ttft + 10*tpot}
+	}
+	return r
+}
+
+// run is a Board that ticks while f runs, in virtual time.
+func run(t *testing.T, f func(t *testing.T, b *Board)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Version: "1.2.3"})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- b.Run(ctx) }()
+		synctest.Wait()
+		f(t, b)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// pass lets time go by, and with it the ticks.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// told is the page as a viewer who comes now would have it.
+func told(b *Board) snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.snapshot()
+}

@@ -1,0 +1,155 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// near says whether a figure is within the histogram's error of a value, or exactly it where that is a rate.
+func near(got figure, want, within float64) bool { return math.Abs(float64(got)-want) <= want*within }
+
+// TestSlotsEndOnTheirInstants observes on both sides of a border: what ends before the tick of second 5 is in the first slot.
+func TestSlotsEndOnTheirInstants(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a"})
+		pass(second) // the first mark: what is counted from here on has a time
+		for range 8 {
+			f.end(measure.OK, 100*ms, 10*ms, "")
+		}
+		pass(4*second - 1)
+		f.end(measure.HTTP5xx, 0, 0, "no")
+		f.drop(measure.Overload, 2)
+		f.change(func(s *State) { s.Counts.InFlight = 3 })
+		if rows := told(b).Workloads[0].Figures.Rows; len(rows) != 0 {
+			t.Fatalf("a nanosecond before the border: %d rows, want none", len(rows))
+		}
+		pass(1)
+		f.end(measure.OK, 400*ms, 40*ms, "")
+		rows := told(b).Workloads[0].Figures.Rows
+		if len(rows) != 1 {
+			t.Fatalf("at the border: %d rows, want 1", len(rows))
+		}
+		r := rows[0]
+		if r[rowOK] != 2 || r[rowFailed] != 0.25 || r[rowDropped] != 0.5 || r[rowOutput] != 22 || r[rowPrompt] != 200 || r[rowInFlight] != 3 {
+			t.Errorf("8 ok, 1 failed, 2 dropped, 88 and 800 tokens within 4 s: got %v", r)
+		}
+		if !near(r[rowLatencies], 0.1, 0.0434) || !near(r[rowLatencies+1], 0.1, 0.0434) || !near(r[rowLatencies+2], 0.01, 0.0434) || !near(r[rowLatencies+5], 1e-4, 0.0434) {
+			t.Errorf("latencies: got %v", r[rowLatencies:])
+		}
+		pass(5 * second)
+		rows = told(b).Workloads[0].Figures.Rows
+		if len(rows) != 2 || rows[1][rowOK] != 0.2 || !near(rows[1][rowLatencies], 0.4, 0.0434) {
+			t.Errorf("one ok within 5 s: got %v", rows)
+		}
+	})
+}
+
+// TestLastMinute looks at one request as it grows old: it is in rates for 10 s, and in latencies until the slot in which
+// it ended is more than a minute old.
+func TestLastMinute(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{TTFT: 50 * ms}})
+		pass(12500 * ms)
+		f.end(measure.OK, 100*ms, 10*ms, "")
+		look := func(at time.Duration, rate figure, counted, latencies int64) {
+			t.Helper()
+			m := told(b).Workloads[0].Figures
+			if m.Rates.Finished != rate || m.Minute.Outcomes[measure.OK] != counted || m.Minute.TTFT.Count != latencies {
+				t.Errorf("at %v: rate %v, counted %d, latencies %d; want %v, %d, %d", at, m.Rates.Finished,
+					m.Minute.Outcomes[measure.OK], m.Minute.TTFT.Count, rate, counted, latencies)
+			}
+		}
+		look(12500*ms, 0, 0, 1) // no tick yet
+		pass(500 * ms)
+		look(13*second, 0.1, 1, 1)
+		pass(9 * second)
+		look(22*second, 0.1, 1, 1)
+		pass(second)
+		look(23*second, 0, 1, 1)
+		pass(49 * second)
+		look(72*second, 0, 1, 1)
+		pass(second)
+		look(73*second, 0, 0, 1)
+		pass(second)
+		look(74*second, 0, 0, 1)
+		pass(second)
+		look(75*second, 0, 0, 0) // the slot from 10 to 15 s is a minute old
+	})
+}
+
+// TestHistoryIsBounded runs for longer than is kept.
+func TestHistoryIsBounded(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a"})
+		for i := range 700 {
+			pass(second)
+			f.end(measure.ConnectFailed, 0, 0, fmt.Sprintf("error %d", i%25))
+			b.Note(time.Now(), "info", "x")
+		}
+		s := told(b)
+		if n := len(s.Workloads[0].Figures.Rows); n != slots {
+			t.Errorf("%d rows, want %d", n, slots)
+		}
+		if n := len(f.history.marks); n != minuteMarks+1 {
+			t.Errorf("%d marks, want %d", n, minuteMarks+1)
+		}
+		if n := len(s.Workloads[0].Figures.Failures); n != keptFailures {
+			t.Errorf("%d failures, want %d", n, keptFailures)
+		}
+		if n := len(s.Notes); n != keptNotes {
+			t.Errorf("%d notes, want %d", n, keptNotes)
+		}
+	})
+}
+
+// TestAStopLeavesAGap: ticks that did not come, because the process stood still, leave slots of which nothing is known.
+func TestAStopLeavesAGap(t *testing.T) {
+	h := &history{}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	counts := func(ok int64) measure.Counts {
+		return measure.Counts{Expected: ok, Outcomes: map[measure.Outcome]int64{measure.OK: ok}}
+	}
+	h.tick(at, 10, counts(0))
+	h.observe(request("a", measure.OK, 100*ms, 10*ms))
+	rows := h.tick(at.Add(21*second), 14, counts(42))
+	if len(rows) != 4 || rows[0][rowOK] != 2 || rows[1] == rows[0] {
+		t.Fatalf("42 requests in 21 s: got %v", rows)
+	}
+	for _, r := range rows[1:] {
+		for i, f := range r {
+			if f.known() {
+				t.Errorf("%s of a slot in which nothing ran: %v", columns[i], f)
+			}
+		}
+	}
+	h.tick(at.Add(90*second), 28, counts(42))
+	if latency := h.lastMinute(); latency[ttft].count() != 0 {
+		t.Errorf("70 s later there is still something in the last minute")
+	}
+	if rows := h.tick(at.Add(24*time.Hour), 17000, counts(42)); len(rows) != slots || len(h.rows) != slots {
+		t.Errorf("a day later: %d rows of %d, want %d", len(rows), len(h.rows), slots)
+	}
+}
+
+func TestTheSameFailureIsOneLine(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a"})
+		f.end(measure.ConnectFailed, 0, 0, "refused")
+		f.end(measure.HTTP5xx, 0, 0, "no")
+		pass(second)
+		f.end(measure.ConnectFailed, 0, 0, "refused")
+		f.end(measure.Cancelled, 0, 0, "as asked")
+		f.end(measure.ConnectFailed, 0, 0, "refused")
+		got := told(b).Workloads[0].Figures.Failures
+		if len(got) != 2 || got[0].Text != "refused" || got[0].Count != 3 || got[0].ID != "a/7/5" || got[1].ID != "a/7/2" {
+			t.Errorf("got %+v", got)
+		}
+		if at := time.Time(got[0].At); !at.Equal(time.Now()) {
+			t.Errorf("at %v, want that of the last, %v", at, time.Now())
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package live
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// The closed lists, in the order in which they are shown.
+var (
+	outcomes    = measure.Outcomes()
+	dropReasons = measure.DropReasons()
+)
+
+// A mark is what had been counted at an instant; or, as a difference, what was counted within a time.
+type mark struct {
+	at                                time.Time
+	took                              time.Duration // of a difference
+	expected, goodput, prompt, output int64
+	outcomes, dropped                 []int64 // in the order of the lists
+}
+
+func newMark(at time.Time, c measure.Counts) mark {
+	m := mark{
+		at: at, expected: c.Expected, goodput: c.Goodput, prompt: c.PromptTokens, output: c.OutputTokens,
+		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
+	}
+	for i, o := range outcomes {
+		m.outcomes[i] = c.Outcomes[o]
+	}
+	for i, why := range dropReasons {
+		m.dropped[i] = c.Dropped[why]
+	}
+	return m
+}
+
+// since is what was counted between two marks.
+func (m mark) since(from mark) mark {
+	d := mark{
+		at: m.at, took: m.at.Sub(from.at), expected: m.expected - from.expected, goodput: m.goodput - from.goodput,
+		prompt: m.prompt - from.prompt, output: m.output - from.output,
+		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
+	}
+	for i, n := range m.outcomes {
+		d.outcomes[i] = n - from.outcomes[i]
+	}
+	for i, n := range m.dropped {
+		d.dropped[i] = n - from.dropped[i]
+	}
+	return d
+}
+
+func (m mark) finished() (n int64) {
+	for _, of := range m.outcomes {
+		n += of
+	}
+	return n
+}
+
+func (m mark) failed() (n int64) {
+	for i, of := range m.outcomes {
+		if isFailure(outcomes[i]) {
+			n += of
+		}
+	}
+	return n
+}
+
+func (m mark) ok() int64 { return m.outcomes[0] } // the list begins with it
+
+// lost counts what fell due and was never sent, for whatever reason. Filtered rows were never due.
+func (m mark) lost() (n int64) {
+	for i, of := range m.dropped {
+		if dropReasons[i] != measure.Filtered {
+			n += of
+		}
+	}
+	return n
+}
+
+// perSecond is a count of a difference as a rate; unknown within no time.
+func (m mark) perSecond(n int64) figure {
+	if m.took <= 0 {
+		return unknown
+	}
+	return figure(float64(n) / m.took.Seconds())
+}
+
+// The columns of a row.
+const (
+	rowOK = iota
+	rowFailed
+	rowDropped
+	rowOutput
+	rowPrompt
+	rowInFlight
+	rowLatencies // p50 and p99 of each
+	rowColumns   = rowLatencies + 2*latencies
+)
+
+// columns name them.
+var columns = [rowColumns]string{
+	"ok_per_second", "failed_per_second", "dropped_per_second", "output_tokens_per_second", "prompt_tokens_per_second",
+	"in_flight", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "lateness_p50", "lateness_p99",
+}
+
+// A row is a slot that is over: rates, what was in flight at its end, and the quantiles of its latencies in seconds.
+type row [rowColumns]figure
+
+var unknownRow = func() (r row) {
+	for i := range r {
+		r[i] = unknown
+	}
+	return r
+}()
+
+// MarshalJSON implements json.Marshaler. The first data of a viewer hold 120 rows of each workload, so a row is one call.
+func (r row) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 8*rowColumns), '[')
+	for i, f := range r {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = f.append(b)
+	}
+	return append(b, ']'), nil
+}

@@ -1,0 +1,64 @@
+package live
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"time"
+)
+
+// pageFile is the template of the page among its files.
+const pageFile = "page.html"
+
+// policy lets the page load its own files and nothing else: no inline script or style, no other host, no frame.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page renders html/template, which escapes what comes from the configuration and from servers.
+var page = template.Must(template.New(pageFile).Funcs(template.FuncMap{
+	"short":  short,
+	"clock":  func(t instant) string { return time.Time(t).UTC().Format(time.DateTime) + " UTC" },
+	"length": func(s span) string { return time.Duration(s).Round(time.Second).String() },
+}).ParseFS(assets, "assets/"+pageFile))
+
+// Handler serves the page at /live, its files below it, the stream of events at /live/events and the same data once at
+// /live/snapshot.json.
+func (b *Board) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /live", b.servePage)
+	mux.Handle("GET /live/{$}", http.RedirectHandler("../live", http.StatusFound))
+	mux.HandleFunc("GET /live/events", b.serveEvents)
+	mux.HandleFunc("GET /live/snapshot.json", b.serveSnapshot)
+	mux.HandleFunc("GET /live/{file}", b.serveFile)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// servePage renders the figures of now, for who has no JavaScript and for the moment before the first event.
+func (b *Board) servePage(w http.ResponseWriter, _ *http.Request) {
+	b.mu.Lock()
+	s := b.snapshot()
+	b.mu.Unlock()
+	var text bytes.Buffer
+	if err := page.Execute(&text, s); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text.Bytes())
+}
+
+func (b *Board) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
+	b.mu.Lock()
+	text := b.all()
+	b.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text)
+}

@@ -1,0 +1,137 @@
+package live
+
+import (
+	"encoding/json"
+
+	"replayd/internal/measure"
+)
+
+// A snapshot is all of the page.
+type snapshot struct {
+	Version     string               `json:"version"`
+	Build       string               `json:"build"` // of the page's own files: one that is open notices an upgrade by it
+	Now         instant              `json:"now"`
+	Verdict     verdict              `json:"verdict"`
+	SlotSeconds span                 `json:"slot_seconds"`
+	Slots       int                  `json:"slots"`
+	Columns     []string             `json:"columns"`
+	Outcomes    []measure.Outcome    `json:"outcomes"`
+	DropReasons []measure.DropReason `json:"drop_reasons"`
+	Workloads   []described          `json:"workloads"`
+	Notes       []note               `json:"notes"` // the oldest first
+}
+
+// The news are what changed since the last tick. Workloads stand in the order of the last snapshot.
+type news struct {
+	Now       instant   `json:"now"`
+	Verdict   verdict   `json:"verdict"`
+	Workloads []figures `json:"workloads"`
+	Notes     []note    `json:"notes,omitempty"` // all, when there is a new one
+}
+
+// described is a workload with what does not change while it runs.
+type described struct {
+	Name     string   `json:"name"`
+	Target   string   `json:"target"`
+	URL      string   `json:"url"`
+	API      string   `json:"api"`
+	Model    string   `json:"model"`
+	Schedule string   `json:"schedule"`
+	Lanes    int      `json:"lanes"`
+	SLO      bounds   `json:"slo"`
+	Trace    playing  `json:"trace"`
+	Curve    binned   `json:"curve"`
+	Figures  *figures `json:"figures"`
+}
+
+// bounds are in seconds; what is not bounded is left out.
+type bounds struct {
+	TTFT figure `json:"ttft,omitempty"`
+	TPOT figure `json:"tpot,omitempty"`
+	E2E  figure `json:"e2e,omitempty"`
+}
+
+type playing struct {
+	Path     string `json:"path"`
+	Format   string `json:"format"`
+	SHA256   string `json:"sha256"`
+	Requests int    `json:"requests"`
+	From     span   `json:"from"`
+	To       span   `json:"to"` // 0: to its end
+}
+
+type binned struct {
+	Bin      span    `json:"bin"`
+	Requests []int64 `json:"requests"`
+	Input    []int64 `json:"input_tokens"`
+	Output   []int64 `json:"output_tokens"`
+}
+
+// all is the page as JSON. The lock is held.
+func (b *Board) all() []byte {
+	if b.full == nil {
+		b.full = encode(b.snapshot())
+	}
+	return b.full
+}
+
+// encode never fails: no type in it holds what JSON cannot.
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func (b *Board) snapshot() snapshot {
+	s := snapshot{
+		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
+		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
+		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...),
+	}
+	each := make([]figures, len(b.workloads))
+	for i, w := range b.workloads {
+		each[i] = w.figures(b.now)
+		w.history.mu.Lock()
+		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
+		w.history.mu.Unlock()
+		o := &w.options
+		s.Workloads[i] = described{
+			Name: o.Name, Target: o.Target, URL: o.URL, API: o.API, Model: o.Model, Schedule: o.Schedule, Lanes: o.Lanes,
+			SLO: bounds{figure(o.SLO.TTFT.Seconds()), figure(o.SLO.TPOT.Seconds()), figure(o.SLO.E2E.Seconds())},
+			Trace: playing{
+				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
+				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To),
+			},
+			Curve:   binned{span(o.Curve.Bin), o.Curve.Requests, o.Curve.InputTokens, o.Curve.OutputTokens},
+			Figures: &each[i],
+		}
+	}
+	s.Verdict = b.verdict(each)
+	return s
+}
+
+// news are made of the rows that the tick has closed, in the order of the workloads.
+func (b *Board) news(rows [][]row) []byte {
+	n := news{Now: instant(b.now), Workloads: make([]figures, len(b.workloads))}
+	if b.noted {
+		n.Notes = b.notes
+	}
+	for i, w := range b.workloads {
+		n.Workloads[i] = w.figures(b.now)
+		w.history.mu.Lock()
+		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
+		w.history.mu.Unlock()
+	}
+	n.Verdict = b.verdict(n.Workloads)
+	return encode(n)
+}
+
+func (b *Board) verdict(each []figures) verdict {
+	names, verdicts := make([]string, len(each)), make([]verdict, len(each))
+	for i := range each {
+		names[i], verdicts[i] = b.workloads[i].options.Name, each[i].Verdict
+	}
+	return judgeAll(names, verdicts)
+}

@@ -1,0 +1,191 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A level says at a glance how a workload is. The worst come first on the page.
+type level int
+
+const (
+	idle level = iota // nothing is to be sent
+	well
+	strained
+	bad
+)
+
+var levelNames = [...]string{"idle", "ok", "warn", "bad"}
+
+func (l level) String() string { return levelNames[l] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// A verdict is a level and why, in one sentence for somebody who was woken up.
+type verdict struct {
+	Level level   `json:"level"`
+	Text  string  `json:"text"`
+	Since instant `json:"since,omitzero"` // when the level became this one
+}
+
+// Where a level begins, by the last minute.
+const (
+	badShare      = 0.05 // of the requests failed or dropped
+	badAtLeast    = 2    // of them: one alone is no trouble
+	strainedOver  = 0.01 // of the ok requests over a service level
+	badOver       = 0.10
+	lateStrained  = 50 * time.Millisecond // p99 of lateness: from here what is measured is also this process
+	skewStrained  = 500 * time.Millisecond
+	percentDigits = 10 // percent from which no decimal is told
+)
+
+// judge says how a workload is: by its state, and by the last minute's counts and p99 of lateness.
+func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
+	switch s.Phase {
+	case Failed:
+		return verdict{Level: bad, Text: "failed" + because(s.Reason)}
+	case Paused:
+		return verdict{Level: strained, Text: "paused: what falls due is dropped" + because(s.Reason)}
+	case Over:
+		return verdict{Level: idle, Text: "over" + because(s.Reason)}
+	}
+	if !s.TargetUp && s.TargetText != "" {
+		return verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes)}
+	}
+	if v := judgeRequests(m); v.Level > well {
+		return v
+	}
+	if v := judgeLevels(o, m); v.Level > well {
+		return v
+	}
+	switch {
+	case s.Counts.Waiting > 0 && s.Counts.InFlight >= int64(o.Lanes):
+		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Counts.Waiting)}
+	case late.known() && float64(late) > lateStrained.Seconds():
+		return verdict{Level: strained, Text: "requests go out late: p99 " + short(late)}
+	case s.Skew.Abs() >= skewStrained:
+		return verdict{Level: strained, Text: "the wall clock moved by " + s.Skew.Round(time.Millisecond).String() + " since the loop began"}
+	case s.Phase == Waiting:
+		return verdict{Level: idle, Text: "waiting" + because(s.Reason)}
+	case s.Phase == Draining:
+		return verdict{Level: idle, Text: "draining" + because(s.Reason)}
+	}
+	return verdict{Level: well, Text: "all well"}
+}
+
+// judgeRequests looks for those that failed, and those that were never sent though nobody asked for that.
+func judgeRequests(m mark) verdict {
+	failed, most, mostN := m.failed(), "", int64(0)
+	for i, n := range m.outcomes {
+		if isFailure(outcomes[i]) && n > mostN {
+			most, mostN = string(outcomes[i]), n
+		}
+	}
+	var dropped int64
+	for i, n := range m.dropped {
+		if why := dropReasons[i]; why != measure.Overload && why != measure.Missed {
+			continue
+		}
+		dropped += n
+		if n > mostN {
+			most, mostN = string(dropReasons[i]), n
+		}
+	}
+	lost := failed + dropped
+	if lost == 0 {
+		return verdict{Level: well}
+	}
+	what := "failed"
+	switch {
+	case failed == 0:
+		what = "were dropped"
+	case dropped > 0:
+		what = "failed or were dropped"
+	}
+	share := float64(lost) / float64(m.finished()+dropped)
+	if mostN < lost {
+		most = "mostly " + most
+	}
+	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(share), what, most)}
+	if share >= badShare && lost >= badAtLeast {
+		v.Level = bad
+	}
+	return v
+}
+
+// judgeLevels looks for answers that came and were too slow.
+func judgeLevels(o *WorkloadOptions, m mark) verdict {
+	if o.SLO == (measure.SLO{}) || m.ok() == 0 {
+		return verdict{Level: well}
+	}
+	slow := m.ok() - m.goodput
+	share := float64(slow) / float64(m.ok())
+	v := verdict{Level: well, Text: percent(share) + " of answers in the last minute were slower than the SLO"}
+	switch {
+	case share >= badOver && slow >= badAtLeast:
+		v.Level = bad
+	case share >= strainedOver:
+		v.Level = strained
+	}
+	return v
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + cut(reason, reasonBytes)
+}
+
+func percent(share float64) string {
+	switch p := share * 100; {
+	case p < 0.1:
+		return "under 0.1 %"
+	case p < percentDigits:
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	default:
+		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+	}
+}
+
+// judgeAll is the sentence on top of the page.
+func judgeAll(names []string, each []verdict) verdict {
+	var count [len(levelNames)]int
+	var worst verdict
+	name := ""
+	for i, v := range each {
+		count[v.Level]++
+		if v.Level > worst.Level || i == 0 {
+			worst, name = v, names[i]
+		}
+	}
+	switch {
+	case len(each) == 0:
+		return verdict{Level: idle, Text: "No workload"}
+	case worst.Level == idle:
+		return verdict{Level: idle, Text: "Nothing is being sent"}
+	case worst.Level == well && len(each) == 1:
+		return verdict{Level: well, Text: "All well"}
+	case count[bad]+count[strained] == 0:
+		return verdict{Level: well, Text: "All well: " + tally(count)}
+	case count[bad]+count[strained] == 1:
+		return verdict{Level: worst.Level, Text: name + ": " + worst.Text}
+	}
+	return verdict{Level: worst.Level, Text: tally(count)}
+}
+
+// tally tells how many are how, the worst first.
+func tally(count [len(levelNames)]int) string {
+	var parts []string
+	for l, word := range []string{bad: "in trouble", strained: "strained", well: "running well", idle: "idle"} {
+		if count[l] > 0 {
+			parts = append([]string{fmt.Sprintf("%d %s", count[l], word)}, parts...)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

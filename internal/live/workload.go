@@ -1,0 +1,167 @@
+package live
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// WorkloadOptions are what the page says about a workload that does not change while it runs.
+type WorkloadOptions struct {
+	Name     string // one line on the page; a later workload of that name takes its place
+	Target   string
+	URL      string // shown without user, password and query
+	API      string
+	Model    string
+	Schedule string // in words: "loop every 1h, wall clock", "once"
+	Lanes    int
+	SLO      measure.SLO
+	Trace    measure.TraceInfo
+	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
+	Curve    Curve
+
+	// State is asked once a second, from the goroutine that Run is called on and without a lock held, until the
+	// workload is removed or replaced; once more may come just after.
+	State func() State
+}
+
+// A Curve is the load of a trace over its own time, from 0: as many bins as Requests has; more than 240 are joined.
+type Curve struct {
+	Bin                                 time.Duration
+	Requests, InputTokens, OutputTokens []int64 // in each bin
+}
+
+// Phase is what a workload does.
+type Phase string
+
+// Phases.
+const (
+	Waiting  Phase = "waiting" // for the target or for its first instant
+	Running  Phase = "running"
+	Paused   Phase = "paused"
+	Draining Phase = "draining"
+	Over     Phase = "over"
+	Failed   Phase = "failed"
+)
+
+// State is what a workload does at an instant.
+type State struct {
+	Counts measure.Counts
+	Phase  Phase
+	Reason string // in words, e.g. why it failed; may be empty
+
+	Loop         int64
+	Position     time.Duration // trace time
+	LoopDuration time.Duration // from the start of a loop to that of the next; 0: there are no loops
+	Next         time.Time     // when the next loop, or a workload that waits, begins; zero: that is not known, or there is none
+	Skew         time.Duration // wall clock − the loop's own time
+
+	TargetUp   bool
+	TargetText string // e.g. "answers as qwen3-8b", "does not answer: connection refused"; empty while nothing is known
+	Started    time.Time
+}
+
+// A Workload is one card on the page.
+type Workload struct {
+	options WorkloadOptions
+	history *history
+	state   State   // of the last tick; guarded, as the verdict is, by the Board's lock
+	verdict verdict // from the last tick, too
+}
+
+// Bounds on texts that are not from the configuration, and on the curve.
+const (
+	reasonBytes = 200
+	noteBytes   = 240
+	curveBins   = 240
+)
+
+// Workload puts one on the page. Where one of the same name is there, it is replaced: the new one takes its place and
+// goes on with its history, and both may be observed while the old one drains.
+func (b *Board) Workload(o WorkloadOptions) *Workload {
+	o.URL = withoutSecrets(o.URL)
+	o.Curve = o.Curve.bounded()
+	w := &Workload{options: o, history: &history{}, state: State{Phase: Waiting}, verdict: verdict{Text: "waiting"}}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed()
+	i := slices.IndexFunc(b.workloads, func(old *Workload) bool { return old.options.Name == o.Name })
+	if i < 0 {
+		b.workloads = append(b.workloads, w)
+		return w
+	}
+	old := b.workloads[i]
+	w.history, w.verdict = old.history, old.verdict
+	if old.options.Target != o.Target || old.options.Model != o.Model {
+		w.history.rebase() // its series are others
+	}
+	b.workloads[i] = w
+	return w
+}
+
+// Remove takes a workload off the page, unless a later one of its name has taken its place.
+func (b *Board) Remove(w *Workload) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.workloads, w); i >= 0 {
+		b.workloads = slices.Delete(b.workloads, i, i+1)
+		b.changed()
+	}
+}
+
+// Observe takes a request that has finished. It keeps nothing of r but its ID and its error. It may be called from
+// several goroutines at once, takes less than a microsecond and allocates nothing.
+func (w *Workload) Observe(r *measure.Request) { w.history.observe(r) }
+
+// tick takes the state of an instant and returns the slots that are over. The Board's lock is held.
+func (w *Workload) tick(now time.Time, slot int, s State) []row {
+	w.state = s
+	rows := w.history.tick(now, slot, s.Counts)
+	v := judge(&w.options, &s, w.history.minute(), w.history.late)
+	v.Since = w.verdict.Since
+	if v.Level != w.verdict.Level || v.Since == (instant{}) {
+		v.Since = instant(now)
+	}
+	w.verdict = v
+	return rows
+}
+
+// withoutSecrets leaves scheme, host and path of an address: a user and a query can hold keys.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Opaque: u.Opaque}).String()
+}
+
+// bounded joins bins in pairs until there are few enough.
+func (c Curve) bounded() Curve {
+	n := len(c.Requests)
+	c.Requests, c.InputTokens, c.OutputTokens = sized(c.Requests, n), sized(c.InputTokens, n), sized(c.OutputTokens, n)
+	for ; n > curveBins; n = len(c.Requests) {
+		c.Bin *= 2
+		c.Requests, c.InputTokens, c.OutputTokens = inPairs(c.Requests), inPairs(c.InputTokens), inPairs(c.OutputTokens)
+	}
+	return c
+}
+
+// sized is a copy with n values.
+func sized(from []int64, n int) []int64 {
+	to := make([]int64, n)
+	copy(to, from)
+	return to
+}
+
+func inPairs(n []int64) (joined []int64) {
+	for i := 0; i < len(n); i += 2 {
+		sum := n[i]
+		if i+1 < len(n) {
+			sum += n[i+1]
+		}
+		joined = append(joined, sum)
+	}
+	return joined
+}

@@ -1,0 +1,179 @@
+package measure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const sinkRetry = 5 * time.Second // a file that failed is opened again after this
+
+// take moves the waiting lines into the batch if that is empty. Records that come later find the new state.
+func (s *Sink) take(state int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Store(state)
+	if s.over {
+		s.over = false
+		s.trouble.complain(tooSlow(s.options.Path))
+	}
+	if len(s.batch) > 0 {
+		return
+	}
+	if cap(s.spare) > sinkSpare {
+		s.spare = nil
+	}
+	s.pending, s.spare, s.batch = s.spare[:0], s.pending, s.pending
+	s.writing.Store(int64(len(s.batch)))
+}
+
+// drain writes all that was observed and closes the file. Records that come later find the new state.
+func (s *Sink) drain(state int32) {
+	s.retry = time.Time{}
+	s.write()
+	s.giveUp()
+	s.take(state)
+	s.write()
+	s.giveUp()
+	s.close()
+}
+
+// giveUp loses what a pipe has not taken until now.
+func (s *Sink) giveUp() {
+	if len(s.batch) == 0 {
+		return
+	}
+	s.err = tooSlow(s.options.Path)
+	s.trouble.complain(s.err)
+	s.drop()
+}
+
+// drop loses what is left of the batch. A line whose end was not written is lost.
+func (s *Sink) drop() {
+	s.lose(bytes.Count(s.batch, []byte{'\n'}))
+	s.batch = nil
+	s.writing.Store(0)
+	s.torn = s.torn || s.cut
+	s.cut = false
+}
+
+func (s *Sink) lose(records int) {
+	s.lost.Add(float64(records))
+	s.losses.Add(uint64(records))
+}
+
+// write appends the batch to the file. What cannot be written is lost; what a pipe does not take in time stays.
+func (s *Sink) write() {
+	if s.options.Path == "" {
+		return
+	}
+	if !s.ready() {
+		s.drop()
+		return
+	}
+	if len(s.batch) == 0 {
+		return
+	}
+	for len(s.batch) > 0 {
+		n, err := s.writeSome()
+		s.batch = s.batch[n:]
+		s.writing.Store(int64(len(s.batch)))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			s.trouble.complain(s.fail(err))
+			s.drop()
+			return
+		}
+	}
+	s.err = nil
+	s.trouble.calm(s.options.Path, s.losses.Load())
+}
+
+// writeSome writes the lines that the file has room for, or makes room.
+func (s *Sink) writeSome() (n int, err error) {
+	if !s.file.regular {
+		return s.send()
+	}
+	lines := s.batch
+	if most := s.options.MaxBytes; most > 0 && s.file.size+int64(len(lines)) > most {
+		room := max(most-s.file.size, 0) // less than len(lines)
+		lines = lines[:bytes.LastIndexByte(lines[:room], '\n')+1]
+		if len(lines) == 0 && s.file.size > 0 {
+			return 0, s.rotate()
+		}
+		if len(lines) == 0 { // a file for one record
+			lines = s.batch[:bytes.IndexByte(s.batch, '\n')+1]
+		}
+	}
+	return s.file.append(lines)
+}
+
+// send writes to a pipe or a device. After a line that was given up there a new one begins.
+func (s *Sink) send() (n int, err error) {
+	if s.torn {
+		if _, err := s.file.send([]byte{'\n'}); err != nil {
+			return 0, err
+		}
+		s.torn = false
+	}
+	n, err = s.file.send(s.batch)
+	if n > 0 {
+		s.cut = s.batch[n-1] != '\n'
+	}
+	return n, err
+}
+
+// rotate makes the file an old one and opens a new one.
+func (s *Sink) rotate() (err error) {
+	s.close()
+	if err := shift(s.options.Path, s.options.Keep); err != nil {
+		return err
+	}
+	s.compressSoon()
+	s.file, err = openRecords(s.options.Path)
+	return err
+}
+
+// ready opens the file if it is not open, or if another one has its place: somebody else rotated or removed it.
+func (s *Sink) ready() bool {
+	if s.file != nil && s.file.inPlace() {
+		return true
+	}
+	if s.file == nil && time.Now().Before(s.retry) {
+		return false
+	}
+	err := s.open()
+	if err != nil {
+		s.trouble.complain(err)
+	}
+	return err == nil
+}
+
+func (s *Sink) open() error {
+	s.close()
+	f, err := openRecords(s.options.Path)
+	if err != nil {
+		return s.fail(err)
+	}
+	s.file = f
+	return nil
+}
+
+// fail closes the file until it is tried again.
+func (s *Sink) fail(err error) error {
+	s.close()
+	s.retry = time.Now().Add(sinkRetry)
+	s.err = fmt.Errorf("records: %w", err)
+	return s.err
+}
+
+func (s *Sink) close() {
+	if s.file != nil {
+		s.file.Close() // whatever it says, there is nothing left to write
+		s.file = nil
+	}
+}

@@ -1,0 +1,148 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+	"replayd/internal/trace"
+)
+
+// A diary wants requests at the instants that it was given, each on time and once, and keeps nothing else.
+type diary struct {
+	t *testing.T
+
+	mu    sync.Mutex
+	due   map[time.Time]int // how many are still to come at an instant of the wall clock
+	count int
+}
+
+func (d *diary) Observe(r *measure.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := r.Timeline.Planned.UTC().Round(0)
+	if d.due[at]--; d.due[at] < 0 || r.Lateness() != 0 || r.Outcome != measure.OK {
+		d.t.Errorf("%s: planned at %v, late by %v, %s: want each row once, at its instant", r.ID, at, r.Lateness(), r.Outcome)
+	}
+	if d.due[at] == 0 {
+		delete(d.due, at)
+	}
+	d.count++
+}
+
+// dayOffsets are those of the public trace where there is one, else of the bundled sample.
+func dayOffsets(t *testing.T) (offsets []time.Duration) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sample.jsonl")
+	if err := os.WriteFile(path, synth.Sample, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dir := os.Getenv("REPLAYD_TRACES"); dir != "" {
+		path = filepath.Join(dir, "mooncake_conversation.jsonl")
+	}
+	f, err := trace.Open(t.Context(), path, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := f.Rows(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		rec, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return offsets
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets = append(offsets, rec.Offset)
+	}
+}
+
+// A whole day of schedule passes in virtual time, the 25 hours of 25 October 2026 in Berlin, with the hour that comes
+// twice: loops and cron at once, every request at its instant to the nanosecond, which the test computes by itself.
+func TestDay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a day of requests takes a while")
+	}
+	offsets := dayOffsets(t)
+	short := make([]trace.Record, len(offsets)) // instants are what is tested: the texts of a day are 22 GB
+	for i, offset := range offsets {
+		short[i].Offset = offset
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	midnight := time.Date(2026, 10, 25, 0, 0, 0, 0, berlin)
+	end := time.Date(2026, 10, 26, 0, 0, 0, 0, berlin)
+	utc := func(hour, minute int) time.Time { return time.Date(2026, 10, 25, hour, minute, 0, 0, time.UTC) }
+	// 0:10 and 12:10 by the clocks of Berlin; 2:30 comes twice and counts once, in summer time.
+	twice := []time.Time{utc(-2, 10), utc(11, 10)}
+	night := []time.Time{utc(0, 30)}
+	var hourly []time.Time
+	for at := midnight; at.Before(end); at = at.Add(time.Hour) {
+		hourly = append(hourly, at)
+	}
+	for name, c := range map[string]struct {
+		options schedule.Options
+		starts  []time.Time
+	}{
+		"loops":      {schedule.Options{Mode: schedule.Loops, Phase: schedule.Wall, Every: time.Hour}, hourly},
+		"cron":       {schedule.Options{Mode: schedule.Cron, Cron: "10 */12 * * *", Timezone: "Europe/Berlin"}, twice},
+		"cron night": {schedule.Options{Mode: schedule.Cron, Cron: "30 2 * * *", Timezone: "Europe/Berlin"}, night},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &diary{t: t, due: map[time.Time]int{}}
+				want := 0
+				for _, start := range c.starts {
+					for _, offset := range offsets {
+						if at := start.Add(offset).UTC(); at.Before(end) {
+							d.due[at]++
+							want++
+						}
+					}
+				}
+				ahead := midnight.Sub(time.Now())
+				b := newBench(t, source(short...), c.options, &fake{ttft: time.Millisecond, itl: time.Millisecond, forgets: true}, func(w *Workload) {
+					w.Wall = func() time.Time { return time.Now().Round(0).Add(ahead) }
+					w.Observers, w.Lanes = []Observer{shifted{d, ahead}}, 1000
+				})
+				ctx, stop := context.WithTimeout(t.Context(), end.Sub(midnight)-time.Nanosecond)
+				defer stop()
+				b.run(t, ctx, t.Context())
+				if d.count != want || len(d.due) != 0 {
+					t.Errorf("want %d requests, got %d; %d instants had none", want, d.count, len(d.due))
+				}
+				t.Logf("%d requests in %v", d.count, end.Sub(midnight))
+			})
+		})
+	}
+}
+
+// shifted makes the bubble's instants those of the test's wall clock.
+type shifted struct {
+	diary *diary
+	ahead time.Duration
+}
+
+func (s shifted) Observe(r *measure.Request) {
+	moved := *r
+	t := &moved.Timeline
+	for _, at := range []*time.Time{&t.Planned, &t.Due, &t.Ready, &t.Lane, &t.Write} {
+		*at = at.Add(s.ahead)
+	}
+	s.diary.Observe(&moved)
+}

@@ -1,0 +1,61 @@
+package replay
+
+import "time"
+
+// missedAfter is how far the replay may be behind before it rejoins where the clock is: this process was stopped,
+// suspended or starved, or the clock was set. Rows that fell due until then are missed: sending the backlog in one
+// burst would be a load that the trace never had.
+const missedAfter = time.Second
+
+// align rejoins the plan where the wall clock is, with the lock held, when that has moved away by more than a second:
+// it was set, or the system was suspended, in which the monotonic clock stands still. A plan that the wall clock does
+// not rule goes on as it was.
+func (r *Runner) align() {
+	if r.playing == nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
+		return
+	}
+	now := readClock(r.w.Wall)
+	skew := r.playing.clock.skew(now)
+	if skew.Abs() <= missedAfter {
+		return
+	}
+	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
+		it.due.At = now.at(it.loop.clock.planned(it.due.At))
+		it.ready = it.due.At
+	}
+	for _, l := range r.queue.loops {
+		l.clock = now
+	}
+	r.playing.clock = now
+	log := r.w.Log.With("workload", r.w.Name, "loop", r.playing.Number, "skew", skew)
+	switch {
+	case skew > 0:
+		log.Warn("the wall clock is ahead: it was set, or the system slept; rows due until now are missed")
+		r.queue.miss(now.own)
+	case -skew <= r.w.Plan.Period(r.playing.Loop):
+		log.Warn("the wall clock was set back: no row goes out twice, the replay waits until the clock comes to the next one")
+	default:
+		log.Warn("the wall clock was set back by more than a loop: the replay joins the loop where it is now")
+		r.forgetUpcoming(func(*item) bool { return true })
+		for _, l := range r.queue.loops {
+			l.cut, l.read = true, true
+		}
+		r.astray = true
+		r.settle()
+	}
+	r.sleeper.Wake()
+	select {
+	case r.moved <- struct{}{}: // the feed waits for an instant that has moved
+	default:
+	}
+}
+
+// forgetUpcoming takes rows that have not come due off the end of the list, with the lock held. They were never expected.
+func (r *Runner) forgetUpcoming(which func(*item) bool) {
+	for it := r.queue.upcoming.back(); it != nil && which(it); it = r.queue.upcoming.back() {
+		r.queue.upcoming.popBack()
+		it.state = gone
+		r.giveBack(it)
+		r.queue.leave(it)
+	}
+}

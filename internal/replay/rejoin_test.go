@@ -1,0 +1,231 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+)
+
+// A wallClock runs with the bubble's until it is set.
+type wallClock struct{ ahead atomic.Int64 }
+
+func (c *wallClock) now() time.Time       { return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) }
+func (c *wallClock) step(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// minutes loops every minute on the wall clock; its rows are 100 ms apart.
+var minutes = schedule.Options{Mode: schedule.Loops, Phase: schedule.Wall, Every: time.Minute}
+
+// sentOnce wants every request sent on time by the wall clock that w shows, none twice, and gives the rows by loop.
+func (b *bench) sentOnce(t *testing.T) map[int64][]int {
+	t.Helper()
+	rows, seen := map[int64][]int{}, map[string]int{}
+	for _, id := range b.fake.order {
+		seen[id]++
+	}
+	for _, r := range b.kept.all {
+		if r.Lateness() != 0 {
+			t.Errorf("%s: late by %v", r.ID, r.Lateness())
+		}
+		if seen[r.ID] != 1 {
+			t.Errorf("%s: sent %d times", r.ID, seen[r.ID])
+		}
+		rows[r.Loop] = append(rows[r.Loop], r.Row)
+	}
+	for _, rows := range rows {
+		slices.Sort(rows)
+	}
+	balance := b.counter(t, "replayd_requests_total", "") + b.counter(t, "replayd_requests_dropped_total", "")
+	want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), balance)
+	return rows
+}
+
+// span lists the numbers from, …, to-1.
+func span(from, to int) (rows []int) {
+	for i := from; i < to; i++ {
+		rows = append(rows, i)
+	}
+	return rows
+}
+
+// The wall clock is set, or the system sleeps while the monotonic clock stands still: the replay goes on at the row
+// that the wall clock says. What fell due meanwhile is missed, nothing is sent late, and nothing twice.
+func TestWallClockSteps(t *testing.T) {
+	const start, stop = 10 * time.Second, 50 * time.Second // of the bubble's first minute
+	for name, c := range map[string]struct {
+		steps  map[time.Duration]time.Duration // by how far the clock is set when
+		sent   map[int64][]int                 // rows by loops since the first
+		missed int
+		skew   float64 // at the end, in seconds
+	}{
+		"none":       {sent: map[int64][]int{0: span(100, 500)}},
+		"ahead":      {steps: map[time.Duration]time.Duration{20*time.Second + 50*time.Millisecond: 15 * time.Second}, sent: map[int64][]int{0: slices.Concat(span(100, 201), span(351, 600)), 1: span(0, 50)}, missed: 150},
+		"twice":      {steps: map[time.Duration]time.Duration{20*time.Second + 50*time.Millisecond: 2 * time.Second, 30*time.Second + 50*time.Millisecond: 2 * time.Second}, sent: map[int64][]int{0: slices.Concat(span(100, 201), span(221, 321), span(341, 540))}, missed: 40},
+		"into next":  {steps: map[time.Duration]time.Duration{20*time.Second + 50*time.Millisecond: 50 * time.Second}, sent: map[int64][]int{0: span(100, 201), 1: span(101, 400)}, missed: 399 + 101},
+		"a weekend":  {steps: map[time.Duration]time.Duration{20*time.Second + 50*time.Millisecond: 48 * time.Hour}, sent: map[int64][]int{0: span(100, 201), 48 * 60: span(201, 500)}, missed: 399 + 201},
+		"back":       {steps: map[time.Duration]time.Duration{30*time.Second + 50*time.Millisecond: -5 * time.Second}, sent: map[int64][]int{0: span(100, 450)}},
+		"far back":   {steps: map[time.Duration]time.Duration{30*time.Second + 50*time.Millisecond: -time.Hour}, sent: map[int64][]int{0: span(100, 301), -60: span(301, 500)}},
+		"a little":   {steps: map[time.Duration]time.Duration{30*time.Second + 50*time.Millisecond: 900 * time.Millisecond}, sent: map[int64][]int{0: span(100, 500)}, skew: 0.9},
+		"and border": {steps: map[time.Duration]time.Duration{15*time.Second + 50*time.Millisecond: 900 * time.Millisecond, 20*time.Second + 50*time.Millisecond: 29 * time.Second}, sent: map[int64][]int{0: slices.Concat(span(100, 201), span(500, 600)), 1: span(0, 199)}, missed: 299},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wallClock{}
+			b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(o *Workload) { o.Wall = w.now })
+			first := time.Now().Unix() / 60
+			<-time.After(start - 50*time.Microsecond)
+			for when, step := range c.steps {
+				time.AfterFunc(when-start+50*time.Microsecond, func() { w.step(step) })
+			}
+			ctx, end := context.WithCancel(t.Context())
+			skew := make(chan float64, 1)
+			time.AfterFunc(stop-start-20*time.Millisecond, func() { skew <- b.counter(t, "replayd_wall_clock_skew_seconds", "") })
+			time.AfterFunc(stop-start-10*time.Millisecond, end)
+			b.run(t, ctx, t.Context())
+			sent := map[int64][]int{}
+			for loop, rows := range b.sentOnce(t) {
+				sent[loop-first] = rows
+			}
+			for _, loop := range slices.Sorted(maps.Keys(c.sent)) {
+				want(t, fmt.Sprint(name, ": rows of loop ", loop), sent[loop], c.sent[loop])
+			}
+			want(t, name+": loops", len(sent), len(c.sent))
+			want(t, name+": missed", b.counter(t, "replayd_requests_dropped_total", "missed"), float64(c.missed))
+			want(t, name+": skew", <-skew, c.skew)
+		})
+	}
+}
+
+// A plan that begins with the process goes on as it was when the wall clock is set.
+func TestPhaseStartIgnoresTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wallClock{}
+		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{}, func(o *Workload) { o.Wall = w.now })
+		time.AfterFunc(3*time.Second, func() { w.step(-time.Hour) })
+		time.AfterFunc(6*time.Second, func() { w.step(2 * time.Hour) })
+		b.run(t, t.Context(), t.Context())
+		want(t, "rows", b.sentOnce(t)[0], span(0, 100))
+		want(t, "skew", b.counter(t, "replayd_wall_clock_skew_seconds", ""), 3600.0)
+	})
+}
+
+// An epoch that was given is an instant of the wall clock that shards share: it is kept to.
+func TestGivenEpochFollowsTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wallClock{}
+		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{}, func(o *Workload) {
+			o.Wall, o.Epoch = w.now, w.now().Add(1010*time.Millisecond)
+		})
+		time.AfterFunc(3*time.Second+50*time.Millisecond, func() { w.step(4 * time.Second) })
+		b.run(t, t.Context(), t.Context())
+		want(t, "rows", b.sentOnce(t)[0], slices.Concat(span(0, 21), span(61, 100)))
+		want(t, "missed", b.kept.dropped, map[measure.DropReason]int{measure.Missed: 40})
+	})
+}
+
+// sleepy is a sleeper of a process that was stopped: it wakes late once.
+type sleepy struct {
+	*Timers
+	from, to time.Time
+}
+
+func (s *sleepy) Until(at time.Time) {
+	s.Timers.Until(at)
+	if now := time.Now(); now.After(s.from) && now.Before(s.to) {
+		<-time.After(s.to.Sub(now))
+	}
+}
+
+// After a stop of 20 s no backlog is sent: what fell due is missed, whether it was read from the trace before or after,
+// and the next row leaves at its instant.
+func TestStoppedProcess(t *testing.T) {
+	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}, once} {
+		synctest.Test(t, func(t *testing.T) {
+			var s *sleepy
+			b := newBench(t, every(600, 100*time.Millisecond), o, &fake{ttft: time.Millisecond}, func(o *Workload) {
+				s = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
+				o.Sleeper = s
+			})
+			ctx, end := context.WithCancel(t.Context())
+			time.AfterFunc(59*time.Second, end)
+			b.run(t, ctx, t.Context())
+			for _, r := range b.kept.all {
+				if p := r.Timeline.Planned; p.After(s.from.Add(100*time.Millisecond)) && !p.After(s.to) {
+					t.Errorf("%s: sent, planned at %v", r.ID, p)
+				}
+			}
+			rows := 0
+			for _, sent := range b.sentOnce(t) {
+				rows += len(sent)
+			}
+			missed := int(b.counter(t, "replayd_requests_dropped_total", "missed"))
+			want(t, "all rows", rows+missed, int(b.counter(t, "replayd_requests_expected_total", "")))
+			if missed < 199 || missed > 201 {
+				t.Errorf("want some 200 missed, got %d", missed)
+			}
+		})
+	}
+}
+
+// A runner that is replaced hands over at a planned instant: every row goes out once, by one of the two.
+func TestHandover(t *testing.T) {
+	for i := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{ttft: 700 * time.Millisecond}
+			slow := func(o *Workload) { o.Drain = time.Minute }
+			old := newBench(t, every(600, 100*time.Millisecond), minutes, f, slow)
+			begin := time.Now()
+			at := begin.Add(20*time.Second + time.Duration(i)*37*time.Millisecond)
+			next := newBench(t, every(600, 100*time.Millisecond), minutes, f, func(o *Workload) { o.Begin, o.Lanes = at, 99 })
+			time.AfterFunc(at.Sub(begin)-time.Second, func() { old.Retire(at) })
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				old.run(t, t.Context(), t.Context())
+			}()
+			time.AfterFunc(at.Sub(begin)+10*time.Millisecond, func() { want(t, "phase of the old one", old.State().Phase, Draining) })
+			time.AfterFunc(at.Sub(begin)+720*time.Millisecond, func() { want(t, "phase of the old one", old.State().Phase, Over) })
+			<-time.After(at.Sub(begin) - time.Second)
+			ctx, end := context.WithCancel(t.Context())
+			time.AfterFunc(30*time.Second, end)
+			next.run(t, ctx, t.Context())
+			before, after := old.sentOnce(t), next.sentOnce(t)
+			loop := begin.Unix() / 60
+			rows := slices.Concat(before[loop], after[loop])
+			if len(rows) < 400 || !slices.Equal(rows, span(0, len(rows))) {
+				t.Errorf("handover at %v: want every row once, got %v", at.Sub(begin), rows)
+			}
+			<-ended
+			want(t, "loops completed by the old one", old.counter(t, "replayd_loops_completed_total", ""), 0.0)
+		})
+	}
+}
+
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, nil)
+		time.AfterFunc(10*time.Second+50*time.Millisecond, func() { b.Pause(true) })
+		time.AfterFunc(15*time.Second, func() {
+			s := b.State()
+			want(t, "phase", s.Phase, Paused)
+			want(t, "position", s.Position, 15*time.Second)
+			want(t, "next loop", s.Next, 45*time.Second)
+			want(t, "paused", b.counter(t, "replayd_paused", ""), 1.0)
+		})
+		time.AfterFunc(20*time.Second+50*time.Millisecond, func() { b.Pause(false) })
+		ctx, end := context.WithCancel(t.Context())
+		time.AfterFunc(30*time.Second+50*time.Millisecond, end)
+		b.run(t, ctx, t.Context())
+		rows := b.sentOnce(t)[time.Now().Unix()/60]
+		want(t, "rows", rows, slices.Concat(span(0, 101), span(201, 301)))
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Paused: 100})
+		want(t, "paused", b.counter(t, "replayd_paused", ""), 0.0)
+		want(t, "phase", b.State().Phase, Over)
+	})
+}

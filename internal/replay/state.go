@@ -1,0 +1,135 @@
+package replay
+
+import "time"
+
+// A Phase says in a word what a runner does.
+type Phase string
+
+// Phases of a runner.
+const (
+	Waiting  Phase = "waiting"  // for the target's first answer, or for the first row's instant
+	Running  Phase = "running"  // rows go out at their instants
+	Paused   Phase = "paused"   // rows that fall due are dropped
+	Draining Phase = "draining" // nothing new is sent, what is in flight may end
+	Over     Phase = "over"     // nothing is left
+)
+
+// A State is where a runner stands.
+type State struct {
+	Phase    Phase
+	Loop     int64
+	Position time.Duration // trace time that is being played
+	Next     time.Duration // until the next loop begins; 0 where none follows or none has begun
+	Period   time.Duration // from the loop's start to the next one's
+	Skew     time.Duration // wall clock − the loop's own time
+}
+
+// State tells where the runner stands now.
+func (r *Runner) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := State{Phase: Running}
+	switch l := r.playing; {
+	case r.done:
+		s.Phase = Over
+	case r.stopped:
+		s.Phase = Draining
+	case r.queue.paused:
+		s.Phase = Paused
+	case l == nil || r.played(l).Before(l.Start):
+		s.Phase = Waiting
+	}
+	l := r.playing
+	if l == nil {
+		return s
+	}
+	s.Loop, s.Period = l.Number, r.w.Plan.Period(l.Loop)
+	s.Position, s.Skew = r.where(l)
+	now := r.played(l)
+	if now.Before(l.Start) {
+		s.Next = l.Start.Sub(now)
+	} else if next, ok := r.w.Plan.Next(l.Loop, now); ok && s.Phase != Over {
+		s.Next = next.Start.Sub(now)
+	}
+	return s
+}
+
+// gauges tells, at the instant of a scrape, the trace time that is being played, and how far the wall clock has moved
+// away from the loop's own time.
+func (r *Runner) gauges() (position, skew time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.where(r.playing)
+}
+
+// where needs the lock, and a loop.
+func (r *Runner) where(l *loop) (position, skew time.Duration) {
+	return r.w.Plan.Position(l.Loop, r.played(l)), l.clock.skew(readClock(r.w.Wall))
+}
+
+// played is the planned instant that is now by a loop's own time.
+func (r *Runner) played(l *loop) time.Time { return l.clock.planned(time.Now()) }
+
+// Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule.
+func (r *Runner) Pause(paused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queue.paused == paused {
+		return
+	}
+	r.queue.pause(paused, time.Now())
+	r.w.Count.Paused(paused)
+	r.settle()
+}
+
+// SetDrain changes how long requests in flight may go on after a stop.
+func (r *Runner) SetDrain(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.w.Drain = d
+}
+
+func (r *Runner) drain() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.w.Drain
+}
+
+// Retire ends the runner at a planned instant: rows due before it go out, later ones are left to its successor, whose
+// Begin is the same instant. What waits then is dropped, and what is in flight may end.
+func (r *Runner) Retire(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = at.Round(0)
+	r.forgetUpcoming(func(it *item) bool { return r.beyond(it.loop.clock.planned(it.due.At)) })
+	for _, l := range r.queue.loops {
+		l.cut = true
+	}
+	r.settle()
+}
+
+// beyond says of a planned instant whether it is another runner's.
+func (r *Runner) beyond(planned time.Time) bool {
+	return !r.until.IsZero() && !planned.Round(0).Before(r.until)
+}
+
+// untilRetired stops the taking of new work when the instant has come, with the lock held; else it gives the earlier of
+// that instant and the one that the pacer would sleep for.
+func (r *Runner) untilRetired(now, at time.Time) time.Time {
+	if r.until.IsZero() {
+		return at
+	}
+	c := readClock(r.w.Wall)
+	if r.playing != nil {
+		c = r.playing.clock
+	}
+	end := c.at(r.until)
+	if !now.Before(end) {
+		r.endWork()
+		return at
+	}
+	if at.IsZero() || end.Before(at) {
+		return end
+	}
+	return at
+}

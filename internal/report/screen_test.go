@@ -1,0 +1,222 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A tty is as much of a terminal as a Screen uses. Its rows go on for ever, as with those that scroll off.
+type tty struct {
+	t         *testing.T
+	columns   int
+	rows      [][]rune
+	row, col  int
+	wraps     bool
+	wrapped   int // lines that were longer than the terminal
+	overflows int // characters that were cut at the edge
+}
+
+func (y *tty) Write(p []byte) (int, error) {
+	for s := string(p); s != ""; {
+		if rest, ok := strings.CutPrefix(s, "\x1b["); ok {
+			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
+			y.control(rest[:end+1])
+			s = rest[end+1:]
+			continue
+		}
+		r := []rune(s)[0]
+		y.put(r)
+		s = s[len(string(r)):]
+	}
+	return len(p), nil
+}
+
+func (y *tty) control(sequence string) {
+	switch n, _ := strconv.Atoi(sequence[:len(sequence)-1]); {
+	case sequence == "?7l":
+		y.wraps = false
+	case sequence == "?7h":
+		y.wraps = true
+	case sequence == "K":
+		y.here()
+		y.rows[y.row] = y.rows[y.row][:min(y.col, len(y.rows[y.row]))]
+	case sequence == "J":
+		y.control("K")
+		y.rows = y.rows[:y.row+1]
+	case strings.HasSuffix(sequence, "A") && n > 0:
+		if y.row -= n; y.row < 0 {
+			y.t.Errorf("%d up: over the first line", n)
+			y.row = 0
+		}
+	default:
+		y.t.Errorf("unknown control sequence %q", sequence)
+	}
+}
+
+func (y *tty) put(r rune) {
+	switch r {
+	case '\r':
+		y.col = 0
+		return
+	case '\n': // as a terminal's driver has it: with a carriage return
+		y.row, y.col = y.row+1, 0
+		y.here()
+		return
+	}
+	if y.col == y.columns {
+		if !y.wraps {
+			y.overflows++
+			return
+		}
+		y.wrapped++
+		y.row, y.col = y.row+1, 0
+	}
+	y.here()
+	line := y.rows[y.row]
+	for len(line) <= y.col {
+		line = append(line, ' ')
+	}
+	line[y.col] = r
+	y.rows[y.row] = line
+	y.col++
+}
+
+// here makes the cursor's row.
+func (y *tty) here() {
+	for len(y.rows) <= y.row {
+		y.rows = append(y.rows, nil)
+	}
+}
+
+// String is what a person sees.
+func (y *tty) String() string {
+	b := &strings.Builder{}
+	for _, r := range y.rows {
+		fmt.Fprintln(b, string(r))
+	}
+	return b.String()
+}
+
+// terminal is a screen on a terminal.
+func terminal(t *testing.T, columns int) (*Screen, *tty) {
+	y := &tty{t: t, columns: columns, wraps: true}
+	return &Screen{out: y, width: func() int { return y.columns }}, y
+}
+
+func TestScreen(t *testing.T) {
+	s, y := terminal(t, 20)
+	expect := func(row, col int, want ...string) {
+		t.Helper()
+		if got := y.String(); got != strings.Join(append(want, ""), "\n") || y.row != row || y.col != col {
+			t.Errorf("want cursor %d, %d and\n%s\ngot %d, %d and\n%s", row, col, strings.Join(want, "\n"), y.row, y.col, got)
+		}
+	}
+	s.Draw()
+	s.Leave() // of nothing
+	expect(0, 0)
+	fmt.Fprintln(s, "log 1")
+	s.Draw("first", "second, a longer one")
+	expect(1, 0, "log 1", "first", "second, a longer one")
+	s.Draw("1st", "2nd")
+	expect(1, 0, "log 1", "1st", "2nd")
+	fmt.Fprint(s, "log 2\nlog 3\n") // goes above
+	expect(3, 0, "log 1", "log 2", "log 3", "1st", "2nd")
+	s.Draw("one line")
+	expect(3, 0, "log 1", "log 2", "log 3", "one line")
+	s.Draw("one", "two")
+	s.Leave()
+	fmt.Fprintln(s, "report")
+	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", "")
+	s.Draw("waiting")
+	s.Draw() // takes it away
+	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", "")
+
+	// Too long, because the terminal has just become narrower: it is cut.
+	s.Draw(strings.Repeat("x", 25), "last")
+	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", strings.Repeat("x", 20), "last")
+	if y.overflows != 5 || y.wrapped != 0 || !y.wraps {
+		t.Errorf("want 5 characters cut and wrapping on again, got %d, %v", y.overflows, y.wraps)
+	}
+}
+
+// Whatever comes in whichever order: what was written stands in that order above, undamaged, and nothing is left of
+// earlier drawings.
+func TestScreenProperty(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		s, y := terminal(t, 30)
+		var written, drawn []string
+		for range random.IntN(30) {
+			switch random.IntN(4) {
+			case 0:
+				line := fmt.Sprint("log ", random.IntN(1000), strings.Repeat(".", random.IntN(20)))
+				fmt.Fprintln(s, line)
+				written = append(written, line)
+			case 1:
+				s.Leave()
+				written, drawn = append(written, drawn...), nil
+			default:
+				drawn = nil
+				for range random.IntN(3) {
+					drawn = append(drawn, fmt.Sprint("bar ", random.IntN(1000), strings.Repeat("=", random.IntN(20))))
+				}
+				s.Draw(drawn...)
+			}
+			want := strings.Join(append(written, drawn...), "\n")
+			if got := strings.TrimRight(y.String(), "\n"); got != want {
+				t.Fatalf("want\n%s\ngot\n%s", want, got)
+			}
+		}
+	}
+}
+
+// Elsewhere than on a terminal nothing is ever drawn, and what is written goes there as it is.
+func TestNoTerminal(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if NewScreen(null, "xterm").Terminal() {
+		t.Error(os.DevNull, "is no terminal")
+	}
+	path := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := NewScreen(f, "xterm")
+	if s.Terminal() {
+		t.Error("a file is no terminal")
+	}
+	s.Draw("a line")
+	s.Leave()
+	if _, err := io.WriteString(s, "text"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); string(got) != "text" || err != nil {
+		t.Errorf("want only what was written, got %q, %v", got, err)
+	}
+}
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestScreenError(t *testing.T) {
+	s := &Screen{out: broken{}, width: func() int { return 80 }}
+	s.Draw("a line")
+	if _, err := s.Write([]byte("log\n")); !errors.Is(err, errBroken) {
+		t.Errorf("want %v, got %v", errBroken, err)
+	}
+}

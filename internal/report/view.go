@@ -1,0 +1,233 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+)
+
+// A view is what there is to show of a run at one instant.
+type view struct {
+	Outlook
+	elapsed                        time.Duration
+	ended                          bool
+	ok, failed, dropped            int
+	rate                           float64 // finished requests per second
+	ttft50, ttft99, tpot50, late99 time.Duration
+	ttfts, tpots, lates            bool // of those there are any
+	lastErr                        string
+}
+
+func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return view{
+		Outlook: o, elapsed: elapsed, ended: ended, ok: p.ok, failed: p.failed, dropped: p.dropped, rate: p.rate(),
+		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.quantile(0.5), ttft99: p.ttft.quantile(0.99),
+		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.quantile(0.5),
+		lates: len(p.lateness.values) > 0, late99: p.lateness.quantile(0.99),
+		lastErr: p.lastErr,
+	}
+}
+
+func (v view) done() int { return v.ok + v.failed + v.dropped }
+
+// share is the part that is done, 0 to 1, by requests or else by the plan's time; false when neither is known.
+func (v view) share() (float64, bool) {
+	switch {
+	case v.Requests > 0:
+		return min(1, float64(v.done())/float64(v.Requests)), true
+	case v.Length > 0:
+		return float64(v.Length-min(v.Left, v.Length)) / float64(v.Length), true
+	}
+	return 0, false
+}
+
+// left says how long it will take still: as the plan says, which knows when its last row is due, and without one at the
+// rate of the last seconds. "" when neither can be said.
+func (v view) left() string {
+	rest := v.Requests - v.done()
+	switch {
+	case v.ended:
+		return ""
+	case v.Stopping:
+		return "stopping"
+	case v.Length > 0 && v.Left <= 0:
+		return "last answers"
+	case v.Left > v.Length:
+		return "begins in " + seconds(v.Left-v.Length)
+	case v.Length > 0:
+		return "ETA " + seconds(v.Left)
+	case rest > 0 && v.rate > 0:
+		return "ETA " + seconds(time.Duration(float64(rest)/v.rate*float64(time.Second)))
+	}
+	return ""
+}
+
+// A field is a part of a line. Where not all fit, those of the highest rank go first.
+type field struct {
+	text  string
+	rank  int
+	least int // columns that it may be cut to before it goes; 0: it is not cut
+}
+
+// state is how far it is.
+func (v view) state() []field {
+	count := fmt.Sprintf("%d done", v.done())
+	if v.Requests > 0 {
+		count = fmt.Sprintf("%d of %d", v.done(), v.Requests)
+	}
+	fields := []field{{text: count, rank: 2}, {text: seconds(v.elapsed), rank: 3}}
+	if left := v.left(); left != "" {
+		fields = append(fields, field{text: left, rank: 1})
+	}
+	return fields
+}
+
+// figures are how it goes. What is of the last seconds or of this instant says nothing at the end.
+func (v view) figures() []field {
+	var fields []field
+	add := func(rank int, said bool, format string, values ...any) {
+		if said {
+			fields = append(fields, field{text: fmt.Sprintf(format, values...), rank: rank})
+		}
+	}
+	add(6, !v.ended, "%.1f/s", v.rate)
+	add(5, !v.ended && v.InFlight >= 0, "%d in flight", v.InFlight)
+	add(3, true, "%d failed", v.failed)
+	add(3, v.dropped > 0, "%d dropped", v.dropped)
+	add(4, v.ttfts, "TTFT p50 %s", short(v.ttft50))
+	add(7, v.ttfts, "p99 %s", short(v.ttft99))
+	add(8, v.tpots, "TPOT p50 %s", short(v.tpot50))
+	add(9, v.lates, "lateness p99 %s", short(v.late99))
+	if v.lastErr != "" {
+		fields = append(fields, field{text: "last error: " + v.lastErr, rank: 10, least: 24})
+	}
+	return fields
+}
+
+// Layout of a progress bar.
+const (
+	oneLine  = 120 // columns from which on everything stands in one line
+	leastBar = 10  // cells, or an eighth of the columns
+	mostBar  = 60
+	gap      = "  "
+)
+
+// lines are the view for a terminal of so many columns, one or two of them. Each leaves the last column free, because
+// some terminals go on to the next line when it is written.
+func (v view) lines(columns int) []string {
+	room := max(1, columns-1)
+	if _, known := v.share(); !known {
+		return []string{v.line(room)}
+	}
+	if columns >= oneLine {
+		return []string{v.barred(append(v.state(), v.figures()...), room)}
+	}
+	return []string{v.barred(v.state(), room), fit(v.figures(), room)}
+}
+
+// line is the view without a bar.
+func (v view) line(room int) string {
+	state := v.state()
+	state[0], state[1] = state[1], state[0]
+	state[0].text = fmt.Sprintf("%6s", state[0].text) // so that lines below each other are in line
+	return fit(append(state, v.figures()...), room)
+}
+
+// barred is a line with a bar before its fields, as long as there is room.
+func (v view) barred(fields []field, room int) string {
+	share, _ := v.share()
+	percent := fmt.Sprintf("%3d %%", int(100*share)) // 100 only when all is done
+	least := max(leastBar, room/8)
+	rest := fit(fields, room-len("[]"+gap+percent+gap)-least)
+	if rest != "" {
+		rest = gap + rest
+	}
+	cells := min(mostBar, room-len("[]"+gap+percent)-width(rest))
+	if cells < least {
+		return cut(percent+rest, room)
+	}
+	full := int(float64(cells) * share)
+	bar := strings.Repeat("=", full)
+	if full < cells {
+		bar += ">"
+	}
+	return fmt.Sprintf("[%-*s]%s%s%s", cells, bar, gap, percent, rest)
+}
+
+// fit joins the fields, without those of the highest ranks as far as there is no room.
+func fit(fields []field, room int) string {
+	for {
+		var texts []string
+		for _, f := range fields {
+			texts = append(texts, f.text)
+		}
+		line := strings.Join(texts, gap)
+		over := width(line) - room
+		if over <= 0 || len(fields) == 1 {
+			return cut(line, room)
+		}
+		last := slices.MaxFunc(fields, func(a, b field) int { return cmp.Compare(a.rank, b.rank) })
+		at := slices.Index(fields, last)
+		if short := width(last.text) - over; last.least > 0 && short >= last.least {
+			fields[at].text = cut(last.text, short)
+			continue
+		}
+		fields = slices.Delete(fields, at, at+1)
+	}
+}
+
+// width is how many columns a text takes. Those that stand here have no wide or combining characters, but for what a
+// server may have said in an error.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+// cut is the front of a text, at most so many columns.
+func cut(s string, room int) string {
+	if width(s) <= room {
+		return s
+	}
+	return string([]rune(s)[:max(0, room)])
+}
+
+// attributes are the view for a log.
+func (v view) attributes() []any {
+	a := []any{"done", v.done()}
+	if v.Requests > 0 {
+		a = append(a, "of", v.Requests)
+	}
+	a = append(a, "ok", v.ok, "failed", v.failed, "dropped", v.dropped)
+	if v.InFlight >= 0 {
+		a = append(a, "in_flight", v.InFlight)
+	}
+	a = append(a, "per_second", fmt.Sprintf("%.1f", v.rate))
+	if v.ttfts {
+		a = append(a, "ttft_p50", short(v.ttft50), "ttft_p99", short(v.ttft99))
+	}
+	if left, known := strings.CutPrefix(v.left(), "ETA "); known {
+		a = append(a, "left", left)
+	}
+	if v.lastErr != "" {
+		a = append(a, "last_error", v.lastErr)
+	}
+	return a
+}
+
+// seconds writes a time without parts of a second.
+func seconds(d time.Duration) string { return model.Duration(max(0, d).Round(time.Second)).String() }
+
+// short writes a latency with three digits or so.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	}
+	return fmt.Sprintf("%d µs", d.Microseconds())
+}

@@ -1,0 +1,129 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // a scratch image has no zone files
+
+	"github.com/netresearch/go-cron"
+)
+
+// A calendar knows the instants at which a cron expression fires by the clocks of a time zone: its activations.
+//
+// Where these clocks change it does what the manuals of ISC cron and of go-cron say. An expression that names hours fires
+// once for all that is left out, as soon as the clocks have gone on, and for what comes twice at the first time: in
+// Europe/Berlin 2:30 is 3:00 (1:00 UTC) on 29 March 2026, and on 25 October it is 2:30 of summer time (0:30 UTC). One for
+// every hour, such as "*/10 * * * *", goes by the clocks as they are: through both hours that are called 2, and through
+// none that is left out.
+//
+// go-cron v0.9.1 itself does otherwise: in March its Next finds 3:30 or, from 1:59:59 on, nothing, in October it finds
+// 2:30 twice, and its Prev knows nothing of March. So it only ever sees clocks that do not change: local time as if it was
+// UTC, one stretch between two changes after the other.
+type calendar struct {
+	spec  *cron.SpecSchedule
+	zone  *time.Location
+	named bool // the expression names hours
+}
+
+// newCalendar reads an expression and the name of its time zone, "" for UTC, and returns all that is wrong with them.
+func newCalendar(expression, zone string) (c calendar, errs []error) {
+	spec, err := parseCron(expression)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("cron: %w", err))
+	} else {
+		const everyHour = 1<<24 - 1
+		c.spec, c.named = spec, spec.Hour&everyHour != everyHour
+	}
+	// "Local" may be something else on every machine.
+	if c.zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
+		errs = append(errs, fmt.Errorf("timezone: want a name of the IANA database such as Europe/Berlin, got %q", zone))
+	}
+	return c, errs
+}
+
+// from is the first activation at or after an instant.
+func (c *calendar) from(t time.Time) time.Time {
+	for {
+		s := c.stretch(t)
+		if s.start.Equal(t) && c.leftOut(s) {
+			return s.start
+		}
+		// Next looks second by second from within a minute.
+		within := s.local(latest(t, c.opens(s))).Add(time.Minute - 1).Truncate(time.Minute)
+		at := c.spec.Next(within.Add(-1)).Add(-s.offset)
+		if s.end.IsZero() || at.Before(s.end) {
+			return at
+		}
+		t = s.end
+	}
+}
+
+// last is the last activation at or before an instant.
+func (c *calendar) last(t time.Time) time.Time {
+	for {
+		s := c.stretch(t)
+		// Prev leaves out the second that it is called in.
+		at := c.spec.Prev(s.local(t).Truncate(time.Minute).Add(time.Second)).Add(-s.offset)
+		if s.start.IsZero() || !at.Before(c.opens(s)) {
+			return at
+		}
+		if c.leftOut(s) {
+			return s.start
+		}
+		t = s.start.Add(-1)
+	}
+}
+
+// A stretch is a time in which a zone's clocks do not change, half a year or what a new year leaves of it. Its ends are zero
+// where there is none.
+type stretch struct {
+	start, end     time.Time
+	offset, before time.Duration // of local time from UTC: in it, and before it
+}
+
+func (c *calendar) stretch(t time.Time) stretch {
+	in := t.In(c.zone)
+	start, end := in.ZoneBounds()
+	s := stretch{start: start.UTC(), end: end.UTC(), offset: offset(in)}
+	// Beyond a zone's table of changes Go 1.26 lets every year end after 365 days (golang/go#81583): on the last day of a
+	// leap year, before t.
+	if !end.IsZero() && !end.After(t) {
+		s.end = t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	}
+	if !start.IsZero() {
+		s.before = offset(start.Add(-1))
+	}
+	return s
+}
+
+func offset(t time.Time) time.Duration {
+	_, seconds := t.Zone()
+	return time.Duration(seconds) * time.Second
+}
+
+// local is what the clocks show at an instant of the stretch, as if it was UTC.
+func (s stretch) local(t time.Time) time.Time { return t.UTC().Add(s.offset) }
+
+// leftOut says whether an expression that names hours fires in the time that was left out before a stretch.
+func (c *calendar) leftOut(s stretch) bool {
+	if !c.named || s.start.IsZero() || s.offset <= s.before {
+		return false
+	}
+	skipped := s.start.Add(s.before)
+	return c.spec.Next(skipped.Add(-1)).Before(s.local(s.start))
+}
+
+// opens is the instant from which on the clocks show in a stretch what they have not shown before.
+func (c *calendar) opens(s stretch) time.Time {
+	if !c.named || s.start.IsZero() || s.offset >= s.before {
+		return s.start
+	}
+	return s.start.Add(s.before - s.offset)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,114 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp/zstd" // lets promhttp compress with zstd too
+	"github.com/prometheus/exporter-toolkit/web"
+)
+
+func (s *Server) mux() (http.Handler, error) {
+	landing, err := web.NewLandingPage(s.landing())
+	if err != nil {
+		return nil, fmt.Errorf("landing page: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<!DOCTYPE html>\n") // exporter-toolkit's page has none, and browsers would lay it out as in 1998
+		landing.ServeHTTP(w, r)
+	})
+	mux.Handle("GET /metrics", s.onceReady(s.metrics()))
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, http.StatusOK, "replayd is healthy.")
+	})
+	mux.Handle("GET /-/ready", s.onceReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		say(w, http.StatusOK, "replayd is ready.")
+	})))
+	s.lifecycle(mux)
+	if s.options.Config != nil {
+		mux.HandleFunc("GET /config", s.config)
+	}
+	if s.options.Live != nil {
+		mux.Handle("/live", s.options.Live)
+		mux.Handle("/live/", s.options.Live)
+	}
+	if s.options.Profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol) // go tool pprof sends the addresses so
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux, nil
+}
+
+// landing says what there is, the page for people first.
+func (s *Server) landing() web.LandingConfig {
+	var links []web.LandingLinks
+	if s.options.Live != nil {
+		links = append(links, web.LandingLinks{Address: "live", Text: "Live page", Description: "what is being replayed and how the servers answer, as it happens"})
+	}
+	links = append(links, web.LandingLinks{Address: "metrics", Text: "Metrics", Description: "what Prometheus scrapes"})
+	if s.options.Config != nil {
+		links = append(links, web.LandingLinks{Address: "config", Text: "Config", Description: "the running configuration, without its secrets"})
+	}
+	links = append(links,
+		web.LandingLinks{Address: "-/ready", Text: "Ready", Description: "200 once replayd is up; never depends on a target"},
+		web.LandingLinks{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers"},
+	)
+	return web.LandingConfig{
+		Name:        "replayd",
+		Description: "Replays LLM request traces and measures what a client sees.",
+		Version:     s.options.Version,
+		Profiling:   strconv.FormatBool(s.options.Profiling),
+		Links:       links,
+		// The toolkit's page is light only, and its links stand close for a finger.
+		ExtraCSS: ":root { color-scheme: light dark; }\n#pprof { border-color: currentcolor; }\nli { margin: .75rem 0; }\n",
+	}
+}
+
+// metrics is the page in text, OpenMetrics or protobuf, whichever the scraper prefers, plain or compressed. OpenMetrics
+// goes without _created lines: they are a series more for each counter and histogram.
+func (s *Server) metrics() http.Handler {
+	return promhttp.InstrumentMetricHandler(s.options.Registry, promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
+		EnableOpenMetrics:   true,
+		MaxRequestsInFlight: maxScrapes,
+		ErrorLog:            slog.NewLogLogger(s.options.Log.Handler(), slog.LevelError),
+	}))
+}
+
+func (s *Server) config(w http.ResponseWriter, _ *http.Request) {
+	text, err := s.options.Config()
+	if err != nil {
+		say(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", plain)
+	_, _ = w.Write(text)
+}
+
+func (s *Server) onceReady(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.ready.Load() {
+			say(w, http.StatusServiceUnavailable, "replayd is not ready.")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+const plain = "text/plain; charset=utf-8"
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", plain)
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}

@@ -1,0 +1,271 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A pipes listens for the connections that its dial makes, so that a server and its clients live in virtual time.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	select {
+	case <-p.closed:
+	default:
+		close(p.closed)
+	}
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9797} }
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.conns <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// A bubble is a server in virtual time.
+type bubble struct {
+	*pipes
+	client http.Client
+	stop   context.CancelFunc
+	ended  chan error
+}
+
+func serveInBubble(t *testing.T, o Options) *bubble {
+	t.Helper()
+	o.Registry, o.Log = prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	s, err := newServer(o, "http", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	transport := &http.Transport{DialContext: p.dial}
+	b := &bubble{p, http.Client{Transport: transport}, stop, make(chan error, 1)}
+	go func() {
+		b.ended <- s.Run(ctx)
+		close(b.ended)
+	}()
+	t.Cleanup(func() {
+		stop()
+		b.client.CloseIdleConnections()
+		for range b.ended { // nothing of it is left when time stops
+		}
+	})
+	return b
+}
+
+func (b *bubble) open(t *testing.T, method, path string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// ticks is a stream of a line each 30 s that ends with a word of farewell when its request's context does.
+func ticks(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	tick := time.NewTicker(30 * time.Second)
+	defer tick.Stop()
+	for {
+		err := errors.Join(control.SetWriteDeadline(time.Now().Add(15*time.Second)), control.Flush())
+		if err != nil {
+			panic(err)
+		}
+		select {
+		case <-tick.C:
+			fmt.Fprintln(w, "tick")
+		case <-r.Context().Done():
+			fmt.Fprintln(w, "bye")
+			return
+		}
+	}
+}
+
+// A stream lasts many times as long as any other answer may, and ends at once when the server stops.
+func TestStreamLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := serveInBubble(t, Options{Live: http.HandlerFunc(ticks)})
+		resp := b.open(t, http.MethodGet, "/live/events")
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		begin := time.Now()
+		for i := range 40 {
+			if !lines.Scan() || lines.Text() != "tick" {
+				t.Fatalf("line %d: want tick, got %q, %v", i, lines.Text(), lines.Err())
+			}
+		}
+		if took := time.Since(begin); took != 20*time.Minute {
+			t.Errorf("40 ticks of 30 s: want 20m, took %v", took)
+		}
+		stopping := time.Now()
+		b.stop()
+		if !lines.Scan() || lines.Text() != "bye" || lines.Scan() || lines.Err() != nil {
+			t.Errorf("want a bye and a proper end, got %q, %v", lines.Text(), lines.Err())
+		}
+		if took := time.Since(stopping); took != 0 {
+			t.Errorf("want the stream to end at once, it took %v", took)
+		}
+		if err := <-b.ended; err != nil {
+			t.Errorf("want a clean end, got %v", err)
+		}
+		// Shutdown looks for idle connections each few milliseconds.
+		if took := time.Since(stopping); took > 100*time.Millisecond {
+			t.Errorf("want the server to end at once, it took %v", took)
+		}
+	})
+}
+
+// An answer that does not end is cut when its time is over, and that is no failure.
+func TestStopCuts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := make(chan struct{})
+		b := serveInBubble(t, Options{Live: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-endless
+		})})
+		resp := b.open(t, http.MethodGet, "/live")
+		defer resp.Body.Close()
+		stopping := time.Now()
+		b.stop()
+		if err := <-b.ended; err != nil {
+			t.Errorf("want a clean end, got %v", err)
+		}
+		if took := time.Since(stopping); took != closing {
+			t.Errorf("want %v, took %v", closing, took)
+		}
+		if _, err := io.ReadAll(resp.Body); err == nil {
+			t.Error("want the stream cut")
+		}
+		close(endless)
+	})
+}
+
+// An answer has its time, whatever the handler does meanwhile; a reload has all that it takes.
+func TestWriteTimeout(t *testing.T) {
+	const long = 5 * time.Minute
+	o := Options{
+		Lifecycle: true,
+		Reload:    func(context.Context) error { <-time.After(long); return errors.New("one\ntwo") },
+		Config:    func() ([]byte, error) { <-time.After(long); return nil, nil },
+	}
+	f := func(t *testing.T, b *bubble, protocol string) {
+		begin := time.Now()
+		resp := b.open(t, http.MethodPost, "/-/reload")
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if want := "The configuration is not reloaded:\none\ntwo\n"; err != nil || string(text) != want || resp.StatusCode != http.StatusInternalServerError || resp.Proto != protocol {
+			t.Errorf("want %q, got %s, %s, %q, %v", want, resp.Proto, resp.Status, text, err)
+		}
+		if took := time.Since(begin); took != long {
+			t.Errorf("want the answer after %v, took %v", long, took)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/config", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := b.client.Do(req); err == nil {
+			resp.Body.Close()
+			t.Errorf("want no answer after %v, got %s", long, resp.Status)
+		}
+		<-time.After(long) // until the handler is done
+	}
+	synctest.Test(t, func(t *testing.T) { f(t, serveInBubble(t, o), "HTTP/1.1") })
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		client := certificate(t, dir)
+		o.ConfigFile = write(t, dir, "web.yaml", tlsSection)
+		b := serveInBubble(t, o)
+		transport := client.Transport.(*http.Transport)
+		transport.DialContext, transport.ForceAttemptHTTP2 = b.dial, true
+		b.client.Transport = secure{transport}
+		f(t, b, "HTTP/2.0")
+	})
+}
+
+// secure speaks TLS where it is asked for HTTP.
+type secure struct{ *http.Transport }
+
+func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.URL.Scheme = "https"
+	return s.Transport.RoundTrip(r)
+}
+
+// Whoever does not read the answer to a reload has no more time than with others.
+func TestReloadThatIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := serveInBubble(t, Options{Lifecycle: true, Reload: func(context.Context) error { <-time.After(time.Hour); return nil }})
+		conn, err := b.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "POST /-/reload HTTP/1.1\r\nHost: x\r\n\r\n")
+		<-time.After(time.Hour + writeTimeout + time.Second)
+		if text, err := io.ReadAll(conn); err != nil || len(text) > 0 {
+			t.Errorf("want the connection closed, got %q, %v", text, err)
+		}
+	})
+}
+
+// A body that is announced and never comes does not hold a connection for ever.
+func TestBodyThatNeverComes(t *testing.T) {
+	for _, request := range []string{"GET /-/healthy", "POST /-/pause"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := serveInBubble(t, Options{Lifecycle: true, Pause: func(string, bool) error {
+				t.Error("paused")
+				return nil
+			}})
+			conn, err := b.dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			begin := time.Now()
+			fmt.Fprint(conn, request+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n")
+			text, err := io.ReadAll(conn)
+			if err != nil || !strings.Contains(string(text), "Connection: close\r\n") {
+				t.Errorf("%s: want an answer and the connection closed, got %q, %v", request, text, err)
+			}
+			if took := time.Since(begin); took < readTimeout || took > readTimeout+time.Second {
+				t.Errorf("%s: want it closed after %v, took %v", request, readTimeout, took)
+			}
+		})
+	}
+}

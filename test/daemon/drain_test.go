@@ -1,0 +1,165 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+)
+
+// Streams that last some seconds: the first long ones of a trace that goes on with short ones.
+const (
+	longStreams = 50
+	longTokens  = 250
+)
+
+// A draining is a daemon with its long streams in flight.
+type draining struct {
+	*stage
+	daemon *process
+}
+
+func newDraining(t *testing.T, drain time.Duration) *draining {
+	t.Helper()
+	d := &draining{stage: newStage(t, "--ttft", "50ms", "--itl", "30ms", "--chunk-tokens", "1")}
+	var rows []row
+	for i := range longStreams {
+		rows = append(rows, row{Timestamp: int64(i * 10), Input: 100, Output: longTokens})
+	}
+	for at := int64(longStreams * 10); at < 60_000; at += 50 {
+		rows = append(rows, row{Timestamp: at, Input: 100, Output: 10})
+	}
+	path := filepath.Join(d.dir, "trace.jsonl")
+	put(t, path, text(rows))
+	d.write(t, fmt.Sprintf(`drain: %v
+records: {path: %q}
+workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
+`, drain, d.records, path))
+	d.daemon, _ = d.serve(t)
+	see(t, d.url(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
+		return p.sum("replayd_requests_in_flight") >= longStreams && p.sum("replayd_requests_total", "ok") >= 10
+	})
+	return d
+}
+
+// sum counts by their outcomes what the engine saw, and holds it to the records.
+func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[string]int) {
+	t.Helper()
+	log := d.arrivals(t)
+	records, _ := d.lines(t, false)
+	byEngine, byRecord = map[string]int{}, map[string]int{}
+	long := 0
+	var last, end time.Time
+	for _, x := range d.join(t, log, records) {
+		byEngine[x.engine.Outcome]++
+		byRecord[x.Outcome]++
+		if ok := x.Outcome == "ok"; ok != (x.engine.Outcome == sim.OK) || !ok && x.Outcome != "aborted" {
+			t.Errorf("%s: ended %s by its record, %s by the engine", x.ID, x.Outcome, x.engine.Outcome)
+		}
+		if x.row < longStreams {
+			long++
+		}
+		if at := time.Unix(0, x.engine.Arrival); at.After(last) {
+			last = at
+		}
+		if at := time.Unix(0, x.engine.End); at.After(end) {
+			end = at
+		}
+	}
+	if long != longStreams {
+		t.Errorf("want %d long streams, got %d", longStreams, long)
+	}
+	t.Logf("the last request reached the engine %v after the signal, the last one ended %v after it, the process %v after it; records: %v",
+		last.Sub(signal).Round(time.Microsecond), end.Sub(signal).Round(time.Millisecond), d.daemon.ended.Sub(signal).Round(time.Millisecond), byRecord)
+	if last.After(signal.Add(time.Second)) { // 20 rows are due in it
+		t.Errorf("want nothing new after the signal, got a request %v after it", last.Sub(signal))
+	}
+	return byEngine, byRecord
+}
+
+// After SIGTERM nothing new is sent, all that is in flight ends ok, and the page is there until then.
+func TestDrain(t *testing.T) {
+	const drain = 30 * time.Second
+	d := newDraining(t, drain)
+	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
+	// Until the process has ended a scrape may fail only when nothing is in flight any more.
+	var page page
+	var answered, refused time.Time
+	scrapes := 0
+	until(t, "the end of the drain", drain+5*time.Second, func() bool {
+		select {
+		case <-d.daemon.done:
+			return true
+		default:
+		}
+		p, err := scrape(t.Context(), d.url())
+		switch {
+		case err == nil && !refused.IsZero():
+			t.Errorf("a scrape was refused at %v, and one was answered after it", refused)
+		case err == nil:
+			page, answered = p, time.Now()
+			scrapes++
+			for _, fault := range p.balance() {
+				t.Error(fault)
+			}
+		case refused.IsZero():
+			refused = time.Now()
+		}
+		return false
+	})
+	if d.daemon.err != nil {
+		t.Errorf("want exit 0, got %v", d.daemon.err)
+	}
+	took := d.daemon.ended.Sub(signal)
+	if took > drain {
+		t.Errorf("want the end within %v, got %v", drain, took)
+	}
+	byEngine, byRecord := d.sum(t, signal)
+	if byEngine[sim.OK] != byRecord["ok"] || len(byRecord) != 1 {
+		t.Errorf("want all ok, got %v by the engine, %v by the records", byEngine, byRecord)
+	}
+	t.Logf("%d scrapes in the drain, the last one answered %v before the end: %v in flight, %v ok, %v dropped as shutdown", scrapes,
+		d.daemon.ended.Sub(answered).Round(time.Millisecond), page.sum("replayd_requests_in_flight"), page.sum("replayd_requests_total", "ok"),
+		page.sum("replayd_requests_dropped_total", "shutdown"))
+	if left := d.daemon.ended.Sub(answered); left > time.Second {
+		t.Errorf("want /metrics until the end, got no answer for the last %v", left)
+	}
+}
+
+// What has not ended within the drain is cut, and counted as aborted.
+func TestDrainTooShort(t *testing.T) {
+	const drain = 2 * time.Second
+	d := newDraining(t, drain)
+	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
+	d.daemon.wait(t, drain+10*time.Second)
+	d.aborted(t, signal, drain)
+}
+
+// A second signal does not wait for anything.
+func TestSecondSignal(t *testing.T) {
+	d := newDraining(t, time.Minute)
+	d.daemon.signal(t, syscall.SIGTERM)
+	see(t, d.url(), "a drain without short streams", 10*time.Second, func(p page) bool {
+		return p.sum("replayd_requests_in_flight") == longStreams
+	})
+	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
+	d.daemon.wait(t, 10*time.Second)
+	d.aborted(t, signal, 0)
+}
+
+func (d *draining) aborted(t *testing.T, signal time.Time, drain time.Duration) {
+	t.Helper()
+	if took := d.daemon.ended.Sub(signal); took < drain || took > drain+3*time.Second {
+		t.Errorf("want the end %v after the signal, got %v", drain, took)
+	}
+	byEngine, byRecord := d.sum(t, signal)
+	if byRecord["aborted"] != longStreams || byEngine[sim.Gone] != longStreams {
+		t.Errorf("want %d aborted, got %v by the engine, %v by the records", longStreams, byEngine, byRecord)
+	}
+	t.Logf("how the process ended: %v", d.daemon.cmd.ProcessState)
+}

@@ -1,0 +1,196 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+)
+
+// A life of the daemon, from its start to its kill.
+type life struct {
+	began, ready, killed time.Time
+	torn                 string // the id of a record that was torn
+}
+
+// A daemon that is killed and started again goes on where the wall clock is in the loop, sends nothing twice, and its
+// records stay readable.
+func TestKill(t *testing.T) {
+	kills := knob(t, "DAEMON_KILLS", 5, strconv.Atoi)
+	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
+	const speed = 2
+	p := &plan{plain(570, 10, 100, 40, 3), speed, 30 * time.Second}
+	path := filepath.Join(s.dir, "trace.jsonl")
+	put(t, path, text(p.rows))
+	random := rand.New(rand.NewPCG(1, 2))
+	var lives []life
+	for n := range kills + 1 {
+		s.write(t, fmt.Sprintf(`records: {path: %q, max_bytes: 24KiB, keep: 1000, gzip: %v}
+workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
+`, s.records, n >= kills/2, path, speed)) // the second half compresses, also what the first has left
+		daemon, ready := s.serve(t)
+		l := life{began: daemon.began, ready: ready}
+		enough := 20 + random.IntN(60)
+		at := see(t, s.url(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
+			return now.sum("replayd_requests_total", "ok") >= float64(enough) && p.inMid(time.Now())
+		})
+		s.checkPosition(t, p, at)
+		if n == kills {
+			daemon.term(t, 40*time.Second)
+			lives = append(lives, l)
+			break
+		}
+		_, l.killed = daemon.signal(t, syscall.SIGKILL)
+		daemon.wait(t, 10*time.Second)
+		whole, torn := s.lines(t, true)
+		if n%2 == 1 && !torn {
+			l.torn = s.tear(t, whole)
+		}
+		lives = append(lives, l)
+	}
+	log := s.arrivals(t)
+	records, _ := s.lines(t, false)
+	s.checkLives(t, p, lives, log)
+	s.checkRecords(t, lives, log, records)
+}
+
+// tear cuts the last record in the middle, as a kill may do, and gives its id; "" if the file is empty.
+func (s *stage) tear(t *testing.T, records []record) (id string) {
+	t.Helper()
+	text, err := os.ReadFile(s.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) == 0 {
+		return ""
+	}
+	line := len(text) - 1 - bytes.LastIndexByte(text[:len(text)-1], '\n')
+	if err := os.Truncate(s.records, int64(len(text)-line/2)); err != nil {
+		t.Fatal(err)
+	}
+	return records[len(records)-1].ID
+}
+
+// inMid says that an instant is not at a border, where joining and starting are the same.
+func (p *plan) inMid(t time.Time) bool {
+	at := t.Sub(time.Unix(0, p.loop(t)*int64(p.every)))
+	return at > 2*time.Second && at < p.every-4*time.Second
+}
+
+// checkPosition holds the two gauges to the wall clock, within a second. They are as old as the page.
+func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
+	t.Helper()
+	begin := time.Now()
+	now, err := scrape(t.Context(), s.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now()
+	loop, position := int64(now.sum("replayd_loop")), time.Duration(now.sum("replayd_position_seconds")*1e9)
+	low, high := p.position(begin.Add(-time.Second)), p.position(end.Add(time.Second))
+	if loop != p.loop(begin) || position < low || position > high {
+		t.Errorf("want loop %d and %v to %v, got %d and %v", p.loop(begin), low, high, loop, position)
+	}
+	mean := p.position(begin.Add(end.Sub(begin) / 2))
+	t.Logf("loop %d, position %v of the trace, by the wall clock %v; %v expected", loop, position.Round(time.Millisecond),
+		mean.Round(time.Millisecond), was.sum("replayd_requests_expected_total"))
+}
+
+// checkLives looks at what was sent first in each life, and that nothing is left out from there on, nor sent twice.
+func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEntry) {
+	t.Helper()
+	seen := map[string]int{}
+	for _, e := range log {
+		if seen[e.ID]++; seen[e.ID] == 2 {
+			t.Errorf("%s was sent twice in its loop", e.ID)
+		}
+	}
+	next := 0
+	for n, l := range lives {
+		var of []sim.LogEntry
+		for ; next < len(log) && (n+1 == len(lives) || log[next].Arrival < lives[n+1].began.UnixNano()); next++ {
+			of = append(of, log[next])
+		}
+		if len(of) == 0 {
+			t.Errorf("life %d: nothing was sent", n)
+			continue
+		}
+		_, loop, row := place(t, of[0].ID)
+		first := p.at(loop, row)
+		// The next row after it was ready, and a second for the host, is the last that may be the first.
+		latest := p.between(l.ready.Add(time.Second), l.ready.Add(time.Minute))[0].at
+		t.Logf("life %d: started, ready after %v; first row %d of loop %d, planned %v after the start; %d requests", n,
+			l.ready.Sub(l.began).Round(time.Millisecond), row, loop, first.Sub(l.began).Round(time.Millisecond), len(of))
+		if first.Before(l.began) || first.After(latest) {
+			t.Errorf("life %d: want the first row between the start and %v after it, got one of %v", n, latest.Sub(l.began), first.Sub(l.began))
+		}
+		_, loop, row = place(t, of[len(of)-1].ID)
+		missing := 0
+		for _, d := range p.between(first, p.at(loop, row)) {
+			if seen[d.id("w")] == 0 {
+				missing++
+			}
+		}
+		if missing > 0 {
+			t.Errorf("life %d: %d rows between the first and the last are missing", n, missing)
+		}
+	}
+}
+
+// checkRecords holds the records to the engine's log: all that ended is there once, but for what the last second before
+// a kill had not written yet.
+func (s *stage) checkRecords(t *testing.T, lives []life, log []sim.LogEntry, records []record) {
+	t.Helper()
+	recorded := map[string]bool{}
+	for _, r := range records {
+		if recorded[r.ID] {
+			t.Errorf("%s: two records", r.ID)
+		}
+		recorded[r.ID] = true
+	}
+	torn, lost, oldest, cut := map[string]bool{}, 0, time.Duration(0), 0
+	for _, l := range lives {
+		if l.torn != "" {
+			torn[l.torn] = true
+		}
+	}
+	for _, e := range log {
+		switch {
+		case e.Outcome != sim.OK && recorded[e.ID]:
+			t.Errorf("%s: a record of a request that the kill cut", e.ID)
+		case e.Outcome != sim.OK:
+			cut++
+		case torn[e.ID]:
+			if recorded[e.ID] {
+				t.Errorf("%s: a record that was torn", e.ID)
+			}
+		case !recorded[e.ID]:
+			lost++
+			age := time.Duration(1 << 62)
+			for _, l := range lives {
+				if before := l.killed.Sub(time.Unix(0, e.End)); !l.killed.IsZero() && before > -time.Second {
+					age = min(age, before)
+				}
+			}
+			oldest = max(oldest, age)
+		}
+		delete(recorded, e.ID)
+	}
+	for id := range recorded {
+		t.Errorf("%s: a record of a request that the engine never saw", id)
+	}
+	t.Logf("%d kills cut %d requests; %d records were torn; %d requests that had ended had no record yet, the oldest of them %v old",
+		len(lives)-1, cut, len(torn), lost, oldest.Round(time.Millisecond))
+	if oldest > 3*time.Second { // they are written each second
+		t.Errorf("a record was not written for %v", oldest)
+	}
+}

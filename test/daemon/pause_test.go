@@ -1,0 +1,111 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A pause drops what falls due of one workload, counts it, and touches no other.
+func TestPause(t *testing.T) {
+	s := newStage(t, "--ttft", "20ms", "--itl", "5ms")
+	plans := map[string]*plan{}
+	workloads := ""
+	for i, name := range []string{"held", "other"} {
+		p := &plan{plain(295, 10, 100, 20, uint64(5+i)), 1, 30 * time.Second}
+		path := filepath.Join(s.dir, name+".jsonl")
+		put(t, path, text(p.rows))
+		plans[name] = p
+		workloads += fmt.Sprintf("- {name: %s, trace: {path: %q}, repeat: {every: 30s}}\n", name, path)
+	}
+	s.write(t, fmt.Sprintf("records: {path: %q}\nworkloads:\n%s", s.records, workloads))
+	daemon, _ := s.serve(t)
+	ended := func(p page) float64 { finished, _ := p.ended("held"); return finished }
+	w := watch(t, s.url(), 200*time.Millisecond, "held", "other")
+	see(t, s.url(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
+
+	if words := post(t, s.url()+"/-/pause?workload=nobody", 404); words == "" {
+		t.Error("want words about a name that there is not")
+	}
+	command := func(verb string) (before, after time.Time) {
+		before = time.Now()
+		t.Logf("%s: %s", verb, post(t, s.url()+"/-/"+verb+"?"+url.Values{"workload": {"held"}}.Encode(), 200))
+		return before, time.Now()
+	}
+	pauseBefore, pauseAfter := command("pause")
+	see(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
+		if got := p.sum("replayd_paused", "held") - p.sum("replayd_paused", "other"); got != 1 {
+			t.Fatalf("replayd_paused: want 1 of the one and 0 of the other, got a difference of %v", got)
+		}
+		return time.Since(pauseAfter) >= 3*time.Second
+	})
+	resumeBefore, resumeAfter := command("resume")
+	was := ended(see(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.sum("replayd_paused", "held") == 0 }))
+	final := see(t, s.url(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
+	w.stop()
+	daemon.term(t, 40*time.Second)
+
+	log := s.arrivals(t)
+	records, _ := s.lines(t, false)
+	all := s.join(t, log, records)
+	figuresHead(t)
+	for name, p := range plans {
+		arrived := map[string]bool{}
+		var late []time.Duration
+		var first, last time.Time
+		for _, x := range all {
+			if x.workload != name {
+				continue
+			}
+			if arrived[x.ID] {
+				t.Errorf("%s was sent twice", x.ID)
+			}
+			arrived[x.ID] = true
+			late = append(late, time.Duration(x.Lateness))
+			if first.IsZero() || x.at.Before(first) {
+				first = x.at
+			}
+			if x.at.After(last) {
+				last = x.at
+			}
+		}
+		figures(t, "lateness, "+name, late)
+		missing, inside := 0, 0
+		for _, d := range p.between(first, last) {
+			there := arrived[d.id(name)]
+			if !there {
+				missing++
+			}
+			switch {
+			case name == "other" || d.at.Before(pauseBefore) || d.at.After(resumeAfter):
+				if !there {
+					t.Errorf("%s: planned %v, outside of the pause, and not sent", d.id(name), d.at)
+				}
+			case d.at.After(pauseAfter) && d.at.Before(resumeBefore):
+				inside++
+				if there {
+					t.Errorf("%s: planned %v into the pause, and sent", d.id(name), d.at.Sub(pauseAfter))
+				}
+			}
+		}
+		counted := int(final.sum("replayd_requests_dropped_total", name, "paused"))
+		t.Logf("%s: %d sent, %d not; the plan has %d rows between the two calls; counted as paused: %d", name, len(arrived), missing, inside, counted)
+		if counted != missing || name == "held" && missing == 0 {
+			t.Errorf(`%s: want reason="paused" to be the %d rows that were not sent, got %d`, name, missing, counted)
+		}
+		if others := otherReasons(final, name); others != 0 {
+			t.Errorf("%s: want no other drops, got %v", name, others)
+		}
+	}
+}
+
+func otherReasons(p page, workload string) (sum float64) {
+	for _, reason := range []string{"overload", "missed", "shutdown", "filtered"} {
+		sum += p.sum("replayd_requests_dropped_total", workload, reason)
+	}
+	return sum
+}

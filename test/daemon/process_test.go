@@ -1,0 +1,223 @@
+//go:build daemon
+
+// Package daemon_test holds the real daemon to what an operator does to it: reloads, kills, stops, drains and pauses,
+// under load. It judges by the log of the simulated engine, which is another process, and by a plan that it works out
+// itself from the trace.
+//
+// The sizes are CI's. These make them whole: DAEMON_RELOAD_FOR and DAEMON_RELOAD_EVERY (10m, 5s), DAEMON_KILLS (20),
+// DAEMON_STOP (20s). REPLAYD_TRACES is the folder of the real traces; without it the bundled sample stands in.
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "replayd-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "replayd")
+	build := exec.Command("go", "build", "-o", binary, "replayd/cmd/replayd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, error)) T {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return otherwise
+	}
+	v, err := read(s)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+// A process is one of ours, ended by its pid at the end of the test.
+type process struct {
+	cmd   *exec.Cmd
+	log   string
+	began time.Time
+	ended time.Time     // once done is closed
+	err   error         // how it ended
+	done  chan struct{} // closed when it has
+}
+
+func start(t *testing.T, log string, args ...string) *process {
+	t.Helper()
+	out, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p := &process{cmd: exec.Command(binary, args...), log: log, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.began = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // the clean-up waits for it
+		p.err = p.cmd.Wait()
+		p.ended = time.Now()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // also ends one that was stopped
+		<-p.done
+		if t.Failed() {
+			t.Logf("the end of %s:\n%s", filepath.Base(log), tail(p.text(t), 40))
+		}
+	})
+	return p
+}
+
+// signal sends one and gives the instants just before and just after.
+func (p *process) signal(t *testing.T, s syscall.Signal) (before, after time.Time) {
+	t.Helper()
+	before = time.Now()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatalf("%v: %v", s, err)
+	}
+	return before, time.Now()
+}
+
+// wait is for the end of the process.
+func (p *process) wait(t *testing.T, within time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		t.Fatalf("%s is still there after %v", filepath.Base(p.log), within)
+	}
+}
+
+// term ends the process as an operator would.
+func (p *process) term(t *testing.T, within time.Duration) {
+	t.Helper()
+	p.signal(t, syscall.SIGTERM)
+	p.wait(t, within)
+	if p.err != nil {
+		t.Fatalf("want exit 0, got %v", p.err)
+	}
+}
+
+func (p *process) text(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// port is a free one.
+func port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// until asks again and again whether something has come, and fails the test when it has not in time.
+func until(t *testing.T, what string, within time.Duration, come func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(within)
+	for !come() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, within)
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+var client = http.Client{Timeout: 30 * time.Second}
+
+// call sends a request without a body.
+func call(ctx context.Context, method, url string) (status int, body []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
+}
+
+// post wants an answer of a status and gives its words.
+func post(t *testing.T, url string, want int) string {
+	t.Helper()
+	status, body, err := call(t.Context(), http.MethodPost, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != want {
+		t.Fatalf("POST %s: want %d, got %d: %s", url, want, status, body)
+	}
+	return string(body)
+}
+
+// answers says whether a URL gives 200.
+func answers(t *testing.T, url string) bool {
+	status, _, err := call(t.Context(), http.MethodGet, url)
+	return err == nil && status == http.StatusOK
+}
+
+// stealTime is what the host has given of this machine's cores to somebody else: the eighth field of the first line of
+// /proc/stat, in ticks of 10 ms (proc(5)).
+func stealTime() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	fields := bytes.Fields(line)
+	if len(fields) < 9 {
+		return 0
+	}
+	ticks, _ := strconv.ParseInt(string(fields[8]), 10, 64)
+	return time.Duration(ticks) * 10 * time.Millisecond
+}

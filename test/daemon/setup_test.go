@@ -1,0 +1,82 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A stage is a simulated engine with its log and a daemon with its records, each in a process of its own.
+type stage struct {
+	dir     string
+	engine  string // host:port
+	log     string // of the engine
+	config  string
+	records string
+	listen  string
+	lives   int
+}
+
+// newStage starts the engine.
+func newStage(t *testing.T, flags ...string) *stage {
+	t.Helper()
+	dir := t.TempDir()
+	s := &stage{
+		dir: dir, engine: port(t), log: filepath.Join(dir, "sim.jsonl"), config: filepath.Join(dir, "replayd.yaml"),
+		records: filepath.Join(dir, "records.jsonl"), listen: port(t),
+	}
+	// The log is there from the start, so that it can be read before the first request.
+	if err := os.WriteFile(s.log, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start(t, filepath.Join(dir, "sim.out"), append([]string{
+		"sim", "--web.listen-address", s.engine, "--slots", "4096", "--log", s.log,
+	}, flags...)...)
+	until(t, "the engine", 20*time.Second, func() bool { return answers(t, "http://"+s.engine+"/health") })
+	return s
+}
+
+// write writes a configuration with the engine as its target: the rest follows the targets.
+func (s *stage) write(t *testing.T, rest string) {
+	t.Helper()
+	put(t, s.config, s.text(rest))
+}
+
+func (s *stage) text(rest string) string {
+	return fmt.Sprintf("targets: [{name: sim, url: \"http://%s\"}]\n%s", s.engine, rest)
+}
+
+// serve starts the daemon and waits until it is ready.
+func (s *stage) serve(t *testing.T, flags ...string) (p *process, ready time.Time) {
+	t.Helper()
+	s.lives++
+	p = start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), append([]string{
+		"serve", "--config", s.config, "--web.listen-address", s.listen, "--web.enable-lifecycle",
+	}, flags...)...)
+	until(t, "the daemon", 30*time.Second, func() bool {
+		select {
+		case <-p.done:
+			t.Fatalf("the daemon ended: %v", p.err)
+		default:
+		}
+		return answers(t, s.url()+"/-/ready")
+	})
+	return p, time.Now()
+}
+
+func (s *stage) url() string { return "http://" + s.listen }
+
+// put writes a file as an editor does that is careful: beside it, then in its place.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,186 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+)
+
+// A process that was stopped for a while goes on at the right row. What fell due meanwhile is missed, counted, and never
+// sent; what was in flight has the times at which its answer really came.
+func TestStop(t *testing.T) {
+	length := knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
+	s := newStage(t, "--ttft", "50ms", "--itl", "25ms", "--log-chunks")
+	p := &plan{plain(55*40, 40, 100, 60, 4), 1, time.Minute}
+	path := filepath.Join(s.dir, "trace.jsonl")
+	put(t, path, text(p.rows))
+	s.write(t, fmt.Sprintf(`records: {path: %q}
+workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
+`, s.records, path))
+	// The whole of it in one loop: at its end there is nothing that could be missed.
+	room := length + 15*time.Second
+	until(t, "the next loop", time.Minute, func() bool {
+		at := time.Duration(time.Now().UnixNano()) % p.every
+		return at < p.offset(len(p.rows)-1)-room
+	})
+	stolen := stealTime()
+	daemon, _ := s.serve(t)
+	w := func(now page) float64 { return now.sum("replayd_requests_total", "ok") }
+	see(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
+	stopBefore, stopAfter := daemon.signal(t, syscall.SIGSTOP)
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	<-timer.C
+	contBefore, contAfter := daemon.signal(t, syscall.SIGCONT)
+	before := w(see(t, s.url(), "a page", 20*time.Second, func(page) bool { return true }))
+	final := see(t, s.url(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
+	daemon.term(t, 40*time.Second)
+	for _, fault := range final.balance() {
+		t.Error(fault)
+	}
+
+	log := s.arrivals(t)
+	records, _ := s.lines(t, false)
+	all := s.join(t, log, records)
+	arrived := map[string]sent{}
+	for _, x := range all {
+		if _, twice := arrived[x.ID]; twice {
+			t.Errorf("%s was sent twice", x.ID)
+		}
+		arrived[x.ID] = x
+		if late := time.Duration(x.Lateness); late > time.Second {
+			t.Errorf("%s was sent %v late", x.ID, late)
+		}
+		if x.Outcome != "ok" || x.engine.Outcome != sim.OK {
+			t.Errorf("%s: want ok, got %s, and %s by the engine", x.ID, x.Outcome, x.engine.Outcome)
+		}
+	}
+	planned := func(e sim.LogEntry) time.Time {
+		_, loop, row := place(t, e.ID)
+		return p.at(loop, row)
+	}
+	var missing []due
+	for _, d := range p.between(planned(log[0]), planned(log[len(log)-1])) {
+		if _, ok := arrived[d.id("w")]; !ok {
+			missing = append(missing, d)
+		}
+	}
+	inside := len(p.between(stopAfter, contBefore))
+	missed := int(final.sum("replayd_requests_dropped_total", "missed"))
+	t.Logf("stopped for %v: the plan has %d rows in it, %d were not sent, counted as missed %d; steal %v",
+		contBefore.Sub(stopAfter).Round(time.Millisecond), inside, len(missing), missed, stealTime()-stolen)
+	if missed != len(missing) || len(missing) == 0 {
+		t.Errorf(`want reason="missed" to be the %d rows that were not sent, got %d`, len(missing), missed)
+	}
+	if _, dropped := final.ended("w"); int(dropped) != missed {
+		t.Errorf("want no other drops than %d missed, got %v", missed, dropped)
+	}
+	if len(missing) == 0 {
+		return
+	}
+	// All that the stop holds, and at its edges what the process could not do before it was stopped or after.
+	const edge = time.Second
+	for _, d := range p.between(stopAfter, contBefore) {
+		if _, ok := arrived[d.id("w")]; ok {
+			t.Errorf("row %d was due %v before the end of the stop, and was sent", d.row, contBefore.Sub(d.at))
+		}
+	}
+	if at := missing[0].at; at.Before(stopBefore.Add(-edge)) {
+		t.Errorf("row %d was missed %v before the stop", missing[0].row, stopBefore.Sub(at))
+	}
+	if at := missing[len(missing)-1].at; at.After(contAfter.Add(edge)) {
+		t.Errorf("row %d was missed %v after the stop", missing[len(missing)-1].row, at.Sub(contAfter))
+	}
+	resumed := p.between(missing[len(missing)-1].at.Add(1), missing[len(missing)-1].at.Add(time.Minute))[0]
+	t.Logf("goes on with row %d, due %v after SIGCONT", resumed.row, resumed.at.Sub(contAfter).Round(time.Microsecond))
+	noBurst(t, p, log, contBefore)
+	inFlight(t, all, stopBefore, contAfter)
+	figuresHead(t)
+	var late []time.Duration
+	for _, x := range all {
+		late = append(late, time.Duration(x.Lateness))
+	}
+	figures(t, "lateness", late)
+}
+
+// noBurst looks at each 100 ms of arrivals after the stop: no more may come than the plan has for them and for the second
+// before, by which a row may be late.
+func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
+	t.Helper()
+	const window = 100 * time.Millisecond
+	var after []time.Time
+	for _, e := range log {
+		if at := time.Unix(0, e.Arrival); at.After(from) {
+			after = append(after, at)
+		}
+	}
+	busiest, planned := 0, 0
+	count := func(begin time.Time, all []time.Time) (n int) {
+		for _, at := range all {
+			if !at.Before(begin) && at.Before(begin.Add(window)) {
+				n++
+			}
+		}
+		return n
+	}
+	var plans []time.Time
+	for _, d := range p.between(from, after[len(after)-1].Add(time.Second)) {
+		plans = append(plans, d.at)
+	}
+	for _, begin := range plans {
+		planned = max(planned, count(begin, plans))
+	}
+	for _, begin := range after {
+		n := count(begin, after)
+		busiest = max(busiest, n)
+		lower := begin.Add(-time.Second)
+		if lower.Before(from) {
+			lower = from
+		}
+		if most := len(p.between(lower, begin.Add(window))); n > most {
+			t.Errorf("%v after the stop: %d requests within %v, the plan has %d until then", begin.Sub(from), n, window, most)
+		}
+	}
+	t.Logf("busiest %v after SIGCONT: %d requests; of the plan: %d", window, busiest, planned)
+}
+
+// inFlight holds the times of answers that came while the process was stopped to those at which the engine wrote them.
+func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
+	t.Helper()
+	var during, firsts, lasts []time.Duration
+	ended := 0
+	for _, x := range all {
+		end := time.Unix(0, x.engine.Chunks[len(x.engine.Chunks)-1])
+		if x.engine.Arrival > stop.UnixNano() || end.Before(stop) {
+			continue
+		}
+		off := time.Duration(x.Last - end.UnixNano())
+		during = append(during, off)
+		if end.Before(resume) {
+			ended++
+		}
+		if !x.Kernel {
+			continue
+		}
+		if off.Abs() > time.Second {
+			t.Errorf("%s: the last chunk was written at %v, and received %v later by the record", x.ID, end.UTC(), off)
+		}
+		lasts = append(lasts, off)
+		if begin := x.engine.Chunks[0]; begin < stop.UnixNano() {
+			firsts = append(firsts, time.Duration(x.First-begin))
+		}
+	}
+	t.Logf("%d requests were in flight when it was stopped, %d of them ended before SIGCONT", len(during), ended)
+	if len(during) == 0 || ended == 0 {
+		t.Error("want requests that end during the stop, got none")
+	}
+	figuresHead(t)
+	figures(t, "first chunk, received − written", firsts)
+	figures(t, "last chunk, received − written", lasts)
+}
