@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"replayd/internal/schedule"
 	"replayd/internal/synth"
 )
 
@@ -140,6 +141,12 @@ func (r *Repeat) check(at string, f *Faults) {
 		f.oneOf(at+".phase", r.Phase, "wall", "start")
 	case "cron":
 		f.oneOf(at+".overlap", r.Overlap, "skip", "queue")
+		if err := schedule.CheckCron(r.Cron); err != nil {
+			f.add(at+".cron", "%v", err)
+		}
+		if err := schedule.CheckTimezone(r.Timezone); err != nil {
+			f.add(at+".timezone", "%v", err)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	Stdin     io.Reader // what the trace "-" is
 
 	Observers []replay.Observer
-	Dropped   func(measure.DropReason)                  // nil: nobody wants to know
+	Dropped   func(measure.DropReason)                    // nil: nobody wants to know
 	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 
 	// Failed hears of what ended before its time: a trace that changed while it was read, a target that cannot be

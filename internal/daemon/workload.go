@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"reflect"
 	"strings"
@@ -190,7 +191,8 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.runner = replay.New(replay.Workload{
 		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
 		Count: w.count, Log: g.options.Log, Observers: observers, Dropped: func(why measure.DropReason) { g.dropped(w, why) },
-		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
+		Rejoined: func(text string) { g.note(slog.LevelWarn, text) },
+		Lanes:    c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(g.options.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
 		Begin: from.at, Paused: from.paused,

@@ -7,12 +7,10 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds on the list of failures and on what one of them says. A tick brings the two newest that are new, so that an
-// event stays small where every request fails in words of its own.
+// Bounds on the list of failures and on what one of them says.
 const (
 	keptFailures  = 10
-	tickFailures  = 2
-	failureBytes  = 200
+	failureBytes  = 240
 	failureIDSize = 128
 )
 
@@ -23,7 +21,8 @@ type failure struct {
 	outcome measure.Outcome
 	text    string
 	count   int64
-	fresh   bool // changed since the last tick
+	fresh   bool // changed since it was told
+	told    int  // in which tick it was, 0 for not yet
 }
 
 // failures are the last different ones, the newest first. A server that is down fails every request in the same
@@ -31,6 +30,7 @@ type failure struct {
 type failures struct {
 	n    int
 	list [keptFailures]failure
+	tick int
 }
 
 // add takes a finished request. It keeps the strings and allocates nothing.
@@ -40,9 +40,9 @@ func (f *failures) add(r *measure.Request) {
 	for place < f.n && (f.list[place].outcome != r.Outcome || f.list[place].text != text) {
 		place++
 	}
-	var count int64
+	var before failure
 	if place < f.n {
-		count = f.list[place].count
+		before = f.list[place]
 	} else {
 		f.n = min(f.n+1, keptFailures)
 		place = f.n - 1
@@ -50,7 +50,7 @@ func (f *failures) add(r *measure.Request) {
 	copy(f.list[1:place+1], f.list[:place])
 	f.list[0] = failure{
 		at: r.Timeline.End, id: r.ID[:min(len(r.ID), failureIDSize)], outcome: r.Outcome, text: text,
-		count: count + 1, fresh: true,
+		count: before.count + 1, fresh: true, told: before.told,
 	}
 }
 
@@ -79,13 +79,19 @@ func (f *failures) all() []shownFailure {
 	return shown
 }
 
-// news are the newest of those that changed and were not told yet.
-func (f *failures) news() (shown []shownFailure) {
-	for i := range f.list[:f.n] {
-		if one := &f.list[i]; one.fresh && len(shown) < tickFailures {
-			one.fresh = false
-			shown = append(shown, one.shown())
+// news is the one among those that changed which was not told for longest, so that in an event there is one text at
+// most, and all have their turn.
+func (f *failures) news() []shownFailure {
+	f.tick++
+	next := -1
+	for i, one := range f.list[:f.n] {
+		if one.fresh && (next < 0 || one.told < f.list[next].told) {
+			next = i
 		}
 	}
-	return shown
+	if next < 0 {
+		return nil
+	}
+	f.list[next].fresh, f.list[next].told = false, f.tick
+	return []shownFailure{f.list[next].shown()}
 }

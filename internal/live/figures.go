@@ -33,7 +33,7 @@ type figures struct {
 	Rates  rates      `json:"rates"`
 	Minute lastMinute `json:"minute"`
 
-	Failures []shownFailure `json:"failures,omitempty"` // all of the last ones, or in news those that changed
+	Failures []shownFailure `json:"failures,omitempty"` // all of the last ones, or in news one that changed
 	Rows     []row          `json:"rows,omitempty"`     // all, or in news those that are new
 }
 

@@ -153,3 +153,35 @@ func TestTheSameFailureIsOneLine(t *testing.T) {
 		}
 	})
 }
+
+// TestEveryFailureHasItsTurn: of several that come all the time each is told, the one not told for longest first.
+func TestEveryFailureHasItsTurn(t *testing.T) {
+	var f failures
+	add := func(texts ...string) {
+		for _, text := range texts {
+			f.add(&measure.Request{Outcome: measure.HTTP5xx, Error: text})
+		}
+	}
+	told := func(want string) {
+		t.Helper()
+		got := ""
+		for _, one := range f.news() {
+			got += fmt.Sprintf("%s×%d ", one.Text, one.Count)
+		}
+		if got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	told("")
+	add("a", "b", "c")
+	told("c×1 ")
+	add("c", "c", "a")
+	told("a×2 ")
+	add("c")
+	told("b×1 ")
+	told("c×4 ")
+	told("")
+	add("a", "d")
+	told("d×1 ")
+	told("a×3 ")
+}

@@ -73,7 +73,7 @@ type Workload struct {
 
 // Bounds on texts that are not from the configuration, and on the curve.
 const (
-	reasonBytes = 200
+	reasonBytes = 160
 	noteBytes   = 240
 	curveBins   = 240
 )

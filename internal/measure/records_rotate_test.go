@@ -43,7 +43,7 @@ func (s *shelf) compress() {
 // For random sizes, counts and compression, changed on the way with and without a restart: the files hold exactly the last
 // records, each whole, in order, cut where they must be, and nothing else is there.
 func TestRotation(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { rotation(t, rand.New(rand.NewPCG(seed, 0))) })
 		})

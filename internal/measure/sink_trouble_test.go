@@ -79,16 +79,19 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 			}
 		}
 		mend()
-		pass(sinkRetry) // by now it is open again
+		s.Observe(numbered(2))
+		pass(time.Second)
+		s.heard(t, 3, "") // it was not tried yet
+		pass(sinkRetry)   // by now it is open again
 		s.Observe(numbered(3))
 		pass(time.Second)
 		isFile(t, path, lines(3))
-		s.heard(t, 2, "")
+		s.heard(t, 3, "")
 		pass(sinkCalm)
 		s.Observe(numbered(4))
 		pass(time.Second)
-		again := `level=INFO msg="records are written again" path=` + path + " lost=2\n"
-		s.heard(t, 2, again)
+		again := `level=INFO msg="records are written again" path=` + path + " lost=3\n"
+		s.heard(t, 3, again)
 
 		// It happens once more: that is a new trouble, with its own number.
 		if err := os.RemoveAll(dir); err != nil {
@@ -97,7 +100,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		s.Observe(numbered(5))
 		pass(time.Second)
 		log := again + lostLog("open "+path+": no such file or directory")
-		s.heard(t, 3, log)
+		s.heard(t, 4, log)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +109,22 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 			t.Error(err)
 		}
 		isFile(t, path, lines(6))
-		s.heard(t, 3, log+`level=INFO msg="records are written again" path=`+path+" lost=1\n")
+		s.heard(t, 4, log+`level=INFO msg="records are written again" path=`+path+" lost=1\n")
+	})
+}
+
+// A file that cannot be opened is no failure of Run while no record was lost.
+func TestSinkFailsWithoutRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newHeardSink()
+		if err := s.Use(RecordsOptions{Path: t.TempDir()}); err == nil {
+			t.Error("want an error for a folder")
+		}
+		stop := running(t, s.Sink)
+		pass(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -164,6 +182,17 @@ func TestSinkFollowsThePath(t *testing.T) {
 		}
 		observe(5)
 		isFile(t, path, lines(5))
+		s.use(t, RecordsOptions{Path: path, MaxBytes: int64(len(lines(5, 6))), Keep: 1})
+		observe(6)
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		observe(7)
+		observe(8)
+		isFile(t, path, lines(7, 8)) // not rotated: it was not full any more
+		if exists(oldRecords(path, 1)) {
+			t.Error("rotated, want its length looked at")
+		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}

@@ -12,21 +12,26 @@ const sinkRetry = 5 * time.Second // a file that failed is opened again after th
 
 // take moves the waiting lines into the batch if that is empty. Records that come later find the new state.
 func (s *Sink) take(state int32) {
+	if s.swap(state) {
+		s.trouble.complain(tooSlow(s.options.Path))
+	}
+}
+
+// swap is the part of take that Observe waits for. It says whether records were lost because too many waited.
+func (s *Sink) swap(state int32) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Store(state)
-	if s.over {
-		s.over = false
-		s.trouble.complain(tooSlow(s.options.Path))
-	}
+	over, s.over = s.over, false
 	if len(s.batch) > 0 {
-		return
+		return over
 	}
 	if cap(s.spare) > sinkSpare {
 		s.spare = nil
 	}
 	s.pending, s.spare, s.batch = s.spare[:0], s.pending, s.pending
 	s.writing.Store(int64(len(s.batch)))
+	return over
 }
 
 // drain writes all that was observed and closes the file. Records that come later find the new state.

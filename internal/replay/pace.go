@@ -18,6 +18,7 @@ func (r *Runner) pace(hard context.Context) {
 		r.align()
 		now := time.Now()
 		r.queue.fire(now)
+		r.tellStop()
 		if l := r.queue.current; l != nil {
 			r.enter(l)
 		}
@@ -51,7 +52,7 @@ func (r *Runner) enter(l *loop) {
 	r.playing = l
 	period := r.w.Plan.Period(l.Loop)
 	r.w.Count.LoopStarted(l.Number, period)
-	r.w.Log.Info("loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
+	r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
 }
 
 // assign pairs waiting items with free lanes, with the lock held. Each lane has its item in next, not yet in work.

@@ -23,6 +23,7 @@ type queue struct {
 	dropLate bool          // overload: drop
 	missed   time.Duration // how far behind this process may be before it rejoins; 0: any
 	rejoined time.Time     // what fell due until this instant is missed
+	lag      time.Duration // how far behind the queue was when it found that out by itself
 	paused   bool          // what falls due is dropped
 	count    counter
 	dropped  func(*item, measure.DropReason)
@@ -111,6 +112,7 @@ func (q *queue) fire(now time.Time) {
 // rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
 func (q *queue) rejoin(now time.Time) {
 	if at, ok := q.next(); ok && q.missed > 0 && now.Sub(at) > q.missed {
+		q.lag = now.Sub(at)
 		q.miss(now)
 	}
 }
@@ -185,6 +187,7 @@ func (q *queue) release(it *item, now time.Time) {
 // makeReady lets an item wait for a lane from the instant at which it may be sent, which is hardly before now.
 func (q *queue) makeReady(it *item, now time.Time) {
 	if q.missed > 0 && now.Sub(it.ready) > q.missed { // the turn before ended while this process did not run
+		q.lag = now.Sub(it.ready)
 		q.miss(now)
 	}
 	it.state = waiting

@@ -1,6 +1,9 @@
 package replay
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // missedAfter is how far the replay may be behind before it rejoins where the clock is: this process was stopped,
 // suspended or starved, or the clock was set. Rows that fell due until then are missed: sending the backlog in one
@@ -27,15 +30,15 @@ func (r *Runner) align() {
 		l.clock = now
 	}
 	r.playing.clock = now
-	log := r.w.Log.With("workload", r.w.Name, "loop", r.playing.Number, "skew", skew)
 	switch {
 	case skew > 0:
-		log.Warn("the wall clock is ahead: it was set, or the system slept; rows due until now are missed")
+		r.tell("the wall clock is ahead: it was set, or the system slept; rows due until now are missed", skew)
 		r.queue.miss(now.own)
+		r.told = r.queue.rejoined
 	case -skew <= r.w.Plan.Period(r.playing.Loop):
-		log.Warn("the wall clock was set back: no row goes out twice, the replay waits until the clock comes to the next one")
+		r.tell("the wall clock was set back: no row goes out twice, the replay waits until the clock comes to the next one", skew)
 	default:
-		log.Warn("the wall clock was set back by more than a loop: the replay joins the loop where it is now")
+		r.tell("the wall clock was set back by more than a loop: the replay joins the loop where it is now", skew)
 		r.forgetUpcoming(func(*item) bool { return true })
 		for _, l := range r.queue.loops {
 			l.cut, l.read = true, true
@@ -47,6 +50,22 @@ func (r *Runner) align() {
 	select {
 	case r.moved <- struct{}{}: // the feed waits for an instant that has moved
 	default:
+	}
+}
+
+// tell says, with the lock held, that the replay rejoins, and by how much.
+func (r *Runner) tell(text string, by time.Duration) {
+	r.w.Log.Warn(text, "workload", r.w.Name, "by", by)
+	if r.w.Rejoined != nil {
+		r.w.Rejoined(fmt.Sprintf("%s (%s, by %v)", text, r.w.Name, by.Round(time.Millisecond)))
+	}
+}
+
+// tellStop says once, with the lock held, that this process did not run for a while.
+func (r *Runner) tellStop() {
+	if at := r.queue.rejoined; !at.Equal(r.told) {
+		r.told = at
+		r.tell("this process did not run for a while: rows due until now are missed", r.queue.lag)
 	}
 }
 

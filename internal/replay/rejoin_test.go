@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -148,7 +149,9 @@ func TestStoppedProcess(t *testing.T) {
 	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}, once} {
 		synctest.Test(t, func(t *testing.T) {
 			var s *sleepy
+			var told []string
 			b := newBench(t, every(600, 100*time.Millisecond), o, &fake{ttft: time.Millisecond}, func(o *Workload) {
+				o.Rejoined = func(text string) { told = append(told, text) }
 				s = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
 				o.Sleeper = s
 			})
@@ -166,6 +169,9 @@ func TestStoppedProcess(t *testing.T) {
 			}
 			missed := int(b.counter(t, "replayd_requests_dropped_total", "missed"))
 			want(t, "all rows", rows+missed, int(b.counter(t, "replayd_requests_expected_total", "")))
+			if len(told) != 1 || !strings.HasPrefix(told[0], "this process did not run for a while: rows due until now are missed (w, by ") {
+				t.Errorf("want one word about it, got %q", told)
+			}
 			if missed < 199 || missed > 201 {
 				t.Errorf("want some 200 missed, got %d", missed)
 			}
@@ -227,5 +233,29 @@ func TestPause(t *testing.T) {
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Paused: 100})
 		want(t, "paused", b.counter(t, "replayd_paused", ""), 0.0)
 		want(t, "phase", b.State().Phase, Over)
+	})
+}
+
+// Between two runs of a cron plan nothing is played, and the state says when the next one begins.
+func TestCronWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		daily := schedule.Options{Mode: schedule.Cron, Cron: "0 3 * * *"}
+		b := newBench(t, every(600, 100*time.Millisecond), daily, &fake{ttft: time.Millisecond}, nil)
+		<-time.After(2 * time.Hour) // the bubble's clock starts at midnight
+		for when, want1 := range map[time.Duration]State{
+			time.Minute:                {Phase: Waiting, Next: 59 * time.Minute},
+			time.Hour + 30*time.Second: {Phase: Running, Position: 30 * time.Second, Next: 24*time.Hour - 30*time.Second},
+			2 * time.Hour:              {Phase: Running, Position: 59900 * time.Millisecond, Next: 23 * time.Hour},
+		} {
+			time.AfterFunc(when, func() {
+				s := b.State()
+				want1.Loop, want1.Period = s.Loop, 24*time.Hour
+				want(t, fmt.Sprint("after ", when), s, want1)
+			})
+		}
+		ctx, end := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Hour, end)
+		b.run(t, ctx, t.Context())
+		want(t, "requests", len(b.kept.all), 600)
 	})
 }

@@ -57,6 +57,7 @@ type Workload struct {
 
 	Observers []Observer
 	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
+	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
 
 	Lanes     int           // most requests in flight
 	Overload  Overload      // Wait or Drop
@@ -93,6 +94,7 @@ type Runner struct {
 
 	playing *loop         // the one that the pacer is in; nil before the first
 	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
+	told    time.Time     // the last time of queue.rejoined that was told
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
 	endWork func()        // stops the taking of new work

@@ -34,11 +34,30 @@ func newCalendar(expression, zone string) (c calendar, errs []error) {
 		const everyHour = 1<<24 - 1
 		c.spec, c.named = spec, spec.Hour&everyHour != everyHour
 	}
-	// "Local" may be something else on every machine.
-	if c.zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-		errs = append(errs, fmt.Errorf("timezone: want a name of the IANA database such as Europe/Berlin, got %q", zone))
+	if c.zone, err = parseZone(zone); err != nil {
+		errs = append(errs, fmt.Errorf("timezone: %w", err))
 	}
 	return c, errs
+}
+
+func parseZone(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" { // which may be something else on every machine
+		return nil, fmt.Errorf("want a name of the IANA database such as Europe/Berlin, got %q", name)
+	}
+	return zone, nil
+}
+
+// CheckCron says what is wrong with an Options.Cron, before there is a trace to plan.
+func CheckCron(expression string) error {
+	_, err := parseCron(expression)
+	return err
+}
+
+// CheckTimezone says what is wrong with an Options.Timezone.
+func CheckTimezone(name string) error {
+	_, err := parseZone(name)
+	return err
 }
 
 // from is the first activation at or after an instant.

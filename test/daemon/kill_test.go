@@ -44,6 +44,9 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 			return now.sum("replayd_requests_total", "ok") >= float64(enough) && p.inMid(time.Now())
 		})
 		s.checkPosition(t, p, at)
+		if _, dropped := at.ended("w"); dropped != 0 {
+			t.Errorf("life %d: want nothing expected of before the start, and none dropped, got %v", n, dropped)
+		}
 		if n == kills {
 			daemon.term(t, 40*time.Second)
 			lives = append(lives, l)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -274,6 +275,9 @@ func (r *reloading) bad(t *testing.T, i int) {
 	}
 }
 
+// begunLoop finds a workload and its loop's number.
+var begunLoop = regexp.MustCompile(`workload=(\S+ loop=\d+) begins=`)
+
 // checkLog holds the daemon's own log to what is to be in it: no error but of the bad files, and no loop of a workload
 // that stays begun twice, as a runner does that takes over from another.
 func (r *reloading) checkLog(t *testing.T, stay []string) {
@@ -283,9 +287,8 @@ func (r *reloading) checkLog(t *testing.T, stay []string) {
 		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "configuration not reloaded") {
 			t.Errorf("log: %s", line)
 		}
-		if _, loop, ok := strings.Cut(line, "msg=loop workload="); ok {
-			loop, _, _ = strings.Cut(loop, " begins=")
-			loops[loop]++
+		if of := begunLoop.FindStringSubmatch(line); of != nil {
+			loops[of[1]]++
 		}
 	}
 	begun := 0

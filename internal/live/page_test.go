@@ -1,0 +1,227 @@
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/measure"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func get(b *Board, method, path string, header http.Header) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
+	for k, v := range header {
+		r.Header[k] = v
+	}
+	w := httptest.NewRecorder()
+	b.Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestSnapshotJSON is the whole of what a viewer is told, of two workloads after 17 seconds.
+func TestSnapshotJSON(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		chat := newFeed(b, WorkloadOptions{
+			Name: "chat", Target: "vllm", URL: "http://key:secret@127.0.0.1:8000/v1?key=secret", API: "chat", Model: "qwen3-8b",
+			Schedule: "loop every 1h, wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * ms, TPOT: 500 * time.Microsecond},
+			Trace: measure.TraceInfo{Path: "chat.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031},
+			From:  10 * second, To: 50 * second,
+			Curve: Curve{Bin: 30 * second, Requests: []int64{3, 4}, InputTokens: []int64{300, 400}, OutputTokens: []int64{30, 40}},
+		})
+		newFeed(b, WorkloadOptions{Name: "night", Target: "tgi", Schedule: "cron 0 3 * * *, skip"}).change(func(s *State) {
+			s.Phase, s.TargetUp, s.TargetText, s.Next = Waiting, false, "", time.Now().Add(3*time.Hour)
+		})
+		start := time.Now()
+		chat.change(func(s *State) {
+			s.Started, s.Loop, s.LoopDuration, s.Next, s.Skew = start, 7, time.Hour, start.Add(time.Hour), 3*ms
+			s.Counts.Expected, s.Counts.InFlight, s.Counts.Waiting, s.Counts.Retries = 5, 4, 1, 2
+		})
+		b.Note(start, "info", "started")
+		for i := range 16 {
+			pass(second)
+			chat.change(func(s *State) { s.Position = time.Duration(i) * second })
+			chat.end(measure.OK, time.Duration(80+20*(i%5))*ms, 500*time.Microsecond, "")
+			if i%4 == 0 {
+				chat.end(measure.HTTP5xx, 0, 0, `503 "no"`)
+				chat.drop(measure.Overload, 1)
+			}
+		}
+		pass(second)
+		r := get(b, http.MethodGet, "/live/snapshot.json", nil)
+		if r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("got %v", r.Header)
+		}
+		text := strings.Replace(body(t, r), b.build, "BUILD", 1)
+		var got bytes.Buffer
+		if err := json.Indent(&got, []byte(text), "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		got.WriteByte('\n')
+		if *update {
+			if err := os.WriteFile("testdata/snapshot.json", got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile("testdata/snapshot.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("testdata/snapshot.json (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestNothingFromElsewhere: the policy forbids it, and nothing in the page's files would ask for it.
+func TestNothingFromElsewhere(t *testing.T) {
+	b := New(Options{})
+	inline := regexp.MustCompile(`(?i)<style|\sstyle=|<script[^>]*>[^<]|\son[a-z]+=|javascript:`)
+	outside := regexp.MustCompile(`https?:|//[a-z]+\.`)
+	for _, path := range []string{"/live", "/live/live.js", "/live/live.css", "/live/icon.svg", "/live/snapshot.json", "/live/none"} {
+		r := get(b, http.MethodGet, path, nil)
+		p := r.Header.Get("Content-Security-Policy")
+		if !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") || !strings.Contains(p, "script-src 'self'") {
+			t.Errorf("%s: policy %q", path, p)
+		}
+		if r.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, r.Header)
+		}
+		if (r.StatusCode == http.StatusNotFound) != (path == "/live/none") {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+		text := strings.ReplaceAll(body(t, r), "http://www.w3.org/2000/svg", "") // a name, not an address
+		if path == "/live" && inline.MatchString(text) {
+			t.Errorf("%s: inline script or style: %q", path, inline.FindString(text))
+		}
+		if outside.MatchString(text) {
+			t.Errorf("%s: %q", path, outside.FindString(text))
+		}
+	}
+}
+
+// TestWeight: the page and its files, uncompressed and without data.
+func TestWeight(t *testing.T) {
+	b := New(Options{})
+	total := len(body(t, get(b, http.MethodGet, "/live", nil)))
+	zipped := 0
+	for _, f := range b.files {
+		total += len(f.plain)
+		zipped += len(f.zipped)
+	}
+	t.Logf("%d bytes, the files compressed %d", total, zipped)
+	if total > 40<<10 {
+		t.Errorf("%d bytes, want at most %d", total, 40<<10)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	b := New(Options{})
+	plain := get(b, http.MethodGet, "/live/live.js", nil)
+	text, tag := body(t, plain), plain.Header.Get("ETag")
+	if plain.StatusCode != http.StatusOK || !strings.HasPrefix(plain.Header.Get("Content-Type"), "text/javascript") || tag == "" || plain.Header.Get("Cache-Control") != "no-cache" {
+		t.Fatalf("got %s %v", plain.Status, plain.Header)
+	}
+	zipped := get(b, http.MethodGet, "/live/live.js", http.Header{"Accept-Encoding": {"br, gzip;q=0.8"}})
+	z, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unzipped, err := io.ReadAll(z); err != nil || string(unzipped) != text {
+		t.Errorf("compressed it is another file, %v", err)
+	}
+	for _, known := range []string{tag, `"other", W/` + tag, "*"} {
+		if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {known}}); r.StatusCode != http.StatusNotModified || body(t, r) != "" {
+			t.Errorf("If-None-Match: %s: got %s", known, r.Status)
+		}
+	}
+	if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {`"other"`}}); r.StatusCode != http.StatusOK {
+		t.Errorf("another tag: got %s", r.Status)
+	}
+	if r := get(b, http.MethodGet, "/live/page.html", nil); r.StatusCode != http.StatusNotFound {
+		t.Errorf("the template itself: got %s", r.Status)
+	}
+	if r := get(b, http.MethodPost, "/live", nil); r.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: got %s", r.Status)
+	}
+	if r := get(b, http.MethodGet, "/live/", nil); r.StatusCode != http.StatusFound || r.Header.Get("Location") != "/live" {
+		t.Errorf("with a slash: got %s, %s", r.Status, r.Header.Get("Location"))
+	}
+}
+
+func TestAcceptsGzip(t *testing.T) {
+	f := func(accept string, want bool) {
+		t.Helper()
+		if got := acceptsGzip(accept); got != want {
+			t.Errorf("%q: got %v, want %v", accept, got, want)
+		}
+	}
+	f("", false)
+	f("gzip", true)
+	f("deflate, GZIP ; q=0.5, br", true)
+	f("gzip;q=0", false)
+	f("gzip;q=0.000", false)
+	f("xgzip", false)
+}
+
+// TestPlainPage: without JavaScript the figures of now are in the page, and what comes from outside is text.
+func TestPlainPage(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "<b>chat</b>", Target: "t", URL: "javascript:alert(1)", Model: `"><script>alert(2)</script>`})
+		f.change(func(s *State) { s.TargetText = "answers as <img src=x onerror=alert(3)>" })
+		pass(second)
+		for range 9 {
+			f.end(measure.OK, 100*ms, 10*ms, "")
+		}
+		f.end(measure.HTTP5xx, 0, 0, "<script>alert(4)</script>")
+		pass(second)
+		text := body(t, get(b, http.MethodGet, "/live", nil))
+		for _, want := range []string{
+			"&lt;b&gt;chat&lt;/b&gt;", "&lt;img src=x onerror=alert(3)&gt;", "&lt;script&gt;alert(4)&lt;/script&gt;", `data-level="warn"`,
+			"10 expected = 10 finished + 0 dropped + 0 in flight (of 8 lanes) + 0 waiting", "p50 103 ms", "2000-01-01 00:00:02 UTC",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("want %q in\n%s", want, text)
+			}
+		}
+		if regexp.MustCompile(`<script>|<img|<b>chat`).MatchString(text) {
+			t.Errorf("not escaped:\n%s", text)
+		}
+	})
+}
+
+// TestEveryOutcomeHasItsMeaning: the page tells what the words of the closed lists mean.
+func TestEveryOutcomeHasItsMeaning(t *testing.T) {
+	words := string(New(Options{}).files["words.js"].plain)
+	for _, o := range outcomes {
+		if !strings.Contains(words, "\n  "+string(o)+": '") {
+			t.Errorf("words.js does not know outcome %s", o)
+		}
+	}
+	for _, why := range dropReasons {
+		if !strings.Contains(words, "\n  "+string(why)+": '") {
+			t.Errorf("words.js does not know reason %s", why)
+		}
+	}
+}

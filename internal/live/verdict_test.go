@@ -1,0 +1,112 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+func TestJudge(t *testing.T) {
+	counts := func(ok, failed, good int64) measure.Counts {
+		return measure.Counts{
+			Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP5xx: failed}, Goodput: good,
+			Dropped: map[measure.DropReason]int64{},
+		}
+	}
+	dropped := func(c measure.Counts, why measure.DropReason, n int64) measure.Counts {
+		c.Dropped[why] = n
+		return c
+	}
+	up := func(s State) State {
+		s.TargetUp, s.TargetText = true, "answers as m"
+		return s
+	}
+	running := up(State{Phase: Running})
+	slo := measure.SLO{TTFT: second}
+	f := func(s State, c measure.Counts, late time.Duration, slo measure.SLO, want level, text string) {
+		t.Helper()
+		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newMark(time.Time{}, c), figure(late.Seconds()))
+		if got.Level != want || got.Text != text {
+			t.Errorf("got %v: %s; want %v: %s", got.Level, got.Text, want, text)
+		}
+	}
+	none := measure.SLO{}
+	f(running, counts(100, 0, 100), ms, none, well, "all well")
+	f(running, measure.Counts{}, 0, slo, well, "all well")
+
+	f(State{Phase: Failed, Reason: "a.jsonl:3: bad"}, counts(1, 0, 1), 0, none, bad, "failed: a.jsonl:3: bad")
+	f(State{Phase: Running, TargetText: "does not answer: refused"}, counts(1, 0, 1), 0, none, bad, "the target does not answer: refused")
+	f(State{Phase: Waiting}, measure.Counts{}, 0, none, idle, "waiting") // nobody has asked the target yet
+	f(State{Phase: Over, TargetText: "does not answer"}, measure.Counts{}, 0, none, idle, "over")
+	f(up(State{Phase: Draining}), measure.Counts{}, 0, none, idle, "draining")
+	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
+
+	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
+	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
+	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one alone
+	f(running, dropped(counts(90, 0, 90), measure.Overload, 10), 0, none, bad, "10 % of requests were dropped in the last minute: overload")
+	f(running, dropped(counts(4990, 4, 4990), measure.Missed, 6), 0, none, strained, "0.2 % of requests failed or were dropped in the last minute: mostly missed")
+	f(running, dropped(dropped(counts(100, 0, 100), measure.Filtered, 50), measure.Shutdown, 9), 0, none, well, "all well")
+
+	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
+	f(running, counts(1000, 0, 990), 0, slo, strained, "1.0 % of answers in the last minute were slower than the SLO")
+	f(running, counts(1000, 0, 900), 0, slo, bad, "10 % of answers in the last minute were slower than the SLO")
+	f(running, counts(1000, 0, 0), 0, none, well, "all well")
+
+	f(running, counts(1, 0, 1), 51*ms, none, strained, "requests go out late: p99 51 ms")
+	f(running, counts(1, 0, 1), 50*ms, none, well, "all well")
+	full := running
+	full.Counts.InFlight, full.Counts.Waiting = 8, 3
+	f(full, counts(1, 0, 1), 0, none, strained, "all 8 lanes are busy, 3 waiting")
+	moved := running
+	moved.Skew = -1500 * ms
+	f(moved, counts(1, 0, 1), 0, none, strained, "the wall clock moved by -1.5s since the loop began")
+}
+
+func TestJudgeAll(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	f := func(levels []level, want level, text string) {
+		t.Helper()
+		each := make([]verdict, len(levels))
+		for i, l := range levels {
+			each[i] = verdict{Level: l, Text: "the reason"}
+		}
+		if got := judgeAll(names, each); got.Level != want || got.Text != text {
+			t.Errorf("%v: got %v: %s; want %v: %s", levels, got.Level, got.Text, want, text)
+		}
+	}
+	f(nil, idle, "No workload")
+	f([]level{well}, well, "All well")
+	f([]level{well, well, idle}, well, "All well: 2 running well, 1 idle")
+	f([]level{idle, idle}, idle, "Nothing is being sent")
+	f([]level{well, bad, well}, bad, "b: the reason")
+	f([]level{strained, well}, strained, "a: the reason")
+	f([]level{strained, bad, well}, bad, "1 in trouble, 1 strained, 1 running well")
+}
+
+// TestSince: the page says for how long a workload is as it is.
+func TestSince(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a"})
+		start := time.Now()
+		since := func(want level, at time.Duration) {
+			t.Helper()
+			v := told(b).Workloads[0].Figures.Verdict
+			if v.Level != want || !time.Time(v.Since).Equal(start.Add(at)) {
+				t.Errorf("%v since %v, want %v since %v", v.Level, time.Time(v.Since).Sub(start), want, at)
+			}
+		}
+		pass(5 * second)
+		since(well, second)
+		f.change(func(s *State) { s.TargetUp, s.TargetText = false, "does not answer: refused" })
+		pass(3 * second)
+		since(bad, 6*second)
+		f.change(func(s *State) { s.TargetText = "does not answer: timeout" })
+		pass(3 * second)
+		since(bad, 6*second)
+		f.change(func(s *State) { s.TargetUp = true })
+		pass(3 * second)
+		since(well, 12*second)
+	})
+}

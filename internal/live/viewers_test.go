@@ -1,0 +1,269 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A pipes is a listener for connections without a network, so that a stream can be watched in virtual time: a write
+// waits until the other side reads.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, open := <-p
+	if !open {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.IPAddr{} }
+
+// serve is a Board behind an http.Server with the deadlines that the real one has.
+func serve(t *testing.T, b *Board) pipes {
+	t.Helper()
+	p := make(pipes)
+	s := &http.Server{Handler: b.Handler(), WriteTimeout: 60 * time.Second}
+	ended := make(chan error)
+	go func() { ended <- s.Serve(p) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-ended
+	})
+	return p
+}
+
+// watch asks for the stream and reads the head of the answer.
+func watch(t *testing.T, p pipes) (*http.Response, net.Conn) {
+	t.Helper()
+	near, far := net.Pipe()
+	p <- far
+	fmt.Fprint(near, "GET /live/events HTTP/1.1\r\nHost: x\r\n\r\n")
+	r, err := http.ReadResponse(bufio.NewReader(near), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = near.Close() })
+	return r, near
+}
+
+// events reads a stream until it ends, and tells their names and data.
+func events(t *testing.T, r *http.Response) (names []string, data [][]byte) {
+	t.Helper()
+	lines := bufio.NewReader(r.Body)
+	for {
+		name, err := lines.ReadString('\n')
+		if err != nil {
+			return names, data
+		}
+		text, _ := lines.ReadString('\n')
+		if blank, _ := lines.ReadString('\n'); !strings.HasPrefix(name, "event: ") || !strings.HasPrefix(text, "data: ") || blank != "\n" {
+			t.Errorf("want an event, got %q, %q, %q", name, text, blank)
+		}
+		names = append(names, strings.TrimSpace(strings.TrimPrefix(name, "event: ")))
+		data = append(data, []byte(strings.TrimPrefix(text, "data: ")))
+	}
+}
+
+// TestAViewer is told all at once, then the news of each second, and all again when a workload comes. The end of Run is
+// the end of the stream, and Run waits for it.
+func TestAViewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Version: "1.2.3"})
+		p := serve(t, b)
+		f := newFeed(b, WorkloadOptions{Name: "a"})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- b.Run(ctx) }()
+		pass(1500 * ms)
+
+		r, _ := watch(t, p)
+		if kind := r.Header.Get("Content-Type"); r.StatusCode != 200 || kind != "text/event-stream" || r.Header.Get("Cache-Control") != "no-store" {
+			t.Fatalf("got %d %v", r.StatusCode, r.Header)
+		}
+		var names []string
+		var data [][]byte
+		read := make(chan struct{})
+		go func() {
+			names, data = events(t, r)
+			close(read)
+		}()
+		pass(3 * second) // the ticks of 2, 3 and 4 s
+		f.end(measure.HTTP5xx, 0, 0, "no")
+		b.Note(time.Now(), "warn", "careful")
+		pass(second) // 5 s: a slot is over
+		newFeed(b, WorkloadOptions{Name: "b"})
+		pass(90 * second) // longer than the server's own WriteTimeout
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		<-read
+
+		if got := strings.Join(names[:8], " "); got != "all news news news news all news news" || len(names) != 1+94 {
+			t.Fatalf("%d events, the first %s", len(names), got)
+		}
+		var all snapshot4
+		var tick snapshot4
+		for i, into := range map[int]*snapshot4{5: &all, 4: &tick} {
+			if err := json.Unmarshal(data[i], into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(all.Workloads) != 2 || all.Workloads[1].Name != "b" || len(all.Notes) != 1 {
+			t.Errorf("after the second came: %s", data[5])
+		}
+		if w := tick.Workloads[0]; len(tick.Notes) != 1 || tick.Notes[0].Text != "careful" || len(w.Rows) != 1 || len(w.Failures) != 1 || w.Failures[0].Text != "no" {
+			t.Errorf("news of the fifth second: %s", data[4])
+		}
+		if strings.Contains(string(data[3]), `"notes"`) || strings.Contains(string(data[3]), `"rows"`) || strings.Contains(string(data[3]), `"failures"`) {
+			t.Errorf("news without anything new: %s", data[3])
+		}
+	})
+}
+
+// snapshot4 is as much of an event as the test looks at.
+type snapshot4 struct {
+	Workloads []struct {
+		Name     string
+		Rows     [][]any
+		Failures []struct{ Text string }
+	}
+	Notes []struct{ Text string }
+}
+
+// TestASlowViewer does not read. It is let go 15 s after a write began, and holds nobody up.
+func TestASlowViewer(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		p := serve(t, b)
+		newFeed(b, WorkloadOptions{Name: "a"})
+		watch(t, p) // the head of the answer is read, and with it the first event; the news of the next second are not
+		quick, _ := watch(t, p)
+		seen := make(chan int)
+		go func() {
+			names, _ := events(t, quick)
+			seen <- len(names)
+		}()
+		viewers := func(want int) {
+			t.Helper()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if len(b.viewers) != want {
+				t.Errorf("%d viewers, want %d", len(b.viewers), want)
+			}
+		}
+		pass(second + takeTime - 1)
+		viewers(2)
+		pass(1)
+		viewers(1)
+		t.Cleanup(func() { <-seen })
+	})
+}
+
+// TestTooManyPending: one whose writes go on, but too slowly, is let go by the ticks that wait.
+func TestTooManyPending(t *testing.T) {
+	b := New(Options{})
+	stream := http.NewResponseController(deadlines{})
+	v, _, joined := b.join(stream)
+	if !joined {
+		t.Fatal("not joined")
+	}
+	for range mostPending {
+		b.send([]byte("x"))
+	}
+	if _, there := b.viewers[v]; !there {
+		t.Fatalf("gone with %d ticks pending", mostPending)
+	}
+	b.send([]byte("x"))
+	if _, there := b.viewers[v]; there {
+		t.Errorf("still there with %d ticks pending", mostPending+1)
+	}
+	n := 0
+	for range v.events { // it was closed
+		n++
+	}
+	if n != mostPending {
+		t.Errorf("%d events, want %d", n, mostPending)
+	}
+	b.leave(v)
+}
+
+// deadlines is a ResponseWriter that takes deadlines and nothing else.
+type deadlines struct{ http.ResponseWriter }
+
+func (deadlines) SetWriteDeadline(time.Time) error { return nil }
+
+func TestTooManyViewers(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		p := serve(t, b)
+		var first net.Conn
+		for range mostViewers {
+			r, c := watch(t, p)
+			if r.StatusCode != http.StatusOK {
+				t.Fatalf("got %s", r.Status)
+			}
+			if first == nil {
+				first = c
+			}
+			go func() { _, _ = io.Copy(io.Discard, r.Body) }()
+		}
+		refused := func(want int) {
+			t.Helper()
+			r, c := watch(t, p)
+			if r.StatusCode != want {
+				t.Errorf("got %s, want %d", r.Status, want)
+			}
+			_ = c.Close()
+			synctest.Wait()
+		}
+		refused(http.StatusServiceUnavailable)
+		_ = first.Close()
+		pass(2 * second) // its stream ends with its connection
+		refused(http.StatusOK)
+	})
+}
+
+// TestTheEndWaitsForNobody: a viewer that does not read holds the end up for a second at most.
+func TestTheEndWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{})
+		p := serve(t, b)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- b.Run(ctx) }()
+		watch(t, p)
+		pass(2500 * ms)
+		start := time.Now()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != lastTime {
+			t.Errorf("it took %v, want %v", took, lastTime)
+		}
+		if r, _ := watch(t, p); r.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("after the end: %s, want 503", r.Status)
+		}
+	})
+}
+
+func TestHeadOfTheStreamEnds(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		r := get(b, http.MethodHead, "/live/events", nil)
+		if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("got %s %v", r.Status, r.Header)
+		}
+	})
+}
