@@ -114,10 +114,10 @@ func say(w *world, err error) {
 // signalled is why a command's context was cancelled.
 type signalled struct{ signal os.Signal }
 
-func (s *signalled) Error() string { return "stopped by " + s.String() }
+func (s *signalled) Error() string { return "stopped by " + s.name() }
 
-// String is the signal's name.
-func (s *signalled) String() string {
+// name is the one that kill takes, with SIG.
+func (s *signalled) name() string {
 	if s.signal == os.Interrupt {
 		return "SIGINT"
 	}

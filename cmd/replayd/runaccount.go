@@ -88,5 +88,5 @@ func (a *account) cutShort(s *signalled, f measure.Figures) error {
 		}
 		of = fmt.Sprintf(" of %d", a.requests)
 	}
-	return &exitError{s.code(), fmt.Errorf("cut short by %v after %d%s requests", s, done, of)}
+	return &exitError{s.code(), fmt.Errorf("cut short by %s after %d%s requests", s.name(), done, of)}
 }

@@ -31,7 +31,7 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	var errs []error
 	fault := func(flag string, err error) { errs = append(errs, fmt.Errorf("%s: %w", flag, err)) }
 	c := config.Default()
-	c.Records.Path = o.records
+	c.Records = config.Records{Path: o.records} // whole: a run that ends keeps all of its records
 	if o.listen != "" {
 		c.Web.Listen = o.listen
 	}

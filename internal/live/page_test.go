@@ -21,23 +21,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func get(b *Board, method, path string, header http.Header) *http.Response {
+func get(b *Board, method, path string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	for k, v := range header {
 		r.Header[k] = v
 	}
 	w := httptest.NewRecorder()
 	b.Handler().ServeHTTP(w, r)
-	return w.Result()
-}
-
-func body(t *testing.T, r *http.Response) string {
-	t.Helper()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return w
 }
 
 // TestSnapshotJSON is the whole of what a viewer is told, of two workloads after 17 seconds.
@@ -70,10 +61,10 @@ func TestSnapshotJSON(t *testing.T) {
 		}
 		pass(second)
 		r := get(b, http.MethodGet, "/live/snapshot.json", nil)
-		if r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("got %v", r.Header)
+		if r.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("got %v", r.Header())
 		}
-		text := strings.Replace(body(t, r), b.build, "BUILD", 1)
+		text := strings.Replace(r.Body.String(), b.build, "BUILD", 1)
 		var got bytes.Buffer
 		if err := json.Indent(&got, []byte(text), "", "  "); err != nil {
 			t.Fatal(err)
@@ -101,17 +92,17 @@ func TestNothingFromElsewhere(t *testing.T) {
 	outside := regexp.MustCompile(`https?:|//[a-z]+\.`)
 	for _, path := range []string{"/live", "/live/live.js", "/live/live.css", "/live/icon.svg", "/live/snapshot.json", "/live/none"} {
 		r := get(b, http.MethodGet, path, nil)
-		p := r.Header.Get("Content-Security-Policy")
+		p := r.Header().Get("Content-Security-Policy")
 		if !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") || !strings.Contains(p, "script-src 'self'") {
 			t.Errorf("%s: policy %q", path, p)
 		}
-		if r.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %v", path, r.Header)
+		if r.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, r.Header())
 		}
-		if (r.StatusCode == http.StatusNotFound) != (path == "/live/none") {
-			t.Errorf("%s: %s", path, r.Status)
+		if (r.Code == http.StatusNotFound) != (path == "/live/none") {
+			t.Errorf("%s: %d", path, r.Code)
 		}
-		text := strings.ReplaceAll(body(t, r), "http://www.w3.org/2000/svg", "") // a name, not an address
+		text := strings.ReplaceAll(r.Body.String(), "http://www.w3.org/2000/svg", "") // a name, not an address
 		if path == "/live" && inline.MatchString(text) {
 			t.Errorf("%s: inline script or style: %q", path, inline.FindString(text))
 		}
@@ -124,7 +115,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 // TestWeight: the page and its files, uncompressed and without data.
 func TestWeight(t *testing.T) {
 	b := New(Options{})
-	total := len(body(t, get(b, http.MethodGet, "/live", nil)))
+	total := len(get(b, http.MethodGet, "/live", nil).Body.String())
 	zipped := 0
 	for _, f := range b.files {
 		total += len(f.plain)
@@ -139,9 +130,9 @@ func TestWeight(t *testing.T) {
 func TestFiles(t *testing.T) {
 	b := New(Options{})
 	plain := get(b, http.MethodGet, "/live/live.js", nil)
-	text, tag := body(t, plain), plain.Header.Get("ETag")
-	if plain.StatusCode != http.StatusOK || !strings.HasPrefix(plain.Header.Get("Content-Type"), "text/javascript") || tag == "" || plain.Header.Get("Cache-Control") != "no-cache" {
-		t.Fatalf("got %s %v", plain.Status, plain.Header)
+	text, tag := plain.Body.String(), plain.Header().Get("ETag")
+	if plain.Code != http.StatusOK || !strings.HasPrefix(plain.Header().Get("Content-Type"), "text/javascript") || tag == "" || plain.Header().Get("Cache-Control") != "no-cache" {
+		t.Fatalf("got %d %v", plain.Code, plain.Header())
 	}
 	zipped := get(b, http.MethodGet, "/live/live.js", http.Header{"Accept-Encoding": {"br, gzip;q=0.8"}})
 	z, err := gzip.NewReader(zipped.Body)
@@ -152,21 +143,21 @@ func TestFiles(t *testing.T) {
 		t.Errorf("compressed it is another file, %v", err)
 	}
 	for _, known := range []string{tag, `"other", W/` + tag, "*"} {
-		if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {known}}); r.StatusCode != http.StatusNotModified || body(t, r) != "" {
-			t.Errorf("If-None-Match: %s: got %s", known, r.Status)
+		if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {known}}); r.Code != http.StatusNotModified || r.Body.String() != "" {
+			t.Errorf("If-None-Match: %s: got %d", known, r.Code)
 		}
 	}
-	if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {`"other"`}}); r.StatusCode != http.StatusOK {
-		t.Errorf("another tag: got %s", r.Status)
+	if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {`"other"`}}); r.Code != http.StatusOK {
+		t.Errorf("another tag: got %d", r.Code)
 	}
-	if r := get(b, http.MethodGet, "/live/page.html", nil); r.StatusCode != http.StatusNotFound {
-		t.Errorf("the template itself: got %s", r.Status)
+	if r := get(b, http.MethodGet, "/live/page.html", nil); r.Code != http.StatusNotFound {
+		t.Errorf("the template itself: got %d", r.Code)
 	}
-	if r := get(b, http.MethodPost, "/live", nil); r.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: got %s", r.Status)
+	if r := get(b, http.MethodPost, "/live", nil); r.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: got %d", r.Code)
 	}
-	if r := get(b, http.MethodGet, "/live/", nil); r.StatusCode != http.StatusFound || r.Header.Get("Location") != "/live" {
-		t.Errorf("with a slash: got %s, %s", r.Status, r.Header.Get("Location"))
+	if r := get(b, http.MethodGet, "/live/", nil); r.Code != http.StatusFound || r.Header().Get("Location") != "/live" {
+		t.Errorf("with a slash: got %d, %s", r.Code, r.Header().Get("Location"))
 	}
 }
 
@@ -185,7 +176,8 @@ func TestAcceptsGzip(t *testing.T) {
 	f("xgzip", false)
 }
 
-// TestPlainPage: without JavaScript the figures of now are in the page, and what comes from outside is text.
+// TestPlainPage: without JavaScript the figures of now are in the page, and what comes from outside is text. 100 ms are in
+// the bucket from 92.7 to 101.1 ms, of which 97 ms are told.
 func TestPlainPage(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "<b>chat</b>", Target: "t", URL: "javascript:alert(1)", Model: `"><script>alert(2)</script>`})
@@ -196,10 +188,10 @@ func TestPlainPage(t *testing.T) {
 		}
 		f.end(measure.HTTP5xx, 0, 0, "<script>alert(4)</script>")
 		pass(second)
-		text := body(t, get(b, http.MethodGet, "/live", nil))
+		text := get(b, http.MethodGet, "/live", nil).Body.String()
 		for _, want := range []string{
 			"&lt;b&gt;chat&lt;/b&gt;", "&lt;img src=x onerror=alert(3)&gt;", "&lt;script&gt;alert(4)&lt;/script&gt;", `data-level="warn"`,
-			"10 expected = 10 finished + 0 dropped + 0 in flight (of 8 lanes) + 0 waiting", "p50 103 ms", "2000-01-01 00:00:02 UTC",
+			"10 expected = 10 finished + 0 dropped + 0 in flight (of 8 lanes) + 0 waiting", "p50 97 ms", "2000-01-01 00:00:02 UTC",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)

@@ -245,7 +245,7 @@ func TestCronWaits(t *testing.T) {
 		for when, want1 := range map[time.Duration]State{
 			time.Minute:                {Phase: Waiting, Next: 59 * time.Minute},
 			time.Hour + 30*time.Second: {Phase: Running, Position: 30 * time.Second, Next: 24*time.Hour - 30*time.Second},
-			2 * time.Hour:              {Phase: Running, Position: 59900 * time.Millisecond, Next: 23 * time.Hour},
+			2 * time.Hour:              {Phase: Waiting, Position: 59900 * time.Millisecond, Next: 23 * time.Hour},
 		} {
 			time.AfterFunc(when, func() {
 				s := b.State()

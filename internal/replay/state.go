@@ -7,7 +7,7 @@ type Phase string
 
 // Phases of a runner.
 const (
-	Waiting  Phase = "waiting"  // for the target's first answer, or for the first row's instant
+	Waiting  Phase = "waiting"  // for the target's first answer, or for the next loop
 	Running  Phase = "running"  // rows go out at their instants
 	Paused   Phase = "paused"   // rows that fall due are dropped
 	Draining Phase = "draining" // nothing new is sent, what is in flight may end
@@ -36,7 +36,7 @@ func (r *Runner) State() State {
 		s.Phase = Draining
 	case r.queue.paused:
 		s.Phase = Paused
-	case l == nil || r.played(l).Before(l.Start):
+	case l == nil || r.played(l).Before(l.Start) || l.read && l.open == 0:
 		s.Phase = Waiting
 	}
 	l := r.playing
