@@ -182,7 +182,7 @@ Start with "replayd demo": everything, with nothing installed.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newCheckConfig(w), newHealth(w), newVersion(w))
+	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newCheckConfig(w), newHealth(w), newPause(w), newResume(w), newVersion(w))
 	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	root.Args = usage(cobra.NoArgs)

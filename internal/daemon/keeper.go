@@ -2,9 +2,9 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/config"
@@ -20,11 +20,12 @@ type keeper struct {
 	options ServeOptions
 	process *measure.Process
 	g       *Generation
+	shown   atomic.Pointer[config.Config] // of g
 	calls   chan func()
 	over    <-chan struct{} // closed when no more calls are taken
 }
 
-var errStopping = errors.New("replayd is stopping")
+var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
 // run takes calls until work is cancelled.
 func (k *keeper) run(work, hard context.Context) {
@@ -96,6 +97,7 @@ func (k *keeper) reload(work, hard context.Context) error {
 	words := next.against(k.g)
 	next.Replace(work, hard, k.g)
 	k.g = next
+	k.shown.Store(&next.options.Config)
 	k.openRecords()
 	k.process.Reloaded(nil, time.Now())
 	k.options.Log.Info("configuration reloaded", "workloads", words, "took", time.Since(begin).Round(time.Millisecond))
@@ -151,12 +153,4 @@ func (k *keeper) pause(workload string, paused bool) error {
 }
 
 // show is the running configuration without its secrets.
-func (k *keeper) show() (text []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	err = k.ask(ctx, func() error {
-		text, err = k.g.options.Config.Show()
-		return err
-	})
-	return text, err
-}
+func (k *keeper) show() ([]byte, error) { return k.shown.Load().Show() }

@@ -3,15 +3,21 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/config"
+	"replayd/internal/measure"
 	"replayd/internal/sim"
 )
 
@@ -19,8 +25,12 @@ func TestOnce(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) { o.Faults.Error500 = 1 })
 	h, requests, reg := &heard{}, 0, prometheus.NewRegistry()
 	o := h.options(conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5)))))
-	err := Once{Options: o, Serve: true, Version: "1.2.3", Started: func(n int) { requests = n }}.Run(t.Context(), t.Context(), reg)
-	if err != nil || requests != 5 || h.outcomes["w http_5xx"] != 5 || len(h.failures) != 0 {
+	ended := false
+	err := Once{
+		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Standing) { requests = n },
+		Ended: func(cut bool) { ended = !cut },
+	}.Run(t.Context(), t.Context(), reg)
+	if err != nil || !ended || requests != 5 || h.outcomes["w http_5xx"] != 5 || len(h.failures) != 0 {
 		t.Errorf("want 5 of http_5xx, got %d expected, %v, %q, %v", requests, h.outcomes, h.failures, err)
 	}
 }
@@ -39,22 +49,137 @@ func TestOnceStopped(t *testing.T) {
 		stop()
 	}()
 	o := h.options(conf([]config.Target{target("gate", g.url)}, w))
-	err := Once{Options: o, Started: func(int) {}}.Run(ctx, t.Context(), prometheus.NewRegistry())
-	if err != nil || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || len(h.drops) != 0 {
+	cut := false
+	err := Once{Options: o, Started: nothing, Ended: func(c bool) { cut = c }, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	if err != nil || !cut || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || len(h.drops) != 0 {
 		t.Errorf("want one ok and nothing dropped, got %v, %v, %v", h.outcomes, h.drops, err)
+	}
+}
+
+func nothing(int, func() Standing) {}
+
+// /metrics is served on when all has ended, until a signal.
+func TestOnceHold(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(2))))
+	c.Web.Listen = freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	over, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- Once{
+			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(bool) { close(over) }, Hold: time.Hour,
+		}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	}()
+	<-over
+	if page := fetch(t, "http://"+c.Web.Listen+"/metrics"); !strings.Contains(page, `outcome="ok",target="sim",workload="w"} 2`) {
+		t.Errorf("want 2 requests on the page:\n%s", page)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A target that comes up late is waited for, and the plan begins when it was told to, as seen from then.
+func TestOnceWaitReady(t *testing.T) {
+	address := freeAddress(t)
+	var tries []string
+	serve := func() {
+		e, err := sim.New(sim.Defaults())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		s, served := e.Server(), make(chan struct{})
+		go func() {
+			_ = s.Serve(l) // it ends with Close
+			close(served)
+		}()
+		t.Cleanup(func() { _ = s.Close(); <-served })
+	}
+	var ready, epoch time.Time
+	seen := &planned{}
+	o := (&heard{}).options(conf([]config.Target{target("sim", "http://"+address)}, once("w", "sim", write(t, "trace.jsonl", rows(3)))))
+	o.Observers = append(o.Observers, seen)
+	err := Once{
+		Options: o, WaitReady: patience, Started: nothing, Ended: func(bool) {},
+		Tried: func(_ string, err error) {
+			tries = append(tries, fmt.Sprint(err != nil))
+			if err != nil {
+				serve()
+				return
+			}
+			ready = time.Now()
+		},
+		Epoch: func(now time.Time) time.Time {
+			epoch = now.Add(300 * time.Millisecond).Round(0)
+			return epoch
+		},
+	}.Run(t.Context(), t.Context(), prometheus.NewRegistry())
+	if err != nil || fmt.Sprint(tries) != "[true false]" {
+		t.Fatalf("want a failure and an answer, got %v, %v", tries, err)
+	}
+	if len(seen.at) != 3 || !seen.at[0].Round(0).Equal(epoch) || epoch.Before(ready) {
+		t.Errorf("want 3 requests from %v on, got %v", epoch, seen.at)
+	}
+}
+
+// planned collects planned instants.
+type planned struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+// Observe implements replay.Observer.
+func (p *planned) Observe(r *measure.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at = append(p.at, r.Timeline.Planned)
+	slices.SortFunc(p.at, time.Time.Compare)
+}
+
+// Nothing is sent to a target that is not ready in time, nor after a stop.
+func TestOnceNotReady(t *testing.T) {
+	c := conf([]config.Target{target("t", nobody)}, once("w", "t", write(t, "trace.jsonl", rows(1))))
+	run := func(ctx context.Context, tried func(string, error)) error {
+		started := func(int, func() Standing) { t.Error("want nothing started") }
+		return Once{
+			Options: (&heard{}).options(c), WaitReady: 50 * time.Millisecond, Tried: tried, Started: started,
+		}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	}
+	if err := run(t.Context(), func(string, error) {}); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "target t: not ready within 50ms: GET http://127.0.0.1:1/v1/models: ") {
+		t.Errorf("want it not ready, got %v", err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	why := errors.New("stopped")
+	if err := run(ctx, func(string, error) { stop(why) }); !errors.Is(err, why) || errors.Is(err, ErrNotReady) {
+		t.Errorf("want it stopped, got %v", err)
 	}
 }
 
 func TestOnceErrors(t *testing.T) {
 	h := &heard{}
 	run := func(ctx context.Context, c config.Config) error {
-		started := func(int) { t.Error("want nothing started") }
+		started := func(int, func() Standing) { t.Error("want nothing started") }
 		return Once{Options: h.options(c), Serve: true, Started: started}.Run(ctx, t.Context(), prometheus.NewRegistry())
 	}
 	var build *ErrBuild
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", filepath.Join(t.TempDir(), "gone.jsonl")))
 	if err := run(t.Context(), c); !errors.As(err, &build) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("want a missing trace, got %v", err)
+	}
+	dir := c
+	dir.Workloads = []config.Workload{once("w", "t", write(t, "trace.jsonl", rows(1)))}
+	dir.Records.Path = t.TempDir()
+	if err := run(t.Context(), dir); !errors.As(err, &build) || !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("want records that cannot be written, got %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

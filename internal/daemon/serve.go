@@ -50,6 +50,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
 	k := &keeper{options: o, process: process, calls: make(chan func()), over: work.Done()}
+	k.shown.Store(&o.Config)
 	p, err := openPage(ctx, k.page(work, hard, reg, board), stop) // a daemon that nobody can scrape has no purpose
 	if err != nil {
 		return err

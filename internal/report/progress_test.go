@@ -123,13 +123,12 @@ func TestRate(t *testing.T) {
 func TestLog(t *testing.T) {
 	var b bytes.Buffer
 	log := bare(&b)
-	begin := time.Time{}
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
 	outlook := func() Outlook {
 		fmt.Fprintf(&b, "%v ", time.Since(begin))
 		return Outlook{Requests: 8, InFlight: 1, Length: 4 * time.Minute, Left: 4*time.Minute - time.Since(begin)}
 	}
 	follow(t, func(p *Progress, done <-chan struct{}) { p.Log(log, outlook, done) }, func(p *Progress) {
-		begin = time.Now()
 		wait(15 * time.Second)
 		p.Drop(measure.Overload)
 		p.Observe(&measure.Request{Outcome: measure.ConnectFailed, Error: "no route"})
@@ -141,8 +140,13 @@ func TestLog(t *testing.T) {
 	const last = `ttft_p50="20.0 ms" ttft_p99="20.0 ms" left=%s last_error="connect: no route"` + "\n"
 	want := "10s " + first + " left=3m50s\n"
 	for _, l := range []struct{ at, rate, left string }{
-		{"20s", "0.2", "3m40s"}, {"30s", "0.0", "3m30s"}, {"40s", "0.0", "3m20s"}, {"50s", "0.0", "3m10s"},
-		{"1m0s", "0.0", "3m"}, {"2m0s", "0.0", "2m"}, {"3m0s", "0.0", "1m"},
+		{"20s", "0.2", "3m40s"},
+		{"30s", "0.0", "3m30s"},
+		{"40s", "0.0", "3m20s"},
+		{"50s", "0.0", "3m10s"},
+		{"1m0s", "0.0", "3m"},
+		{"2m0s", "0.0", "2m"},
+		{"3m0s", "0.0", "1m"},
 	} {
 		want += fmt.Sprintf("%s %s per_second=%s "+last, l.at, then, l.rate, l.left)
 	}

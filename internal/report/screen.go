@@ -70,12 +70,12 @@ func (s *Screen) Draw(lines ...string) {
 	if s.width == nil || len(lines)+len(s.drawn) == 0 {
 		return
 	}
-	clear := ""
+	old := ""
 	if len(lines) < len(s.drawn) {
-		clear = "\r" + belowRest
+		old = "\r" + belowRest
 	}
 	s.drawn = lines
-	_, _ = io.WriteString(s.out, clear+s.block()) // there is nobody to tell
+	_, _ = io.WriteString(s.out, old+s.block()) // there is nobody to tell
 }
 
 // Leave lets what was drawn stand; what is written now comes below it.

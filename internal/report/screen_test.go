@@ -9,13 +9,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // A tty is as much of a terminal as a Screen uses. Its rows go on for ever, as with those that scroll off.
 type tty struct {
-	t         *testing.T
-	columns   int
+	t       *testing.T
+	columns int
+
+	mu        sync.Mutex
 	rows      [][]rune
 	row, col  int
 	wraps     bool
@@ -24,6 +27,8 @@ type tty struct {
 }
 
 func (y *tty) Write(p []byte) (int, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	for s := string(p); s != ""; {
 		if rest, ok := strings.CutPrefix(s, "\x1b["); ok {
 			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
@@ -97,6 +102,8 @@ func (y *tty) here() {
 
 // String is what a person sees.
 func (y *tty) String() string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	b := &strings.Builder{}
 	for _, r := range y.rows {
 		fmt.Fprintln(b, string(r))

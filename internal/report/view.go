@@ -97,12 +97,12 @@ func (v view) figures() []field {
 			fields = append(fields, field{text: fmt.Sprintf(format, values...), rank: rank})
 		}
 	}
-	add(6, !v.ended, "%.1f/s", v.rate)
+	add(7, !v.ended, "%.1f/s", v.rate)
 	add(5, !v.ended && v.InFlight >= 0, "%d in flight", v.InFlight)
 	add(3, true, "%d failed", v.failed)
 	add(3, v.dropped > 0, "%d dropped", v.dropped)
 	add(4, v.ttfts, "TTFT p50 %s", short(v.ttft50))
-	add(7, v.ttfts, "p99 %s", short(v.ttft99))
+	add(6, v.ttfts, "p99 %s", short(v.ttft99))
 	add(8, v.tpots, "TPOT p50 %s", short(v.tpot50))
 	add(9, v.lates, "lateness p99 %s", short(v.late99))
 	if v.lastErr != "" {

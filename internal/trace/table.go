@@ -48,8 +48,12 @@ func (s Stats) writeTimes(t table) {
 	if !s.Sorted {
 		order = "not sorted"
 	}
-	t.line("timestamps", fmt.Sprintf("%s, %s to %s, %s distinct, at most %s rows at one", order,
-		millis(s.First), millis(s.Span), grouped(int64(s.Instants)), grouped(int64(s.Burst))))
+	rows := "rows"
+	if s.Burst == 1 {
+		rows = "row"
+	}
+	t.line("timestamps", fmt.Sprintf("%s, %s to %s, %s distinct, at most %s %s at one", order,
+		millis(s.First), millis(s.Span), grouped(int64(s.Instants)), grouped(int64(s.Burst)), rows))
 	t.line("typical tick", fmt.Sprintf("%s, the median gap between distinct timestamps", millis(s.Tick)))
 	t.line("request rate", fmt.Sprintf("%.5f /s", s.Rate))
 	t.line("gaps between rows", fmt.Sprintf("coefficient of variation %.4f", s.GapCV))

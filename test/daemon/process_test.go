@@ -6,6 +6,7 @@
 //
 // The sizes are CI's. These make them whole: DAEMON_RELOAD_FOR and DAEMON_RELOAD_EVERY (10m, 5s), DAEMON_KILLS (20),
 // DAEMON_STOP (20s). REPLAYD_TRACES is the folder of the real traces; without it the bundled sample stands in.
+// DAEMON_RACE=1 builds both sides with the race detector, which needs a C compiler.
 package daemon_test
 
 import (
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,8 +35,13 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "replayd")
-	build := exec.Command("go", "build", "-o", binary, "replayd/cmd/replayd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	args := []string{"build", "-o", binary, "replayd/cmd/replayd"}
+	cgo := "CGO_ENABLED=0"
+	if os.Getenv("DAEMON_RACE") != "" { // a race that is found is exit code 66
+		args, cgo = slices.Insert(args, 1, "-race"), "CGO_ENABLED=1"
+	}
+	build := exec.Command("go", args...)
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
 		os.Exit(1)

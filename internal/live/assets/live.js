@@ -85,7 +85,12 @@ function summary() {
       name.scope = 'row'
       const a = name.appendChild(make('a', w.name, 'level'))
       a.href = '#' + encodeURIComponent(card.el.id)
-      a.addEventListener('click', () => { card.el.open = true; card.el.firstElementChild.focus({ preventScroll: true }) })
+      a.addEventListener('click', e => {
+        e.preventDefault() // going to the fragment would take the focus away
+        card.el.open = true
+        card.el.scrollIntoView()
+        card.el.firstElementChild.focus()
+      })
       name.append(make('small'))
       for (const c of ['w2', 'n w3', 'n w2', 'n w3', 'n w2', 'n', 'n w3', 'n']) card.row.append(make('td', null, c))
     }

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/sim"
+)
+
+// Of a trace whose rows lie at 0, 15 and 70 minutes, from the tenth minute on and at twice the speed, 30 minutes are to be
+// played.
+func TestStanding(t *testing.T) {
+	const text = `{"timestamp": 0, "input_length": 5}
+{"timestamp": 900000, "input_length": 5}
+{"timestamp": 4200000, "input_length": 5}`
+	f := func(name string, rows int, want time.Duration) {
+		t.Run(name, func(t *testing.T) {
+			_, url := engine(t, func(*sim.Options) {})
+			w := once("w", "sim", write(t, "trace.jsonl", text))
+			w.Prompt.Calibrate, w.Speed, w.Trace.From, w.Rows = false, 2, config.Duration(10*time.Minute), rows
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var s Standing
+			started := func(_ int, now func() Standing) {
+				again := time.NewTicker(time.Millisecond)
+				defer again.Stop()
+				patient, cancel := context.WithTimeout(ctx, patience)
+				defer cancel()
+				for s = now(); s.Length == 0 && rows == 0; s = now() {
+					select {
+					case <-again.C:
+					case <-patient.Done():
+						t.Error("the plan's length is not told")
+						return
+					}
+				}
+				stop()
+			}
+			o := (&heard{}).options(conf([]config.Target{target("sim", url)}, w))
+			if err := (Once{Options: o, Started: started, Ended: func(bool) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
+				t.Error(err)
+			}
+			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.InFlight != 0 {
+				t.Errorf("want %v to be played and as much left, got %+v", want, s)
+			}
+		})
+	}
+	f("all rows", 0, 30*time.Minute)
+	f("the first row only: where its instant lies is not known", 1, 0)
+}

@@ -1,0 +1,136 @@
+//go:build prometheus
+
+// Package prometheus_test holds replayd's page against curl and a real Prometheus, over TLS and with a password:
+// `make test-prometheus`.
+package prometheus_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	repository = "../.."
+
+	user     = "prometheus"
+	password = "secret"
+	hash     = "$2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6VVIzSVmRJiqGOsl9sfF3YQSMsu" // bcrypt of the password
+
+	firstToken = 50 * time.Millisecond // of the simulated engine
+	rowGap     = 50 * time.Millisecond // between two rows: 20 requests/s
+	rows       = 200                   // 10 s of trace, in a loop
+)
+
+// binary is replayd, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "replayd-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "replayd")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/replayd")
+	build.Dir = repository
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// A service is a daemon that replays against a simulated engine in another process, behind TLS and a password.
+type service struct {
+	address string // host:port
+	url     string
+	ca      string // file
+}
+
+// startService starts both. They end with the test.
+func startService(t *testing.T) service {
+	t.Helper()
+	dir := t.TempDir()
+	s := service{address: freePort(t), ca: filepath.Join(dir, "cert.pem")}
+	s.url = "https://" + s.address
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, dir)}}}
+	defer client.CloseIdleConnections()
+
+	engine := freePort(t)
+	start(t, binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
+	until(t, "the simulated engine", func() (bool, string) {
+		status, text := get(t, http.DefaultClient, "http://"+engine+"/health")
+		return status == http.StatusOK, text
+	})
+	var trace strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 100, "output_length": 8}`+"\n", i*int(rowGap.Milliseconds()))
+	}
+	path := write(t, dir, "trace.jsonl", trace.String())
+	write(t, dir, "web.yaml", "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {"+user+": "+hash+"}\n")
+	write(t, dir, "replayd.yaml", fmt.Sprintf(`
+web: {listen: %q, config_file: %q, enable_lifecycle: true}
+targets: [{name: sim, url: "http://%s"}]
+workloads: [{name: steady, trace: {path: %q}, repeat: {phase: start, every: 10s}}]
+`, s.address, filepath.Join(dir, "web.yaml"), engine, path))
+	start(t, binary, "serve", "--config", filepath.Join(dir, "replayd.yaml"))
+	until(t, "replayd", func() (bool, string) {
+		status, text := get(t, client, "https://"+user+":"+password+"@"+s.address+"/-/ready")
+		return status == http.StatusOK, text
+	})
+	return s
+}
+
+// certify writes cert.pem and key.pem for 127.0.0.1.
+func certify(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		Subject:     pkix.Name{CommonName: "replayd"}, // OpenSSL finds no issuer without a name
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	write(t, dir, "cert.pem", string(cert))
+	write(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return pool
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
