@@ -71,6 +71,9 @@ func (o *runFlags) run(c *cobra.Command, w *world, path string) error {
 	}
 	o.await(&once, w)
 	err = once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
+	if screen := w.screen(); screen != nil {
+		screen.Leave() // what was waited for until the end
+	}
 	if s := stopped(c.Context()); s != nil && !a.closed {
 		return &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}
 	}

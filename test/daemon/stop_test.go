@@ -16,8 +16,12 @@ import (
 // sent; what was in flight has the times at which its answer really came.
 func TestStop(t *testing.T) {
 	length := knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
-	s := newStage(t, "--ttft", "50ms", "--itl", "25ms", "--log-chunks")
+	const itl = 25 * time.Millisecond
+	s := newStage(t, "--ttft", "50ms", "--itl", itl.String(), "--chunk-tokens", "5", "--log-chunks")
 	p := &plan{plain(55*40, 40, 100, 60, 4), 1, time.Minute}
+	for i := 0; i < len(p.rows); i += 10 {
+		p.rows[i].Output = int((length - 2*time.Second) / itl) // these end late in the stop
+	}
 	path := filepath.Join(s.dir, "trace.jsonl")
 	put(t, path, text(p.rows))
 	s.write(t, fmt.Sprintf(`records: {path: %q}
@@ -157,7 +161,7 @@ const engineIdle = 5 * time.Second
 // inFlight holds the times of answers that came while the process was stopped to those at which the engine wrote them.
 func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 	t.Helper()
-	var during, firsts, lasts []time.Duration
+	var during, firsts, lasts, fins []time.Duration
 	ended, closed := 0, 0
 	for _, x := range all {
 		end := time.Unix(0, x.engine.Chunks[len(x.engine.Chunks)-1])
@@ -172,8 +176,9 @@ func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 		if !x.Kernel {
 			continue
 		}
-		if resume.Sub(end) > engineIdle && (off-engineIdle).Abs() < time.Second/2 {
+		if resume.Sub(end) > engineIdle-time.Second && (off-engineIdle).Abs() < time.Second/2 {
 			closed++
+			fins = append(fins, off-engineIdle)
 			continue
 		}
 		if off.Abs() > time.Second {
@@ -193,4 +198,8 @@ func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 	figuresHead(t)
 	figures(t, "first chunk, received − written", firsts)
 	figures(t, "last chunk, received − written", lasts)
+	figures(t, "the same less 5 s, where the FIN's", fins)
+	if len(lasts) == 0 {
+		t.Error("want requests whose last chunk has a stamp of its own, got none")
+	}
 }
