@@ -29,6 +29,7 @@ const demoLoop = 3 * time.Minute
 const demoText = `A simulated engine answers at %[1]s.
 replayd replays the bundled trace against it, again and again: a loop takes %[2]v minutes.
 
+  what it does now     %[3]s/live  (open it in a browser)
   what a client sees   %[3]s/metrics
   the engine's own     %[1]s/metrics
   its GPU's            %[1]s/dcgm/metrics

@@ -65,9 +65,12 @@ var phases = map[replay.Phase]live.Phase{
 // state is asked once a second.
 func (w *workload) state(started time.Time) live.State {
 	r, answer := w.runner.State(), w.server.watch.Answer()
-	text := "does not answer: " + answer.Text
-	if answer.Up {
-		text = "answers as " + answer.Text
+	text := answer.Text
+	switch {
+	case answer.Up:
+		text = "answers as " + text
+	case text != "":
+		text = "does not answer: " + text
 	}
 	s := live.State{
 		Counts: w.count.Counts(), Phase: phases[r.Phase], Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,

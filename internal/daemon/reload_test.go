@@ -239,7 +239,8 @@ func TestPauseOneOfTwo(t *testing.T) {
 	if status, _ := d.post("/-/resume"); status != http.StatusOK {
 		t.Errorf("want 200, got %d", status)
 	}
-	for r := d.next(); !strings.HasPrefix(r.ID, "held/"); r = d.next() {
+	for !strings.HasPrefix(d.next().ID, "held/") {
+		continue
 	}
 	d.see(`replayd_paused{model="",target="sim",workload="held"} 0`)
 }

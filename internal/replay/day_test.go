@@ -115,7 +115,7 @@ func TestDay(t *testing.T) {
 						}
 					}
 				}
-				ahead := midnight.Sub(time.Now())
+				ahead := time.Until(midnight)
 				b := newBench(t, source(short...), c.options, &fake{ttft: time.Millisecond, itl: time.Millisecond, forgets: true}, func(w *Workload) {
 					w.Wall = func() time.Time { return time.Now().Round(0).Add(ahead) }
 					w.Observers, w.Lanes = []Observer{shifted{d, ahead}}, 1000

@@ -47,7 +47,7 @@ func NewTarget(c *openai.Client, probe bool, named func(model string), log *slog
 // An Answer is what is known of a target.
 type Answer struct {
 	Up   bool   // it answered when it was last asked, and requests reach it
-	Text string // in words: the model, or why not
+	Text string // in words: the model, or why not; "" before the first answer or failure
 }
 
 // Answer tells what is known of the target now.
@@ -55,7 +55,7 @@ func (t *Target) Answer() Answer {
 	if a := t.said.Load(); a != nil {
 		return *a
 	}
-	return Answer{Text: "it was not asked yet"}
+	return Answer{}
 }
 
 // Settled is closed when a replay may begin: the target has answered, or failed so often that nobody waits for it.
