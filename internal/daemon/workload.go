@@ -152,6 +152,8 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if err := w.runner.Run(ctx, hard); err != nil {
 			w.fail(err)
 			g.options.Failed(err)
+		} else if ctx.Err() == nil && w.shown != nil {
+			g.options.Log.Info("over: nothing more is due", "workload", w.config.Name)
 		}
 		close(w.over)
 		w.stop()

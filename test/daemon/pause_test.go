@@ -6,23 +6,27 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
-// A pause drops what falls due of one workload, counts it, and touches no other.
+// A pause drops what falls due of one workload, counts it, and touches no other. A reload does not end it.
 func TestPause(t *testing.T) {
 	s := newStage(t, "--ttft", "20ms", "--itl", "5ms")
 	plans := map[string]*plan{}
-	workloads := ""
+	var workloads strings.Builder
 	for i, name := range []string{"held", "other"} {
 		p := &plan{plain(295, 10, 100, 20, uint64(5+i)), 1, 30 * time.Second}
 		path := filepath.Join(s.dir, name+".jsonl")
 		put(t, path, text(p.rows))
 		plans[name] = p
-		workloads += fmt.Sprintf("- {name: %s, trace: {path: %q}, repeat: {every: 30s}}\n", name, path)
+		fmt.Fprintf(&workloads, "- {name: %s, trace: {path: %q}, repeat: {every: 30s}, lanes: LANES}\n", name, path)
 	}
-	s.write(t, fmt.Sprintf("records: {path: %q}\nworkloads:\n%s", s.records, workloads))
+	configure := func(lanes string) {
+		s.write(t, fmt.Sprintf("records: {path: %q}\nworkloads:\n%s", s.records, strings.ReplaceAll(workloads.String(), "LANES", lanes)))
+	}
+	configure("64")
 	daemon, _ := s.serve(t)
 	ended := func(p page) float64 { finished, _ := p.ended("held"); return finished }
 	w := watch(t, s.url(), 200*time.Millisecond, "held", "other")
@@ -37,6 +41,9 @@ func TestPause(t *testing.T) {
 		return before, time.Now()
 	}
 	pauseBefore, pauseAfter := command("pause")
+	see(t, s.url(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
+	configure("65") // both are handed over: the pause goes with it
+	post(t, s.url()+"/-/reload", 200)
 	see(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
 		if got := p.sum("replayd_paused", "held") - p.sum("replayd_paused", "other"); got != 1 {
 			t.Fatalf("replayd_paused: want 1 of the one and 0 of the other, got a difference of %v", got)

@@ -11,11 +11,8 @@ package daemon_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,42 +173,6 @@ func until(t *testing.T, what string, within time.Duration, come func() bool) {
 			t.Fatal(t.Context().Err())
 		}
 	}
-}
-
-var client = http.Client{Timeout: 30 * time.Second}
-
-// call sends a request without a body.
-func call(ctx context.Context, method, url string) (status int, body []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
-}
-
-// post wants an answer of a status and gives its words.
-func post(t *testing.T, url string, want int) string {
-	t.Helper()
-	status, body, err := call(t.Context(), http.MethodPost, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status != want {
-		t.Fatalf("POST %s: want %d, got %d: %s", url, want, status, body)
-	}
-	return string(body)
-}
-
-// answers says whether a URL gives 200.
-func answers(t *testing.T, url string) bool {
-	status, _, err := call(t.Context(), http.MethodGet, url)
-	return err == nil && status == http.StatusOK
 }
 
 // stealTime is what the host has given of this machine's cores to somebody else: the eighth field of the first line of

@@ -113,6 +113,19 @@ func (p *tab) fits(t *testing.T, width int) {
 	if got.Width > width || len(got.Wide) > 0 {
 		t.Errorf("%d px wide on a screen of %d: %q", got.Width, width, got.Wide)
 	}
+	var lines float64 // the cursor's label has one, at the end of the trace too
+	p.eval(t, `(() => {
+		const here = document.querySelector('.here'), plot = here.parentElement, at = plot.style.getPropertyValue('--at')
+		here.style.transition = 'none'
+		plot.style.setProperty('--at', '99%')
+		const lines = here.offsetHeight / parseFloat(getComputedStyle(here).fontSize)
+		plot.style.setProperty('--at', at)
+		here.style.transition = ''
+		return lines
+	})()`, &lines)
+	if lines > 2 {
+		t.Errorf("the cursor's label is %.1f letters high on a screen of %d", lines, width)
+	}
 }
 
 // contrast computes the ratio of WCAG 2.2 for each element that has text of its own, against the backgrounds behind it.
