@@ -50,7 +50,7 @@ type shared struct {
 	running  sync.WaitGroup // workloads and watches over targets
 }
 
-// Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Run or Start. The
+// Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The
 // error holds every fault; then nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
 	g := &Generation{options: o, shared: &shared{sink: measure.NewSink(o.Meter.RecordErrors, o.Log)}}
@@ -120,14 +120,6 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
-	}
-}
-
-// Run is Start, and the wait until all plans are over or what was in flight at a stop has ended.
-func (g *Generation) Run(ctx, hard context.Context) {
-	g.Start(ctx, hard)
-	for _, w := range g.workloads {
-		<-w.over
 	}
 }
 

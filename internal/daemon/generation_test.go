@@ -65,7 +65,8 @@ func (h *heard) run(t *testing.T, c config.Config) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	g.Run(ctx, ctx)
+	g.Start(ctx, ctx)
+	g.outlast(ctx)
 	if ctx.Err() != nil {
 		t.Error("it does not end")
 	}
@@ -112,7 +113,8 @@ func TestRecordsFail(t *testing.T) {
 	if err := g.OpenRecords(); err != nil {
 		t.Fatal(err)
 	}
-	g.Run(t.Context(), t.Context())
+	g.Start(t.Context(), t.Context())
+	g.outlast(t.Context())
 	if err := g.Close(); err == nil || err.Error() != "records: write /dev/full: no space left on device" {
 		t.Errorf("want the disk named, got %v", err)
 	}

@@ -18,7 +18,7 @@ type Plan struct {
 	o      Options
 	src    Source
 	length time.Duration // wall time from a loop's start to the last row's instant
-	every  time.Duration // as Every
+	every  time.Duration // from one loop's start to the next one's; with Once and Cron to the last row
 	runs   *runs         // of mode Cron
 }
 
@@ -69,10 +69,6 @@ func New(src Source, o Options) (*Plan, error) {
 	}
 	return p, nil
 }
-
-// Every is the time from one loop's start to the next one's. Where there is none, or another one each time, with Once and
-// Cron, it is the time to the last row; Period holds for all.
-func (p *Plan) Every() time.Duration { return p.every }
 
 // Period is the time from a loop's start to the next one's by the wall clock, with Once to its last row.
 func (p *Plan) Period(l Loop) time.Duration {

@@ -115,7 +115,7 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 	f := func(span time.Duration, speed float64, gap, want time.Duration) {
 		t.Helper()
 		p := plan(t, at(0, span), Options{Speed: speed, Gap: gap})
-		if got := p.Every(); got != want {
+		if got := p.every; got != want {
 			t.Errorf("%v at speed %v with gap %v: every %v, want %v", span, speed, gap, got, want)
 		}
 	}
@@ -144,15 +144,15 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 	for _, c := range []struct {
 		from, to, want time.Duration
 	}{{0, 0, 2 * time.Hour}, {0, 200 * sec, 5 * time.Minute}, {100 * sec, 200 * sec, time.Minute}, {100 * sec, 201 * sec, 2 * time.Minute}, {4000 * sec, 0, time.Minute}, {1, 9000 * sec, 2 * time.Hour}} {
-		if got := plan(t, src, Options{From: c.from, To: c.to}).Every(); got != c.want {
+		if got := plan(t, src, Options{From: c.from, To: c.to}).every; got != c.want {
 			t.Errorf("window %v to %v: every %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
 	// The last tick is spread over 20 s: two rows at 50 and 60 s.
-	if got := plan(t, at(0, 30*sec, 50*sec, 50*sec), Options{Arrival: Spread}).Every(); got != 2*time.Minute {
+	if got := plan(t, at(0, 30*sec, 50*sec, 50*sec), Options{Arrival: Spread}).every; got != 2*time.Minute {
 		t.Errorf("spread to 62.5 s: every %v, want 2m", got)
 	}
-	if got := plan(t, src, Options{Mode: Once, Speed: 2}).Every(); got != 2000*sec {
+	if got := plan(t, src, Options{Mode: Once, Speed: 2}).every; got != 2000*sec {
 		t.Errorf("once: %v, want 2000 s, the time to the last row", got)
 	}
 }
@@ -322,7 +322,7 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 				t.Fatalf("%+v: place %d has row %d of loop %d", o, i, d.Number, d.Loop.Number)
 			case o.Arrival == Exact && !d.At.Equal(exact) || d.At.Before(exact):
 				t.Fatalf("%+v: row %d is due at %v, the trace says %v", o, i, d.At, exact)
-			case !d.At.Before(l.Start.Add(p.Every()-o.Gap)) && o.Gap == 0 || d.At.After(l.Start.Add(p.Every()-o.Gap)):
+			case !d.At.Before(l.Start.Add(p.every-o.Gap)) && o.Gap == 0 || d.At.After(l.Start.Add(p.every-o.Gap)):
 				t.Fatalf("%+v: row %d at %v is outside of its loop less the gap", o, i, d.At.Sub(l.Start))
 			case i > 0 && d.At.Before(all[i-1].At):
 				t.Fatalf("%+v: row %d is due before the one before it", o, i)
@@ -353,8 +353,8 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 		for i := range of {
 			o.Shard = Shard{i, of}
 			sharded := plan(t, src, o)
-			if sharded.Every() != p.Every() {
-				t.Fatalf("%+v: every %v, the whole plan's is %v", o, sharded.Every(), p.Every())
+			if sharded.every != p.every {
+				t.Fatalf("%+v: every %v, the whole plan's is %v", o, sharded.every, p.every)
 			}
 			for _, d := range dues(t, sharded, l, l.Start) {
 				if on, ok := home[d.Session]; ok && on != i && d.Session != "" {

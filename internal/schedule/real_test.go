@@ -33,7 +33,7 @@ func open(t *testing.T, name string) *trace.File {
 func TestMooncakeConversationTrace(t *testing.T) {
 	src := FromFile(open(t, "mooncake_conversation.jsonl"))
 	exact := plan(t, src, Options{Phase: Wall})
-	if got := exact.Every(); got != time.Hour {
+	if got := exact.every; got != time.Hour {
 		t.Errorf("every %v, want 1h", got)
 	}
 	l := exact.Loop(time.Time{}, epoch)
