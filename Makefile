@@ -91,6 +91,10 @@ bench-replay: ## the same with 5 minutes at real speed, then the whole trace at 
 test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, judged by the simulated engine's log
 	go test -tags daemon -count=1 -v -timeout 15m ./test/daemon/
 
+.PHONY: bench-daemon
+bench-daemon: ## the same at full size: 10 minutes of reloads, 20 kills, 20 s of SIGSTOP
+	DAEMON_RELOAD_FOR=10m DAEMON_RELOAD_EVERY=5s DAEMON_KILLS=20 DAEMON_STOP=20s go test -tags daemon -count=1 -v -timeout 25m ./test/daemon/
+
 .PHONY: test-prometheus
 test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets it from Debian's packages
 	go test -tags prometheus -count=1 -v -timeout 15m ./test/prometheus/

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -90,7 +91,36 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	case s.n == 0:
 		return 0, 0, io.EOF
 	}
-	return s.n, s.stamp(), nil
+	return s.n, s.ofData(s.stamp()), nil
+}
+
+// A read that comes so much later than its stamp is looked at again. The kernel knows the time of the last data in
+// jiffies, of 10 ms at most.
+const (
+	lateRead = 10 * time.Millisecond
+	jiffies  = 20 * time.Millisecond // two of them
+)
+
+// ofData corrects the stamp of a read that came late. A FIN that arrives while nobody reads becomes part of the last
+// segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a process that was
+// stopped would be late by as long as the server keeps an idle connection. The time of the last data is told apart.
+func (s *stamper) ofData(stamp int64) int64 {
+	if stamp == 0 || time.Now().UnixNano()-stamp < int64(lateRead) {
+		return stamp
+	}
+	var info *unix.TCPInfo
+	var refused error
+	err := s.raw.Control(func(fd uintptr) {
+		info, refused = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
+	if err != nil || refused != nil {
+		return stamp
+	}
+	data := time.Now().Add(-time.Duration(info.Last_data_recv) * time.Millisecond).UnixNano()
+	if stamp-data > int64(jiffies) {
+		return data
+	}
+	return stamp
 }
 
 // write hands p to the kernel once and does not wait: n is what it took, 0 when it has no room.

@@ -86,7 +86,7 @@ func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, er
 		}
 		now = readClock(r.w.Wall)
 		from, epoch = now.wall, now.wall.Add(lead)
-	default: // it joins at the row where the clock is
+	default: // the instants are known, whatever the target does
 		from = now.wall
 	}
 	return now, from, epoch, nil
