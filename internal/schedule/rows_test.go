@@ -102,7 +102,7 @@ func TestReadingFromOutsideOfALoop(t *testing.T) {
 		{}:                              3, // 292 years and more before
 		epoch.Add(-time.Hour):           3,
 		epoch.Add(time.Hour):            0,
-		epoch.Add(p.every):            0,
+		epoch.Add(p.every):              0,
 		time.Unix(1<<40, 0):             0,
 		epoch.Add(2 * time.Millisecond): 1,
 	} {
