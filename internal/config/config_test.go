@@ -136,6 +136,14 @@ func TestPrecedence(t *testing.T) {
 	if err != nil || c.Web.Listen != ":2" {
 		t.Errorf("want the flag over the environment, got %+v, %v", c.Web, err)
 	}
+	c, err = Load("testdata/good.yaml", []string{"REPLAYD_WEB__ENABLE_LIFECYCLE=true", "REPLAYD_RECORDS__KEEP=2", "REPLAYD_RECORDS__MAX_BYTES=1MiB"}, nil, note)
+	if err != nil || !c.Web.EnableLifecycle || c.Records.Keep != 2 || c.Records.MaxBytes != 1<<20 {
+		t.Errorf("want values of their types from the environment, got %+v, %+v, %v", c.Web, c.Records, err)
+	}
+	_, err = Load("testdata/good.yaml", []string{"REPLAYD_RECORDS__KEEP=few", "REPLAYD_WEB__ENABLE_PPROF=maybe"}, nil, note)
+	if want := "testdata/good.yaml: web.enable_pprof: want true or false, got maybe\ntestdata/good.yaml: records.keep: want an integer, got few"; err == nil || err.Error() != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
 	_, err = Load("testdata/good.yaml", []string{"REPLAYD_DRAIN=soon"}, nil, note)
 	if want := `testdata/good.yaml: drain: want a duration with a unit, such as 30s or 5m, got "soon"`; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
