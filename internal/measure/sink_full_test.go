@@ -1,3 +1,5 @@
+//go:build unix
+
 package measure
 
 import (
@@ -27,14 +29,18 @@ func onAFullDisk(t *testing.T, test func(t *testing.T, limit func(bytes int))) {
 		return
 	}
 	signal.Ignore(syscall.SIGXFSZ)
+	var whole syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &whole); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // what the process writes at its end, such as its coverage, has room
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &whole); err != nil {
+			t.Error(err)
+		}
+	}()
 	synctest.Test(t, func(t *testing.T) {
 		test(t, func(bytes int) {
-			var l syscall.Rlimit
-			if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
-				t.Fatal(err)
-			}
-			l.Cur = uint64(bytes)
-			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(bytes), Max: whole.Max}); err != nil {
 				t.Fatal(err)
 			}
 		})
