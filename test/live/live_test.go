@@ -35,6 +35,7 @@ func TestPage(t *testing.T) {
 				p.figures(t)
 				p.moves(t)
 				p.fits(t, width)
+				p.labels(t, width)
 				p.readable(t)
 				p.quiet(t, at)
 			})
@@ -113,7 +114,12 @@ func (p *tab) fits(t *testing.T, width int) {
 	if got.Width > width || len(got.Wide) > 0 {
 		t.Errorf("%d px wide on a screen of %d: %q", got.Width, width, got.Wide)
 	}
-	var lines float64 // the cursor's label has one, at the end of the trace too
+}
+
+// labels: the cursor's has one line, at the end of the trace too.
+func (p *tab) labels(t *testing.T, width int) {
+	t.Helper()
+	var lines float64
 	p.eval(t, `(() => {
 		const here = document.querySelector('.here'), plot = here.parentElement, at = plot.style.getPropertyValue('--at')
 		here.style.transition = 'none'
