@@ -94,10 +94,10 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	return s.n, s.ofData(s.stamp()), nil
 }
 
-// A read that comes so much later than its stamp is looked at again. The kernel knows the time of the last data in
-// jiffies, of 10 ms at most.
+// A read that comes so much later than its stamp is looked at again: asking costs about as much as a read. The kernel
+// knows the time of the last data in jiffies, of 10 ms at most.
 const (
-	lateRead = 10 * time.Millisecond
+	lateRead = time.Millisecond
 	jiffies  = 20 * time.Millisecond // two of them
 )
 

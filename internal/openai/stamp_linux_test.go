@@ -90,7 +90,7 @@ func TestStampIsNotTheFINs(t *testing.T) {
 	s := newStamper(conn)
 	came := <-written
 	fin := <-closed
-	<-time.After(2 * lateRead) // the FIN has to arrive
+	<-time.After(20 * lateRead) // the FIN has to arrive
 	n, stamp, err := s.read(make([]byte, 100))
 	if err != nil || n != len("the last chunk") {
 		t.Fatalf("want the data, got %d bytes, %v", n, err)
