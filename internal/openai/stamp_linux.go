@@ -21,6 +21,7 @@ type stamper struct {
 	control [8]uint64 // one control message of header and timespec, aligned
 	n       int
 	errno   syscall.Errno
+	last    int64 // stamp of the read before
 }
 
 // keepStamping holds a socket that asks for stamps and does nothing else. Linux stamps segments only while some
@@ -94,18 +95,22 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	return s.n, s.ofData(s.stamp()), nil
 }
 
-// A read that comes so much later than its stamp is looked at again: asking costs about as much as a read. The kernel
-// knows the time of the last data in jiffies, of 10 ms at most.
+// A stamp is looked at again when the read came so much later, or the one before it lies so far back: asking costs about
+// as much as a read. The kernel knows the time of the last data in jiffies, of 10 ms at most.
 const (
 	lateRead = time.Millisecond
+	silence  = time.Second
 	jiffies  = 20 * time.Millisecond // two of them
 )
 
-// ofData corrects the stamp of a read that came late. A FIN that arrives while nobody reads becomes part of the last
+// ofData corrects the stamp of a read that may hold a FIN. A FIN that arrives while nobody reads becomes part of the last
 // segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a process that was
-// stopped would be late by as long as the server keeps an idle connection. The time of the last data is told apart.
+// stopped would be late by as long as the server keeps an idle connection. The time of the last data is told apart. What
+// escapes is late by less than the silence.
 func (s *stamper) ofData(stamp int64) int64 {
-	if stamp == 0 || time.Now().UnixNano()-stamp < int64(lateRead) {
+	before := s.last
+	s.last = stamp
+	if stamp == 0 || stamp-before < int64(silence) && time.Now().UnixNano()-stamp < int64(lateRead) {
 		return stamp
 	}
 	var info *unix.TCPInfo
