@@ -84,12 +84,12 @@ func TestStampIsNotTheFINs(t *testing.T) {
 		if keep == nil {
 			t.Skip("this kernel stamps nothing")
 		}
-		defer keep.Close()
+		t.Cleanup(func() { _ = keep.Close() })
 		conn, err := net.Dial("tcp4", strings.TrimPrefix(address, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		s := newStamper(conn)
 		if _, _, err := s.read(make([]byte, 100)); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // A life of the daemon, from its start to its kill.
@@ -25,7 +27,7 @@ type life struct {
 // A daemon that is killed and started again goes on where the wall clock is in the loop, sends nothing twice, and its
 // records stay readable.
 func TestKill(t *testing.T) {
-	kills := knob(t, "DAEMON_KILLS", 5, strconv.Atoi)
+	kills := outside.Knob(t, "DAEMON_KILLS", 5, strconv.Atoi)
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
 	const speed = 2
 	p := &plan{plain(570, 10, 100, 40, 3), speed, 30 * time.Second}
@@ -127,7 +129,7 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 			t.Errorf("life %d: nothing was sent", n)
 			continue
 		}
-		_, loop, row := place(t, of[0].ID)
+		_, loop, row := outside.Place(t, of[0].ID)
 		first := p.at(loop, row)
 		// The next row after it was ready, and a second for the host, is the last that may be the first.
 		latest := p.between(l.ready.Add(time.Second), l.ready.Add(time.Minute))[0].at
@@ -136,7 +138,7 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 		if first.Before(l.began) || first.After(latest) {
 			t.Errorf("life %d: want the first row between the start and %v after it, got one of %v", n, latest.Sub(l.began), first.Sub(l.began))
 		}
-		_, loop, row = place(t, of[len(of)-1].ID)
+		_, loop, row = outside.Place(t, of[len(of)-1].ID)
 		missing := 0
 		for _, d := range p.between(first, p.at(loop, row)) {
 			if seen[d.id("w")] == 0 {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // arrivals reads the engine's log, without replayd's own probes, in order of arrival.
@@ -45,21 +47,6 @@ func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	}
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all
-}
-
-// place takes an X-Request-Id apart.
-func place(t *testing.T, id string) (workload string, loop int64, row int) {
-	t.Helper()
-	parts := strings.Split(id, "/")
-	if len(parts) != 3 {
-		t.Fatalf("want workload/loop/row, got %q", id)
-	}
-	loop, err1 := strconv.ParseInt(parts[1], 10, 64)
-	row, err2 := strconv.Atoi(parts[2])
-	if err1 != nil || err2 != nil {
-		t.Fatalf("want workload/loop/row, got %q", id)
-	}
-	return parts[0], loop, row
 }
 
 // A record is what the test reads of a line of replayd's records.
@@ -170,7 +157,7 @@ func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []
 			continue
 		}
 		x := sent{record: of[0], engine: e}
-		x.workload, x.loop, x.row = place(t, e.ID)
+		x.workload, x.loop, x.row = outside.Place(t, e.ID)
 		x.at = time.Unix(0, x.Planned)
 		byID[e.ID] = of[1:]
 		if way := time.Duration(e.Arrival - x.Write); way.Abs() > time.Second {

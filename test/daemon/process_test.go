@@ -10,55 +10,25 @@
 package daemon_test
 
 import (
-	"bytes"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 var binary string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "replayd-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "replayd")
-	args := []string{"build", "-o", binary, "replayd/cmd/replayd"}
-	cgo := "CGO_ENABLED=0"
+	var args []string
 	if os.Getenv("DAEMON_RACE") != "" { // a race that is found is exit code 66
-		args, cgo = slices.Insert(args, 1, "-race"), "CGO_ENABLED=1"
+		args = []string{"-race"}
 	}
-	build := exec.Command("go", args...)
-	build.Env = append(os.Environ(), cgo)
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, error)) T {
-	t.Helper()
-	s := os.Getenv(name)
-	if s == "" {
-		return otherwise
-	}
-	v, err := read(s)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return v
+	os.Exit(outside.Main(m, &binary, args...))
 }
 
 // A process is one of ours, ended by its pid at the end of the test.
@@ -146,17 +116,6 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// port is a free one.
-func port(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // until asks again and again whether something has come, and fails the test when it has not in time.
 func until(t *testing.T, what string, within time.Duration, come func() bool) {
 	t.Helper()
@@ -173,20 +132,4 @@ func until(t *testing.T, what string, within time.Duration, come func() bool) {
 			t.Fatal(t.Context().Err())
 		}
 	}
-}
-
-// stealTime is what the host has given of this machine's cores to somebody else: the eighth field of the first line of
-// /proc/stat, in ticks of 10 ms (proc(5)).
-func stealTime() time.Duration {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	fields := bytes.Fields(line)
-	if len(fields) < 9 {
-		return 0
-	}
-	ticks, _ := strconv.ParseInt(string(fields[8]), 10, 64)
-	return time.Duration(ticks) * 10 * time.Millisecond
 }

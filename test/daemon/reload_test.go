@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"replayd/internal/synth"
+
+	"replayd/test/outside"
 )
 
 // Reloads under load, one after the other, by signal, by HTTP and by a mounted file that is swapped: what did not
 // change runs on untouched, what did is handed over at one instant, and a bad file changes nothing.
 func TestReload(t *testing.T) {
-	length := knob(t, "DAEMON_RELOAD_FOR", 25*time.Second, time.ParseDuration)
-	every := knob(t, "DAEMON_RELOAD_EVERY", time.Second, time.ParseDuration)
+	length := outside.Knob(t, "DAEMON_RELOAD_FOR", 25*time.Second, time.ParseDuration)
+	every := outside.Knob(t, "DAEMON_RELOAD_EVERY", time.Second, time.ParseDuration)
 	r := &reloading{stage: newStage(t, "--ttft", "20ms", "--itl", "2ms", "--chunk-tokens", "4"), ways: map[string]int{}}
 	in := func(name string) string { return filepath.Join(r.dir, name) }
 	r.conversation, r.sample, r.changing, r.replaced, r.guest = in("conversation.jsonl"), in("sample.jsonl"), in("changing.jsonl"),
@@ -32,7 +34,7 @@ func TestReload(t *testing.T) {
 	r.now = change{lanes: 64, slo: time.Second, seed: 1, speed: 2, number: 10000}
 	r.mount, r.config = newMount(t, in("etc"), r.yaml(r.now))
 
-	stolen := stealTime()
+	stolen := outside.StealTime()
 	r.daemon, _ = r.serve(t, "--config.watch", "--web.enable-pprof")
 	began := time.Now()
 	stay := []string{"conversation", "sample"}
@@ -49,7 +51,7 @@ func TestReload(t *testing.T) {
 	took := time.Since(began)
 	w.stop()
 	t.Logf("%d reloads in %v: %v; POST took at most %v; %d scrapes, the slowest %v; steal %v", steps, took.Round(time.Second), r.ways,
-		longest(r.spans).Round(time.Millisecond), w.scrapes, longest(w.wall).Round(time.Millisecond), stealTime()-stolen)
+		longest(r.spans).Round(time.Millisecond), w.scrapes, longest(w.wall).Round(time.Millisecond), outside.StealTime()-stolen)
 	t.Logf("counters that fell: %d of %d; workloads that came back: %d times", w.fallen, len(w.last), w.returned)
 	w.settled(length >= 5*time.Minute)
 	r.profile(t)

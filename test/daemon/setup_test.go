@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // A stage is a simulated engine with its log and a daemon with its records, each in a process of its own.
@@ -26,8 +28,8 @@ func newStage(t *testing.T, flags ...string) *stage {
 	t.Helper()
 	dir := t.TempDir()
 	s := &stage{
-		dir: dir, engine: port(t), log: filepath.Join(dir, "sim.jsonl"), config: filepath.Join(dir, "replayd.yaml"),
-		records: filepath.Join(dir, "records.jsonl"), listen: port(t),
+		dir: dir, engine: outside.Address(t), log: filepath.Join(dir, "sim.jsonl"), config: filepath.Join(dir, "replayd.yaml"),
+		records: filepath.Join(dir, "records.jsonl"), listen: outside.Address(t),
 	}
 	// The log is there from the start, so that it can be read before the first request.
 	if err := os.WriteFile(s.log, nil, 0o644); err != nil {

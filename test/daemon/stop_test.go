@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // A process that was stopped for a while goes on at the right row. What fell due meanwhile is missed, counted, and never
 // sent; what was in flight has the times at which its answer really came.
 func TestStop(t *testing.T) {
-	length := knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
+	length := outside.Knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
 	const itl = 25 * time.Millisecond
 	s := newStage(t, "--ttft", "50ms", "--itl", itl.String(), "--chunk-tokens", "5", "--log-chunks")
 	p := &plan{plain(55*40, 40, 100, 60, 4), 1, time.Minute}
@@ -33,7 +35,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 		at := time.Duration(time.Now().UnixNano()) % p.every
 		return at < p.offset(len(p.rows)-1)-room
 	})
-	stolen := stealTime()
+	stolen := outside.StealTime()
 	daemon, _ := s.serve(t)
 	w := func(now page) float64 { return now.sum("replayd_requests_total", "ok") }
 	see(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
@@ -66,7 +68,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 		}
 	}
 	planned := func(e sim.LogEntry) time.Time {
-		_, loop, row := place(t, e.ID)
+		_, loop, row := outside.Place(t, e.ID)
 		return p.at(loop, row)
 	}
 	var missing []due
@@ -78,7 +80,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	inside := len(p.between(stopAfter, contBefore))
 	missed := int(final.sum("replayd_requests_dropped_total", "missed"))
 	t.Logf("stopped for %v: the plan has %d rows in it, %d were not sent, counted as missed %d; steal %v",
-		contBefore.Sub(stopAfter).Round(time.Millisecond), inside, len(missing), missed, stealTime()-stolen)
+		contBefore.Sub(stopAfter).Round(time.Millisecond), inside, len(missing), missed, outside.StealTime()-stolen)
 	if missed != len(missing) || len(missing) == 0 {
 		t.Errorf(`want reason="missed" to be the %d rows that were not sent, got %d`, len(missing), missed)
 	}

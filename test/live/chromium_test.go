@@ -12,10 +12,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // A chromium is a headless browser, driven by the DevTools protocol over two pipes: JSON messages that end with a zero byte.
@@ -38,7 +39,7 @@ type answer struct {
 // startChromium starts the browser, and stops it with the test.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
-	program := install(t)
+	program := outside.Install(t)
 	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its clean-up
 	args := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run", "--disable-gpu",
@@ -76,25 +77,6 @@ func startChromium(t *testing.T) *chromium {
 		}
 	})
 	return b
-}
-
-// install runs the script beside this file and returns the program. Where it says that there is no Chromium to be had
-// the test is skipped, but in CI that is a failure.
-func install(t *testing.T) (program string) {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "./install")
-	var said bytes.Buffer
-	c.Stderr = &said
-	out, err := c.Output()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-	case errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true":
-		t.Skipf("%s", said.Bytes())
-	default:
-		t.Fatalf("install: %v\n%s", err, said.Bytes())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // read hands out what the browser says, until it ends.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // The scrape jobs, by what they show.
@@ -48,7 +50,7 @@ func startPrometheus(t *testing.T, program string, s service) prometheus {
 	config := write(t, dir, "prometheus.yml", strings.NewReplacer(
 		"USER", user, "PASSWORD", write(t, dir, "password", password), "CA", s.ca, "WRONG", write(t, dir, "wrong", "wrong"), "ADDRESS", s.address,
 	).Replace(scrapes))
-	address := freePort(t)
+	address := outside.Address(t)
 	start(t, program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+address, "--enable-feature=native-histograms,exemplar-storage", "--log.level=warn")
 	p := prometheus{"http://" + address}

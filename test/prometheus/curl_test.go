@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"replayd/test/outside"
 )
 
 // curl's own codes.
@@ -21,7 +23,7 @@ const (
 func TestCurl(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	if err != nil {
-		t.Skip("there is no curl here: ", err)
+		outside.Missing(t, err, "curl")
 	}
 	s := startService(t)
 	curl := func(args ...string) (code int, status, body string) {

@@ -4,9 +4,7 @@ package prometheus_test
 
 import (
 	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -83,34 +81,4 @@ func get(t *testing.T, client *http.Client, url string) (status int, text string
 		return 0, err.Error()
 	}
 	return resp.StatusCode, string(body)
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// install runs the script beside this file and returns the program. Where it says that there is no Prometheus to be
-// had the test is skipped, but in CI that is a failure.
-func install(t *testing.T) (program string) {
-	t.Helper()
-	folder, err := filepath.Abs(repository + "/.cache/prometheus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := exec.CommandContext(t.Context(), "./install", folder).CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-	case errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true":
-		t.Skipf("%s", said)
-	default:
-		t.Fatalf("install: %v\n%s", err, said)
-	}
-	return filepath.Join(folder, "prometheus")
 }

@@ -7,13 +7,21 @@ import (
 	"fmt"
 	"math"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"replayd/test/outside"
 )
 
 func TestPrometheus(t *testing.T) {
-	program := install(t)
+	folder, err := filepath.Abs(repository + "/.cache/prometheus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Install(t, folder)
+	program := filepath.Join(folder, "prometheus")
 	if said, err := exec.CommandContext(t.Context(), program, "--version").Output(); err == nil {
 		t.Logf("%s", said)
 	}

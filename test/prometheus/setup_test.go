@@ -17,11 +17,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 const (
@@ -39,23 +40,7 @@ const (
 // binary is replayd, built once.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "replayd-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "replayd")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/replayd")
-	build.Dir = repository
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
 // A service is a daemon that replays against a simulated engine in another process, behind TLS and a password.
 type service struct {
@@ -68,12 +53,12 @@ type service struct {
 func startService(t *testing.T) service {
 	t.Helper()
 	dir := t.TempDir()
-	s := service{address: freePort(t), ca: filepath.Join(dir, "cert.pem")}
+	s := service{address: outside.Address(t), ca: filepath.Join(dir, "cert.pem")}
 	s.url = "https://" + s.address
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, dir)}}}
 	defer client.CloseIdleConnections()
 
-	engine := freePort(t)
+	engine := outside.Address(t)
 	start(t, binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
 	until(t, "the simulated engine", func() (bool, string) {
 		status, text := get(t, http.DefaultClient, "http://"+engine+"/health")

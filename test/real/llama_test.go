@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 const (
@@ -184,7 +185,12 @@ type llama struct{ url string }
 // startLlama gets llama-server and makes its model, starts it on a free loopback port and stops it with the test.
 func startLlama(t *testing.T) llama {
 	t.Helper()
-	program := install(t)
+	folder, err := filepath.Abs(repository + "/.cache/real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Install(t, folder)
+	program := filepath.Join(folder, "llama-server")
 	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	gguf := exec.CommandContext(t.Context(), "go", "run", "./test/real/gguf",
 		"-words", "internal/token/main.txt", "-context", strconv.Itoa(contextTokens), model)
@@ -193,7 +199,7 @@ func startLlama(t *testing.T) llama {
 		t.Fatalf("gguf: %v\n%s", err, said)
 	}
 
-	port := freePort(t)
+	_, port, _ := net.SplitHostPort(outside.Address(t))
 	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its clean-up
 	// One thread: several wait for each other by spinning, and on a busy machine of 2 cores the rows took 9 times as long.
 	server := exec.CommandContext(ctx, program, "--model", model, "--alias", "tiny", "--host", "127.0.0.1", "--port", port,
@@ -281,34 +287,4 @@ func (l llama) counters(t *testing.T) tokens {
 		prompt: values["llamacpp:prompt_tokens_total"] + values["llamacpp:prompt_tokens_cached_total"],
 		output: values["llamacpp:tokens_predicted_total"],
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-}
-
-// install runs the script beside this file and returns the program. Where it says that there is no llama-server to be
-// had the test is skipped, but in CI that is a failure.
-func install(t *testing.T) (program string) {
-	t.Helper()
-	folder, err := filepath.Abs(repository + "/.cache/real")
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := exec.CommandContext(t.Context(), "./install", folder).CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-	case errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true":
-		t.Skipf("%s", said)
-	default:
-		t.Fatalf("install: %v\n%s", err, said)
-	}
-	return filepath.Join(folder, "llama-server")
 }

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // Salted by loop, an engine with room for everything hits what the trace itself repeats, in each loop anew; without
 // salt the second loop hits the first one's text.
 func TestHitRatio(t *testing.T) {
-	to := knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
+	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
 	path, stats := cut(t, conversation(t), to)
 	ideal := stats.Prefix.HitTokenRatio
 	const speed = 120
@@ -26,7 +28,7 @@ func TestHitRatio(t *testing.T) {
 	}{{"loop", 512}, {"loop", 1}, {"none", 512}} {
 		t.Run(fmt.Sprintf("salt %s, %d lanes", c.salt, c.lanes), func(t *testing.T) {
 			dir := t.TempDir()
-			engine, listen := port(t), port(t)
+			engine, listen := outside.Address(t), outside.Address(t)
 			start(t, filepath.Join(dir, "sim.out"), "sim", "--web.listen-address", engine, "--slots", "8192",
 				"--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl"))
 			await(t, "http://"+engine+"/health")
@@ -55,7 +57,7 @@ workloads:
 			var cached, prompt [2]float64
 			var requests [2]int
 			for _, e := range engineLog(t, filepath.Join(dir, "sim.jsonl")) {
-				loop, _ := place(t, e.ID)
+				_, loop, _ := outside.Place(t, e.ID)
 				if loop > 1 || e.Outcome != sim.OK {
 					continue // the third loop had begun
 				}

@@ -12,13 +12,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -30,26 +28,13 @@ import (
 	"replayd/internal/sim"
 	"replayd/internal/synth"
 	"replayd/internal/trace"
+
+	"replayd/test/outside"
 )
 
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "replayd-test-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "replayd")
-	build := exec.Command("go", "build", "-o", binary, "replayd/cmd/replayd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
 // conversation is Mooncake's conversation trace, or the bundled sample.
 func conversation(t *testing.T) string {
@@ -63,19 +48,6 @@ func conversation(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, error)) T {
-	t.Helper()
-	s := os.Getenv(name)
-	if s == "" {
-		return otherwise
-	}
-	v, err := read(s)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return v
 }
 
 func number(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
@@ -164,17 +136,6 @@ func (p *process) stop(t *testing.T) (cpu time.Duration, peakKiB int64) {
 	}
 	usage := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(), usage.Maxrss
-}
-
-// port is a free one.
-func port(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // await asks a URL until it answers 200.
@@ -290,19 +251,4 @@ func lines[T any](t *testing.T, path string, each func(T)) {
 		}
 		each(v)
 	}
-}
-
-// place takes an X-Request-Id apart.
-func place(t *testing.T, id string) (loop int64, row int) {
-	t.Helper()
-	parts := strings.Split(id, "/")
-	if len(parts) != 3 {
-		t.Fatalf("want workload/loop/row, got %q", id)
-	}
-	loop, err1 := strconv.ParseInt(parts[1], 10, 64)
-	row, err2 := strconv.Atoi(parts[2])
-	if err1 != nil || err2 != nil {
-		t.Fatalf("want workload/loop/row, got %q", id)
-	}
-	return loop, row
 }

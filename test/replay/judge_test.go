@@ -15,6 +15,8 @@ import (
 
 	"replayd/internal/sim"
 	"replayd/internal/trace"
+
+	"replayd/test/outside"
 )
 
 // A record is what the test reads of a line of replayd's record file.
@@ -31,11 +33,11 @@ type record struct {
 // Every row of the trace arrives exactly once, in the order of its instants, with the lengths that the trace says; the
 // engine's log and replayd's counters say the same; and it leaves on time.
 func TestEveryRowOnce(t *testing.T) {
-	to := knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
-	speed := knob(t, "REPLAY_SPEED", 5, number)
+	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
+	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
 	path, stats := cut(t, conversation(t), to)
 	dir := t.TempDir()
-	engine, listen := port(t), port(t)
+	engine, listen := outside.Address(t), outside.Address(t)
 	// Prefill and decode at fixed times, and a prefix cache of the default size: what is looked at here is the client,
 	// and an engine that keeps nine million blocks stops for 100 ms now and then to collect its garbage.
 	start(t, filepath.Join(dir, "sim.out"), "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
@@ -73,7 +75,7 @@ records: {path: %q}
 	log := engineLog(t, filepath.Join(dir, "sim.jsonl"))
 	arrived := map[int]sim.LogEntry{}
 	for _, e := range log {
-		_, row := place(t, e.ID)
+		_, _, row := outside.Place(t, e.ID)
 		if _, twice := arrived[row]; twice {
 			t.Errorf("row %d arrived twice", row)
 		}
@@ -88,7 +90,7 @@ records: {path: %q}
 	slices.SortFunc(log, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	latest := time.Duration(0)
 	for _, e := range log {
-		_, row := place(t, e.ID)
+		_, _, row := outside.Place(t, e.ID)
 		if at := rows[row].Offset; at < latest {
 			t.Errorf("row %d of %v arrived after one of %v", row, at, latest)
 		} else {

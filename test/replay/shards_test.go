@@ -12,12 +12,14 @@ import (
 
 	"replayd/internal/sim"
 	"replayd/internal/synth"
+
+	"replayd/test/outside"
 )
 
 // engineWith starts a fast engine and gives its address and the path of its log.
 func engineWith(t *testing.T, dir string, flags ...string) (address, log string) {
 	t.Helper()
-	address, log = port(t), filepath.Join(dir, "sim.jsonl")
+	address, log = outside.Address(t), filepath.Join(dir, "sim.jsonl")
 	start(t, filepath.Join(dir, "sim.out"), append([]string{
 		"sim", "--web.listen-address", address, "--slots", "4096", "--ttft", "20ms", "--itl", "2ms", "--log", log,
 	}, flags...)...)
@@ -33,7 +35,7 @@ func serve(t *testing.T, dir, name, engine, trace, rest string) (*process, strin
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	listen := port(t)
+	listen := outside.Address(t)
 	p := start(t, filepath.Join(dir, name+".out"), "serve", "--config", config, "--web.listen-address", listen)
 	await(t, "http://"+listen+"/-/ready")
 	return p, "http://" + listen
@@ -113,7 +115,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 	border := time.Unix(0, number*int64(loop))
 	first := -1
 	for _, e := range engineLog(t, log) {
-		n, row := place(t, e.ID)
+		_, n, row := outside.Place(t, e.ID)
 		at := border.Add(time.Duration(n-number)*loop + time.Duration(float64(rows[row].Offset)/speed))
 		// A turn of a session may wait for the one before it; nothing may be early.
 		if early := at.Sub(time.Unix(0, e.Arrival)); early > time.Millisecond {

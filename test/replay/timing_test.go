@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"replayd/internal/replay"
+
+	"replayd/test/outside"
 )
 
 // A steal notes the slices of 100 ms in which the host gave this machine's cores to somebody else: no client is
@@ -35,14 +36,14 @@ func watchSteal(ctx context.Context, t *testing.T) (read func() *steal) {
 	running.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		last, at := stealTime(), time.Now()
+		last, at := outside.StealTime(), time.Now()
 		for {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 				return
 			}
-			now, then := stealTime(), time.Now()
+			now, then := outside.StealTime(), time.Now()
 			if now > last {
 				s.slices = append(s.slices, stolen{at, then})
 				s.total += now - last
@@ -51,21 +52,6 @@ func watchSteal(ctx context.Context, t *testing.T) (read func() *steal) {
 		}
 	})
 	return func() *steal { running.Wait(); return s }
-}
-
-// stealTime is the eighth field of the first line of /proc/stat, in ticks of 10 ms (proc(5)).
-func stealTime() time.Duration {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	fields := bytes.Fields(line)
-	if len(fields) < 9 {
-		return 0
-	}
-	ticks, _ := strconv.ParseInt(string(fields[8]), 10, 64)
-	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
 // near says whether anything was stolen within 100 ms of an instant.

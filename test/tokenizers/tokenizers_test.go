@@ -18,6 +18,8 @@ import (
 	"replayd/internal/synth"
 	"replayd/internal/token"
 	"replayd/internal/trace"
+
+	"replayd/test/outside"
 )
 
 // The models, by the names of their packages on npm. The list "main" holds for all of them.
@@ -136,7 +138,7 @@ func someRows(t *testing.T) (rows []trace.Record, blockTokens int) {
 // newCounter starts count.mjs, which answers with a number of tokens for each text.
 func newCounter(t *testing.T) func(model string, chat bool, text []byte) int {
 	t.Helper()
-	install(t)
+	outside.Install(t)
 	node := exec.Command("node", "count.mjs") // it ends with its input
 	node.Stderr = os.Stderr
 	in, err := node.StdinPipe()
@@ -174,21 +176,5 @@ func newCounter(t *testing.T) func(model string, chat bool, text []byte) int {
 			t.Fatal(err)
 		}
 		return n
-	}
-}
-
-// install runs the script beside this file. Where it says that the tokenizers cannot be had the test is skipped,
-// but in CI that is a failure.
-func install(t *testing.T) {
-	t.Helper()
-	script := exec.CommandContext(t.Context(), "./install")
-	said, err := script.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-	case errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true":
-		t.Skipf("%s", said)
-	default:
-		t.Fatalf("install: %v\n%s", err, said)
 	}
 }

@@ -1,0 +1,119 @@
+// Package outside is what the tests under test/ share, which hold the real binary and other people's programs to what
+// can be seen from outside.
+package outside
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Main builds replayd, with further arguments of go build, tells where it is, runs the tests and gives their exit code. It is
+// for TestMain.
+func Main(m *testing.M, binary *string, args ...string) int {
+	dir, err := os.MkdirTemp("", "replayd-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	*binary = filepath.Join(dir, "replayd")
+	build := exec.Command("go", append(append([]string{"build"}, args...), "-o", *binary, "replayd/cmd/replayd")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if len(args) > 0 { // the race detector needs it
+		build.Env = append(build.Env, "CGO_ENABLED=1")
+	}
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// Install runs the script beside the test and gives what it says on stdout. Where its exit code says that what the test needs
+// is not to be had (3) the test is skipped, but in CI that is a failure.
+func Install(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "./install", args...)
+	var told bytes.Buffer
+	c.Stderr = &told
+	out, err := c.Output()
+	if err != nil {
+		Missing(t, err, string(out)+told.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Missing skips the test when err is exit code 3, or a program that is not there; else, and in CI, it fails it.
+func Missing(t *testing.T, err error, said string) {
+	t.Helper()
+	var exit *exec.ExitError
+	gone := errors.As(err, &exit) && exit.ExitCode() == 3 || errors.Is(err, exec.ErrNotFound)
+	if gone && os.Getenv("CI") != "true" {
+		t.Skipf("%v: %s", err, said)
+	}
+	t.Fatalf("%v: %s", err, said)
+}
+
+// Knob reads a size from the environment.
+func Knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, error)) T {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return otherwise
+	}
+	v, err := read(s)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+// Address is a free one of this host.
+func Address(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Place takes an X-Request-Id apart.
+func Place(t *testing.T, id string) (workload string, loop int64, row int) {
+	t.Helper()
+	parts := strings.Split(id, "/")
+	if len(parts) != 3 {
+		t.Fatalf("want workload/loop/row, got %q", id)
+	}
+	loop, err1 := strconv.ParseInt(parts[1], 10, 64)
+	row, err2 := strconv.Atoi(parts[2])
+	if err1 != nil || err2 != nil {
+		t.Fatalf("want workload/loop/row, got %q", id)
+	}
+	return parts[0], loop, row
+}
+
+// StealTime is what the host has given of this machine's cores to somebody else: the eighth field of the first line of
+// /proc/stat, in ticks of 10 ms (proc(5)). 0 where there is none.
+func StealTime() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	fields := bytes.Fields(line)
+	if len(fields) < 9 {
+		return 0
+	}
+	ticks, _ := strconv.ParseInt(string(fields[8]), 10, 64)
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
