@@ -16,6 +16,9 @@ import (
 type stamper struct {
 	raw     syscall.RawConn
 	receive func(fd uintptr) bool
+	ask     func(fd uintptr) // fills info, or errno
+	info    unix.TCPInfo
+	size    uint32 // of info
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [8]uint64 // one control message of header and timespec, aligned
@@ -72,6 +75,11 @@ func newStamper(c net.Conn) *stamper {
 			return true
 		}
 	}
+	s.ask = func(fd uintptr) {
+		s.size = uint32(unsafe.Sizeof(s.info))
+		_, _, s.errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_INFO,
+			uintptr(unsafe.Pointer(&s.info)), uintptr(unsafe.Pointer(&s.size)), 0)
+	}
 	return s
 }
 
@@ -92,7 +100,7 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	case s.n == 0:
 		return 0, 0, io.EOF
 	}
-	return s.n, s.ofData(s.stamp()), nil
+	return s.n, s.stamp(), nil
 }
 
 // A stamp is looked at again when the read came so much later, or the one before it lies so far back: asking costs about
@@ -103,25 +111,20 @@ const (
 	jiffies  = 20 * time.Millisecond // two of them
 )
 
-// ofData corrects the stamp of a read that may hold a FIN. A FIN that arrives while nobody reads becomes part of the last
-// segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a process that was
-// stopped would be late by as long as the server keeps an idle connection. The time of the last data is told apart. What
-// escapes is late by less than the silence.
-func (s *stamper) ofData(stamp int64) int64 {
+// ofData corrects the stamp of a read that has just ended and may hold a FIN. A FIN that arrives while nobody reads becomes
+// part of the last segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a
+// process that was stopped would be late by as long as the server keeps an idle connection. The time of the last data is
+// told apart. What escapes is late by less than the silence.
+func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 	before := s.last
 	s.last = stamp
-	if stamp == 0 || stamp-before < int64(silence) && time.Now().UnixNano()-stamp < int64(lateRead) {
+	if stamp == 0 || stamp-before < int64(silence) && now.UnixNano()-stamp < int64(lateRead) {
 		return stamp
 	}
-	var info *unix.TCPInfo
-	var refused error
-	err := s.raw.Control(func(fd uintptr) {
-		info, refused = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})
-	if err != nil || refused != nil {
+	if err := s.raw.Control(s.ask); err != nil || s.errno != 0 {
 		return stamp
 	}
-	data := time.Now().Add(-time.Duration(info.Last_data_recv) * time.Millisecond).UnixNano()
+	data := now.UnixNano() - int64(s.info.Last_data_recv)*int64(time.Millisecond)
 	if stamp-data > int64(jiffies) {
 		return data
 	}

@@ -90,22 +90,27 @@ func TestStampIsNotTheFINs(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		s := newStamper(conn)
-		if _, _, err := s.read(make([]byte, 100)); err != nil {
+		w := newWire(conn, newClock())
+		buffer := make([]byte, 100)
+		if _, err := w.Read(buffer); err != nil {
 			t.Fatal(err)
 		}
 		close(read)
 		came, fin := <-written, <-closed
 		<-time.After(c.late)
-		n, stamp, err := s.read(make([]byte, 100))
+		n, err := w.Read(buffer)
 		if err != nil || n != len("the last chunk") {
 			t.Fatalf("want the data, got %d bytes, %v", n, err)
 		}
-		if stamp == 0 {
+		if !w.last.kernel {
 			t.Skip("this kernel stamps nothing on loopback")
 		}
-		if at := time.Unix(0, stamp); !at.Before(fin.Add(-c.open / 2)) {
+		if at := w.last.at; !at.Before(fin.Add(-c.open / 2)) {
 			t.Errorf("stamped %v after the data were written, when the connection was closed after %v", at.Sub(came), fin.Sub(came))
+		}
+		late := time.Now().Add(time.Minute)
+		if n := testing.AllocsPerRun(10, func() { w.stamps.ofData(late.UnixNano()-int64(time.Second), late) }); n != 0 {
+			t.Errorf("a second look allocates %v times", n)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		if n > 0 {
 			w.last = arrival{at: now, read: w.last.read + 1}
 			if stamp != 0 {
+				stamp = w.stamps.ofData(stamp, now)
 				w.last.at, w.last.kernel = w.clock.instant(stamp, now), true
 				w.last.delay = now.Sub(w.last.at)
 			}
