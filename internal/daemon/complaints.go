@@ -18,9 +18,17 @@ const quiet = time.Minute
 // is a workload and an outcome or a drop reason, so there are few.
 type complaints struct {
 	log *slog.Logger
+	new chan struct{} // holds one: there are firsts
 
-	mu    sync.Mutex
-	kinds map[kind]*repeated
+	mu     sync.Mutex
+	kinds  map[kind]*repeated
+	firsts []complaint // not logged yet
+}
+
+type complaint struct {
+	kind
+	text, id, err string
+	count         int // 0: it is a first
 }
 
 type kind struct{ workload, what string }
@@ -31,10 +39,11 @@ type repeated struct {
 }
 
 func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, kinds: map[kind]*repeated{}}
+	return &complaints{log: log, new: make(chan struct{}, 1), kinds: map[kind]*repeated{}}
 }
 
-// add takes a request that failed, or was dropped.
+// add takes a request that failed, or was dropped. It may be called under a lock that the replay waits for: the log is
+// written by run.
 func (c *complaints) add(workload, what, id, err string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,28 +53,44 @@ func (c *complaints) add(workload, what, id, err string) {
 		return
 	}
 	c.kinds[k] = &repeated{}
-	c.log.Warn("request "+what, about(k, id, err)...)
+	c.firsts = append(c.firsts, complaint{kind: k, text: "request " + what, id: id, err: err})
+	select {
+	case c.new <- struct{}{}:
+	default:
+	}
 }
 
-// run logs counts until ctx ends.
+// run logs firsts and counts until ctx ends.
 func (c *complaints) run(ctx context.Context) {
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
 	for {
 		select {
+		case <-c.new:
+			c.write(c.takeFirsts())
 		case <-tick.C:
-			c.sum()
+			c.write(c.sum())
 		case <-ctx.Done():
-			c.sum()
+			c.write(c.sum())
 			return
 		}
 	}
 }
 
-// sum logs what was only counted; a kind that did not come again is new the next time.
-func (c *complaints) sum() {
+func (c *complaints) takeFirsts() []complaint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	firsts := c.firsts
+	c.firsts = nil
+	return firsts
+}
+
+// sum is what there is to log, firsts before what was only counted; a kind that did not come again is new the next time.
+func (c *complaints) sum() []complaint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.firsts
+	c.firsts = nil
 	var kinds []kind
 	for k := range c.kinds {
 		kinds = append(kinds, k)
@@ -77,20 +102,27 @@ func (c *complaints) sum() {
 			delete(c.kinds, k)
 			continue
 		}
-		c.log.Warn("more requests "+k.what, append([]any{"count", r.more}, about(k, r.id, r.err)...)...)
+		all = append(all, complaint{kind: k, text: "more requests " + k.what, id: r.id, err: r.err, count: r.more})
 		*r = repeated{}
 	}
+	return all
 }
 
-func about(k kind, id, err string) []any {
-	args := []any{"workload", k.workload}
-	if id != "" {
-		args = append(args, "id", id)
+func (c *complaints) write(all []complaint) {
+	for _, l := range all {
+		var args []any
+		if l.count > 0 {
+			args = append(args, "count", l.count)
+		}
+		args = append(args, "workload", l.workload)
+		if l.id != "" {
+			args = append(args, "id", l.id)
+		}
+		if l.err != "" {
+			args = append(args, "err", l.err)
+		}
+		c.log.Warn(l.text, args...)
 	}
-	if err != "" {
-		args = append(args, "err", err)
-	}
-	return args
 }
 
 // A complainer is the observer of one workload.

@@ -95,7 +95,7 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 func (g *Generation) discard(old *Generation) error {
 	var errs []error
 	for _, w := range g.workloads {
-		if !w.started {
+		if !w.started() {
 			errs = append(errs, w.file.Close())
 		}
 	}

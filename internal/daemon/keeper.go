@@ -87,7 +87,7 @@ func (k *keeper) reload(work, hard context.Context) error {
 		}
 		k.process.Reloaded(err, time.Now())
 		k.options.Log.Error("configuration not reloaded, the one before runs on", "err", err)
-		k.g.note(slog.LevelError, "not reloaded: "+err.Error())
+		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
 		return err
 	}
 	if now := next.options.Config.Web; now != k.g.options.Config.Web {
@@ -101,7 +101,7 @@ func (k *keeper) reload(work, hard context.Context) error {
 	k.openRecords()
 	k.process.Reloaded(nil, time.Now())
 	k.options.Log.Info("configuration reloaded", "workloads", words, "took", time.Since(begin).Round(time.Millisecond))
-	k.g.note(slog.LevelInfo, "reloaded: "+words)
+	k.g.options.note(slog.LevelInfo, "reloaded: "+words)
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (g *Generation) against(old *Generation) string {
 	var same, changed, added, removed int
 	for _, w := range g.workloads {
 		switch {
-		case w.started:
+		case w.started():
 			same++
 		case old.workload(w.config.Name) != nil:
 			changed++
@@ -141,8 +141,8 @@ func (g *Generation) against(old *Generation) string {
 	return fmt.Sprintf("%d unchanged, %d changed, %d added, %d removed", same, changed, added, removed)
 }
 
-func (k *keeper) pause(workload string, paused bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+func (k *keeper) pause(ctx context.Context, workload string, paused bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return k.ask(ctx, func() error {
 		if !k.g.Pause(workload, paused) {

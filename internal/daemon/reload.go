@@ -18,7 +18,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	defer release()
 	at := time.Now().Round(0).Add(handoverAhead)
 	for _, w := range g.workloads {
-		if w.started {
+		if w.started() {
 			w.runner.SetDrain(time.Duration(g.options.Config.Drain))
 			continue
 		}
@@ -27,10 +27,10 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 		case before == nil:
 			g.start(ctx, hard, w, handover{})
 		case before.ended():
-			g.start(ctx, hard, w, handover{paused: before.paused})
+			g.start(ctx, hard, w, handover{paused: before.runner.Paused()})
 			before.remove()
 		default:
-			g.start(ctx, hard, w, handover{at: at, paused: before.paused})
+			g.start(ctx, hard, w, handover{at: at, paused: before.runner.Paused()})
 			before.runner.Retire(at)
 			before.remove()
 		}
@@ -53,7 +53,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 func (g *Generation) settle(ctx context.Context, old *Generation) (release func()) {
 	var held []*server
 	for _, w := range g.workloads {
-		if !w.started && old.workload(w.config.Name) != nil {
+		if !w.started() && old.workload(w.config.Name) != nil {
 			g.hold(ctx, w.server)
 			held = append(held, w.server)
 		}
@@ -98,21 +98,19 @@ func (g *Generation) Pause(workload string, paused bool) bool {
 			continue
 		}
 		known = true
-		if w.paused == paused {
+		if !w.runner.Pause(paused) {
 			continue
 		}
-		w.paused = paused
-		w.runner.Pause(paused)
 		verb := map[bool]string{true: "paused", false: "resumed"}[paused]
 		g.options.Log.Info(verb, "workload", w.config.Name)
-		g.note(slog.LevelInfo, verb+" "+w.config.Name)
+		g.options.note(slog.LevelInfo, verb+" "+w.config.Name)
 	}
 	return known
 }
 
 // note puts an event on the live page.
-func (g *Generation) note(level slog.Level, text string) {
-	if g.options.Board != nil {
-		g.options.Board.Note(time.Now(), level.String(), text)
+func (o *Options) note(level slog.Level, text string) {
+	if o.Board != nil {
+		o.Board.Note(time.Now(), level.String(), text)
 	}
 }

@@ -29,8 +29,6 @@ type workload struct {
 	prompter *synth.Prompter
 
 	// From its start on.
-	started bool
-	paused  bool
 	runner  *replay.Runner
 	count   *measure.Workload
 	shown   *live.Workload // nil without a page
@@ -136,11 +134,11 @@ type handover struct {
 
 // start puts a workload's series on the page and lets it run.
 func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
-	w.started, w.paused = true, from.paused
 	g.prepare(w, from)
+	o, running := g.options, &g.shared.running
 	ctx, w.stop = context.WithCancel(ctx)
 	g.hold(ctx, w.server)
-	g.shared.running.Go(func() { // a target that cannot be used ends its workloads, and no others
+	running.Go(func() { // a target that cannot be used ends its workloads, and no others
 		select {
 		case <-w.server.lost:
 			w.fail(w.server.fault())
@@ -148,28 +146,30 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		case <-w.over:
 		}
 	})
-	g.shared.running.Go(func() {
+	running.Go(func() {
 		if err := w.runner.Run(ctx, hard); err != nil {
 			w.fail(err)
-			g.options.Failed(err)
+			o.Failed(err)
 		} else if ctx.Err() == nil && w.shown != nil {
-			g.options.Log.Info("over: nothing more is due", "workload", w.config.Name)
+			o.Log.Info("over: nothing more is due", "workload", w.config.Name)
 		}
 		close(w.over)
 		w.stop()
 		<-w.leave
 		w.server.release()
 		if w.removed.Load() {
-			g.options.Meter.Remove(w.count)
+			o.Meter.Remove(w.count)
 		}
 		if w.shown != nil {
-			g.options.Board.Remove(w.shown)
+			o.Board.Remove(w.shown)
 		}
 		if err := w.file.Close(); err != nil {
-			g.options.Log.Warn("trace", "workload", w.config.Name, "err", err)
+			o.Log.Warn("trace", "workload", w.config.Name, "err", err)
 		}
 	})
 }
+
+func (w *workload) started() bool { return w.runner != nil }
 
 func (w *workload) fail(err error) {
 	text := err.Error()
@@ -178,37 +178,38 @@ func (w *workload) fail(err error) {
 
 // prepare makes the runner.
 func (g *Generation) prepare(w *workload, from handover) {
-	c, t := w.config, w.server.config
+	// Not g: a workload that runs on through a reload keeps no old generation in memory.
+	c, t, o := w.config, w.server.config, g.options
 	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
-	w.count = g.options.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
+	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
 		SLO: slo, Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
 	})
-	observers := append([]replay.Observer{g.shared.sink}, g.options.Observers...)
-	if g.options.Board != nil {
+	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
+	if o.Board != nil {
 		observers = append(observers, card{w})
 	}
-	if g.options.Complain != nil {
-		observers = append(observers, complainer{c.Name, g.options.Complain})
+	if o.Complain != nil {
+		observers = append(observers, complainer{c.Name, o.Complain})
 	}
 	w.runner = replay.New(replay.Workload{
 		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
-		Count: w.count, Log: g.options.Log, Observers: observers, Dropped: func(why measure.DropReason) { g.dropped(w, why) },
-		Rejoined: func(text string) { g.note(slog.LevelWarn, text) },
+		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
+		Rejoined: func(text string) { o.note(slog.LevelWarn, text) },
 		Lanes:    c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
-		Calibrate: calibrates(c), Drain: time.Duration(g.options.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
+		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
 		Begin: from.at, Paused: from.paused,
 	})
-	w.show(g.options.Board, slo)
+	w.show(o.Board, slo)
 }
 
 // dropped tells whoever wants to know of a request that was due and not sent.
-func (g *Generation) dropped(w *workload, why measure.DropReason) {
-	if g.options.Dropped != nil {
-		g.options.Dropped(why)
+func (o *Options) dropped(workload string, why measure.DropReason) {
+	if o.Dropped != nil {
+		o.Dropped(why)
 	}
-	if g.options.Complain != nil {
-		g.options.Complain(w.config.Name, "dropped: "+string(why), "", "")
+	if o.Complain != nil {
+		o.Complain(workload, "dropped: "+string(why), "", "")
 	}
 }
 

@@ -100,6 +100,7 @@ func (r *Runner) begin(l schedule.Loop, now clock) *loop {
 	lp := r.queue.begin(l, now)
 	if r.playing == nil {
 		r.enter(lp)
+		r.sleeper.Wake() // the pacer tells of it
 	}
 	return lp
 }

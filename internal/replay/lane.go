@@ -88,14 +88,15 @@ func (r *Runner) finish(l *lane) (more bool) {
 	for _, o := range r.w.Observers {
 		o.Observe(req)
 	}
-	r.w.Target.heard(req)
+	if it.err == nil { // else nothing was sent
+		r.w.Target.heard(req)
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.giveBack(it)
 	before, _ := r.queue.next()
-	r.align()
-	now := time.Now()
+	now := r.align()
 	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)
 	if r.stopped || it.loop.read && it.loop.open == 0 {
 		r.settle()

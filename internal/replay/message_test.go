@@ -149,6 +149,7 @@ func TestMessageThatCannotBeBuilt(t *testing.T) {
 				t.Errorf("error: %s", r.Error)
 			}
 		}
+		want(t, "the target is up", b.target.Answer().Up, true)
 	})
 }
 

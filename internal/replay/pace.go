@@ -12,11 +12,12 @@ func (r *Runner) pace(hard context.Context) {
 	for {
 		r.mu.Lock()
 		if r.done {
+			news := r.takeNews()
 			r.mu.Unlock()
+			tellAll(news)
 			return
 		}
-		r.align()
-		now := time.Now()
+		now := r.align()
 		r.queue.fire(now)
 		r.tellStop()
 		if l := r.queue.current; l != nil {
@@ -26,6 +27,7 @@ func (r *Runner) pace(hard context.Context) {
 		r.changed.Signal() // an item may wait for nothing but its message
 		at, _ := r.queue.next()
 		at = r.untilRetired(now, at)
+		news := r.takeNews()
 		r.mu.Unlock()
 		for _, l := range given {
 			// This thread is awake now, the lane's has yet to be woken: it writes what the kernel takes at once.
@@ -37,7 +39,21 @@ func (r *Runner) pace(hard context.Context) {
 			// woken, until somebody takes them away. Yielding first lets them run now.
 			runtime.Gosched()
 		}
+		tellAll(news) // now that what was due is on its way: a log may be slow
 		r.sleeper.Until(at)
+	}
+}
+
+// takeNews needs the lock, and tellAll must not have it.
+func (r *Runner) takeNews() []func() {
+	news := r.news
+	r.news = nil
+	return news
+}
+
+func tellAll(news []func()) {
+	for _, tell := range news {
+		tell()
 	}
 }
 
@@ -52,7 +68,9 @@ func (r *Runner) enter(l *loop) {
 	r.playing = l
 	period := r.w.Plan.Period(l.Loop)
 	r.w.Count.LoopStarted(l.Number, period)
-	r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
+	r.news = append(r.news, func() {
+		r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
+	})
 }
 
 // assign pairs waiting items with free lanes, with the lock held. Each lane has its item in next, not yet in work.

@@ -111,7 +111,14 @@ func (q *queue) fire(now time.Time) {
 
 // rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
 func (q *queue) rejoin(now time.Time) {
-	if at, ok := q.next(); ok && q.missed > 0 && now.Sub(at) > q.missed {
+	if at, ok := q.next(); ok {
+		q.rejoinAfter(at, now)
+	}
+}
+
+// rejoinAfter does so by an instant that has come, unless it lies in a time that is known to be missed.
+func (q *queue) rejoinAfter(at, now time.Time) {
+	if q.missed > 0 && now.Sub(at) > q.missed && !q.isMissed(at) {
 		q.lag = now.Sub(at)
 		q.miss(now)
 	}
@@ -186,10 +193,7 @@ func (q *queue) release(it *item, now time.Time) {
 
 // makeReady lets an item wait for a lane from the instant at which it may be sent, which is hardly before now.
 func (q *queue) makeReady(it *item, now time.Time) {
-	if q.missed > 0 && now.Sub(it.ready) > q.missed { // the turn before ended while this process did not run
-		q.lag = now.Sub(it.ready)
-		q.miss(now)
-	}
+	q.rejoinAfter(it.ready, now) // the turn before may have ended while this process did not run
 	it.state = waiting
 	it.waited = q.waiting.len() >= q.free
 	var why measure.DropReason

@@ -185,6 +185,23 @@ func TestQueueMissed(t *testing.T) {
 	want(t, "sent on time", rows, []int{3})
 }
 
+// A time in which this process did not run is found once: what is read later of what fell due in it is missed with the
+// rest, and what has come to wait since keeps waiting.
+func TestQueueMissedOnce(t *testing.T) {
+	q, c := newQueue(0)
+	q.add(q.loops[0], planned(0, 0, "", 0))
+	q.miss(at(20_000)) // a clock was set: the rows moved, the pacer has yet to see them
+	q.fire(at(20_001))
+	want(t, "rejoined", q.rejoined, at(20_000))
+	q.add(q.loops[0], planned(1, 20_010, "", 0))
+	q.fire(at(20_010))
+	q.add(q.loops[0], planned(2, 15_000, "", 0))
+	q.fire(at(20_020))
+	want(t, "rejoined", q.rejoined, at(20_000))
+	want(t, "waiting", q.waiting.len(), 1)
+	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 2})
+}
+
 // A lane that comes back first, after the process was stopped, takes nothing that waited, nor the turn that its answer
 // let go: the answer had ended long before.
 func TestQueueMissedSeenByALane(t *testing.T) {

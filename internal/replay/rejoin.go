@@ -12,15 +12,15 @@ const missedAfter = time.Second
 
 // align rejoins the plan where the wall clock is, with the lock held, when that has moved away by more than a second:
 // it was set, or the system was suspended, in which the monotonic clock stands still. A plan that the wall clock does
-// not rule goes on as it was.
-func (r *Runner) align() {
-	if r.playing == nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
-		return
-	}
+// not rule goes on as it was. It gives the instant that it read.
+func (r *Runner) align() time.Time {
 	now := readClock(r.w.Wall)
+	if r.done || r.playing == nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
+		return now.own
+	}
 	skew := r.playing.clock.skew(now)
 	if skew.Abs() <= missedAfter {
-		return
+		return now.own
 	}
 	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
 		it.due.At = now.at(it.loop.clock.planned(it.due.At))
@@ -41,7 +41,7 @@ func (r *Runner) align() {
 		r.tell("the wall clock was set back by more than a loop: the replay joins the loop where it is now", skew)
 		r.forgetUpcoming(func(*item) bool { return true })
 		for _, l := range r.queue.loops {
-			l.cut, l.read = true, true
+			l.cut, l.read = l.cut || !l.read, true
 		}
 		r.astray = true
 		r.settle()
@@ -51,14 +51,17 @@ func (r *Runner) align() {
 	case r.moved <- struct{}{}: // the feed waits for an instant that has moved
 	default:
 	}
+	return now.own
 }
 
-// tell says, with the lock held, that the replay rejoins, and by how much.
+// tell has the pacer say that the replay rejoins, and by how much. The lock is held.
 func (r *Runner) tell(text string, by time.Duration) {
-	r.w.Log.Warn(text, "workload", r.w.Name, "by", by)
-	if r.w.Rejoined != nil {
-		r.w.Rejoined(fmt.Sprintf("%s (%s, by %v)", text, r.w.Name, by.Round(time.Millisecond)))
-	}
+	r.news = append(r.news, func() {
+		r.w.Log.Warn(text, "workload", r.w.Name, "by", by)
+		if r.w.Rejoined != nil {
+			r.w.Rejoined(fmt.Sprintf("%s (%s, by %v)", text, r.w.Name, by.Round(time.Millisecond)))
+		}
+	})
 }
 
 // tellStop says once, with the lock held, that this process did not run for a while.
@@ -69,11 +72,12 @@ func (r *Runner) tellStop() {
 	}
 }
 
-// forgetUpcoming takes rows that have not come due off the end of the list, with the lock held. They were never expected.
+// forgetUpcoming takes rows that have not come due off the end of the list, with the lock held. They were never expected,
+// and their loops do not count as completed.
 func (r *Runner) forgetUpcoming(which func(*item) bool) {
 	for it := r.queue.upcoming.back(); it != nil && which(it); it = r.queue.upcoming.back() {
 		r.queue.upcoming.popBack()
-		it.state = gone
+		it.state, it.loop.cut = gone, true
 		r.giveBack(it)
 		r.queue.leave(it)
 	}

@@ -78,10 +78,16 @@ func TestWallClockSteps(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wallClock{}
-			b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(o *Workload) { o.Wall = w.now })
+			told, far := 0, 0
+			b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(o *Workload) {
+				o.Wall, o.Rejoined = w.now, func(string) { told++ }
+			})
 			first := time.Now().Unix() / 60
 			<-time.After(start - 50*time.Microsecond)
 			for when, step := range c.steps {
+				if step.Abs() > time.Second {
+					far++
+				}
 				time.AfterFunc(when-start+50*time.Microsecond, func() { w.step(step) })
 			}
 			ctx, end := context.WithCancel(t.Context())
@@ -99,6 +105,7 @@ func TestWallClockSteps(t *testing.T) {
 			want(t, name+": loops", len(sent), len(c.sent))
 			want(t, name+": missed", b.counter(t, "replayd_requests_dropped_total", "missed"), float64(c.missed))
 			want(t, name+": skew", <-skew, c.skew)
+			want(t, name+": told", told, far)
 		})
 	}
 }
@@ -223,6 +230,7 @@ func TestPause(t *testing.T) {
 			want(t, "position", s.Position, 15*time.Second)
 			want(t, "next loop", s.Next, 45*time.Second)
 			want(t, "paused", b.counter(t, "replayd_paused", ""), 1.0)
+			want(t, "connections opened for what will be dropped", b.short(), 0)
 		})
 		time.AfterFunc(20*time.Second+50*time.Millisecond, func() { b.Pause(false) })
 		ctx, end := context.WithCancel(t.Context())

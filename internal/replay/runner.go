@@ -95,6 +95,7 @@ type Runner struct {
 	playing *loop         // the one that the pacer is in; nil before the first
 	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
 	told    time.Time     // the last time of queue.rejoined that was told
+	news    []func()      // what the pacer is to say when it has the time
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
 	endWork func()        // stops the taking of new work

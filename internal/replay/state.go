@@ -28,24 +28,26 @@ type State struct {
 func (r *Runner) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := State{Phase: Running}
-	switch l := r.playing; {
+	s, l, c := State{Phase: Running}, r.playing, readClock(r.w.Wall)
+	var now time.Time // planned, by the loop's own time
+	if l != nil {
+		now = l.clock.planned(c.own)
+	}
+	switch {
 	case r.done:
 		s.Phase = Over
 	case r.stopped:
 		s.Phase = Draining
 	case r.queue.paused:
 		s.Phase = Paused
-	case l == nil || r.played(l).Before(l.Start) || l.read && l.open == 0:
+	case l == nil || now.Before(l.Start) || l.read && l.open == 0:
 		s.Phase = Waiting
 	}
-	l := r.playing
 	if l == nil {
 		return s
 	}
 	s.Loop, s.Period = l.Number, r.w.Plan.Period(l.Loop)
-	s.Position, s.Skew = r.where(l)
-	now := r.played(l)
+	s.Position, s.Skew = r.w.Plan.Position(l.Loop, now), l.clock.skew(c)
 	if now.Before(l.Start) {
 		s.Next = l.Start.Sub(now)
 	} else if next, ok := r.w.Plan.Next(l.Loop, now); ok && s.Phase != Over {
@@ -59,27 +61,29 @@ func (r *Runner) State() State {
 func (r *Runner) gauges() (position, skew time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.where(r.playing)
+	l, c := r.playing, readClock(r.w.Wall)
+	return r.w.Plan.Position(l.Loop, l.clock.planned(c.own)), l.clock.skew(c)
 }
-
-// where needs the lock, and a loop.
-func (r *Runner) where(l *loop) (position, skew time.Duration) {
-	return r.w.Plan.Position(l.Loop, r.played(l)), l.clock.skew(readClock(r.w.Wall))
-}
-
-// played is the planned instant that is now by a loop's own time.
-func (r *Runner) played(l *loop) time.Time { return l.clock.planned(time.Now()) }
 
 // Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule.
-func (r *Runner) Pause(paused bool) {
+// False: nothing changes by it.
+func (r *Runner) Pause(paused bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.queue.paused == paused {
-		return
+		return false
 	}
 	r.queue.pause(paused, time.Now())
 	r.w.Count.Paused(paused)
 	r.settle()
+	return true
+}
+
+// Paused says whether it is.
+func (r *Runner) Paused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queue.paused
 }
 
 // SetDrain changes how long requests in flight may go on after a stop.
@@ -102,9 +106,6 @@ func (r *Runner) Retire(at time.Time) {
 	defer r.mu.Unlock()
 	r.until = at.Round(0)
 	r.forgetUpcoming(func(it *item) bool { return r.beyond(it.loop.clock.planned(it.due.At)) })
-	for _, l := range r.queue.loops {
-		l.cut = true
-	}
 	r.settle()
 }
 

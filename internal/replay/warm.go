@@ -21,7 +21,7 @@ func (r *Runner) warm(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if n := r.short(time.Now()); n > 0 {
+		if n := r.short(); n > 0 {
 			// A failure is the requests' to report, when they cannot connect themselves.
 			_ = r.w.Client.Warm(ctx, n)
 		}
@@ -29,10 +29,13 @@ func (r *Runner) warm(ctx context.Context) {
 }
 
 // short counts the requests due soon for which no free lane has a connection that will still be young enough.
-func (r *Runner) short(now time.Time) int {
+func (r *Runner) short() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.align() // here too, because the pacer may sleep for hours
+	now := r.align() // here too, because the pacer may sleep for hours
+	if r.queue.paused {
+		return 0
+	}
 	n := 0
 	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
 		if it.due.At.Sub(now) > warmAhead || n == r.queue.free {

@@ -50,7 +50,7 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request, paused bool) {
 		say(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	err = s.options.Pause(name, paused)
+	err = s.options.Pause(r.Context(), name, paused)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		say(w, http.StatusServiceUnavailable, err.Error())

@@ -54,7 +54,7 @@ func (a answer) check(t *testing.T, about string, status int, text string) {
 
 func TestPause(t *testing.T) {
 	var calls []string
-	s := serve(t, Options{Lifecycle: true, Pause: func(workload string, paused bool) error {
+	s := serve(t, Options{Lifecycle: true, Pause: func(_ context.Context, workload string, paused bool) error {
 		switch workload {
 		case "nobody":
 			return fmt.Errorf("want the name of a workload, got %q", workload)
@@ -119,7 +119,7 @@ func TestReload(t *testing.T) {
 func TestLifecycleIsOff(t *testing.T) {
 	touched := func() error { t.Error("it is on"); return nil }
 	s := serve(t, Options{
-		Reload: func(context.Context) error { return touched() }, Pause: func(string, bool) error { return touched() },
+		Reload: func(context.Context) error { return touched() }, Pause: func(context.Context, string, bool) error { return touched() },
 	})
 	for _, path := range []string{"/-/reload", "/-/pause", "/-/resume?workload=a"} {
 		for _, method := range []string{"POST", "PUT"} {
@@ -133,7 +133,7 @@ func TestLifecycleIsOff(t *testing.T) {
 func TestOtherSitesArePowerless(t *testing.T) {
 	calls := 0
 	s := serve(t, Options{
-		Lifecycle: true, Reload: func(context.Context) error { calls++; return nil }, Pause: func(string, bool) error { calls++; return nil },
+		Lifecycle: true, Reload: func(context.Context) error { calls++; return nil }, Pause: func(context.Context, string, bool) error { calls++; return nil },
 	})
 	for _, path := range []string{"/-/reload", "/-/pause", "/-/resume"} {
 		for _, c := range []struct {

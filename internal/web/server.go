@@ -31,7 +31,7 @@ type Options struct {
 	Reload func(context.Context) error
 	// Pause holds a workload back, or lets it go again; "" is all of them. An error is that there is none of that name,
 	// or the context's when it took too long. nil: there is no /-/pause and no /-/resume.
-	Pause func(workload string, paused bool) error
+	Pause func(ctx context.Context, workload string, paused bool) error
 	// Profiling puts Go's profiles under /debug/pprof/.
 	Profiling bool
 	// Config gives the running configuration as YAML without its secrets. nil: there is no /config.

@@ -248,7 +248,7 @@ func TestReloadThatIsNotRead(t *testing.T) {
 func TestBodyThatNeverComes(t *testing.T) {
 	for _, request := range []string{"GET /-/healthy", "POST /-/pause"} {
 		synctest.Test(t, func(t *testing.T) {
-			b := serveInBubble(t, Options{Lifecycle: true, Pause: func(string, bool) error {
+			b := serveInBubble(t, Options{Lifecycle: true, Pause: func(context.Context, string, bool) error {
 				t.Error("paused")
 				return nil
 			}})
