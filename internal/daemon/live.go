@@ -15,13 +15,13 @@ func (w *workload) show(b *live.Board, slo measure.SLO) {
 	if b == nil {
 		return
 	}
-	c, t, curve := w.config, w.server.config, w.file.Stats.Curve
+	c, t, stats := w.config, w.server.config, w.file.Stats
 	started := time.Now()
 	w.shown = b.Workload(live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: t.API, Model: t.Model,
-		Schedule: inWords(c), Lanes: c.Lanes, SLO: slo, Trace: traceInfo(w.file.Stats),
+		Schedule: inWords(c), Lanes: c.Lanes, SLO: slo, Trace: traceInfo(stats),
 		From: time.Duration(c.Trace.From), To: time.Duration(c.Trace.To),
-		Curve: live.Curve{Bin: curve.Bin, Requests: curve.Requests, InputTokens: curve.InputTokens, OutputTokens: curve.OutputTokens},
+		Length: stats.Span, Curve: stats.Curve,
 		State: func() live.State { return w.state(started) },
 	})
 }

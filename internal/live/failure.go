@@ -1,7 +1,6 @@
 package live
 
 import (
-	"strings"
 	"time"
 
 	"replayd/internal/measure"
@@ -35,9 +34,8 @@ type failures struct {
 
 // add takes a finished request. It keeps the strings and allocates nothing.
 func (f *failures) add(r *measure.Request) {
-	text := r.Error[:min(len(r.Error), failureBytes)]
 	place := 0
-	for place < f.n && (f.list[place].outcome != r.Outcome || f.list[place].text != text) {
+	for place < f.n && (f.list[place].outcome != r.Outcome || !alike(f.list[place].text, r.Error)) {
 		place++
 	}
 	var before failure
@@ -49,10 +47,13 @@ func (f *failures) add(r *measure.Request) {
 	}
 	copy(f.list[1:place+1], f.list[:place])
 	f.list[0] = failure{
-		at: r.Timeline.End, id: r.ID[:min(len(r.ID), failureIDSize)], outcome: r.Outcome, text: text,
+		at: r.Timeline.End, id: r.ID, outcome: r.Outcome, text: r.Error,
 		count: before.count + 1, fresh: true, told: before.told,
 	}
 }
+
+// alike says whether two texts are the same as far as they are shown.
+func alike(a, b string) bool { return a[:min(len(a), failureBytes)] == b[:min(len(b), failureBytes)] }
 
 // isFailure says whether an outcome is one: a cancellation that the workload asked for is none.
 func isFailure(o measure.Outcome) bool { return o != measure.OK && o != measure.Cancelled }
@@ -67,8 +68,7 @@ type shownFailure struct {
 }
 
 func (f failure) shown() shownFailure {
-	valid := func(s string) string { return strings.ToValidUTF8(s, "") } // the cut may have torn a character
-	return shownFailure{At: instant(f.at), ID: valid(f.id), Outcome: f.outcome, Text: valid(f.text), Count: f.count}
+	return shownFailure{At: instant(f.at), ID: cut(f.id, failureIDSize), Outcome: f.outcome, Text: cut(f.text, failureBytes), Count: f.count}
 }
 
 func (f *failures) all() []shownFailure {

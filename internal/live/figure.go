@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"replayd/internal/measure"
 )
 
 // A figure is a number on the page: three digits of it are shown and sent, null where it is unknown.
@@ -36,12 +38,12 @@ func (t instant) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Time(t).UnixMilli())/1e3, 'f', -1, 64), nil
 }
 
-// A span of time is sent as seconds with three decimals.
+// A span of time is sent as seconds, whole: a curve's bin can be 1/128 s.
 type span time.Duration
 
 // MarshalJSON implements json.Marshaler.
 func (s span) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(time.Duration(s).Milliseconds())/1e3, 'f', -1, 64), nil
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
 // cut bounds a text from outside to n bytes without tearing a character.
@@ -56,18 +58,10 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// short is a latency in words, for the few places where Go writes text.
+// short is a latency in seconds as Go writes it into texts.
 func short(f figure) string {
-	switch s := float64(f); {
-	case !f.known():
+	if !f.known() {
 		return "–"
-	case s >= 10:
-		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
-	case s >= 1:
-		return strconv.FormatFloat(s, 'f', 2, 64) + " s"
-	case s >= 0.001:
-		return strconv.FormatFloat(s*1e3, 'f', 0, 64) + " ms"
-	default:
-		return strconv.FormatFloat(s*1e6, 'f', 0, 64) + " µs"
 	}
+	return measure.Short(time.Duration(float64(f) * float64(time.Second)))
 }

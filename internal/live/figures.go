@@ -10,8 +10,6 @@ import (
 type figures struct {
 	Verdict    verdict `json:"verdict"`
 	Phase      Phase   `json:"phase"`
-	Reason     string  `json:"reason,omitempty"`
-	TargetUp   bool    `json:"target_up"`
 	TargetText string  `json:"target_text"`
 	Started    instant `json:"started"`
 
@@ -56,17 +54,16 @@ type lastMinute struct {
 
 // quantiles are of latencies in seconds.
 type quantiles struct {
-	P50   figure `json:"p50"`
-	P90   figure `json:"p90"`
-	P99   figure `json:"p99"`
-	Count int64  `json:"count"`
+	P50 figure `json:"p50"`
+	P90 figure `json:"p90"`
+	P99 figure `json:"p99"`
 }
 
 func (h *histogram) quantiles() quantiles {
-	return quantiles{h.quantile(0.5), h.quantile(0.9), h.quantile(0.99), h.count()}
+	return quantiles{h.quantile(0.5), h.quantile(0.9), h.quantile(0.99)}
 }
 
-// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
+// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held, or w is a copy.
 func (w *Workload) figures(now time.Time) figures {
 	h, s := w.history, &w.state
 	h.mu.Lock()
@@ -74,7 +71,7 @@ func (w *Workload) figures(now time.Time) figures {
 	h.mu.Unlock()
 	total := newMark(now, s.Counts)
 	f := figures{
-		Verdict: w.verdict, Phase: s.Phase, Reason: cut(s.Reason, reasonBytes), TargetUp: s.TargetUp, TargetText: cut(s.TargetText, reasonBytes),
+		Verdict: w.verdict, Phase: s.Phase, TargetText: cut(s.TargetText, reasonBytes),
 		Started: instant(s.Started), Loop: s.Loop, Position: span(s.Position), LoopDuration: span(s.LoopDuration), Skew: span(s.Skew),
 		Expected: s.Counts.Expected, InFlight: s.Counts.InFlight, Waiting: s.Counts.Waiting, Retries: s.Counts.Retries,
 		Finished: total.finished(), Dropped: total.lost(),

@@ -62,7 +62,7 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 			s.Counts.PromptTokens += int64(r.Usage.Prompt)
 			s.Counts.OutputTokens += int64(r.Usage.Output)
 		}
-		if f.options.SLO.Met(r) {
+		if slo := f.options.SLO; o == measure.OK && (slo.TTFT == 0 || ttft <= slo.TTFT) && (slo.TPOT == 0 || tpot <= slo.TPOT) {
 			s.Counts.Goodput++
 		}
 	})
@@ -110,9 +110,17 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// inMinute is how many times to first token the last minute has.
+func (f *feed) inMinute() int64 {
+	f.history.mu.Lock()
+	defer f.history.mu.Unlock()
+	latency := f.history.lastMinute()
+	return latency[ttft].count()
+}
+
 // told is the page as a viewer who comes now would have it.
 func told(b *Board) snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.snapshot()
+	return b.snapshot(b.moment())
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,10 +58,10 @@ func TestLastMinute(t *testing.T) {
 		f.end(measure.OK, 100*ms, 10*ms, "")
 		look := func(at time.Duration, rate figure, counted, latencies int64) {
 			t.Helper()
-			m := told(b).Workloads[0].Figures
-			if m.Rates.Finished != rate || m.Minute.Outcomes[measure.OK] != counted || m.Minute.TTFT.Count != latencies {
+			m, n := told(b).Workloads[0].Figures, f.inMinute()
+			if m.Rates.Finished != rate || m.Minute.Outcomes[measure.OK] != counted || n != latencies {
 				t.Errorf("at %v: rate %v, counted %d, latencies %d; want %v, %d, %d", at, m.Rates.Finished,
-					m.Minute.Outcomes[measure.OK], m.Minute.TTFT.Count, rate, counted, latencies)
+					m.Minute.Outcomes[measure.OK], n, rate, counted, latencies)
 			}
 		}
 		look(12500*ms, 0, 0, 1) // no tick yet
@@ -152,6 +153,22 @@ func TestTheSameFailureIsOneLine(t *testing.T) {
 			t.Errorf("at %v, want that of the last, %v", at, time.Now())
 		}
 	})
+}
+
+// TestLongFailures are one line when they are the same as far as they are shown, and no character of them is torn.
+func TestLongFailures(t *testing.T) {
+	var f failures
+	long := strings.Repeat("€", failureBytes/3)
+	for _, text := range []string{long + "1", "x" + long, long + "2"} {
+		f.add(&measure.Request{ID: "a" + long, Outcome: measure.HTTP5xx, Error: text})
+	}
+	got := f.all()
+	if len(got) != 2 || got[0].Count != 2 || got[0].Text != long[:failureBytes-3]+"…" || got[1].Text != "x"+long[:failureBytes-6]+"…" {
+		t.Errorf("got %+v", got)
+	}
+	if id := got[0].ID; id != "a"+long[:123]+"…" {
+		t.Errorf("an ID of %d bytes: %s", len(id), id)
+	}
 }
 
 // TestEveryFailureHasItsTurn: of several that come all the time each is told, the one not told for longest first.

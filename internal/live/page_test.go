@@ -11,12 +11,14 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"replayd/internal/measure"
+	"replayd/internal/trace"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -39,7 +41,7 @@ func TestSnapshotJSON(t *testing.T) {
 			Schedule: "loop every 1h, wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * ms, TPOT: 500 * time.Microsecond},
 			Trace: measure.TraceInfo{Path: "chat.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031},
 			From:  10 * second, To: 50 * second,
-			Curve: Curve{Bin: 30 * second, Requests: []int64{3, 4}, InputTokens: []int64{300, 400}, OutputTokens: []int64{30, 40}},
+			Length: 58 * second, Curve: trace.Curve{Bin: 30 * second, Requests: []int64{3, 4}, InputTokens: []int64{300, 400}, OutputTokens: []int64{30, 40}},
 		})
 		newFeed(b, WorkloadOptions{Name: "night", Target: "tgi", Schedule: "cron 0 3 * * *, skip"}).change(func(s *State) {
 			s.Phase, s.TargetUp, s.TargetText, s.Next = Waiting, false, "", time.Now().Add(3*time.Hour)
@@ -142,10 +144,24 @@ func TestFiles(t *testing.T) {
 	if unzipped, err := io.ReadAll(z); err != nil || string(unzipped) != text {
 		t.Errorf("compressed it is another file, %v", err)
 	}
+	zippedTag := zipped.Header().Get("ETag")
+	if h := zipped.Header(); zippedTag != strings.TrimSuffix(tag, `"`)+`-gz"` || h.Get("Content-Encoding") != "gzip" || h.Get("Vary") != "Accept-Encoding" ||
+		h.Get("Content-Type") != plain.Header().Get("Content-Type") || h.Get("Cache-Control") != "no-cache" {
+		t.Errorf("compressed, of %s: got %v", tag, h)
+	}
 	for _, known := range []string{tag, `"other", W/` + tag, "*"} {
-		if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {known}}); r.Code != http.StatusNotModified || r.Body.String() != "" {
-			t.Errorf("If-None-Match: %s: got %d", known, r.Code)
+		r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {known}})
+		if r.Code != http.StatusNotModified || r.Body.String() != "" || r.Header().Get("ETag") != tag || r.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("If-None-Match: %s: got %d %v", known, r.Code, r.Header())
 		}
+	}
+	for tagged, want := range map[string]int{zippedTag: http.StatusNotModified, tag: http.StatusOK} {
+		if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {tagged}, "Accept-Encoding": {"gzip"}}); r.Code != want {
+			t.Errorf("If-None-Match: %s, compressed: got %d, want %d", tagged, r.Code, want)
+		}
+	}
+	if r := get(b, http.MethodGet, "/live/live.js", http.Header{"Range": {"bytes=3-9"}}); r.Code != http.StatusPartialContent || r.Body.String() != text[3:10] {
+		t.Errorf("a part: got %d %q, want %q", r.Code, r.Body, text[3:10])
 	}
 	if r := get(b, http.MethodGet, "/live/live.js", http.Header{"If-None-Match": {`"other"`}}); r.Code != http.StatusOK {
 		t.Errorf("another tag: got %d", r.Code)
@@ -201,6 +217,30 @@ func TestPlainPage(t *testing.T) {
 			t.Errorf("not escaped:\n%s", text)
 		}
 	})
+}
+
+// TestPageAtOnce: the page is rendered without the lock while ticks, notes and workloads come; -race looks at it.
+func TestPageAtOnce(t *testing.T) {
+	b := New(Options{})
+	f := newFeed(b, WorkloadOptions{Name: "a"})
+	start := time.Now()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for range 50 {
+			if text := get(b, http.MethodGet, "/live", nil).Body.String(); !strings.Contains(text, "answers as m") && !strings.Contains(text, "waiting") {
+				t.Errorf("got\n%s", text)
+			}
+		}
+	})
+	all.Go(func() {
+		for i := range 50 {
+			f.end(measure.HTTP5xx, 0, 0, "no")
+			b.Note(start, "info", "x")
+			b.tick(start.Add(time.Duration(i)*second), i/5)
+			b.Remove(newFeed(b, WorkloadOptions{Name: "b"}).Workload)
+		}
+	})
+	all.Wait()
 }
 
 // TestEveryOutcomeHasItsMeaning: the page tells what the words of the closed lists mean.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"time"
 
 	"replayd/internal/measure"
 )
@@ -58,6 +59,7 @@ type playing struct {
 	Requests int    `json:"requests"`
 	From     span   `json:"from"`
 	To       span   `json:"to"` // 0: to its end
+	Length   span   `json:"length"`
 }
 
 type binned struct {
@@ -70,7 +72,7 @@ type binned struct {
 // all is the page as JSON. The lock is held.
 func (b *Board) all() []byte {
 	if b.full == nil {
-		b.full = encode(b.snapshot())
+		b.full = encode(b.snapshot(b.moment()))
 	}
 	return b.full
 }
@@ -84,15 +86,33 @@ func encode(v any) []byte {
 	return text
 }
 
-func (b *Board) snapshot() snapshot {
-	s := snapshot{
-		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
-		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
-		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...),
-	}
-	each := make([]figures, len(b.workloads))
+// A moment is what the lock guards of the page. Histories have locks of their own.
+type moment struct {
+	now       time.Time
+	workloads []*Workload // copies
+	notes     []note
+}
+
+// moment takes it. The lock is held.
+func (b *Board) moment() moment {
+	m := moment{b.now, make([]*Workload, len(b.workloads)), append([]note{}, b.notes...)}
 	for i, w := range b.workloads {
-		each[i] = w.figures(b.now)
+		one := *w
+		m.workloads[i] = &one
+	}
+	return m
+}
+
+// snapshot needs no lock.
+func (b *Board) snapshot(m moment) snapshot {
+	s := snapshot{
+		Version: b.version, Build: b.build, Now: instant(m.now), SlotSeconds: span(slotTime), Slots: slots,
+		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
+		Workloads: make([]described, len(m.workloads)), Notes: m.notes,
+	}
+	each := make([]figures, len(m.workloads))
+	for i, w := range m.workloads {
+		each[i] = w.figures(m.now)
 		w.history.mu.Lock()
 		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
 		w.history.mu.Unlock()
@@ -102,17 +122,20 @@ func (b *Board) snapshot() snapshot {
 			SLO: bounds{figure(o.SLO.TTFT.Seconds()), figure(o.SLO.TPOT.Seconds()), figure(o.SLO.E2E.Seconds())},
 			Trace: playing{
 				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
-				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To),
+				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To), Length: span(o.Length),
 			},
-			Curve:   binned{span(o.Curve.Bin), o.Curve.Requests, o.Curve.InputTokens, o.Curve.OutputTokens},
+			Curve: binned{
+				span(o.Curve.Bin), append([]int64{}, o.Curve.Requests...),
+				append([]int64{}, o.Curve.InputTokens...), append([]int64{}, o.Curve.OutputTokens...),
+			},
 			Figures: &each[i],
 		}
 	}
-	s.Verdict = b.verdict(each)
+	s.Verdict = verdictOf(m.workloads, each)
 	return s
 }
 
-// news are made of the rows that the tick has closed, in the order of the workloads.
+// news are made of the rows that the tick has closed, in the order of the workloads. The lock is held.
 func (b *Board) news(rows [][]row) []byte {
 	n := news{Now: instant(b.now), Workloads: make([]figures, len(b.workloads))}
 	if b.noted {
@@ -124,14 +147,14 @@ func (b *Board) news(rows [][]row) []byte {
 		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
 		w.history.mu.Unlock()
 	}
-	n.Verdict = b.verdict(n.Workloads)
+	n.Verdict = verdictOf(b.workloads, n.Workloads)
 	return encode(n)
 }
 
-func (b *Board) verdict(each []figures) verdict {
+func verdictOf(workloads []*Workload, each []figures) verdict {
 	names, verdicts := make([]string, len(each)), make([]verdict, len(each))
 	for i := range each {
-		names[i], verdicts[i] = b.workloads[i].options.Name, each[i].Verdict
+		names[i], verdicts[i] = workloads[i].options.Name, each[i].Verdict
 	}
 	return judgeAll(names, verdicts)
 }

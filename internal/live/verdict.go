@@ -35,14 +35,16 @@ type verdict struct {
 
 // Where a level begins, by the last minute.
 const (
-	badShare      = 0.05 // of the requests failed or dropped
-	badAtLeast    = 2    // of them: one alone is no trouble
-	strainedOver  = 0.01 // of the ok requests over a service level
-	badOver       = 0.10
-	lateStrained  = 50 * time.Millisecond // p99 of lateness: from here what is measured is also this process
-	skewStrained  = 500 * time.Millisecond
-	percentDigits = 10 // percent from which no decimal is told
+	badShare     = 0.05 // of the requests failed or dropped
+	badAtLeast   = 2    // of them: one alone is no trouble
+	strainedOver = 0.01 // of the ok requests over a service level
+	badOver      = 0.10
+	lateStrained = 50 * time.Millisecond // p99 of lateness: from here what is measured is also this process
+	skewStrained = 500 * time.Millisecond
 )
+
+// wholeFrom is the percentage from which no decimal is told.
+const wholeFrom = 10
 
 // judge says how a workload is: by its state, and by the last minute's counts and p99 of lateness.
 func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
@@ -146,7 +148,7 @@ func percent(share float64) string {
 	switch p := share * 100; {
 	case p < 0.1:
 		return "under 0.1 %"
-	case p < percentDigits:
+	case p < wholeFrom:
 		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 	default:
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/trace"
 )
 
 // WorkloadOptions are what the page says about a workload that does not change while it runs.
@@ -20,17 +21,12 @@ type WorkloadOptions struct {
 	SLO      measure.SLO
 	Trace    measure.TraceInfo
 	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
-	Curve    Curve
+	Length   time.Duration // of the whole trace: the offset of its last row
+	Curve    trace.Curve   // of the same
 
 	// State is asked once a second, from the goroutine that Run is called on and without a lock held, until the
 	// workload is removed or replaced; once more may come just after.
 	State func() State
-}
-
-// A Curve is the load of a trace over its own time, from 0: as many bins as Requests has; more than 240 are joined.
-type Curve struct {
-	Bin                                 time.Duration
-	Requests, InputTokens, OutputTokens []int64 // in each bin
 }
 
 // Phase is what a workload does.
@@ -71,18 +67,16 @@ type Workload struct {
 	verdict verdict // from the last tick, too
 }
 
-// Bounds on texts that are not from the configuration, and on the curve.
+// Bounds on texts that are not from the configuration.
 const (
 	reasonBytes = 160
 	noteBytes   = 240
-	curveBins   = 240
 )
 
 // Workload puts one on the page. Where one of the same name is there, it is replaced: the new one takes its place and
 // goes on with its history, and both may be observed while the old one drains.
 func (b *Board) Workload(o WorkloadOptions) *Workload {
 	o.URL = withoutSecrets(o.URL)
-	o.Curve = o.Curve.bounded()
 	w := &Workload{options: o, history: &history{}, state: State{Phase: Waiting}, verdict: verdict{Text: "waiting"}}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,33 +129,4 @@ func withoutSecrets(address string) string {
 		return ""
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Opaque: u.Opaque}).String()
-}
-
-// bounded joins bins in pairs until there are few enough.
-func (c Curve) bounded() Curve {
-	n := len(c.Requests)
-	c.Requests, c.InputTokens, c.OutputTokens = sized(c.Requests, n), sized(c.InputTokens, n), sized(c.OutputTokens, n)
-	for ; n > curveBins; n = len(c.Requests) {
-		c.Bin *= 2
-		c.Requests, c.InputTokens, c.OutputTokens = inPairs(c.Requests), inPairs(c.InputTokens), inPairs(c.OutputTokens)
-	}
-	return c
-}
-
-// sized is a copy with n values.
-func sized(from []int64, n int) []int64 {
-	to := make([]int64, n)
-	copy(to, from)
-	return to
-}
-
-func inPairs(n []int64) (joined []int64) {
-	for i := 0; i < len(n); i += 2 {
-		sum := n[i]
-		if i+1 < len(n) {
-			sum += n[i+1]
-		}
-		joined = append(joined, sum)
-	}
-	return joined
 }

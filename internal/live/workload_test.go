@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/trace"
 )
 
 // TestReplaced: a workload of the same name goes on with the history, and the one that it replaced cannot take it off.
@@ -86,20 +87,6 @@ func TestWithoutSecrets(t *testing.T) {
 	f("http://bad host/\x00", "")
 }
 
-func TestCurveIsBounded(t *testing.T) {
-	n := make([]int64, 481)
-	for i := range n {
-		n[i] = 1
-	}
-	got := Curve{Bin: second, Requests: n, InputTokens: n, OutputTokens: n[:480]}.bounded()
-	if len(got.Requests) != 121 || len(got.OutputTokens) != 121 || got.Bin != 4*second {
-		t.Fatalf("%d bins of %v, want 121 of 4s", len(got.Requests), got.Bin)
-	}
-	if got.Requests[0] != 4 || got.Requests[120] != 1 || got.OutputTokens[120] != 0 {
-		t.Errorf("got %v and %v", got.Requests, got.OutputTokens)
-	}
-}
-
 // TestSize: a workload takes less than 100 KB, with a full history and a curve.
 func TestSize(t *testing.T) {
 	const workloads = 50
@@ -109,8 +96,8 @@ func TestSize(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range workloads {
-		bins := make([]int64, curveBins)
-		newFeed(b, WorkloadOptions{Name: fmt.Sprint(i), Curve: Curve{Bin: second, Requests: bins, InputTokens: bins, OutputTokens: bins}})
+		bins := make([]int64, 240) // as many as a trace's curve has
+		newFeed(b, WorkloadOptions{Name: fmt.Sprint(i), Curve: trace.Curve{Bin: second, Requests: bins, InputTokens: bins, OutputTokens: bins}})
 	}
 	for i := range 700 {
 		b.tick(start.Add(time.Duration(i)*second), i/5)
@@ -187,7 +174,7 @@ func TestObserveAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		b.tick(start.Add(10*second), 2)
-		if n := told(b).Workloads[0].Figures.Minute.TTFT.Count; n != lanes*each {
+		if n := f.inMinute(); n != lanes*each {
 			t.Errorf("%d in the last minute, want %d", n, lanes*each)
 		}
 	})

@@ -9,8 +9,6 @@ type Counts struct {
 	Dropped                     map[DropReason]int64 // every reason, zeros too
 	Retries, Goodput            int64
 	PromptTokens, OutputTokens  int64 // of ok requests, as the server counts them
-	CachedTokens                int64
-	LoopsCompleted              int64
 }
 
 // Counts reads what /metrics would show now.
@@ -21,8 +19,7 @@ func (w *Workload) Counts() Counts {
 		Expected: n.expected, Waiting: n.waiting, InFlight: n.inFlight,
 		Outcomes: byName(outcomes[:], n.finished[:]), Dropped: byName(dropReasons[:], n.dropped[:]),
 		Retries: n.retries, Goodput: n.goodput,
-		PromptTokens: n.tokens[0], OutputTokens: n.tokens[1], CachedTokens: n.tokens[2],
-		LoopsCompleted: n.loopsDone,
+		PromptTokens: n.tokens[0], OutputTokens: n.tokens[1],
 	}
 }
 

@@ -44,9 +44,6 @@ func (s SLO) violations(r *Request) (broken [sloKinds]bool) {
 	return broken
 }
 
-// Met reports whether a finished request is goodput: it ended ok and kept every bound.
-func (s SLO) Met(r *Request) bool { return s.violations(r) == [sloKinds]bool{} }
-
 // bounds are the thresholds in the order of sloNames; error has none.
 func (s SLO) bounds() [sloKinds]time.Duration {
 	return [sloKinds]time.Duration{s.TTFT, s.TPOT, s.E2E, 0}

@@ -74,14 +74,13 @@ func (s *Summary) Observe(r *Request) {
 	if r.Outcome != OK {
 		return
 	}
-	good := true
-	for i, broke := range s.slo.violations(r) {
+	broken := s.slo.violations(r)
+	for i, broke := range broken {
 		if broke {
 			s.broken[i]++
-			good = false
 		}
 	}
-	if good {
+	if broken == [sloKinds]bool{} {
 		s.goodput++
 	}
 	s.prompt += int64(r.Usage.Prompt)

@@ -129,6 +129,23 @@ func digits(d time.Duration) time.Duration {
 	return d
 }
 
+// Short writes a latency for a glance, in the unit that suits it and with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s.
+// The live page's words.js does the same.
+func Short(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 0.9995e-3:
+		return fmt.Sprintf("%.0f µs", s*1e6)
+	case s < 9.95e-3:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	case s < 0.9995:
+		return fmt.Sprintf("%.0f ms", s*1e3)
+	case s < 9.995:
+		return fmt.Sprintf("%.2f s", s)
+	default:
+		return fmt.Sprintf("%.1f s", s)
+	}
+}
+
 // cells are the columns of one quantity after its count; without values they are dashes.
 func (s Stats) cells() []string {
 	var cells []string

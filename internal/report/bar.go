@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"replayd/internal/measure"
 )
 
 // A field is a part of a line. Where not all fit, those of the highest rank go first.
@@ -40,10 +42,10 @@ func (v view) figures() []field {
 	add(5, !v.ended && v.InFlight >= 0, "%d in flight", v.InFlight)
 	add(3, true, "%d failed", v.failed)
 	add(3, v.dropped > 0, "%d dropped", v.dropped)
-	add(4, v.ttfts, "TTFT p50 %s", short(v.ttft50))
-	add(6, v.ttfts, "p99 %s", short(v.ttft99))
-	add(8, v.tpots, "TPOT p50 %s", short(v.tpot50))
-	add(9, v.lates, "lateness p99 %s", short(v.late99))
+	add(4, v.ttfts, "TTFT p50 %s", measure.Short(v.ttft50))
+	add(6, v.ttfts, "p99 %s", measure.Short(v.ttft99))
+	add(8, v.tpots, "TPOT p50 %s", measure.Short(v.tpot50))
+	add(9, v.lates, "lateness p99 %s", measure.Short(v.late99))
 	if v.lastErr != "" {
 		fields = append(fields, field{text: "last error: " + v.lastErr, rank: 10, least: 24})
 	}

@@ -137,7 +137,7 @@ func TestLog(t *testing.T) {
 	})
 	const first = "msg=progress done=0 of=8 ok=0 failed=0 dropped=0 in_flight=1 per_second=0.0"
 	const then = "msg=progress done=3 of=8 ok=1 failed=1 dropped=1 in_flight=1"
-	const last = `ttft_p50="20.0 ms" ttft_p99="20.0 ms" left=%s last_error="connect: no route"` + "\n"
+	const last = `ttft_p50="20 ms" ttft_p99="20 ms" left=%s last_error="connect: no route"` + "\n"
 	want := "10s " + first + " left=3m50s\n"
 	for _, l := range []struct{ at, rate, left string }{
 		{"20s", "0.2", "3m40s"},
@@ -164,8 +164,8 @@ func TestPrint(t *testing.T) {
 		wait(9 * time.Second)
 	})
 	const want = `    3s  0 done  0.0/s  0 failed
-    5s  1 done  0.2/s  0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms  lateness p99 0 µs
-   10s  1 done  0.1/s  0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms  lateness p99 0 µs
+    5s  1 done  0.2/s  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
+   10s  1 done  0.1/s  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
 `
 	if out.String() != want {
 		t.Errorf("\nwant %s\n got %s", want, out)
@@ -192,7 +192,7 @@ func TestShow(t *testing.T) {
 		wait(500 * time.Millisecond)
 		fmt.Fprintln(s, "level=WARN")
 		expect("level=WARN\n[=======>                      ]   25 %  1 of 4  1s  ETA 3s\n" +
-			"1.0/s  1 in flight  0 failed  TTFT p50 20.0 ms  p99 20.0 ms\n")
+			"1.0/s  1 in flight  0 failed  TTFT p50 20 ms  p99 20 ms\n")
 		wait(700 * time.Millisecond)
 		for range 3 {
 			p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
@@ -200,5 +200,5 @@ func TestShow(t *testing.T) {
 	})
 	fmt.Fprintln(s, "report")
 	expect("level=WARN\n[======================================]  100 %  4 of 4  2s\n" +
-		"0 failed  TTFT p50 20.0 ms  p99 20.0 ms  TPOT p50 1.0 ms\nreport\n\n")
+		"0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms\nreport\n\n")
 }

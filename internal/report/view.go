@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"replayd/internal/measure"
 )
 
 // A view is what there is to show of a run at one instant.
@@ -78,7 +80,7 @@ func (v view) attributes() []any {
 	}
 	a = append(a, "per_second", fmt.Sprintf("%.1f", v.rate))
 	if v.ttfts {
-		a = append(a, "ttft_p50", short(v.ttft50), "ttft_p99", short(v.ttft99))
+		a = append(a, "ttft_p50", measure.Short(v.ttft50), "ttft_p99", measure.Short(v.ttft99))
 	}
 	if left, known := strings.CutPrefix(v.left(), "ETA "); known {
 		a = append(a, "left", left)
@@ -91,14 +93,3 @@ func (v view) attributes() []any {
 
 // seconds writes a time without parts of a second.
 func seconds(d time.Duration) string { return model.Duration(max(0, d).Round(time.Second)).String() }
-
-// short writes a latency with three digits or so.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
-	}
-	return fmt.Sprintf("%d µs", d.Microseconds())
-}

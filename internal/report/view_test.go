@@ -114,17 +114,3 @@ func TestShare(t *testing.T) {
 	f(view{Outlook: Outlook{Requests: 10}, ok: 11}, "=]  100 %  11 of 10")                                                       // a trace that grew
 	f(view{Outlook: Outlook{Length: 4 * time.Second, Left: 3 * time.Second}}, "[=======>                      ]   25 %  0 done") // 7.5 of 30 cells
 }
-
-func TestShort(t *testing.T) {
-	f := func(d time.Duration, want string) {
-		t.Helper()
-		if got := short(d); got != want {
-			t.Errorf("short(%v) = %q, want %q", d, got, want)
-		}
-	}
-	f(0, "0 µs")
-	f(999999, "999 µs")
-	f(time.Millisecond, "1.0 ms")
-	f(12345*time.Microsecond, "12.3 ms")
-	f(12345*time.Millisecond, "12.35 s")
-}

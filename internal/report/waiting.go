@@ -40,12 +40,12 @@ func (w *Waiting) Tried(url string, err error) {
 	}
 }
 
-// line says it as fully as there is room for.
+// line says it as fully as there is room for. The error says by itself what was asked of which target.
 func (w *Waiting) line(url string, err error, waited string, room int) string {
 	time := fmt.Sprintf(", %s of %s", waited, seconds(w.patience))
-	text := strings.TrimPrefix(err.Error(), "GET "+strings.TrimSuffix(url, "/")+"/v1/models: ")
+	text := err.Error()
 	last := text[strings.LastIndex(text, ": ")+1:] // what the operating system or the server says
-	for _, line := range []string{"waiting for " + url + ": " + text, "waiting for " + url + ":" + last, "waiting:" + last} {
+	for _, line := range []string{"waiting: " + text, "waiting for " + url + ":" + last, "waiting:" + last} {
 		if width(line+time) <= room {
 			return line + time
 		}

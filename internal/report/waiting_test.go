@@ -63,7 +63,7 @@ func TestWaitingScreen(t *testing.T) {
 		columns int
 		want    string
 	}{
-		{200, "waiting for http://127.0.0.1:8000: connect: dial tcp 127.0.0.1:8000: connect: connection refused, 12s of 15m"},
+		{200, "waiting: GET http://127.0.0.1:8000/v1/models: connect: dial tcp 127.0.0.1:8000: connect: connection refused, 12s of 15m"},
 		{80, "waiting for http://127.0.0.1:8000: connection refused, 12s of 15m"},
 		{60, "waiting: connection refused, 12s of 15m"},
 		{30, "waiting, 12s of 15m"},

@@ -15,6 +15,7 @@ import (
 
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/trace"
 )
 
 // A load is made-up traffic of one workload: 40 requests a second, of which some fail when it is sick.
@@ -41,7 +42,7 @@ func newLoad(b *live.Board, name string, sick bool) *load {
 		Schedule: "loop every 1h, wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * time.Millisecond},
 		Trace: measure.TraceInfo{Path: "a-trace-with-a-very-long-name-that-has-no-place-to-break.jsonl", Format: "mooncake", SHA256: "0123456789ab", Requests: 12031},
 		From:  5 * time.Minute, To: 50 * time.Minute,
-		Curve: live.Curve{Bin: time.Minute, Requests: bins, InputTokens: bins, OutputTokens: bins},
+		Length: time.Hour - 10*time.Second, Curve: trace.Curve{Bin: time.Minute, Requests: bins, InputTokens: bins, OutputTokens: bins},
 		State: l.now,
 	})
 	return l

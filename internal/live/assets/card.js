@@ -84,7 +84,7 @@ export class Card {
     return Array(this.board.slots - this.rows.length).fill(null).concat(this.rows.map(r => r[i]))
   }
 
-  end() { return this.w.trace.to || this.w.curve.bin * this.w.curve.requests.length }
+  end() { return this.w.trace.to || this.w.trace.length }
 
   since() { return long(this.board.now - this.f.verdict.since) }
 

@@ -4,7 +4,7 @@ import { latency, long, percent, short, time } from './words.js'
 
 const $ = id => document.getElementById(id)
 const many = 6 // with more workloads than this only those in trouble begin open
-const late = 3, lost = 6, retry = 5 // seconds
+const late = 3, lost = 6, retry = 5, patience = 20 // seconds
 const rank = ['bad', 'warn', 'ok', 'idle']
 
 let board // what all of the page says of itself: columns, slots, outcomes
@@ -134,11 +134,11 @@ function connect() {
   source.onerror = () => { broken = true; pulse() }
 }
 
-// How old the figures are. A stream that says nothing, or that the browser has given up, is opened anew.
+// How old the figures are. A stream that the browser has given up is opened anew; one that is silent gets more time for it.
 function pulse() {
-  const now = Date.now(), age = Math.max(0, (now - heard) / 1000)
+  const now = Date.now(), age = Math.max(0, (now - heard) / 1000), silent = (now - Math.max(heard, tried)) / 1000
   const gone = broken || age >= lost
-  if (gone && now - tried >= retry * 1000) connect()
+  if (gone && silent >= (source.readyState === EventSource.CLOSED ? retry : patience)) connect()
   document.body.classList.toggle('gone', gone)
   $('pulse').hidden = !board
   $('pulse').className = gone ? 'gone' : age >= late ? 'late' : 'live'

@@ -1,4 +1,4 @@
-// The pictures of a card. Each is made once and changed when the figures behind it change. What a screen reader says
+// The pictures of a card. Each is made once and changed with its figures. What a screen reader says
 // of a picture changes every ten seconds at most.
 import * as draw from './draw.js'
 import { clock, latency, long, round, short } from './words.js'
@@ -15,7 +15,7 @@ export class Curve {
     const { bin, requests, input_tokens, output_tokens } = w.curve, n = requests.length
     this.plot = figure.querySelector('.plot')
     this.t = t
-    this.length = bin * n
+    this.width = bin * n // the last bin ends after the trace
     figure.hidden = !n
     if (!n) return
     const tokens = requests.map((_, i) => input_tokens[i] + output_tokens[i])
@@ -26,17 +26,17 @@ export class Curve {
     const rate = (values, what) => `${what}, peak ${short(draw.most(values) / bin)}/s`
     t.tokens.textContent = rate(tokens, 'tokens')
     t.requests.textContent = rate(requests, 'requests')
-    t.end.textContent = clock(this.length)
-    this.text = `Load of the trace over ${clock(this.length)}: ${rate(tokens, 'tokens')}, ${rate(requests, 'requests')}; `
+    const end = t.end.textContent = clock(w.trace.length)
+    this.text = `Load of the trace over ${end}: ${rate(tokens, 'tokens')}, ${rate(requests, 'requests')}; `
     this.plot.style.setProperty('--from', this.place(w.trace.from))
-    this.plot.style.setProperty('--to', this.place(w.trace.to || this.length))
+    this.plot.style.setProperty('--to', this.place(w.trace.to || w.trace.length))
     draw.read(this.plot, n, figure.querySelector('.read'), i => `${clock(i * bin)}: ${short(tokens[i] / bin)} tokens/s, ${short(requests[i] / bin)} requests/s`)
   }
 
-  place(s) { return 100 * Math.min(1, s / this.length) + '%' }
+  place(s) { return 100 * Math.min(1, s / this.width) + '%' }
 
   move(position) {
-    if (!this.length) return
+    if (!this.width) return
     this.plot.style.setProperty('--at', this.place(position))
     this.t.position.textContent = clock(position)
     say(this.plot, this.text + 'now at ' + clock(position))

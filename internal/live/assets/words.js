@@ -14,7 +14,7 @@ export function short(n) {
 export function latency(s) {
   if (s == null) return '–'
   if (s < 0.9995e-3) return Math.round(s * 1e6) + ' µs'
-  if (s < 0.9995) return (s * 1e3).toFixed(s < 9.995e-3 ? 1 : 0) + ' ms'
+  if (s < 0.9995) return (s * 1e3).toFixed(s < 9.95e-3 ? 1 : 0) + ' ms'
   return s < 99.95 ? s.toFixed(s < 9.995 ? 2 : 1) + ' s' : long(s)
 }
 
