@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -63,15 +64,17 @@ func TestKilledAtAnyInstant(t *testing.T) {
 			t.Fatal(err)
 		}
 		var written int
-		if _, err := fmt.Fscanln(bufio.NewReader(out), &written); err != nil { // it writes now
+		said := bufio.NewReader(out)
+		if _, err := fmt.Fscanln(said, &written); err != nil { // it writes now
 			t.Error(err)
 		}
 		<-time.After(time.Duration(rnd.Int64N(int64(40 * ms)))) // of the real clock: any instant is right
 		if err := c.Process.Kill(); err != nil {
 			t.Error(err)
 		}
+		rest, _ := io.ReadAll(said) // it ends with the process
 		if err := c.Wait(); err == nil || err.Error() != "signal: killed" {
-			t.Fatalf("want it killed, got %v", err)
+			t.Fatalf("want it killed, got %v: %s", err, rest)
 		}
 		if end := content(t, o.Path); end != "" && end[len(end)-1] != '\n' {
 			torn++
@@ -96,8 +99,8 @@ func writeUntilKilled(t *testing.T, o RecordsOptions) {
 	if err := s.Use(o); err != nil {
 		t.Fatal(err)
 	}
-	go s.compress(context.Background())
 	_, n := loops(t, o.Path)
+	go s.compress(context.Background()) // not before: what is read would change its name
 	length := len(looped(firstLoop))
 	at := strings.Index(string(looped(firstLoop)), fmt.Sprint(firstLoop))
 	batch := []byte(strings.Repeat(string(looped(firstLoop)), 3<<20/length))
