@@ -1,16 +1,9 @@
 package web
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -20,36 +13,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// certificate writes cert.pem and key.pem for 127.0.0.1 into dir and returns a client that trusts them.
-func certificate(t *testing.T, dir string) *http.Client {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	write(t, dir, "cert.pem", string(cert))
-	write(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
+	"replayd/test/outside"
+)
 
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
@@ -64,7 +30,7 @@ const tlsSection = "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\
 
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	client := certificate(t, dir)
+	client := outside.Certificate(t, dir)
 	s := serve(t, Options{ConfigFile: write(t, dir, "web.yaml", tlsSection)})
 	if !strings.HasPrefix(s.URL(), "https://127.0.0.1:") {
 		t.Fatalf("want https, got %s", s.URL())
@@ -80,7 +46,7 @@ const users = "basic_auth_users: {prometheus: $2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6
 func TestStreamOverTLS(t *testing.T) {
 	for http2, protocol := range map[string]string{"true": "HTTP/2.0", "false": "HTTP/1.1"} {
 		dir := t.TempDir()
-		client := certificate(t, dir)
+		client := outside.Certificate(t, dir)
 		client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 		file := write(t, dir, "web.yaml", tlsSection+users+"http_server_config: {http2: "+http2+"}\n")
 		s := serve(t, Options{ConfigFile: file, Live: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +76,7 @@ func TestPasswords(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	dir := t.TempDir()
-	certificate(t, dir)
+	outside.Certificate(t, dir)
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":  {"tls_server_confg: {}", "field tls_server_confg not found"},
 		"not YAML":     {"a: [", "did not find expected node content"},

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/test/outside"
 )
 
 // A pipes listens for the connections that its dial makes, so that a server and its clients live in virtual time.
@@ -209,7 +211,7 @@ func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { f(t, serveInBubble(t, o), "HTTP/1.1") })
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		client := certificate(t, dir)
+		client := outside.Certificate(t, dir)
 		o.ConfigFile = write(t, dir, "web.yaml", tlsSection)
 		b := serveInBubble(t, o)
 		transport := client.Transport.(*http.Transport)

@@ -5,16 +5,7 @@
 package prometheus_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,8 +46,7 @@ func startService(t *testing.T) service {
 	dir := t.TempDir()
 	s := service{address: outside.Address(t), ca: filepath.Join(dir, "cert.pem")}
 	s.url = "https://" + s.address
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, dir)}}}
-	defer client.CloseIdleConnections()
+	client := outside.Certificate(t, dir)
 
 	engine := outside.Address(t)
 	start(t, binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
@@ -81,34 +71,6 @@ workloads: [{name: steady, trace: {path: %q}, repeat: {phase: start, every: 10s}
 		return status == http.StatusOK, text
 	})
 	return s
-}
-
-// certify writes cert.pem and key.pem for 127.0.0.1.
-func certify(t *testing.T, dir string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		Subject:     pkix.Name{CommonName: "replayd"}, // OpenSSL finds no issuer without a name
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	write(t, dir, "cert.pem", string(cert))
-	write(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	return pool
 }
 
 func write(t *testing.T, dir, name, text string) string {
