@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/test/outside"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -37,34 +38,6 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// pipes is a listener in memory, so that a server can live in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	close(p.closed)
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	p.conns <- server
-	return client, nil
-}
-
 // bench is an engine behind a real HTTP server, and a client of it.
 type bench struct {
 	*testing.T
@@ -80,10 +53,10 @@ func simulate(t *testing.T, o Options, f func(b bench)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		p := outside.NewPipes()
 		s := e.Server()
 		go func() { _ = s.Serve(p) }()
-		tr := &http.Transport{DialContext: p.dial, DisableCompression: true}
+		tr := &http.Transport{DialContext: p.Dial, DisableCompression: true}
 		defer func() {
 			tr.CloseIdleConnections()
 			_ = s.Close()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,45 +18,9 @@ import (
 	"replayd/test/outside"
 )
 
-// A pipes listens for the connections that its dial makes, so that a server and its clients live in virtual time.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	select {
-	case <-p.closed:
-	default:
-		close(p.closed)
-	}
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9797} }
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
 // A bubble is a server in virtual time.
 type bubble struct {
-	*pipes
+	*outside.Pipes
 	client http.Client
 	stop   context.CancelFunc
 	ended  chan error
@@ -66,13 +29,13 @@ type bubble struct {
 func serveInBubble(t *testing.T, o Options) *bubble {
 	t.Helper()
 	o.Registry, o.Log = prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
-	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	p := outside.NewPipes()
 	s, err := newServer(o, "http", p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	transport := &http.Transport{DialContext: p.dial}
+	transport := &http.Transport{DialContext: p.Dial}
 	b := &bubble{p, http.Client{Transport: transport}, stop, make(chan error, 1)}
 	go func() {
 		b.ended <- s.Run(ctx)
@@ -215,7 +178,7 @@ func TestWriteTimeout(t *testing.T) {
 		o.ConfigFile = write(t, dir, "web.yaml", tlsSection)
 		b := serveInBubble(t, o)
 		transport := client.Transport.(*http.Transport)
-		transport.DialContext, transport.ForceAttemptHTTP2 = b.dial, true
+		transport.DialContext, transport.ForceAttemptHTTP2 = b.Dial, true
 		b.client.Transport = secure{transport}
 		f(t, b, "HTTP/2.0")
 	})
@@ -233,7 +196,7 @@ func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestReloadThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := serveInBubble(t, Options{Lifecycle: true, Reload: func(context.Context) error { <-time.After(time.Hour); return nil }})
-		conn, err := b.dial(t.Context(), "", "")
+		conn, err := b.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +217,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 				t.Error("paused")
 				return nil
 			}})
-			conn, err := b.dial(t.Context(), "", "")
+			conn, err := b.Dial(t.Context(), "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

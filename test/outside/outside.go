@@ -1,5 +1,5 @@
-// Package outside is what the tests under test/ share, which hold the real binary and other people's programs to what
-// can be seen from outside.
+// Package outside is what tests share that hold the real binary, other people's programs or a server of a room to what can
+// be seen from outside.
 package outside
 
 import (
