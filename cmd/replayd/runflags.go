@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-
-	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
@@ -91,7 +88,8 @@ func (d duration) String() string {
 	if d.Duration == nil || *d.Duration == 0 {
 		return ""
 	}
-	return model.Duration(*d.Duration).String()
+	text, _ := d.MarshalText() // it cannot fail
+	return string(text)
 }
 
 type auto struct{ *config.Auto }
@@ -99,8 +97,9 @@ type auto struct{ *config.Auto }
 func (a auto) Set(s string) error { return a.UnmarshalText([]byte(s)) }
 func (auto) Type() string         { return "int" }
 func (a auto) String() string {
-	if a.Auto == nil || *a.Auto == config.AutoValue {
-		return "auto"
+	if a.Auto == nil {
+		return ""
 	}
-	return fmt.Sprint(int(*a.Auto))
+	text, _ := a.MarshalText() // it cannot fail
+	return string(text)
 }

@@ -21,6 +21,10 @@ func newServe(w *world) *cobra.Command {
   replayd serve --config /etc/replayd/replayd.yaml --config.watch --web.enable-lifecycle`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			var watcher *config.Watcher
+			if watch {
+				watcher = config.NewWatcher(file) // before it is loaded
+			}
 			load := func() (config.Config, error) { return loadConfig(w, file, c) }
 			cfg, err := load()
 			if err != nil {
@@ -29,10 +33,7 @@ func newServe(w *world) *cobra.Command {
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
 			defer signal.Stop(hangup)
-			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, Load: load, Hangup: hangup}
-			if watch {
-				o.Watch = file
-			}
+			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, Load: load, Hangup: hangup, Watch: watcher}
 			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
 		},
 	}

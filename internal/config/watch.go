@@ -8,13 +8,23 @@ import (
 	"time"
 )
 
-// Watch looks at the content of a file every so often and reports each change on changes, until ctx ends. It goes by
-// the content's hash: Kubernetes swaps a symbolic link two folders up, editors put a new file in the place of the old
-// one, and a watch on the file itself sees neither. A file that is not there, or is half written, is no change yet: what
-// it holds at two looks in a row is.
-func Watch(ctx context.Context, path string, every time.Duration, changes chan<- struct{}) {
-	known, _ := hash(path)
-	before := known
+// A Watcher knows the content of a file, by its hash: Kubernetes swaps a symbolic link two folders up, editors put a new
+// file in the place of the old one, and a watch on the file itself sees neither. A file that is not there, or is half
+// written, is no change yet: what it holds at two looks in a row is.
+type Watcher struct {
+	path  string
+	known [sha256.Size]byte
+}
+
+// NewWatcher takes the content as it is now: call it before the file is loaded, or what changes in between goes unseen.
+func NewWatcher(path string) *Watcher {
+	known, _ := hash(path) // loading it says what is wrong
+	return &Watcher{path, known}
+}
+
+// Run looks every so often and reports each change on changes, until ctx ends.
+func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- struct{}) {
+	before := w.known
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -23,17 +33,17 @@ func Watch(ctx context.Context, path string, every time.Duration, changes chan<-
 		case <-ctx.Done():
 			return
 		}
-		now, err := hash(path)
+		now, err := hash(w.path)
 		settled := err == nil && now == before
 		if err == nil {
 			before = now
 		}
-		if !settled || now == known {
+		if !settled || now == w.known {
 			continue
 		}
 		select {
 		case changes <- struct{}{}:
-			known = now
+			w.known = now
 		case <-ctx.Done():
 			return
 		}

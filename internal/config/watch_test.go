@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,10 +39,12 @@ func TestWatchSeesASwappedLink(t *testing.T) {
 		changes := make(chan struct{})
 		var seen []time.Duration
 		begin := time.Now()
+		w := NewWatcher(path)
+		version("..v2", "drain: 2s") // changed before anybody looks: seen at 5 s, the same at 10 s
 		ended, read := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			Watch(ctx, path, 5*time.Second, changes)
+			w.Run(ctx, 5*time.Second, changes)
 		}()
 		go func() {
 			defer close(read)
@@ -55,22 +58,22 @@ func TestWatchSeesASwappedLink(t *testing.T) {
 			}
 		}()
 		<-time.After(11 * time.Second)
-		version("..v2", "drain: 2s") // seen at 15 s, the same at 20 s
+		version("..v3", "drain: 3s") // seen at 15 s, the same at 20 s
 		<-time.After(10 * time.Second)
-		version("..v3", "drain: 2s") // the same content is no change
+		version("..v4", "drain: 3s") // the same content is no change
 		<-time.After(20 * time.Second)
 		if err := os.Remove(path); err != nil { // no file is no change
 			t.Fatal(err)
 		}
 		<-time.After(20 * time.Second)
-		if err := os.WriteFile(path, []byte("drain: 3s"), 0o600); err != nil { // seen at 65 s, the same at 70 s
+		if err := os.WriteFile(path, []byte("drain: 4s"), 0o600); err != nil { // seen at 65 s, the same at 70 s
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
 		stop()
 		<-read
-		if len(seen) != 2 || seen[0] != 20*time.Second || seen[1] != 70*time.Second {
-			t.Errorf("want changes at 20 s and 70 s, got %v", seen)
+		if want := []time.Duration{10 * time.Second, 20 * time.Second, 70 * time.Second}; !slices.Equal(seen, want) {
+			t.Errorf("want changes at %v, got %v", want, seen)
 		}
 	})
 }

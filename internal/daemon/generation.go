@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"replayd/internal/config"
 	"replayd/internal/live"
@@ -86,23 +87,21 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 	}
 	err := errors.Join(errs...)
 	if err != nil {
-		err = errors.Join(err, g.discard(old))
+		err = errors.Join(err, g.discard())
 	}
 	return err
 }
 
 // discard closes what was opened for a generation that never ran, and not for the one before.
-func (g *Generation) discard(old *Generation) error {
+func (g *Generation) discard() error {
 	var errs []error
 	for _, w := range g.workloads {
 		if !w.started() {
 			errs = append(errs, w.file.Close())
 		}
 	}
-	for name, s := range g.servers {
-		if old == nil || old.servers[name] != s {
-			s.discard()
-		}
+	for _, s := range g.servers {
+		s.release()
 	}
 	return errors.Join(errs...)
 }
@@ -129,7 +128,7 @@ func (g *Generation) Requests() int {
 	for _, w := range g.workloads {
 		c := w.config
 		filtered := c.Trace.OverLimit == "filter" && (c.Trace.MaxInput > 0 || c.Trace.MaxOutput > 0)
-		if c.Repeat.Mode != "once" || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
+		if c.Repeat.Mode != "once" || !c.Epoch.IsZero() && c.Epoch.Before(time.Now()) || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
 			return 0
 		}
 		rows := w.file.Stats.Requests
@@ -145,15 +144,15 @@ func (g *Generation) Requests() int {
 // they were told to stop, or instead of Start. The series stay where they are.
 func (g *Generation) Close() error {
 	if g.shared.endSink == nil {
-		return g.discard(nil)
+		return g.discard()
 	}
 	for _, w := range g.workloads {
 		close(w.leave)
 	}
-	g.shared.running.Wait()
 	for _, s := range g.servers {
-		s.discard()
+		s.release()
 	}
+	g.shared.running.Wait()
 	g.shared.endSink()
 	return <-g.shared.sinkDone
 }

@@ -30,7 +30,7 @@ var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 // run takes calls until work is cancelled.
 func (k *keeper) run(work, hard context.Context) {
 	var changed <-chan struct{}
-	if k.options.Watch != "" {
+	if k.options.Watch != nil {
 		watch, end := context.WithCancel(work)
 		defer end()
 		changes := make(chan struct{})
@@ -38,7 +38,7 @@ func (k *keeper) run(work, hard context.Context) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			config.Watch(watch, k.options.Watch, watchEvery, changes)
+			k.options.Watch.Run(watch, watchEvery, changes)
 		}()
 		defer func() { end(); <-ended }()
 	}

@@ -7,7 +7,6 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/live"
 	"replayd/internal/measure"
-	"replayd/internal/replay"
 )
 
 // show puts a workload on the live page, where there is one.
@@ -56,12 +55,6 @@ func inWords(c config.Workload) string {
 	return words
 }
 
-// phases in the page's words.
-var phases = map[replay.Phase]live.Phase{
-	replay.Waiting: live.Waiting, replay.Running: live.Running, replay.Paused: live.Paused,
-	replay.Draining: live.Draining, replay.Over: live.Over,
-}
-
 // state is asked once a second.
 func (w *workload) state(started time.Time) live.State {
 	r, answer := w.runner.State(), w.server.watch.Answer()
@@ -73,7 +66,7 @@ func (w *workload) state(started time.Time) live.State {
 		text = "does not answer: " + text
 	}
 	s := live.State{
-		Counts: w.count.Counts(), Phase: phases[r.Phase], Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
+		Counts: w.count.Counts(), Phase: live.Phase(r.Phase), Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
 		Skew: r.Skew, TargetUp: answer.Up, TargetText: text, Started: started,
 	}
 	if r.Next > 0 {

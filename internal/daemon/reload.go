@@ -27,10 +27,10 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 		case before == nil:
 			g.start(ctx, hard, w, handover{})
 		case before.ended():
-			g.start(ctx, hard, w, handover{paused: before.runner.Paused()})
+			g.start(ctx, hard, w, handover{before: before})
 			before.remove()
 		default:
-			g.start(ctx, hard, w, handover{at: at, paused: before.runner.Paused()})
+			g.start(ctx, hard, w, handover{before: before, at: at})
 			before.runner.Retire(at)
 			before.remove()
 		}
@@ -41,10 +41,8 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 			w.remove()
 		}
 	}
-	for name, s := range old.servers {
-		if g.servers[name] != s {
-			s.discard()
-		}
+	for _, s := range old.servers {
+		s.release()
 	}
 }
 
@@ -98,6 +96,9 @@ func (g *Generation) Pause(workload string, paused bool) bool {
 			continue
 		}
 		known = true
+		if before := w.before.Load(); before != nil {
+			before.Pause(paused) // what is due before the handover is its own
+		}
 		if !w.runner.Pause(paused) {
 			continue
 		}

@@ -216,6 +216,10 @@ func TestPauseOneOfTwo(t *testing.T) {
 	if status, text := d.post("/-/pause?workload=nobody"); status != http.StatusNotFound || !strings.Contains(text, `want the name of a workload, got "nobody"`) {
 		t.Errorf("want 404 and why, got %d and %q", status, text)
 	}
+	d.reload(func(c *config.Config) { // a second before the handover: what goes out until then is held back, too
+		c.Workloads = slices.Clone(c.Workloads)
+		c.Workloads[0].Lanes = 77
+	})
 	if status, text := d.post("/-/pause?workload=held"); status != http.StatusOK {
 		t.Fatalf("want 200, got %d: %s", status, text)
 	}
@@ -243,6 +247,24 @@ func TestPauseOneOfTwo(t *testing.T) {
 		continue
 	}
 	d.see(`replayd_paused{model="",target="sim",workload="held"} 0`)
+}
+
+// A server that a generation lists outlives the workloads of those before.
+func TestServerOfTwoGenerations(t *testing.T) {
+	ended := 0
+	s := &server{users: 2, end: func() { ended++ }} // a generation, and its workload
+	if !s.share() {
+		t.Fatal("want it shared")
+	}
+	s.release() // the first generation
+	s.release() // its workload, which has drained
+	if ended != 0 {
+		t.Fatal("it ended with a generation left that lists it")
+	}
+	s.release()
+	if ended != 1 {
+		t.Errorf("want it ended once, got %d", ended)
+	}
 }
 
 func TestConfigPage(t *testing.T) {

@@ -27,7 +27,7 @@ type ServeOptions struct {
 
 	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload
 	Hangup <-chan os.Signal              // each one reloads; nil: none comes
-	Watch  string                        // file whose content is looked at every few seconds: another one reloads; "": none
+	Watch  *config.Watcher               // is asked every few seconds: a change reloads; nil: none
 }
 
 // ErrBuild wraps what is wrong with a configuration or with the files that it names.

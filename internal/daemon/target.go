@@ -12,8 +12,8 @@ import (
 	"replayd/internal/replay"
 )
 
-// A server is a target with the watch over it. Workloads of several generations may share one; it ends with the last of
-// them.
+// A server is a target with the watch over it. Several generations and their workloads may share one; it ends with the
+// last of them.
 type server struct {
 	config config.Target
 	probe  bool
@@ -22,8 +22,8 @@ type server struct {
 	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
 
 	mu    sync.Mutex
-	users int
-	end   context.CancelFunc // nil before the first user
+	users int                // generations that list it, and workloads
+	end   context.CancelFunc // nil before the first workload
 	err   error              // why it is lost
 }
 
@@ -34,7 +34,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 		probe = probe || w.Target == t.Name && calibrates(w)
 	}
 	if old != nil {
-		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, t) && s.usable() {
+		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, t) && s.share() {
 			g.servers[t.Name] = s
 			return nil
 		}
@@ -52,17 +52,21 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	}
 	meter := g.options.Meter
 	g.servers[t.Name] = &server{
-		config: t, probe: probe, client: c, lost: make(chan struct{}),
+		config: t, probe: probe, client: c, lost: make(chan struct{}), users: 1,
 		watch: replay.NewTarget(c, probe, func(model string) { meter.TargetInfo(t.Name, model, t.API) }, g.options.Log),
 	}
 	return nil
 }
 
-// usable says whether a later generation may go on with the server.
-func (s *server) usable() bool {
+// share lets one more generation list the server, unless it is lost. It keeps it until its release.
+func (s *server) share() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && (s.end == nil || s.users > 0)
+	if s.err != nil {
+		return false
+	}
+	s.users++
+	return true
 }
 
 // hold keeps a server until its release; the first to hold it starts the watch.
@@ -73,6 +77,7 @@ func (g *Generation) hold(ctx context.Context, s *server) {
 	if s.end != nil {
 		return
 	}
+	failed := g.options.Failed // not g, which would stay in memory
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	g.shared.running.Go(func() {
 		if err := s.watch.Run(ctx); err != nil {
@@ -81,7 +86,7 @@ func (g *Generation) hold(ctx context.Context, s *server) {
 			s.err = err
 			s.mu.Unlock()
 			close(s.lost)
-			g.options.Failed(err)
+			failed(err)
 			<-ctx.Done()
 		}
 		s.client.Close()
@@ -91,8 +96,13 @@ func (g *Generation) hold(ctx context.Context, s *server) {
 func (s *server) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.users--; s.users == 0 {
+	s.users--
+	switch {
+	case s.users > 0:
+	case s.end != nil:
 		s.end()
+	default:
+		s.client.Close()
 	}
 }
 
@@ -101,14 +111,4 @@ func (s *server) fault() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
-}
-
-// discard closes a server that nobody has held. Nobody may afterwards.
-func (s *server) discard() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.end == nil {
-		s.end = func() {}
-		s.client.Close()
-	}
 }

@@ -30,6 +30,7 @@ type workload struct {
 
 	// From its start on.
 	runner  *replay.Runner
+	before  atomic.Pointer[replay.Runner] // the one that it took over from, until that has ended
 	count   *measure.Workload
 	shown   *live.Workload // nil without a page
 	stop    context.CancelFunc
@@ -128,14 +129,21 @@ func (g *Generation) workload(name string) *workload {
 
 // A handover is what a workload takes over from the one that it replaces.
 type handover struct {
+	before *workload // nil: there was none
 	at     time.Time // rows from this planned instant on are its own; zero: from now on
-	paused bool
 }
 
 // start puts a workload's series on the page and lets it run.
 func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
 	g.prepare(w, from)
 	o, running := g.options, &g.shared.running
+	if before := from.before; before != nil {
+		w.before.Store(before.runner)
+		running.Go(func() {
+			<-before.over
+			w.before.Store(nil)
+		})
+	}
 	ctx, w.stop = context.WithCancel(ctx)
 	g.hold(ctx, w.server)
 	running.Go(func() { // a target that cannot be used ends its workloads, and no others
@@ -198,7 +206,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Lanes:    c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
-		Begin: from.at, Paused: from.paused,
+		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(),
 	})
 	w.show(o.Board, slo)
 }

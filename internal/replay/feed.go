@@ -94,10 +94,12 @@ func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, er
 
 // begin enters a loop into the queue.
 func (r *Runner) begin(l schedule.Loop, now clock) *loop {
+	period := r.w.Plan.Period(l) // with cron up to milliseconds: not under the lock
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.astray = false
 	lp := r.queue.begin(l, now)
+	lp.period = period
 	if r.playing == nil {
 		r.enter(lp)
 		r.sleeper.Wake() // the pacer tells of it
@@ -126,17 +128,18 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time, seq *int
 		if err != nil {
 			return fmt.Errorf("workload %s: %w", r.w.Name, err)
 		}
-		if !r.limit(&due.Record) {
-			r.w.Count.Filtered(1)
-			continue
-		}
 		if err := r.room(ctx, l, due.At); err != nil {
 			return err
 		}
-		if *seq++; r.w.Rows > 0 && *seq > int64(r.w.Rows) {
-			return errEnough
+		filtered := !r.limit(&due.Record)
+		it := &item{due: due, filtered: filtered}
+		if !filtered {
+			if *seq++; r.w.Rows > 0 && *seq > int64(r.w.Rows) {
+				return errEnough
+			}
+			it.seq, it.id = *seq, fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)
 		}
-		if err := r.feedRow(ctx, l, &item{due: due, seq: *seq, id: fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)}); err != nil {
+		if err := r.feedRow(ctx, l, it); err != nil {
 			return err
 		}
 	}

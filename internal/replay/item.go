@@ -22,6 +22,7 @@ type item struct {
 	cut      int    // template tokens taken off the prompt
 	err      error  // the message could not be built
 	building bool   // the builder is at it
+	filtered bool   // it is too long, and only counted at its instant
 }
 
 // A state says in which list of the queue an item stands.
@@ -39,7 +40,8 @@ const (
 // A loop is one pass over the trace, kept until its last request has ended.
 type loop struct {
 	schedule.Loop
-	clock    clock // what its instants were laid on the monotonic clock by
+	clock    clock         // what its instants were laid on the monotonic clock by
+	period   time.Duration // from its start to the next one's
 	sessions map[string]*session
 	open     int  // items not gone
 	read     bool // no more rows will come

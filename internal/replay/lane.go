@@ -98,19 +98,16 @@ func (r *Runner) finish(l *lane) (more bool) {
 	before, _ := r.queue.next()
 	now := r.align()
 	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)
-	if r.stopped || it.loop.read && it.loop.open == 0 {
-		r.settle()
-	}
-	if r.done {
-		close(l.work) // as settle does for lanes that are free
-		return false
-	}
 	r.queue.free++
 	if next := r.queue.take(now); next != nil {
 		r.queue.free--
 		l.next = handed{next, now}
 		l.fill()
 		return true
+	}
+	if r.done {
+		close(l.work) // as settle does for lanes that are free
+		return false
 	}
 	r.idle = append(r.idle, l)
 	r.changed.Signal() // the builder lets one message through for a free lane

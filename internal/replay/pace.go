@@ -66,10 +66,10 @@ func (r *Runner) enter(l *loop) {
 		r.w.Count.SetClock(r.gauges)
 	}
 	r.playing = l
-	period := r.w.Plan.Period(l.Loop)
-	r.w.Count.LoopStarted(l.Number, period)
+	r.w.Count.LoopStarted(l.Number, l.period)
+	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.period
 	r.news = append(r.news, func() {
-		r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", period)
+		r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", number, "begins", begins, "period", period)
 	})
 }
 

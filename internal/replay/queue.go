@@ -27,11 +27,13 @@ type queue struct {
 	paused   bool          // what falls due is dropped
 	count    counter
 	dropped  func(*item, measure.DropReason)
+	emptied  func() // a loop whose rows all came has none left
 }
 
 // counter is the part of measure.Workload that the queue's steps are counted on.
 type counter interface {
 	Expected(n int)
+	Filtered(n int)
 	Sent()
 	Dropped(reason measure.DropReason)
 }
@@ -52,6 +54,10 @@ func (q *queue) add(l *loop, it *item) {
 	l.open++
 	it.due.At = l.clock.at(it.due.At)
 	it.loop, it.ready = l, it.due.At
+	if it.filtered {
+		q.upcoming.push(it)
+		return
+	}
 	if s := it.due.Session; s != "" {
 		if l.sessions[s] == nil {
 			l.sessions[s] = &session{}
@@ -96,8 +102,14 @@ func (q *queue) fire(now time.Time) {
 		switch {
 		case up != nil && !up.due.At.After(now) && (turn == nil || !turn.ready.Before(up.due.At)):
 			q.upcoming.pop()
-			q.count.Expected(1)
 			q.current = up.loop
+			if up.filtered {
+				q.count.Filtered(1)
+				up.state = gone
+				q.leave(up)
+				continue
+			}
+			q.count.Expected(1)
 			q.comeDue(up, now)
 		case turn != nil && !turn.ready.After(now):
 			heap.Pop(&q.delayed)
@@ -284,6 +296,9 @@ func (q *queue) leave(it *item) {
 	it.loop.open--
 	if it.session != nil {
 		it.session.open--
+	}
+	if it.loop.read && it.loop.open == 0 {
+		q.emptied()
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 
 // tally counts as measure.Workload does.
 type tally struct {
-	expected, waiting, inFlight, finished int
-	dropped                               map[measure.DropReason]int
+	expected, waiting, inFlight, finished, filtered int
+	dropped                                         map[measure.DropReason]int
 }
 
 func (c *tally) Expected(n int) { c.expected += n; c.waiting += n }
+func (c *tally) Filtered(n int) { c.filtered += n }
 func (c *tally) Sent()          { c.waiting--; c.inFlight++ }
 func (c *tally) Dropped(why measure.DropReason) {
 	c.waiting--
@@ -41,7 +42,7 @@ func newQueue(lanes int) (*queue, *tally) {
 	c := &tally{dropped: map[measure.DropReason]int{}}
 	q := &queue{
 		loops: map[int64]*loop{}, free: lanes, missed: missedAfter, count: c,
-		dropped: func(*item, measure.DropReason) {},
+		dropped: func(*item, measure.DropReason) {}, emptied: func() {},
 	}
 	q.begin(schedule.Loop{Start: epoch}, clock{epoch, epoch})
 	return q, c

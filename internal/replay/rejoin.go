@@ -35,7 +35,7 @@ func (r *Runner) align() time.Time {
 		r.tell("the wall clock is ahead: it was set, or the system slept; rows due until now are missed", skew)
 		r.queue.miss(now.own)
 		r.told = r.queue.rejoined
-	case -skew <= r.w.Plan.Period(r.playing.Loop):
+	case -skew <= r.playing.period:
 		r.tell("the wall clock was set back: no row goes out twice, the replay waits until the clock comes to the next one", skew)
 	default:
 		r.tell("the wall clock was set back by more than a loop: the replay joins the loop where it is now", skew)
@@ -64,7 +64,8 @@ func (r *Runner) tell(text string, by time.Duration) {
 	})
 }
 
-// tellStop says once, with the lock held, that this process did not run for a while.
+// tellStop says once, with the lock held, that this process did not run for a while, however many found that out before the
+// pacer came back.
 func (r *Runner) tellStop() {
 	if at := r.queue.rejoined; !at.Equal(r.told) {
 		r.told = at

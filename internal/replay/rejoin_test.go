@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
+	"replayd/internal/trace"
 )
 
 // A wallClock runs with the bubble's until it is set.
@@ -241,6 +242,98 @@ func TestPause(t *testing.T) {
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Paused: 100})
 		want(t, "paused", b.counter(t, "replayd_paused", ""), 0.0)
 		want(t, "phase", b.State().Phase, Over)
+	})
+}
+
+// A plan whose last rows are dropped is over when they are, whether it was paused or its process was stopped.
+func TestEndThatIsDropped(t *testing.T) {
+	paused := func(b *bench) { time.AfterFunc(5*time.Second, func() { b.Pause(true) }) }
+	for name, c := range map[string]struct {
+		begin func(*bench)
+		sleep func(*Workload)
+		most  time.Duration
+	}{
+		"paused": {paused, func(*Workload) {}, 12 * time.Second},
+		"stopped": {func(*bench) {}, func(o *Workload) {
+			o.Sleeper = &sleepy{Timers: NewTimers(), from: time.Now().Add(8 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
+		}, 41 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			b := newBench(t, every(100, 100*time.Millisecond), once, &fake{ttft: time.Millisecond}, c.sleep)
+			c.begin(b)
+			ctx, end := context.WithTimeout(t.Context(), time.Hour)
+			defer end()
+			b.run(t, ctx, t.Context())
+			if d := time.Since(begin); d > c.most {
+				t.Errorf("%s: over after %v, want %v at most", name, d, c.most)
+			}
+			want(t, name+": loops", b.counter(t, "replayd_loops_completed_total", ""), 1.0)
+			want(t, name+": expected", b.counter(t, "replayd_requests_expected_total", ""), 100.0)
+			b.Pause(false)
+			b.Pause(true) // nobody is there to be woken
+			b.Retire(time.Now())
+		})
+	}
+}
+
+// closing is a sleeper whose descriptor is somebody else's after Close.
+type closing struct {
+	*Timers
+	closed, woken atomic.Bool
+}
+
+func (c *closing) Close() error { c.closed.Store(true); return c.Timers.Close() }
+
+func (c *closing) Wake() {
+	if c.closed.Load() {
+		c.woken.Store(true)
+	}
+	c.Timers.Wake()
+}
+
+func TestNoWakeAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &closing{Timers: NewTimers()}
+		b := newBench(t, every(3, 100*time.Millisecond), once, &fake{}, func(o *Workload) { o.Sleeper = c })
+		b.run(t, t.Context(), t.Context())
+		b.Pause(true)
+		b.Retire(time.Now())
+		want(t, "closed", c.closed.Load(), true)
+		want(t, "woken after that", c.woken.Load(), false)
+	})
+}
+
+// A row over the limits is counted at its instant, by the runner whose it is: what was read ahead is its successor's.
+func TestFilteredRowsAreHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := make([]trace.Record, 600)
+		for i := range rows {
+			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 9}
+			if i%25 == 0 {
+				rows[i].InputTokens = 4
+			}
+		}
+		f := &fake{ttft: time.Millisecond}
+		limit := func(o *Workload) { o.MaxInput = 5 }
+		at := time.Now().Add(20*time.Second + 37*time.Millisecond)
+		old := newBench(t, source(slices.Clone(rows)...), minutes, f, limit)
+		next := newBench(t, source(slices.Clone(rows)...), minutes, f, func(o *Workload) { limit(o); o.Begin = at })
+		time.AfterFunc(19*time.Second, func() { old.Retire(at) })
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			old.run(t, t.Context(), t.Context())
+		}()
+		<-time.After(19 * time.Second)
+		ctx, end := context.WithCancel(t.Context())
+		time.AfterFunc(30*time.Second+50*time.Millisecond, end)
+		next.run(t, ctx, t.Context())
+		<-ended
+		filtered := func(b *bench) float64 { return b.counter(t, "replayd_requests_dropped_total", "filtered") }
+		want(t, "filtered before", filtered(old), 201.0-9)
+		want(t, "filtered after", filtered(next), 491.0-201-(20-9))
+		want(t, "expected", len(old.kept.all)+len(next.kept.all), 20)
 	})
 }
 

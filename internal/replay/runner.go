@@ -109,7 +109,7 @@ func New(w Workload) *Runner {
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
-		paused: w.Paused, count: w.Count, dropped: r.forget,
+		paused: w.Paused, count: w.Count, dropped: r.forget, emptied: r.settle,
 	}
 	w.Count.Paused(w.Paused)
 	return r
@@ -122,7 +122,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	defer r.sleeper.Close()
+	defer r.closeSleeper()
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
@@ -187,6 +187,14 @@ func (r *Runner) prepare() (err error) {
 		r.sleeper, err = NewSleeper()
 	}
 	return err
+}
+
+// closeSleeper leaves none that a Pause could still wake: its descriptor is somebody else's then.
+func (r *Runner) closeSleeper() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.sleeper.Close() // nobody waits in it
+	r.sleeper = nil
 }
 
 // stop ends the taking of new work.

@@ -27,7 +27,6 @@ type State struct {
 // State tells where the runner stands now.
 func (r *Runner) State() State {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	s, l, c := State{Phase: Running}, r.playing, readClock(r.w.Wall)
 	var now time.Time // planned, by the loop's own time
 	if l != nil {
@@ -44,13 +43,16 @@ func (r *Runner) State() State {
 		s.Phase = Waiting
 	}
 	if l == nil {
+		r.mu.Unlock()
 		return s
 	}
-	s.Loop, s.Period = l.Number, r.w.Plan.Period(l.Loop)
-	s.Position, s.Skew = r.w.Plan.Position(l.Loop, now), l.clock.skew(c)
-	if now.Before(l.Start) {
-		s.Next = l.Start.Sub(now)
-	} else if next, ok := r.w.Plan.Next(l.Loop, now); ok && s.Phase != Over {
+	played := l.Loop
+	s.Loop, s.Period, s.Skew = l.Number, l.period, l.clock.skew(c)
+	r.mu.Unlock() // the pacer need not wait for what cron has to compute
+	s.Position = r.w.Plan.Position(played, now)
+	if now.Before(played.Start) {
+		s.Next = played.Start.Sub(now)
+	} else if next, ok := r.w.Plan.Next(played, now); ok && s.Phase != Over {
 		s.Next = next.Start.Sub(now)
 	}
 	return s

@@ -41,7 +41,9 @@ func (r *Runner) short() int {
 		if it.due.At.Sub(now) > warmAhead || n == r.queue.free {
 			break
 		}
-		n++
+		if !it.filtered {
+			n++
+		}
 	}
 	for i := len(r.idle) - 1; i >= 0 && n > 0; i-- {
 		if r.idle[i].wire.Fresh(now.Add(warmAhead)) {
