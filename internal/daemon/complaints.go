@@ -133,7 +133,7 @@ type complainer struct {
 
 // Observe implements replay.Observer.
 func (c complainer) Observe(r *measure.Request) {
-	if r.Outcome != measure.OK && r.Outcome != measure.Cancelled {
+	if r.Outcome.Failed() {
 		c.complain(c.workload, "failed: "+string(r.Outcome), r.ID, r.Error)
 	}
 }

@@ -112,6 +112,6 @@ func (g *Generation) Pause(workload string, paused bool) bool {
 // note puts an event on the live page.
 func (o *Options) note(level slog.Level, text string) {
 	if o.Board != nil {
-		o.Board.Note(time.Now(), level.String(), text)
+		o.Board.Note(time.Now(), level, text)
 	}
 }

@@ -63,7 +63,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 		Observers: o.Observers, Complain: complaints.add,
 		Failed: func(err error) {
 			o.Log.Error("stopped early, everything else goes on", "err", err)
-			board.Note(time.Now(), "error", err.Error())
+			board.Note(time.Now(), slog.LevelError, err.Error())
 		},
 	})
 	if err != nil {

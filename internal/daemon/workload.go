@@ -158,7 +158,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if err := w.runner.Run(ctx, hard); err != nil {
 			w.fail(err)
 			o.Failed(err)
-		} else if ctx.Err() == nil && w.shown != nil {
+		} else if ctx.Err() == nil && !w.removed.Load() && w.shown != nil {
 			o.Log.Info("over: nothing more is due", "workload", w.config.Name)
 		}
 		close(w.over)

@@ -55,9 +55,6 @@ func (f *failures) add(r *measure.Request) {
 // alike says whether two texts are the same as far as they are shown.
 func alike(a, b string) bool { return a[:min(len(a), failureBytes)] == b[:min(len(b), failureBytes)] }
 
-// isFailure says whether an outcome is one: a cancellation that the workload asked for is none.
-func isFailure(o measure.Outcome) bool { return o != measure.OK && o != measure.Cancelled }
-
 // A shownFailure is a failure as it is sent.
 type shownFailure struct {
 	At      instant         `json:"at"`

@@ -63,7 +63,7 @@ func (h *histogram) quantiles() quantiles {
 	return quantiles{h.quantile(0.5), h.quantile(0.9), h.quantile(0.99)}
 }
 
-// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held, or w is a copy.
+// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
 func (w *Workload) figures(now time.Time) figures {
 	h, s := w.history, &w.state
 	h.mu.Lock()

@@ -122,5 +122,5 @@ func (f *feed) inMinute() int64 {
 func told(b *Board) snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.snapshot(b.moment())
+	return b.snapshot()
 }

@@ -61,7 +61,7 @@ func (h *history) observe(r *measure.Request) {
 			h.recent[h.filling][i][bucket]++
 		}
 	}
-	if isFailure(r.Outcome) {
+	if r.Outcome.Failed() {
 		h.failures.add(r)
 	}
 }

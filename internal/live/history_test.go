@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		for i := range 700 {
 			pass(second)
 			f.end(measure.ConnectFailed, 0, 0, fmt.Sprintf("error %d", i%25))
-			b.Note(time.Now(), "info", "x")
+			b.Note(time.Now(), slog.LevelInfo, "x")
 		}
 		s := told(b)
 		if n := len(s.Workloads[0].Figures.Rows); n != slots {

@@ -4,7 +4,9 @@ package live
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,12 +50,12 @@ type note struct {
 	Text  string  `json:"text"`
 }
 
-// Note puts an event of the process on the page, such as a reload or a step of the clock. Levels are info, warn and
-// error. The last 50 are kept; a text is cut to 240 bytes.
-func (b *Board) Note(at time.Time, level, text string) {
+// Note puts an event of the process on the page, such as a reload or a step of the clock. The page knows the levels from
+// info to error. The last 50 are kept; a text is cut to 240 bytes.
+func (b *Board) Note(at time.Time, level slog.Level, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.notes = append(b.notes, note{instant(at), level, cut(text, noteBytes)})
+	b.notes = append(b.notes, note{instant(at), strings.ToLower(level.String()), cut(text, noteBytes)})
 	b.notes = append(b.notes[:0], b.notes[max(0, len(b.notes)-keptNotes):]...)
 	b.noted, b.full = true, nil
 }

@@ -59,7 +59,7 @@ func (m mark) finished() (n int64) {
 
 func (m mark) failed() (n int64) {
 	for i, of := range m.outcomes {
-		if isFailure(outcomes[i]) {
+		if outcomes[i].Failed() {
 			n += of
 		}
 	}

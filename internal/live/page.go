@@ -42,10 +42,10 @@ func (b *Board) Handler() http.Handler {
 // servePage renders the figures of now, for who has no JavaScript and for the moment before the first event.
 func (b *Board) servePage(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
-	m := b.moment()
+	s := b.snapshot()
 	b.mu.Unlock()
 	var text bytes.Buffer
-	if err := page.Execute(&text, b.snapshot(m)); err != nil {
+	if err := page.Execute(&text, s); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,7 +39,7 @@ func TestSnapshotJSON(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		chat := newFeed(b, WorkloadOptions{
 			Name: "chat", Target: "vllm", URL: "http://key:secret@127.0.0.1:8000/v1?key=secret", API: "chat", Model: "qwen3-8b",
-			Schedule: "loop every 1h, wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * ms, TPOT: 500 * time.Microsecond},
+			Schedule: "loop on the wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * ms, TPOT: 500 * time.Microsecond},
 			Trace: measure.TraceInfo{Path: "chat.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031},
 			From:  10 * second, To: 50 * second,
 			Length: 58 * second, Curve: trace.Curve{Bin: 30 * second, Requests: []int64{3, 4}, InputTokens: []int64{300, 400}, OutputTokens: []int64{30, 40}},
@@ -51,7 +52,7 @@ func TestSnapshotJSON(t *testing.T) {
 			s.Started, s.Loop, s.LoopDuration, s.Next, s.Skew = start, 7, time.Hour, start.Add(time.Hour), 3*ms
 			s.Counts.Expected, s.Counts.InFlight, s.Counts.Waiting, s.Counts.Retries = 5, 4, 1, 2
 		})
-		b.Note(start, "info", "started")
+		b.Note(start, slog.LevelInfo, "started")
 		for i := range 16 {
 			pass(second)
 			chat.change(func(s *State) { s.Position = time.Duration(i) * second })
@@ -235,7 +236,7 @@ func TestPageAtOnce(t *testing.T) {
 	all.Go(func() {
 		for i := range 50 {
 			f.end(measure.HTTP5xx, 0, 0, "no")
-			b.Note(start, "info", "x")
+			b.Note(start, slog.LevelInfo, "x")
 			b.tick(start.Add(time.Duration(i)*second), i/5)
 			b.Remove(newFeed(b, WorkloadOptions{Name: "b"}).Workload)
 		}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"encoding/json"
-	"time"
 
 	"replayd/internal/measure"
 )
@@ -72,7 +71,7 @@ type binned struct {
 // all is the page as JSON. The lock is held.
 func (b *Board) all() []byte {
 	if b.full == nil {
-		b.full = encode(b.snapshot(b.moment()))
+		b.full = encode(b.snapshot())
 	}
 	return b.full
 }
@@ -86,33 +85,16 @@ func encode(v any) []byte {
 	return text
 }
 
-// A moment is what the lock guards of the page. Histories have locks of their own.
-type moment struct {
-	now       time.Time
-	workloads []*Workload // copies
-	notes     []note
-}
-
-// moment takes it. The lock is held.
-func (b *Board) moment() moment {
-	m := moment{b.now, make([]*Workload, len(b.workloads)), append([]note{}, b.notes...)}
-	for i, w := range b.workloads {
-		one := *w
-		m.workloads[i] = &one
-	}
-	return m
-}
-
-// snapshot needs no lock.
-func (b *Board) snapshot(m moment) snapshot {
+// snapshot shares nothing with the Board but what does not change. The lock is held.
+func (b *Board) snapshot() snapshot {
 	s := snapshot{
-		Version: b.version, Build: b.build, Now: instant(m.now), SlotSeconds: span(slotTime), Slots: slots,
+		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
 		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
-		Workloads: make([]described, len(m.workloads)), Notes: m.notes,
+		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...),
 	}
-	each := make([]figures, len(m.workloads))
-	for i, w := range m.workloads {
-		each[i] = w.figures(m.now)
+	each := make([]figures, len(b.workloads))
+	for i, w := range b.workloads {
+		each[i] = w.figures(b.now)
 		w.history.mu.Lock()
 		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
 		w.history.mu.Unlock()
@@ -131,7 +113,7 @@ func (b *Board) snapshot(m moment) snapshot {
 			Figures: &each[i],
 		}
 	}
-	s.Verdict = verdictOf(m.workloads, each)
+	s.Verdict = verdictOf(b.workloads, each)
 	return s
 }
 

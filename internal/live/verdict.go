@@ -84,7 +84,7 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 func judgeRequests(m mark) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {
-		if isFailure(outcomes[i]) && n > mostN {
+		if outcomes[i].Failed() && n > mostN {
 			most, mostN = string(outcomes[i]), n
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -120,7 +121,7 @@ func TestAViewer(t *testing.T) {
 		}()
 		pass(3 * second) // the ticks of 2, 3 and 4 s
 		f.end(measure.HTTP5xx, 0, 0, "no")
-		b.Note(time.Now(), "warn", "careful")
+		b.Note(time.Now(), slog.LevelWarn, "careful")
 		pass(second) // 5 s: a slot is over
 		newFeed(b, WorkloadOptions{Name: "b"})
 		pass(90 * second) // longer than the server's own WriteTimeout

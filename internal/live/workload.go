@@ -16,7 +16,7 @@ type WorkloadOptions struct {
 	URL      string // shown without user, password and query
 	API      string
 	Model    string
-	Schedule string // in words: "loop every 1h, wall clock", "once"
+	Schedule string // in words: "loop on the wall clock, speed 2", "once"
 	Lanes    int
 	SLO      measure.SLO
 	Trace    measure.TraceInfo
@@ -87,9 +87,11 @@ func (b *Board) Workload(o WorkloadOptions) *Workload {
 		return w
 	}
 	old := b.workloads[i]
-	w.history, w.verdict = old.history, old.verdict
+	w.history = old.history
 	if old.options.Target != o.Target || old.options.Model != o.Model {
 		w.history.rebase() // its series are others
+	} else {
+		w.state, w.verdict = old.state, old.verdict
 	}
 	b.workloads[i] = w
 	return w

@@ -25,6 +25,9 @@ func TestReplaced(t *testing.T) {
 		before := told(b).Workloads[0].Figures
 
 		later := newFeed(b, WorkloadOptions{Name: "a", Target: "t", Lanes: 99})
+		if f := told(b).Workloads[0].Figures; f.Phase != before.Phase || f.Expected != before.Expected || f.Finished != before.Finished {
+			t.Errorf("before its first tick: %s, %d expected, %d finished; want %s, %d, %d", f.Phase, f.Expected, f.Finished, before.Phase, before.Expected, before.Finished)
+		}
 		later.change(func(s *State) { *s = old.now() })
 		old.end(measure.HTTP5xx, 0, 0, "drained") // it still drains
 		b.Remove(old.Workload)

@@ -27,6 +27,9 @@ const (
 	Aborted           Outcome = "aborted"
 )
 
+// Failed says whether an outcome is a failure: a cancellation that the workload asked for is none.
+func (o Outcome) Failed() bool { return o != OK && o != Cancelled }
+
 // A DropReason is why a due request was never sent.
 type DropReason string
 

@@ -130,7 +130,7 @@ func digits(d time.Duration) time.Duration {
 }
 
 // Short writes a latency for a glance, in the unit that suits it and with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s.
-// The live page's words.js does the same.
+// The live page's words.js does the same up to 100 s.
 func Short(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 0.9995e-3:

@@ -25,7 +25,7 @@ type failure struct {
 
 // Observe takes a finished request.
 func (f *Failures) Observe(r *measure.Request) {
-	if r.Outcome == measure.OK {
+	if !r.Outcome.Failed() {
 		return
 	}
 	f.mu.Lock()

@@ -185,5 +185,5 @@ func (w *window) quantile(q float64) time.Duration {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(w.values))
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }

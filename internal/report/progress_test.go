@@ -47,15 +47,15 @@ func TestView(t *testing.T) {
 		ok: 1, ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
 	})
 
-	// Of 100 values 1..100 the nearest rank's p50 is the 51st, p99 the 100th.
+	// Of 100 values 1..100 the nearest rank's p50 is the 50th, p99 the 99th.
 	p = &Progress{}
 	for i := 100; i > 0; i-- {
 		n := time.Duration(i)
 		p.Observe(request(n*time.Microsecond, n*20*time.Millisecond, n*time.Millisecond))
 	}
 	expect(view{
-		ok: 100, ttfts: true, ttft50: 1020 * time.Millisecond, ttft99: 2 * time.Second,
-		tpots: true, tpot50: 51 * time.Millisecond, lates: true, late99: 100 * time.Microsecond,
+		ok: 100, ttfts: true, ttft50: time.Second, ttft99: 1980 * time.Millisecond,
+		tpots: true, tpot50: 50 * time.Millisecond, lates: true, late99: 99 * time.Microsecond,
 	})
 
 	// Only the last 512 count.

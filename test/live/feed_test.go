@@ -5,6 +5,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -39,7 +40,7 @@ func newLoad(b *live.Board, name string, sick bool) *load {
 	}
 	l.w = b.Workload(live.WorkloadOptions{
 		Name: name, Target: "vllm", URL: "http://user:secret@127.0.0.1:8000/v1", API: "chat", Model: `<b onclick="alert(1)">m</b>`,
-		Schedule: "loop every 1h, wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * time.Millisecond},
+		Schedule: "loop on the wall clock", Lanes: 256, SLO: measure.SLO{TTFT: 150 * time.Millisecond},
 		Trace: measure.TraceInfo{Path: "a-trace-with-a-very-long-name-that-has-no-place-to-break.jsonl", Format: "mooncake", SHA256: "0123456789ab", Requests: 12031},
 		From:  5 * time.Minute, To: 50 * time.Minute,
 		Length: time.Hour - 10*time.Second, Curve: trace.Curve{Bin: time.Minute, Requests: bins, InputTokens: bins, OutputTokens: bins},
@@ -102,7 +103,7 @@ func serve(t *testing.T, address string, names ...string) (s site, at string) {
 	for i, name := range names {
 		loads = append(loads, newLoad(b, name, i == 1))
 	}
-	b.Note(time.Now(), "error", "reload failed: <script>alert(3)</script>")
+	b.Note(time.Now(), slog.LevelError, "reload failed: <script>alert(3)</script>")
 
 	ctx, cancel := context.WithCancel(context.Background())
 	server := &http.Server{Handler: b.Handler(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second}
