@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"replayd/test/outside"
 )
 
 // patience bounds every wait of a script.
@@ -43,21 +42,12 @@ func exit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// freeport VAR puts into VAR an address of this host on which nothing listens, with a port below those that Linux gives
-// to whoever asks for any.
+// freeport VAR puts into VAR an address of this host on which nothing listens.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport VAR")
 	}
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000)))
-		if err == nil {
-			ts.Setenv(args[0], l.Addr().String())
-			ts.Check(l.Close())
-			return
-		}
-	}
-	ts.Fatalf("no free port")
+	ts.Setenv(args[0], outside.Address(ts))
 }
 
 // fetch URL writes the body of a page to the script's stdout; the status must be 200.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +19,8 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // patience bounds every wait for an event.
@@ -49,18 +49,8 @@ func engine(t *testing.T, change func(*sim.Options)) (e *sim.Engine, url string)
 // nobody is where nothing listens: port 1 is reserved.
 const nobody = "http://127.0.0.1:1"
 
-// freeAddress is an address of this host, with a port below those that Linux gives to whoever asks for any.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
-			_ = l.Close() // it only tried
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
+// freeAddress is one on which nothing listens.
+func freeAddress(t *testing.T) string { return outside.Address(t) }
 
 // rows are those of a trace: row i is due at i·10 ms, with 20+i tokens in and 4 out.
 func rows(n int) string {

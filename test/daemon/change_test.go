@@ -4,6 +4,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"replayd/test/outside"
 )
 
 // A change is what the next reload brings.
@@ -29,7 +32,7 @@ type change struct {
 type reloading struct {
 	*stage
 	mount  *mount
-	daemon *process
+	daemon *outside.Process
 	now    change
 
 	conversation, sample, changing, replaced, guest string // paths of traces
@@ -79,10 +82,10 @@ func (r *reloading) step(t *testing.T, i int) {
 	p := see(t, r.url(), "the page of the new configuration", 25*time.Second, func(p page) bool {
 		return hasWorkload(p, "guest") == r.now.guest
 	})
-	if got := p.sum("replayd_config_last_reload_successful"); got != 1 {
+	if got := p.Sum("replayd_config_last_reload_successful"); got != 1 {
 		t.Errorf("replayd_config_last_reload_successful: want 1, got %v", got)
 	}
-	if got := p.sum("replayd_slo_threshold_seconds", "changing", "ttft"); got != r.now.slo.Seconds() {
+	if got := p.Sum("replayd_slo_threshold_seconds", "changing", "ttft"); got != r.now.slo.Seconds() {
 		t.Errorf("threshold of the changing workload: want %v, got %v s", r.now.slo, got)
 	}
 	handover := func(to *plan) shift { return shift{begin.Add(time.Second), end.Add(time.Second), to} }
@@ -104,7 +107,7 @@ func (r *reloading) step(t *testing.T, i int) {
 	}
 }
 
-func hasWorkload(p page, name string) bool { return slices.Contains(p.workloads(), name) }
+func hasWorkload(p page, name string) bool { return slices.Contains(p.Workloads(), name) }
 
 // bring has the daemon reload, and waits until it has.
 func (r *reloading) bring(t *testing.T, i int) {
@@ -113,7 +116,7 @@ func (r *reloading) bring(t *testing.T, i int) {
 		begin, answers := time.Now(), make(chan string, times)
 		for range times {
 			go func() { // it is waited for below
-				status, body, err := call(t.Context(), "POST", r.url()+"/-/reload")
+				status, body, err := outside.Call(t.Context(), http.DefaultClient, "POST", r.url()+"/-/reload")
 				answers <- fmt.Sprintf("%d %v %s", status, err, body)
 			}()
 		}
@@ -124,14 +127,17 @@ func (r *reloading) bring(t *testing.T, i int) {
 		}
 		r.spans = append(r.spans, time.Since(begin))
 	}
-	running := func() bool {
-		_, body, err := call(t.Context(), "GET", r.url()+"/config")
-		return err == nil && strings.Contains(string(body), r.number())
+	running := func() error {
+		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
+		if err == nil && !strings.Contains(string(body), r.number()) {
+			err = fmt.Errorf("/config: want %s", r.number())
+		}
+		return err
 	}
 	switch {
 	case i%9 == 7:
 		r.ways["watch"]++
-		until(t, "the watched file", 30*time.Second, running)
+		outside.Until(t, 30*time.Second, running)
 	case i%9 == 3:
 		r.ways["two POSTs at once"]++
 		reload(2)
@@ -140,11 +146,11 @@ func (r *reloading) bring(t *testing.T, i int) {
 		reload(1)
 	default:
 		r.ways["SIGHUP"]++
-		r.daemon.signal(t, syscall.SIGHUP)
-		until(t, "the reload by SIGHUP", 20*time.Second, running)
+		r.daemon.Signal(t, syscall.SIGHUP)
+		outside.Until(t, 20*time.Second, running)
 	}
-	if !running() {
-		t.Errorf("/config: want %s", r.number())
+	if err := running(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -159,7 +165,7 @@ func (r *reloading) bad(t *testing.T, i int) {
 		{good + "unknown: 1\n", "unknown"},
 	}
 	f := faults[i%len(faults)]
-	_, before, err := call(t.Context(), "GET", r.url()+"/config")
+	_, before, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +175,12 @@ func (r *reloading) bad(t *testing.T, i int) {
 			t.Errorf("a bad file: want %q in the answer, got %q", f.words, words)
 		}
 	} else {
-		r.daemon.signal(t, syscall.SIGHUP)
+		r.daemon.Signal(t, syscall.SIGHUP)
 	}
 	see(t, r.url(), "replayd_config_last_reload_successful 0", 20*time.Second, func(p page) bool {
-		return p.sum("replayd_config_last_reload_successful") == 0
+		return p.Sum("replayd_config_last_reload_successful") == 0
 	})
-	_, after, err := call(t.Context(), "GET", r.url()+"/config")
+	_, after, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"syscall"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 // Streams that last some seconds: the first long ones of a trace that goes on with short ones.
@@ -21,7 +24,7 @@ const (
 // A draining is a daemon with its long streams in flight.
 type draining struct {
 	*stage
-	daemon *process
+	daemon *outside.Process
 }
 
 func newDraining(t *testing.T, drain time.Duration) *draining {
@@ -42,7 +45,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
 `, drain, d.records, path))
 	d.daemon, _ = d.serve(t)
 	see(t, d.url(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
-		return p.sum("replayd_requests_in_flight") >= longStreams && p.sum("replayd_requests_total", "ok") >= 10
+		return p.Sum("replayd_requests_in_flight") >= longStreams && p.Sum("replayd_requests_total", "ok") >= 10
 	})
 	return d
 }
@@ -75,7 +78,7 @@ func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[s
 		t.Errorf("want %d long streams, got %d", longStreams, long)
 	}
 	t.Logf("the last request reached the engine %v after the signal, the last one ended %v after it, the process %v after it; records: %v",
-		last.Sub(signal).Round(time.Microsecond), end.Sub(signal).Round(time.Millisecond), d.daemon.ended.Sub(signal).Round(time.Millisecond), byRecord)
+		last.Sub(signal).Round(time.Microsecond), end.Sub(signal).Round(time.Millisecond), d.daemon.Ended.Sub(signal).Round(time.Millisecond), byRecord)
 	if last.After(signal.Add(time.Second)) { // 20 rows are due in it
 		t.Errorf("want nothing new after the signal, got a request %v after it", last.Sub(signal))
 	}
@@ -86,36 +89,36 @@ func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[s
 func TestDrain(t *testing.T) {
 	const drain = 30 * time.Second
 	d := newDraining(t, drain)
-	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
+	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)
 	// Until the process has ended a scrape may fail only when nothing is in flight any more.
 	var page page
 	var answered, refused time.Time
 	scrapes := 0
-	until(t, "the end of the drain", drain+5*time.Second, func() bool {
+	outside.Until(t, drain+5*time.Second, func() error {
 		select {
-		case <-d.daemon.done:
-			return true
+		case <-d.daemon.Done:
+			return nil
 		default:
 		}
-		p, err := scrape(t.Context(), d.url())
+		p, err := outside.Scrape(t.Context(), d.url())
 		switch {
 		case err == nil && !refused.IsZero():
 			t.Errorf("a scrape was refused at %v, and one was answered after it", refused)
 		case err == nil:
 			page, answered = p, time.Now()
 			scrapes++
-			for _, fault := range p.balance() {
+			for _, fault := range p.Balance() {
 				t.Error(fault)
 			}
 		case refused.IsZero():
 			refused = time.Now()
 		}
-		return false
+		return errors.New("want the end of the drain")
 	})
-	if d.daemon.err != nil {
-		t.Errorf("want exit 0, got %v", d.daemon.err)
+	if d.daemon.Err != nil {
+		t.Errorf("want exit 0, got %v", d.daemon.Err)
 	}
-	took := d.daemon.ended.Sub(signal)
+	took := d.daemon.Ended.Sub(signal)
 	if took > drain {
 		t.Errorf("want the end within %v, got %v", drain, took)
 	}
@@ -124,9 +127,9 @@ func TestDrain(t *testing.T) {
 		t.Errorf("want all ok, got %v by the engine, %v by the records", byEngine, byRecord)
 	}
 	t.Logf("%d scrapes in the drain, the last one answered %v before the end: %v in flight, %v ok, %v dropped as shutdown", scrapes,
-		d.daemon.ended.Sub(answered).Round(time.Millisecond), page.sum("replayd_requests_in_flight"), page.sum("replayd_requests_total", "ok"),
-		page.sum("replayd_requests_dropped_total", "shutdown"))
-	if left := d.daemon.ended.Sub(answered); left > time.Second {
+		d.daemon.Ended.Sub(answered).Round(time.Millisecond), page.Sum("replayd_requests_in_flight"), page.Sum("replayd_requests_total", "ok"),
+		page.Sum("replayd_requests_dropped_total", "shutdown"))
+	if left := d.daemon.Ended.Sub(answered); left > time.Second {
 		t.Errorf("want /metrics until the end, got no answer for the last %v", left)
 	}
 }
@@ -135,31 +138,31 @@ func TestDrain(t *testing.T) {
 func TestDrainTooShort(t *testing.T) {
 	const drain = 2 * time.Second
 	d := newDraining(t, drain)
-	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
-	d.daemon.wait(t, drain+10*time.Second)
+	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)
+	d.daemon.Wait(t, drain+10*time.Second)
 	d.aborted(t, signal, drain)
 }
 
 // A second signal does not wait for anything.
 func TestSecondSignal(t *testing.T) {
 	d := newDraining(t, time.Minute)
-	d.daemon.signal(t, syscall.SIGTERM)
+	d.daemon.Signal(t, syscall.SIGTERM)
 	see(t, d.url(), "a drain without short streams", 10*time.Second, func(p page) bool {
-		return p.sum("replayd_requests_in_flight") == longStreams
+		return p.Sum("replayd_requests_in_flight") == longStreams
 	})
-	signal, _ := d.daemon.signal(t, syscall.SIGTERM)
-	d.daemon.wait(t, 10*time.Second)
+	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)
+	d.daemon.Wait(t, 10*time.Second)
 	d.aborted(t, signal, 0)
 }
 
 func (d *draining) aborted(t *testing.T, signal time.Time, drain time.Duration) {
 	t.Helper()
-	if took := d.daemon.ended.Sub(signal); took < drain || took > drain+3*time.Second {
+	if took := d.daemon.Ended.Sub(signal); took < drain || took > drain+3*time.Second {
 		t.Errorf("want the end %v after the signal, got %v", drain, took)
 	}
 	byEngine, byRecord := d.sum(t, signal)
 	if byRecord["aborted"] != longStreams || byEngine[sim.Gone] != longStreams {
 		t.Errorf("want %d aborted, got %v by the engine, %v by the records", longStreams, byEngine, byRecord)
 	}
-	t.Logf("how the process ended: %v", d.daemon.cmd.ProcessState)
+	t.Logf("how the process ended: %v", d.daemon.Cmd.ProcessState)
 }

@@ -40,22 +40,22 @@ func TestKill(t *testing.T) {
 workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 `, s.records, n >= kills/2, path, speed)) // the second half compresses, also what the first has left
 		daemon, ready := s.serve(t)
-		l := life{began: daemon.began, ready: ready}
+		l := life{began: daemon.Began, ready: ready}
 		enough := 20 + random.IntN(60)
 		at := see(t, s.url(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
-			return now.sum("replayd_requests_total", "ok") >= float64(enough) && p.inMid(time.Now())
+			return now.Sum("replayd_requests_total", "ok") >= float64(enough) && p.inMid(time.Now())
 		})
 		s.checkPosition(t, p, at)
-		if _, dropped := at.ended("w"); dropped != 0 {
+		if _, dropped := at.Ended("w"); dropped != 0 {
 			t.Errorf("life %d: want nothing expected of before the start, and none dropped, got %v", n, dropped)
 		}
 		if n == kills {
-			daemon.term(t, 40*time.Second)
+			daemon.Term(t, 40*time.Second)
 			lives = append(lives, l)
 			break
 		}
-		_, l.killed = daemon.signal(t, syscall.SIGKILL)
-		daemon.wait(t, 10*time.Second)
+		_, l.killed = daemon.Signal(t, syscall.SIGKILL)
+		daemon.Wait(t, 10*time.Second)
 		whole, torn := s.lines(t, true)
 		if n%2 == 1 && !torn {
 			l.torn = s.tear(t, whole)
@@ -95,19 +95,19 @@ func (p *plan) inMid(t time.Time) bool {
 func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
 	t.Helper()
 	begin := time.Now()
-	now, err := scrape(t.Context(), s.url())
+	now, err := outside.Scrape(t.Context(), s.url())
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := time.Now()
-	loop, position := int64(now.sum("replayd_loop")), time.Duration(now.sum("replayd_position_seconds")*1e9)
+	loop, position := int64(now.Sum("replayd_loop")), time.Duration(now.Sum("replayd_position_seconds")*1e9)
 	low, high := p.position(begin.Add(-time.Second)), p.position(end.Add(time.Second))
 	if loop != p.loop(begin) || position < low || position > high {
 		t.Errorf("want loop %d and %v to %v, got %d and %v", p.loop(begin), low, high, loop, position)
 	}
 	mean := p.position(begin.Add(end.Sub(begin) / 2))
 	t.Logf("loop %d, position %v of the trace, by the wall clock %v; %v expected", loop, position.Round(time.Millisecond),
-		mean.Round(time.Millisecond), was.sum("replayd_requests_expected_total"))
+		mean.Round(time.Millisecond), was.Sum("replayd_requests_expected_total"))
 }
 
 // checkLives looks at what was sent first in each life, and that nothing is left out from there on, nor sent twice.

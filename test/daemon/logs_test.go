@@ -3,7 +3,6 @@
 package daemon_test
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -26,25 +25,8 @@ import (
 // arrivals reads the engine's log, without replayd's own probes, in order of arrival.
 func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	t.Helper()
-	f, err := os.Open(s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	d := json.NewDecoder(bufio.NewReader(f))
-	for {
-		var e sim.LogEntry
-		err := d.Decode(&e)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a line may be under way
-			break
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", s.log, err)
-		}
-		if e.ID != "replayd/probe" {
-			all = append(all, e)
-		}
-	}
+	all, _ = outside.Lines[sim.LogEntry](t, s.log) // one may be under way
+	all = slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all
 }

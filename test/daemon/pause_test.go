@@ -28,7 +28,7 @@ func TestPause(t *testing.T) {
 	}
 	configure("64")
 	daemon, _ := s.serve(t)
-	ended := func(p page) float64 { finished, _ := p.ended("held"); return finished }
+	ended := func(p page) float64 { finished, _ := p.Ended("held"); return finished }
 	w := watch(t, s.url(), 200*time.Millisecond, "held", "other")
 	see(t, s.url(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
 
@@ -45,16 +45,16 @@ func TestPause(t *testing.T) {
 	configure("65") // both are handed over: the pause goes with it
 	post(t, s.url()+"/-/reload", 200)
 	see(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
-		if got := p.sum("replayd_paused", "held") - p.sum("replayd_paused", "other"); got != 1 {
+		if got := p.Sum("replayd_paused", "held") - p.Sum("replayd_paused", "other"); got != 1 {
 			t.Fatalf("replayd_paused: want 1 of the one and 0 of the other, got a difference of %v", got)
 		}
 		return time.Since(pauseAfter) >= 3*time.Second
 	})
 	resumeBefore, resumeAfter := command("resume")
-	was := ended(see(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.sum("replayd_paused", "held") == 0 }))
+	was := ended(see(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.Sum("replayd_paused", "held") == 0 }))
 	final := see(t, s.url(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
 	w.stop()
-	daemon.term(t, 40*time.Second)
+	daemon.Term(t, 40*time.Second)
 
 	log := s.arrivals(t)
 	records, _ := s.lines(t, false)
@@ -99,7 +99,7 @@ func TestPause(t *testing.T) {
 				}
 			}
 		}
-		counted := int(final.sum("replayd_requests_dropped_total", name, "paused"))
+		counted := int(final.Sum("replayd_requests_dropped_total", name, "paused"))
 		t.Logf("%s: %d sent, %d not; the plan has %d rows between the two calls; counted as paused: %d", name, len(arrived), missing, inside, counted)
 		if counted != missing || name == "held" && missing == 0 {
 			t.Errorf(`%s: want reason="paused" to be the %d rows that were not sent, got %d`, name, missing, counted)
@@ -112,7 +112,7 @@ func TestPause(t *testing.T) {
 
 func otherReasons(p page, workload string) (sum float64) {
 	for _, reason := range []string{"overload", "missed", "shutdown", "filtered"} {
-		sum += p.sum("replayd_requests_dropped_total", workload, reason)
+		sum += p.Sum("replayd_requests_dropped_total", workload, reason)
 	}
 	return sum
 }

@@ -3,20 +3,17 @@
 package daemon_test
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"replayd/internal/synth"
+	"replayd/test/outside"
 )
 
 // A row is a line of a trace in Mooncake's format, as this test reads it: not by replayd's own reader.
@@ -103,42 +100,12 @@ func text(rows []row) string {
 	return b.String()
 }
 
-// conversation writes the first part of Mooncake's conversation trace, or of the bundled sample, and gives its rows.
-func conversation(t *testing.T, path string, to time.Duration) []row {
+// read gives the rows of a trace file.
+func read(t *testing.T, path string) []row {
 	t.Helper()
-	whole := string(synth.Sample)
-	if dir := os.Getenv("REPLAYD_TRACES"); dir != "" {
-		b, err := os.ReadFile(filepath.Join(dir, "mooncake_conversation.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole = string(b)
-	} else {
-		t.Log("REPLAYD_TRACES is not set: the bundled sample stands in for the real trace")
+	rows, torn := outside.Lines[row](t, path)
+	if torn || !slices.IsSortedFunc(rows, func(a, b row) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
+		t.Fatalf("%s: want whole rows in order of their timestamps", path)
 	}
-	return cut(t, whole, path, to)
-}
-
-// cut writes the rows of a trace before an offset.
-func cut(t *testing.T, whole, path string, to time.Duration) (rows []row) {
-	t.Helper()
-	var b strings.Builder
-	lines := bufio.NewScanner(strings.NewReader(whole))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		if len(rows) > 0 && time.Duration(r.Timestamp-rows[0].Timestamp)*time.Millisecond >= to {
-			break
-		}
-		rows = append(rows, r)
-		fmt.Fprintf(&b, "%s\n", lines.Bytes())
-	}
-	if !slices.IsSortedFunc(rows, func(a, b row) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
-		t.Fatalf("%s: want rows in order of their timestamps", path)
-	}
-	put(t, path, b.String())
 	return rows
 }

@@ -4,6 +4,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,8 +26,9 @@ func TestReload(t *testing.T) {
 	in := func(name string) string { return filepath.Join(r.dir, name) }
 	r.conversation, r.sample, r.changing, r.replaced, r.guest = in("conversation.jsonl"), in("sample.jsonl"), in("changing.jsonl"),
 		in("replaced.jsonl"), in("guest.jsonl")
-	conversationRows := conversation(t, r.conversation, 3*time.Minute)
-	sampleRows := cut(t, string(synth.Sample), r.sample, time.Hour)
+	outside.Conversation(t, r.conversation, 3*time.Minute)
+	put(t, r.sample, string(synth.Sample))
+	conversationRows, sampleRows := read(t, r.conversation), read(t, r.sample)
 	r.changingRows, r.guestRows = plain(240, 4, 200, 30, 1), plain(145, 5, 150, 20, 2)
 	put(t, r.changing, text(r.changingRows))
 	put(t, r.guest, text(r.guestRows))
@@ -55,13 +57,13 @@ func TestReload(t *testing.T) {
 	t.Logf("counters that fell: %d of %d; workloads that came back: %d times", w.fallen, len(w.last), w.returned)
 	w.settled(length >= 5*time.Minute)
 	r.profile(t)
-	final, err := scrape(t.Context(), r.url())
+	final, err := outside.Scrape(t.Context(), r.url())
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop := time.Now()
 	r.step(t, 3) // it is told to stop in the middle of a handover
-	r.daemon.term(t, 40*time.Second)
+	r.daemon.Term(t, 40*time.Second)
 
 	records, _ := r.lines(t, false)
 	all := r.join(t, r.arrivals(t), records)
@@ -91,7 +93,7 @@ func TestReload(t *testing.T) {
 		}
 		rows := exactly(t, c.workload, c.plan, c.shifts, all, from, until)
 		figures(t, fmt.Sprintf("lateness, %s (%d shifts)", c.workload, len(c.shifts)), late)
-		finished, dropped := final.ended(c.workload)
+		finished, dropped := final.Ended(c.workload)
 		if c.workload != "guest" && (rows == 0 || finished == 0 || dropped != 0) {
 			t.Errorf("%s: want requests and none dropped, got %d due, %v finished, %v dropped", c.workload, rows, finished, dropped)
 		}
@@ -115,7 +117,7 @@ var begunLoop = regexp.MustCompile(`workload=(\S+ loop=\d+) begins=`)
 func (r *reloading) checkLog(t *testing.T, stay []string) {
 	t.Helper()
 	loops := map[string]int{}
-	for line := range strings.Lines(r.daemon.text(t)) {
+	for line := range strings.Lines(r.daemon.Said(t)) {
 		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "configuration not reloaded") {
 			t.Errorf("log: %s", line)
 		}
@@ -143,7 +145,7 @@ func (r *reloading) checkLog(t *testing.T, stay []string) {
 func (r *reloading) profile(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
-		_, body, err := call(t.Context(), "GET", r.url()+"/debug/pprof/goroutine?debug=1")
+		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/debug/pprof/goroutine?debug=1")
 		t.Logf("goroutines: %v\n%.6000s", err, body)
 	}
 }

@@ -4,6 +4,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,10 +36,9 @@ func newStage(t *testing.T, flags ...string) *stage {
 	if err := os.WriteFile(s.log, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	start(t, filepath.Join(dir, "sim.out"), append([]string{
+	outside.Start(t, filepath.Join(dir, "sim.out"), binary, append([]string{
 		"sim", "--web.listen-address", s.engine, "--slots", "4096", "--log", s.log,
-	}, flags...)...)
-	until(t, "the engine", 20*time.Second, func() bool { return answers(t, "http://"+s.engine+"/health") })
+	}, flags...)...).Ready(t, http.DefaultClient, "http://"+s.engine+"/health")
 	return s
 }
 
@@ -53,20 +53,13 @@ func (s *stage) text(rest string) string {
 }
 
 // serve starts the daemon and waits until it is ready.
-func (s *stage) serve(t *testing.T, flags ...string) (p *process, ready time.Time) {
+func (s *stage) serve(t *testing.T, flags ...string) (p *outside.Process, ready time.Time) {
 	t.Helper()
 	s.lives++
-	p = start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), append([]string{
+	p = outside.Start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), binary, append([]string{
 		"serve", "--config", s.config, "--web.listen-address", s.listen, "--web.enable-lifecycle",
 	}, flags...)...)
-	until(t, "the daemon", 30*time.Second, func() bool {
-		select {
-		case <-p.done:
-			t.Fatalf("the daemon ended: %v", p.err)
-		default:
-		}
-		return answers(t, s.url()+"/-/ready")
-	})
+	p.Ready(t, http.DefaultClient, s.url()+"/-/ready")
 	return p, time.Now()
 }
 

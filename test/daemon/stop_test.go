@@ -31,23 +31,25 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 `, s.records, path))
 	// The whole of it in one loop: at its end there is nothing that could be missed.
 	room := length + 15*time.Second
-	until(t, "the next loop", time.Minute, func() bool {
-		at := time.Duration(time.Now().UnixNano()) % p.every
-		return at < p.offset(len(p.rows)-1)-room
+	outside.Until(t, time.Minute, func() error {
+		if at := time.Duration(time.Now().UnixNano()) % p.every; at >= p.offset(len(p.rows)-1)-room {
+			return fmt.Errorf("want the next loop, it is %v into one", at)
+		}
+		return nil
 	})
 	stolen := outside.StealTime()
 	daemon, _ := s.serve(t)
-	w := func(now page) float64 { return now.sum("replayd_requests_total", "ok") }
+	w := func(now page) float64 { return now.Sum("replayd_requests_total", "ok") }
 	see(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
-	stopBefore, stopAfter := daemon.signal(t, syscall.SIGSTOP)
+	stopBefore, stopAfter := daemon.Signal(t, syscall.SIGSTOP)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	<-timer.C
-	contBefore, contAfter := daemon.signal(t, syscall.SIGCONT)
+	contBefore, contAfter := daemon.Signal(t, syscall.SIGCONT)
 	before := w(see(t, s.url(), "a page", 20*time.Second, func(page) bool { return true }))
 	final := see(t, s.url(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
-	daemon.term(t, 40*time.Second)
-	for _, fault := range final.balance() {
+	daemon.Term(t, 40*time.Second)
+	for _, fault := range final.Balance() {
 		t.Error(fault)
 	}
 
@@ -78,13 +80,13 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 		}
 	}
 	inside := len(p.between(stopAfter, contBefore))
-	missed := int(final.sum("replayd_requests_dropped_total", "missed"))
+	missed := int(final.Sum("replayd_requests_dropped_total", "missed"))
 	t.Logf("stopped for %v: the plan has %d rows in it, %d were not sent, counted as missed %d; steal %v",
 		contBefore.Sub(stopAfter).Round(time.Millisecond), inside, len(missing), missed, outside.StealTime()-stolen)
 	if missed != len(missing) || len(missing) == 0 {
 		t.Errorf(`want reason="missed" to be the %d rows that were not sent, got %d`, len(missing), missed)
 	}
-	if _, dropped := final.ended("w"); int(dropped) != missed {
+	if _, dropped := final.Ended("w"); int(dropped) != missed {
 		t.Errorf("want no other drops than %d missed, got %v", missed, dropped)
 	}
 	if len(missing) == 0 {

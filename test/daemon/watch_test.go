@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // A watcher scrapes as Prometheus would and holds every page to what must be true of all of them: no counter of ours
@@ -43,7 +45,7 @@ func watch(t *testing.T, url string, every time.Duration, stay ...string) *watch
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			begin := time.Now()
-			p, err := scrape(ctx, url)
+			p, err := outside.Scrape(ctx, url)
 			switch {
 			case err == nil:
 				w.wall = append(w.wall, time.Since(begin))
@@ -69,10 +71,10 @@ func (w *watcher) stop() {
 
 func (w *watcher) check(p page) {
 	w.scrapes++
-	for _, fault := range p.balance() {
+	for _, fault := range p.Balance() {
 		w.t.Errorf("scrape %d: %s", w.scrapes, fault)
 	}
-	now := p.counters()
+	now := counters(p)
 	for key, v := range now {
 		if before, known := w.last[key]; known && v < before {
 			w.fallen++
@@ -82,7 +84,7 @@ func (w *watcher) check(p page) {
 		}
 	}
 	maps.Copy(w.last, now)
-	names := p.workloads()
+	names := p.Workloads()
 	for _, name := range names {
 		if w.gone[name] {
 			w.returned++
@@ -106,8 +108,8 @@ func (w *watcher) check(p page) {
 		}
 	}
 	w.levels = append(w.levels, level{
-		goroutines: p.sum("go_goroutines"), files: p.sum("process_open_fds"),
-		heap: p.sum("go_memstats_heap_inuse_bytes"), resident: p.sum("process_resident_memory_bytes"),
+		goroutines: p.Sum("go_goroutines"), files: p.Sum("process_open_fds"),
+		heap: p.Sum("go_memstats_heap_inuse_bytes"), resident: p.Sum("process_resident_memory_bytes"),
 	})
 }
 

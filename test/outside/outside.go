@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -76,15 +77,17 @@ func Knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, e
 	return v
 }
 
-// Address is a free one of this host.
-func Address(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// Address is one of this host on which nothing listens, with a port below those that Linux gives to whoever asks for any. It is
+// for tests and for scripts.
+func Address(t interface{ Fatalf(string, ...any) }) string {
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
+			_ = l.Close() // it only tried
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("no free port")
+	return ""
 }
 
 // Place takes an X-Request-Id apart.

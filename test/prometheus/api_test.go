@@ -3,6 +3,7 @@
 package prometheus_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -51,25 +52,27 @@ func startPrometheus(t *testing.T, program string, s service) prometheus {
 		"USER", user, "PASSWORD", write(t, dir, "password", password), "CA", s.ca, "WRONG", write(t, dir, "wrong", "wrong"), "ADDRESS", s.address,
 	).Replace(scrapes))
 	address := outside.Address(t)
-	start(t, program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--enable-feature=native-histograms,exemplar-storage", "--log.level=warn")
 	p := prometheus{"http://" + address}
-	until(t, "Prometheus", func() (bool, string) {
-		status, text := get(t, http.DefaultClient, p.url+"/-/ready")
-		return status == http.StatusOK, text
-	})
+	start(t, filepath.Join(dir, "prometheus.out"), http.DefaultClient, p.url+"/-/ready",
+		program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+address, "--enable-feature=native-histograms,exemplar-storage", "--log.level=warn")
 	return p
 }
 
 // ask gives the data of an answer of Prometheus' API.
 func (p prometheus) ask(t *testing.T, path string, query url.Values, data any) {
 	t.Helper()
-	status, text := get(t, http.DefaultClient, p.url+"/api/v1/"+path+"?"+query.Encode())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	status, text, err := outside.Call(ctx, http.DefaultClient, http.MethodGet, p.url+"/api/v1/"+path+"?"+query.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
 	answer := struct {
 		Status, Error string
 		Data          any
 	}{Data: data}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Status != "success" {
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Status != "success" {
 		t.Fatalf("%s %v: %d, %v, %s", path, query, status, err, text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"replayd/test/outside"
 )
@@ -28,9 +29,11 @@ func TestPrometheus(t *testing.T) {
 	p := startPrometheus(t, program, startService(t))
 	all := []string{both, native, openMetrics, text}
 	for _, job := range all {
-		until(t, job, func() (bool, string) {
-			ups := p.number(t, fmt.Sprintf(`sum_over_time(up{job="%s"}[1m])`, job)) // 10 scrapes to look at
-			return ups >= 10, fmt.Sprintf("%v scrapes", ups)
+		outside.Until(t, 30*time.Second, func() error {
+			if ups := p.number(t, fmt.Sprintf(`sum_over_time(up{job="%s"}[1m])`, job)); !(ups >= 10) {
+				return fmt.Errorf("%s: want 10 scrapes to look at, got %v", job, ups)
+			}
+			return nil
 		})
 		if up := p.number(t, fmt.Sprintf(`min_over_time(up{job="%s"}[1m])`, job)); up != 1 {
 			t.Errorf("%s: want up 1 always, got %v", job, up)

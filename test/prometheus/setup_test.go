@@ -49,11 +49,8 @@ func startService(t *testing.T) service {
 	client := outside.Certificate(t, dir)
 
 	engine := outside.Address(t)
-	start(t, binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
-	until(t, "the simulated engine", func() (bool, string) {
-		status, text := get(t, http.DefaultClient, "http://"+engine+"/health")
-		return status == http.StatusOK, text
-	})
+	start(t, filepath.Join(dir, "sim.out"), http.DefaultClient, "http://"+engine+"/health",
+		binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
 	var trace strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 100, "output_length": 8}`+"\n", i*int(rowGap.Milliseconds()))
@@ -65,11 +62,8 @@ web: {listen: %q, config_file: %q, enable_lifecycle: true}
 targets: [{name: sim, url: "http://%s"}]
 workloads: [{name: steady, trace: {path: %q}, repeat: {phase: start, every: 10s}}]
 `, s.address, filepath.Join(dir, "web.yaml"), engine, path))
-	start(t, binary, "serve", "--config", filepath.Join(dir, "replayd.yaml"))
-	until(t, "replayd", func() (bool, string) {
-		status, text := get(t, client, "https://"+user+":"+password+"@"+s.address+"/-/ready")
-		return status == http.StatusOK, text
-	})
+	start(t, filepath.Join(dir, "serve.out"), client, "https://"+user+":"+password+"@"+s.address+"/-/ready",
+		binary, "serve", "--config", filepath.Join(dir, "replayd.yaml"))
 	return s
 }
 

@@ -5,6 +5,7 @@ package replay_test
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // salt the second loop hits the first one's text.
 func TestHitRatio(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
-	path, stats := cut(t, conversation(t), to)
+	path, stats := conversation(t, to)
 	ideal := stats.Prefix.HitTokenRatio
 	const speed = 120
 	for _, c := range []struct {
@@ -29,9 +30,8 @@ func TestHitRatio(t *testing.T) {
 		t.Run(fmt.Sprintf("salt %s, %d lanes", c.salt, c.lanes), func(t *testing.T) {
 			dir := t.TempDir()
 			engine, listen := outside.Address(t), outside.Address(t)
-			start(t, filepath.Join(dir, "sim.out"), "sim", "--web.listen-address", engine, "--slots", "8192",
-				"--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl"))
-			await(t, "http://"+engine+"/health")
+			start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192",
+				"--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
 			config := filepath.Join(dir, "replayd.yaml")
 			// The first minute holds the trace; whatever the lanes, nothing is dropped.
 			text := fmt.Sprintf(`
@@ -49,10 +49,10 @@ workloads:
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			daemon := start(t, filepath.Join(dir, "serve.out"), "serve", "--config", config, "--web.listen-address", listen)
-			await(t, "http://"+listen+"/-/ready")
+			daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
+			daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 			watch(t, "http://"+listen, 2*stats.Requests, 2*every(stats.Span, speed)+3*time.Minute)
-			daemon.stop(t)
+			daemon.Term(t, time.Minute)
 
 			var cached, prompt [2]float64
 			var requests [2]int

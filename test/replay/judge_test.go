@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,14 +37,13 @@ type record struct {
 func TestEveryRowOnce(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
 	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
-	path, stats := cut(t, conversation(t), to)
+	path, stats := conversation(t, to)
 	dir := t.TempDir()
 	engine, listen := outside.Address(t), outside.Address(t)
 	// Prefill and decode at fixed times, and a prefix cache of the default size: what is looked at here is the client,
 	// and an engine that keeps nine million blocks stops for 100 ms now and then to collect its garbage.
-	start(t, filepath.Join(dir, "sim.out"), "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
-		"--itl", "5ms", "--log", filepath.Join(dir, "sim.jsonl"))
-	await(t, "http://"+engine+"/health")
+	start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
+		"--itl", "5ms", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
 	config := filepath.Join(dir, "replayd.yaml")
 	write := fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s"}]
@@ -56,8 +57,8 @@ records: {path: %q}
 	ctx, cancel := context.WithCancel(t.Context())
 	stealing := watchSteal(ctx, t)
 	began := time.Now()
-	daemon := start(t, filepath.Join(dir, "serve.out"), "serve", "--config", config, "--web.listen-address", listen)
-	await(t, "http://"+listen+"/-/ready")
+	daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
+	daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 
 	rows := read(t, path)
 	raw := make(chan []time.Duration, 1)
@@ -67,7 +68,9 @@ records: {path: %q}
 	final := watch(t, "http://"+listen, stats.Requests, length+2*time.Minute)
 	rawLate := <-raw
 	took := time.Since(began)
-	cpu, peak := daemon.stop(t)
+	daemon.Term(t, time.Minute)
+	state := daemon.Cmd.ProcessState
+	cpu, peak := state.UserTime()+state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss // peak in KiB
 	cancel()
 	stole := stealing()
 
@@ -99,8 +102,7 @@ records: {path: %q}
 	}
 
 	// The records against the trace, the counters against the log.
-	var records []record
-	lines(t, filepath.Join(dir, "records.jsonl"), func(r record) { records = append(records, r) })
+	records := readRecords(t, filepath.Join(dir, "records.jsonl"))
 	for _, r := range records {
 		if want := rows[r.Row]; r.Outcome != "ok" || r.Prompt != want.InputTokens || r.Output != want.OutputTokens {
 			t.Errorf("record %s: want ok, %d and %d tokens, got %s, %d and %d", r.ID, want.InputTokens, want.OutputTokens, r.Outcome, r.Prompt, r.Output)
@@ -108,21 +110,21 @@ records: {path: %q}
 	}
 	for name, c := range map[string]struct{ got, want int }{
 		"records":  {len(records), len(rows)},
-		"expected": {final.sum("replayd_requests_expected_total", ""), len(rows)},
-		"ok":       {final.sum("replayd_requests_total", "ok"), len(log)},
-		"all":      {final.sum("replayd_requests_total", ""), len(log)},
-		"dropped":  {final.sum("replayd_requests_dropped_total", ""), 0},
-		"mismatch": {final.sum("replayd_length_mismatch_total", ""), 0},
-		"prompt":   {final.sum("replayd_tokens_total", "prompt"), int(stats.Input.Sum)},
-		"output":   {final.sum("replayd_tokens_total", "output"), int(stats.Output.Sum)},
-		"retries":  {final.sum("replayd_retries_total", ""), 0},
+		"expected": {int(final.Sum("replayd_requests_expected_total")), len(rows)},
+		"ok":       {int(final.Sum("replayd_requests_total", "ok")), len(log)},
+		"all":      {int(final.Sum("replayd_requests_total")), len(log)},
+		"dropped":  {int(final.Sum("replayd_requests_dropped_total")), 0},
+		"mismatch": {int(final.Sum("replayd_length_mismatch_total")), 0},
+		"prompt":   {int(final.Sum("replayd_tokens_total", "prompt")), int(stats.Input.Sum)},
+		"output":   {int(final.Sum("replayd_tokens_total", "output")), int(stats.Output.Sum)},
+		"retries":  {int(final.Sum("replayd_retries_total")), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: want %d, got %d", name, c.want, c.got)
 		}
 	}
 
-	t.Logf("%s: %d rows, %v of trace at speed %v in %v", filepath.Base(conversation(t)), len(rows), stats.Span, speed, took.Round(time.Second))
+	t.Logf("%d rows, %v of trace at speed %v in %v", len(rows), stats.Span, speed, took.Round(time.Second))
 	t.Logf("replayd: %.1f CPU seconds, peak RSS %.1f MiB; steal %v, in %d slices of 100 ms", cpu.Seconds(), float64(peak)/1024, stole.total, len(stole.slices))
 	t.Logf("%-44s %7s %10s %10s %10s", "lateness, µs", "rows", "p50", "p99", "max")
 	var first, others, firstClean, othersClean []time.Duration

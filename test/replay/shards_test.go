@@ -4,6 +4,7 @@ package replay_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,15 +21,14 @@ import (
 func engineWith(t *testing.T, dir string, flags ...string) (address, log string) {
 	t.Helper()
 	address, log = outside.Address(t), filepath.Join(dir, "sim.jsonl")
-	start(t, filepath.Join(dir, "sim.out"), append([]string{
+	start(t, dir, "sim", append([]string{
 		"sim", "--web.listen-address", address, "--slots", "4096", "--ttft", "20ms", "--itl", "2ms", "--log", log,
-	}, flags...)...)
-	await(t, "http://"+address+"/health")
+	}, flags...)...).Ready(t, http.DefaultClient, "http://"+address+"/health")
 	return address, log
 }
 
 // serve starts a daemon with one workload; rest is YAML of the workload.
-func serve(t *testing.T, dir, name, engine, trace, rest string) (*process, string) {
+func serve(t *testing.T, dir, name, engine, trace, rest string) (*outside.Process, string) {
 	t.Helper()
 	config := filepath.Join(dir, name+".yaml")
 	text := fmt.Sprintf("targets: [{name: sim, url: \"http://%s\", timeouts: {stall: 1s}}]\nworkloads:\n- name: w\n  trace: {path: %q}\n%s", engine, trace, rest)
@@ -36,8 +36,8 @@ func serve(t *testing.T, dir, name, engine, trace, rest string) (*process, strin
 		t.Fatal(err)
 	}
 	listen := outside.Address(t)
-	p := start(t, filepath.Join(dir, name+".out"), "serve", "--config", config, "--web.listen-address", listen)
-	await(t, "http://"+listen+"/-/ready")
+	p := start(t, dir, name, "serve", "--config", config, "--web.listen-address", listen)
+	p.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 	return p, "http://" + listen
 }
 
@@ -57,19 +57,18 @@ func TestTwoShards(t *testing.T) {
 	path := sample(t, dir)
 	rows := read(t, path)
 	begin := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)
-	var runs [2]*process
+	var runs [2]*outside.Process
 	for i := range runs {
-		runs[i] = start(t, filepath.Join(dir, fmt.Sprint("run", i)), "run", path, "--url", engine, "--speed", "20", "--name", "w",
+		runs[i] = start(t, dir, fmt.Sprint("run", i), "run", path, "--url", engine, "--speed", "20", "--name", "w",
 			"--shard", fmt.Sprint(i, "/2"), "--start", begin, "--records", filepath.Join(dir, fmt.Sprintf("records%d.jsonl", i)))
 	}
 	owner := map[string]int{}
 	counts := [2]int{}
 	for i, r := range runs {
-		if err := r.cmd.Wait(); err != nil {
-			text, _ := os.ReadFile(r.log)
-			t.Fatalf("%v\n%s", err, text)
+		if r.Wait(t, 2*time.Minute); r.Err != nil {
+			t.Fatal(r.Err)
 		}
-		lines(t, filepath.Join(dir, fmt.Sprintf("records%d.jsonl", i)), func(r record) {
+		for _, r := range readRecords(t, filepath.Join(dir, fmt.Sprintf("records%d.jsonl", i))) {
 			counts[i]++
 			if s := rows[r.Row].Session; s != "" {
 				if o, ok := owner[s]; ok && o != i {
@@ -77,7 +76,7 @@ func TestTwoShards(t *testing.T) {
 				}
 				owner[s] = i
 			}
-		})
+		}
 	}
 	seen := map[string]int{}
 	for _, e := range engineLog(t, log) {
@@ -110,7 +109,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 	p, url := serve(t, dir, "join", engine, path, fmt.Sprintf("  speed: %d\n  repeat: {every: %v}\n", speed, loop))
 	up := time.Now()
 	watch(t, url, 300, time.Minute)
-	p.stop(t)
+	p.Term(t, time.Minute)
 	number := joined.UnixNano() / int64(loop)
 	border := time.Unix(0, number*int64(loop))
 	first := -1
@@ -153,7 +152,7 @@ func TestFaultsByOutcome(t *testing.T) {
 	}
 	p, url := serve(t, dir, "faults", engine, path, "  repeat: {mode: once}\n  lanes: 512\n")
 	final := watch(t, url, rows, time.Minute)
-	p.stop(t)
+	p.Term(t, time.Minute)
 	outcome := map[string]string{
 		sim.Gone: "bad_stream", // garbled, and replayd left at once
 		sim.OK:   "ok", sim.FaultError500: "http_5xx", sim.FaultError429: "http_429", sim.FaultCut: "truncated",
@@ -167,7 +166,7 @@ func TestFaultsByOutcome(t *testing.T) {
 		t.Errorf("want every fault, got %v", want)
 	}
 	for name, n := range want {
-		if got := final.sum("replayd_requests_total", name); got != n {
+		if got := int(final.Sum("replayd_requests_total", name)); got != n {
 			t.Errorf("%s: the engine did it %d times, counted %d", name, n, got)
 		}
 	}
