@@ -112,13 +112,16 @@ func TestReload(t *testing.T) {
 // begunLoop finds a workload and its loop's number.
 var begunLoop = regexp.MustCompile(`workload=(\S+ loop=\d+) begins=`)
 
-// checkLog holds the daemon's own log to what is to be in it: no error but of the bad files, and no loop of a workload
-// that stays begun twice, as a runner does that takes over from another.
+// checkLog holds the daemon's own log to what is to be in it: no error but of the bad files, no workload that is over, and
+// no loop of one that stays begun twice, as a runner does that takes over from another.
 func (r *reloading) checkLog(t *testing.T, stay []string) {
 	t.Helper()
 	loops := map[string]int{}
 	for line := range strings.Lines(r.daemon.Said(t)) {
 		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "configuration not reloaded") {
+			t.Errorf("log: %s", line)
+		}
+		if strings.Contains(line, "over: nothing more is due") { // every workload loops
 			t.Errorf("log: %s", line)
 		}
 		if of := begunLoop.FindStringSubmatch(line); of != nil {

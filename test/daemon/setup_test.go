@@ -1,5 +1,12 @@
 //go:build daemon
 
+// Package daemon_test holds the real daemon to what an operator does to it: reloads, kills, stops, drains and pauses,
+// under load. It judges by the log of the simulated engine, which is another process, and by a plan that it works out
+// itself from the trace.
+//
+// The sizes are CI's. These make them whole: DAEMON_RELOAD_FOR and DAEMON_RELOAD_EVERY (10m, 5s), DAEMON_KILLS (20),
+// DAEMON_STOP (20s). REPLAYD_TRACES is the folder of the real traces; without it the bundled sample stands in.
+// DAEMON_RACE=1 builds both sides with the race detector, which needs a C compiler.
 package daemon_test
 
 import (
@@ -12,6 +19,17 @@ import (
 
 	"replayd/test/outside"
 )
+
+var binary string
+
+func TestMain(m *testing.M) {
+	var args []string
+	if os.Getenv("DAEMON_RACE") != "" { // a race that is found is exit code 66
+		args = []string{"-race"}
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would make each end a second longer
+	}
+	os.Exit(outside.Main(m, &binary, args...))
+}
 
 // A stage is a simulated engine with its log and a daemon with its records, each in a process of its own.
 type stage struct {
@@ -74,4 +92,17 @@ func put(t *testing.T, path, text string) {
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// post wants an answer of a status and gives its words.
+func post(t *testing.T, url string, want int) string {
+	t.Helper()
+	status, body, err := outside.Call(t.Context(), http.DefaultClient, http.MethodPost, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != want {
+		t.Fatalf("POST %s: want %d, got %d: %s", url, want, status, body)
+	}
+	return string(body)
 }

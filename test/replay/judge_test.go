@@ -94,6 +94,9 @@ records: {path: %q}
 	latest := time.Duration(0)
 	for _, e := range log {
 		_, _, row := outside.Place(t, e.ID)
+		if rows[row].Session != "" {
+			continue // a turn waits for the answer to the one before
+		}
 		if at := rows[row].Offset; at < latest {
 			t.Errorf("row %d of %v arrived after one of %v", row, at, latest)
 		} else {

@@ -1,0 +1,109 @@
+package outside
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Call sends a request without a body and reads the answer, which has 30 s.
+func Call(ctx context.Context, client *http.Client, method, url string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
+}
+
+// A Page is one scrape of replayd.
+type Page map[string]*dto.MetricFamily
+
+// Scrape reads the page. Its error is one of the connection, or a status that is not 200.
+func Scrape(ctx context.Context, url string) (Page, error) {
+	status, body, err := Call(ctx, http.DefaultClient, http.MethodGet, url+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("/metrics: want 200, got %d: %s", status, body)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("/metrics: %w", err)
+	}
+	return families, nil
+}
+
+// Sum adds a family's values over the metrics that have all of some label values.
+func (p Page) Sum(name string, values ...string) (sum float64) {
+	for _, m := range p[name].GetMetric() {
+		if has(m, values) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+func has(m *dto.Metric, values []string) bool {
+	for _, v := range values {
+		found := false
+		for _, l := range m.GetLabel() {
+			found = found || l.GetValue() == v
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// Ended is what became of a workload's requests: finished, and dropped after they were expected.
+func (p Page) Ended(workload string) (finished, dropped float64) {
+	dropped = p.Sum("replayd_requests_dropped_total", workload) - p.Sum("replayd_requests_dropped_total", workload, "filtered")
+	return p.Sum("replayd_requests_total", workload), dropped
+}
+
+// Balance holds the invariant of every scrape for each workload on the page.
+func (p Page) Balance() (faults []string) {
+	names := p.Workloads()
+	if len(names) == 0 {
+		return []string{"want a workload on the page, there is none"}
+	}
+	for _, w := range names {
+		finished, dropped := p.Ended(w)
+		flying, waiting := p.Sum("replayd_requests_in_flight", w), p.Sum("replayd_requests_waiting", w)
+		if want := p.Sum("replayd_requests_expected_total", w); finished+dropped+flying+waiting != want {
+			faults = append(faults, fmt.Sprintf("%s: want expected = finished + dropped + in flight + waiting, got %v and %v + %v + %v + %v",
+				w, want, finished, dropped, flying, waiting))
+		}
+	}
+	return faults
+}
+
+// Workloads are the names on the page.
+func (p Page) Workloads() (names []string) {
+	for _, m := range p["replayd_requests_expected_total"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "workload" {
+				names = append(names, l.GetValue())
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,129 @@
+package outside
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Process is a program that a test has started, ended by its pid at the end of the test.
+type Process struct {
+	Cmd   *exec.Cmd
+	Began time.Time
+	Ended time.Time     // once Done is closed
+	Err   error         // how it ended
+	Done  chan struct{} // closed when it has
+	log   string
+}
+
+// Start runs a program that writes what it says to the file log; its end is shown when the test fails.
+func Start(t *testing.T, log, program string, args ...string) *Process {
+	t.Helper()
+	out, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: log}
+	p.Cmd.Stdout, p.Cmd.Stderr = out, out
+	if err := p.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // the clean-up waits for it
+		p.Err = p.Cmd.Wait()
+		p.Ended = time.Now()
+		close(p.Done)
+	}()
+	t.Cleanup(func() {
+		_ = p.Cmd.Process.Kill() // also ends one that was stopped
+		<-p.Done
+		if t.Failed() {
+			said := strings.Split(strings.TrimSpace(p.Said(t)), "\n")
+			t.Logf("the end of %s:\n%s", filepath.Base(log), strings.Join(said[max(0, len(said)-40):], "\n"))
+		}
+	})
+	return p
+}
+
+// Ready waits, for 20 s at most, until a URL of the process answers 200.
+func (p *Process) Ready(t *testing.T, client *http.Client, url string) {
+	t.Helper()
+	Until(t, 20*time.Second, func() error {
+		select {
+		case <-p.Done:
+			t.Fatalf("%s: want it ready, it ended: %v", filepath.Base(p.log), p.Err)
+		default:
+		}
+		status, body, err := Call(t.Context(), client, http.MethodGet, url)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("%s: want 200, got %d: %s", url, status, body)
+		}
+		return err
+	})
+}
+
+// Signal sends one and gives the instants just before and just after.
+func (p *Process) Signal(t *testing.T, s syscall.Signal) (before, after time.Time) {
+	t.Helper()
+	before = time.Now()
+	if err := p.Cmd.Process.Signal(s); err != nil {
+		t.Fatalf("%s: %v: %v", filepath.Base(p.log), s, err)
+	}
+	return before, time.Now()
+}
+
+// Wait is for the end of the process.
+func (p *Process) Wait(t *testing.T, within time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.Done:
+	case <-timer.C:
+		t.Fatalf("%s is still there after %v", filepath.Base(p.log), within)
+	}
+}
+
+// Term ends the process as an operator would, and wants exit 0.
+func (p *Process) Term(t *testing.T, within time.Duration) {
+	t.Helper()
+	p.Signal(t, syscall.SIGTERM)
+	p.Wait(t, within)
+	if p.Err != nil {
+		t.Fatalf("%s: want exit 0, got %v", filepath.Base(p.log), p.Err)
+	}
+}
+
+// Said is all that the process has said so far.
+func (p *Process) Said(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Until asks again and again, and fails the test when there is still an error after a time: it says what is missing.
+func Until(t *testing.T, within time.Duration, come func() error) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(within)
+	for err := come(); err != nil; err = come() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %v", within, err)
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
