@@ -28,6 +28,10 @@ help: ## this list
 build: ## bin/replayd, one static binary
 	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd ./cmd/replayd
 
+.PHONY: build-dcgm
+build-dcgm: ## bin/replayd-dcgm, which can read an nv-hostengine through libdcgm.so.4: it needs glibc, and no cgo
+	CGO_ENABLED=0 go build -tags dcgm -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd-dcgm ./cmd/replayd
+
 .PHONY: test
 test: ## all tests that need nothing but Go
 	go test ./...
@@ -40,8 +44,10 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines ./...
 	$(TOOL) golangci-lint run
+	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
+	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
 
 .PHONY: fmt
 fmt: ## formats every Go file
@@ -60,10 +66,12 @@ cover: ## tests of the rooms that the measurements rest on: fails below 90 % of 
 	  END { if (n != rooms) { print "want the coverage of " rooms " rooms, got " n + 0; bad = 1 }; exit bad }' .cache/coverage.txt
 
 .PHONY: static
-static: build ## that bin/replayd asks for no interpreter: needs readelf
+static: build build-dcgm ## that bin/replayd asks for no interpreter, and that bin/replayd-dcgm does: needs readelf
 	@headers=$$(readelf --program-headers --wide bin/replayd); \
 	if grep INTERP <<<"$$headers"; then echo "bin/replayd is not static" >&2; exit 1; fi
 	@echo "bin/replayd is static"
+	@headers=$$(readelf --program-headers --wide bin/replayd-dcgm); \
+	if ! grep INTERP <<<"$$headers"; then echo "bin/replayd-dcgm is static, and so cannot load libdcgm" >&2; exit 1; fi
 
 .PHONY: vuln
 vuln: ## known vulnerabilities in what the binary calls: needs their database, over the network
@@ -94,6 +102,19 @@ test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, 
 .PHONY: bench-daemon
 bench-daemon: ## the same at full size: 10 minutes of reloads, 20 kills, 20 s of SIGSTOP
 	DAEMON_RELOAD_FOR=10m DAEMON_RELOAD_EVERY=5s DAEMON_KILLS=20 DAEMON_STOP=20s go test -tags daemon -count=1 -v -timeout 25m ./test/daemon/
+
+.PHONY: test-engines
+test-engines: ## the guard, engines that restart, and what scraping many of them costs: the last needs root
+	go test -tags engines -count=1 -v -timeout 15m ./test/engines/
+
+.PHONY: bench-engines
+bench-engines: ## the same at full size, and 5 minutes beside llama-server: 10 restarts, 500 scrapes
+	ENGINES_RESTARTS=10 ENGINES_SCRAPES=500 ENGINES_COST=60s go test -tags engines -count=1 -v -timeout 20m ./test/engines/
+	REAL_SERVE=5m go test -tags real -count=1 -v -timeout 15m -run TokensAgree ./test/real/
+
+.PHONY: test-dcgm
+test-dcgm: ## the tag dcgm against a libdcgm.so.4 that plays: needs a C compiler for that
+	CGO_ENABLED=0 go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/ ./test/dcgm/
 
 .PHONY: test-prometheus
 test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets it from Debian's packages

@@ -29,16 +29,17 @@ const demoLoop = 3 * time.Minute
 const demoText = `A simulated engine answers at %[1]s.
 replayd replays the bundled trace against it, again and again: a loop takes %[2]v minutes.
 
-  what it does now     %[3]s/live  (open it in a browser)
-  what a client sees   %[3]s/metrics
-  the engine's own     %[1]s/metrics
-  its GPU's            %[1]s/dcgm/metrics
+  what it does now      %[3]s/live  (open it in a browser)
+  all that it measures  %[3]s/metrics
+  the engine's own      %[1]s/metrics
+  its GPU's             %[1]s/dcgm/metrics
 
 Try in another terminal: the requests that ended well, and how many first tokens
-came within how many seconds (le); then what the engine's prefix cache had, in tokens.
+came within how many seconds (le); then what engine and GPU said meanwhile: tokens
+made and found in the prefix cache, requests that wait, power and energy.
 
   curl -s %[3]s/metrics | grep -E '^replayd_(goodput|ttft_seconds_bucket)'
-  curl -s %[1]s/metrics | grep '^vllm:prefix_cache'
+  curl -s %[3]s/metrics | grep -E '^replayd_(engine_.*(tokens|waiting)|gpu_(power|energy))'
 
 Ctrl-C ends it. The figures below are of the last 512 requests.
 
@@ -135,6 +136,8 @@ func demoConfig(sample, engine, listen string) config.Config {
 	l.Name, l.Target, l.Trace.Path = "sample", t.Name, sample
 	l.Repeat.Phase, l.Repeat.Every = "start", config.Duration(demoLoop)
 	l.SLO = config.SLO{TTFT: config.Duration(500 * time.Millisecond), TPOT: config.Duration(50 * time.Millisecond)}
-	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
+	g := config.DefaultGPU()
+	g.Target, g.DCGMExporter = t.Name, engine+"/dcgm/metrics"
+	c.Targets, c.Workloads, c.GPUs = []config.Target{t}, []config.Workload{l}, []config.GPU{g}
 	return c
 }

@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exit": exit, "fetch": fetch, "freeport": freeport, "waitfor": waitFor, "signal": signalTo,
-			"server": server, "hits": hits, "untouched": untouched, "lines": lines, "saw": saw, "make": makeTrace, "subst": subst,
+			"server": server, "hits": hits, "heard": heard, "untouched": untouched, "lines": lines, "saw": saw, "make": makeTrace, "subst": subst,
 		},
 	})
 }

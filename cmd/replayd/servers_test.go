@@ -22,6 +22,8 @@ type stranger struct {
 	behaviour
 	connections atomic.Int64
 	hits        atomic.Int64
+	mu          sync.Mutex
+	heard       string // what it was sent of a trace: heads, sorted, with the bodies behind them
 	closed      chan struct{}
 	serving     sync.WaitGroup
 }
@@ -54,6 +56,7 @@ var behaviours = map[string]behaviour{
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+first+"\n\n")
 		drip(conn, closed, rest)
 	}},
+	"good":       {answer: say200("text/event-stream", "", goodEvents), lists: true},
 	"two-models": {answer: say200("application/json", "", `{"data":[{"id":"llama"},{"id":"qwen"}]}`)},
 }
 
@@ -96,11 +99,13 @@ func (s *stranger) serve() {
 			if err != nil {
 				return
 			}
-			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
 				return
 			}
 			if id := req.Header.Get("X-Request-Id"); id != "" && id != "replayd/probe" {
 				s.hits.Add(1)
+				s.keep(req.Header, body)
 			}
 			if s.lists && req.Method == http.MethodGet {
 				say200("application/json", "", `{"data":[{"id":"model"}]}`)(conn, s.closed)
@@ -109,6 +114,28 @@ func (s *stranger) serve() {
 			s.answer(conn, s.closed)
 		})
 	}
+}
+
+func (s *stranger) keep(head http.Header, body []byte) {
+	var text strings.Builder
+	_ = head.Write(&text) // a builder takes all
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.heard) < 1<<20 {
+		s.heard += strings.ReplaceAll(text.String(), "\r\n", "\n") + string(body) + "\n\n"
+	}
+}
+
+// heard VAR writes to the script's stdout what the server behind VAR was sent of a trace.
+func heard(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: heard VAR")
+	}
+	s := theServer(ts, args[0])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := io.WriteString(ts.Stdout(), s.heard)
+	ts.Check(err)
 }
 
 // server VAR BEHAVIOUR starts a stranger and puts its URL into VAR.

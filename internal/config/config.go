@@ -15,6 +15,7 @@ type Config struct {
 	Drain     Duration   `koanf:"drain"` // on SIGTERM; a pod's grace period must be longer
 	Targets   []Target   `koanf:"targets"`
 	Workloads []Workload `koanf:"workloads"`
+	GPUs      []GPU      `koanf:"gpus"`
 	Records   Records    `koanf:"records"`
 }
 
@@ -38,6 +39,52 @@ type Target struct {
 	Output    string         `koanf:"output"`
 	Timeouts  Timeouts       `koanf:"timeouts"`
 	Idle      Duration       `koanf:"idle"` // a kept connection older than this is not used again
+	Metrics   Metrics        `koanf:"metrics"`
+}
+
+// Metrics says how a target's own metrics page is scraped.
+type Metrics struct {
+	URL      string      `koanf:"url"`      // empty: found from the target's
+	Interval Duration    `koanf:"interval"` // 0: it is not scraped
+	Replicas string      `koanf:"replicas"` // a DNS name each of whose addresses is an engine; empty: one engine
+	HTTP     HTTP        `koanf:"http"`
+	Map      []MetricRow `koanf:"map"`
+}
+
+// MetricRow says what a family of an engine's page is in replayd's vocabulary: scrape.Row has the details.
+type MetricRow struct {
+	Family string  `koanf:"family"`
+	As     string  `koanf:"as"` // requests_waiting, ttft_seconds and so on
+	Engine string  `koanf:"engine"`
+	Type   string  `koanf:"type"`
+	Scale  float64 `koanf:"scale"`
+	Take   string  `koanf:"take"`
+	Select string  `koanf:"select"`
+	Prefer string  `koanf:"prefer"`
+	Merge  string  `koanf:"merge"`
+	Rank   string  `koanf:"rank"`
+	Less   string  `koanf:"less"`
+}
+
+// GPU says where the figures of a target's GPUs are read; one of the three sources is named.
+type GPU struct {
+	Target       string    `koanf:"target"`
+	DCGMExporter string    `koanf:"dcgm_exporter"` // the address of its page
+	LibDCGM      string    `koanf:"libdcgm"`       // host:port of an nv-hostengine; in builds with the tag dcgm
+	NvidiaSMI    string    `koanf:"nvidia_smi"`    // the program, or "auto"
+	Profiling    bool      `koanf:"profiling"`     // libdcgm reads the fields of DCGM's profiling module too
+	Interval     Duration  `koanf:"interval"`
+	HTTP         HTTP      `koanf:"http"` // of dcgm_exporter
+	Select       GPUSelect `koanf:"select"`
+}
+
+// GPUSelect are the GPUs that are the target's; where nothing is named all are.
+type GPUSelect struct {
+	Namespace string `koanf:"namespace"`
+	Pod       string `koanf:"pod"`
+	Container string `koanf:"container"`
+	Index     Words  `koanf:"index"`
+	UUID      Words  `koanf:"uuid"`
 }
 
 // HTTP is prometheus/common's HTTP client configuration, as the file spells it.
@@ -66,6 +113,9 @@ type Workload struct {
 	Ahead    Ahead    `koanf:"ahead"`
 	Shard    Shard    `koanf:"shard"`
 	SLO      SLO      `koanf:"slo"`
+	Guard    Guard    `koanf:"guard"`
+	Budget   Budget   `koanf:"budget"`
+	Mark     Mark     `koanf:"mark"`
 
 	Epoch time.Time `koanf:"-"` // run's --start; zero: set when the target answers
 	Rows  int       `koanf:"-"` // run's --requests: rows after which the plan is over; 0: all
@@ -124,6 +174,22 @@ type SLO struct {
 	E2E  Duration `koanf:"e2e"`
 }
 
+// Guard holds the limits at which requests are held back; 0 is no limit.
+type Guard struct {
+	Waiting      int      `koanf:"waiting"`        // requests in the engine's queue
+	KVCacheUsage float64  `koanf:"kv_cache_usage"` // 0 to 1
+	ErrorRatio   float64  `koanf:"error_ratio"`    // of the workload's own requests of the last minute
+	WhenBlind    string   `koanf:"when_blind"`
+	ResumeAfter  Duration `koanf:"resume_after"`
+}
+
+// Budget bounds what a workload may send in any minute, hour or day; 0 is no limit.
+type Budget struct {
+	RequestsPerMinute   int `koanf:"requests_per_minute"`
+	PromptTokensPerHour int `koanf:"prompt_tokens_per_hour"`
+	OutputTokensPerDay  int `koanf:"output_tokens_per_day"`
+}
+
 // Records are the files of finished requests.
 type Records struct {
 	Path     string `koanf:"path"`
@@ -138,8 +204,14 @@ type Duration time.Duration
 // Bytes is a size; in the file it may have a unit ("8MiB", "64KB").
 type Bytes int64
 
+// Words is a list of words; in the file one word, several with commas between them, or a list.
+type Words []string
+
 // Auto is a number, or -1 for "auto".
 type Auto int
+
+// Integer is a whole number where none is not the same as 0; in the file it has no fraction, and none is null.
+type Integer int64
 
 // AutoValue is what "auto" reads as.
 const AutoValue Auto = -1
@@ -160,8 +232,14 @@ func DefaultTarget() Target {
 			Connect: Duration(5 * time.Second), FirstToken: Duration(time.Minute),
 			Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute),
 		},
-		Idle: Duration(4 * time.Second), // uvicorn closes a connection that was idle for 5 s
+		Idle:    Duration(4 * time.Second), // uvicorn closes a connection that was idle for 5 s
+		Metrics: Metrics{Interval: Duration(5 * time.Second), HTTP: HTTP{commoncfg.DefaultHTTPClientConfig}},
 	}
+}
+
+// DefaultGPU is a source of GPU figures before its entry in the file.
+func DefaultGPU() GPU {
+	return GPU{Profiling: true, Interval: Duration(5 * time.Second), HTTP: HTTP{commoncfg.DefaultHTTPClientConfig}}
 }
 
 // DefaultWorkload is a workload before its entry in the file.
@@ -170,5 +248,6 @@ func DefaultWorkload() Workload {
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Speed: 1,
 		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
 		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Ahead: Ahead{Bytes: 8 << 20}, Shard: Shard{Of: 1},
+		Guard: Guard{WhenBlind: "pause", ResumeAfter: Duration(30 * time.Second)},
 	}
 }

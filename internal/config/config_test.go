@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 )
 
@@ -46,10 +47,24 @@ func TestGoodFile(t *testing.T) {
 		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Phase: "wall", Offset: Duration(time.Hour)},
 		Prompt: Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
 		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Ahead: Ahead{4 << 20}, Shard: Shard{Index: 1, Of: 4},
-		SLO: SLO{TTFT: Duration(500 * time.Millisecond), TPOT: Duration(50 * time.Millisecond), E2E: Duration(10 * time.Second)},
+		SLO:    SLO{TTFT: Duration(500 * time.Millisecond), TPOT: Duration(50 * time.Millisecond), E2E: Duration(10 * time.Second)},
+		Guard:  Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, WhenBlind: "go", ResumeAfter: Duration(time.Minute)},
+		Budget: Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
+		Mark:   Mark{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},
 	}
 	if d := cmp.Diff(wantWorkload, conversation); d != "" {
 		t.Errorf("workload: -want +got\n%s", d)
+	}
+	wantRows := []MetricRow{{Family: "my_queue", As: "requests_waiting", Merge: "max"}}
+	if m := vllm.Metrics; m.Interval != Duration(10*time.Second) || m.Replicas != "vllm-headless:8000" || !cmp.Equal(m.Map, wantRows) {
+		t.Errorf("metrics: got %+v", m)
+	}
+	wantGPUs := []GPU{
+		{Target: "vllm", DCGMExporter: "http://127.0.0.1:9400/metrics", Profiling: true, Interval: Duration(5 * time.Second), Select: GPUSelect{Index: Words{"0", "1"}, Pod: "vllm-*"}},
+		{Target: "sglang", NvidiaSMI: "auto", Profiling: true, Interval: Duration(15 * time.Second), Select: GPUSelect{Index: Words{"2"}, UUID: Words{"GPU-12345678", "GPU-9abcdef0"}}},
+	}
+	if d := cmp.Diff(wantGPUs, c.GPUs, cmpopts.IgnoreTypes(HTTP{})); d != "" {
+		t.Errorf("gpus: -want +got\n%s", d)
 	}
 	if got := c.Workloads[1].Repeat.Phase; got != "" {
 		t.Errorf("phase with once: want none, got %q", got)

@@ -52,7 +52,7 @@ func keysOf(section reflect.Type, at string) []string {
 	for field := range section.Fields() {
 		key := join(at, field.Tag.Get("koanf"))
 		switch {
-		case field.Tag.Get("koanf") == "-" || field.Type.Kind() == reflect.Slice:
+		case field.Tag.Get("koanf") == "-" || field.Type.Kind() == reflect.Slice && field.Type != reflect.TypeFor[Words]():
 		case field.Type.Kind() == reflect.Struct && field.Type != reflect.TypeFor[HTTP]():
 			keys = append(keys, keysOf(field.Type, key)...)
 		default:
@@ -67,6 +67,7 @@ func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
 	tables := readTables(t)
 	for heading, section := range map[string]reflect.Type{
 		"key": reflect.TypeFor[Config](), "key of a target": reflect.TypeFor[Target](), "key of a workload": reflect.TypeFor[Workload](),
+		"key of a row": reflect.TypeFor[MetricRow](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
 	} {
 		if d := cmp.Diff(slices.Sorted(maps.Keys(tables[heading])), keysOf(section, "")); d != "" {
 			t.Errorf("%s: -document +program\n%s", heading, d)
@@ -80,15 +81,17 @@ func TestDocumentedDefaults(t *testing.T) {
 	raw := nest(t, tables["key"])
 	raw["targets"] = []any{nest(t, tables["key of a target"])}
 	raw["workloads"] = []any{nest(t, tables["key of a workload"])}
+	raw["gpus"] = []any{nest(t, tables["key of a source of GPU figures"])}
 	got, faults := decode(raw)
 	if len(faults) > 0 {
 		t.Fatal(faults.in("docs/configuration.md", nil))
 	}
 	want := Default()
 	want.Targets, want.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
+	want.GPUs = []GPU{DefaultGPU()}
 	want.Workloads[0].Repeat.check("", &Faults{}) // sets the phase
 	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Target{}, "HTTP")); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(HTTP{})); d != "" {
 		t.Errorf("defaults: -program +document\n%s", d)
 	}
 }
@@ -120,7 +123,7 @@ func nest(t *testing.T, defaults map[string]string) map[string]any {
 // The example and every configuration that the documents print can be used as they stand.
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	files := []string{"../../docs/replayd.example.yaml"}
-	for _, page := range []string{"../../README.md", "../../docs/configuration.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/configuration.md", "../../docs/sidecar.md"} {
 		files = append(files, configurations(t, page)...)
 	}
 	for _, file := range files {

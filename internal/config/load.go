@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
@@ -118,40 +120,32 @@ func read(path string) ([]byte, error) {
 // decode lays the raw keys over the defaults; entries of a list have defaults of their own.
 func decode(raw map[string]any) (Config, Faults) {
 	c := Default()
-	targets, faults := list(raw, "targets")
-	workloads, more := list(raw, "workloads")
-	faults = append(faults, more...)
-	top := map[string]any{}
-	for k, v := range raw {
-		if k != "targets" && k != "workloads" {
-			top[k] = v
-		}
-	}
-	faults = append(faults, into(&c, "", top)...)
-	for i, entry := range targets {
-		t := DefaultTarget()
-		faults = append(faults, into(&t, fmt.Sprintf("targets[%d]", i), entry)...)
-		c.Targets = append(c.Targets, t)
-	}
-	for i, entry := range workloads {
-		w := DefaultWorkload()
-		faults = append(faults, into(&w, fmt.Sprintf("workloads[%d]", i), entry)...)
-		c.Workloads = append(c.Workloads, w)
-	}
-	return c, faults
+	top := maps.Clone(raw)
+	var faults Faults
+	c.Targets, faults = list(top, faults, "targets", DefaultTarget)
+	c.Workloads, faults = list(top, faults, "workloads", DefaultWorkload)
+	c.GPUs, faults = list(top, faults, "gpus", DefaultGPU)
+	return c, append(faults, into(&c, "", top)...)
 }
 
-// list gives the entries of a key that holds a list.
-func list(raw map[string]any, key string) ([]any, Faults) {
-	v, ok := raw[key]
-	if !ok || v == nil {
-		return nil, nil
+// list takes a key that holds a list out of the raw ones, and lays each entry over the defaults.
+func list[T any](raw map[string]any, faults Faults, key string, defaults func() T) ([]T, Faults) {
+	v := raw[key]
+	delete(raw, key)
+	if v == nil {
+		return nil, faults
 	}
 	entries, ok := v.([]any)
 	if !ok {
-		return nil, Faults{{key, "want a list"}}
+		return nil, append(faults, Fault{key, "want a list"})
 	}
-	return entries, nil
+	var all []T
+	for i, entry := range entries {
+		one := defaults()
+		faults = append(faults, into(&one, fmt.Sprintf("%s[%d]", key, i), entry)...)
+		all = append(all, one)
+	}
+	return all, faults
 }
 
 // into decodes one entry over the defaults that out holds.
@@ -236,6 +230,9 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		}
 		return HTTP{*c}, nil
 	}
+	if n, ok := data.(float64); ok && (to.Kind() == reflect.Int || to.Kind() == reflect.Uint64) && n != math.Trunc(n) {
+		return nil, fmt.Errorf("want %s, got %v", kindName(to), n) // mapstructure would cut it
+	}
 	if text, ok := data.(string); ok { // as the environment and flags bring it
 		switch to.Kind() {
 		case reflect.Bool:
@@ -252,6 +249,13 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 	u, ok := p.Interface().(encoding.TextUnmarshaler)
 	if !ok {
 		return data, nil
+	}
+	if several, ok := data.([]any); ok && to == reflect.TypeFor[Words]() {
+		words := make(Words, len(several))
+		for i, one := range several {
+			words[i] = fmt.Sprint(one)
+		}
+		return words, nil
 	}
 	switch data.(type) {
 	case string, int, int64, uint64, float64, bool:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/units"
@@ -16,6 +17,8 @@ var (
 	_ encoding.TextUnmarshaler = (*Duration)(nil)
 	_ encoding.TextUnmarshaler = (*Bytes)(nil)
 	_ encoding.TextUnmarshaler = (*Auto)(nil)
+	_ encoding.TextUnmarshaler = (*Words)(nil)
+	_ encoding.TextUnmarshaler = (*Integer)(nil)
 )
 
 // UnmarshalText reads Go's spelling ("1.5s") or Prometheus' ("1d"); "" and "0" are 0, another number without a unit
@@ -66,5 +69,26 @@ func (a *Auto) UnmarshalText(text []byte) error {
 		return errors.New(`want an integer ≥ 0 or auto, got "` + string(text) + `"`)
 	}
 	*a = Auto(n)
+	return nil
+}
+
+// UnmarshalText reads an integer.
+func (i *Integer) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("want an integer, got %q", text)
+	}
+	*i = Integer(n)
+	return nil
+}
+
+// UnmarshalText reads words with commas between them.
+func (w *Words) UnmarshalText(text []byte) error {
+	*w = nil
+	for word := range strings.SplitSeq(string(text), ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			*w = append(*w, word)
+		}
+	}
 	return nil
 }

@@ -21,11 +21,12 @@ var (
 	_ encoding.TextMarshaler = Duration(0)
 	_ encoding.TextMarshaler = Bytes(0)
 	_ encoding.TextMarshaler = Auto(0)
+	_ encoding.TextMarshaler = Integer(0)
 )
 
 // Show is the configuration as a file would say it, defaults filled in, in the order of docs/configuration.md. Load
-// reads it again. Secrets are masked: those of prometheus/common's types, what stands in extra_body and in http_headers
-// under a name that sounds like one, and user and password in an address.
+// reads it again. Secrets are masked: those of prometheus/common's types, what stands in extra_body, http_headers
+// and mark.headers under a name that sounds like one, and user and password in an address.
 func (c Config) Show() ([]byte, error) {
 	root, err := section(reflect.ValueOf(c))
 	if err != nil {
@@ -66,6 +67,12 @@ func section(v reflect.Value) (*yaml.Node, error) {
 
 // entry gives one value of the configuration.
 func entry(v reflect.Value) (*yaml.Node, error) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return encoded(nil)
+		}
+		v = v.Elem()
+	}
 	switch value := v.Interface().(type) {
 	case HTTP:
 		return client(value)
@@ -76,6 +83,12 @@ func entry(v reflect.Value) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(t)}, err
 	case map[string]any:
 		return free(hide(value))
+	case map[string]string:
+		all := make(map[string]any, len(value))
+		for name, text := range value {
+			all[name] = text
+		}
+		return free(hide(all))
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -196,6 +209,9 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	}
 	return append(strconv.AppendInt(nil, n, 10), unit...), nil
 }
+
+// MarshalText gives the number.
+func (i Integer) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(i), 10), nil }
 
 // MarshalText gives the number or "auto".
 func (a Auto) MarshalText() ([]byte, error) {

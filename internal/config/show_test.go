@@ -67,13 +67,16 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 		}
 		switch key := strings.TrimSpace(cells[1]); {
 		case strings.HasPrefix(key, "key of a "):
-			at = strings.TrimPrefix(key, "key of a ") + "s[0]."
+			at = map[string]string{
+				"target": "targets[0].", "row": "targets[0].metrics.map[0].", "workload": "workloads[0].", "source of GPU figures": "gpus[0].",
+			}[strings.TrimPrefix(key, "key of a ")]
 		case strings.HasPrefix(key, "`"):
 			want = append(want, at+strings.Trim(key, "`"))
 		}
 	}
 	c := Default()
-	c.Targets, c.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
+	c.Targets, c.Workloads, c.GPUs = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}, []GPU{DefaultGPU()}
+	c.Targets[0].Metrics.Map = []MetricRow{{}}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(shown(t, c)), &doc); err != nil {
 		t.Fatal(err)
@@ -86,7 +89,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 			for i := 0; i < len(n.Content); i += 2 {
 				walk(n.Content[i+1], join(at, n.Content[i].Value))
 			}
-		case n.Kind == yaml.SequenceNode:
+		case n.Kind == yaml.SequenceNode && !slices.Contains(want, at):
 			walk(n.Content[0], at+"[0]")
 		default:
 			got = append(got, at)
@@ -156,7 +159,7 @@ func invent(r *rand.Rand, v reflect.Value) {
 		if r.IntN(2) == 0 {
 			p.FollowRedirects = false
 			p.Authorization = &commoncfg.Authorization{Type: "Bearer", CredentialsFile: "file" + word(r)}
-			p.TLSConfig = commoncfg.TLSConfig{CA: "-----\nabc\n-----\n", ServerName: word(r), MinVersion: commoncfg.TLSVersions["TLS13"]}
+			p.TLSConfig = commoncfg.TLSConfig{CA: "-----\nabc\n-----\n", ServerName: line(r), MinVersion: commoncfg.TLSVersions["TLS13"]}
 			p.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"X-Team": {Values: []string{line(r), line(r)}}}}
 		}
 		return
@@ -173,6 +176,14 @@ func invent(r *rand.Rand, v reflect.Value) {
 	case *map[string]any:
 		*p = inventMap(r, 3)
 		return
+	case *map[string]string:
+		*p = map[string]string{}
+		for range r.IntN(4) {
+			if name := word(r); !secretName(name) {
+				(*p)[name] = word(r)
+			}
+		}
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -180,6 +191,11 @@ func invent(r *rand.Rand, v reflect.Value) {
 			if field.Tag.Get("koanf") != "-" {
 				invent(r, value)
 			}
+		}
+	case reflect.Pointer:
+		if v.SetZero(); r.IntN(2) == 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			invent(r, v.Elem())
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 3))
@@ -190,7 +206,7 @@ func invent(r *rand.Rand, v reflect.Value) {
 		v.SetString(word(r))
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(r.Int64() >> r.IntN(64))
 	case reflect.Uint64:
 		v.SetUint(r.Uint64() >> r.IntN(64))
@@ -306,6 +322,8 @@ func TestScalarsAsText(t *testing.T) {
 	f(asText[Bytes]{-1024}, "-1KiB")
 	f(asText[Auto]{AutoValue}, "auto")
 	f(asText[Auto]{16}, "16")
+	f(asText[Integer]{0}, "0")
+	f(asText[Integer]{math.MinInt64}, "-9223372036854775808")
 }
 
 type asText[T interface{ MarshalText() ([]byte, error) }] struct{ value T }

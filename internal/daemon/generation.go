@@ -8,19 +8,24 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/gpu"
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
+	"replayd/internal/scrape"
 )
 
 // Options of a Generation. All but the configuration hold for every generation of a process.
 type Options struct {
 	Config    config.Config
 	Meter     *measure.Meter
-	Board     *live.Board // nil: there is no live page
+	Board     *live.Board       // nil: there is no live page
+	Engines   *scrape.Collector // nil: no engine's page is scraped
+	GPUs      *gpu.Collector    // nil: no GPUs are read
 	UserAgent string
 	Log       *slog.Logger
 	Stdin     io.Reader // what the trace "-" is
@@ -39,6 +44,7 @@ type Options struct {
 type Generation struct {
 	options   Options
 	servers   map[string]*server // by the target's name
+	scrapers  []*scraper
 	workloads []*workload
 	shared    *shared
 }
@@ -48,7 +54,8 @@ type shared struct {
 	sink     *measure.Sink
 	endSink  context.CancelFunc // nil: it does not run
 	sinkDone chan error
-	running  sync.WaitGroup // workloads and watches over targets
+	running  sync.WaitGroup                            // workloads, watches over targets, scrapers
+	engines  atomic.Pointer[map[string]*scrape.Target] // of the latest generation, by the target's name
 }
 
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The
@@ -69,7 +76,10 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 	g.servers = map[string]*server{}
 	var errs []error
 	for _, t := range g.options.Config.Targets {
-		errs = append(errs, g.addServer(t, old))
+		errs = append(errs, g.addServer(t, old), g.addEngine(t, old))
+	}
+	for i, c := range g.options.Config.GPUs {
+		errs = append(errs, g.addGPU(i, c, old))
 	}
 	for _, c := range g.options.Config.Workloads {
 		if g.servers[c.Target] == nil {
@@ -94,7 +104,7 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 
 // discard closes what was opened for a generation that never ran, and not for the one before.
 func (g *Generation) discard() error {
-	var errs []error
+	errs := []error{g.discardScrapers()}
 	for _, w := range g.workloads {
 		if !w.started() {
 			errs = append(errs, w.file.Close())
@@ -117,6 +127,7 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	side, end := context.WithCancel(context.WithoutCancel(ctx))
 	g.shared.endSink, g.shared.sinkDone = end, make(chan error, 1)
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
+	g.startScrapers(ctx)
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
 	}
@@ -152,6 +163,7 @@ func (g *Generation) Close() error {
 	for _, s := range g.servers {
 		s.release()
 	}
+	g.endScrapers(nil)
 	g.shared.running.Wait()
 	g.shared.endSink()
 	return <-g.shared.sinkDone

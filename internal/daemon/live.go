@@ -65,8 +65,11 @@ func (w *workload) state(started time.Time) live.State {
 	case text != "":
 		text = "does not answer: " + text
 	}
+	if engine := w.engine(); engine != "" && answer.Up {
+		text += ", " + engine
+	}
 	s := live.State{
-		Counts: w.count.Counts(), Phase: live.Phase(r.Phase), Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
+		Counts: w.count.Counts(), Phase: live.Phase(r.Phase), Reason: r.Reason, Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
 		Skew: r.Skew, TargetUp: answer.Up, TargetText: text, Started: started,
 	}
 	if r.Next > 0 {

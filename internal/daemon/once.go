@@ -8,7 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/gpu"
 	"replayd/internal/measure"
+	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
 
@@ -35,7 +37,8 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
 	o.Meter = measure.NewMeter(reg)
 	ready, address := func() {}, ""
-	if o.Serve {
+	if o.Serve { // else nobody would see them
+		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
 		p, fault := openPage(ctx, web.Options{
 			Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
 		}, func() {})

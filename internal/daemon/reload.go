@@ -14,6 +14,8 @@ const handoverAhead = time.Second
 // untouched, new ones begin. One that changed begins with the first row due at an instant a second from now, at which
 // the one before stops and drains; one that is gone drains at once, and its series go with it.
 func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
+	g.startScrapers(ctx)
+	old.endScrapers(g)
 	release := g.settle(ctx, old)
 	defer release()
 	at := time.Now().Round(0).Add(handoverAhead)

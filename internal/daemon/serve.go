@@ -11,9 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/config"
+	"replayd/internal/gpu"
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
+	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
 
@@ -59,7 +61,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 
 	complaints := newComplaints(o.Log)
 	k.g, err = Build(work, Options{
-		Config: o.Config, Meter: measure.NewMeter(reg), Board: board, UserAgent: "replayd/" + o.Version, Log: o.Log,
+		Config: o.Config, Meter: measure.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
 		Observers: o.Observers, Complain: complaints.add,
 		Failed: func(err error) {
 			o.Log.Error("stopped early, everything else goes on", "err", err)

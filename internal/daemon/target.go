@@ -27,6 +27,12 @@ type server struct {
 	err   error              // why it is lost
 }
 
+// requestsOf is a target as far as requests to it go; what it says of itself is a scraper's.
+func requestsOf(t config.Target) config.Target {
+	t.Metrics = config.Metrics{}
+	return t
+}
+
 // addServer takes over the server of the generation before, when nothing about it changed, or makes one.
 func (g *Generation) addServer(t config.Target, old *Generation) error {
 	probe := false
@@ -34,7 +40,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 		probe = probe || w.Target == t.Name && calibrates(w)
 	}
 	if old != nil {
-		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, t) && s.share() {
+		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, requestsOf(t)) && s.share() {
 			g.servers[t.Name] = s
 			return nil
 		}
@@ -52,7 +58,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	}
 	meter := g.options.Meter
 	g.servers[t.Name] = &server{
-		config: t, probe: probe, client: c, lost: make(chan struct{}), users: 1,
+		config: requestsOf(t), probe: probe, client: c, lost: make(chan struct{}), users: 1,
 		watch: replay.NewTarget(c, probe, func(model string) { meter.TargetInfo(t.Name, model, t.API) }, g.options.Log),
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -33,6 +34,7 @@ type workload struct {
 	before  atomic.Pointer[replay.Runner] // the one that it took over from, until that has ended
 	count   *measure.Workload
 	shown   *live.Workload // nil without a page
+	engine  func() string  // how busy the target's engines are, in words; empty when they are not scraped
 	stop    context.CancelFunc
 	over    chan struct{} // closed when the runner has ended
 	leave   chan struct{} // closed when nobody wants the workload any more
@@ -187,7 +189,11 @@ func (w *workload) fail(err error) {
 // prepare makes the runner.
 func (g *Generation) prepare(w *workload, from handover) {
 	// Not g: a workload that runs on through a reload keeps no old generation in memory.
-	c, t, o := w.config, w.server.config, g.options
+	c, t, o, shared := w.config, w.server.config, g.options, g.shared
+	var after *replay.Runner
+	if from.before != nil {
+		after = from.before.runner
+	}
 	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
 		SLO: slo, Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
@@ -202,12 +208,25 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.runner = replay.New(replay.Workload{
 		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
 		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
-		Rejoined: func(text string) { o.note(slog.LevelWarn, text) },
-		Lanes:    c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
+		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: func(text string) { o.note(slog.LevelWarn, text) },
+		Guard: replay.Guard{
+			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
+			Blind: replay.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
+		},
+		Budget: replay.Budget{
+			RequestsPerMinute: int64(c.Budget.RequestsPerMinute), PromptTokensPerHour: int64(c.Budget.PromptTokensPerHour),
+			OutputTokensPerDay: int64(c.Budget.OutputTokensPerDay),
+		},
+		Mark: replay.Mark{
+			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
+		},
+		Load: func() (replay.Load, error) { return shared.load(c.Target) }, After: after,
+		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
 		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(),
 	})
+	w.engine = func() string { return shared.words(c.Target) }
 	w.show(o.Board, slo)
 }
 

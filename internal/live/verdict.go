@@ -53,10 +53,17 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 		return verdict{Level: bad, Text: "failed" + because(s.Reason)}
 	case Paused:
 		return verdict{Level: strained, Text: "paused: what falls due is dropped" + because(s.Reason)}
+	case Guarded: // whatever else is wrong, this is why nothing is sent
+		v := verdict{Level: strained, Text: "held back by the guard" + because(s.Reason)}
+		if down(s) {
+			v.Level = bad
+		}
+		v.Level = max(v.Level, judgeRequests(m).Level)
+		return v
 	case Over:
 		return verdict{Level: idle, Text: "over" + because(s.Reason)}
 	}
-	if !s.TargetUp && s.TargetText != "" {
+	if down(s) {
 		return verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes)}
 	}
 	if v := judgeRequests(m); v.Level > well {
@@ -80,7 +87,10 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 	return verdict{Level: well, Text: "all well"}
 }
 
-// judgeRequests looks for those that failed, and those that were never sent though nobody asked for that.
+// down says whether the target is known not to answer.
+func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
+
+// judgeRequests looks for those that failed, and those that were never sent though no pause, guard or budget asked for that.
 func judgeRequests(m mark) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {

@@ -42,6 +42,12 @@ func TestJudge(t *testing.T) {
 	f(up(State{Phase: Draining}), measure.Counts{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
+	guarded := up(State{Phase: Guarded, Reason: "waiting 9 ≥ 8"})
+	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
+	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
+	f(State{Phase: Guarded, TargetText: "does not answer"}, measure.Counts{}, 0, none, bad, "held back by the guard")
+	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, well, "all well")
+
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one alone

@@ -37,6 +37,7 @@ const (
 	Waiting  Phase = "waiting" // for the target or for its first instant
 	Running  Phase = "running"
 	Paused   Phase = "paused"
+	Guarded  Phase = "guarded" // held back by its guard; the reason says by which limits
 	Draining Phase = "draining"
 	Over     Phase = "over"
 	Failed   Phase = "failed"

@@ -1,85 +1,34 @@
 package measure
 
 import (
+	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/test/outside"
 )
 
-// documented is a row of docs/metrics.md.
-type documented struct {
-	Type   string
-	Labels []string
-}
-
-// readMetricsPage reads the tables under the headings of docs/metrics.md that list our series. Those of a workload have the three labels too.
-func readMetricsPage(t *testing.T) map[string]documented {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
+// The tables of workloads and of the process list what their page shows.
+func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
+	want, err := outside.Tables("../../docs/metrics.md", "Workloads", map[string][]string{"series": threeLabels})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]documented{}
-	heading := ""
-	for line := range strings.Lines(string(text)) {
-		if h, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
-			heading = h
-		}
-		if !strings.HasPrefix(line, "| `replayd_") || heading != "Workloads" && heading != "The process" {
-			continue
-		}
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 5 {
-			t.Fatalf("docs/metrics.md: want 5 cells, got %d: %s", len(cells), line)
-		}
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		d := documented{Type: cells[1]}
-		if heading == "Workloads" {
-			d.Labels = slices.Clone(threeLabels)
-		}
-		for label := range strings.SplitSeq(cells[3], ",") {
-			if label = strings.Trim(label, " `"); label != "" {
-				d.Labels = append(d.Labels, label)
-			}
-		}
-		slices.Sort(d.Labels)
-		name := strings.Trim(cells[0], "`")
-		if _, twice := rows[name]; twice {
-			t.Errorf("docs/metrics.md has %s twice", name)
-		}
-		if cells[2] == "" || cells[4] == "" {
-			t.Errorf("docs/metrics.md: %s: want a unit and a meaning", name)
-		}
-		rows[name] = d
+	process, err := outside.Tables("../../docs/metrics.md", "The process", map[string][]string{"series": nil})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return rows
-}
-
-func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
+	maps.Copy(want, process)
 	reg := prometheus.NewPedanticRegistry()
 	NewProcess(reg, container, start)
 	m := NewMeter(reg)
 	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
 	script(m.Workload(labels, WorkloadOptions{SLO: slo, Trace: mooned}))
-	shown := map[string]documented{}
-	for name, family := range gather(t, reg) {
-		if !strings.HasPrefix(name, "replayd_") {
-			continue
-		}
-		d := documented{Type: strings.ToLower(family.GetType().String())}
-		for _, l := range family.GetMetric()[0].GetLabel() {
-			d.Labels = append(d.Labels, l.GetName())
-		}
-		slices.Sort(d.Labels)
-		shown[name] = d
-	}
-	if diff := cmp.Diff(readMetricsPage(t), shown); diff != "" {
+	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {
 		t.Errorf("docs/metrics.md and the page (-document +page):\n%s", diff)
 	}
 }
@@ -106,6 +55,11 @@ func TestDocumentedLabelValues(t *testing.T) {
 	for _, r := range dropReasons {
 		if !strings.Contains(row("reason"), "`"+string(r)+"`") {
 			t.Errorf("docs/metrics.md lacks the reason %s", r)
+		}
+	}
+	for _, l := range guardLimits {
+		if !strings.Contains(row("limit"), "`"+string(l)+"`") {
+			t.Errorf("docs/metrics.md lacks the limit %s", l)
 		}
 	}
 }

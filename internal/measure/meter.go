@@ -72,7 +72,8 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 
 // Workload puts the series of a workload on the page: at 0, or where they stood when one with the same labels was
 // removed. Two workloads with the same labels, such as an old one that drains while its successor starts, count into
-// the same series; the gauges then are the later one's.
+// the same series; the gauges then are the later one's, but
+// for the guard's, which is open while either is.
 func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	l = Labels{Workload: valid(l.Workload), Target: valid(l.Target), Model: valid(l.Model)}
 	m.mu.Lock()
@@ -99,6 +100,9 @@ func (m *Meter) Remove(w *Workload) {
 		return
 	}
 	w.removed = true
+	for _, limit := range guardLimits {
+		w.Guard(limit, false)
+	}
 	s := w.s
 	if s.users--; s.users > 0 {
 		return

@@ -71,7 +71,7 @@ func TestVerbsAreOneStep(t *testing.T) {
 	}
 	f("Expected", func() { w.Expected(40) })
 	f("Filtered", func() { w.Filtered(5) })
-	for _, why := range []DropReason{Overload, Missed, Shutdown} {
+	for _, why := range []DropReason{Overload, Guarded, Budget, Paused, Missed, Shutdown} {
 		f("Dropped "+string(why), func() { w.Dropped(why) })
 	}
 	for _, o := range outcomes {
@@ -124,7 +124,7 @@ func randomSteps(w *Workload, rnd *rand.Rand, stop *atomic.Bool) {
 		case k == 1:
 			w.Filtered(rnd.IntN(3))
 		case k == 2 && waiting > 0:
-			w.Dropped(dropReasons[rnd.IntN(3)])
+			w.Dropped(dropReasons[rnd.IntN(Filtered.place())])
 			waiting--
 		case k == 3 && waiting > 0:
 			w.Sent()
@@ -342,12 +342,12 @@ func TestSeriesPerWorkload(t *testing.T) {
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: slo})
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
-	counts := 1 + 16 + 5 + 2              // expected, outcomes, reasons, in flight and waiting
+	counts := 1 + 16 + 7 + 2              // expected, outcomes, reasons, in flight and waiting
 	trust := 1 + 1 + 2 + 4 + 2 + 1        // retries, merged reads, sources, tokens, mismatches, without usage
-	service, loop, trace := 1+4+3, 2+4, 2 // goodput, violations and thresholds; loop and paused; trace
+	service, loop, trace := 1+4+3, 6+4, 2 // goodput, violations and thresholds; loop, paused and the guard's limits; trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 284 {
-		t.Errorf("the sum is %d, the documents say 284", want)
+	if want != 290 {
+		t.Errorf("the sum is %d, the documents say 290", want)
 	}
 	got := -1 // replayd_record_errors_total belongs to no workload
 	for line := range strings.Lines(text(t, reg)) {
@@ -377,6 +377,7 @@ func TestMistakesInTheProgramPanic(t *testing.T) {
 		"outcome":  func() { w.Finished(&Request{Outcome: "odd"}) },
 		"reason":   func() { w.Dropped("odd") },
 		"filtered": func() { w.Dropped(Filtered) },
+		"limit":    func() { w.Guard("odd", true) },
 		"twice":    func() { reg := prometheus.NewRegistry(); NewMeter(reg); NewMeter(reg) },
 	} {
 		func() {

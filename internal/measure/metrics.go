@@ -20,7 +20,8 @@ var (
 		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
 		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
 	}
-	dropReasons   = [...]DropReason{Overload, Paused, Missed, Shutdown, Filtered}
+	dropReasons   = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, Shutdown, Filtered}
+	guardLimits   = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind}
 	tokenKinds    = [...]string{"prompt", "output", "cached", "reasoning"}
 	mismatchKinds = [...]string{"prompt", "output"}
 	stampSources  = [...]string{"kernel", "read"}
@@ -40,6 +41,15 @@ func (r DropReason) place() int {
 	i := slices.Index(dropReasons[:], r)
 	if i < 0 {
 		panic(fmt.Sprintf("measure: %q is no drop reason", string(r)))
+	}
+	return i
+}
+
+// place is where a limit of the guard stands. One that is not in the list is a mistake in the program, and panics.
+func (l GuardLimit) place() int {
+	i := slices.Index(guardLimits[:], l)
+	if i < 0 {
+		panic(fmt.Sprintf("measure: %q is no limit of the guard", string(l)))
 	}
 	return i
 }
@@ -66,6 +76,7 @@ var (
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
 	descPaused    = desc("paused", "1 while the workload is paused: what falls due is dropped.")
+	descGuard     = desc("guard_open", "1 while the guard holds requests back because of a limit: what falls due is dropped.", "limit")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
 )
@@ -81,7 +92,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
 	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descLoop, descLoopsDone, descPosition,
-	descLoopTime, descSkew, descPaused, descTrace, descHitRatio, descTarget,
+	descLoopTime, descSkew, descPaused, descGuard, descTrace, descHitRatio, descTarget,
 }
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,

@@ -124,7 +124,7 @@ func request(id string, due time.Duration, o Outcome, chunks ...time.Duration) *
 	return r
 }
 
-// script is a small run: four ok requests, three that failed, two dropped, one waiting, one in flight, five filtered.
+// script is a small run: four ok requests, three that failed, four dropped, one waiting, one in flight, five filtered.
 func script(w *Workload) []*Request {
 	late := request("conversation/3/0", 0, OK, 50*ms, 60*ms, 80*ms)
 	late.Timeline.Lane = start.Add(2 * ms)
@@ -160,7 +160,8 @@ func script(w *Workload) []*Request {
 	w.LoopStarted(3, time.Hour)
 	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
 	w.Paused(true)
-	w.Expected(11)
+	w.Guard(GuardBlind, true)
+	w.Expected(13)
 	for _, r := range requests {
 		w.Sent()
 		w.Finished(r)
@@ -168,6 +169,8 @@ func script(w *Workload) []*Request {
 	w.Sent()
 	w.Dropped(Overload)
 	w.Dropped(Missed)
+	w.Dropped(Guarded)
+	w.Dropped(Budget)
 	w.Filtered(5)
 	w.LoopCompleted()
 	return requests
@@ -191,11 +194,13 @@ func TestPageAfterRequests(t *testing.T) {
 			t.Errorf("%s%v = %v, want %v", family, labels, got, want)
 		}
 	}
-	f(11, "requests_expected_total")
+	f(13, "requests_expected_total")
 	f(4, "requests_total", "outcome=ok")
 	f(1, "requests_total", "outcome=truncated")
 	f(7, "requests_total")
 	f(1, "requests_dropped_total", "reason=overload")
+	f(1, "requests_dropped_total", "reason=guard")
+	f(1, "requests_dropped_total", "reason=budget")
 	f(5, "requests_dropped_total", "reason=filtered")
 	f(1, "requests_in_flight")
 	f(1, "requests_waiting")
@@ -226,6 +231,8 @@ func TestPageAfterRequests(t *testing.T) {
 	f(1, "loops_completed_total")
 	f(90, "position_seconds")
 	f(1, "paused")
+	f(1, "guard_open", "limit=blind")
+	f(1, "guard_open")
 	f(3600, "loop_duration_seconds")
 	f(-0.0015, "wall_clock_skew_seconds")
 

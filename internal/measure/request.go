@@ -36,10 +36,23 @@ type DropReason string
 // Drop reasons, the whole list of what can happen today.
 const (
 	Overload DropReason = "overload" // no lane, or waited longer than max_wait
+	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
+	Budget   DropReason = "budget"   // would have been more than the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused
 	Missed   DropReason = "missed"   // this process did not run at the due instant, or a session's earlier turn failed
 	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped or replaced
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
+)
+
+// A GuardLimit is what can have a workload hold its requests back.
+type GuardLimit string
+
+// Limits of the guard, the whole list.
+const (
+	GuardWaiting      GuardLimit = "waiting"        // requests that wait in the engine's queue
+	GuardKVCacheUsage GuardLimit = "kv_cache_usage" // share of the engine's KV cache
+	GuardErrorRatio   GuardLimit = "error_ratio"    // share of the workload's own requests that failed
+	GuardBlind        GuardLimit = "blind"          // the engine's figures are not known
 )
 
 // A UsageSource is where the token counts of an answer come from.

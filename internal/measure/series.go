@@ -35,6 +35,7 @@ type counts struct {
 
 	loop, loopsDone int64
 	paused          bool
+	guard           [len(guardLimits)]int64 // workloads that have the limit open: two may, while one drains
 	loopDuration    time.Duration
 	clock           func() (position, skew time.Duration) // nil: both 0
 	slo             SLO
@@ -120,6 +121,9 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	gauge(descLoopTime, n.loopDuration.Seconds())
 	gauge(descSkew, skew.Seconds())
 	gauge(descPaused, map[bool]float64{true: 1}[n.paused])
+	for i, users := range n.guard {
+		gauge(descGuard, float64(min(users, 1)), string(guardLimits[i]))
+	}
 	t := n.trace
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
 	gauge(descHitRatio, t.PrefixHitRatio)

@@ -16,7 +16,8 @@ type Workload struct {
 	s          *series
 	slo        SLO
 	freeOutput bool
-	removed    bool // guarded by the Meter's lock
+	guard      [len(guardLimits)]bool // what it has open; guarded by the lock of the series
+	removed    bool                   // guarded by the Meter's lock
 }
 
 // Expected counts n requests whose due instant has come. They wait now, for a lane or for the turn before.
@@ -63,6 +64,21 @@ func (w *Workload) LoopCompleted() { w.s.change(func(c *counts) { c.loopsDone++ 
 
 // Paused says whether what falls due is dropped.
 func (w *Workload) Paused(paused bool) { w.s.change(func(c *counts) { c.paused = paused }) }
+
+// Guard says whether a limit of the guard is open. The series shows 1 while any workload that counts in it has the limit
+// open, until that closes it or is removed. It panics on a limit that is not in the list.
+func (w *Workload) Guard(limit GuardLimit, open bool) {
+	i := limit.place()
+	w.s.change(func(c *counts) {
+		switch {
+		case open && !w.guard[i]:
+			c.guard[i]++
+		case !open && w.guard[i]:
+			c.guard[i]--
+		}
+		w.guard[i] = open
+	})
+}
 
 // SetClock hands over the func that tells the trace time that is being played, and the wall clock − the loop's own
 // time. It is called at each scrape, without a lock held, until the workload is removed.

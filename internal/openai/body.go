@@ -16,11 +16,12 @@ type Body struct {
 	Messages json.RawMessage // a JSON array, for chat
 	Payload  json.RawMessage // a JSON object: the body as it is, but that it streams and names a model
 	Tools    json.RawMessage // a JSON array beside Messages; nil for none
-	Extra    json.RawMessage // a JSON object merged into the body over everything else; nil for none
+	Extra    json.RawMessage // a JSON object merged into the body over everything but Mark; nil for none
 
 	MaxTokens int    // output length to ask for; 0 for no limit. Not applied to a Payload
 	RequestID string // X-Request-Id; "" for none
 	Stream    bool
+	Mark      Mark
 }
 
 // AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once. Until a model is known
@@ -45,7 +46,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 	for _, f := range fields {
 		length += len(f.key) + len(`"":`) + f.size()
 	}
-	dst, err = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length)
+	dst, err = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Mark)
 	if err != nil {
 		return dst, err
 	}
@@ -66,7 +67,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 // headerRoom is what a message takes beside its body, unless credentials are long: then dst grows twice.
 const headerRoom = 2 << 10
 
-// fields are the members of the body in their order: our own, then those of extra_body and of the row that are new.
+// fields are the members of the body in their order: our own, then those of extra_body, of the row and of the mark that are new.
 func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 	if n := btoi(b.Prompt != nil) + btoi(b.IDs != nil) + btoi(b.Messages != nil) + btoi(b.Payload != nil); n != 1 {
 		return nil, fmt.Errorf("want one of prompt, ids, messages and payload, got %d", n)
@@ -110,6 +111,7 @@ func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 		return nil, fmt.Errorf("extra: %w", err)
 	}
 	fields = merge(fields, extra)
+	fields = merge(fields, b.Mark.fields())
 	if b.Stream {
 		fields = merge(fields, []field{{key: "stream", value: []byte("true")}})
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
@@ -139,7 +141,7 @@ func lengthFields(api API, mode OutputMode, e engine, n int) []field {
 }
 
 // appendHeader appends the head of a message; a length below 0 is one without a body.
-func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int) ([]byte, error) {
+func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, mark Mark) ([]byte, error) {
 	credentials, err := c.credentials()
 	if err != nil {
 		return dst, fmt.Errorf("target %s: %w", c.target.Name, err)
@@ -161,6 +163,7 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 	for _, line := range credentials {
 		h.Add(line.name, line.value)
 	}
+	mark.setHeaders(&h)
 	return h.AppendBytes(dst), nil
 }
 

@@ -52,7 +52,7 @@ const modelsBytes = 4 << 20
 // Models asks the target what it serves. The connection is bounded by Timeouts.Connect, the answer by ctx
 // and Timeouts.FirstToken and Total.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
-	message, err := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1)
+	message, err := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1, Mark{})
 	if err != nil {
 		return nil, err
 	}

@@ -31,13 +31,16 @@ func (r *Runner) build(hard context.Context) {
 		m := r.message(it, buf, prompt)
 		prompt = m.prompt
 
+		seen := r.look()
 		r.mu.Lock()
 		it.body, it.cut, it.err = m.body, m.cut, m.err
 		it.building = false
+		now := time.Now()
+		r.judge(now, seen)
 		if it.state == gone { // dropped meanwhile
 			r.giveBack(it)
 		} else {
-			r.dispatch(hard, time.Now())
+			r.dispatch(hard, now)
 		}
 		r.mu.Unlock()
 	}
@@ -83,6 +86,22 @@ type message struct {
 	err    error
 }
 
+// A Mark tells a workload's requests apart from those of the server's users. The zero value marks nothing.
+type Mark struct {
+	openai.Mark            // its CacheSalt is each request's own
+	Salt        synth.Salt // which loops share a cache_salt; "" and SaltNone: none is sent
+}
+
+// at is the mark of the requests of a loop.
+func (m *Mark) at(workload string, loopStart time.Time) openai.Mark {
+	mark := m.Mark
+	mark.CacheSalt = ""
+	if m.Salt != "" {
+		mark.CacheSalt = m.Salt.Text(workload, loopStart)
+	}
+	return mark
+}
+
 // message builds an item's HTTP message into buf. It reads only what never changes once an item was planned, so
 // that a lane can build it again for a retry.
 func (r *Runner) message(it *item, buf, scratch []byte) message {
@@ -91,6 +110,7 @@ func (r *Runner) message(it *item, buf, scratch []byte) message {
 	b := openai.Body{
 		RequestID: it.id, MaxTokens: rec.OutputTokens, Stream: true,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
+		Mark: r.w.Mark.at(r.w.Name, it.due.Loop.Start),
 	}
 	switch {
 	case rec.InputTokens > 0:

@@ -11,6 +11,7 @@ type item struct {
 	id       string       // X-Request-Id: workload/loop/row
 	due      schedule.Due // At is on the monotonic clock once the queue has it
 	ready    time.Time    // max(planned instant, end of the session wait)
+	charged  time.Time    // when its cost was taken from the budget; zero: it is not
 	session  *session     // nil for a row of no session
 	loop     *loop
 	state    state
@@ -22,6 +23,7 @@ type item struct {
 	cut      int    // template tokens taken off the prompt
 	err      error  // the message could not be built
 	building bool   // the builder is at it
+	trial    bool   // it was let through to see whether the target has recovered
 	filtered bool   // it is too long, and only counted at its instant
 }
 

@@ -92,11 +92,17 @@ func (r *Runner) finish(l *lane) (more bool) {
 		r.w.Target.heard(req)
 	}
 
+	seen := r.look()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.giveBack(it)
 	before, _ := r.queue.next()
 	now := r.align()
+	r.queue.purse.correct(it, req)
+	if g := r.queue.guard; g != nil {
+		g.health.ended(now, req.Outcome)
+		r.judge(now, seen)
+	}
 	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)
 	r.queue.free++
 	if next := r.queue.take(now); next != nil {

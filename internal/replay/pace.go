@@ -10,6 +10,7 @@ import (
 func (r *Runner) pace(hard context.Context) {
 	var given []*lane
 	for {
+		seen := r.look()
 		r.mu.Lock()
 		if r.done {
 			news := r.takeNews()
@@ -18,6 +19,7 @@ func (r *Runner) pace(hard context.Context) {
 			return
 		}
 		now := r.align()
+		r.judge(now, seen)
 		r.queue.fire(now)
 		r.tellStop()
 		if l := r.queue.current; l != nil {

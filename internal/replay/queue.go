@@ -25,6 +25,8 @@ type queue struct {
 	rejoined time.Time     // what fell due until this instant is missed
 	lag      time.Duration // how far behind the queue was when it found that out by itself
 	paused   bool          // what falls due is dropped
+	guard    *guard
+	purse    *purse
 	count    counter
 	dropped  func(*item, measure.DropReason)
 	emptied  func() // a loop whose rows all came has none left
@@ -160,6 +162,16 @@ func (q *queue) pause(paused bool, now time.Time) {
 	}
 }
 
+// judge steps the guard, and drops what waits where that holds more back than before. False: nothing has changed.
+func (q *queue) judge(now time.Time, l Load, err error) bool {
+	before := q.guard.holds()
+	changed := q.guard.step(now, l, err)
+	if q.guard.holds() > before {
+		q.dropWaiting(measure.Guarded, now)
+	}
+	return changed
+}
+
 // comeDue takes an item at its planned instant: behind the turn before it, or ready.
 func (q *queue) comeDue(it *item, now time.Time) {
 	s := it.session
@@ -168,6 +180,8 @@ func (q *queue) comeDue(it *item, now time.Time) {
 		q.giveUp(it, measure.Missed)
 	case q.paused:
 		q.giveUp(it, measure.Paused)
+	case q.guard.refuses(now):
+		q.giveUp(it, measure.Guarded)
 	case s == nil:
 		q.makeReady(it, now)
 	case s.busy:
@@ -214,8 +228,12 @@ func (q *queue) makeReady(it *item, now time.Time) {
 		why = measure.Missed
 	case q.paused:
 		why = measure.Paused
+	case !q.guard.admit(it, now):
+		why = measure.Guarded
 	case it.waited && q.dropLate:
 		why = measure.Overload
+	case !q.purse.pay(it, now):
+		why = measure.Budget
 	default:
 		q.waiting.push(it)
 		return
@@ -253,6 +271,7 @@ func (q *queue) take(now time.Time) *item {
 // finish ends an item that a lane had; its answer ended at an instant before now.
 func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
+	q.guard.over(it, true)
 	q.leave(it)
 	if it.session != nil {
 		it.session.ended = end
@@ -287,6 +306,8 @@ func (q *queue) endTurn(it *item, ok bool, now time.Time) {
 // drop ends an item that was due and is not sent.
 func (q *queue) drop(it *item, reason measure.DropReason) {
 	it.state = gone
+	q.guard.over(it, false)
+	q.purse.refund(it)
 	q.count.Dropped(reason)
 	q.dropped(it, reason)
 	q.leave(it)

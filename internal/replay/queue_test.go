@@ -255,9 +255,11 @@ func TestQueueWaitsForTheMessage(t *testing.T) {
 	want(t, "taken with it", q.take(at(1)), it)
 }
 
-// Whatever the plan, the failures, the lanes and the instant of a stop: the balance holds at every step, turns of a
-// session never overlap and keep their order, and in the end nothing is left.
+// Whatever the plan, the failures, the lanes, the engine's load, the budget and the instant of a stop: the balance holds at
+// every step, turns of a session never overlap and keep their order, nothing passes the guard or the budget, and in the end
+// nothing is left.
 func TestQueueProperties(t *testing.T) {
+	all := map[measure.DropReason]int{}
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		q, c := newQueue(1 + rnd.IntN(4))
@@ -265,6 +267,7 @@ func TestQueueProperties(t *testing.T) {
 		if rnd.IntN(2) == 0 {
 			q.maxWait = time.Duration(1+rnd.IntN(50)) * time.Millisecond
 		}
+		w := newWeather(rnd, q)
 		ms, rows := 0, 1+rnd.IntN(60)
 		for i := range rows {
 			ms += rnd.IntN(3) * rnd.IntN(30)
@@ -293,8 +296,12 @@ func TestQueueProperties(t *testing.T) {
 			if now == stopAt {
 				q.stop()
 			}
+			w.change(q, at(now))
 			q.fire(at(now))
 			_, taken := takeAll(q, at(now))
+			if err := w.judge(q, taken, at(now)); err != nil {
+				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
+			}
 			for _, it := range taken {
 				if !it.ready.After(stalled) {
 					t.Fatalf("seed %d at %d ms: row %d sent late", seed, now, it.due.Number)
@@ -317,7 +324,7 @@ func TestQueueProperties(t *testing.T) {
 					i++
 					continue
 				}
-				c.end(q, flying[i], rnd.IntN(10) > 0, at(now))
+				w.end(q, c, flying[i], rnd.IntN(10) > 0, at(now))
 				flying = slices.Delete(flying, i, i+1)
 			}
 			if err := c.balance(); err != nil {
@@ -332,6 +339,17 @@ func TestQueueProperties(t *testing.T) {
 		}
 		if stopAt < 0 && c.expected != rows {
 			t.Fatalf("seed %d: want %d expected, got %d", seed, rows, c.expected)
+		}
+		if q.guard != nil && q.guard.health.trying {
+			t.Fatalf("seed %d: a trial never ended", seed)
+		}
+		for reason, n := range c.dropped {
+			all[reason] += n
+		}
+	}
+	for _, reason := range []measure.DropReason{measure.Overload, measure.Guarded, measure.Budget, measure.Paused, measure.Missed, measure.Shutdown} {
+		if all[reason] == 0 {
+			t.Errorf("nothing was ever dropped for %s: the property was not put to the test", reason)
 		}
 	}
 }

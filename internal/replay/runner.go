@@ -50,6 +50,7 @@ type Workload struct {
 	Plan   *schedule.Plan
 	Prompt *synth.Prompter
 	Salt   synth.Salt
+	Mark   Mark // of every request; probes carry none
 	Client *openai.Client
 	Target *Target // of the same client; its Run is the caller's to start
 	Count  *measure.Workload
@@ -58,6 +59,7 @@ type Workload struct {
 	Observers []Observer
 	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
 	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
+	Guarded   func(text string)        // hears in words of each time that a limit of the guard opens or closes; nil: nobody
 
 	Lanes     int           // most requests in flight
 	Overload  Overload      // Wait or Drop
@@ -70,8 +72,16 @@ type Workload struct {
 	Calibrate bool          // take the server's own tokens (chat template, beginning of text) off synthesized prompts
 	Drain     time.Duration // how long requests in flight may go on after a stop
 
+	Guard  Guard
+	Budget Budget
+	// Load tells the engine's load of now; its error says why that is not known: nothing was scraped yet, or too long ago.
+	// Nil: nothing is scraped. It is called before every row and every second by several goroutines, without a lock of the
+	// runner's held, so it may take its own; it does not wait and allocates nothing.
+	Load func() (Load, error)
+
 	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
 	Begin   time.Time        // rows due before it are another runner's, which Retires then; zero: none are
+	After   *Runner          // the one that this one takes over from; it goes on with its budget and guard. Nil: none
 	Paused  bool             // begin paused
 	Wall    func() time.Time // the wall clock; nil: time.Now
 	Sleeper Sleeper          // nil: the most exact one of this system; closed at the end
@@ -99,6 +109,7 @@ type Runner struct {
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
 	endWork func()        // stops the taking of new work
+	large   bool          // it was told that a request is larger than the budget
 
 	running sync.WaitGroup // lanes
 }
@@ -109,7 +120,15 @@ func New(w Workload) *Runner {
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
-		paused: w.Paused, count: w.Count, dropped: r.forget, emptied: r.settle,
+		paused: w.Paused, guard: newGuard(w.Guard), purse: newPurse(w.Budget),
+		count: w.Count, dropped: r.forget, emptied: r.settle,
+	}
+	if r.queue.purse != nil {
+		r.queue.purse.large = r.tellLarge
+	}
+	if w.After != nil {
+		r.follow(w.After)
+		r.w.After = nil // or runners would keep each other in memory, reload after reload
 	}
 	w.Count.Paused(w.Paused)
 	return r
@@ -122,7 +141,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	defer r.closeSleeper()
+	defer r.close()
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
@@ -141,6 +160,9 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	warming, endWarming := context.WithCancel(work)
 	defer endWarming()
 	warmer.Go(func() { r.warm(warming) })
+	if r.queue.guard != nil {
+		warmer.Go(func() { r.watch(warming) })
+	}
 
 	stopped := make(chan struct{})
 	natural := context.AfterFunc(work, func() {
@@ -189,10 +211,11 @@ func (r *Runner) prepare() (err error) {
 	return err
 }
 
-// closeSleeper leaves none that a Pause could still wake: its descriptor is somebody else's then.
-func (r *Runner) closeSleeper() {
+// close leaves no limit shown as open, and no sleeper that a Pause could still wake: its descriptor is somebody else's then.
+func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.unguard()
 	_ = r.sleeper.Close() // nobody waits in it
 	r.sleeper = nil
 }
@@ -203,6 +226,7 @@ func (r *Runner) stop() {
 	defer r.mu.Unlock()
 	r.stopped = true
 	r.queue.stop()
+	r.unguard()
 	r.settle()
 }
 

@@ -10,6 +10,7 @@ const (
 	Waiting  Phase = "waiting"  // for the target's first answer, or for the next loop
 	Running  Phase = "running"  // rows go out at their instants
 	Paused   Phase = "paused"   // rows that fall due are dropped
+	Guarded  Phase = "guarded"  // they are, because a limit of the guard is open
 	Draining Phase = "draining" // nothing new is sent, what is in flight may end
 	Over     Phase = "over"     // nothing is left
 )
@@ -17,6 +18,7 @@ const (
 // A State is where a runner stands.
 type State struct {
 	Phase    Phase
+	Reason   string // in words, which limits of the guard are open while it is the phase; else ""
 	Loop     int64
 	Position time.Duration // trace time that is being played
 	Next     time.Duration // until the next loop begins; 0 where none follows or none has begun
@@ -41,6 +43,8 @@ func (r *Runner) State() State {
 		s.Phase = Paused
 	case l == nil || now.Before(l.Start) || l.read && l.open == 0:
 		s.Phase = Waiting
+	case r.queue.guard.holds() != nothing:
+		s.Phase, s.Reason = Guarded, r.queue.guard.words(c.own)
 	}
 	if l == nil {
 		r.mu.Unlock()

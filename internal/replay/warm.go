@@ -33,12 +33,16 @@ func (r *Runner) short() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.align() // here too, because the pacer may sleep for hours
-	if r.queue.paused {
+	most := r.queue.free
+	switch h := r.queue.guard.holds(); {
+	case r.queue.paused || h == all:
 		return 0
+	case h == allButOne:
+		most = min(most, 1)
 	}
 	n := 0
 	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
-		if it.due.At.Sub(now) > warmAhead || n == r.queue.free {
+		if it.due.At.Sub(now) > warmAhead || n == most {
 			break
 		}
 		if !it.filtered {

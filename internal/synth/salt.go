@@ -2,6 +2,7 @@ package synth
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -33,17 +34,27 @@ func (s Salt) Check() error {
 // of it count: the shards of one replay share the value, whatever their clocks' fractions. A salt that does not pass
 // Check is taken as "loop".
 func (s Salt) At(workload string, loopStart time.Time) uint64 {
-	switch name, ok := strings.CutPrefix(string(s), saltFixed); {
-	case s == SaltNone:
+	if s == SaltNone {
 		return 0
-	case ok:
-		return hash("fixed\x00" + name)
-	default:
-		return hash("loop\x00" + workload + "\x00" + strconv.FormatInt(loopStart.Unix(), 10))
 	}
+	sum := sha256.Sum256([]byte(s.source(workload, loopStart)))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
-func hash(s string) uint64 {
-	sum := sha256.Sum256([]byte(s))
-	return binary.BigEndian.Uint64(sum[:])
+// Text is the salt as an engine's cache_salt, which tells loops apart as At does: 256 bits in 43 characters, as vLLM wants
+// them (vllm-project/vllm:vllm/entrypoints/openai/chat_completion/protocol.py). It is "" for "none".
+func (s Salt) Text(workload string, loopStart time.Time) string {
+	if s == SaltNone {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("cache\x00" + s.source(workload, loopStart)))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// source is what a value is the hash of.
+func (s Salt) source(workload string, loopStart time.Time) string {
+	if name, ok := strings.CutPrefix(string(s), saltFixed); ok {
+		return "fixed\x00" + name
+	}
+	return "loop\x00" + workload + "\x00" + strconv.FormatInt(loopStart.Unix(), 10)
 }

@@ -53,3 +53,31 @@ func TestSaltCheck(t *testing.T) {
 		}
 	}
 }
+
+// A cache_salt tells the same loops apart, in 256 bits that are not those of the prompts.
+func TestSaltText(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	seen := map[string]string{}
+	for name, text := range map[string]string{
+		"loop": SaltLoop.Text("a", at), "next loop": SaltLoop.Text("a", at.Add(time.Hour)), "other workload": SaltLoop.Text("b", at),
+		"fixed:a": Salt("fixed:a").Text("a", at), "fixed:b": Salt("fixed:b").Text("a", at),
+	} {
+		if len(text) != 43 || seen[text] != "" {
+			t.Errorf("%s and %q: want 43 characters of their own, got %q", name, seen[text], text)
+		}
+		seen[text] = name
+	}
+	if got := SaltNone.Text("a", at); got != "" {
+		t.Errorf("none: want nothing, got %q", got)
+	}
+	if Salt("fixed:a").Text("a", at) != Salt("fixed:a").Text("b", at.Add(time.Hour)) {
+		t.Error("fixed:a depends on workload or loop")
+	}
+	if SaltLoop.Text("a", at) != SaltLoop.Text("a", at.Add(999*time.Millisecond)) {
+		t.Error("the salt of a loop depends on more than its second: shards would not agree")
+	}
+	// printf 'cache\0loop\0a\0%s' 1700000000 | openssl dgst -sha256 -binary | basenc --base64url
+	if got, want := SaltLoop.Text("a", at), "G73dhi_PPKCZ4ImXLMESvhdf-JVoyQMgKOq-MlES5Fg"; got != want {
+		t.Errorf("loop of workload a: want %s, got %s", want, got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func Main(m *testing.M, binary *string, args ...string) int {
 	*binary = filepath.Join(dir, "replayd")
 	build := exec.Command("go", append(append([]string{"build"}, args...), "-o", *binary, "replayd/cmd/replayd")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if len(args) > 0 { // the race detector needs it
+	if slices.Contains(args, "-race") { // the race detector needs it
 		build.Env = append(build.Env, "CGO_ENABLED=1")
 	}
 	if out, err := build.CombinedOutput(); err != nil {

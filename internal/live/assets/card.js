@@ -54,7 +54,7 @@ export class Card {
     this.describe(board, w)
   }
 
-  // All anew: at the first event, after a reload of the configuration, after a lost connection.
+  // All anew: at the first event, after a reload, after a lost connection.
   describe(board, w) {
     this.board = board
     this.w = w
@@ -188,7 +188,7 @@ export class Card {
     this.tiles.forEach((el, i) => { el.most = rates(el.children[2], tiles[i].slice(1).map(c => this.column(c))) })
     latencies.forEach(([name], i) => band(this.latencies[i], this.column(name + '_p50'), this.column(name + '_p99'), w.slo[name], board.slot_seconds, f.minute[name]))
 
-    // A row a minute, for who wants figures and no pictures: of its slots the mean, the middle p50, the highest p99.
+    // A row a minute, for who wants no pictures: of its slots the mean, the middle p50, the highest p99.
     const per = 60 / board.slot_seconds
     const columns = Object.fromEntries(board.columns.map(name => [name, this.column(name)]))
     list(this.el.querySelector('.minutes tbody'), Array.from({ length: board.slots / per }, (_, m) => m), cells(6), (tr, m) => {

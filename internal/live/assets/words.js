@@ -51,7 +51,7 @@ export function time(unix) {
   return day + [d.getHours(), d.getMinutes(), d.getSeconds()].map(two).join(':')
 }
 
-// What outcomes and reasons mean to somebody who does not know the list.
+// What outcomes and reasons mean.
 export const meaning = {
   ok: 'a proper end, with content',
   http_3xx: 'redirected, which is never followed',
@@ -70,6 +70,8 @@ export const meaning = {
   cancelled: 'cancelled as configured',
   aborted: 'cut by replayd when it stopped',
   overload: 'no free lane in time',
+  guard: 'held back by the guard',
+  budget: 'over the budget',
   paused: 'due while paused',
   missed: 'replayd did not run then, or an earlier turn failed',
   shutdown: 'still waiting at a stop',

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"replayd/internal/openai"
+	"replayd/internal/synth"
+)
+
+// Mark tells a workload's requests apart from those of the target's users; docs/sidecar.md says what each is good for.
+type Mark struct {
+	Priority  *Integer          `koanf:"priority"`   // nil: none is sent
+	CacheSalt string            `koanf:"cache_salt"` // as prompt.salt; empty: none is sent
+	User      string            `koanf:"user"`
+	Headers   map[string]string `koanf:"headers"`
+}
+
+// Bounds of a mark: it is part of every request.
+const (
+	maxMarkHeaders = 16
+	maxMarkUser    = 256 // bytes
+)
+
+func (m Mark) check(at string, f *Faults) {
+	if m.CacheSalt != "" {
+		if err := synth.Salt(m.CacheSalt).Check(); err != nil {
+			f.add(at+".cache_salt", "%v", err)
+		}
+	}
+	if len(m.User) > maxMarkUser {
+		f.add(at+".user", "want at most %d bytes, got %d", maxMarkUser, len(m.User))
+	}
+	if len(m.Headers) > maxMarkHeaders {
+		f.add(at+".headers", "want at most %d headers, got %d", maxMarkHeaders, len(m.Headers))
+		return
+	}
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		key := at + ".headers"
+		if !strings.ContainsFunc(name, unicode.IsControl) { // a fault is one line
+			key = join(key, name)
+		}
+		if err := openai.CheckHeader(name, m.Headers[name]); err != nil {
+			f.add(key, "%v", err)
+		}
+		canonical := http.CanonicalHeaderKey(name)
+		if first, ok := seen[canonical]; ok {
+			f.add(key, "want each header once, got %s and %s", first, name)
+		}
+		seen[canonical] = name
+	}
+}

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/gpu"
+	"replayd/internal/replay"
+	"replayd/internal/scrape"
+)
+
+// A scraper reads what stands beside the requests: the pages of a target's engines, or GPUs. The configuration alone
+// says which there are, so that a workload runs on untouched when only they change.
+type scraper struct {
+	config any // what it was made from
+	run    func(ctx context.Context) error
+	engine *scrape.Target     // nil: it reads GPUs
+	close  func() error       // of one that never ran; nil: it holds nothing then
+	end    context.CancelFunc // nil before it runs
+}
+
+// pageOf is all that the scraping of a target's engines depends on.
+type pageOf struct {
+	name, url string
+	metrics   config.Metrics
+	http      config.HTTP
+}
+
+// addEngine takes over the scraper of the generation before, or makes one. Targets whose interval is 0 have none.
+func (g *Generation) addEngine(t config.Target, old *Generation) error {
+	if g.options.Engines == nil || t.Metrics.Interval == 0 {
+		return nil
+	}
+	c := pageOf{t.Name, t.URL, t.Metrics, t.ScrapeHTTP()}
+	if g.keep(c, old) {
+		return nil
+	}
+	o := scrape.TargetOptions{
+		Target: t.Name, URL: t.URL, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas, Interval: time.Duration(t.Metrics.Interval),
+		HTTP: c.http.HTTPClientConfig, UserAgent: g.options.UserAgent, Log: g.options.Log,
+	}
+	for _, r := range t.Metrics.Map {
+		o.Map = append(o.Map, r.Row())
+	}
+	target, err := g.options.Engines.NewTarget(o)
+	if err != nil {
+		return fmt.Errorf("target %s: metrics: %w", t.Name, err)
+	}
+	g.scrapers = append(g.scrapers, &scraper{config: c, run: target.Run, engine: target})
+	return nil
+}
+
+// addGPU takes over the scraper of the generation before, or makes one.
+func (g *Generation) addGPU(at int, c config.GPU, old *Generation) error {
+	if g.options.GPUs == nil || g.keep(c, old) {
+		return nil
+	}
+	o := gpu.WatchOptions{
+		Target: c.Target, Interval: time.Duration(c.Interval), Log: g.options.Log, Select: c.Select.Selection(),
+	}
+	var err error
+	switch {
+	case c.DCGMExporter != "":
+		o.Kind, o.Address = gpu.SourceExporter, hostOf(c.DCGMExporter)
+		var pages *scrape.Fetcher
+		if pages, err = scrape.NewFetcher(scrape.FetchOptions{HTTP: c.HTTP.HTTPClientConfig, UserAgent: g.options.UserAgent}); err == nil {
+			o.Source = gpu.NewExporter(pages, c.DCGMExporter)
+		}
+	case c.LibDCGM != "":
+		o.Kind, o.Address = gpu.SourceDCGM, c.LibDCGM
+		o.Source, err = gpu.NewDCGM(gpu.DCGMOptions{Address: c.LibDCGM, Interval: o.Interval, NoProfiling: !c.Profiling, Log: g.options.Log})
+	default:
+		o.Kind, o.Address = gpu.SourceSMI, c.NvidiaSMI
+		o.Source = gpu.NewSMI(c.NvidiaSMI)
+	}
+	if err != nil {
+		return fmt.Errorf("gpus[%d]: %w", at, err)
+	}
+	w := gpu.NewWatch(g.options.GPUs, o)
+	g.scrapers = append(g.scrapers, &scraper{config: c, run: w.Run, close: w.Close})
+	return nil
+}
+
+// hostOf is an address without what may be secret in it.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// keep takes over the scraper that was made from the same.
+func (g *Generation) keep(c any, old *Generation) bool {
+	if old == nil {
+		return false
+	}
+	for _, s := range old.scrapers {
+		if reflect.DeepEqual(s.config, c) {
+			g.scrapers = append(g.scrapers, s)
+			return true
+		}
+	}
+	return false
+}
+
+// startScrapers lets run what is new.
+func (g *Generation) startScrapers(ctx context.Context) {
+	engines := map[string]*scrape.Target{}
+	for _, s := range g.scrapers {
+		if c, ok := s.config.(pageOf); ok {
+			engines[c.name] = s.engine
+		}
+		if s.end != nil {
+			continue
+		}
+		var own context.Context
+		own, s.end = context.WithCancel(context.WithoutCancel(ctx))
+		g.shared.running.Go(func() { _ = s.run(own) }) // it ends only with its context
+	}
+	g.shared.engines.Store(&engines)
+}
+
+// endScrapers ends those that another generation did not take over.
+func (g *Generation) endScrapers(next *Generation) {
+	for _, s := range g.scrapers {
+		if (next == nil || !next.has(s)) && s.end != nil {
+			s.end()
+		}
+	}
+}
+
+// discardScrapers frees what those hold that never ran.
+func (g *Generation) discardScrapers() error {
+	var errs []error
+	for _, s := range g.scrapers {
+		if s.end == nil && s.close != nil {
+			errs = append(errs, s.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Generation) has(s *scraper) bool {
+	return slices.Contains(g.scrapers, s)
+}
+
+var errNotScraped = errors.New("the target is not scraped")
+
+// load tells how busy the engines behind a target are, as the latest generation sees them.
+func (s *shared) load(target string) (replay.Load, error) {
+	engine := (*s.engines.Load())[target]
+	if engine == nil {
+		return replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errNotScraped
+	}
+	l, err := engine.Load()
+	return replay.Load(l), err
+}
+
+// words says the same for a person; nothing where the target is not scraped.
+func (s *shared) words(target string) string {
+	l, err := s.load(target)
+	if errors.Is(err, errNotScraped) {
+		return ""
+	}
+	if err != nil {
+		return "its metrics are not read"
+	}
+	var parts []string
+	if !math.IsNaN(l.Waiting) {
+		parts = append(parts, fmt.Sprintf("%.0f waiting", l.Waiting))
+	}
+	if !math.IsNaN(l.KVCacheUsage) {
+		parts = append(parts, fmt.Sprintf("KV cache %.0f %%", 100*l.KVCacheUsage))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/gpu"
+	"replayd/internal/measure"
+	"replayd/internal/scrape"
+	"replayd/internal/sim"
+	"replayd/test/outside"
+)
+
+// page scrapes the daemon.
+func (d *daemon) page() outside.Page {
+	d.t.Helper()
+	p, err := outside.Scrape(d.t.Context(), d.url)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return p
+}
+
+// until scrapes until a condition holds.
+func (d *daemon) until(what string, holds func(p outside.Page) bool) outside.Page {
+	d.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		p := d.page()
+		if holds(p) {
+			return p
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("it never came: %s", what)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// One scrape of the daemon has the client's view, the engine's and the GPUs', and each series as docs/metrics.md lists it.
+func TestOnePageHoldsAll(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
+	c.GPUs = []config.GPU{config.DefaultGPU()}
+	c.GPUs[0].Target, c.GPUs[0].DCGMExporter = "sim", url+"/dcgm/metrics"
+	d := start(t, c)
+	for range 20 {
+		d.next()
+	}
+	p := d.until("figures of the engine and the GPU", func(p outside.Page) bool {
+		return p.Sum("replayd_engine_up", "sim") == 1 && p.Sum("replayd_gpu_up", "sim") == 1
+	})
+	documented := map[string]outside.Documented{}
+	for heading, common := range map[string]map[string][]string{
+		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "replica"}},
+		"The GPUs": {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
+	} {
+		rows, err := outside.Tables("../../docs/metrics.md", heading, common)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, row := range rows {
+			documented[name] = row
+		}
+	}
+	shown := p.Series()
+	for name, series := range shown {
+		if want := documented[name]; want.Type != series.Type || !slices.Equal(want.Labels, series.Labels) {
+			t.Errorf("%s: want %+v by the document, got %+v", name, want, series)
+		}
+	}
+	for _, name := range []string{"replayd_ttft_seconds", "replayd_engine_ttft_seconds", "replayd_gpu_power_watts", "replayd_gpu_energy_joules_total"} {
+		if _, ok := shown[name]; !ok {
+			t.Errorf("want %s on the page", name)
+		}
+	}
+	d.stop()
+	d.end()
+}
+
+// A reload that changes only what is scraped leaves the workload as it runs; what is no longer wanted leaves the page.
+func TestReloadOfScrapers(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	up := func(p outside.Page) bool { return p.Sum("replayd_engine_up", "sim") == 1 }
+	d.until("the engine's page", up)
+	loops := map[int64][]int{}
+	for range 3 {
+		for range 60 {
+			r := d.next()
+			loops[r.Loop] = append(loops[r.Loop], r.Row)
+		}
+		d.reload(func(c *config.Config) {
+			c.Targets = slices.Clone(c.Targets)
+			c.Targets[0].Metrics.Interval += config.Duration(time.Second)
+		})
+	}
+	d.until("the engine's page by the new interval", up)
+	d.reload(func(c *config.Config) {
+		c.Targets = slices.Clone(c.Targets)
+		c.Targets[0].Metrics.Interval = 0
+		gpu := config.DefaultGPU()
+		gpu.Target, gpu.DCGMExporter = "sim", url+"/dcgm/metrics"
+		c.GPUs = []config.GPU{gpu}
+	})
+	d.until("the GPUs instead", func(p outside.Page) bool {
+		return p["replayd_engine_up"] == nil && p.Sum("replayd_gpu_up", "sim") == 1
+	})
+	d.reload(func(c *config.Config) { c.GPUs = nil })
+	d.until("neither", func(p outside.Page) bool { return p["replayd_engine_up"] == nil && p["replayd_gpu_up"] == nil })
+	d.stop()
+	d.end()
+	d.cycled("w", loops)
+	for n, got := range loops {
+		for i, row := range got[1:] {
+			if row <= got[i] && row < 89 { // one answer may overtake another by a row or two
+				if slices.Contains(got[:i+1], row) {
+					t.Fatalf("loop %d: row %d twice: the workload was replaced", n, row)
+				}
+			}
+		}
+	}
+}
+
+// A file that the scraping needs and that is not there is an error before anything runs, as everything else is.
+func TestScrapersAreChecked(t *testing.T) {
+	c := conf([]config.Target{target("sim", nobody)}, once("w", "sim", write(t, "trace.jsonl", rows(1))))
+	c.Targets[0].Metrics.HTTP.TLSConfig.CAFile = "/no/such/ca.pem"
+	c.GPUs = []config.GPU{config.DefaultGPU()}
+	c.GPUs[0].Target, c.GPUs[0].LibDCGM = "sim", "nowhere"
+	o := (&heard{}).options(c)
+	o.Engines, o.GPUs = scrape.NewCollector(prometheus.NewRegistry()), gpu.NewCollector(prometheus.NewRegistry())
+	_, err := Build(t.Context(), o)
+	for _, want := range []string{"target sim: metrics: ", "/no/such/ca.pem", "gpus[0]: libdcgm: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in the error, got %v", want, err)
+		}
+	}
+}
+
+// The guard of a workload reads what the scraper of its target sees: it closes what is sent while the engine's queue is
+// at the limit, within one scrape, and opens it again.
+func TestGuardReadsTheEngine(t *testing.T) {
+	var waiting atomic.Int64
+	_, url := engine(t, func(*sim.Options) {})
+	metrics := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, fmt.Sprintf("vllm:num_requests_waiting{engine=\"0\"} %d\n", waiting.Load()))
+	}))
+	defer metrics.Close()
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
+	c.Targets[0].Metrics.URL, c.Targets[0].Metrics.Interval = metrics.URL, config.Duration(time.Second)
+	c.Workloads[0].Guard = config.Guard{Waiting: 8, WhenBlind: "pause"}
+	d := start(t, c)
+	limit := func(p outside.Page) float64 { return p.Sum("replayd_guard_open", "w", "waiting") }
+	dropped := func(p outside.Page) float64 {
+		return p.Sum("replayd_requests_dropped_total", "w", string(measure.Guarded))
+	}
+	d.until("requests", func(p outside.Page) bool { return p.Sum("replayd_requests_total", "w") > 0 })
+	waiting.Store(8)
+	d.until("the guard open", func(p outside.Page) bool { return limit(p) == 1 && dropped(p) > 0 })
+	waiting.Store(7)
+	p := d.until("the guard closed", func(p outside.Page) bool { return limit(p) == 0 })
+	before := p.Sum("replayd_requests_total", "w")
+	d.until("requests again", func(p outside.Page) bool { return p.Sum("replayd_requests_total", "w") > before })
+	d.stop()
+	d.end()
+}

@@ -1,0 +1,221 @@
+//go:build dcgm && linux && (amd64 || arm64)
+
+package gpu
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// connectTimeout is how long the library tries to connect, every 50 ms.
+const connectTimeout = 2 * time.Second
+
+// relistEvery is how often a session asks whether there are other GPUs or MIG instances than it began with, and whether a
+// GPU that could not be watched can.
+const relistEvery = time.Minute
+
+// A session is one connection with nv-hostengine and what is watched over it. Every id in it holds for that long.
+type session struct {
+	*dcgmSource
+	lib    *library
+	handle uintptr
+
+	gpus, instances []entity
+	fields          []*Field // that are watched on GPUs
+	perInstance     []*Field // those of them that MIG instances have too
+	refusals        []refusal
+	reads           int
+	groups          int    // made so far; a part of their names
+	tag             string // the other part
+}
+
+// An entity is a GPU or a MIG instance. Its device has no values: those are each Read's own.
+type entity struct {
+	pair   entityPair
+	gpu    uint32 // that it is, or is a part of
+	device Device
+}
+
+func (s *session) call(name string, function func() int32) error {
+	return s.dcgmSource.call(s.lib, name, function)
+}
+
+// open connects, lists and watches.
+func (s *session) open() error {
+	if err := s.connect(); err != nil {
+		return err
+	}
+	gpus, instances, err := s.list()
+	if err != nil {
+		if has(err, stBadParam, stUninitialized, stConnectionNotValid) {
+			// A refused login makes dcgmConnect_v2 and _v3 give the result of their own disconnecting: 0, and a dead handle.
+			return fmt.Errorf("the engine took the connection and then dropped it, as it does when it refuses a login: %w", err)
+		}
+		return err
+	}
+	if len(gpus) == 0 {
+		return errors.New("the engine sees no GPU that DCGM supports")
+	}
+	s.gpus, s.instances = gpus, instances
+	if err := s.describe(); err != nil {
+		return err
+	}
+	if err := s.watchAll(); err != nil {
+		return err
+	}
+	// So that the first values are there when they are asked for.
+	return s.call("dcgmUpdateAllFields", func() int32 { return s.lib.update(s.handle, 1) })
+}
+
+// connect prefers the newer call, where the library has it.
+func (s *session) connect() error {
+	const timeout = uint32(connectTimeout / time.Millisecond)
+	if s.lib.connectV3 != nil {
+		p := connectV3Params{Version: versionConnectV3Params, TimeoutMilliseconds: timeout}
+		return s.connected("dcgmConnect_v3", func() int32 { return s.lib.connectV3(s.address.uri(), &p, &s.handle) })
+	}
+	p := connectV2Params{Version: versionConnectV2Params, TimeoutMilliseconds: timeout}
+	to := s.address.given
+	if s.address.path != "" {
+		to, p.UnixSocket = s.address.path, 1
+	}
+	return s.connected("dcgmConnect_v2", func() int32 { return s.lib.connectV2(to, &p, &s.handle) })
+}
+
+func (s *session) connected(name string, function func() int32) error {
+	err := s.call(name, function)
+	switch {
+	case err != nil:
+		s.handle = 0 // whatever was written there
+		return err
+	case s.handle == 0:
+		return fmt.Errorf("%s: want a handle, got 0", name)
+	}
+	return nil
+}
+
+// list asks which GPUs and MIG instances there are.
+func (s *session) list() (gpus, instances []entity, err error) {
+	var ids [maxDevices]uint32
+	var n int32
+	err = s.call("dcgmGetAllSupportedDevices", func() int32 { return s.lib.supportedDevices(s.handle, &ids, &n) })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range ids[:min(max(n, 0), maxDevices)] {
+		gpus = append(gpus, entity{
+			pair: entityPair{entityGPU, id}, gpu: id,
+			device: Device{Index: strconv.FormatUint(uint64(id), 10), Hostname: s.address.host},
+		})
+	}
+	h := &s.buffers.hierarchy
+	*h = migHierarchy{Version: versionMigHierarchy}
+	err = s.call("dcgmGetGpuInstanceHierarchy", func() int32 { return s.lib.hierarchy(s.handle, h) })
+	switch {
+	case dead(err):
+		return nil, nil, err
+	case err != nil:
+		s.once("mig", "MIG instances cannot be listed: their GPUs are read whole", "err", err)
+		return gpus, nil, nil
+	}
+	for _, m := range h.Entities[:min(h.Count, maxHierarchyInfo)] {
+		if m.Entity.Group != entityGPUInstance || !slices.ContainsFunc(gpus, func(g entity) bool { return g.gpu == m.Parent.ID }) {
+			continue // a compute instance, a part of an instance; or of a GPU that is not listed
+		}
+		instances = append(instances, entity{
+			pair: m.Entity, gpu: m.Parent.ID,
+			device: Device{
+				Index:    strconv.FormatUint(uint64(m.Parent.ID), 10),
+				UUID:     text(m.Info.GPUUUID[:]),
+				Hostname: s.address.host,
+				Instance: strconv.FormatUint(uint64(m.Info.InstanceID), 10),
+			},
+		})
+	}
+	return gpus, instances[:min(len(instances), maxGroupEntities-len(gpus))], nil
+}
+
+// describe finds out what the GPUs and instances are called. One that cannot say goes without.
+func (s *session) describe() error {
+	for i := range s.gpus {
+		e := &s.gpus[i]
+		a := &s.buffers.attributes
+		*a = deviceAttributes{Version: versionDeviceAttributes}
+		err := s.call("dcgmGetDeviceAttributes", func() int32 { return s.lib.attributes(s.handle, e.pair.ID, a) })
+		if dead(err) {
+			return err
+		}
+		if err != nil {
+			s.once("attributes "+e.device.Index, "a GPU does not say what it is", "gpu", e.device.Index, "err", err)
+			continue
+		}
+		e.device.UUID, e.device.Model = text(a.Identifiers.UUID[:]), text(a.Identifiers.DeviceName[:])
+	}
+	if len(s.instances) == 0 {
+		return nil
+	}
+	for i := range s.instances {
+		in := &s.instances[i]
+		for _, e := range s.gpus {
+			if e.gpu == in.gpu {
+				in.device.UUID, in.device.Model = e.device.UUID, e.device.Model
+			}
+		}
+	}
+	// As dcgm-exporter finds them: the name of an instance is its profile, and only the driver knows it.
+	values, err := s.latest(pairs(s.instances), []uint16{fieldName}, flagLive)
+	if dead(err) {
+		return err
+	}
+	if err != nil {
+		s.once("profiles", "MIG instances do not say their profile", "err", err)
+	}
+	for i := range values {
+		v := &values[i]
+		if j := find(s.instances, v); j >= 0 && v.Status == stOK && v.FieldID == fieldName && v.FieldType == typeString {
+			s.instances[j].device.Profile = v.text()
+		}
+	}
+	return nil
+}
+
+// due tells whether it is time to ask what has changed.
+func (s *session) due() bool {
+	return s.reads > 0 && s.reads%max(1, int(relistEvery/s.options.Interval)) == 0
+}
+
+// changed tells whether to begin anew, with other GPUs or MIG instances.
+func (s *session) changed() bool {
+	gpus, instances, err := s.list()
+	same := func(a, b entity) bool {
+		return a.pair == b.pair && a.gpu == b.gpu && a.device.Instance == b.device.Instance
+	}
+	return err != nil || !slices.EqualFunc(gpus, s.gpus, same) || !slices.EqualFunc(instances, s.instances, same)
+}
+
+// name is a new one for a group. Field groups' names are unique in an engine, whoever makes them.
+func (s *session) name() string {
+	if s.tag == "" {
+		s.tag = fmt.Sprintf("replayd-%.63s-%d-%.8s", hostname(), os.Getpid(), rand.Text())
+	}
+	s.groups++
+	return fmt.Sprintf("%s-%d", s.tag, s.groups)
+}
+
+func pairs(entities []entity) []entityPair {
+	list := make([]entityPair, len(entities))
+	for i, e := range entities {
+		list[i] = e.pair
+	}
+	return list
+}
+
+// find gives the place of the entity that a value is of, -1 where it is of none.
+func find(entities []entity, v *fieldValue) int {
+	return slices.IndexFunc(entities, func(e entity) bool { return e.pair == entityPair{v.Group, v.ID} })
+}

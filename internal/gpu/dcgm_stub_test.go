@@ -1,0 +1,194 @@
+//go:build dcgm && linux && (amd64 || arm64)
+
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A stub is a libdcgm.so.4 of testdata/libdcgm, alone in its folder. Each test has its own: its engine is in the library.
+type stub struct {
+	folder string
+	log    *bytes.Buffer // what the sources log
+}
+
+// compiled are the library's files by the flags that they are built with.
+var compiled = struct {
+	sync.Mutex
+	byFlags map[string][]byte
+}{byFlags: map[string][]byte{}}
+
+func newStub(t testing.TB, flags ...string) *stub {
+	t.Helper()
+	compiled.Lock()
+	defer compiled.Unlock()
+	s := &stub{folder: t.TempDir(), log: &bytes.Buffer{}}
+	key := strings.Join(flags, " ")
+	file := compiled.byFlags[key]
+	if file == nil {
+		cc, err := exec.LookPath("cc")
+		if err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("want a C compiler to build the library with: %v", err)
+			}
+			t.Skipf("it needs a C compiler to build the library with: %v", err)
+		}
+		args := []string{"-shared", "-fPIC", "-pthread", "-O1", "-Wall", "-Werror", "-Wl,-soname,libdcgm.so.4,-Bsymbolic", "-o", s.path()}
+		sources, err := filepath.Glob("testdata/libdcgm/*.c")
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("want its sources, got %v", err)
+		}
+		out, err := exec.CommandContext(t.Context(), cc, slices.Concat(args, flags, sources)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("cc: %v\n%s", err, out)
+		}
+		if file, err = os.ReadFile(s.path()); err != nil {
+			t.Fatal(err)
+		}
+		compiled.byFlags[key] = file
+	}
+	if err := os.WriteFile(s.path(), file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stub) path() string { return filepath.Join(s.folder, dcgmLibrary) }
+
+// play writes the control file, all of it at once.
+func (s *stub) play(t testing.TB, lines ...string) {
+	t.Helper()
+	next := filepath.Join(s.folder, "next")
+	if err := os.WriteFile(next, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, filepath.Join(s.folder, "control")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// calls are what was called since the last time.
+func (s *stub) calls(t testing.TB) []string {
+	t.Helper()
+	path := filepath.Join(s.folder, "calls")
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil && len(text) > 0 {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// open is a source that reads the stub, every 5 s unless it says otherwise.
+func (s *stub) open(t testing.TB, o DCGMOptions) *dcgmSource {
+	t.Helper()
+	if o.Address == "" {
+		o.Address = "localhost:5555"
+	}
+	if o.Interval == 0 {
+		o.Interval = 5 * time.Second
+	}
+	o.Log = slog.New(slog.NewTextHandler(s.log, nil))
+	source, err := NewDCGM(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := source.(*dcgmSource)
+	d.name = s.path()
+	return d
+}
+
+// closeSource closes a source at the test's end; all calls must be back then.
+func closeSource(t testing.TB, d *dcgmSource) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// readDCGM is a Read that must work.
+func readDCGM(t testing.TB, d *dcgmSource) []Device {
+	t.Helper()
+	devices, err := d.Read(context.Background())
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	return devices
+}
+
+// failsDCGM is a Read that must not, with all of these words in its error.
+func failsDCGM(t testing.TB, d *dcgmSource, words ...string) {
+	t.Helper()
+	devices, err := d.Read(context.Background())
+	wantsError(t, err, words...)
+	if devices != nil {
+		t.Errorf("got an error and %d devices", len(devices))
+	}
+}
+
+func wantsError(t testing.TB, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want one with %q", words)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("got %q, want %q in it", err, w)
+		}
+	}
+}
+
+// begins counts the calls that begin so.
+func begins(calls []string, with string) (n int) {
+	for _, c := range calls {
+		if strings.HasPrefix(c, with) {
+			n++
+		}
+	}
+	return n
+}
+
+// stubValue is what the stub gives for a field of an entity, in base units.
+func stubValue(f *Field, entity uint32) float64 {
+	if f.Float {
+		return f.scale.of(float64(f.ID)/4096 + float64(entity))
+	}
+	return f.scale.of(float64(f.ID)*100 + float64(entity))
+}
+
+// complete holds a device to what the stub gives for all of these fields and no other.
+func complete(t testing.TB, d Device, entity uint32, fields []*Field) {
+	t.Helper()
+	for _, f := range fields {
+		if got, ok := d.Values[f]; !ok || got != stubValue(f, entity) {
+			t.Errorf("GPU %s %s: field %d: got %v, %t, want %v", d.Index, d.Instance, f.ID, got, ok, stubValue(f, entity))
+		}
+	}
+	if len(d.Values) != len(fields) {
+		t.Errorf("GPU %s %s: got %d values, want %d", d.Index, d.Instance, len(d.Values), len(fields))
+	}
+}
+
+// except are the fields of the vocabulary but these.
+func except(ids ...uint16) []*Field {
+	return slices.DeleteFunc(Fields(), func(f *Field) bool { return slices.Contains(ids, f.ID) })
+}
+
+func uuid(gpu int) string { return fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", gpu) }

@@ -1,0 +1,57 @@
+package gpu
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDCGMAddress(t *testing.T) {
+	here := hostname()
+	for _, c := range []struct{ in, uri, path, host string }{
+		{"localhost:5555", "tcp://localhost:5555", "", here},
+		{"127.0.0.1:5555", "tcp://127.0.0.1:5555", "", here},
+		{"[::1]:5555", "tcp://[::1]:5555", "", here},
+		{"node-7.example:65535", "tcp://node-7.example:65535", "", "node-7.example"},
+		{"10.0.0.7:5555", "tcp://10.0.0.7:5555", "", "10.0.0.7"},
+		{"unix:///tmp/nv-hostengine", "unix:///tmp/nv-hostengine", "/tmp/nv-hostengine", here},
+	} {
+		a, err := parseDCGMAddress(c.in)
+		if err != nil || a.uri() != c.uri || a.path != c.path || a.host != c.host {
+			t.Errorf("%s: got %+v, %s, %v", c.in, a, a.uri(), err)
+		}
+	}
+	for _, in := range []string{
+		"", "localhost", "localhost:", ":5555", "localhost:0", "localhost:65536", "localhost:http", "http://localhost:5555",
+		"unix://", "unix://tmp/x", "unix:///" + strings.Repeat("x", 107), "::1:5555", strings.Repeat("x", 90) + ":5555",
+		"a\x00b:5555", "unix:///a\x00b",
+	} {
+		if a, err := parseDCGMAddress(in); err == nil {
+			t.Errorf("%q: got %+v, want an error", in, a)
+		}
+	}
+}
+
+func TestDCGMOptions(t *testing.T) {
+	many := make([]*Field, maxGroupFields+1)
+	for i := range many {
+		many[i] = &Field{ID: uint16(i)}
+	}
+	for _, c := range []struct {
+		name, want string
+		o          DCGMOptions
+	}{
+		{"address", `libdcgm: want host:port or unix:///path, got "localhost"`, DCGMOptions{Address: "localhost", Interval: time.Second}},
+		{"no interval", "libdcgm: interval: want 100ms or more, got 0s", DCGMOptions{Address: "localhost:5555"}},
+		{"interval", "libdcgm: interval: want 100ms or more, got 99ms", DCGMOptions{Address: "localhost:5555", Interval: 99 * time.Millisecond}},
+		{"fields", "libdcgm: want 1 to 128 fields, got 129", DCGMOptions{Address: "localhost:5555", Interval: time.Second, Fields: many}},
+		{
+			"only profiling", "libdcgm: want 1 to 128 fields, got 0",
+			DCGMOptions{Address: "localhost:5555", Interval: time.Second, Fields: []*Field{byID(1002)}, NoProfiling: true},
+		},
+	} {
+		if _, err := NewDCGM(c.o); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+//go:build dcgm && linux && (amd64 || arm64)
+
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// buffers are kept from one call to the next, over sessions too: a value alone has 4,128 bytes.
+type buffers struct {
+	values     []fieldValue
+	hierarchy  migHierarchy
+	attributes deviceAttributes
+}
+
+// latest asks for the newest value of each field of each entity. They hold until the next call.
+func (s *session) latest(entities []entityPair, ids []uint16, flags uint32) ([]fieldValue, error) {
+	n := len(entities) * len(ids)
+	if cap(s.buffers.values) < n {
+		s.buffers.values = make([]fieldValue, n)
+	}
+	values := s.buffers.values[:n]
+	clear(values) // what an answer leaves out must not look like the last one
+	err := s.call("dcgmEntitiesGetLatestValues", func() int32 {
+		return s.lib.latest(s.handle, &entities[0], uint32(len(entities)), &ids[0], uint32(len(ids)), flags, &values[0])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// counts are what became of a Read's values.
+type counts struct {
+	good, old, strange int
+	newest             time.Time // of the old ones
+	layout             uint32    // of a strange one
+}
+
+// read asks for all values of the GPUs, then for those of the instances.
+func (s *session) read() ([]Device, error) {
+	s.reads++
+	devices := make([]Device, 0, len(s.gpus)+len(s.instances))
+	var c counts
+	gpus, err := s.figures(s.gpus, &s.fields, &c)
+	if err != nil {
+		return nil, err
+	}
+	var instances []Device
+	if len(s.instances) > 0 && len(s.perInstance) > 0 {
+		if instances, err = s.figures(s.instances, &s.perInstance, &c); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c.good == 0 && c.strange > 0:
+		return nil, fmt.Errorf("want values of version %#x, got %#x", versionFieldValue, c.layout)
+	case c.good == 0 && c.old > 0:
+		return nil, fmt.Errorf("every value is old, the newest of %s: the engine has stopped sampling, or its clock is not ours",
+			c.newest.UTC().Format(time.RFC3339))
+	}
+	for i, g := range s.gpus {
+		s.notice(g, len(gpus[i].Values) == 0)
+		devices = append(devices, gpus[i])
+		for j := range instances {
+			if s.instances[j].gpu == g.gpu {
+				devices = append(devices, instances[j])
+			}
+		}
+	}
+	return devices, nil
+}
+
+// figures reads fields of entities, and takes fields off the list that the engine turns out not to know.
+func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Device, error) {
+	who := pairs(entities)
+	values, err := s.latest(who, numbers(*fields), 0)
+	if refused := err; unknownField(err) {
+		var unknown []*Field
+		unknown, err = blame(*fields, func(part []*Field) error {
+			_, err := s.latest(who[:1], numbers(part), 0)
+			return err
+		}, unknownField)
+		if err == nil && len(unknown) == len(*fields) {
+			err = fmt.Errorf("the engine answers for none of the %d fields: %w", len(unknown), refused)
+		}
+		if err == nil {
+			s.lacks(unknown)
+			*fields = without(*fields, unknown)
+			values, err = s.latest(who, numbers(*fields), 0)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	devices := make([]Device, len(entities))
+	for i, e := range entities {
+		devices[i] = e.device
+		devices[i].Values = map[*Field]float64{}
+	}
+	now := time.Now()
+	for i := range values {
+		v := &values[i]
+		if v.Version != versionFieldValue {
+			c.strange, c.layout = c.strange+1, v.Version
+			continue
+		}
+		// In no promised order.
+		at := find(entities, v)
+		field := slices.IndexFunc(*fields, func(f *Field) bool { return f.ID == v.FieldID })
+		if at < 0 || field < 0 {
+			continue
+		}
+		f := (*fields)[field]
+		figure, ok := v.figure(f)
+		if !ok {
+			continue
+		}
+		if !s.fresh(v, now) {
+			c.old++
+			if ts := time.UnixMicro(v.TS); ts.After(c.newest) {
+				c.newest = ts
+			}
+			continue
+		}
+		c.good++
+		devices[at].Values[f] = figure
+	}
+	return devices, nil
+}
+
+// figure is the value in base units; false: there is none.
+func (v *fieldValue) figure(f *Field) (float64, bool) {
+	if v.Status != stOK {
+		return 0, false
+	}
+	raw := math.NaN()
+	switch v.FieldType {
+	case typeDouble:
+		if raw = v.double(); raw >= blankFloat {
+			return 0, false
+		}
+	case typeInt64:
+		raw = float64(v.int64())
+	}
+	return f.value(raw)
+}
+
+// fresh tells whether a value is of the present. A cached one outlives its watch and later failures, with status 0. That of
+// the last XID is as old as the XID: it comes with the driver's event, not with a period.
+func (s *session) fresh(v *fieldValue, now time.Time) bool {
+	return v.FieldID == fieldXID || now.Sub(time.UnixMicro(v.TS)).Abs() <= keepPeriods*s.options.Interval
+}
+
+// notice logs when a GPU stops giving values, and when it gives some again.
+func (s *session) notice(e entity, silent bool) {
+	if silent == s.silent[e.pair] {
+		return
+	}
+	s.silent[e.pair] = silent
+	log := s.options.Log.With("address", s.address.given, "gpu", e.device.Index, "uuid", e.device.UUID)
+	if silent {
+		log.Warn("libdcgm: a GPU gives no values: it may have fallen off the bus")
+	} else {
+		log.Info("libdcgm: the GPU gives values again")
+	}
+}
+
+// versions adds both versions to an error that comes of their being different: a library newer than the engine asks what
+// that does not know.
+func (d *dcgmSource) versions(err error) error {
+	if !has(err, stFunctionNotFound, stVersionMismatch) || d.session == nil {
+		return err
+	}
+	s := d.session
+	own, engine := versionInfo{Version: versionVersionInfo}, versionInfo{Version: versionVersionInfo}
+	ask := func(name string, v *versionInfo, function func() int32) string {
+		if err := s.call(name, function); err != nil {
+			return "unknown"
+		}
+		for part := range strings.SplitSeq(text(v.BuildInfo[:]), ";") {
+			if version, ok := strings.CutPrefix(part, "version:"); ok {
+				return version
+			}
+		}
+		return "unknown"
+	}
+	ownVersion := ask("dcgmVersionInfo", &own, func() int32 { return s.lib.ownVersion(&own) })
+	engineVersion := ask("dcgmHostengineVersionInfo", &engine, func() int32 { return s.lib.engineVersion(s.handle, &engine) })
+	return fmt.Errorf("%s is %s, nv-hostengine %s; the library must not be the newer one: %w", dcgmLibrary, ownVersion, engineVersion, err)
+}

@@ -1,0 +1,342 @@
+//go:build dcgm && linux && (amd64 || arm64)
+
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDCGMNoGPU(t *testing.T) {
+	s := newStub(t)
+	s.play(t, "gpus 0")
+	d := s.open(t, DCGMOptions{})
+	closeSource(t, d)
+	failsDCGM(t, d, "libdcgm: localhost:5555: the engine sees no GPU that DCGM supports")
+	s.play(t, "gpus 1")
+	if devices := readDCGM(t, d); len(devices) != 1 {
+		t.Errorf("got %d devices, want 1", len(devices))
+	}
+}
+
+// A GPU falls off the bus while it is watched: its values are blank, their time is not.
+func TestDCGMLostGPU(t *testing.T) {
+	s := newStub(t)
+	d := s.open(t, DCGMOptions{})
+	closeSource(t, d)
+	readDCGM(t, d)
+	s.play(t, "lost 1")
+	for range 2 {
+		devices := readDCGM(t, d)
+		complete(t, devices[0], 0, Fields())
+		complete(t, devices[1], 1, nil)
+		if devices[1].UUID != uuid(1) {
+			t.Errorf("got the UUID %q", devices[1].UUID)
+		}
+	}
+	s.play(t)
+	complete(t, readDCGM(t, d)[1], 1, Fields())
+	if calls := s.calls(t); begins(calls, "dcgmConnect") != 1 {
+		t.Errorf("it connected anew: %q", calls)
+	}
+	logged(t, s, "a GPU gives no values", "the GPU gives values again")
+}
+
+// The engine finds a GPU lost when it is asked to watch it.
+func TestDCGMUnwatchableGPU(t *testing.T) {
+	s := newStub(t)
+	s.play(t, "gpus 5", "lost 3", "unwatchable 3 -18")
+	d := s.open(t, DCGMOptions{Interval: 30 * time.Second}) // two Reads are a minute
+	for range 2 {
+		devices := readDCGM(t, d)
+		if len(devices) != 5 {
+			t.Fatalf("got %d devices, want 5", len(devices))
+		}
+		for i, dev := range devices {
+			if i == 3 {
+				complete(t, dev, 3, nil)
+			} else {
+				complete(t, dev, uint32(i), Fields())
+			}
+		}
+	}
+	logged(t, s, "a GPU does not say what it is", "the engine refuses to watch a GPU", "the engine refuses to watch a GPU", "a GPU gives no values")
+	s.play(t, "gpus 5")
+	back := readDCGM(t, d)[3]
+	complete(t, back, 3, Fields())
+	if back.UUID != uuid(3) {
+		t.Errorf("got the UUID %q", back.UUID)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	// It connected once. GPUs 0 and 1, 2, 4, and 3 at last, have groups; those that failed were destroyed.
+	if calls := s.calls(t); begins(calls, "dcgmConnect") != 1 || !slices.Contains(calls, "dcgmDisconnect groups=8 fieldgroups=2") {
+		t.Errorf("got the calls %q", calls)
+	}
+}
+
+// Each minute it asks for the list: a GPU has come.
+func TestDCGMNewGPU(t *testing.T) {
+	s := newStub(t)
+	d := s.open(t, DCGMOptions{Interval: 20 * time.Second})
+	closeSource(t, d)
+	readDCGM(t, d)
+	s.play(t, "gpus 3")
+	for i, want := range []int{2, 2, 3, 3} {
+		if devices := readDCGM(t, d); len(devices) != want {
+			t.Errorf("Read %d: got %d devices, want %d", i+2, len(devices), want)
+		}
+	}
+	if calls := s.calls(t); begins(calls, "dcgmConnect") != 2 || begins(calls, "dcgmDisconnect") != 1 {
+		t.Errorf("got the calls %q", calls)
+	}
+}
+
+func TestDCGMBlanks(t *testing.T) {
+	words := []string{
+		"blank", "notfound", "notsupported", "notpermitted", "blank32", "notfound32", "notsupported32", "notpermitted32",
+		"status:-14", "status:-16", "status:-17", "status:-18", "type:s", "type:b", "nan",
+	}
+	s := newStub(t)
+	d := s.open(t, DCGMOptions{})
+	closeSource(t, d)
+	for _, word := range words {
+		ids := []uint16{155, 203, 1004} // doubles and an int64, of the device and of profiling
+		switch {
+		case word == "nan":
+			ids = []uint16{155, 1004}
+		case strings.HasSuffix(word, "32"): // where DCGM has doubles, those of int32 are values
+			ids = []uint16{203, 1012}
+		}
+		lines := []string{}
+		for _, id := range ids {
+			lines = append(lines, fmt.Sprintf("value 1 %d %s", id, word))
+		}
+		s.play(t, lines...)
+		t.Run(word, func(t *testing.T) {
+			devices := readDCGM(t, d)
+			complete(t, devices[0], 0, Fields())
+			complete(t, devices[1], 1, except(ids...))
+		})
+	}
+	// The numbers next to them are values.
+	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636", "value 0 155 140737488355327.5")
+	devices := readDCGM(t, d)
+	for i, want := range []float64{2147483.631, 2147483.636} {
+		if got := devices[i].Values[byID(156)]; got != want {
+			t.Errorf("GPU %d: got %v J, want %v", i, got, want)
+		}
+	}
+	if got := devices[0].Values[byID(155)]; got != 140737488355327.5 {
+		t.Errorf("got %v W, want the number next to the blank", got)
+	}
+	// A type of its own.
+	s.play(t, "value 0 203 double:50", "value 1 203 double:140737488355330")
+	devices = readDCGM(t, d)
+	if got, ok := devices[1].Values[byID(203)]; devices[0].Values[byID(203)] != 0.5 || ok {
+		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[byID(203)], got)
+	}
+	// What the answer leaves out is not what was there before.
+	s.play(t, "omitted 155", "omitted 203")
+	for i, dev := range readDCGM(t, d) {
+		complete(t, dev, uint32(i), except(155, 203))
+	}
+	// 0 is a value.
+	s.play(t, "value * 203 0", "value * 155 0")
+	for _, dev := range readDCGM(t, d) {
+		if v, ok := dev.Values[byID(203)]; !ok || v != 0 {
+			t.Errorf("got %v, %t, want 0", v, ok)
+		}
+	}
+}
+
+// The cache gives a field's last value for ever.
+func TestDCGMStale(t *testing.T) {
+	s := newStub(t)
+	d := s.open(t, DCGMOptions{}) // every 5 s
+	closeSource(t, d)
+	s.play(t, "age 155 14", "age 203 16", "age 1004 -16", "age 230 86400")
+	for i, dev := range readDCGM(t, d) {
+		complete(t, dev, uint32(i), except(203, 1004))
+	}
+	s.play(t, "age * 100", "value * 230 blank")
+	failsDCGM(t, d, "every value is old, the newest of 20", "the engine has stopped sampling, or its clock is not ours")
+	s.play(t)
+	for i, dev := range readDCGM(t, d) {
+		complete(t, dev, uint32(i), Fields())
+	}
+}
+
+func TestDCGMReverseOrder(t *testing.T) {
+	s := newStub(t)
+	s.play(t, "gpus 4", "reverse")
+	d := s.open(t, DCGMOptions{})
+	closeSource(t, d)
+	for i, dev := range readDCGM(t, d) {
+		complete(t, dev, uint32(i), Fields())
+	}
+}
+
+func TestDCGMUnknownFields(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		ids  []uint16
+	}{
+		{"unknown", []uint16{1420}},
+		{"unknown", []uint16{100, 157, 1424, 1001, 1092}},
+		{"unanswered", []uint16{1420}},
+		{"unanswered", []uint16{100, 157, 1424, 1001, 1092}},
+	} {
+		t.Run(fmt.Sprint(c.line, len(c.ids)), func(t *testing.T) {
+			s := newStub(t)
+			var lines []string
+			for _, id := range c.ids {
+				lines = append(lines, fmt.Sprint(c.line, " ", id))
+			}
+			s.play(t, lines...)
+			d := s.open(t, DCGMOptions{})
+			for range 2 {
+				for i, dev := range readDCGM(t, d) {
+					complete(t, dev, uint32(i), except(c.ids...))
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			if calls := s.calls(t); !slices.Contains(calls, "dcgmDisconnect groups=2 fieldgroups=2") {
+				t.Errorf("got the calls %q", calls)
+			}
+			want := make([]string, len(c.ids))
+			for i := range want {
+				want[i] = "the engine does not know a field"
+			}
+			logged(t, s, want...)
+		})
+	}
+	s := newStub(t)
+	s.play(t, "unknown 155", "unanswered 203")
+	d := s.open(t, DCGMOptions{Fields: []*Field{byID(155)}})
+	closeSource(t, d)
+	failsDCGM(t, d, "the engine knows none of the fields")
+	d = s.open(t, DCGMOptions{Fields: []*Field{byID(203)}})
+	closeSource(t, d)
+	failsDCGM(t, d, "the engine answers for none of the 1 fields: dcgmEntitiesGetLatestValues: ", "(-3)")
+}
+
+func TestDCGMNoProfiling(t *testing.T) {
+	var device []*Field
+	for _, f := range Fields() {
+		if !f.profiling() {
+			device = append(device, f)
+		}
+	}
+	for code, want := range map[int]string{
+		-36: "no profiling fields: these GPUs have none",
+		-37: "no profiling fields: another process has the counters",
+		-33: "no profiling fields: the engine has not loaded its profiling module",
+		-38: "no profiling fields: these GPUs cannot count all of them at once",
+		-6:  "no profiling fields: the engine does not watch them",
+	} {
+		s := newStub(t)
+		s.play(t, fmt.Sprint("noprofiling ", code))
+		d := s.open(t, DCGMOptions{})
+		closeSource(t, d)
+		for range 2 {
+			for i, dev := range readDCGM(t, d) {
+				complete(t, dev, uint32(i), device)
+			}
+		}
+		s.play(t, fmt.Sprint("noprofiling ", code), "life 2")
+		failsDCGM(t, d, "(-21)")
+		readDCGM(t, d)
+		logged(t, s, want)
+	}
+
+	// One GPU of two has no counters.
+	s := newStub(t)
+	s.play(t, "noprofiling -36 0")
+	d := s.open(t, DCGMOptions{})
+	closeSource(t, d)
+	devices := readDCGM(t, d)
+	complete(t, devices[0], 0, device)
+	complete(t, devices[1], 1, Fields())
+
+	// Told not to, it does not ask.
+	s = newStub(t)
+	d = s.open(t, DCGMOptions{NoProfiling: true})
+	closeSource(t, d)
+	for i, dev := range readDCGM(t, d) {
+		complete(t, dev, uint32(i), device)
+	}
+	if calls := s.calls(t); begins(calls, "dcgmWatchFields") != 1 || begins(calls, fmt.Sprintf("dcgmWatchFields entities=2 fields=%d profiling=0", len(device))) != 1 {
+		t.Errorf("got the calls %q", calls)
+	}
+}
+
+func TestDCGMInstances(t *testing.T) {
+	s := newStub(t)
+	s.play(t, "gpus 2", "mig 1 9 12 1g.10gb", "mig 1 2 1 3g.40gb", "mig 5 1 3 1g.10gb", "lost 0")
+	d := s.open(t, DCGMOptions{Interval: 30 * time.Second})
+	closeSource(t, d)
+	devices := readDCGM(t, d)
+	if len(devices) != 4 {
+		t.Fatalf("got %d devices, want two GPUs and two instances", len(devices))
+	}
+	var instance, whole []*Field // of an instance; of the GPU that is cut: profiling is watched on the instances
+	for _, f := range Fields() {
+		if slices.Contains(instanceFields, f.ID) {
+			instance = append(instance, f)
+		}
+		if !f.profiling() {
+			whole = append(whole, f)
+		}
+	}
+	complete(t, devices[0], 0, nil)
+	complete(t, devices[1], 1, whole)
+	complete(t, devices[2], 12, instance)
+	complete(t, devices[3], 1, instance)
+	for i, want := range []Device{{Index: "0"}, {Index: "1"}, {Index: "1", Instance: "9", Profile: "1g.10gb"}, {Index: "1", Instance: "2", Profile: "3g.40gb"}} {
+		got := devices[i]
+		if got.Index != want.Index || got.Instance != want.Instance || got.Profile != want.Profile {
+			t.Errorf("device %d: got %s/%s/%s, want %s/%s/%s", i, got.Index, got.Instance, got.Profile, want.Index, want.Instance, want.Profile)
+		}
+		if i > 0 && (got.UUID != uuid(1) || got.Model != devices[1].Model) {
+			t.Errorf("device %d: got %q, %q", i, got.UUID, got.Model)
+		}
+	}
+	// The GPU is cut anew.
+	s.play(t, "gpus 2", "mig 1 0 5 7g.80gb")
+	readDCGM(t, d)
+	if devices = readDCGM(t, d); len(devices) != 3 || devices[2].Profile != "7g.80gb" {
+		t.Errorf("got %d devices, the last %+v", len(devices), devices[len(devices)-1])
+	}
+}
+
+// logged holds the messages that were logged to these, in their order.
+func logged(t *testing.T, s *stub, want ...string) {
+	t.Helper()
+	lines := slices.Collect(strings.Lines(s.log.String()))
+	ok := len(lines) == len(want)
+	for i := range min(len(lines), len(want)) {
+		ok = ok && strings.Contains(lines[i], want[i])
+	}
+	if !ok {
+		t.Errorf("logged:\n%s\nwant\n%s", s.log, strings.Join(want, "\n"))
+	}
+}
+
+func BenchmarkDCGMRead(b *testing.B) {
+	s := newStub(b)
+	s.play(b, "gpus 8")
+	d := s.open(b, DCGMOptions{})
+	closeSource(b, d)
+	readDCGM(b, d)
+	b.ReportAllocs()
+	for b.Loop() {
+		readDCGM(b, d)
+	}
+}

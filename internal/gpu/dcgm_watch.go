@@ -1,0 +1,228 @@
+//go:build dcgm && linux && (amd64 || arm64)
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// keepPeriods is how many periods the engine keeps a sample, and for how many we take it for the present.
+const keepPeriods = 3
+
+// A refusal is a GPU or MIG instance that the engine did not want to watch fields of, such as one that is lost.
+type refusal struct {
+	entity     entityPair
+	fieldGroup uintptr
+}
+
+// watchAll has the engine sample the fields. Those of the profiling module are a field group of their own: one that cannot
+// be had fails the whole dcgmWatchFields.
+func (s *session) watchAll() error {
+	var device, profile []*Field
+	for _, f := range s.options.Fields {
+		if f.profiling() {
+			profile = append(profile, f)
+		} else {
+			device = append(device, f)
+		}
+	}
+
+	if len(device) > 0 {
+		known, err := s.watch(device, pairs(slices.Concat(s.gpus, s.instances)))
+		if err != nil {
+			return err
+		}
+		s.fields = known
+	}
+	if len(profile) > 0 {
+		known, err := s.watch(profile, pairs(s.profiled()))
+		switch {
+		case dead(err):
+			return err
+		case err != nil:
+			// They are not tried again over this connection: who has the counters now may want them again soon.
+			s.once("profiling", "no profiling fields: "+profilingMeans(err), "err", err)
+		default:
+			s.fields = slices.Concat(s.fields, known)
+		}
+	}
+	if len(s.fields) == 0 {
+		return errors.New("none of the fields can be watched")
+	}
+	for _, f := range s.fields {
+		if slices.Contains(instanceFields, f.ID) {
+			s.perInstance = append(s.perInstance, f)
+		}
+	}
+	return nil
+}
+
+// profiled are what the profiling fields are watched on: MIG instances, and GPUs that are not cut into any.
+func (s *session) profiled() []entity {
+	list := slices.Clone(s.instances)
+	for _, g := range s.gpus {
+		if !slices.ContainsFunc(s.instances, func(in entity) bool { return in.gpu == g.gpu }) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// profilingMeans says what an operator can do about the error.
+func profilingMeans(err error) string {
+	switch {
+	case has(err, stProfilingNotSupported):
+		return "these GPUs have none"
+	case has(err, stProfilingLibraryError):
+		return "another process has the counters: read the dcgm-exporter or the engine that has them"
+	case has(err, stModuleNotLoaded):
+		return "the engine has not loaded its profiling module; it may have to run as root"
+	case has(err, stProfilingMultiPass):
+		return "these GPUs cannot count all of them at once"
+	}
+	return "the engine does not watch them"
+}
+
+// watch has the engine sample fields of entities. It leaves out the fields that the engine does not know, and keeps in mind
+// the entities that it refuses, unless it refuses all.
+func (s *session) watch(fields []*Field, entities []entityPair) (known []*Field, err error) {
+	fieldGroup, known, err := s.fieldGroup(fields)
+	if err != nil {
+		return nil, err
+	}
+	var last error
+	refused, err := blame(entities, func(part []entityPair) error {
+		last = s.watchGroup(part, fieldGroup)
+		return last
+	}, ofAnEntity)
+	if err == nil && len(refused) == len(entities) {
+		err = last
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range refused {
+		s.refusals = append(s.refusals, refusal{e, fieldGroup})
+		s.once(fmt.Sprintf("watch %v %t", e, fields[0].profiling()), "the engine refuses to watch a GPU: it is asked again each minute",
+			"entity_group", e.Group, "entity", e.ID, "profiling", fields[0].profiling())
+	}
+	return known, nil
+}
+
+// watchRefused tries again what the engine refused.
+func (s *session) watchRefused() error {
+	var err error
+	before := len(s.refusals)
+	s.refusals = slices.DeleteFunc(s.refusals, func(r refusal) bool {
+		again := s.watchGroup([]entityPair{r.entity}, r.fieldGroup)
+		if dead(again) {
+			err = again
+		}
+		return again == nil
+	})
+	if err == nil && len(s.refusals) < before {
+		err = s.describe()
+	}
+	return err
+}
+
+// ofAnEntity tells whether one entity alone can be the reason for the error.
+func ofAnEntity(err error) bool {
+	return !dead(err) && !has(err, stVersionMismatch, stFunctionNotFound, stMaxLimit, stDuplicateKey,
+		stModuleNotLoaded, stProfilingLibraryError, stProfilingMultiPass)
+}
+
+// watchGroup watches the fields on a new group of entities.
+func (s *session) watchGroup(entities []entityPair, fieldGroup uintptr) error {
+	var group uintptr
+	name := s.name()
+	err := s.call("dcgmGroupCreate", func() int32 { return s.lib.groupCreate(s.handle, groupEmpty, name, &group) })
+	if err != nil {
+		return err
+	}
+	for _, e := range entities {
+		err = errors.Join(err, s.call("dcgmGroupAddEntity", func() int32 { return s.lib.groupAddEntity(s.handle, group, e.Group, e.ID) }))
+	}
+	if err == nil {
+		keep := keepPeriods * s.options.Interval
+		err = s.call("dcgmWatchFields", func() int32 {
+			return s.lib.watch(s.handle, group, fieldGroup, s.options.Interval.Microseconds(), keep.Seconds(), keepPeriods)
+		})
+	}
+	if err != nil && !dead(err) {
+		// An engine has 64 of them for all its clients.
+		err = errors.Join(err, s.call("dcgmGroupDestroy", func() int32 { return s.lib.groupDestroy(s.handle, group) }))
+	}
+	return err
+}
+
+// fieldGroup makes a group of those fields that the engine knows.
+func (s *session) fieldGroup(fields []*Field) (group uintptr, known []*Field, err error) {
+	create := func(part []*Field) error {
+		name, ids := s.name(), numbers(part)
+		return s.call("dcgmFieldGroupCreate", func() int32 {
+			return s.lib.fieldsCreate(s.handle, int32(len(ids)), &ids[0], name, &group)
+		})
+	}
+	unknown, err := blame(fields, func(part []*Field) error {
+		err := create(part)
+		if err == nil && len(part) < len(fields) {
+			err = s.call("dcgmFieldGroupDestroy", func() int32 { return s.lib.fieldsDestroy(s.handle, group) })
+		}
+		return err
+	}, unknownField)
+	if err != nil || len(unknown) == 0 {
+		return group, fields, err
+	}
+	s.lacks(unknown)
+	known = without(fields, unknown)
+	if len(known) == 0 {
+		return 0, nil, errors.New("the engine knows none of the fields")
+	}
+	return group, known, create(known)
+}
+
+// unknownField tells whether a field that the engine does not know can be the reason for the error.
+func unknownField(err error) bool { return has(err, stBadParam, stGenericError, stUnknownField) }
+
+// lacks logs fields that the engine does not know.
+func (s *session) lacks(fields []*Field) {
+	for _, f := range fields {
+		s.once(fmt.Sprintf("field %d", f.ID), "the engine does not know a field: it is older than 4.6, or lacks what is behind it",
+			"field", f.ID, "name", f.Name)
+	}
+}
+
+func without(fields, some []*Field) []*Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f *Field) bool { return slices.Contains(some, f) })
+}
+
+func numbers(fields []*Field) []uint16 {
+	ids := make([]uint16, len(fields))
+	for i, f := range fields {
+		ids[i] = f.ID
+	}
+	return ids
+}
+
+// blame finds the members of list for which try fails, by trying halves: try must fail for a list with such a member, with
+// an error that isGuilt tells. Any other error ends the search.
+func blame[T any](list []T, try func([]T) error, isGuilt func(error) bool) ([]T, error) {
+	err := try(list)
+	switch {
+	case err == nil:
+		return nil, nil
+	case !isGuilt(err):
+		return nil, err
+	case len(list) == 1:
+		return slices.Clone(list), nil
+	}
+	left, err := blame(list[:len(list)/2], try, isGuilt)
+	if err != nil {
+		return nil, err
+	}
+	right, err := blame(list[len(list)/2:], try, isGuilt)
+	return append(left, right...), err
+}

@@ -1,0 +1,141 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"replayd/internal/scrape"
+)
+
+// An Exporter is a dcgm-exporter, read by its metrics page.
+type Exporter struct {
+	pages *scrape.Fetcher
+	url   string
+}
+
+// NewExporter reads the page at url, usually http://<node>:9400/metrics. The Exporter closes the fetcher.
+func NewExporter(pages *scrape.Fetcher, url string) *Exporter {
+	return &Exporter{pages, url}
+}
+
+// Read implements Source.
+func (e *Exporter) Read(ctx context.Context) ([]Device, error) {
+	p, err := e.pages.Get(ctx, e.url, onPage)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Samples) == 0 {
+		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", e.url, p.Total)
+	}
+	return devices(p), nil
+}
+
+// Close implements Source.
+func (e *Exporter) Close() error {
+	e.pages.Close()
+	return nil
+}
+
+// pageNames are the names of all fields on a dcgm-exporter's page.
+var pageNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range fields {
+		for _, n := range f.Names {
+			names[n] = true
+		}
+	}
+	return names
+}()
+
+func onPage(name string) bool { return pageNames[name] }
+
+// devices are those of a page. A GPU that several pods share has its rows once for each of them, and is a device for each.
+func devices(p *scrape.Page) []Device {
+	var list []Device
+	places := map[row]int{}
+	for _, f := range fields {
+		for _, name := range f.Names {
+			for _, s := range p.Samples[name] {
+				r, ok := readRow(s.Labels)
+				if !ok {
+					continue
+				}
+				model := r.model
+				r.model = "" // not all rows of a GPU have it
+				place, known := places[r]
+				if !known {
+					place = len(list)
+					places[r] = place
+					list = append(list, r.device())
+				}
+				d := &list[place]
+				if d.Model == "" {
+					d.Model = model
+				}
+				if _, twice := d.Values[f]; twice {
+					continue // under its old name and its new one
+				}
+				if v, ok := f.value(s.Value); ok {
+					d.Values[f] = v
+				}
+			}
+		}
+	}
+	return list
+}
+
+// A row is what the labels of a sample say of the device. Those of one device agree in it, but for the model.
+type row struct {
+	gpu, uuid, model, hostname, profile, instance string
+	namespace, pod, container                     string
+}
+
+// readRow reads the labels in all of dcgm-exporter's spellings (internal/pkg/rendermetrics and transformation/const.go).
+// false: the row is of no GPU, or of one of its links, and its figures are not the GPU's.
+func readRow(l labels.Labels) (row, bool) {
+	var r, exported row // Prometheus renames labels that are its own for the scraped exporter; a page of its federation has both
+	ok := true
+	l.Range(func(l labels.Label) {
+		switch l.Name {
+		case "gpu":
+			r.gpu = l.Value
+		case "UUID", "uuid":
+			r.uuid = l.Value
+		case "modelName", "model_name":
+			r.model = l.Value
+		case "Hostname", "hostname":
+			r.hostname = l.Value
+		case "GPU_I_PROFILE":
+			r.profile = l.Value
+		case "GPU_I_ID":
+			r.instance = l.Value
+		case "namespace", "pod_namespace":
+			r.namespace = l.Value
+		case "pod", "pod_name":
+			r.pod = l.Value
+		case "container", "container_name":
+			r.container = l.Value
+		case "exported_namespace":
+			exported.namespace = l.Value
+		case "exported_pod":
+			exported.pod = l.Value
+		case "exported_container":
+			exported.container = l.Value
+		case "nvlink", "nvswitch", "cpu", "cpucore":
+			ok = ok && l.Value == ""
+		}
+	})
+	if exported != (row{}) {
+		r.namespace, r.pod, r.container = exported.namespace, exported.pod, exported.container
+	}
+	return r, ok && (r.gpu != "" || r.uuid != "")
+}
+
+func (r row) device() Device {
+	return Device{
+		Index: r.gpu, UUID: r.uuid, Hostname: r.hostname, Profile: r.profile, Instance: r.instance,
+		Namespace: r.namespace, Pod: r.pod, Container: r.container, Values: make(map[*Field]float64, len(fields)/2),
+	}
+}

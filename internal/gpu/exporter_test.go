@@ -1,0 +1,237 @@
+package gpu
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/scrape"
+	"replayd/internal/sim"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func itoa(id uint16) string { return strconv.Itoa(int(id)) }
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// parse gives the devices of a page of text.
+func parse(t testing.TB, text string) []Device {
+	t.Helper()
+	return devices(mustParse(t, text))
+}
+
+func mustParse(t testing.TB, text string) *scrape.Page {
+	t.Helper()
+	p, err := scrape.Parse([]byte(text), "text/plain; version=0.0.4", onPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// describe writes devices down, each figure in the order of the table.
+func describe(list []Device) string {
+	var b strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&b, "gpu %s uuid %s model %q host %s mig %q %q pod %q %q %q\n",
+			d.Index, d.UUID, d.Model, d.Hostname, d.Profile, d.Instance, d.Namespace, d.Pod, d.Container)
+		for _, f := range Fields() {
+			if v, ok := d.Values[f]; ok {
+				fmt.Fprintf(&b, "  %s %s %s\n", f.Name, f.Reason, strconv.FormatFloat(v, 'f', -1, 64))
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob("testdata/pages/*.txt")
+	if err != nil || len(pages) < 4 {
+		t.Fatalf("pages: %v %v", pages, err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.TrimSuffix(page, ".txt")+".golden", describe(parse(t, string(text))))
+		})
+	}
+}
+
+// TestSyntheticPageHasAll holds the page of the golden tests to the table: a field that is added is seen.
+func TestSyntheticPageHasAll(t *testing.T) {
+	list := parse(t, string(read(t, "pages/synthetic_4.6.txt")))
+	if len(list) != 2 || len(list[0].Values) != len(Fields()) {
+		t.Errorf("got %d devices, the first with %d figures; want 2 and %d", len(list), len(list[0].Values), len(Fields()))
+	}
+}
+
+// TestLabelSpellings has one GPU under each way in which its labels are spelled.
+func TestLabelSpellings(t *testing.T) {
+	want := Device{
+		Index: "1", UUID: "GPU-1", Model: "M", Hostname: "h", Namespace: "n", Pod: "p", Container: "c",
+		Profile: "1g.5gb", Instance: "7", Values: map[*Field]float64{byID(155): 9},
+	}
+	for _, labels := range []string{
+		`gpu="1",UUID="GPU-1",modelName="M",Hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",namespace="n",pod="p",container="c"`,
+		`gpu="1",uuid="GPU-1",model_name="M",hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",pod_namespace="n",pod_name="p",container_name="c"`,
+		`gpu="1",UUID="GPU-1",modelName="M",hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",exported_namespace="n",exported_pod="p",exported_container="c",namespace="gpu-operator",pod="dcgm-exporter-x",container="exporter"`,
+		`gpu="1",UUID="GPU-1",modelName="M",hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",namespace="n",pod="p",container="c",nvlink="",cpu="",err_code="13",window_size_in_ms="1"`,
+	} {
+		for _, name := range []string{"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_BOARD_POWER_WATTS"} {
+			got := parse(t, name+"{"+labels+"} 9\n")
+			if diff := cmp.Diff([]Device{want}, got); diff != "" {
+				t.Errorf("%s{%s} (-want +got):\n%s", name, labels, diff)
+			}
+		}
+	}
+}
+
+func TestRowsOfNoGPU(t *testing.T) {
+	for _, labels := range []string{
+		``, `{hostname="h"}`, `{nvswitch="0",hostname="h"}`, `{cpu="0",hostname="h"}`, `{cpucore="1",cpu="0"}`,
+		`{nvlink="1",nvswitch="0",gpu="0",gpu_uuid="GPU-1",device="nvidia0",model_name="M",hostname="h"}`, `{gpu="",UUID=""}`,
+	} {
+		if got := parse(t, "DCGM_FI_DEV_GPU_TEMP"+labels+" 1\n"); len(got) > 0 {
+			t.Errorf("%s: %v, want no device", labels, got)
+		}
+	}
+}
+
+// TestSharedGPU has a GPU that two pods take turns on: its rows are there for each of them.
+func TestSharedGPU(t *testing.T) {
+	list := parse(t, `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",namespace="n",pod="a",container="c"} 9
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",namespace="n",pod="b",container="c"} 9
+DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1",namespace="n",pod="b",container="c"} 40
+`)
+	pods := map[string]int{}
+	for _, d := range list {
+		pods[d.Pod] = len(d.Values)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 2}, pods); diff != "" {
+		t.Fatalf("figures by pod (-want +got):\n%s", diff)
+	}
+	chosen, err := (&Select{}).choose(list)
+	if err != nil || len(chosen) != 1 || len(chosen[0].Values) != 2 {
+		t.Errorf("got %v, %v, want the GPU once, with both figures", chosen, err)
+	}
+}
+
+// serve reads a handler's page through a real exporter source.
+func serve(t *testing.T, path string, h http.Handler) ([]Device, error) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	defer s.Close()
+	pages, err := scrape.NewFetcher(scrape.FetchOptions{HTTP: commoncfg.DefaultHTTPClientConfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := NewExporter(pages, s.URL+path)
+	list, err := e.Read(context.Background())
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s", strings.ReplaceAll(err.Error(), s.URL, "URL"))
+	}
+	return list, nil
+}
+
+func plain(body string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8") // pkg/server/server.go of dcgm-exporter
+		_, _ = w.Write([]byte(body))
+	})
+}
+
+func TestExporterReads(t *testing.T) {
+	page := string(read(t, "pages/synthetic_4.6.txt"))
+	list, err := serve(t, "/metrics", plain(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(describe(parse(t, page)), describe(list)); diff != "" {
+		t.Errorf("over HTTP (-want +got):\n%s", diff)
+	}
+}
+
+func TestExporterFaults(t *testing.T) {
+	f := func(h http.Handler, want string) {
+		t.Helper()
+		if _, err := serve(t, "/metrics", h); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	f(plain("up 1\n"), "URL/metrics: want a dcgm-exporter's page, got 1 samples and none of a GPU")
+	f(plain("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 9\nDCGM_FI_DEV_GPU_TEMP{gpu="), "URL/metrics: ")
+	f(http.NotFoundHandler(), "URL/metrics: want status 200, got")
+}
+
+// TestSimulatedEngine reads the page of the simulated engine: an idle GPU by its constants.
+func TestSimulatedEngine(t *testing.T) {
+	e, err := sim.New(sim.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := serve(t, "/dcgm/metrics", e.Handler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 1 {
+		t.Fatalf("got %d devices, want 1", len(list))
+	}
+	d := list[0]
+	if d.Index != "0" || d.UUID != "GPU-5e000000-0000-4000-8000-000000000000" || d.Model != "Simulated GPU" || d.Hostname != "sim" {
+		t.Errorf("got %s %s %s %s", d.Index, d.UUID, d.Model, d.Hostname)
+	}
+	for id, want := range map[uint16]float64{
+		100: 345e6, 101: 2619e6, 150: 32, 140: 38, 155: 70, 203: 0, 204: 0, 230: 0, 1001: 0, 1002: 0, 1005: 0,
+		251: 0.1 * 81559 * (1 << 20), 252: 0.9 * 81559 * (1 << 20),
+	} {
+		if got, ok := d.Values[byID(id)]; !ok || got < want*(1-1e-12) || got > want*(1+1e-12) {
+			t.Errorf("%s = %v, %v, want %v", byID(id).Name, got, ok, want)
+		}
+	}
+	if joules, ok := d.Values[byID(156)]; !ok || joules < 0 {
+		t.Errorf("energy = %v, %v", joules, ok)
+	}
+	if len(d.Values) != 14 {
+		t.Errorf("%d figures, want the 14 of the page", len(d.Values))
+	}
+}

@@ -1,0 +1,67 @@
+package gpu
+
+import (
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/scrape"
+)
+
+// shows puts devices from anywhere on a page, and demands that it is one.
+func shows(t *testing.T, list []Device) {
+	t.Helper()
+	for _, d := range list {
+		for f, v := range d.Values {
+			if math.IsNaN(v) || math.IsInf(v, 0) || f.Kind != Gauge && v < 0 {
+				t.Errorf("%s = %v", f.Name, v)
+			}
+		}
+	}
+	chosen, err := (&Select{}).choose(list)
+	if err != nil {
+		return
+	}
+	reg := prometheus.NewPedanticRegistry()
+	c := NewCollector(reg)
+	w := NewWatch(c, WatchOptions{Target: "t", Interval: time.Second, Log: slog.New(slog.DiscardHandler)})
+	c.show(w)
+	w.put(state{read: true, at: time.Now(), figures: show("t", chosen)})
+	if _, err := reg.Gather(); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzSMI(f *testing.F) {
+	columns := NewSMI("").columns()
+	f.Add(read(f, "smi/h200_610.43.02.csv"))
+	f.Add([]byte("0, GPU-1, 1, 2, 0xff, [N/A]\n"))
+	f.Add([]byte("Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		for _, some := range [][]column{columns, columns[:4], nil} {
+			list, err := parseSMI(out, some)
+			if err != nil && list != nil {
+				t.Errorf("devices beside %v", err)
+			}
+			shows(t, list)
+		}
+		refused(out, nil)
+	})
+}
+
+func FuzzPage(f *testing.F) {
+	for _, page := range []string{"synthetic_4.6", "dcgm_exporter_t4", "dcgm_exporter_2.4.0_a100_mig", "dcgm_exporter_2.3.5_readme"} {
+		f.Add(read(f, "pages/"+page+".txt"))
+	}
+	f.Add([]byte("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"\xff\"} NaN\nDCGM_FI_DEV_GPU_TEMP{gpu=\"0\",UUID=\"\xfe\"} -1e308\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, err := scrape.Parse(body, "text/plain", onPage)
+		if err != nil {
+			return
+		}
+		shows(t, devices(p))
+	})
+}

@@ -1,0 +1,128 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	minUUID       = 8            // characters of a UUID that are enough to select by: "GPU-1234"
+	maxSelected   = 64 * (1 + 7) // of one source: GPUs, and MIG instances of each
+	maxLabelBytes = 128          // of a value that the source gave
+)
+
+// Select says which of a source's devices belong to a target. The zero value selects all.
+type Select struct {
+	Index []string // as the driver numbers them; MIG instances go with their GPU
+	UUID  []string // whole, or their first 8 characters or more
+
+	// Labels of a dcgm-exporter's page in Kubernetes, whole or with * for any characters and ? for one. Figures of a
+	// whole GPU, power among them, have no pod where the pods have MIG instances.
+	Namespace, Pod, Container string
+}
+
+// Check says what is wrong with a selection, all of it.
+func (s *Select) Check() error {
+	var errs []error
+	for _, i := range s.Index {
+		if _, err := strconv.ParseUint(i, 10, 16); err != nil {
+			errs = append(errs, fmt.Errorf("index: want a number, got %q", i))
+		}
+	}
+	for _, u := range s.UUID {
+		if len(u) < minUUID {
+			errs = append(errs, fmt.Errorf("uuid: want %d characters or more, got %q", minUUID, u))
+		}
+	}
+	for _, l := range s.patterns() {
+		if _, err := path.Match(l.pattern, ""); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q: %w", l.name, l.pattern, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type pattern struct {
+	name, pattern string
+	of            func(*Device) string
+}
+
+func (s *Select) patterns() []pattern {
+	return []pattern{
+		{"namespace", s.Namespace, func(d *Device) string { return d.Namespace }},
+		{"pod", s.Pod, func(d *Device) string { return d.Pod }},
+		{"container", s.Container, func(d *Device) string { return d.Container }},
+	}
+}
+
+func (s *Select) has(d *Device) bool {
+	if len(s.Index)+len(s.UUID) > 0 &&
+		!slices.Contains(s.Index, d.Index) &&
+		!slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(d.UUID, u) }) {
+		return false
+	}
+	for _, l := range s.patterns() {
+		if l.pattern == "" {
+			continue
+		}
+		if ok, err := path.Match(l.pattern, l.of(d)); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// choose gives the selected devices, each once: one that several pods share is listed by its source for each of them.
+func (s *Select) choose(list []Device) ([]Device, error) {
+	if len(list) == 0 {
+		return nil, errors.New("want a GPU, got none")
+	}
+	var chosen []Device
+	places := map[identity]int{}
+	for i := range list {
+		d := &list[i]
+		d.tidy()
+		if !s.has(d) {
+			continue
+		}
+		if place, known := places[d.identity()]; known {
+			for f, v := range d.Values {
+				if _, known := chosen[place].Values[f]; !known {
+					chosen[place].Values[f] = v
+				}
+			}
+			continue
+		}
+		if len(chosen) == maxSelected {
+			return nil, fmt.Errorf("want at most %d GPUs and MIG instances, got more: select some", maxSelected)
+		}
+		places[d.identity()] = len(chosen)
+		chosen = append(chosen, *d)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("want one of %d GPUs and MIG instances, got none: the selection fits no one", len(list))
+	}
+	return chosen, nil
+}
+
+// tidy makes labels of what the source gave, which may be anything. It comes before devices are told apart: two that
+// differ only in what is cut off would be one series twice.
+func (d *Device) tidy() {
+	for _, s := range []*string{&d.Index, &d.UUID, &d.Model, &d.Hostname, &d.Profile, &d.Instance} {
+		*s = strings.ToValidUTF8((*s)[:min(len(*s), maxLabelBytes)], "?")
+	}
+}
+
+// An identity tells devices apart, whichever source they come from.
+type identity struct{ gpu, instance string }
+
+func (d *Device) identity() identity {
+	if d.UUID != "" {
+		return identity{d.UUID, d.Instance}
+	}
+	return identity{d.Hostname + "/" + d.Index, d.Instance}
+}

@@ -1,0 +1,91 @@
+package gpu
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// eight are the GPUs of a node, two with a pod, one of them cut in two instances.
+func eight() []Device {
+	var list []Device
+	for i := range 8 {
+		list = append(list, Device{
+			Index: fmt.Sprint(i), UUID: fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i), Hostname: "node-1",
+			Values: map[*Field]float64{byID(155): float64(100 + i)},
+		})
+	}
+	list[2].Namespace, list[2].Pod, list[2].Container = "llm", "vllm-7d9f-x2x4c", "vllm"
+	list[3].Namespace, list[3].Pod, list[3].Container = "llm", "vllm-7d9f-q8q1z", "vllm"
+	for _, id := range []string{"7", "13"} {
+		mig := list[4]
+		mig.Profile, mig.Instance = "1g.10gb", id
+		mig.Namespace, mig.Pod, mig.Container = "batch", "job-"+id, "main"
+		mig.Values = map[*Field]float64{byID(1002): 0.5}
+		list = append(list, mig)
+	}
+	return list
+}
+
+func TestSelect(t *testing.T) {
+	f := func(s Select, want string) {
+		t.Helper()
+		if err := s.Check(); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+		chosen, err := s.choose(eight())
+		var got []string
+		for _, d := range chosen {
+			got = append(got, strings.TrimSuffix(d.Index+"/"+d.Instance, "/"))
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", s, diff)
+		}
+	}
+	const none = "want one of 10 GPUs and MIG instances, got none: the selection fits no one"
+	f(Select{}, "0 1 2 3 4 5 6 7 4/7 4/13")
+	f(Select{Index: []string{"6", "1"}}, "1 6")
+	f(Select{Index: []string{"4"}}, "4 4/7 4/13")
+	f(Select{UUID: []string{"GPU-4000"}}, "4 4/7 4/13")
+	f(Select{UUID: []string{"GPU-50000000-0000-4000-8000-000000000000"}, Index: []string{"0"}}, "0 5")
+	f(Select{Namespace: "llm"}, "2 3")
+	f(Select{Namespace: "llm", Pod: "vllm-7d9f-q8q1z"}, "3")
+	f(Select{Pod: "vllm-*", Container: "vllm"}, "2 3")
+	f(Select{Pod: "job-?"}, "4/7")
+	f(Select{Pod: "job-*", Index: []string{"3"}}, none)
+	f(Select{Pod: "vllm"}, none)
+	f(Select{UUID: []string{"MIG-50000000"}}, none)
+}
+
+func TestSelectWithFaults(t *testing.T) {
+	s := Select{Index: []string{"0", "all", "-1"}, UUID: []string{"GPU-123"}, Pod: "a[", Container: "b"}
+	want := `index: want a number, got "all"
+index: want a number, got "-1"
+uuid: want 8 characters or more, got "GPU-123"
+pod: "a[": syntax error in pattern`
+	if err := s.Check(); err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant %s", err, want)
+	}
+}
+
+// TestTooManyDevices bounds what one source can put on the page.
+func TestTooManyDevices(t *testing.T) {
+	list := make([]Device, maxSelected+1)
+	for i := range list {
+		list[i] = Device{Index: fmt.Sprint(i)}
+	}
+	if chosen, err := (&Select{}).choose(list[:maxSelected]); err != nil || len(chosen) != 512 {
+		t.Errorf("got %d, %v, want all 512", len(chosen), err)
+	}
+	if _, err := (&Select{}).choose(list); err == nil || err.Error() != "want at most 512 GPUs and MIG instances, got more: select some" {
+		t.Errorf("error %v", err)
+	}
+	if _, err := (&Select{}).choose(nil); err == nil || err.Error() != "want a GPU, got none" {
+		t.Errorf("error %v", err)
+	}
+}

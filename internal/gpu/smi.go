@@ -1,0 +1,165 @@
+package gpu
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SMI is an nvidia-smi, run for each reading. It sees whole GPUs only, and none of the profiling fields. Its Reads may
+// not overlap.
+type SMI struct {
+	path     string
+	hostname string
+	unknown  map[string]bool // names that this nvidia-smi does not take
+}
+
+// NewSMI runs the program at a path, or the nvidia-smi that PATH has, when path is "auto" or empty. That it is there is
+// seen by Read.
+func NewSMI(path string) *SMI {
+	if path == "" || path == "auto" {
+		path = "nvidia-smi"
+	}
+	return &SMI{path: path, hostname: hostname(), unknown: map[string]bool{}}
+}
+
+// Read implements Source.
+func (s *SMI) Read(ctx context.Context) ([]Device, error) {
+	for {
+		columns := s.columns()
+		out, err := run(ctx, s.path, "--query-gpu="+query(columns), "--format=csv,noheader,nounits")
+		if name := refused(out, err); name != "" && s.forget(name) {
+			continue // it names one at a time
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, err := parseSMI(out, columns)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.path, err)
+		}
+		for i := range list {
+			list[i].Hostname = s.hostname
+		}
+		return list, nil
+	}
+}
+
+// Close implements Source.
+func (*SMI) Close() error { return nil }
+
+// A column is a field under the name that nvidia-smi takes.
+type column struct {
+	field *Field
+	name  string
+}
+
+// columns are what is asked for: of each field the first of its names that was not refused.
+func (s *SMI) columns() []column {
+	var columns []column
+	for _, f := range fields {
+		if i := slices.IndexFunc(f.smi, func(name string) bool { return !s.unknown[name] }); i >= 0 {
+			columns = append(columns, column{f, f.smi[i]})
+		}
+	}
+	return columns
+}
+
+// query has the product's name last: nvidia-smi quotes nothing, and that is the one cell that could hold a comma.
+func query(columns []column) string {
+	names := make([]string, 0, len(columns)+3)
+	names = append(names, "index", "uuid")
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return strings.Join(append(names, "name"), ",")
+}
+
+// forget leaves a name out from now on. false: it was not asked for, or cannot be left out.
+func (s *SMI) forget(name string) bool {
+	if !slices.ContainsFunc(s.columns(), func(c column) bool { return c.name == name }) {
+		return false
+	}
+	s.unknown[name] = true
+	return true
+}
+
+// refused is the name that nvidia-smi complains of: `Field "x" is not a valid field to query.`; empty: it does not.
+func refused(out []byte, err error) string {
+	said := ""
+	if failed := (*smiError)(nil); errors.As(err, &failed) {
+		said = failed.said
+	}
+	for _, text := range []string{said, string(firstLine(out))} {
+		if rest, ok := strings.CutPrefix(text, `Field "`); ok {
+			if name, rest, ok := strings.Cut(rest, `"`); ok && strings.Contains(rest, "not a valid field") {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// parseSMI reads one line for each GPU: index, uuid, the columns and the name.
+func parseSMI(out []byte, columns []column) ([]Device, error) {
+	var list []Device
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, maxOutput)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		cells := strings.SplitN(line, ",", len(columns)+3)
+		if len(cells) != len(columns)+3 {
+			return nil, fmt.Errorf("line %d: want %d columns, got %q", n, len(columns)+3, shorten(line))
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if _, err := strconv.ParseUint(cells[0], 10, 16); err != nil {
+			return nil, fmt.Errorf("line %d: index: want a number, got %q", n, shorten(cells[0]))
+		}
+		d := Device{Index: cells[0], UUID: known(cells[1]), Model: known(cells[len(cells)-1]), Values: make(map[*Field]float64, len(columns))}
+		for i, c := range columns {
+			if v, ok := parseCell(cells[i+2]); ok && (c.field.Kind == Gauge || v >= 0) {
+				d.Values[c.field] = c.field.smiScale.of(v)
+			}
+		}
+		list = append(list, d)
+	}
+	return list, lines.Err()
+}
+
+// known is a cell of text, empty where it says why there is none: [N/A], [GPU is lost], [Unknown Error].
+func known(cell string) string {
+	if strings.HasPrefix(cell, "[") || cell == "N/A" {
+		return ""
+	}
+	return cell
+}
+
+// parseCell reads a number, with its unit or without, a mask in hex, or a word for 0 or 1. Anything else is no value.
+func parseCell(cell string) (float64, bool) {
+	switch cell {
+	case "Enabled", "Active", "Yes":
+		return 1, true
+	case "Disabled", "Not Active", "No":
+		return 0, true
+	}
+	number, _, _ := strings.Cut(cell, " ")
+	if hex, ok := strings.CutPrefix(number, "0x"); ok {
+		mask, err := strconv.ParseUint(hex, 16, 64)
+		return float64(mask), err == nil
+	}
+	if strings.Trim(number, "-.0123456789") != "" { // what ParseFloat takes beyond: NaN, infinities, hex, underscores
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	return v, err == nil
+}

@@ -1,0 +1,137 @@
+package gpu
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The test binary is an nvidia-smi where this variable says which: real processes are started, killed and read.
+const (
+	fakeMode = "REPLAYD_FAKE_NVIDIA_SMI"
+	fakeFile = "REPLAYD_FAKE_NVIDIA_SMI_FILE" // a table with the names that it knows as its first line
+	fakeLine = "REPLAYD_FAKE_NVIDIA_SMI_LINE" // an address that those who stay connect to: the end of the line is theirs
+)
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(fakeMode); mode != "" {
+		os.Exit(fakeSMI(mode))
+	}
+	os.Exit(m.Run())
+}
+
+// aliases are second names of what nvidia-smi calls otherwise in its header (nvidia-smi --help-query-gpu, driver 610.43.02).
+var aliases = map[string]string{"clocks.sm": "clocks.current.sm", "clocks.mem": "clocks.current.memory"}
+
+func fakeSMI(mode string) (status int) {
+	switch mode {
+	case "table":
+		return fakeTable()
+	case "hang":
+		fakeChild("stay")
+		return fakeStay()
+	case "stay":
+		return fakeStay()
+	case "fork":
+		fakeChild("stay")
+		fakeWait()
+		return fakeTable()
+	case "flood":
+		line := []byte(strings.Repeat("0, ", 1000) + "\n")
+		for range 10 << 20 / len(line) {
+			if _, err := os.Stdout.Write(line); err != nil {
+				return 1
+			}
+		}
+	case "no driver": // as nvidia-smi says it, on stdout
+		fmt.Println("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.")
+		fmt.Println()
+		return 9
+	case "stderr":
+		fmt.Println("on stdout")
+		fmt.Fprintln(os.Stderr, "\nfirst "+strings.Repeat("x", 300)+"\nsecond")
+		return 3
+	case "silent":
+		return 4
+	}
+	return 0
+}
+
+// fakeChild starts another fake that keeps this one's pipes.
+func fakeChild(mode string) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), fakeMode+"="+mode)
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+}
+
+// fakeStay stays until the other end of the line is gone, or it is killed.
+func fakeStay() int {
+	c, err := net.Dial("tcp", os.Getenv(fakeLine))
+	if err != nil {
+		return 1
+	}
+	_, _ = io.Copy(io.Discard, c)
+	return 0
+}
+
+// fakeWait waits for a byte.
+func fakeWait() {
+	c, err := net.Dial("tcp", os.Getenv(fakeLine))
+	if err != nil {
+		panic(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		panic(err)
+	}
+}
+
+// fakeTable answers a query from a file, as nvidia-smi does: it complains of the first name that it does not know.
+func fakeTable() int {
+	text, err := os.ReadFile(os.Getenv(fakeFile))
+	if err != nil {
+		panic(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	header := strings.Split(lines[0], ", ")
+	for i := range header {
+		header[i], _, _ = strings.Cut(header[i], " [")
+	}
+	query, _ := strings.CutPrefix(os.Args[1], "--query-gpu=")
+	var columns []int
+	for _, name := range strings.Split(query, ",") {
+		long := name
+		if aliases[name] != "" {
+			long = aliases[name]
+		}
+		i := slices.Index(header, long)
+		if i < 0 {
+			fmt.Printf("Field %q is not a valid field to query.\n\n", name)
+			return 2
+		}
+		columns = append(columns, i)
+	}
+	nounits := os.Args[2] == "--format=csv,noheader,nounits"
+	for _, line := range lines[1:] {
+		cells := strings.SplitN(line, ", ", len(header))
+		for i, c := range columns {
+			cell := cells[c]
+			if nounits && i < len(columns)-1 && cell != "" && strings.ContainsRune("-0123456789", rune(cell[0])) {
+				cell, _, _ = strings.Cut(cell, " ")
+			}
+			if i > 0 {
+				fmt.Print(", ")
+			}
+			fmt.Print(cell)
+		}
+		fmt.Println()
+	}
+	return 0
+}

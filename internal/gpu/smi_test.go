@@ -1,0 +1,264 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fake is an nvidia-smi of that kind.
+func fake(t *testing.T, mode, file string) *SMI {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(fakeMode, mode)
+	t.Setenv(fakeFile, file)
+	s := NewSMI(self)
+	s.hostname = "node-1"
+	return s
+}
+
+// table is a file with a header and rows for the fake.
+func table(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "table.csv")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestSMIReadsH200 reads what a real driver wrote. The names that fields.csv asks for are all among its own.
+func TestSMIReadsH200(t *testing.T) {
+	s := fake(t, "table", "testdata/smi/h200_610.43.02.csv")
+	list, err := s.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.unknown) > 0 {
+		t.Errorf("left out: %v", s.unknown)
+	}
+	golden(t, "testdata/smi/h200_610.43.02.golden", describe(list))
+}
+
+// TestSMIOfOldDriver leaves out what the driver does not know, takes its older name where there is one, and asks for it no more.
+func TestSMIOfOldDriver(t *testing.T) {
+	s := fake(t, "table", table(t,
+		"index, uuid, clocks_throttle_reasons.active, temperature.gpu, power.draw [W], memory.used [MiB], utilization.gpu [%], name",
+		"0, GPU-1, 0x0000000000000044, 61, 249.99 W, 1024 MiB, 29 %, Tesla V100, 32GB, SXM2",
+		"1, GPU-2, [Not Supported], [N/A], [Unknown Error], [GPU is lost], [Insufficient Permissions], [Unknown Error]",
+	))
+	want := []Device{
+		{Index: "0", UUID: "GPU-1", Model: "Tesla V100, 32GB, SXM2", Hostname: "node-1", Values: map[*Field]float64{
+			byID(112): 0x44, byID(150): 61, byID(155): 249.99, byID(203): 0.29, byID(252): 1 << 30,
+		}},
+		{Index: "1", UUID: "GPU-2", Hostname: "node-1", Values: map[*Field]float64{}},
+	}
+	for range 2 {
+		list, err := s.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, list); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if got := query(s.columns()); got != "index,uuid,clocks_throttle_reasons.active,temperature.gpu,power.draw,utilization.gpu,memory.used,name" {
+		t.Errorf("asks for %s", got)
+	}
+}
+
+func TestSMIWithoutTheNeededNames(t *testing.T) {
+	s := fake(t, "table", table(t, "index, name", "0, Tesla K80"))
+	if _, err := s.Read(t.Context()); err == nil || !strings.HasSuffix(err.Error(), `: exit status 2: Field "uuid" is not a valid field to query.`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSMIFaults(t *testing.T) {
+	f := func(mode, want string) {
+		t.Helper()
+		s := fake(t, mode, "")
+		_, err := s.Read(t.Context())
+		if err == nil {
+			t.Fatalf("%s: no error", mode)
+		}
+		if got := strings.ReplaceAll(err.Error(), s.path, "nvidia-smi"); got != want {
+			t.Errorf("%s: error %s\nwant %s", mode, got, want)
+		}
+	}
+	f("no driver", "nvidia-smi: exit status 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "+
+		"Make sure that the latest NVIDIA driver is installed and running.")
+	f("stderr", "nvidia-smi: exit status 3: first "+strings.Repeat("x", 194)+"…")
+	f("silent", "nvidia-smi: exit status 4, and no word")
+	f("flood", "nvidia-smi: killed: want at most 1048576 bytes of output, got more")
+}
+
+func TestSMIThatIsNotThere(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for path, want := range map[string]string{
+		"auto":             `nvidia-smi: exec: "nvidia-smi": executable file not found in $PATH`,
+		"":                 `nvidia-smi: exec: "nvidia-smi": executable file not found in $PATH`,
+		"/none/nvidia-smi": "/none/nvidia-smi: fork/exec /none/nvidia-smi: no such file or directory",
+	} {
+		if _, err := NewSMI(path).Read(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %s", path, err, want)
+		}
+	}
+}
+
+// line is where fakes that stay connect to.
+func line(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	t.Setenv(fakeLine, l.Addr().String())
+	return l
+}
+
+// accept takes the two that connect.
+func accept(t *testing.T, l net.Listener) (both [2]net.Conn) {
+	t.Helper()
+	for i := range both {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		both[i] = c
+	}
+	return both
+}
+
+// ended waits until the process at the other end is gone.
+func ended(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Error(err)
+	}
+	_ = c.Close()
+}
+
+// TestSMIThatHangs ends an nvidia-smi and its child when the time is over.
+func TestSMIThatHangs(t *testing.T) {
+	l := line(t)
+	s := fake(t, "hang", "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := errors.New("the time is over")
+	done := make(chan error)
+	go func() {
+		_, err := s.Read(ctx)
+		done <- err
+	}()
+	both := accept(t, l)
+	cancel(over)
+	if err := <-done; !errors.Is(err, over) {
+		t.Errorf("error %v, want %v", err, over)
+	}
+	for _, c := range both {
+		ended(t, c)
+	}
+}
+
+// TestSMIAtDeadline is the same by a deadline that is over before the process is.
+func TestSMIAtDeadline(t *testing.T) {
+	line(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := fake(t, "hang", "").Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+// TestSMIWithChild reads one whose child keeps the pipe when it has ended, and ends the child.
+func TestSMIWithChild(t *testing.T) {
+	l := line(t)
+	s := fake(t, "fork", "testdata/smi/h200_610.43.02.csv")
+	done := make(chan error)
+	go func() {
+		list, err := s.Read(t.Context())
+		if err == nil && len(list) != 1 {
+			err = fmt.Errorf("got %v, want the GPU", list)
+		}
+		done <- err
+	}()
+	both := accept(t, l)
+	for _, c := range both { // one of them waits for it, and ends
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, c := range both {
+		ended(t, c)
+	}
+}
+
+func TestParseSMI(t *testing.T) {
+	columns := []column{{byID(150), "temperature.gpu"}, {byID(156), "energy"}}
+	f := func(text, want string) {
+		t.Helper()
+		list, err := parseSMI([]byte(text), columns)
+		if err != nil {
+			if err.Error() != want {
+				t.Errorf("%q: error %v, want %s", text, err, want)
+			}
+			return
+		}
+		var got []string
+		for _, d := range list {
+			got = append(got, d.Index+" "+d.UUID+" "+d.Model)
+		}
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%q: %s, want %s", text, s, want)
+		}
+	}
+	f("", "")
+	f("0, GPU-1, 40, 1, A\r\n\n1,GPU-2,41,2,B, C,D\n", "0 GPU-1 A; 1 GPU-2 B, C,D")
+	f("0, [N/A], 40, 1, [N/A]\n", "0  ")
+	f("No devices were found\n", `line 1: want 5 columns, got "No devices were found"`)
+	f("0, GPU-1, 40, 1, A\nx, GPU-1, 40, 1, A\n", `line 2: index: want a number, got "x"`)
+}
+
+func TestParseCell(t *testing.T) {
+	f := func(cell string, want float64) {
+		t.Helper()
+		if got, ok := parseCell(cell); !ok || got != want {
+			t.Errorf("%q = %v, %v, want %v", cell, got, ok, want)
+		}
+	}
+	f("0", 0)
+	f("83.38", 83.38)
+	f("83.38 W", 83.38)
+	f("-5", -5)
+	f("0x00000000000001FF", 0x1ff)
+	f("Enabled", 1)
+	f("Disabled", 0)
+	f("Active", 1)
+	f("Not Active", 0)
+	f("Yes", 1)
+	f("No", 0)
+	for _, cell := range []string{
+		"", "N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[GPU is lost]", "[Requested functionality has been deprecated]",
+		"nan", "Inf", "-inf", "1e9", "0x", "0xfffffffffffffffff", "1_000", "--1", "1.2.3", "0x1p4", "P0",
+	} {
+		if v, ok := parseCell(cell); ok {
+			t.Errorf("%q = %v, want no value", cell, v)
+		}
+	}
+}

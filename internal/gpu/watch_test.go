@@ -1,0 +1,283 @@
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+)
+
+// A script is a source that gives one answer after the other, the last of them again and again.
+type script struct {
+	answers []answer
+	reads   []time.Duration // since the start, when each began
+	start   time.Time
+	reading bool
+	closed  int
+	closing error
+}
+
+type answer struct {
+	takes   time.Duration // a reading; over the deadline of which it ends with that
+	devices []Device
+	err     error
+}
+
+// Read implements Source.
+func (s *script) Read(ctx context.Context) ([]Device, error) {
+	if s.reading || s.closed > 0 {
+		panic("a reading while another runs, or after the end")
+	}
+	s.reading = true
+	defer func() { s.reading = false }()
+	s.reads = append(s.reads, time.Since(s.start))
+	a := s.answers[0]
+	if len(s.answers) > 1 {
+		s.answers = s.answers[1:]
+	}
+	if a.takes > 0 {
+		select {
+		case <-time.After(a.takes):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return a.devices, a.err
+}
+
+// Close implements Source.
+func (s *script) Close() error {
+	s.closed++
+	return s.closing
+}
+
+// A bench is a collector with watches that run, in virtual time.
+type bench struct {
+	*testing.T
+	reg       *prometheus.Registry
+	collector *Collector
+	log       bytes.Buffer
+}
+
+func newBench(t *testing.T) *bench {
+	reg := prometheus.NewPedanticRegistry()
+	return &bench{T: t, reg: reg, collector: NewCollector(reg)}
+}
+
+// watch runs a watch with an interval of 5 s, and gives what ends it and waits.
+func (b *bench) watch(o WatchOptions) (end func() error) {
+	if o.Kind == "" {
+		o.Kind = SourceExporter
+	}
+	if o.Address == "" {
+		o.Address = "node-1:9400"
+	}
+	if o.Target == "" {
+		o.Target = "vllm"
+	}
+	o.Interval = 5 * time.Second
+	o.Log = slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	if s, ok := o.Source.(*script); ok {
+		s.start = time.Now()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	w := NewWatch(b.collector, o)
+	go func() { done <- w.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// pass lets time go by and everything happen that falls in it.
+func pass(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+	synctest.Wait()
+}
+
+func (b *bench) page() string {
+	b.Helper()
+	families, err := b.reg.Gather()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return text.String()
+}
+
+// lines are those of the page that begin so, without the labels that all have.
+func (b *bench) lines(prefix string) string {
+	b.Helper()
+	var found []string
+	for line := range strings.Lines(b.page()) {
+		if strings.HasPrefix(line, prefix) {
+			name, rest, _ := strings.Cut(strings.TrimSpace(line), "{")
+			_, value, _ := strings.Cut(rest, "} ")
+			found = append(found, strings.TrimPrefix(name, namespace)+" "+value)
+		}
+	}
+	return strings.Join(found, "; ")
+}
+
+func one(watts float64) []Device {
+	return []Device{{Index: "0", UUID: "GPU-10000000", Model: "M", Hostname: "node-1", Values: map[*Field]float64{byID(155): watts}}}
+}
+
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		lost := errors.New("GPU is lost")
+		s := &script{answers: []answer{
+			{takes: time.Second, devices: one(100)}, {devices: one(200)}, // at 0 and 5 s
+			{err: lost}, {takes: time.Hour}, {err: lost}, // at 10, 15 and 20 s
+			{err: lost}, {err: lost}, // at 30 and 50 s
+			{takes: 2 * time.Second, devices: one(300)}, // at 90 s
+			{takes: 4 * time.Second}, {devices: one(400)},
+		}, closing: errors.New("it stays open")}
+		end := b.watch(WatchOptions{Source: s})
+		f := func(after time.Duration, want string) {
+			t.Helper()
+			pass(after)
+			var got []string
+			for _, name := range []string{"up{", "power_watts{", "age_seconds{", "scrape_duration_seconds{", "scrape_errors_total{"} {
+				if l := b.lines(namespace + name); l != "" {
+					got = append(got, l)
+				}
+			}
+			if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+				t.Errorf("at %v (-want +got):\n%s", time.Since(s.start), diff)
+			}
+		}
+		f(0, "up 0; scrape_duration_seconds 0; scrape_errors_total 0")
+		f(time.Second, "up 1; power_watts 100; age_seconds 0; scrape_duration_seconds 1; scrape_errors_total 0")
+		f(3*time.Second, "up 1; power_watts 100; age_seconds 3; scrape_duration_seconds 1; scrape_errors_total 0")
+		f(time.Second, "up 1; power_watts 200; age_seconds 0; scrape_duration_seconds 0; scrape_errors_total 0")
+		f(5*time.Second, "up 0; power_watts 200; age_seconds 5; scrape_duration_seconds 0; scrape_errors_total 1")
+		f(8*time.Second, "up 0; power_watts 200; age_seconds 13; scrape_duration_seconds 0; scrape_errors_total 1")
+		f(time.Second, "up 0; power_watts 200; age_seconds 14; scrape_duration_seconds 3.75; scrape_errors_total 2") // ended at 18.75 s
+		f(time.Second, "up 0; age_seconds 15; scrape_duration_seconds 0; scrape_errors_total 3")
+		f(72*time.Second, "up 1; power_watts 300; age_seconds 0; scrape_duration_seconds 2; scrape_errors_total 5")
+		f(3*time.Second, "up 1; power_watts 300; age_seconds 3; scrape_duration_seconds 2; scrape_errors_total 5")
+		f(5*time.Second, "up 1; power_watts 400; age_seconds 0; scrape_duration_seconds 0; scrape_errors_total 6")
+		if err := end(); !errors.Is(err, s.closing) || s.closed != 1 {
+			t.Errorf("closed %d times with %v, want once with %v", s.closed, err, s.closing)
+		}
+		if got := b.page(); got != "" {
+			t.Errorf("after the end the page has\n%s", got)
+		}
+		want := []time.Duration{0, 5, 10, 15, 20, 30, 50, 90, 95, 100}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if diff := cmp.Diff(want, s.reads); diff != "" {
+			t.Errorf("readings (-want +got):\n%s", diff)
+		}
+		golden(t, "testdata/watch.log", b.log.String())
+	})
+}
+
+// TestWatchBacksOff looks at the waits of a source that stays lost: no longer than a minute, and whole intervals.
+func TestWatchBacksOff(t *testing.T) {
+	f := func(interval time.Duration, want ...time.Duration) {
+		t.Helper()
+		w := NewWatch(nil, WatchOptions{Interval: interval, Log: slog.New(slog.DiscardHandler)})
+		for missed, d := range want {
+			w.state.missed = missed
+			if got := w.pause(); got != d {
+				t.Errorf("%v after %d misses, with an interval of %v, want %v", got, missed, interval, d)
+			}
+		}
+	}
+	const s, m = time.Second, time.Minute
+	f(s, s, s, s, 2*s, 4*s, 8*s, 16*s, 32*s, 32*s, 32*s)
+	f(15*s, 15*s, 15*s, 15*s, 30*s, 60*s, 60*s)
+	f(45*s, 45*s, 45*s, 45*s, 45*s)
+	f(5*m, 5*m, 5*m, 5*m, 5*m)
+}
+
+func TestWatchTimeout(t *testing.T) {
+	f := func(given, want time.Duration) {
+		t.Helper()
+		w := NewWatch(nil, WatchOptions{Interval: 4 * time.Second, Timeout: given, Log: slog.New(slog.DiscardHandler)})
+		if got := w.o.Timeout; got != want {
+			t.Errorf("timeout %v, want %v", got, want)
+		}
+	}
+	f(0, 3*time.Second)
+	f(time.Second, time.Second)
+	f(time.Minute, 4*time.Second)
+}
+
+// TestWatchEndsInMidReading ends while the source is read, and takes that for no fault of the source.
+func TestWatchEndsInMidReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		end := b.watch(WatchOptions{Source: &script{answers: []answer{{takes: time.Hour}}}})
+		pass(time.Second)
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		if got := b.log.String(); got != "" {
+			t.Errorf("log %s", got)
+		}
+	})
+}
+
+// TestErrorsOutliveAWatch: a counter of ours falls neither when a source is watched anew nor when it comes back.
+func TestErrorsOutliveAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		lost := []answer{{err: errors.New("lost")}}
+		first := b.watch(WatchOptions{Source: &script{answers: lost}})
+		pass(6 * time.Second)
+		second := b.watch(WatchOptions{Source: &script{answers: lost}})
+		pass(0)
+		f := func(want string) {
+			t.Helper()
+			if got := b.lines(namespace + "scrape_errors_total"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		f("scrape_errors_total 3")
+		_ = first()
+		f("scrape_errors_total 3")
+		_ = second()
+		f("")
+		third := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(1)}}}})
+		pass(0)
+		f("scrape_errors_total 3")
+		_ = third()
+		for i := range keptErrors { // as many others forget it
+			_ = b.watch(WatchOptions{Source: &script{answers: lost}, Target: strconv.Itoa(i)})()
+		}
+		fourth := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(1)}}}})
+		pass(0)
+		f("scrape_errors_total 0")
+		_ = fourth()
+		if n := len(b.collector.errors); n > keptErrors {
+			t.Errorf("%d sources are remembered, want %d at most", n, keptErrors)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/config"
+	"github.com/valyala/fasthttp"
+)
+
+// A Mark tells requests apart from those of a server's users, for a server or a gateway that treats the two differently.
+// It lies over whatever else says the same: http_headers, extra_body, a row's own extra, a payload. The zero value marks
+// nothing. docs/sidecar.md has what each engine makes of it.
+type Mark struct {
+	Priority  *int64            // the body's priority; nil: none is sent, which is not 0
+	CacheSalt string            // the body's cache_salt; "" for none
+	User      string            // the body's user; "" for none
+	Headers   map[string]string // one line of each name, which CheckHeader has passed
+}
+
+// fields are the members of the body that a mark sets.
+func (m *Mark) fields() []field {
+	var fields []field
+	if m.Priority != nil {
+		fields = append(fields, field{key: "priority", value: strconv.AppendInt(nil, *m.Priority, 10)})
+	}
+	if m.CacheSalt != "" {
+		fields = append(fields, field{key: "cache_salt", value: quote(m.CacheSalt)})
+	}
+	if m.User != "" {
+		fields = append(fields, field{key: "user", value: quote(m.User)})
+	}
+	return fields
+}
+
+// setHeaders puts the lines in, in the place of any others of their names.
+func (m *Mark) setHeaders(h *fasthttp.RequestHeader) {
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) { // the same bytes every time
+		h.Del(name)
+		h.Add(name, m.Headers[name])
+	}
+}
+
+// maxHeaderValue bounds a mark's header, in bytes: servers refuse a head of more than 8 to 16 KiB.
+const maxHeaderValue = 1 << 10
+
+// CheckHeader says why a mark may not have a header: the name is none, or the message's own; the value would end the line.
+// The text does not repeat the value, which may be secret.
+func CheckHeader(name, value string) error {
+	if !isToken(name) || len(name) > maxHeaderValue {
+		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])
+	}
+	name = http.CanonicalHeaderKey(name)
+	_, reserved := config.ReservedHeaders[name]
+	switch {
+	case name == "Authorization" || name == "Proxy-Authorization" || name == "Cookie":
+		return errors.New("want no credentials here: they are the target's http")
+	case reserved || slices.Contains(ownHeaders, name):
+		return fmt.Errorf("%s is set by replayd", name)
+	case value == "" || len(value) > maxHeaderValue:
+		return fmt.Errorf("want a value of 1 to %d bytes, got %d", maxHeaderValue, len(value))
+	case strings.Trim(value, " ") != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return errors.New("want printable ASCII, without a space at either end")
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/config"
+)
+
+func TestCheckHeader(t *testing.T) {
+	const ok = ""
+	for _, c := range []struct{ name, value, want string }{
+		{"X-Tenant", "canary", ok},
+		{"x_tenant.a", "a: b, c=d; \"e\"", ok},
+		{"X-Long", strings.Repeat("a", maxHeaderValue), ok},
+		{"X-Long", strings.Repeat("a", maxHeaderValue+1), "want a value of 1 to 1024 bytes, got 1025"},
+		{"X-A", "", "want a value of 1 to 1024 bytes, got 0"},
+		{"X-A", "a\r\nX-B: c", "want printable ASCII, without a space at either end"},
+		{"X-A", "a\nb", "want printable ASCII, without a space at either end"},
+		{"X-A", "a\x00b", "want printable ASCII, without a space at either end"},
+		{"X-A", "é", "want printable ASCII, without a space at either end"},
+		{"X-A", "\xff", "want printable ASCII, without a space at either end"},
+		{"X-A", " a", "want printable ASCII, without a space at either end"},
+		{"", "a", `want a header name, got ""`},
+		{"X A", "a", `want a header name, got "X A"`},
+		{"X-A:", "a", `want a header name, got "X-A:"`},
+		{"X-A\r\nX-B: c", "a", `want a header name, got "X-A\r\nX-B: c"`},
+		{"X-Ä", "a", `want a header name, got "X-Ä"`},
+		{strings.Repeat("x", maxHeaderValue+1), "a", `want a header name, got "` + strings.Repeat("x", 64) + `"`},
+		{"Authorization", "Bearer sesame", "want no credentials here: they are the target's http"},
+		{"proxy-authorization", "Basic sesame", "want no credentials here: they are the target's http"},
+		{"COOKIE", "a=b", "want no credentials here: they are the target's http"},
+		{"content-length", "0", "Content-Length is set by replayd"},
+		{"Content-Type", "text/plain", "Content-Type is set by replayd"},
+		{"Host", "other", "Host is set by replayd"},
+		{"Connection", "close", "Connection is set by replayd"},
+		{"transfer-encoding", "chunked", "Transfer-Encoding is set by replayd"},
+		{"Accept", "*/*", "Accept is set by replayd"},
+		{"Accept-Encoding", "gzip", "Accept-Encoding is set by replayd"},
+		{"user-agent", "a", "User-Agent is set by replayd"},
+		{"X-REQUEST-ID", "a", "X-Request-Id is set by replayd"},
+	} {
+		got := ok
+		if err := CheckHeader(c.name, c.value); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q: %q: want %q, got %q", c.name, c.value, c.want, got)
+		}
+	}
+}
+
+// A header that CheckHeader has passed arrives as it is, once, and no other line with it.
+func FuzzMarkHeader(f *testing.F) {
+	for _, name := range append(slices.Clone(ownHeaders), "X-A", "x-a", "X-A: b\r\nX-C", "Content-Length", "If-None-Match", "Range", "a|b") {
+		for _, value := range []string{"a", "a\r\nX-B: c", "a,b", "\t", `"`, "a: b"} {
+			f.Add(name, value)
+		}
+	}
+	c, err := New(Target{URL: "http://h", API: Chat, Output: OutputExact, UserAgent: "replayd/test", HTTP: config.HTTPClientConfig{
+		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{"X-A": {Values: []string{"1", "2"}}}},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(c.Close)
+	head := func(t *testing.T, m Mark) http.Header {
+		t.Helper()
+		message, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), RequestID: "w/0/0", Mark: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
+		if err != nil {
+			t.Fatalf("%v in %q", err, message)
+		}
+		r.Header.Set("Host", r.Host)
+		return r.Header
+	}
+	f.Fuzz(func(t *testing.T, name, value string) {
+		if CheckHeader(name, value) != nil {
+			return
+		}
+		want := head(t, Mark{})
+		for had := range want { // fasthttp and net/http do not spell every name alike
+			if strings.EqualFold(had, name) {
+				delete(want, had)
+			}
+		}
+		got := head(t, Mark{Headers: map[string]string{name: value}})
+		lines := 0
+		for has, values := range got {
+			if strings.EqualFold(has, name) {
+				lines += len(values)
+				if values[0] != value {
+					t.Errorf("%s: want %q, got %q", name, value, values)
+				}
+			} else if !slices.Equal(want[has], values) {
+				t.Errorf("%q: %q has changed %s from %q to %q", name, value, has, want[has], values)
+			}
+		}
+		if lines != 1 || len(got) != len(want)+1 {
+			t.Errorf("%q: %q: want one line, got %d: %q", name, value, lines, got)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/trace"
+)
+
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &bytes.Buffer{}
+		rows := make([]trace.Record, 600)
+		for i := range rows {
+			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 4, OutputTokens: 3}
+			if i%100 == 50 {
+				rows[i].InputTokens = 3001
+			}
+		}
+		b := newBench(t, source(rows...), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
+			w.Budget = Budget{RequestsPerMinute: 100, PromptTokensPerHour: 3000}
+			w.Log = slog.New(slog.NewTextHandler(log, nil))
+		})
+		b.run(t, until(t, 3*time.Minute-50*time.Millisecond), t.Context())
+		first := time.Now().Unix()/60 - 2
+		sent := b.sentOnce(t)
+		small := slices.DeleteFunc(span(0, 101), func(i int) bool { return i == 50 })
+		want(t, "rows of the first minute", sent[first], small)
+		// The slot of a second that was charged leaves 61 s after it began: the second minute's rows follow a second behind.
+		want(t, "rows of the second minute", sent[first+1], slices.DeleteFunc(span(10, 111), func(i int) bool { return i == 50 }))
+		want(t, "sent", len(b.kept.all), 300)
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 1500})
+		if n := strings.Count(log.String(), "larger than the whole budget"); n != 1 || !strings.Contains(log.String(), "id=w/"+fmt.Sprint(first)+"/50 input_tokens=3001") {
+			t.Errorf("want one word about rows that are too large, got %d in\n%s", n, log)
+		}
+	})
+}
+
+// What the server says of the tokens is what counts in the end: here 4 and 3, whatever was planned.
+func TestBudgetByUsage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := make([]trace.Record, 100)
+		for i := range rows {
+			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 40, OutputTokens: 3}
+		}
+		b := newBench(t, source(rows...), minutes, &fake{ttft: 950 * time.Millisecond}, func(w *Workload) {
+			w.Budget = Budget{PromptTokensPerHour: 400}
+		})
+		b.run(t, until(t, 30*time.Second), t.Context())
+		// 10 at once, 40 each; from then on one ends 950 ms after each and gives 36 back. n ended ones leave room while 4n+40·flying ≤ 400.
+		spent, want1 := 0, []int{}
+		ends := []int{}
+		for i := range 100 {
+			for len(ends) > 0 && ends[0] <= i*100 {
+				spent -= 36
+				ends = ends[1:]
+			}
+			if spent+40 <= 400 {
+				spent += 40
+				ends = append(ends, i*100+950)
+				want1 = append(want1, i)
+			}
+		}
+		want(t, "rows", b.sentOnce(t)[time.Now().Unix()/60], want1)
+		if len(want1) < 60 {
+			t.Errorf("only %d by the formula: nothing was given back", len(want1))
+		}
+	})
+}
+
+// handOver lets a runner take over from another at 20 s of a minute, and gives both when the minute is over.
+func handOver(t *testing.T, first, second func(*Workload)) (old, next *bench) {
+	t.Helper()
+	at := time.Now().Add(20 * time.Second)
+	old = newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, first)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		old.run(t, t.Context(), t.Context())
+	}()
+	<-time.After(19*time.Second + 10*time.Millisecond)
+	next = newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
+		second(w)
+		w.Begin, w.After, w.Target = at, old.Runner, old.target
+	})
+	old.Retire(at)
+	next.run(t, until(t, 59*time.Second+950*time.Millisecond), t.Context())
+	<-ended
+	return old, next
+}
+
+// A reload cannot be used to spend twice, nor one to another budget.
+func TestSuccessorGoesOnWithTheBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after int64
+		sent          [2]int
+	}{
+		"the same":    {150, 150, [2]int{150, 0}},
+		"more":        {150, 190, [2]int{150, 40}},
+		"less":        {150, 50, [2]int{150, 0}},
+		"not used up": {250, 250, [2]int{200, 50}},
+		"none before": {0, 150, [2]int{200, 150}},
+		"none after":  {150, 0, [2]int{150, 400}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			with := func(n int64) func(*Workload) { return func(w *Workload) { w.Budget.RequestsPerMinute = n } }
+			old, next := handOver(t, with(c.before), with(c.after))
+			want(t, name, [2]int{len(old.kept.all), len(next.kept.all)}, c.sent)
+			want(t, name+": nobody keeps the one before", next.w.After, (*Runner)(nil))
+		})
+	}
+}
+
+// The guard of a successor knows what the one before knew, unless it is of another target or has other limits.
+func TestSuccessorGoesOnWithTheGuard(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Workload)
+		first  int // row of the successor that is sent
+	}{
+		"the same":     {func(*Workload) {}, 250},
+		"other limits": {func(w *Workload) { w.Guard.Waiting = 7 }, 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, told := newEngine(), []string{}
+			e.say(0, nil)
+			guarded := func(w *Workload) {
+				w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 10 * time.Second}, e.now, heard(&told)
+			}
+			after(12*time.Second+50*time.Millisecond, func() { e.say(8, nil) })
+			after(15*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
+			_, next := handOver(t, guarded, func(w *Workload) { guarded(w); c.change(w) })
+			rows := slices.Concat(slices.Collect(maps.Values(next.sentOnce(t)))...)
+			want(t, name+": first row", rows[0], c.first)
+			want(t, name+": guard_open", next.counter(t, "replayd_guard_open", ""), 0.0)
+		})
+	}
+}
+
+// The errors of a target are those of a successor's too: also the ones that end when it has taken over.
+func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
+	for name, same := range map[string]bool{"the same target": true, "another": false} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) { w.Guard.ErrorRatio = 0.5 })
+			b := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) {
+				w.Guard.ErrorRatio, w.After = 0.4, a.Runner
+				if same {
+					w.Target = a.target
+				}
+			})
+			for range 5 {
+				a.queue.guard.health.ended(time.Now(), measure.HTTP5xx)
+			}
+			_, judged := b.queue.guard.health.ratio(time.Now())
+			want(t, name, judged, same)
+		})
+	}
+}

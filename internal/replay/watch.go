@@ -1,0 +1,131 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// lookEvery is how often a guard is judged when nothing falls due.
+const lookEvery = time.Second
+
+// A reading is what the engine's load was said to be.
+type reading struct {
+	load Load
+	err  error
+}
+
+// look asks for the engine's load, where a limit needs it. The lock must not be held: Load takes one of its own.
+func (r *Runner) look() reading {
+	switch g := r.queue.guard; { // the pointer never changes
+	case g == nil || !g.scraped():
+		return reading{}
+	case r.w.Load == nil:
+		return reading{err: errNotScraped}
+	}
+	load, err := r.w.Load()
+	return reading{load, err}
+}
+
+// judge steps the guard, with the lock held, and tells of what it changed. Everything that hands an item to a lane judges
+// first, so that no request is sent after the limit was seen.
+func (r *Runner) judge(now time.Time, seen reading) {
+	g := r.queue.guard
+	if g == nil || r.stopped || r.done {
+		return
+	}
+	before := g.open
+	if !r.queue.judge(now, seen.load, seen.err) {
+		return
+	}
+	for i, open := range g.open {
+		if open != before[i] {
+			r.w.Count.Guard(limitNames[i], open)
+		}
+	}
+	text := "guard opened: " + g.words(now)
+	switch {
+	case g.holds() == nothing:
+		text = fmt.Sprintf("guard closed after %v", now.Sub(g.since).Round(time.Millisecond))
+	case before != [numLimits]bool{}:
+		text = "guard stays open: " + g.words(now)
+	}
+	r.tellGuard(text, g.holds() != nothing)
+	r.settle() // what was dropped made room, and the pacer tells the news
+}
+
+// tellGuard has the pacer say what became of the guard. The lock is held.
+func (r *Runner) tellGuard(text string, warn bool) {
+	r.news = append(r.news, func() {
+		if warn {
+			r.w.Log.Warn(text, "workload", r.w.Name)
+		} else {
+			r.w.Log.Info(text, "workload", r.w.Name)
+		}
+		if r.w.Guarded != nil {
+			r.w.Guarded(fmt.Sprintf("%s (%s)", text, r.w.Name))
+		}
+	})
+}
+
+// tellLarge has the pacer say once that a request will never be sent. The lock is held.
+func (r *Runner) tellLarge(it *item) {
+	if r.large {
+		return
+	}
+	r.large = true
+	id, input, output := it.id, it.due.InputTokens, it.due.OutputTokens
+	r.news = append(r.news, func() {
+		r.w.Log.Warn("a request alone is larger than the whole budget: such ones are always dropped",
+			"workload", r.w.Name, "id", id, "input_tokens", input, "output_tokens", output)
+	})
+	r.sleeper.Wake()
+}
+
+// watch judges the guard while nothing falls due.
+func (r *Runner) watch(ctx context.Context) {
+	for {
+		seen := r.look()
+		r.mu.Lock()
+		now := r.align()
+		r.judge(now, seen)
+		wait := r.queue.guard.wait(now)
+		r.mu.Unlock()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// unguard lets no limit be shown as open of a runner that sends nothing any more, with the lock held.
+func (r *Runner) unguard() {
+	for _, limit := range limitNames {
+		r.w.Count.Guard(limit, false)
+	}
+}
+
+// follow takes over from the runner before what a reload must not make forgotten: what was spent, whatever the budget is now,
+// and, where the target is the same, how that has answered and with the same limits what is open.
+func (r *Runner) follow(before *Runner) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	if old, mine := before.queue.purse, r.queue.purse; old != nil && mine != nil {
+		mine.spent = old.spent
+	}
+	old, mine := before.queue.guard, r.queue.guard
+	if old == nil || mine == nil || before.w.Target != r.w.Target {
+		return
+	}
+	mine.health = old.health
+	if mine.Guard != old.Guard {
+		return
+	}
+	*mine = *old
+	for i, open := range mine.open {
+		r.w.Count.Guard(limitNames[i], open)
+	}
+}

@@ -1,0 +1,328 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/trace"
+)
+
+// An engine says a load that a test sets, and is blind until then.
+type engine struct {
+	mu   sync.Mutex
+	load Load
+	err  error
+}
+
+func newEngine() *engine { return &engine{err: errScrape} }
+
+func (e *engine) now() (Load, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.load, e.err
+}
+
+func (e *engine) say(waiting float64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.load, e.err = Load{waiting, math.NaN()}, err
+}
+
+// after calls f at a time since the beginning of the bubble's minute.
+func after(at time.Duration, f func()) {
+	time.AfterFunc(time.Until(time.Now().Truncate(time.Minute).Add(at)), f)
+}
+
+// until gives a context that ends at such a time.
+func until(t *testing.T, at time.Duration) context.Context {
+	ctx, end := context.WithCancel(t.Context())
+	after(at, end)
+	return ctx
+}
+
+// heard collects what a runner tells of its guard, and when.
+func heard(told *[]string) func(string) {
+	begin := time.Now().Truncate(time.Minute)
+	return func(text string) { *told = append(*told, fmt.Sprint(time.Since(begin), " ", text)) }
+}
+
+// A limit opens at the first row that is due when it is reached, and closes when it was not reached for the time, to the
+// nanosecond; what is in flight goes on.
+func TestGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, told, log := newEngine(), []string{}, &bytes.Buffer{}
+		e.say(0, nil)
+		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: 250 * time.Millisecond}, func(w *Workload) {
+			w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 5 * time.Second}, e.now, heard(&told)
+			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+		})
+		after(10*time.Second+80*time.Millisecond, func() { e.say(9, nil) })
+		after(10*time.Second+110*time.Millisecond, func() {
+			s := b.State()
+			want(t, "phase", s.Phase, Guarded)
+			want(t, "reason", s.Reason, "waiting 9 ≥ 8")
+			want(t, "in flight", b.counter(t, "replayd_requests_in_flight", ""), 2.0)
+			want(t, "guard_open", b.counter(t, "replayd_guard_open", "waiting"), 1.0)
+			want(t, "guard_open of all", b.counter(t, "replayd_guard_open", ""), 1.0)
+			want(t, "connections opened for what will be dropped", b.short(), 0)
+		})
+		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // the row of 20.1 s was the last to see it
+		after(25*time.Second+99*time.Millisecond, func() {
+			want(t, "reason", b.State().Reason, "waiting 9 ≥ 8 until 5s ago")
+			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)
+		})
+		after(25*time.Second+101*time.Millisecond, func() {
+			want(t, "phase", b.State(), State{Phase: Running, Loop: b.State().Loop, Position: 25101 * time.Millisecond, Next: 34899 * time.Millisecond, Period: time.Minute})
+			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 0.0)
+		})
+		b.run(t, until(t, 30*time.Second+50*time.Millisecond), t.Context())
+		rows := b.sentOnce(t)[time.Now().Unix()/60]
+		want(t, "rows", rows, slices.Concat(span(0, 101), span(251, 301)))
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 151})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 150})
+		want(t, "told", told, []string{"10.1s guard opened: waiting 9 ≥ 8 (w)", "25.1s guard closed after 15s (w)"})
+		for _, line := range []string{`level=WARN msg="guard opened: waiting 9 ≥ 8" workload=w`, `level=INFO msg="guard closed after 15s" workload=w`} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("want the log line %s, got\n%s", line, log)
+			}
+		}
+	})
+}
+
+// While nothing is due the guard is judged every second, and closes at its instant all the same.
+func TestGuardWhenNothingIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, told := newEngine(), []string{}
+		e.say(0, nil)
+		rows := source(trace.Record{}, trace.Record{Offset: 50 * time.Second})
+		b := newBench(t, rows, minutes, &fake{}, func(w *Workload) {
+			w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond}, e.now, heard(&told)
+		})
+		after(10*time.Second+500*time.Millisecond, func() { e.say(8, nil) })
+		after(12*time.Second+500*time.Millisecond, func() { e.say(0, nil) })
+		b.run(t, until(t, 55*time.Second), t.Context())
+		want(t, "told", told, []string{"11s guard opened: waiting 8 ≥ 8 (w)", "14.3s guard closed after 3.3s (w)"})
+		want(t, "sent", len(b.kept.all), 2)
+	})
+}
+
+// A request that waits for a lane is dropped when a limit opens, whoever sees that first.
+func TestGuardDropsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.say(0, nil)
+		b := newBench(t, every(5, 100*time.Millisecond), minutes, &fake{ttft: 750 * time.Millisecond}, func(w *Workload) {
+			w.Guard, w.Load, w.Lanes = Guard{Waiting: 8}, e.now, 1
+		})
+		after(740*time.Millisecond, func() { e.say(8, nil) }) // the lane comes back at 750 ms
+		after(760*time.Millisecond, func() { e.say(0, nil) })
+		b.run(t, until(t, 30*time.Second), t.Context())
+		want(t, "sent", b.sentOnce(t)[time.Now().Unix()/60], []int{0})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 4})
+		want(t, "guard_open at the end", b.counter(t, "replayd_guard_open", ""), 0.0)
+	})
+}
+
+// The message of a row may be built when the limit has opened: it is not sent either.
+func TestGuardSeenByTheBuilder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		due, asked := time.Now().Truncate(time.Minute).Add(1500*time.Millisecond), 0
+		b := newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
+			&fake{ttft: time.Second}, func(w *Workload) {
+				w.Ahead, w.Guard = 1, Guard{Waiting: 8} // the second message is built when the first is gone
+				w.Load = func() (Load, error) {
+					if time.Now().Equal(due) {
+						asked++
+					}
+					return Load{Waiting: float64(min(asked, 2) * 4)}, nil
+				}
+			})
+		b.run(t, until(t, 30*time.Second), t.Context())
+		want(t, "sent", b.sentOnce(t)[time.Now().Unix()/60], []int{0})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 1})
+	})
+}
+
+// A runner that drains or is over sends nothing, so it has no guard: it shows none as open and tells of none.
+func TestNoGuardAfterTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		stop time.Duration
+		told []string
+		open float64 // at 10.64 s
+	}{
+		"drains":              {10 * time.Second, nil, 0}, // requests that end from 10.55 s on would see the limit
+		"drains with it open": {10600 * time.Millisecond, []string{"10.55s guard opened: waiting 8 ≥ 8 (w)"}, 0},
+		"over":                {30 * time.Second, []string{"10.55s guard opened: waiting 8 ≥ 8 (w)"}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, told := newEngine(), []string(nil)
+			e.say(0, nil)
+			b := newBench(t, every(106, 100*time.Millisecond), once, &fake{ttft: 250 * time.Millisecond, itl: 250 * time.Millisecond}, func(w *Workload) {
+				w.Guard, w.Load, w.Guarded, w.Epoch = Guard{Waiting: 8}, e.now, heard(&told), time.Now()
+			})
+			after(10*time.Second+520*time.Millisecond, func() { e.say(8, nil) })
+			after(10*time.Second+640*time.Millisecond, func() {
+				want(t, name+": guard_open", b.counter(t, "replayd_guard_open", ""), c.open)
+			})
+			b.run(t, until(t, c.stop), t.Context())
+			want(t, name+": guard_open at the end", b.counter(t, "replayd_guard_open", ""), 0.0)
+			want(t, name+": told", told, c.told)
+		})
+	}
+}
+
+// What is not known holds back, from the start on, or is ignored.
+func TestBlindGuard(t *testing.T) {
+	all := span(0, 300)
+	for name, c := range map[string]struct {
+		change func(*Workload, *engine)
+		rows   []int
+		told   []string
+	}{
+		"until the first figures": {func(*Workload, *engine) {}, span(21, 300), []string{
+			"0s guard opened: blind: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
+		}},
+		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = BlindGo }, all, nil},
+		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: blind: the engine's figures are not scraped (w)"}},
+		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
+		"no guard":           {func(w *Workload, _ *engine) { w.Guard = Guard{ResumeAfter: time.Second} }, all, nil},
+		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = Guard{KVCacheUsage: 0.9} }, nil, []string{
+			"0s guard opened: blind: http://engine/metrics: connection refused (w)", // then for want of the figure
+		}},
+		"for a while": {func(_ *Workload, e *engine) {
+			after(10*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })
+			after(12*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
+		}, slices.Concat(span(21, 101), span(130, 300)), []string{
+			"0s guard opened: blind: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
+			"10.1s guard opened: blind: http://engine/metrics: connection refused (w)", "13s guard closed after 2.9s (w)",
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, told := newEngine(), []string(nil)
+			b := newBench(t, every(300, 100*time.Millisecond), minutes, &fake{}, func(w *Workload) {
+				w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: time.Second}, e.now, heard(&told)
+				c.change(w, e)
+			})
+			after(2*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
+			b.run(t, until(t, 40*time.Second), t.Context())
+			want(t, name+": rows", b.sentOnce(t)[time.Now().Unix()/60], c.rows)
+			want(t, name+": told", told, c.told)
+			want(t, name+": dropped", b.kept.dropped[measure.Guarded], 300-len(c.rows))
+			want(t, name+": guard_open at the end", b.counter(t, "replayd_guard_open", ""), 0.0)
+		})
+	}
+}
+
+// The server fails for a while: single trials find out when it is back, and are requests like any other.
+func TestGuardByErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		down := func(string) int {
+			if s := time.Since(begin); s >= 10*time.Second && s < 30*time.Second {
+				return 503
+			}
+			return 0
+		}
+		f, told := &fake{ttft: 1250 * time.Millisecond, status: down}, []string{}
+		b := newBench(t, every(1800, 100*time.Millisecond), schedule.Options{Mode: schedule.Once}, f, func(w *Workload) {
+			w.Guard, w.Guarded = Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+			w.Epoch = begin
+		})
+		after(20*time.Second+50*time.Millisecond, func() {
+			want(t, "reason", strings.HasPrefix(b.State().Reason, "error_ratio 0.2"), true)
+			want(t, "connections for trials", b.short() <= 1, true)
+		})
+		b.run(t, t.Context(), t.Context())
+		rows := b.sentOnce(t)[0]
+		// 100 were ok before the first failed at 10 s, the last of them at 11.15 s: the 25th failure makes a fifth of all.
+		const opened = 12400 * time.Millisecond
+		var trials []time.Duration // all that was sent from then on, until it closed
+		slices.SortFunc(b.kept.all, func(x, y measure.Request) int { return x.Timeline.Write.Compare(y.Timeline.Write) })
+		past := opened
+		for now := opened; now < 100*time.Second; now += 100 * time.Millisecond { // a row is due at each
+			finished, failed := 0, 0
+			for _, r := range b.kept.all {
+				if end := r.Timeline.End.Sub(begin); end <= now && end.Truncate(time.Second) > now.Truncate(time.Second)-time.Minute {
+					finished++
+					if r.Outcome != measure.OK {
+						failed++
+					}
+				}
+			}
+			if finished >= 5 && failed*5 >= finished {
+				past = now
+			}
+		}
+		closed := past + 10*time.Second
+		for _, r := range b.kept.all {
+			if at := r.Timeline.Write.Sub(begin); at > opened && at < closed {
+				trials = append(trials, at)
+			}
+		}
+		var ideal []time.Duration
+		for at := 12500 * time.Millisecond; at < 30*time.Second; at += time.Second {
+			ideal = append(ideal, at)
+		}
+		for at := 30500 * time.Millisecond; at < closed; at += 1300 * time.Millisecond { // the first row after its end
+			ideal = append(ideal, at)
+		}
+		want(t, "trials", trials, ideal)
+		want(t, "told", told, []string{
+			fmt.Sprint(opened, " guard opened: error_ratio 0.2 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, " (w)"),
+		})
+		want(t, "all rows", len(rows)+b.kept.dropped[measure.Guarded], 1800)
+	})
+}
+
+// A pause within the guard, and the guard within a pause: each row is dropped for one reason, and a pause goes first.
+func TestPauseAndGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.say(0, nil)
+		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
+			w.Guard, w.Load = Guard{Waiting: 8}, e.now
+		})
+		for s, f := range map[int]func(){
+			10: func() { e.say(8, nil) }, 12: func() { b.Pause(true) }, 15: func() { b.Pause(false) }, 17: func() { e.say(0, nil) },
+			20: func() { b.Pause(true) }, 21: func() { e.say(8, nil) }, 23: func() { e.say(0, nil) }, 25: func() { b.Pause(false) },
+		} {
+			after(time.Duration(s)*time.Second+50*time.Millisecond, f)
+		}
+		after(13*time.Second, func() { want(t, "phase", b.State().Phase, Paused) })
+		b.run(t, until(t, 30*time.Second+50*time.Millisecond), t.Context())
+		want(t, "rows", b.sentOnce(t)[time.Now().Unix()/60], slices.Concat(span(0, 101), span(171, 201), span(251, 301)))
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 40, measure.Paused: 80})
+	})
+}
+
+// A Load that takes the runner's own lock, and one that a scrape waits for: no lock is held while it is asked.
+func TestLoadMayAskTheRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *bench
+		asked := 0
+		b = newBench(t, every(20, 100*time.Millisecond), minutes, &fake{ttft: 70 * time.Millisecond}, func(w *Workload) {
+			w.Guard = Guard{Waiting: 8}
+			w.Load = func() (Load, error) {
+				b.State()
+				asked++
+				return Load{}, nil
+			}
+		})
+		b.run(t, until(t, 30*time.Second), t.Context())
+		want(t, "sent", len(b.kept.all), 20)
+		if asked < 40 {
+			t.Errorf("asked %d times in 30 s of 20 rows, want 2 times a row at least", asked)
+		}
+	})
+}

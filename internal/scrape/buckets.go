@@ -1,0 +1,150 @@
+package scrape
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/histogram"
+)
+
+// Buckets are a histogram with an engine's own bounds.
+type Buckets struct {
+	Count      uint64
+	Sum        float64
+	Upper      []float64 // ascending, without +Inf; empty: it has native buckets alone
+	Cumulative []uint64  // one for each of Upper
+	Native     *histogram.FloatHistogram
+}
+
+// parts are the lines of one histogram of one rank while it is put together.
+type parts struct {
+	rank       string
+	cumulative map[float64]*bound // by le
+	series     int                // histograms that are added up
+	sum, count float64
+	counted    bool
+	native     *histogram.FloatHistogram
+	broken     bool
+}
+
+type bound struct {
+	upper  float64
+	count  float64
+	series int
+}
+
+// histograms puts a row's histograms together, one for each rank. Those that differ in other labels are added up, at the
+// bounds that all of them have. One that contradicts itself is left out.
+func (r Row) histograms(p *Page) []Figure {
+	var all []*parts
+	of := func(s Sample) *parts {
+		rank := r.rank(s)
+		if i := slices.IndexFunc(all, func(h *parts) bool { return h.rank == rank }); i >= 0 {
+			return all[i]
+		}
+		h := &parts{rank: rank, cumulative: map[float64]*bound{}}
+		if len(all) < maxRanks {
+			all = append(all, h)
+		}
+		return h
+	}
+	for _, name := range r.names() {
+		for _, s := range r.samples(p, name) {
+			switch {
+			case s.Native != nil:
+				of(s).merge(s.Native)
+			case strings.HasSuffix(name, "_count"):
+				of(s).add(s.Value)
+			case strings.HasSuffix(name, "_sum"):
+				of(s).sum += s.Value
+			case strings.HasSuffix(name, "_bucket"):
+				of(s).bucket(s)
+			}
+		}
+	}
+	q := quantity(r.Quantity)
+	var figures []Figure
+	for _, h := range all {
+		if b := h.buckets(r.scale()); b != nil {
+			figures = append(figures, Figure{Quantity: q, Rank: h.rank, Buckets: b})
+		}
+	}
+	return figures
+}
+
+func (h *parts) add(count float64) {
+	h.counted = true
+	h.series++
+	h.count += count
+}
+
+func (h *parts) bucket(s Sample) {
+	upper, err := strconv.ParseFloat(s.Labels.Get("le"), 64)
+	b := h.cumulative[upper]
+	if b == nil {
+		if err != nil || math.IsNaN(upper) || len(h.cumulative) > maxBuckets {
+			h.broken = true
+			return
+		}
+		b = &bound{upper: upper}
+		h.cumulative[upper] = b
+	}
+	b.count += s.Value
+	b.series++
+}
+
+func (h *parts) merge(n *histogram.FloatHistogram) {
+	if h.native == nil {
+		h.native = n.Copy()
+		return
+	}
+	if _, _, _, err := h.native.Add(n); err != nil { // custom buckets beside exponential ones
+		h.broken = true
+	}
+}
+
+// buckets checks and orders what was collected; nil when it makes no histogram.
+func (h *parts) buckets(scale float64) *Buckets {
+	b := &Buckets{Sum: h.sum * scale}
+	if h.native != nil && scale == 1 { // bounds of native buckets cannot be scaled
+		b.Native = h.native
+		if !h.counted {
+			h.count, b.Sum, h.counted = h.native.Count, h.native.Sum, true
+		}
+	}
+	bounds := make([]*bound, 0, len(h.cumulative))
+	for _, c := range h.cumulative {
+		if c.series == h.series { // else not all of them have it
+			bounds = append(bounds, c)
+		}
+	}
+	slices.SortFunc(bounds, func(x, y *bound) int {
+		if x.upper < y.upper {
+			return -1
+		}
+		return 1
+	})
+	if n := len(bounds); n > 0 && math.IsInf(bounds[n-1].upper, 1) {
+		h.count = bounds[n-1].count // an engine may count on between its lines
+		bounds = bounds[:n-1]
+	}
+	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(b.Sum) || len(bounds) == 0 && b.Native == nil {
+		return nil
+	}
+	b.Count = uint64(h.count)
+	before := 0.0
+	for _, c := range bounds {
+		if !isCount(c.count) || c.count < before || c.count > h.count {
+			return nil
+		}
+		before = c.count
+		b.Upper = append(b.Upper, c.upper*scale)
+		b.Cumulative = append(b.Cumulative, uint64(c.count))
+	}
+	return b
+}
+
+// isCount says whether a float is a whole number that it can hold exactly.
+func isCount(f float64) bool { return f >= 0 && f < 1<<53 && f == math.Trunc(f) }

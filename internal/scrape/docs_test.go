@@ -1,0 +1,106 @@
+package scrape
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+
+	"replayd/test/outside"
+)
+
+const metricsDoc = "../../docs/metrics.md"
+
+// allRows map a page that has the whole vocabulary.
+func allRows() []Row {
+	rows := make([]Row, 0, len(quantities))
+	for _, q := range quantities {
+		rows = append(rows, Row{Family: "all_" + q.Name, Quantity: q.Name})
+	}
+	return rows
+}
+
+// The tables of the engines list what the page can show.
+func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
+	want, err := outside.Tables(metricsDoc, "The engines", map[string][]string{"series": {"target", "replica"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, e := newFixture(), &engine{}
+	var lines []string
+	for _, q := range quantities {
+		name := "all_" + q.Name
+		if q.Kind == Histogram {
+			lines = append(lines, name+`_bucket{le="1"} 1`, name+`_bucket{le="+Inf"} 1`, name+"_sum 1", name+"_count 1")
+		} else {
+			lines = append(lines, name+" 1")
+		}
+	}
+	e.say(lines...)
+	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics", Map: allRows()})
+	one := target.endpoints[0]
+	one.tally = &tally{}
+	one.scrape(t.Context())
+	f.collector.show(target)
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := outside.Page{}
+	for _, family := range families {
+		page[family.GetName()] = family
+	}
+	if diff := cmp.Diff(want, page.Series()); diff != "" {
+		t.Errorf("%s and the page (-document +page):\n%s", metricsDoc, diff)
+	}
+	row := rowOf(t, "| `replayd_engine_scrape_errors_total` |")
+	for _, m := range page["replayd_engine_scrape_errors_total"].GetMetric() {
+		if reason := value(m, "reason"); !strings.Contains(row, "`"+reason+"`") {
+			t.Errorf("%s lacks the reason %s", metricsDoc, reason)
+		}
+	}
+}
+
+func value(m *dto.Metric, label string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == label {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
+
+func rowOf(t *testing.T, start string) string {
+	t.Helper()
+	text, err := os.ReadFile(metricsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, start) {
+			return line
+		}
+	}
+	t.Fatalf("%s has no line that begins %q", metricsDoc, start)
+	return ""
+}
+
+// Every page in testdata has its origin beside it, and none other does.
+func TestOrigins(t *testing.T) {
+	text, err := os.ReadFile("testdata/pages/ORIGIN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("testdata/pages/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range pages {
+		if !strings.Contains(string(text), "`"+filepath.Base(path)+"`") {
+			t.Errorf("ORIGIN.md does not say where %s is from", filepath.Base(path))
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package scrape
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+)
+
+// A reader fills a page, within the bounds.
+type reader struct {
+	page       *Page
+	wanted     func(name string) bool
+	kept       int
+	labelBytes uint64 // of all samples whose labels were looked at
+
+	lastName string // the name that wants was last asked for: lines of one name follow each other
+	lastWant bool
+}
+
+// wants says whether samples of a name are to be looked at. The bytes of name are not kept.
+func (r *reader) wants(name []byte) bool {
+	if string(name) != r.lastName || r.lastName == "" {
+		r.lastName = string(name)
+		r.lastWant = !strings.HasSuffix(r.lastName, "_created") && (r.lastName == processStart || r.wanted(r.lastName))
+	}
+	return r.lastWant
+}
+
+// count counts a sample of the page.
+func (r *reader) count() error {
+	r.page.Total++
+	if r.page.Total > maxSamples {
+		return fault(ReasonTooLarge, "want a page of at most %d samples, got more", maxSamples)
+	}
+	return nil
+}
+
+// add keeps one sample; lset has the name too.
+func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatHistogram) error {
+	size := lset.ByteSize()
+	if native != nil {
+		size += 8 * uint64(len(native.PositiveBuckets)+len(native.NegativeBuckets))
+	}
+	if r.labelBytes += size; r.labelBytes > maxLabelBytes {
+		return fault(ReasonTooLarge, "want a page with at most %d bytes of labels, got more", maxLabelBytes)
+	}
+	name := lset.Get(model.MetricNameLabel)
+	if !r.wants([]byte(name)) {
+		return nil
+	}
+	if hostile(lset) || native != nil && native.Validate() != nil {
+		r.page.Skipped++
+		return nil
+	}
+	if name == processStart {
+		// Of several processes the youngest counts: that one was restarted.
+		if start := startTime(value); native == nil && start.After(r.page.Start) {
+			r.page.Start = start
+		}
+		if !r.wanted(name) {
+			return nil
+		}
+	}
+	if r.kept++; r.kept > maxKept {
+		return fault(ReasonTooLarge, "want a page with at most %d samples that are of use, got more; the last is %q", maxKept, clip(name, 80))
+	}
+	list, ok := r.page.Samples[name]
+	if !ok {
+		name = strings.Clone(name) // else the key holds the labels of its first sample
+	}
+	r.page.Samples[name] = append(list, Sample{Labels: lset.DropReserved(isName), Value: value, Native: native})
+	return nil
+}
+
+// labelsOf is the labels of the sample at which a parser stands, with its name.
+func labelsOf(p textparse.Parser) (lset labels.Labels) {
+	p.Labels(&lset)
+	return lset
+}
+
+func isName(label string) bool { return label == model.MetricNameLabel }
+
+// hostile says whether labels are past the bounds, or name one label twice, which no Prometheus takes.
+func hostile(lset labels.Labels) bool {
+	n, long := 0, false
+	lset.Range(func(l labels.Label) {
+		n++
+		long = long || len(l.Name) > maxValueBytes || len(l.Value) > maxValueBytes
+	})
+	_, twice := lset.HasDuplicateLabelNames()
+	return long || twice || n > maxLabels+1 // with the name
+}
+
+// drop takes a family off the page.
+func (r *reader) drop(family string) {
+	for name, list := range r.page.Samples {
+		if familyOf(name) == family {
+			delete(r.page.Samples, name)
+			r.kept -= len(list)
+		}
+	}
+	if family == familyOf(processStart) {
+		r.page.Start = time.Time{}
+	}
+}
+
+// familyOf is the name that the samples of a family have in common.
+func familyOf(name string) string {
+	for _, suffix := range []string{"_bucket", "_sum", "_count", "_total", "_created"} {
+		if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
+			return base
+		}
+	}
+	return name
+}
+
+// startTime makes an instant of seconds since 1970. Anything before 2000 or after 2199 is a mistake, such as a server without
+// a clock, and gives the zero time.
+func startTime(seconds float64) time.Time {
+	if !(seconds >= 946_684_800 && seconds < 7_258_118_400) { // in this form NaN is refused too
+		return time.Time{}
+	}
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9))
+}

@@ -1,0 +1,67 @@
+package scrape
+
+// A Kind is what a figure is on a metrics page.
+type Kind string
+
+// Kinds of figures.
+const (
+	Gauge     Kind = "gauge"
+	Counter   Kind = "counter"
+	Histogram Kind = "histogram"
+)
+
+// A Quantity is one figure of the vocabulary under which every engine's are shown.
+type Quantity struct {
+	Name string // after replayd_engine_; counters without _total
+	Kind Kind
+	Help string
+}
+
+// quantities are the whole vocabulary, in the order of the page. All but the first three gauges pass on what the engine
+// counted, resets included.
+var quantities = []*Quantity{
+	{"requests_running", Gauge, "Requests that the engine works on."},
+	{"requests_waiting", Gauge, "Requests in the engine's own queue."},
+	{"kv_cache_usage_ratio", Gauge, "Share of the KV cache in use, 0 to 1."},
+	{"prefix_cache_hit_ratio", Gauge, "Share of prefix cache lookups that hit, over a time of the engine's choice."},
+	{"prefix_cache_queries_tokens", Counter, "Prompt tokens looked for in the prefix cache."},
+	{"prefix_cache_hits_tokens", Counter, "Prompt tokens found in the prefix cache."},
+	{"preemptions", Counter, "Requests that lost their place in the batch."},
+	{"prompt_tokens", Counter, "Prompt tokens; whether cached ones are in it is the engine's choice."},
+	{"generation_tokens", Counter, "Output tokens."},
+	{"requests_finished", Counter, "Requests that ended, as the engine counts them."},
+	{"ttft_seconds", Histogram, "From a request's arrival to its first token, as the engine sees it."},
+	{"itl_seconds", Histogram, "From one token to the next, as the engine sees it."},
+	{"e2e_seconds", Histogram, "From a request's arrival to its last token, as the engine sees it."},
+	{"queue_seconds", Histogram, "From a request's arrival to its prefill."},
+	{"prefill_seconds", Histogram, "From the start of the prefill to the first token."},
+	{"decode_seconds", Histogram, "From the first token to the last."},
+}
+
+// Quantities lists the names of the vocabulary with their kinds.
+func Quantities() []Quantity {
+	list := make([]Quantity, len(quantities))
+	for i, q := range quantities {
+		list[i] = *q
+	}
+	return list
+}
+
+func quantity(name string) *Quantity {
+	for _, q := range quantities {
+		if q.Name == name {
+			return q
+		}
+	}
+	return nil
+}
+
+// Series is the quantity's name on replayd's page.
+func (q *Quantity) Series() string {
+	if q.Kind == Counter {
+		return namespace + q.Name + "_total"
+	}
+	return namespace + q.Name
+}
+
+const namespace = "replayd_engine_"

@@ -1,0 +1,69 @@
+package scrape
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+)
+
+// Whatever an engine's page holds, replayd's own page stays one that can be read, and of a bounded size.
+func FuzzRead(f *testing.F) {
+	pages, _ := filepath.Glob("testdata/pages/*.txt")
+	for _, path := range pages {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body[:min(len(body), 3<<10)], contentType(path))
+	}
+	v := vocabulary(f, Row{Engine: "mine", Family: "x", Quantity: "ttft_seconds"}, Row{Family: "y", Quantity: "requests_waiting", Less: "x"})
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		wanted, told := v.Recognizer()
+		p, _ := Parse(body, contentType, wanted)
+		if p == nil {
+			return
+		}
+		r := v.Read(p, told())
+		if len(r.Figures) > len(quantities)*maxRanks {
+			t.Fatalf("want at most %d figures, got %d", len(quantities)*maxRanks, len(r.Figures))
+		}
+		for _, f := range r.Figures {
+			if b := f.Buckets; b != nil && (len(b.Upper) > maxBuckets || !slices.IsSorted(b.Upper) || !slices.IsSorted(b.Cumulative)) {
+				t.Fatalf("want sorted buckets, at most %d, got %+v", maxBuckets, b)
+			}
+		}
+		registry := prometheus.NewRegistry()
+		c := NewCollector(registry)
+		target := &Target{c: c, o: TargetOptions{Target: "t"}}
+		e := &endpoint{target: target, replica: "r", tally: &tally{}}
+		e.put(state{scraped: true, metrics: e.metrics(r)})
+		target.endpoints = []*endpoint{e}
+		c.show(target)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics), expfmt.NewFormat(expfmt.TypeProtoDelim)} {
+			var page bytes.Buffer
+			encoder := expfmt.NewEncoder(&page, format)
+			for _, family := range families {
+				if err := encoder.Encode(family); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if closer, ok := encoder.(expfmt.Closer); ok {
+				if err := closer.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Parse(page.Bytes(), string(format), func(string) bool { return true }); err != nil {
+				t.Fatalf("%s: %v", format, err)
+			}
+		}
+	})
+}

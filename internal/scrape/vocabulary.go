@@ -1,0 +1,234 @@
+package scrape
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Row says what one family of an engine's page is in the vocabulary. Of several rows of an engine with the same
+// quantity the first that the page has counts.
+type Row struct {
+	Engine   string  // name of the engine; empty in a row of a user's: whichever it is
+	Family   string  // counters with or without _total
+	Kind     Kind    // on the engine's page; empty: the quantity's own
+	Quantity string  // a name of the vocabulary
+	Scale    float64 // value × Scale is in the quantity's unit; 0: 1
+	Take     string  // "sum": the sum of a histogram is the counter; else empty
+	Select   string  // label=value: only these samples; label=*: only those that have the label
+	Prefer   string  // label=value: only these samples, where there are any
+	Merge    string  // how samples of one rank become one: sum (or empty), max
+	Rank     string  // label that tells data-parallel ranks apart; empty: there are none
+	Less     string  // family whose value is taken off: a gauge
+
+	checked string // the page in testdata that proves it
+}
+
+//go:embed engines.csv
+var enginesCSV []byte
+
+// columns of engines.csv.
+var columns = []string{"engine", "family", "type", "canonical", "scale", "take", "select", "prefer", "merge", "rank", "less", "checked", "notes"}
+
+// engines reads the embedded table.
+func engines() ([]Row, error) {
+	r := csv.NewReader(bytes.NewReader(enginesCSV))
+	records, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("engines.csv: %w", err)
+	}
+	if !slices.Equal(records[0], columns) {
+		return nil, fmt.Errorf("engines.csv: want the columns %q, got %q", columns, records[0])
+	}
+	rows := make([]Row, 0, len(records)-1)
+	for i, c := range records[1:] {
+		row := Row{
+			Engine: c[0], Family: c[1], Kind: Kind(c[2]), Quantity: c[3], Take: c[5],
+			Select: c[6], Prefer: c[7], Merge: c[8], Rank: c[9], Less: c[10], checked: c[11],
+		}
+		var scaleErr error
+		if c[4] != "" {
+			row.Scale, scaleErr = strconv.ParseFloat(c[4], 64)
+		}
+		if err := errors.Join(scaleErr, row.Check()); err != nil {
+			return nil, fmt.Errorf("engines.csv:%d: %w", i+2, err)
+		}
+		if row.Engine == "" {
+			return nil, fmt.Errorf("engines.csv:%d: want an engine, got none", i+2)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// families are the names that a page can have; OpenMetrics allows no others in its text.
+var families = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
+
+// engineNames become label values.
+var engineNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,63}$`)
+
+// Check says everything that is wrong with a row.
+func (r Row) Check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	q := quantity(r.Quantity)
+	switch {
+	case q == nil:
+		names := make([]string, len(quantities))
+		for i, q := range quantities {
+			names[i] = q.Name
+		}
+		bad("want a quantity of %s, got %q", strings.Join(names, ", "), r.Quantity)
+	case r.Kind != "" && !slices.Contains([]Kind{Gauge, Counter, Histogram}, r.Kind):
+		bad("want the type gauge, counter or histogram, got %q", r.Kind)
+	case r.Take == "sum" && (q.Kind != Counter || r.Kind != Histogram):
+		bad("take: sum makes a counter of a histogram, and not a %s of a %s", q.Kind, r.kind())
+	case r.Take == "" && r.kind() != q.Kind:
+		bad("want the type %s for %s, got %q", q.Kind, q.Name, r.Kind)
+	case r.Less != "" && q.Kind != Gauge:
+		bad("less is for gauges, and %s is a %s", q.Name, q.Kind)
+	case r.Merge == "max" && q.Kind != Gauge:
+		bad("merge: max is for gauges, and %s is a %s", q.Name, q.Kind)
+	}
+	if r.Take != "" && r.Take != "sum" {
+		bad("want take: sum or nothing, got %q", r.Take)
+	}
+	if !families.MatchString(r.Family) {
+		bad("want the name of a metric family, got %q", r.Family)
+	}
+	if r.Less != "" && !families.MatchString(r.Less) {
+		bad("less: want the name of a metric family, got %q", r.Less)
+	}
+	if !engineNames.MatchString(r.Engine) {
+		bad("want an engine's name of at most 63 of A-Z a-z 0-9 _ . -, got %q", r.Engine)
+	}
+	for _, s := range []string{r.Select, r.Prefer} {
+		if label, _, ok := strings.Cut(s, "="); s != "" && (!ok || label == "") {
+			bad("want label=value, got %q", s)
+		}
+	}
+	if r.Merge != "" && r.Merge != "sum" && r.Merge != "max" {
+		bad("want merge: sum or max, got %q", r.Merge)
+	}
+	if r.Scale < 0 || r.Scale > 1e18 || r.Scale != r.Scale { //nolint:gocritic // NaN is not itself
+		bad("want a scale > 0, got %v", r.Scale)
+	}
+	return errors.Join(errs...)
+}
+
+// kind is what the family is on the engine's page.
+func (r Row) kind() Kind {
+	if r.Kind != "" {
+		return r.Kind
+	}
+	if q := quantity(r.Quantity); q != nil && r.Take == "" {
+		return q.Kind
+	}
+	return Histogram
+}
+
+func (r Row) scale() float64 {
+	if r.Scale == 0 {
+		return 1
+	}
+	return r.Scale
+}
+
+// names are those that the row's samples can have. Python's client writes _ for : where it writes OpenMetrics, in the
+// samples and not in the lines about their type.
+func (r Row) names() []string {
+	names := r.spelled()
+	for _, name := range names {
+		if strings.Contains(name, ":") {
+			names = append(names, strings.ReplaceAll(name, ":", "_"))
+		}
+	}
+	return names
+}
+
+func (r Row) spelled() []string {
+	switch r.kind() {
+	case Counter: // Python's client declares x and writes x_total; OpenMetrics does for everybody
+		base := strings.TrimSuffix(r.Family, "_total")
+		return []string{base, base + "_total"}
+	case Histogram:
+		if r.Take == "sum" {
+			return []string{r.Family + "_sum"}
+		}
+		return []string{r.Family, r.Family + "_bucket", r.Family + "_count", r.Family + "_sum"}
+	default:
+		return []string{r.Family}
+	}
+}
+
+// A Vocabulary knows what each engine calls things.
+type Vocabulary struct {
+	engines []string // in the order of the table
+	rows    map[string][]Row
+	user    []Row
+	wanted  map[string]bool
+}
+
+// NewVocabulary takes the embedded table and a user's rows, which stand above it: a quantity that they give is theirs,
+// whatever the engine.
+func NewVocabulary(user []Row) (*Vocabulary, error) {
+	table, err := engines()
+	if err != nil {
+		return nil, err
+	}
+	v := &Vocabulary{rows: map[string][]Row{}, wanted: map[string]bool{}}
+	for i, r := range user {
+		if err := r.Check(); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		v.user = append(v.user, r)
+	}
+	for _, r := range table {
+		if v.rows[r.Engine] == nil {
+			v.engines = append(v.engines, r.Engine)
+		}
+		v.rows[r.Engine] = append(v.rows[r.Engine], r)
+	}
+	for _, r := range slices.Concat(table, v.user) {
+		for _, name := range r.names() {
+			v.wanted[name] = true
+		}
+		if r.Less != "" {
+			v.wanted[r.Less] = true
+		}
+	}
+	return v, nil
+}
+
+// prefixes tell an engine by a name on its page, also while that has none of its figures: some write a family first when
+// it has something to count. A worker of Dynamo has its engine's names beside its own, which say more.
+var prefixes = []struct{ prefix, engine string }{
+	{"vllm:", "vllm"}, {"sglang:", "sglang"}, {"trtllm_", "trtllm"}, {"tgi_", "tgi"}, {"llamacpp:", "llamacpp"}, {"nv_trt_llm_", "triton"},
+	{"nv_inference_", "triton"}, {"lmdeploy:", "lmdeploy"}, {"dynamo_frontend_", "dynamo"}, {"dynamo_component_", "dynamo"},
+}
+
+// Recognizer gives what Parse is to keep, and what is known of the engine when it has: empty, when no name told.
+func (v *Vocabulary) Recognizer() (wanted func(name string) bool, engine func() string) {
+	best := len(prefixes)
+	wanted = func(name string) bool {
+		for i, p := range prefixes[:best] {
+			if strings.HasPrefix(name, p.prefix) || strings.HasPrefix(name, strings.ReplaceAll(p.prefix, ":", "_")) {
+				best = i
+				break
+			}
+		}
+		return v.wanted[name]
+	}
+	return wanted, func() string {
+		if best == len(prefixes) {
+			return ""
+		}
+		return prefixes[best].engine
+	}
+}
