@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,8 +44,9 @@ func (g *Generation) addEngine(t config.Target, old *Generation) error {
 	if g.keep(c, old) {
 		return nil
 	}
+	machine, _ := os.Hostname() // without one a loopback address says what it is
 	o := scrape.TargetOptions{
-		Target: t.Name, URL: t.URL, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas, Interval: time.Duration(t.Metrics.Interval),
+		Hostname: machine, Target: t.Name, URL: t.URL, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas, Interval: time.Duration(t.Metrics.Interval),
 		HTTP: c.http.HTTPClientConfig, UserAgent: g.options.UserAgent, Log: g.options.Log,
 	}
 	for _, r := range t.Metrics.Map {

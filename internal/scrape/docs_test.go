@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +102,30 @@ func TestOrigins(t *testing.T) {
 	for _, path := range pages {
 		if !strings.Contains(string(text), "`"+filepath.Base(path)+"`") {
 			t.Errorf("ORIGIN.md does not say where %s is from", filepath.Base(path))
+		}
+	}
+}
+
+// The table of engines says of each how many of its rows are checked.
+func TestDocumentedChecks(t *testing.T) {
+	rows, err := engines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, checked := map[string]int{}, map[string]int{}
+	for _, r := range rows {
+		all[r.Engine]++
+		if r.checked != "" {
+			checked[r.Engine]++
+		}
+	}
+	text, err := os.ReadFile(metricsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for engine, n := range all {
+		if want := fmt.Sprintf("| `%s` | %d of %d |", engine, checked[engine], n); !strings.Contains(string(text), want) {
+			t.Errorf("%s: want %s", metricsDoc, want)
 		}
 	}
 }

@@ -203,10 +203,16 @@ func TestRead(t *testing.T) {
 			`vllm:num_requests_waiting{engine="0",model_name="m"} 3`, `vllm:num_requests_waiting{engine="1",model_name="m"} 4`,
 			`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 3`,
 		}, []string{`requests_waiting{rank="0"} 3`, `requests_waiting{rank="1"} 4`}},
-		{"the newer of two names", nil, []string{`vllm:gpu_cache_usage_perc{engine="0"} 0.5`, `vllm:kv_cache_usage_perc{engine="0"} 0.25`},
-			[]string{`kv_cache_usage_ratio{rank="0"} 0.25`}},
-		{"a counter with and without its ending", nil, []string{`vllm:generation_tokens_total{engine="0"} 7`, `vllm:prompt_tokens{engine="0"} 9`},
-			[]string{`prompt_tokens{rank="0"} 9`, `generation_tokens{rank="0"} 7`}},
+		{
+			"the newer of two names", nil,
+			[]string{`vllm:gpu_cache_usage_perc{engine="0"} 0.5`, `vllm:kv_cache_usage_perc{engine="0"} 0.25`},
+			[]string{`kv_cache_usage_ratio{rank="0"} 0.25`},
+		},
+		{
+			"a counter with and without its ending", nil,
+			[]string{`vllm:generation_tokens_total{engine="0"} 7`, `vllm:prompt_tokens{engine="0"} 9`},
+			[]string{`prompt_tokens{rank="0"} 9`, `generation_tokens{rank="0"} 7`},
+		},
 		{"rows of one rank are added up", nil, []string{
 			`vllm:request_success_total{engine="0",finished_reason="stop"} 2`, `vllm:request_success_total{engine="0",finished_reason="length"} 5`,
 		}, []string{`requests_finished{rank="0"} 7`}},
@@ -221,15 +227,21 @@ func TestRead(t *testing.T) {
 			`vllm:num_requests_waiting{engine="0"} NaN`, `vllm:kv_cache_usage_perc{engine="0"} +Inf`, `vllm:prompt_tokens_total{engine="0"} -1`,
 			`vllm:num_requests_running{engine="0"} 1`,
 		}, []string{`requests_running{rank="0"} 1`}},
-		{"less what is in it", nil, []string{`dynamo_frontend_active_requests{model="m"} 7`, `dynamo_frontend_queued_requests{model="m"} 3`},
-			[]string{`requests_running{rank=""} 4`, `requests_waiting{rank=""} 3`}},
+		{
+			"less what is in it", nil,
+			[]string{`dynamo_frontend_active_requests{model="m"} 7`, `dynamo_frontend_queued_requests{model="m"} 3`},
+			[]string{`requests_running{rank=""} 4`, `requests_waiting{rank=""} 3`},
+		},
 		{"milliseconds, and one of several types", nil, []string{
 			`nv_trt_llm_request_metrics{request_type="waiting"} 2`, `nv_trt_llm_request_metrics{request_type="max"} 512`, `nv_inference_pending_request_count 9`,
 			`nv_inference_first_response_histogram_ms_bucket{le="100"} 1`, `nv_inference_first_response_histogram_ms_bucket{le="+Inf"} 2`,
 			`nv_inference_first_response_histogram_ms_sum 600`, `nv_inference_first_response_histogram_ms_count 2`,
 		}, []string{`requests_waiting{rank=""} 2`, `ttft_seconds{rank=""} count 2 sum 0.6 0.1:1`}},
-		{"the sum of a histogram", nil, []string{`tgi_request_generated_tokens_sum 120`, `tgi_request_generated_tokens_count 3`, `tgi_request_generated_tokens_bucket{le="+Inf"} 3`},
-			[]string{`generation_tokens{rank=""} 120`}},
+		{
+			"the sum of a histogram", nil,
+			[]string{`tgi_request_generated_tokens_sum 120`, `tgi_request_generated_tokens_count 3`, `tgi_request_generated_tokens_bucket{le="+Inf"} 3`},
+			[]string{`generation_tokens{rank=""} 120`},
+		},
 		{"bare names, and those of others", nil, []string{
 			`request_success_total{engine_type="pytorch",finished_reason="stop"} 2`, `request_success_total{handler="/metrics"} 40`,
 		}, []string{`requests_finished{rank=""} 2`}},
@@ -243,14 +255,24 @@ func TestRead(t *testing.T) {
 			`vllm:num_requests_running{engine="0"} 1`, `vllm:inter_token_latency_seconds_bucket{engine="0",le="0.1"} 5`, `vllm:inter_token_latency_seconds_bucket{engine="0",le="1"} 4`,
 			`vllm:inter_token_latency_seconds_bucket{engine="0",le="+Inf"} 6`, `vllm:inter_token_latency_seconds_count{engine="0"} 6`, `vllm:inter_token_latency_seconds_sum{engine="0"} 1`,
 		}, []string{`requests_running{rank="0"} 1`}},
-		{"a user's row over a known engine", []Row{{Family: "my_queue", Quantity: "requests_waiting"}},
+		{
+			"a user's row over a known engine",
+			[]Row{{Family: "my_queue", Quantity: "requests_waiting"}},
 			[]string{`vllm:num_requests_waiting{engine="0"} 3`, `vllm:num_requests_running{engine="0"} 1`, `my_queue 8`},
-			[]string{`requests_running{rank="0"} 1`, `requests_waiting{rank=""} 8`}},
-		{"a user's row for another engine", []Row{{Engine: "sglang", Family: "my_queue", Quantity: "requests_waiting"}},
-			[]string{`vllm:num_requests_waiting{engine="0"} 3`, `my_queue 8`}, []string{`requests_waiting{rank="0"} 3`}},
-		{"an engine that nobody heard of", []Row{{Engine: "mine", Family: "my_first", Quantity: "ttft_seconds", Scale: 0.001}, {Engine: "mine", Family: "my_slots", Quantity: "kv_cache_usage_ratio", Scale: 0.01, Merge: "max"}},
+			[]string{`requests_running{rank="0"} 1`, `requests_waiting{rank=""} 8`},
+		},
+		{
+			"a user's row for another engine",
+			[]Row{{Engine: "sglang", Family: "my_queue", Quantity: "requests_waiting"}},
+			[]string{`vllm:num_requests_waiting{engine="0"} 3`, `my_queue 8`},
+			[]string{`requests_waiting{rank="0"} 3`},
+		},
+		{
+			"an engine that nobody heard of",
+			[]Row{{Engine: "mine", Family: "my_first", Quantity: "ttft_seconds", Scale: 0.001}, {Engine: "mine", Family: "my_slots", Quantity: "kv_cache_usage_ratio", Scale: 0.01, Merge: "max"}},
 			[]string{`my_first_bucket{le="500"} 1`, `my_first_bucket{le="+Inf"} 1`, `my_first_sum 250`, `my_first_count 1`, `my_slots{slot="a"} 40`, `my_slots{slot="b"} 60`},
-			[]string{`kv_cache_usage_ratio{rank=""} 0.6`, `ttft_seconds{rank=""} count 1 sum 0.25 0.5:1`}},
+			[]string{`kv_cache_usage_ratio{rank=""} 0.6`, `ttft_seconds{rank=""} count 1 sum 0.25 0.5:1`},
+		},
 		{"nothing known", nil, []string{`node_load1 0.3`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

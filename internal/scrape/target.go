@@ -34,6 +34,7 @@ type TargetOptions struct {
 	Interval time.Duration // from scrape to scrape
 	HTTP     commoncfg.HTTPClientConfig
 	Map      []Row
+	Hostname string // this machine's
 
 	UserAgent string
 	Log       *slog.Logger
@@ -67,13 +68,31 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := t.endpoint(u.Host, "")
+		e, err := t.endpoint(replicaOf(u.Host, o.Hostname), "")
 		if err != nil {
 			return nil, err
 		}
 		t.endpoints, t.trouble = []*endpoint{e}, nil
 	}
 	return t, nil
+}
+
+// replicaOf is host:port of an engine's page. A loopback address is another engine on every machine: there the machine's own
+// name stands for it, so that the engines of a fleet of sidecars stay apart.
+func replicaOf(host, machine string) string {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), ""
+	}
+	ip, err := netip.ParseAddr(name)
+	switch {
+	case machine == "" || name != "localhost" && (err != nil || !ip.IsLoopback()):
+		return host
+	case port == "":
+		return machine
+	default:
+		return net.JoinHostPort(machine, port)
+	}
 }
 
 // pages are the addresses at which an engine's page may be. TensorRT-LLM's stands first: its /metrics is something else,

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -69,6 +68,7 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
+	defer answer.Body.Close()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	w.WriteHeader(answer.StatusCode)
 	_, _ = io.Copy(w, answer.Body)
@@ -151,7 +151,7 @@ func while(t *testing.T, target *Target, steps func()) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d) // virtual
+	<-time.After(d) // virtual
 	synctest.Wait()
 }
 
@@ -281,6 +281,20 @@ func TestPageIsFound(t *testing.T) {
 	}
 }
 
+func TestReplicaOf(t *testing.T) {
+	for host, want := range map[string]string{
+		"engine:8000": "engine:8000", "10.0.0.7:8000": "10.0.0.7:8000", "[2001:db8::1]:8000": "[2001:db8::1]:8000", "engine": "engine",
+		"127.0.0.1:8000": "pod-0:8000", "localhost:8000": "pod-0:8000", "[::1]:8000": "pod-0:8000", "localhost": "pod-0", "[::1]": "pod-0",
+	} {
+		if got := replicaOf(host, "pod-0"); got != want {
+			t.Errorf("%s: want %s, got %s", host, want, got)
+		}
+	}
+	if got := replicaOf("127.0.0.1:8000", ""); got != "127.0.0.1:8000" {
+		t.Errorf("a machine without a name: got %s", got)
+	}
+}
+
 // A page of an unknown engine is no engine's, and says what to do.
 func TestUnknownEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -361,43 +375,5 @@ func TestReplicas(t *testing.T) {
 	}
 	for _, e := range target.endpoints {
 		e.fetcher.Close()
-	}
-}
-
-// The page of replayd about a busy engine, whole.
-func TestCollectorPage(t *testing.T) {
-	f, e := newFixture(), &engine{}
-	body, err := os.ReadFile("testdata/pages/vllm_0.32.0_done.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.say(strings.TrimSuffix(string(body), "\n"))
-	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics"})
-	one := target.endpoints[0]
-	one.tally = &tally{}
-	one.scrape(t.Context())
-	s := one.now()
-	s.duration, s.at = 2*time.Millisecond, time.Time{} // the age is the test's own
-	one.put(s)
-	f.collector.show(target)
-	if problems, err := testutil.GatherAndLint(f.registry); err != nil || len(problems) > 0 {
-		t.Errorf("want a page that promtool likes, got %v, %v", problems, err)
-	}
-	got, err := testutil.CollectAndFormat(f.collector, expfmt.TypeTextPlain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const golden = "testdata/collector.golden"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("-want +got\n%s", d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -116,7 +117,7 @@ func (r Row) Check() error {
 	if r.Merge != "" && r.Merge != "sum" && r.Merge != "max" {
 		bad("want merge: sum or max, got %q", r.Merge)
 	}
-	if r.Scale < 0 || r.Scale > 1e18 || r.Scale != r.Scale { //nolint:gocritic // NaN is not itself
+	if r.Scale < 0 || r.Scale > 1e18 || math.IsNaN(r.Scale) {
 		bad("want a scale > 0, got %v", r.Scale)
 	}
 	return errors.Join(errs...)
@@ -209,8 +210,16 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 // prefixes tell an engine by a name on its page, also while that has none of its figures: some write a family first when
 // it has something to count. A worker of Dynamo has its engine's names beside its own, which say more.
 var prefixes = []struct{ prefix, engine string }{
-	{"vllm:", "vllm"}, {"sglang:", "sglang"}, {"trtllm_", "trtllm"}, {"tgi_", "tgi"}, {"llamacpp:", "llamacpp"}, {"nv_trt_llm_", "triton"},
-	{"nv_inference_", "triton"}, {"lmdeploy:", "lmdeploy"}, {"dynamo_frontend_", "dynamo"}, {"dynamo_component_", "dynamo"},
+	{"vllm:", "vllm"},
+	{"sglang:", "sglang"},
+	{"trtllm_", "trtllm"},
+	{"tgi_", "tgi"},
+	{"llamacpp:", "llamacpp"},
+	{"nv_trt_llm_", "triton"},
+	{"nv_inference_", "triton"},
+	{"lmdeploy:", "lmdeploy"},
+	{"dynamo_frontend_", "dynamo"},
+	{"dynamo_component_", "dynamo"},
 }
 
 // Recognizer gives what Parse is to keep, and what is known of the engine when it has: empty, when no name told.

@@ -1,0 +1,50 @@
+package scrape
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+)
+
+// The page of replayd about a busy engine, whole.
+func TestCollectorPage(t *testing.T) {
+	f, e := newFixture(), &engine{}
+	body, err := os.ReadFile("testdata/pages/vllm_0.32.0_done.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.say(strings.TrimSuffix(string(body), "\n"))
+	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics"})
+	one := target.endpoints[0]
+	one.tally = &tally{}
+	one.scrape(t.Context())
+	s := one.now()
+	s.duration, s.at = 2*time.Millisecond, time.Time{} // the age is the test's own
+	one.put(s)
+	f.collector.show(target)
+	if problems, err := testutil.GatherAndLint(f.registry); err != nil || len(problems) > 0 {
+		t.Errorf("want a page that promtool likes, got %v, %v", problems, err)
+	}
+	got, err := testutil.CollectAndFormat(f.collector, expfmt.TypeTextPlain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/collector.golden"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}

@@ -1,0 +1,229 @@
+//go:build prometheus
+
+package prometheus_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/test/outside"
+)
+
+const (
+	rules = repository + "/alerts/recording.yaml"
+
+	// The copy of the rules that this test runs has a shorter window; a test of the rules as they are takes more than 5 minutes.
+	// All is scraped every second.
+	ruleWindow = 30 * time.Second
+)
+
+// install gives the path of a program of the install script's.
+func install(t *testing.T, name string) string {
+	t.Helper()
+	folder, err := filepath.Abs(repository + "/.cache/prometheus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Install(t, folder)
+	return filepath.Join(folder, name)
+}
+
+// TestRules has promtool read the rules and run their own tests.
+func TestRules(t *testing.T) {
+	promtool := install(t, "promtool")
+	f := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = filepath.Dir(rules)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %q: %v\n%s", args, err, said)
+		}
+	}
+	all, err := filepath.Glob(filepath.Join(filepath.Dir(rules), "*.yaml"))
+	if err != nil || len(all) < 2 {
+		t.Fatalf("want rules and tests, got %q, %v", all, err)
+	}
+	for _, path := range all {
+		if name := filepath.Base(path); strings.HasSuffix(name, "_test.yaml") {
+			f("test", "rules", name)
+		} else {
+			f("check", "rules", "--lint=all", "--lint-fatal", name)
+		}
+	}
+}
+
+const ruleScrapes = `
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+rule_files: [RULES]
+scrape_configs:
+  - {job_name: native, static_configs: [{targets: TARGETS, labels: {cluster: native, namespace: test}}]}
+  - {job_name: text, scrape_protocols: [PrometheusText0.0.4], static_configs: [{targets: TARGETS, labels: {cluster: text, namespace: test}}]}
+`
+
+// TestRulesOfARealReplay has two shards replay against one simulated engine with a GPU, which both scrape, and Prometheus take
+// their pages with native histograms, and as text, as if they were two clusters.
+func TestRulesOfARealReplay(t *testing.T) {
+	program := install(t, "prometheus")
+	dir := t.TempDir()
+	engine, shards := startShards(t, dir)
+	targets, err := json.Marshal(shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, file := shortRules(t, dir)
+	config := write(t, dir, "prometheus.yml", strings.NewReplacer("RULES", file, "TARGETS", string(targets)).Replace(ruleScrapes))
+	address := outside.Address(t)
+	p := prometheus{"http://" + address}
+	start(t, filepath.Join(dir, "prometheus.out"), http.DefaultClient, p.url+"/-/ready",
+		program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
+
+	// From the first value on, and a whole window later, by when the start has left it.
+	evaluated := func(times float64) {
+		t.Helper()
+		outside.Until(t, 90*time.Second, func() error {
+			const values = `count_over_time(target:replayd_generation_tokens_per_joule:ratio_rate5m{cluster="native"}[10m])`
+			if n := p.number(t, values); !(n >= times) {
+				return fmt.Errorf("want %v values of a rule that is evaluated every second, got %v", times, n)
+			}
+			return nil
+		})
+	}
+	evaluated(5)
+	before := readEngine(t, engine)
+	evaluated(5 + ruleWindow.Seconds())
+	after := readEngine(t, engine)
+
+	t.Run("each has a value", func(t *testing.T) { p.haveValues(t, names) })
+	t.Run("they agree with the engine", func(t *testing.T) { p.agree(t, before, after) })
+}
+
+// startShards starts the engine and two daemons.
+func startShards(t *testing.T, dir string) (engine string, shards []string) {
+	t.Helper()
+	engine = outside.Address(t)
+	start(t, filepath.Join(dir, "sim.out"), http.DefaultClient, "http://"+engine+"/health",
+		binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
+	var trace strings.Builder
+	for i := range rows { // half of each prompt is everybody's
+		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": 8, "hash_ids": [0, %d]}`+"\n", i*int(rowGap.Milliseconds()), i+1)
+	}
+	path := write(t, dir, "trace.jsonl", trace.String())
+	for i := range 2 {
+		address := outside.Address(t)
+		shards = append(shards, address)
+		config := write(t, dir, fmt.Sprintf("shard%d.yaml", i), fmt.Sprintf(`
+web: {listen: %q}
+targets: [{name: sim, url: "http://%s", metrics: {interval: 1s}}]
+workloads: [{name: steady, trace: {path: %q}, repeat: {every: 10s}, shard: {index: %d, of: 2}}]
+gpus: [{dcgm_exporter: "http://%s/dcgm/metrics", interval: 1s}]
+`, address, engine, path, i, engine))
+		start(t, filepath.Join(dir, fmt.Sprintf("shard%d.out", i)), http.DefaultClient, "http://"+address+"/-/ready",
+			binary, "serve", "--config", config)
+	}
+	return engine, shards
+}
+
+// shortRules gives the names of the rules, and a file with them over the shorter window. The names stay.
+func shortRules(t *testing.T, dir string) (names []string, file string) {
+	t.Helper()
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`- record: (\S+)`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	short := strings.NewReplacer("[5m]", fmt.Sprintf("[%.0fs]", ruleWindow.Seconds()), "interval: 1m", "interval: 1s").Replace(string(text))
+	if len(names) == 0 || strings.Count(short, "interval: 1s") < 2 || strings.Contains(short, "5m]") {
+		t.Fatalf("%s: want rules over 5m in groups of 1m, got %d of them", rules, len(names))
+	}
+	return names, write(t, dir, "rules.yaml", short)
+}
+
+// readEngine gives the tokens that the engine's own page counts, and the joules that its GPU's does.
+func readEngine(t *testing.T, address string) (figures [2]float64) {
+	t.Helper()
+	for i, counter := range []struct{ path, name string }{
+		{"/metrics", "vllm:generation_tokens_total"},
+		{"/dcgm/metrics", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}, // mJ
+	} {
+		_, body, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, "http://"+address+counter.path)
+		m := regexp.MustCompile(`(?m)^` + counter.name + `\{.*\} (\S+)$`).FindSubmatch(body)
+		if err != nil || m == nil {
+			t.Fatalf("%s: want %s, got %v, %.200s", counter.path, counter.name, err, body)
+		}
+		if figures[i], err = strconv.ParseFloat(string(m[1]), 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	figures[1] /= 1000
+	return figures
+}
+
+// haveValues wants a number or a histogram of every rule in both clusters, but for the kind of histogram that a cluster lacks.
+func (p prometheus) haveValues(t *testing.T, names []string) {
+	for _, cluster := range []string{native, text} {
+		for _, name := range names {
+			result := p.query(t, name+`{cluster="`+cluster+`",namespace="test",target="sim"}`)
+			engine := strings.Contains(name, ":replayd_engine_") // the simulated one has classic ones only
+			wanted := true
+			switch {
+			case strings.HasSuffix(name, "_seconds:rate5m"):
+				wanted = cluster == native && !engine
+			case strings.HasSuffix(name, "_bucket:rate5m"):
+				wanted = cluster == text || engine
+			}
+			if len(result) > 0 != wanted {
+				t.Errorf("%s: %s: want a value %v, got %v", cluster, name, wanted, result)
+			}
+			for _, one := range result {
+				if one.Histogram != nil {
+					continue
+				}
+				if v, err := strconv.ParseFloat(fmt.Sprint(one.Value[1]), 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Errorf("%s: %s: want a number, got %v", cluster, name, one)
+				}
+			}
+		}
+	}
+}
+
+// agree holds the rules to what the engine's pages said meanwhile, and to one another.
+//
+// What replayd shows of the engine is up to one scrape interval (1 s) old, at either end of a window whose samples span 29 s:
+// a rate is off by 1/29 at most, a ratio of two rates, of pages that are not read together, by 2/29. The load is even.
+func (p prometheus) agree(t *testing.T, before, after [2]float64) {
+	tokens, joules := after[0]-before[0], after[1]-before[1]
+	const tolerance = 2. / 29
+	f := func(cluster, rule string, want, tolerance float64) {
+		t.Helper()
+		got := p.number(t, fmt.Sprintf(`target:replayd_%s{cluster="%s"}`, rule, cluster))
+		if !(math.Abs(got-want) <= tolerance) {
+			t.Errorf("%s: %s: want %v ± %v, got %v", cluster, rule, want, tolerance, got)
+			return
+		}
+		t.Logf("%-6s %s: %.4g, want %.4g ± %.2g", cluster, rule, got, want, tolerance)
+	}
+	for _, cluster := range []string{native, text} {
+		perJoule := tokens / joules
+		f(cluster, "generation_tokens_per_joule:ratio_rate5m", perJoule, perJoule*tolerance)
+		f(cluster, "joules_per_generation_token:ratio_rate5m", 1/perJoule, tolerance/perJoule)
+		f(cluster, "tokens_per_joule:ratio_rate5m", perJoule*(1024+8)/8, perJoule*(1024+8)/8*tolerance)
+		f(cluster, "joules_per_request:ratio_rate5m", joules/tokens*8, joules/tokens*8*tolerance)
+		f(cluster, "share_of_engine_generation_tokens:ratio_rate5m", 1, tolerance)
+		f(cluster, "prefix_hits_of_ideal:ratio_rate5m", 1, tolerance) // of 512 tokens a block of 16 is lost to the template
+		// Seconds: the two histograms are of the same requests, and there is only the loopback between them.
+		f(cluster, "ttft_beyond_engine_seconds:mean5m", 0, firstToken.Seconds()/2)
+	}
+}
