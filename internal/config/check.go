@@ -4,18 +4,13 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/url"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"replayd/internal/gpu"
 	"replayd/internal/schedule"
-	"replayd/internal/scrape"
 	"replayd/internal/synth"
 )
 
@@ -91,82 +86,6 @@ func (t Target) check(at string, f *Faults) {
 		f.add(at+".idle", "want a duration > 0, got %v", t.Idle)
 	}
 	t.Metrics.check(at+".metrics", f)
-}
-
-func (m Metrics) check(at string, f *Faults) {
-	if m.URL != "" {
-		f.address(at+".url", m.URL, "http://127.0.0.1:8000/metrics")
-	}
-	f.interval(at+".interval", m.Interval, 0)
-	if strings.ContainsAny(m.Replicas, "/?#@ ") {
-		f.add(at+".replicas", "want a DNS name, with or without a port, got %q", m.Replicas)
-	}
-	for i, r := range m.Map {
-		if err := r.Row().Check(); err != nil {
-			f.add(fmt.Sprintf("%s.map[%d]", at, i), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-		}
-	}
-}
-
-// Row is the row as package scrape takes it.
-func (r MetricRow) Row() scrape.Row {
-	return scrape.Row{
-		Engine: r.Engine, Family: r.Family, Kind: scrape.Kind(r.Type), Quantity: r.As, Scale: r.Scale, Take: r.Take,
-		Select: r.Select, Prefer: r.Prefer, Merge: r.Merge, Rank: r.Rank, Less: r.Less,
-	}
-}
-
-// ScrapeHTTP is how the target's page is asked for: as its own section says, else as requests are, where the page is at
-// the same address. Credentials go to no other one.
-func (t Target) ScrapeHTTP() HTTP {
-	if !reflect.DeepEqual(t.Metrics.HTTP, DefaultTarget().Metrics.HTTP) {
-		return t.Metrics.HTTP
-	}
-	own, _ := url.Parse(t.URL) // both were checked
-	if page, _ := url.Parse(t.Metrics.URL); t.Metrics.URL == "" || page.Scheme == own.Scheme && page.Host == own.Host {
-		return t.HTTP
-	}
-	return t.Metrics.HTTP
-}
-
-func (g GPU) check(at string, f *Faults) {
-	sources := 0
-	for _, s := range []string{g.DCGMExporter, g.LibDCGM, g.NvidiaSMI} {
-		if s != "" {
-			sources++
-		}
-	}
-	if sources != 1 {
-		f.add(at, "want one of dcgm_exporter, libdcgm and nvidia_smi, got %d", sources)
-	}
-	if g.DCGMExporter != "" {
-		f.address(at+".dcgm_exporter", g.DCGMExporter, "http://127.0.0.1:9400/metrics")
-	}
-	f.interval(at+".interval", g.Interval, Duration(time.Second))
-	s := g.Select
-	if g.DCGMExporter == "" && s.Namespace+s.Pod+s.Container != "" {
-		f.add(at+".select", "namespace, pod and container are labels of a dcgm-exporter's page: want dcgm_exporter, or index or uuid")
-	}
-	selection := s.Selection()
-	if err := selection.Check(); err != nil {
-		f.add(at+".select", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
-}
-
-// Selection is the selection as package gpu takes it.
-func (s GPUSelect) Selection() gpu.Select {
-	return gpu.Select{Index: s.Index, UUID: s.UUID, Namespace: s.Namespace, Pod: s.Pod, Container: s.Container}
-}
-
-func (g Guard) check(at string, t Target, f *Faults) {
-	f.atLeast(at+".waiting", g.Waiting, 0)
-	f.ratio(at+".kv_cache_usage", g.KVCacheUsage)
-	f.ratio(at+".error_ratio", g.ErrorRatio)
-	f.oneOf(at+".when_blind", g.WhenBlind, "pause", "go")
-	f.notNegative(at+".resume_after", g.ResumeAfter)
-	if t.Metrics.Interval == 0 && (g.Waiting > 0 || g.KVCacheUsage > 0) {
-		f.add(at, "waiting and kv_cache_usage are read from the target's metrics, and its metrics.interval is 0: they are not scraped")
-	}
 }
 
 func (w *Workload) check(at string, f *Faults) {
@@ -317,25 +236,5 @@ func (f *Faults) atLeast(path string, got, least int) {
 func (f *Faults) notNegative(path string, d Duration) {
 	if d < 0 {
 		f.add(path, "want a duration ≥ 0, got %v", d)
-	}
-}
-
-func (f *Faults) address(path, got, such string) {
-	u, err := url.Parse(got)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		f.add(path, "want an http or https address such as %s, got %q", such, got)
-	}
-}
-
-// interval of scrapes: each is a load on who is asked.
-func (f *Faults) interval(path string, d, none Duration) {
-	if d != none && (d < Duration(time.Second) || d > Duration(time.Hour)) {
-		f.add(path, "want a duration from 1s to 1h, got %v", d)
-	}
-}
-
-func (f *Faults) ratio(path string, got float64) {
-	if !(got >= 0 && got <= 1) {
-		f.add(path, "want 0 to 1, got %v", got)
 	}
 }

@@ -185,6 +185,9 @@ func cause(de *mapstructure.DecodeError) string {
 	if errors.As(de, &kind) {
 		return fmt.Sprintf("want %s, got %v", kindName(kind.Expected.Type()), kind.Value)
 	}
+	if strings.Contains(de.Error(), "must be an array or slice") {
+		return "want a list"
+	}
 	if strings.Contains(de.Error(), "expected a map or struct") {
 		return "want keys and values"
 	}

@@ -54,8 +54,8 @@ type shared struct {
 	sink     *measure.Sink
 	endSink  context.CancelFunc // nil: it does not run
 	sinkDone chan error
-	running  sync.WaitGroup                            // workloads, watches over targets, scrapers
-	engines  atomic.Pointer[map[string]*scrape.Target] // of the latest generation, by the target's name
+	running  sync.WaitGroup                   // workloads, watches over targets, scrapers
+	engines  atomic.Pointer[map[string]sight] // of the latest generation, by the target's name
 }
 
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The

@@ -21,7 +21,8 @@ import (
 // A scraper reads what stands beside the requests: the pages of a target's engines, or GPUs. The configuration alone
 // says which there are, so that a workload runs on untouched when only they change.
 type scraper struct {
-	config any // what it was made from
+	config any    // what it was made from
+	show   func() // has it on the page from now on
 	run    func(ctx context.Context) error
 	engine *scrape.Target     // nil: it reads GPUs
 	close  func() error       // of one that never ran; nil: it holds nothing then
@@ -56,7 +57,7 @@ func (g *Generation) addEngine(t config.Target, old *Generation) error {
 	if err != nil {
 		return fmt.Errorf("target %s: metrics: %w", t.Name, err)
 	}
-	g.scrapers = append(g.scrapers, &scraper{config: c, run: target.Run, engine: target})
+	g.scrapers = append(g.scrapers, &scraper{config: c, show: target.Show, run: target.Run, engine: target})
 	return nil
 }
 
@@ -87,7 +88,7 @@ func (g *Generation) addGPU(at int, c config.GPU, old *Generation) error {
 		return fmt.Errorf("gpus[%d]: %w", at, err)
 	}
 	w := gpu.NewWatch(g.options.GPUs, o)
-	g.scrapers = append(g.scrapers, &scraper{config: c, run: w.Run, close: w.Close})
+	g.scrapers = append(g.scrapers, &scraper{config: c, show: w.Show, run: w.Run, close: w.Close})
 	return nil
 }
 
@@ -97,7 +98,7 @@ func hostOf(address string) string {
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return strings.ToValidUTF8(u.Host, "\uFFFD")
 }
 
 // keep takes over the scraper that was made from the same.
@@ -114,19 +115,32 @@ func (g *Generation) keep(c any, old *Generation) bool {
 	return false
 }
 
-// startScrapers lets run what is new.
+// A sight is what sees a target's engines, and what saw them before a reload: until the new one has looked they are known by
+// the old, or a guard would be blind meanwhile.
+type sight struct{ now, before *scrape.Target }
+
+// startScrapers lets run what is new. Its series are on the page when it returns.
 func (g *Generation) startScrapers(ctx context.Context) {
-	engines := map[string]*scrape.Target{}
+	engines := map[string]sight{}
+	before := g.shared.engines.Load()
 	for _, s := range g.scrapers {
-		if c, ok := s.config.(pageOf); ok {
-			engines[c.name] = s.engine
+		if s.end == nil {
+			s.show()
+			var own context.Context
+			own, s.end = context.WithCancel(context.WithoutCancel(ctx))
+			g.shared.running.Go(func() { _ = s.run(own) }) // it ends only with its context
 		}
-		if s.end != nil {
+		c, ok := s.config.(pageOf)
+		if !ok {
 			continue
 		}
-		var own context.Context
-		own, s.end = context.WithCancel(context.WithoutCancel(ctx))
-		g.shared.running.Go(func() { _ = s.run(own) }) // it ends only with its context
+		engines[c.name] = sight{now: s.engine}
+		if before == nil {
+			continue
+		}
+		if old, known := (*before)[c.name]; known && old.now != s.engine {
+			engines[c.name] = sight{s.engine, old.now}
+		}
 	}
 	g.shared.engines.Store(&engines)
 }
@@ -159,11 +173,14 @@ var errNotScraped = errors.New("the target is not scraped")
 
 // load tells how busy the engines behind a target are, as the latest generation sees them.
 func (s *shared) load(target string) (replay.Load, error) {
-	engine := (*s.engines.Load())[target]
-	if engine == nil {
+	engine, known := (*s.engines.Load())[target]
+	if !known {
 		return replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errNotScraped
 	}
-	l, err := engine.Load()
+	l, err := engine.now.Load()
+	if engine.before != nil && errors.Is(err, scrape.ErrNotScraped) {
+		l, err = engine.before.Load()
+	}
 	return replay.Load(l), err
 }
 

@@ -53,6 +53,9 @@ func TestOnePageHoldsAll(t *testing.T) {
 	c.GPUs = []config.GPU{config.DefaultGPU()}
 	c.GPUs[0].Target, c.GPUs[0].DCGMExporter = "sim", url+"/dcgm/metrics"
 	d := start(t, c)
+	if p := d.page(); p["replayd_engine_up"] == nil || p["replayd_gpu_up"] == nil {
+		t.Error("want the engine and the GPUs on the first page, up or not")
+	}
 	for range 20 {
 		d.next()
 	}
@@ -131,6 +134,36 @@ func TestReloadOfScrapers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A reload of what is scraped blinds no guard: what was known goes on until the new scraper has looked.
+func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
+	c.Web.EnableLifecycle = true
+	c.Workloads[0].Guard = config.Guard{Waiting: 1000, WhenBlind: "pause", ResumeAfter: config.Duration(time.Minute)}
+	d := start(t, c)
+	dropped := func(p outside.Page) float64 {
+		return p.Sum("replayd_requests_dropped_total", "w", string(measure.Guarded))
+	}
+	before := dropped(d.until("requests", func(p outside.Page) bool { return p.Sum("replayd_requests_total", "w") > 0 }))
+	for i := range 5 {
+		d.reload(func(c *config.Config) {
+			c.Targets = slices.Clone(c.Targets)
+			c.Targets[0].Metrics.Interval += config.Duration(time.Second)
+			if i == 3 { // its addresses are found anew
+				c.Targets[0].Metrics.Replicas = "localhost"
+			}
+		})
+		for range 30 {
+			d.next()
+		}
+	}
+	if got := dropped(d.page()); got != before {
+		t.Errorf("want nothing more held back by the guard, got %v requests", got-before)
+	}
+	d.stop()
+	d.end()
 }
 
 // A file that the scraping needs and that is not there is an error before anything runs, as everything else is.

@@ -2,13 +2,13 @@ package gpu
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 const (
@@ -50,7 +50,7 @@ func sourceDesc(name, help string) *prometheus.Desc {
 // source.
 type Collector struct {
 	mu      sync.Mutex
-	watches []*Watch // that run, in the order in which their devices are preferred
+	watches []*Watch // that are shown, in the order in which their devices are preferred
 	errors  map[origin]int64
 	idle    []origin // with errors and without a watch, the one longest without first
 }
@@ -68,11 +68,23 @@ func NewCollector(reg prometheus.Registerer) *Collector {
 	return c
 }
 
-// show has a watch on the page until its hide.
+// show has a watch on the page until its hide. One that takes the place of another begins with what that knows, so that
+// no figure is missing until its first reading.
 func (c *Collector) show(w *Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if slices.Contains(c.watches, w) {
+		return
+	}
 	o := w.origin()
+	for _, old := range c.watches {
+		if old.origin() == o && reflect.DeepEqual(old.o.Select, w.o.Select) {
+			s := old.now()
+			s.read, s.err = false, nil // what there is to log is its own
+			w.put(s)
+			w.dropped.Store(old.dropped.Load())
+		}
+	}
 	c.idle = slices.DeleteFunc(c.idle, func(other origin) bool { return other == o })
 	c.watches = append(c.watches, w)
 	slices.SortStableFunc(c.watches, func(a, b *Watch) int {
@@ -83,6 +95,9 @@ func (c *Collector) show(w *Watch) {
 func (c *Collector) hide(w *Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !slices.Contains(c.watches, w) {
+		return
+	}
 	c.watches = slices.DeleteFunc(c.watches, func(other *Watch) bool { return other == w })
 	o := w.origin()
 	if slices.ContainsFunc(c.watches, func(other *Watch) bool { return other.origin() == o }) {
@@ -116,15 +131,14 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 // series twice would spoil the whole page, and sums would count the device twice. It is the one that knows more, which
 // the order of the kinds' names happens to say: dcgm_exporter, libdcgm, nvidia_smi.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	type place struct {
 		target string
 		device identity
 	}
 	shown := map[place]origin{}
 	sources := map[origin]bool{}
-	for _, w := range c.watches {
+	watches, errs := c.current()
+	for i, w := range watches {
 		o, s := w.origin(), w.now()
 		dropped := 0
 		for _, f := range s.figures {
@@ -140,15 +154,26 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 				ch <- m
 			}
 		}
-		if dropped > 0 && w.dropped == 0 {
+		if before := w.dropped.Swap(int64(dropped)); dropped > 0 && before == 0 {
 			w.o.Log.Warn("GPUs are left out: another source of the target shows them", "devices", dropped)
 		}
-		w.dropped = dropped
 		if !sources[o] {
 			sources[o] = true
-			s.collect(ch, o, dropped, c.errors[o])
+			s.collect(ch, o, dropped, errs[i])
 		}
 	}
+}
+
+// current gives the watches and how many errors each had. A page is made of them without the lock, so that neither who
+// reads it slowly nor the log holds up a watch.
+func (c *Collector) current() ([]*Watch, []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	errs := make([]int64, len(c.watches))
+	for i, w := range c.watches {
+		errs[i] = c.errors[w.origin()]
+	}
+	return slices.Clone(c.watches), errs
 }
 
 func (s *state) collect(ch chan<- prometheus.Metric, o origin, dropped int, errs int64) {
@@ -156,7 +181,7 @@ func (s *state) collect(ch chan<- prometheus.Metric, o origin, dropped int, errs
 		ch <- prometheus.MustNewConstMetric(d, kind, v, o.target, o.kind, o.address)
 	}
 	up := 0.0
-	if s.read && s.err == nil {
+	if s.missed == 0 && !s.at.IsZero() {
 		up = 1
 	}
 	show(descUp, prometheus.GaugeValue, up)
@@ -166,74 +191,4 @@ func (s *state) collect(ch chan<- prometheus.Metric, o origin, dropped int, errs
 	if !s.at.IsZero() {
 		show(descAge, prometheus.GaugeValue, time.Since(s.at).Seconds())
 	}
-}
-
-// show prepares what the page says of the devices.
-func show(target string, devices []Device) []figure {
-	figures := make([]figure, len(devices))
-	for i := range devices {
-		d := &devices[i]
-		figures[i] = figure{d.identity(), d.metrics(target)}
-	}
-	return figures
-}
-
-// metrics share their labels, in the order of their names, which is that of the page: "reason" goes between two of them.
-func (d *Device) metrics(target string) []prometheus.Metric {
-	pairs := []*dto.LabelPair{
-		pair("gpu", d.Index),
-		pair("hostname", d.Hostname),
-		pair("mig_instance", d.Instance),
-		pair("mig_profile", d.Profile),
-		pair("model_name", d.Model),
-		pair("target", target),
-		pair("uuid", d.UUID),
-	}
-	const model = 5 // how many are before "reason"
-	list := make([]prometheus.Metric, 0, len(d.Values)+len(throttleReasons))
-	add := func(f *Field, v float64, reason string) {
-		labels := pairs
-		if reason != "" {
-			labels = slices.Concat(pairs[:model], []*dto.LabelPair{pair("reason", reason)}, pairs[model:])
-		}
-		list = append(list, &sample{fieldDescs[f], labels, f.Kind == Counter, v})
-	}
-	for f, v := range d.Values {
-		if f.Kind != Bits {
-			add(f, v, f.Reason)
-			continue
-		}
-		for _, r := range throttleReasons {
-			bit := 0.0
-			if uint64(v)&r.bit != 0 {
-				bit = 1
-			}
-			add(f, bit, r.name)
-		}
-	}
-	return list
-}
-
-func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
-
-// A sample is a figure on the page. It shares its labels, which those of client_golang do not.
-type sample struct {
-	desc    *prometheus.Desc
-	labels  []*dto.LabelPair
-	counter bool
-	value   float64
-}
-
-// Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.desc }
-
-// Write implements prometheus.Metric.
-func (s *sample) Write(m *dto.Metric) error {
-	m.Label = s.labels
-	if s.counter {
-		m.Counter = &dto.Counter{Value: &s.value}
-	} else {
-		m.Gauge = &dto.Gauge{Value: &s.value}
-	}
-	return nil
 }

@@ -152,6 +152,24 @@ func TestHostileLabels(t *testing.T) {
 	})
 }
 
+// TestHostileAddresses has targets and addresses that are no text, two of them the same once they are.
+func TestHostileAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		var ends []func() error
+		for _, address := range []string{"gpu\xff:9400", "gpu\xfe:9400", "gpu:9400"} {
+			ends = append(ends, b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(1)}}}, Address: address, Target: "t\xff"}))
+		}
+		pass(0)
+		if got, want := b.lines(namespace+"up{"), "up 1; up 1"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		for _, end := range ends {
+			_ = end()
+		}
+	})
+}
+
 // TestCollectDoesNotWait looks at the page while a source hangs.
 func TestCollectDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -189,7 +207,7 @@ func BenchmarkCollect(b *testing.B) {
 	reg := prometheus.NewRegistry()
 	c := NewCollector(reg)
 	w := NewWatch(c, WatchOptions{Target: "vllm", Interval: time.Second, Log: slog.New(slog.DiscardHandler)})
-	c.show(w)
+	w.Show()
 	w.put(state{read: true, at: time.Now(), figures: show("vllm", node())})
 	b.ReportAllocs()
 	for b.Loop() {

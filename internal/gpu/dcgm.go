@@ -15,7 +15,7 @@ import (
 type DCGMOptions struct {
 	Address  string        // "localhost:5555", or "unix:///tmp/nv-hostengine"
 	Interval time.Duration // at which the engine samples, 100 ms or more; a value older than three of them counts as none
-	Fields   []*Field      // at most 128; nil: Fields()
+	Fields   []*Field      // at most 128, the last XID not alone: it does not tell that a GPU is there; nil: Fields()
 
 	// NoProfiling leaves out the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper one process of a machine
 	// has the counters behind them: set it beside another one that profiles but does not ask the same engine.
@@ -45,7 +45,7 @@ func (a dcgmAddress) uri() string {
 func NewDCGM(o DCGMOptions) (Source, error) {
 	address, err := parseDCGMAddress(o.Address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("libdcgm: %w", err)
 	}
 	if o.Interval < 100*time.Millisecond {
 		return nil, fmt.Errorf("libdcgm: interval: want 100ms or more, got %v", o.Interval)
@@ -67,8 +67,14 @@ func (f *Field) profiling() bool {
 	return len(f.Names) > 0 && strings.HasPrefix(f.Names[0], profiling)
 }
 
+// CheckDCGMAddress says what is wrong with the address of an nv-hostengine, in any build.
+func CheckDCGMAddress(s string) error {
+	_, err := parseDCGMAddress(s)
+	return err
+}
+
 func parseDCGMAddress(s string) (dcgmAddress, error) {
-	want := fmt.Errorf("libdcgm: want host:port or unix:///path, got %q", s)
+	want := fmt.Errorf("want host:port or unix:///path, got %q", s)
 	if path, ok := strings.CutPrefix(s, "unix://"); ok {
 		// 107 bytes and a NUL are all that a sockaddr_un holds.
 		if !strings.HasPrefix(path, "/") || len(path) > 107 || strings.Contains(path, "\x00") {

@@ -160,9 +160,6 @@ const (
 	profiling               = "DCGM_FI_PROF_" // how the names of the profiling module's fields begin
 )
 
-// instanceFields have a level below the GPU (entityLevel in dcgm_fields.cpp), so that a MIG instance has its own.
-var instanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008}
-
 // text is a C string, up to its NUL, and "" where DCGM says that it has none.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")

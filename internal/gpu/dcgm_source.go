@@ -28,7 +28,7 @@ type dcgmSource struct {
 	session *session
 	buffers buffers
 	told    map[string]bool     // what was logged, and is not again
-	silent  map[entityPair]bool // GPUs without any value at the last Read
+	silent  map[entityPair]bool // GPUs without a value of the present at the last Read
 }
 
 // A turn is a run of calls into the library, in a goroutine of its own: a call cannot be cut short.

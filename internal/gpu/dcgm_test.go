@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ func TestDCGMAddress(t *testing.T) {
 		{"unix:///tmp/nv-hostengine", "unix:///tmp/nv-hostengine", "/tmp/nv-hostengine", here},
 	} {
 		a, err := parseDCGMAddress(c.in)
+		if err := CheckDCGMAddress(c.in); err != nil {
+			t.Error(err)
+		}
 		if err != nil || a.uri() != c.uri || a.path != c.path || a.host != c.host {
 			t.Errorf("%s: got %+v, %s, %v", c.in, a, a.uri(), err)
 		}
@@ -28,6 +32,9 @@ func TestDCGMAddress(t *testing.T) {
 	} {
 		if a, err := parseDCGMAddress(in); err == nil {
 			t.Errorf("%q: got %+v, want an error", in, a)
+		}
+		if err, want := CheckDCGMAddress(in), fmt.Sprintf("want host:port or unix:///path, got %q", in); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

@@ -34,7 +34,8 @@ func (s *session) latest(entities []entityPair, ids []uint16, flags uint32) ([]f
 	return values, nil
 }
 
-// counts are what became of a Read's values.
+// counts are what became of a Read's values. The last XID is no good one: it is there of an engine that has stopped
+// sampling and of a GPU that is lost.
 type counts struct {
 	good, old, strange int
 	newest             time.Time // of the old ones
@@ -62,9 +63,11 @@ func (s *session) read() ([]Device, error) {
 	case c.good == 0 && c.old > 0:
 		return nil, fmt.Errorf("every value is old, the newest of %s: the engine has stopped sampling, or its clock is not ours",
 			c.newest.UTC().Format(time.RFC3339))
+	case c.good == 0:
+		return nil, fmt.Errorf("none of %d GPUs gives a value: they may have fallen off the bus", len(s.gpus))
 	}
 	for i, g := range s.gpus {
-		s.notice(g, len(gpus[i].Values) == 0)
+		s.notice(g, silent(gpus[i]))
 		devices = append(devices, gpus[i])
 		for j := range instances {
 			if s.instances[j].gpu == g.gpu {
@@ -127,7 +130,9 @@ func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Dev
 			}
 			continue
 		}
-		c.good++
+		if f.ID != fieldXID {
+			c.good++
+		}
 		devices[at].Values[f] = figure
 	}
 	return devices, nil
@@ -154,6 +159,16 @@ func (v *fieldValue) figure(f *Field) (float64, bool) {
 // the last XID is as old as the XID: it comes with the driver's event, not with a period.
 func (s *session) fresh(v *fieldValue, now time.Time) bool {
 	return v.FieldID == fieldXID || now.Sub(time.UnixMicro(v.TS)).Abs() <= keepPeriods*s.options.Interval
+}
+
+// silent tells whether a GPU gives no value of the present.
+func silent(d Device) bool {
+	for f := range d.Values {
+		if f.ID != fieldXID {
+			return false
+		}
+	}
+	return true
 }
 
 // notice logs when a GPU stops giving values, and when it gives some again.

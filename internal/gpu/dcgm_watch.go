@@ -52,7 +52,7 @@ func (s *session) watchAll() error {
 		return errors.New("none of the fields can be watched")
 	}
 	for _, f := range s.fields {
-		if slices.Contains(instanceFields, f.ID) {
+		if !f.whole() {
 			s.perInstance = append(s.perInstance, f)
 		}
 	}

@@ -3,6 +3,8 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -27,9 +29,18 @@ func (e *Exporter) Read(ctx context.Context) ([]Device, error) {
 		return nil, err
 	}
 	if len(p.Samples) == 0 {
-		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", e.url, p.Total)
+		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", e.name(), p.Total)
 	}
 	return devices(p), nil
+}
+
+// name is the URL as an error may have it, without its password.
+func (e *Exporter) name() string {
+	u, err := url.Parse(e.url)
+	if err != nil { // which gave no page either
+		return "the page"
+	}
+	return u.Redacted()
 }
 
 // Close implements Source.
@@ -52,6 +63,9 @@ var pageNames = func() map[string]bool {
 func onPage(name string) bool { return pageNames[name] }
 
 // devices are those of a page. A GPU that several pods share has its rows once for each of them, and is a device for each.
+//
+// The page repeats figures of a whole GPU in the row of each of its MIG instances (NVIDIA/dcgm-exporter#317: a board's 53 W
+// four times over). They are the GPU's, and keep the pod of their row: it is one of those that have a part of the GPU.
 func devices(p *scrape.Page) []Device {
 	var list []Device
 	places := map[row]int{}
@@ -61,6 +75,12 @@ func devices(p *scrape.Page) []Device {
 				r, ok := readRow(s.Labels)
 				if !ok {
 					continue
+				}
+				if r.profile+r.instance != "" && f.whole() {
+					if slices.Contains(uncutFields, f.ID) {
+						continue
+					}
+					r.profile, r.instance = "", ""
 				}
 				model := r.model
 				r.model = "" // not all rows of a GPU have it
@@ -74,17 +94,18 @@ func devices(p *scrape.Page) []Device {
 				if d.Model == "" {
 					d.Model = model
 				}
-				if _, twice := d.Values[f]; twice {
-					continue // under its old name and its new one
-				}
 				if v, ok := f.value(s.Value); ok {
-					d.Values[f] = v
+					d.add(f, v)
 				}
 			}
 		}
 	}
 	return list
 }
+
+// uncutFields have no value while a GPU is cut (nvmlDeviceGetUtilizationRates in nvml.h: "not currently supported"). The
+// page has a 0 in the instances' rows (NVIDIA/dcgm-exporter#216).
+var uncutFields = []uint16{203, 204}
 
 // A row is what the labels of a sample say of the device. Those of one device agree in it, but for the model.
 type row struct {

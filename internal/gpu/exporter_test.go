@@ -106,7 +106,7 @@ func TestSyntheticPageHasAll(t *testing.T) {
 func TestLabelSpellings(t *testing.T) {
 	want := Device{
 		Index: "1", UUID: "GPU-1", Model: "M", Hostname: "h", Namespace: "n", Pod: "p", Container: "c",
-		Profile: "1g.5gb", Instance: "7", Values: map[*Field]float64{byID(155): 9},
+		Profile: "1g.5gb", Instance: "7", Values: map[*Field]float64{byID(1002): 0.5},
 	}
 	for _, labels := range []string{
 		`gpu="1",UUID="GPU-1",modelName="M",Hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",namespace="n",pod="p",container="c"`,
@@ -114,8 +114,8 @@ func TestLabelSpellings(t *testing.T) {
 		`gpu="1",UUID="GPU-1",modelName="M",hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",exported_namespace="n",exported_pod="p",exported_container="c",namespace="gpu-operator",pod="dcgm-exporter-x",container="exporter"`,
 		`gpu="1",UUID="GPU-1",modelName="M",hostname="h",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",namespace="n",pod="p",container="c",nvlink="",cpu="",err_code="13",window_size_in_ms="1"`,
 	} {
-		for _, name := range []string{"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_BOARD_POWER_WATTS"} {
-			got := parse(t, name+"{"+labels+"} 9\n")
+		for _, name := range []string{"DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_SM_UTIL_RATIO"} {
+			got := parse(t, name+"{"+labels+"} 0.5\n")
 			if diff := cmp.Diff([]Device{want}, got); diff != "" {
 				t.Errorf("%s{%s} (-want +got):\n%s", name, labels, diff)
 			}
@@ -150,6 +150,44 @@ DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1",namespace="n",pod="b",container="c"} 4
 	chosen, err := (&Select{}).choose(list)
 	if err != nil || len(chosen) != 1 || len(chosen[0].Values) != 2 {
 		t.Errorf("got %v, %v, want the GPU once, with both figures", chosen, err)
+	}
+}
+
+// cutGPU is a GPU with two instances as NVIDIA/dcgm-exporter#317 shows one (and #216 its 0): what only the board has is in
+// each of their rows.
+const cutGPU = `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 52.636
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",namespace="n",pod="b"} 52.746
+DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 7000
+DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",namespace="n",pod="b"} 8000
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 0
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 1
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",namespace="n",pod="b"} 2
+`
+
+// TestCutGPU has the board's figures once, as the whole GPU's, and of a counter the greatest in whichever order.
+func TestCutGPU(t *testing.T) {
+	lines := strings.SplitAfter(cutGPU, "\n")
+	for _, page := range []string{cutGPU, strings.Join(append([]string{lines[0], lines[1], lines[3], lines[2]}, lines[4:]...), "")} {
+		for _, pods := range []bool{true, false} {
+			if !pods {
+				page = strings.NewReplacer(`,namespace="n",pod="a"`, "", `,namespace="n",pod="b"`, "").Replace(page)
+			}
+			chosen, err := (&Select{}).choose(parse(t, page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range chosen {
+				chosen[i].Namespace, chosen[i].Pod = "", ""
+			}
+			want := []Device{
+				{Index: "0", UUID: "GPU-265c9814", Model: "NVIDIA A30", Values: map[*Field]float64{byID(155): 52.636, byID(156): 8}},
+				{Index: "0", UUID: "GPU-265c9814", Model: "NVIDIA A30", Profile: "1g.6gb", Instance: "3", Values: map[*Field]float64{byID(252): 1 << 20}},
+				{Index: "0", UUID: "GPU-265c9814", Model: "NVIDIA A30", Profile: "1g.6gb", Instance: "5", Values: map[*Field]float64{byID(252): 2 << 20}},
+			}
+			if diff := cmp.Diff(want, chosen); diff != "" {
+				t.Errorf("pods %t (-want +got):\n%s", pods, diff)
+			}
+		}
 	}
 }
 
@@ -201,6 +239,26 @@ func TestExporterFaults(t *testing.T) {
 	f(plain("up 1\n"), "URL/metrics: want a dcgm-exporter's page, got 1 samples and none of a GPU")
 	f(plain("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 9\nDCGM_FI_DEV_GPU_TEMP{gpu="), "URL/metrics: ")
 	f(http.NotFoundHandler(), "URL/metrics: want status 200, got")
+}
+
+// TestExporterHidesPassword looks at each kind of error for the password of the URL.
+func TestExporterHidesPassword(t *testing.T) {
+	for _, h := range []http.Handler{plain("up 1\n"), plain("DCGM_FI_DEV_GPU_TEMP{gpu="), http.NotFoundHandler()} {
+		s := httptest.NewServer(h)
+		pages, err := scrape.NewFetcher(scrape.FetchOptions{HTTP: commoncfg.DefaultHTTPClientConfig})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := NewExporter(pages, strings.Replace(s.URL, "://", "://user:secret@", 1)+"/metrics")
+		_, err = e.Read(t.Context())
+		if err == nil || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "http://user:xxxxx@127.0.0.1:") {
+			t.Errorf("error %v", err)
+		}
+		s.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestSimulatedEngine reads the page of the simulated engine: an idle GPU by its constants.

@@ -73,6 +73,12 @@ func Fields() []*Field { return slices.Clone(fields) }
 // byID is the field with DCGM's number, nil where the vocabulary has none.
 func byID(id uint16) *Field { return fieldsByID[id] }
 
+// instanceFields have a level below the GPU (entityLevel in dcgm_fields.cpp), so that a MIG instance has its own.
+var instanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008}
+
+// whole tells whether a figure is always of the whole GPU, power among them, and never of a MIG instance of it.
+func (f *Field) whole() bool { return !slices.Contains(instanceFields, f.ID) }
+
 func indexFields(fields []*Field) map[uint16]*Field {
 	index := map[uint16]*Field{}
 	for _, f := range fields {

@@ -28,7 +28,7 @@ func shows(t *testing.T, list []Device) {
 	reg := prometheus.NewPedanticRegistry()
 	c := NewCollector(reg)
 	w := NewWatch(c, WatchOptions{Target: "t", Interval: time.Second, Log: slog.New(slog.DiscardHandler)})
-	c.show(w)
+	w.Show()
 	w.put(state{read: true, at: time.Now(), figures: show("t", chosen)})
 	if _, err := reg.Gather(); err != nil {
 		t.Error(err)

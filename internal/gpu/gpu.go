@@ -34,3 +34,11 @@ type Device struct {
 
 	Values map[*Field]float64 // in base units; a figure that the source has no value for is not in it
 }
+
+// add adds a figure. One that is there already stays, be it under another name or of another pod; but of a counter the
+// greatest counts: rows of one GPU are read one after another, and when their order changes it must not seem to fall.
+func (d *Device) add(f *Field, v float64) {
+	if before, twice := d.Values[f]; !twice || f.Kind == Counter && v > before {
+		d.Values[f] = v
+	}
+}

@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -20,8 +21,9 @@ type Select struct {
 	Index []string // as the driver numbers them; MIG instances go with their GPU
 	UUID  []string // whole, or their first 8 characters or more
 
-	// Labels of a dcgm-exporter's page in Kubernetes, whole or with * for any characters and ? for one. Figures of a
-	// whole GPU, power among them, have no pod where the pods have MIG instances.
+	// Labels of a dcgm-exporter's page in Kubernetes, whole or with * for any characters and ? for one. With a MIG instance
+	// that they select come those figures of its GPU that instances have none of, power among them: once, and as the whole
+	// GPU's. What else is known of the GPU, or of its other instances, does not.
 	Namespace, Pod, Container string
 }
 
@@ -81,19 +83,31 @@ func (s *Select) choose(list []Device) ([]Device, error) {
 	if len(list) == 0 {
 		return nil, errors.New("want a GPU, got none")
 	}
+	cut := map[identity]bool{} // GPUs that a selected instance is a part of
+	for i := range list {
+		d := &list[i]
+		d.tidy()
+		if d.Instance != "" && s.has(d) {
+			cut[identity{d.identity().gpu, ""}] = true
+		}
+	}
 	var chosen []Device
 	places := map[identity]int{}
 	for i := range list {
 		d := &list[i]
-		d.tidy()
-		if !s.has(d) {
+		switch id := d.identity(); {
+		case s.has(d):
+		case cut[id]:
+			maps.DeleteFunc(d.Values, func(f *Field, _ float64) bool { return !f.whole() })
+			if len(d.Values) == 0 {
+				continue
+			}
+		default:
 			continue
 		}
 		if place, known := places[d.identity()]; known {
 			for f, v := range d.Values {
-				if _, known := chosen[place].Values[f]; !known {
-					chosen[place].Values[f] = v
-				}
+				chosen[place].add(f, v)
 			}
 			continue
 		}

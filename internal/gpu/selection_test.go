@@ -56,10 +56,45 @@ func TestSelect(t *testing.T) {
 	f(Select{Namespace: "llm"}, "2 3")
 	f(Select{Namespace: "llm", Pod: "vllm-7d9f-q8q1z"}, "3")
 	f(Select{Pod: "vllm-*", Container: "vllm"}, "2 3")
-	f(Select{Pod: "job-?"}, "4/7")
+	f(Select{Pod: "job-?"}, "4 4/7") // the board's power is the pod's, too
+	f(Select{Pod: "job-*"}, "4 4/7 4/13")
+	f(Select{Pod: "job-?", Index: []string{"4"}}, "4 4/7")
 	f(Select{Pod: "job-*", Index: []string{"3"}}, none)
 	f(Select{Pod: "vllm"}, none)
 	f(Select{UUID: []string{"MIG-50000000"}}, none)
+}
+
+// TestSelectOfACutGPU selects a pod's instance, on pages that repeat the board's figures and on those that do not: with it
+// come the figures that only the board has, and none of another pod's instance.
+func TestSelectOfACutGPU(t *testing.T) {
+	whole := `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814"} 52
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814"} 3
+DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="GPU-2d20791a"} 60
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",pod="a"} 1
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",pod="b"} 2
+`
+	noPower := `DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814"} 3
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",pod="b"} 2
+`
+	f := func(page, pod string, want map[string]map[*Field]float64) {
+		t.Helper()
+		chosen, err := (&Select{Pod: pod}).choose(parse(t, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]map[*Field]float64{}
+		for _, d := range chosen {
+			got[d.Index+"/"+d.Instance] = d.Values
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(got) != len(chosen) {
+			t.Errorf("%d devices (-want +got):\n%s", len(chosen), diff)
+		}
+	}
+	type values = map[*Field]float64
+	f(cutGPU, "a", map[string]map[*Field]float64{"0/": values{byID(155): 52.636, byID(156): 8}, "0/3": values{byID(252): 1 << 20}})
+	f(cutGPU, "b", map[string]map[*Field]float64{"0/": values{byID(155): 52.636, byID(156): 8}, "0/5": values{byID(252): 2 << 20}})
+	f(whole, "b", map[string]map[*Field]float64{"0/": values{byID(155): 52}, "0/5": values{byID(252): 2 << 20}})
+	f(noPower, "b", map[string]map[*Field]float64{"0/5": values{byID(252): 2 << 20}})
 }
 
 func TestSelectWithFaults(t *testing.T) {

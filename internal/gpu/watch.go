@@ -3,7 +3,9 @@ package gpu
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,12 +37,12 @@ type Watch struct {
 	mu    sync.Mutex
 	state state
 
-	dropped int // devices that another source shows; guarded by the Collector's lock
+	dropped atomic.Int64 // devices that another source shows
 }
 
 // A state is what is known of a source. It is put in place whole.
 type state struct {
-	read     bool      // at least once
+	read     bool      // at least once, by this watch
 	missed   int       // readings in a row without figures
 	at       time.Time // when the latest figures were there; zero: none ever were
 	duration time.Duration
@@ -54,8 +56,11 @@ type figure struct {
 	metrics []prometheus.Metric
 }
 
-// NewWatch makes a watch that the collector shows while it runs.
+// NewWatch makes a watch that the collector shows from its Show until its Run or Close returns.
 func NewWatch(c *Collector, o WatchOptions) *Watch {
+	for _, label := range []*string{&o.Target, &o.Kind, &o.Address} {
+		*label = strings.ToValidUTF8(*label, "?") // any other label fails the whole page
+	}
 	if o.Timeout <= 0 {
 		o.Timeout = o.Interval * 3 / 4 // a source that hangs is read each interval, then, not every other
 	}
@@ -64,11 +69,15 @@ func NewWatch(c *Collector, o WatchOptions) *Watch {
 	return &Watch{o: o, collector: c}
 }
 
+// Show has the collector show the watch from now on, rather than from an instant at which Run has begun. Not after Run or
+// Close.
+func (w *Watch) Show() { w.collector.show(w) }
+
 // Run reads at instants that are whole intervals apart, until ctx is done, and closes the source. A reading that takes
 // longer loses the instants that it covers. A source that is lost is read again, after three times less and less often,
 // but once a minute at least, or once an interval.
 func (w *Watch) Run(ctx context.Context) error {
-	w.collector.show(w)
+	w.Show()
 	defer w.collector.hide(w)
 	due := time.Now()
 	timer := time.NewTimer(0)
@@ -88,8 +97,11 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Close is for a Watch that never runs: it closes the source.
-func (w *Watch) Close() error { return w.o.Source.Close() }
+// Close is for a Watch that never runs: it hides it where it was shown, and closes the source.
+func (w *Watch) Close() error {
+	w.collector.hide(w)
+	return w.o.Source.Close()
+}
 
 // pause is the time from one due instant to the next, a whole number of intervals.
 func (w *Watch) pause() time.Duration {

@@ -66,15 +66,26 @@ type bench struct {
 	reg       *prometheus.Registry
 	collector *Collector
 	log       bytes.Buffer
+	logger    *slog.Logger // of all watches: one handler, so that they write one after another
 }
 
 func newBench(t *testing.T) *bench {
 	reg := prometheus.NewPedanticRegistry()
-	return &bench{T: t, reg: reg, collector: NewCollector(reg)}
+	b := &bench{T: t, reg: reg, collector: NewCollector(reg)}
+	b.logger = slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	return b
 }
 
 // watch runs a watch with an interval of 5 s, and gives what ends it and waits.
-func (b *bench) watch(o WatchOptions) (end func() error) {
+func (b *bench) watch(o WatchOptions) (end func() error) { return b.run(b.made(o)) }
+
+// made is such a watch before it runs.
+func (b *bench) made(o WatchOptions) *Watch {
 	if o.Kind == "" {
 		o.Kind = SourceExporter
 	}
@@ -85,18 +96,16 @@ func (b *bench) watch(o WatchOptions) (end func() error) {
 		o.Target = "vllm"
 	}
 	o.Interval = 5 * time.Second
-	o.Log = slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	o.Log = b.logger
 	if s, ok := o.Source.(*script); ok {
 		s.start = time.Now()
 	}
+	return NewWatch(b.collector, o)
+}
+
+func (b *bench) run(w *Watch) (end func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	w := NewWatch(b.collector, o)
 	go func() { done <- w.Run(ctx) }()
 	return func() error {
 		cancel()

@@ -26,6 +26,7 @@ type parts struct {
 	sum, count float64
 	counted    bool
 	native     *histogram.FloatHistogram
+	natives    int // that were added up in it
 	broken     bool
 }
 
@@ -96,6 +97,7 @@ func (h *parts) bucket(s Sample) {
 }
 
 func (h *parts) merge(n *histogram.FloatHistogram) {
+	h.natives++
 	if h.native == nil {
 		h.native = n.Copy()
 		return
@@ -108,11 +110,11 @@ func (h *parts) merge(n *histogram.FloatHistogram) {
 // buckets checks and orders what was collected; nil when it makes no histogram.
 func (h *parts) buckets(scale float64) *Buckets {
 	b := &Buckets{Sum: h.sum * scale}
-	if h.native != nil && scale == 1 { // bounds of native buckets cannot be scaled
-		b.Native = h.native
+	if n := h.native; n != nil && scale == 1 && (!h.counted || h.natives == h.series) && whole(n) { // native bounds cannot be scaled
 		if !h.counted {
-			h.count, b.Sum, h.counted = h.native.Count, h.native.Sum, true
+			h.count, b.Sum, h.counted = n.Count, n.Sum, true
 		}
+		b.Native = n
 	}
 	bounds := make([]*bound, 0, len(h.cumulative))
 	for _, c := range h.cumulative {
@@ -134,6 +136,9 @@ func (h *parts) buckets(scale float64) *Buckets {
 		return nil
 	}
 	b.Count = uint64(h.count)
+	if b.Native != nil && b.Native.Count != h.count { // the two would be one histogram with two counts, which nobody accepts
+		b.Native = nil
+	}
 	before := 0.0
 	for _, c := range bounds {
 		if !isCount(c.count) || c.count < before || c.count > h.count {
@@ -144,6 +149,16 @@ func (h *parts) buckets(scale float64) *Buckets {
 		b.Cumulative = append(b.Cumulative, uint64(c.count))
 	}
 	return b
+}
+
+// whole says whether a native histogram is one of whole observations, and agrees with itself.
+func whole(n *histogram.FloatHistogram) bool {
+	for _, counts := range [][]float64{n.PositiveBuckets, n.NegativeBuckets, {n.ZeroCount, n.Count}} {
+		if slices.ContainsFunc(counts, func(c float64) bool { return !isCount(c) }) {
+			return false
+		}
+	}
+	return !histogram.IsCustomBucketsSchema(n.Schema) && n.Validate() == nil
 }
 
 // isCount says whether a float is a whole number that it can hold exactly.

@@ -3,16 +3,13 @@ package scrape
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/prometheus/model/histogram"
 )
 
-// keptTallies is how many addresses that are no longer scraped keep what was counted of them, so that one that returns continues.
-const keptTallies = 500
+// keptIdle is how many engines that are no longer scraped are remembered, so that the counts of one that returns go on.
+const keptIdle = 500
 
 var (
 	perReplica = []string{"target", "replica"}
@@ -39,67 +36,50 @@ var (
 // replayd's own waits for no engine.
 type Collector struct {
 	mu      sync.Mutex
-	targets []*Target // that run, the latest last
-	tallies map[address]*tally
-	idle    []address // whose tally nobody uses, the one longest without a user first
+	engines map[address]*engine
+	idle    []address // of those that nobody scrapes, the one longest without first
 }
 
 // An address is one engine of a target.
 type address struct{ target, replica string }
 
-// A tally is what replayd itself counts of an engine. It goes on when the address is scraped by another Target.
-type tally struct {
-	users int // guarded by the Collector's lock
-
-	restarts atomic.Int64
-	failures [len(reasons)]atomic.Int64
-}
-
 // NewCollector registers the engines' series with reg and panics when they are there already.
 func NewCollector(reg prometheus.Registerer) *Collector {
-	c := &Collector{tallies: map[address]*tally{}}
+	c := &Collector{engines: map[address]*engine{}}
 	reg.MustRegister(c)
 	return c
 }
 
-// show has a target on the page until its hide.
-func (c *Collector) show(t *Target) {
+// use has an engine on the page until its release. While a reload replaces what scrapes it, both use it: figures, counts
+// and what is known of its restarts go on.
+func (c *Collector) use(a address, forget time.Duration) *engine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.targets = append(c.targets, t)
-}
-
-func (c *Collector) hide(t *Target) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.targets = slices.DeleteFunc(c.targets, func(other *Target) bool { return other == t })
-}
-
-// use gives the tally of an address, until its release.
-func (c *Collector) use(a address) *tally {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.tallies[a]
-	if t == nil {
-		t = &tally{}
-		c.tallies[a] = t
+	e := c.engines[a]
+	if e == nil {
+		e = &engine{}
+		c.engines[a] = e
 	}
-	if t.users++; t.users == 1 {
+	if e.users++; e.users == 1 {
 		c.idle = slices.DeleteFunc(c.idle, func(other address) bool { return other == a })
+		if time.Since(e.left) > forget {
+			e.put(state{})
+		}
 	}
-	return t
+	return e
 }
 
 func (c *Collector) release(a address) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.tallies[a]
-	if t.users--; t.users > 0 {
+	e := c.engines[a]
+	if e.users--; e.users > 0 {
 		return
 	}
+	e.left = time.Now()
 	c.idle = append(c.idle, a)
-	if len(c.idle) > keptTallies {
-		delete(c.tallies, c.idle[0])
+	if len(c.idle) > keptIdle {
+		delete(c.engines, c.idle[0])
 		c.idle = c.idle[1:]
 	}
 }
@@ -114,29 +94,23 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. While a target is replaced by one of the same name, an engine of both is
-// shown as the later one sees it, once that has looked.
+// Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
-	targets := slices.Clone(c.targets)
-	c.mu.Unlock()
-	shown := map[address]state{}
-	tallies := map[address]*tally{}
-	for _, t := range targets {
-		for _, e := range t.each() {
-			a, now := address{t.o.Target, e.replica}, e.now()
-			if _, known := shown[a]; !known || now.scraped {
-				shown[a], tallies[a] = now, e.tally
-			}
+	shown := map[address]*engine{}
+	for a, e := range c.engines {
+		if e.users > 0 {
+			shown[a] = e
 		}
 	}
-	for a, s := range shown {
-		s.collect(ch, a)
-		tallies[a].collect(ch, a)
+	c.mu.Unlock()
+	for a, e := range shown {
+		e.collect(ch, a)
 	}
 }
 
-func (s *state) collect(ch chan<- prometheus.Metric, a address) {
+func (e *engine) collect(ch chan<- prometheus.Metric, a address) {
+	s := e.now()
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, a.target, a.replica)
 	}
@@ -150,12 +124,9 @@ func (s *state) collect(ch chan<- prometheus.Metric, a address) {
 	for _, m := range s.metrics {
 		ch <- m
 	}
-}
-
-func (t *tally) collect(ch chan<- prometheus.Metric, a address) {
-	ch <- prometheus.MustNewConstMetric(descRestarts, prometheus.CounterValue, float64(t.restarts.Load()), a.target, a.replica)
+	ch <- prometheus.MustNewConstMetric(descRestarts, prometheus.CounterValue, float64(e.restarts.Load()), a.target, a.replica)
 	for i, r := range reasons {
-		ch <- prometheus.MustNewConstMetric(descErrors, prometheus.CounterValue, float64(t.failures[i].Load()), a.target, a.replica, string(r))
+		ch <- prometheus.MustNewConstMetric(descErrors, prometheus.CounterValue, float64(e.failures[i].Load()), a.target, a.replica, string(r))
 	}
 }
 
@@ -167,68 +138,19 @@ func truth(b bool) float64 {
 }
 
 // metrics prepares what a page shows of a reading.
-func (e *endpoint) metrics(r Reading) []prometheus.Metric {
-	target := e.target.o.Target
+func (a address) metrics(r *Reading) []prometheus.Metric {
 	list := make([]prometheus.Metric, 0, len(r.Figures)+1)
-	list = append(list, prometheus.MustNewConstMetric(descInfo, prometheus.GaugeValue, 1, target, e.replica, r.Engine, r.Model))
+	list = append(list, prometheus.MustNewConstMetric(descInfo, prometheus.GaugeValue, 1, a.target, a.replica, r.Engine, r.Model))
 	for _, f := range r.Figures {
 		d := descs[f.Quantity]
 		switch f.Quantity.Kind {
 		case Gauge:
-			list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, f.Value, target, e.replica, f.Rank))
+			list = append(list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, f.Value, a.target, a.replica, f.Rank))
 		case Counter:
-			list = append(list, prometheus.MustNewConstMetric(d, prometheus.CounterValue, f.Value, target, e.replica, f.Rank))
+			list = append(list, prometheus.MustNewConstMetric(d, prometheus.CounterValue, f.Value, a.target, a.replica, f.Rank))
 		case Histogram:
-			list = append(list, &passed{d, prometheus.MakeLabelPairs(d, []string{target, e.replica, f.Rank}), f.Buckets.proto()})
+			list = append(list, &passed{d, prometheus.MakeLabelPairs(d, []string{a.target, a.replica, f.Rank}), f.Buckets.proto()})
 		}
 	}
 	return list
-}
-
-// A passed histogram has the engine's own buckets, classic, native or both, which no metric of client_golang can have.
-type passed struct {
-	desc      *prometheus.Desc
-	labels    []*dto.LabelPair
-	histogram *dto.Histogram
-}
-
-// Desc implements prometheus.Metric.
-func (p *passed) Desc() *prometheus.Desc { return p.desc }
-
-// Write implements prometheus.Metric.
-func (p *passed) Write(m *dto.Metric) error {
-	m.Label, m.Histogram = p.labels, p.histogram
-	return nil
-}
-
-func (b *Buckets) proto() *dto.Histogram {
-	h := &dto.Histogram{SampleCount: new(b.Count), SampleSum: new(b.Sum)}
-	for i, upper := range b.Upper {
-		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(upper), CumulativeCount: new(b.Cumulative[i])})
-	}
-	if n := b.Native; n != nil {
-		h.Schema, h.ZeroThreshold, h.ZeroCount = new(n.Schema), new(n.ZeroThreshold), new(uint64(n.ZeroCount))
-		h.PositiveSpan, h.PositiveDelta = spans(n.PositiveSpans), deltas(n.PositiveBuckets)
-		h.NegativeSpan, h.NegativeDelta = spans(n.NegativeSpans), deltas(n.NegativeBuckets)
-	}
-	return h
-}
-
-func spans(list []histogram.Span) []*dto.BucketSpan {
-	out := make([]*dto.BucketSpan, len(list))
-	for i, s := range list {
-		out[i] = &dto.BucketSpan{Offset: new(s.Offset), Length: new(s.Length)}
-	}
-	return out
-}
-
-// deltas are counts as the protobuf format has them: each as its difference from the one before.
-func deltas(counts []float64) []int64 {
-	out := make([]int64, len(counts))
-	before := int64(0)
-	for i, c := range counts {
-		out[i] = int64(c) - before
-		before = int64(c)
-	}
-	return out
 }

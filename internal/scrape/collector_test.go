@@ -13,20 +13,19 @@ import (
 
 // The page of replayd about a busy engine, whole.
 func TestCollectorPage(t *testing.T) {
-	f, e := newFixture(), &engine{}
+	f, e := newFixture(), &server{}
 	body, err := os.ReadFile("testdata/pages/vllm_0.32.0_done.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.say(strings.TrimSuffix(string(body), "\n"))
 	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics"})
+	target.Show()
 	one := target.endpoints[0]
-	one.tally = &tally{}
 	one.scrape(t.Context())
-	s := one.now()
+	s := one.engine.now()
 	s.duration, s.at = 2*time.Millisecond, time.Time{} // the age is the test's own
-	one.put(s)
-	f.collector.show(target)
+	one.engine.put(s)
 	if problems, err := testutil.GatherAndLint(f.registry); err != nil || len(problems) > 0 {
 		t.Errorf("want a page that promtool likes, got %v, %v", problems, err)
 	}

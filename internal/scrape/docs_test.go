@@ -30,7 +30,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, e := newFixture(), &engine{}
+	f, e := newFixture(), &server{}
 	var lines []string
 	for _, q := range quantities {
 		name := "all_" + q.Name
@@ -42,10 +42,8 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	}
 	e.say(lines...)
 	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics", Map: allRows()})
-	one := target.endpoints[0]
-	one.tally = &tally{}
-	one.scrape(t.Context())
-	f.collector.show(target)
+	target.Show()
+	target.endpoints[0].scrape(t.Context())
 	families, err := f.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

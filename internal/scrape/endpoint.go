@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
-	"sync"
+	"net/url"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // An endpoint is one engine's page.
@@ -16,34 +13,15 @@ type endpoint struct {
 	target  *Target
 	replica string // host:port
 	fetcher *Fetcher
-	found   string // the URL that had a page; empty: none has yet
-
-	tally   *tally
-	history history // the scraper's own
-
-	mu    sync.Mutex
-	state state
+	found   string  // the URL that had a page; empty: none has yet
+	engine  *engine // nil before it is shown
 }
 
-// A state is what is known of an engine. It is put in place whole.
-type state struct {
-	scraped  bool      // at least once
-	missed   int       // scrapes in a row without figures
-	at       time.Time // start of the latest one that gave figures; zero: none has
-	duration time.Duration
-	samples  int
-	reason   Reason // of the latest error
-	err      error  // nil: it gave a whole page
-	engine   string // by the latest page that gave figures
-	load     Load
-	metrics  []prometheus.Metric // the reading's
-	shared   bool                // several processes answer at this address
-}
+func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
 
 // run scrapes at instants that are whole intervals apart. A scrape that takes longer loses the instants that it covers.
 func (e *endpoint) run(ctx context.Context) {
 	defer e.fetcher.Close()
-	defer e.put(state{scraped: true, missed: MissedLimit, err: errors.New("not scraped any more")})
 	interval := e.target.o.Interval
 	due := time.Now()
 	timer := time.NewTimer(0)
@@ -62,54 +40,50 @@ func (e *endpoint) run(ctx context.Context) {
 	}
 }
 
-// scrape reads the page once.
+// scrape reads the page once. It has three quarters of the interval: an engine that hangs is missed at each instant, then,
+// and not at every other.
 func (e *endpoint) scrape(ctx context.Context) {
 	at := time.Now()
-	within, cancel := context.WithTimeout(ctx, min(e.target.o.Interval, maxTimeout))
+	within, cancel := context.WithTimeout(ctx, min(e.target.o.Interval*3/4, maxTimeout))
 	defer cancel()
 	wanted, told := e.target.vocabulary.Recognizer()
 	p, err := e.get(within, wanted)
 	if ctx.Err() != nil {
 		return // the scraping ends, which is no fault of the engine's
 	}
-	var r Reading
+	r := &Reading{}
 	if p != nil {
 		r = e.target.vocabulary.Read(p, told())
 		if err == nil && r.Engine == "" {
 			err = &Error{ReasonUnknown, errors.New("a metrics page, and of no engine that is known: name its families under metrics.map")}
 		}
 	}
-	before := e.now()
-	now := before.after(at, p, r, err)
-	if now.missed == 0 {
-		now.metrics = e.metrics(r)
-		var restarted bool
-		if restarted, now.shared = e.history.add(p.Start, r); restarted {
-			e.tally.restarts.Add(1)
-			e.log().Warn("engine has restarted", "engine", r.Engine)
-		}
+	before, now, restarted := e.engine.scraped(e.address(), at, p, r, err)
+	if restarted {
+		e.engine.restarts.Add(1)
+		e.log().Warn("engine has restarted", "engine", r.Engine)
 	}
 	if err != nil {
-		e.tally.failures[now.reason.place()].Add(1)
+		e.engine.failures[now.reason.place()].Add(1)
 	}
-	e.put(now)
-	e.tell(before, now)
+	e.tell(&before, &now)
 }
 
-// get tries the addresses at which the page may be, and stays with the first that has one until that is lost.
+// get tries the addresses at which the page may be, and stays with the first that has one, or part of one, until that is
+// lost.
 func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *Page, err error) {
 	urls := e.target.urls
-	if e.found != "" && e.now().missed < MissedLimit {
+	if e.found != "" && e.engine.now().missed < MissedLimit {
 		urls = []string{e.found}
 	}
-	for _, url := range urls {
-		p, err = e.fetcher.Get(ctx, url, wanted)
-		if err == nil && p.Total > 0 {
-			if e.found != url {
-				e.found = url
-				e.log().Info("found the engine's page", "url", url)
+	for _, u := range urls {
+		p, err = e.fetcher.Get(ctx, u, wanted)
+		if p != nil && p.Total > 0 {
+			if e.found != u {
+				e.found = u
+				e.log().Info("found the engine's page", "url", redactedURL(u))
 			}
-			return p, nil
+			return p, err
 		}
 		if fault := (*Error)(nil); !errors.As(err, &fault) || fault.Reason == ReasonConnect || fault.Reason == ReasonTimeout {
 			return p, err // it is the server that is at fault, and not the path
@@ -118,30 +92,16 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 	return p, err
 }
 
-// after is the state that one scrape makes of s.
-func (s state) after(at time.Time, p *Page, r Reading, err error) state {
-	s.scraped, s.duration, s.err, s.reason, s.samples = true, time.Since(at), err, "", 0
-	if p != nil {
-		s.samples = p.Total
-	}
+func redactedURL(s string) string {
+	u, err := url.Parse(s)
 	if err != nil {
-		s.reason = ReasonConnect
-		if fault := (*Error)(nil); errors.As(err, &fault) {
-			s.reason = fault.Reason
-		}
+		return ""
 	}
-	if len(r.Figures) > 0 || err == nil { // part of a page is something
-		s.missed, s.at, s.engine, s.load = 0, at, r.Engine, r.load()
-		return s
-	}
-	if s.missed++; s.missed >= MissedLimit {
-		s.metrics = nil
-	}
-	return s
+	return u.Redacted()
 }
 
 // tell logs what changed.
-func (e *endpoint) tell(before, now state) {
+func (e *endpoint) tell(before, now *state) {
 	switch {
 	case now.err != nil && (before.err == nil || before.reason != now.reason):
 		e.log().Warn("engine's page cannot be read", "reason", now.reason, "err", now.err)
@@ -158,55 +118,4 @@ func (e *endpoint) tell(before, now state) {
 
 func (e *endpoint) log() *slog.Logger {
 	return e.target.o.Log.With("target", e.target.o.Target, "replica", e.replica)
-}
-
-func (e *endpoint) now() state {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.state
-}
-
-func (e *endpoint) put(s state) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.state = s
-}
-
-// load is what this engine says of itself. One scrape that failed is no reason to think it unseen: what was read before
-// it is one interval older.
-func (e *endpoint) load() (Load, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch s := &e.state; {
-	case !s.scraped:
-		return unknown, errNotScraped
-	case s.missed >= MissedLimit || s.at.IsZero():
-		return unknown, s.err
-	default:
-		return s.load, nil
-	}
-}
-
-var (
-	unknown       = Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}
-	errNotScraped = errors.New("not scraped yet")
-)
-
-// load adds up what is waiting of all ranks and finds the fullest of their caches.
-func (r *Reading) load() Load {
-	l := unknown
-	for _, f := range r.Figures {
-		switch f.Quantity.Name {
-		case "requests_waiting":
-			if math.IsNaN(l.Waiting) {
-				l.Waiting = 0
-			}
-			l.Waiting += f.Value
-		case "kv_cache_usage_ratio":
-			if math.IsNaN(l.KVCacheUsage) || f.Value > l.KVCacheUsage {
-				l.KVCacheUsage = f.Value
-			}
-		}
-	}
-	return l
 }

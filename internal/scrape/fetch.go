@@ -29,6 +29,7 @@ type FetchOptions struct {
 	// Address, as ip:port, is where every connection goes, whatever the URL's host is; the Host header and the name that TLS
 	// checks stay the URL's. No proxy is used then. Empty: where the URL says.
 	Address   string
+	Reconnect bool   // no connection is kept
 	UserAgent string // empty: Go's own
 }
 
@@ -42,6 +43,9 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	var options []commoncfg.HTTPClientOption
 	if o.UserAgent != "" {
 		options = append(options, commoncfg.WithUserAgent(o.UserAgent))
+	}
+	if o.Reconnect {
+		options = append(options, commoncfg.WithKeepAlivesDisabled())
 	}
 	if o.Address != "" {
 		if _, err := netip.ParseAddrPort(o.Address); err != nil {
@@ -59,6 +63,20 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	client, err := commoncfg.NewClientFromConfig(o.HTTP, "scrape", options...)
 	if err != nil {
 		return nil, err
+	}
+	follow := client.CheckRedirect
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		// What http_headers holds would go with it, keys among them.
+		if to, from := req.URL, via[0].URL; to.Scheme != from.Scheme || to.Host != from.Host {
+			return fmt.Errorf("it leads to %s, and another address is not followed", to.Redacted())
+		}
+		if follow != nil {
+			return follow(req, via)
+		}
+		if len(via) >= 10 {
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
 	}
 	return &Fetcher{client: client}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,5 +355,33 @@ func TestGetProcessStartHeader(t *testing.T) {
 		if c.want == 0 != p.Start.IsZero() || c.want != 0 && p.Start.Unix() != c.want {
 			t.Errorf("%q, %q: want %d, got %v", c.header, c.body, c.want, p.Start)
 		}
+	}
+}
+
+// What http_headers holds goes to no other address.
+func TestGetFollowsToTheSameAddressAlone(t *testing.T) {
+	var leaked atomic.Bool
+	other := served(t, func(_ http.ResponseWriter, r *http.Request) { leaked.Store(r.Header.Get("X-Api-Key") != "") })
+	s := served(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		case "/near":
+			http.Redirect(w, r, "/metrics", http.StatusFound)
+		default:
+			fmt.Fprintln(w, "a 1")
+		}
+	})
+	get := func(path string) error {
+		_, err := fetcher(t, func(o *FetchOptions) {
+			o.HTTP.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"X-Api-Key": {Values: []string{"s3cret"}}}}
+		}).Get(t.Context(), s.URL+path, anyName)
+		return err
+	}
+	if err := get("/near"); err != nil {
+		t.Errorf("want the page at the same address, got %v", err)
+	}
+	if err := get("/away"); err == nil || !strings.Contains(err.Error(), "another address is not followed") || leaked.Load() {
+		t.Errorf("want it not followed, got %v, and the key there: %v", err, leaked.Load())
 	}
 }

@@ -28,7 +28,7 @@ type total struct {
 }
 
 // add takes in a page. Shared stays once found out, until every counter has gone on for some scrapes.
-func (h *history) add(start time.Time, r Reading) (restarted, shared bool) {
+func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 	totals := map[total]float64{}
 	fell, ahead := false, len(h.lost) > 0
 	for _, f := range r.Figures {
@@ -73,12 +73,15 @@ func (h *history) add(start time.Time, r Reading) (restarted, shared bool) {
 	// Where the page tells when its process started, one that comes back is proof. Where it does not: counters that
 	// fall and are soon back past their old heights, twice, are no restarts.
 	switch {
-	case returned, start.IsZero() && count(h.falls) >= 2 && count(h.regains) >= 2:
+	case returned, h.start.IsZero() && start.IsZero() && count(h.falls) >= 2 && count(h.regains) >= 2:
 		h.shared = true
 	case count(h.falls) == 0 && len(h.falls) == rememberedFalls:
 		h.shared = false
 	}
-	h.start, h.totals = start, totals
+	if !start.IsZero() { // half a page may lack it
+		h.start = start
+	}
+	h.totals = totals
 	return other && !h.shared, h.shared
 }
 

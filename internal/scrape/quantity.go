@@ -38,15 +38,6 @@ var quantities = []*Quantity{
 	{"decode_seconds", Histogram, "From the first token to the last."},
 }
 
-// Quantities lists the names of the vocabulary with their kinds.
-func Quantities() []Quantity {
-	list := make([]Quantity, len(quantities))
-	for i, q := range quantities {
-		list[i] = *q
-	}
-	return list
-}
-
 func quantity(name string) *Quantity {
 	for _, q := range quantities {
 		if q.Name == name {

@@ -9,7 +9,7 @@ import (
 
 // Limits of what one page may put on replayd's own.
 const (
-	maxRanks   = 64  // data-parallel ranks
+	maxRanks   = 256 // data-parallel ranks
 	maxBuckets = 200 // of a histogram
 	maxLabel   = 128 // bytes of a label value
 )
@@ -19,6 +19,7 @@ type Reading struct {
 	Engine  string // empty: none that the vocabulary knows
 	Model   string // the page's first model_name (or model) label; empty: it has none
 	Figures []Figure
+	gaps    map[*Quantity]bool // quantities that some ranks have and some do not, or that have too many ranks
 }
 
 // A Figure is one quantity of one rank.
@@ -29,64 +30,93 @@ type Figure struct {
 	Buckets  *Buckets // of a histogram
 }
 
-// Read maps a page of an engine that its names told, if they did. Else, and where that has figures, the engine is the one that most quantities are found of, so that a page that holds several (a worker
-// of Dynamo has its own and its engine's) goes to the one that says most.
-func (v *Vocabulary) Read(p *Page, told string) Reading {
-	best := Reading{Engine: told}
+// Read maps a page of an engine that its names told, if they did. Else, and where that has figures, the engine is the one that
+// most quantities are found of, so that a page that holds several (a worker of Dynamo has its own and its engine's) goes to
+// the one that says most.
+func (v *Vocabulary) Read(p *Page, told string) *Reading {
+	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
 	most := 0
 	for _, engine := range v.engines {
-		figures, found, model := read(p, v.rows[engine])
+		r, found := read(p, v.rows[engine])
 		if len(found) > most {
-			most, best = len(found), Reading{Engine: engine, Model: model, Figures: figures}
+			most, best = len(found), r
+			best.Engine = engine
 		}
 	}
 	mine := v.user
 	if best.Engine != "" { // rows for another engine are not for this page
 		mine = slices.DeleteFunc(slices.Clone(mine), func(r Row) bool { return r.Engine != "" && v.rows[r.Engine] != nil && r.Engine != best.Engine })
 	}
-	figures, found, model := read(p, mine)
+	r, found := read(p, mine)
 	if len(found) == 0 {
 		return best
 	}
-	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] })
-	best.Figures = append(best.Figures, figures...)
+	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] != nil })
+	best.Figures = append(best.Figures, r.Figures...)
+	for q := range found {
+		best.gaps[q] = r.gaps[q]
+	}
+	best.Model = cmp.Or(best.Model, r.Model)
 	if best.Engine == "" {
 		best.Engine = "custom"
 	}
-	for _, r := range mine {
-		if r.Engine != "" && found[quantity(r.Quantity)] {
-			best.Engine = r.Engine
-			break
+	for i := range mine {
+		if row := &mine[i]; row.Engine != "" && found[quantity(row.Quantity)] == row {
+			best.Engine = row.Engine
 		}
 	}
-	best.Model = cmp.Or(best.Model, model)
 	return best
 }
 
 // read gives the figures that rows find on a page: of several for one quantity those of the first that finds any.
-func read(p *Page, rows []Row) (figures []Figure, found map[*Quantity]bool, model string) {
-	found = map[*Quantity]bool{}
-	for _, row := range rows {
+func read(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
+	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]*Row{}
+	for i := range rows {
+		row := &rows[i]
 		q := quantity(row.Quantity)
-		if found[q] {
+		if found[q] != nil {
 			continue
 		}
 		var got []Figure
+		var gap bool
 		if row.kind() == Histogram && row.Take == "" {
 			got = row.histograms(p)
 		} else {
-			got = row.values(p)
+			got, gap = row.values(p)
+		}
+		if gap {
+			r.gaps[q] = true
 		}
 		if len(got) == 0 {
 			continue
 		}
-		found[q] = true
-		figures = append(figures, got...)
-		if model == "" {
-			model = row.model(p)
+		found[q] = row
+		r.Figures = append(r.Figures, got...)
+		if r.Model == "" {
+			r.Model = row.model(p)
 		}
 	}
-	return figures, found, model
+	return r, found
+}
+
+// load adds up what is waiting of all ranks and finds the fullest of their caches; NaN where a rank is missing.
+func (r *Reading) load() Load {
+	l := unknown
+	for _, f := range r.Figures {
+		switch {
+		case r.gaps[f.Quantity]:
+		case f.Quantity.Name == "requests_waiting":
+			if math.IsNaN(l.Waiting) {
+				l.Waiting = 0
+			}
+			l.Waiting += f.Value
+		case f.Quantity.Name == "kv_cache_usage_ratio":
+			if math.IsNaN(l.KVCacheUsage) || f.Value > l.KVCacheUsage {
+				l.KVCacheUsage = f.Value
+			}
+		}
+	}
+	return l
 }
 
 // samples are those that the row is about.
@@ -124,40 +154,48 @@ func (r Row) rank(s Sample) string {
 	return cut(s.Labels.Get(r.Rank))
 }
 
-// values gives the row's counter or gauge by rank, in the order of the page.
-func (r Row) values(p *Page) []Figure {
+// values gives the row's counter or gauge by rank, in the order of the page. A gap: not of all ranks.
+func (r Row) values(p *Page) (figures []Figure, gap bool) {
 	var list []Sample
 	for _, name := range r.names() {
 		if list = r.samples(p, name); len(list) > 0 {
 			break
 		}
 	}
-	merged := r.merge(list)
-	if r.Less != "" {
-		for _, less := range r.merge(Row{Rank: r.Rank}.samples(p, r.Less)) {
-			for i := range merged {
-				if merged[i].Rank == less.Rank {
-					// The two were not read at the same instant of the engine's.
-					merged[i].Value = max(0, merged[i].Value-less.Value)
-				}
+	figures, gap = r.merge(list)
+	if r.Less == "" || len(figures) == 0 {
+		return figures, gap
+	}
+	less, missing := r.merge(Row{}.samples(p, r.Less))
+	if missing || len(less) == 0 { // all of it would be too much
+		return nil, true
+	}
+	for _, l := range less {
+		for i := range figures {
+			if figures[i].Rank == l.Rank {
+				// The two were not read at the same instant of the engine's.
+				figures[i].Value = max(0, figures[i].Value-l.Value)
 			}
 		}
 	}
-	return merged
+	return figures, gap
 }
 
-func (r Row) merge(list []Sample) []Figure {
-	var merged []Figure
+// merge makes one figure of the samples of a rank. One that is no number makes a rank's figure none: a sum without it would be
+// too low, and a counter would seem to have fallen.
+func (r Row) merge(list []Sample) (merged []Figure, gap bool) {
 	q := quantity(r.Quantity)
+	var bad []string
 	for _, s := range list {
-		value := s.Value * r.scale()
+		value, rank := s.Value*r.scale(), r.rank(s)
 		if math.IsNaN(value) || math.IsInf(value, 0) || q.Kind == Counter && value < 0 {
-			continue // it says nothing, and a guard must not believe it
+			bad = append(bad, rank)
+			continue
 		}
-		rank := r.rank(s)
 		i := slices.IndexFunc(merged, func(f Figure) bool { return f.Rank == rank })
 		switch {
 		case i < 0 && len(merged) == maxRanks:
+			gap = true
 		case i < 0:
 			merged = append(merged, Figure{Quantity: q, Rank: rank, Value: value})
 		case r.Merge == "max":
@@ -166,7 +204,8 @@ func (r Row) merge(list []Sample) []Figure {
 			merged[i].Value += value
 		}
 	}
-	return merged
+	merged = slices.DeleteFunc(merged, func(f Figure) bool { return slices.Contains(bad, f.Rank) })
+	return merged, gap || len(bad) > 0
 }
 
 // model is what the row's first sample calls the model.

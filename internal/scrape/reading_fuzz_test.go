@@ -39,11 +39,8 @@ func FuzzRead(f *testing.F) {
 		}
 		registry := prometheus.NewRegistry()
 		c := NewCollector(registry)
-		target := &Target{c: c, o: TargetOptions{Target: "t"}}
-		e := &endpoint{target: target, replica: "r", tally: &tally{}}
-		e.put(state{scraped: true, metrics: e.metrics(r)})
-		target.endpoints = []*endpoint{e}
-		c.show(target)
+		a := address{"t", "r"}
+		c.use(a, 0).put(state{scraped: true, metrics: a.metrics(r)})
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

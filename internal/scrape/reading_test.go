@@ -46,7 +46,7 @@ func vocabulary(t testing.TB, user ...Row) *Vocabulary {
 }
 
 // text is a reading, a figure a line.
-func text(r Reading) string {
+func text(r *Reading) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "engine %q model %q\n", r.Engine, r.Model)
 	for _, q := range quantities {
@@ -138,11 +138,11 @@ func TestCheckedRows(t *testing.T) {
 			t.Errorf("%s: %s has no such %s", r.Family, r.checked, kind)
 			continue
 		}
-		p, err := Parse(body, contentType(r.checked), func(name string) bool { return slices.Contains(r.names(), name) })
+		p, err := Parse(body, contentType(r.checked), func(name string) bool { return name == r.Less || slices.Contains(r.names(), name) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if figures, _, _ := read(p, []Row{r}); len(figures) == 0 {
+		if got, _ := read(p, []Row{r}); len(got.Figures) == 0 {
 			t.Errorf("%s: %s has no sample that the row takes", r.Family, r.checked)
 		}
 		checked[r.Engine]++
@@ -170,11 +170,11 @@ func TestProvenRowsAreMarked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Parse(body, contentType(name), func(name string) bool { return slices.Contains(r.names(), name) })
+			p, err := Parse(body, contentType(name), func(name string) bool { return name == r.Less || slices.Contains(r.names(), name) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			if figures, _, _ := read(p, []Row{r}); len(figures) > 0 {
+			if got, _ := read(p, []Row{r}); len(got.Figures) > 0 {
 				t.Errorf("%s of %s: want it marked as checked by %s", r.Family, r.Quantity, name)
 				break
 			}
@@ -273,10 +273,20 @@ func TestRead(t *testing.T) {
 			[]string{`my_first_bucket{le="500"} 1`, `my_first_bucket{le="+Inf"} 1`, `my_first_sum 250`, `my_first_count 1`, `my_slots{slot="a"} 40`, `my_slots{slot="b"} 60`},
 			[]string{`kv_cache_usage_ratio{rank=""} 0.6`, `ttft_seconds{rank=""} count 1 sum 0.25 0.5:1`},
 		},
+		{
+			"a user's rows with and without a name",
+			[]Row{{Family: "a", Quantity: "requests_waiting"}, {Engine: "foo", Family: "b", Quantity: "requests_waiting"}},
+			[]string{`vllm:num_requests_running{engine="0"} 1`, `a 2`},
+			[]string{`requests_running{rank="0"} 1`, `requests_waiting{rank=""} 2`},
+		},
 		{"nothing known", nil, []string{`node_load1 0.3`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := strings.Split(strings.TrimSuffix(text(vocabulary(t, c.user...).Read(page(t, c.lines...), "")), "\n"), "\n")[1:]
+			r := vocabulary(t, c.user...).Read(page(t, c.lines...), "")
+			if r.Engine == "foo" {
+				t.Errorf("want the engine of the row that found something, got %s", r.Engine)
+			}
+			got := strings.Split(strings.TrimSuffix(text(r), "\n"), "\n")[1:]
 			if d := cmp.Diff(append([]string{}, c.want...), got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}

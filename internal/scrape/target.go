@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -41,7 +42,7 @@ type TargetOptions struct {
 	Resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
 }
 
-// A Target scrapes the engines behind one target, each at its own address. While it runs its Collector shows it.
+// A Target scrapes the engines behind one target, each at its own address.
 type Target struct {
 	c          *Collector
 	o          TargetOptions
@@ -49,8 +50,9 @@ type Target struct {
 	urls       []string // to be tried in this order
 
 	mu        sync.Mutex
-	endpoints []*endpoint // in the order of their addresses
-	trouble   error       // why there are none
+	endpoints []*endpoint
+	trouble   error // why nothing is known of where they are; what is known stays
+	missing   error // why not all of them are scraped
 }
 
 // NewTarget checks the options. Nothing is asked before Run.
@@ -59,19 +61,23 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{c: c, o: o, vocabulary: v, trouble: errNotScraped}
+	t := &Target{c: c, o: o, vocabulary: v, trouble: ErrNotScraped}
 	if t.urls, err = pages(o.URL, o.Page); err != nil {
 		return nil, err
 	}
+	replica, at := "", "127.0.0.1:1" // with replicas: only to see whether the files are there that a connection needs
 	if o.Replicas == "" {
 		u, err := url.Parse(t.urls[0])
 		if err != nil {
 			return nil, err
 		}
-		e, err := t.endpoint(replicaOf(u.Host, o.Hostname), "")
-		if err != nil {
-			return nil, err
-		}
+		replica, at = replicaOf(u.Host, o.Hostname), ""
+	}
+	e, err := t.endpoint(replica, at)
+	if err != nil {
+		return nil, err
+	}
+	if o.Replicas == "" {
 		t.endpoints, t.trouble = []*endpoint{e}, nil
 	}
 	return t, nil
@@ -115,33 +121,44 @@ func pages(target, page string) ([]string, error) {
 	return urls, nil
 }
 
-// endpoint makes the one for an engine. Connections go to the address, or where the URL says when it is empty.
+// endpoint makes the one for an engine. Connections go to the address, or where the URL says when it is empty: then each
+// scrape has its own, since a kept one would always lead to the same of several engines behind a virtual address.
 func (t *Target) endpoint(replica, address string) (*endpoint, error) {
-	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, UserAgent: t.o.UserAgent})
+	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent})
 	if err != nil {
 		return nil, err
 	}
 	return &endpoint{target: t, replica: cut(replica), fetcher: f}, nil
 }
 
+// Show has what is known of the target's engines on the page from now on; Run ends that.
+func (t *Target) Show() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.endpoints {
+		t.show(e)
+	}
+}
+
+func (t *Target) show(e *endpoint) {
+	if e.engine == nil {
+		e.engine = t.c.use(e.address(), MissedLimit*t.o.Interval)
+	}
+}
+
 // Run scrapes until ctx is cancelled.
 func (t *Target) Run(ctx context.Context) error {
+	t.Show()
 	var running sync.WaitGroup
 	defer running.Wait()
 	start := func(ctx context.Context, e *endpoint) {
-		a := address{t.o.Target, e.replica}
-		e.tally = t.c.use(a)
 		running.Go(func() {
-			defer t.c.release(a)
+			defer t.c.release(e.address())
 			e.run(ctx)
 		})
 	}
 	if t.o.Replicas == "" {
 		start(ctx, t.endpoints[0])
-	}
-	t.c.show(t)
-	defer t.c.hide(t)
-	if t.o.Replicas == "" {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -154,9 +171,7 @@ func (t *Target) Run(ctx context.Context) error {
 	ticker := time.NewTicker(resolveEvery)
 	defer ticker.Stop()
 	for {
-		if err := t.follow(ctx, ends, start); err != nil && ctx.Err() == nil {
-			t.note(err)
-		}
+		t.follow(ctx, ends, start)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -167,40 +182,60 @@ func (t *Target) Run(ctx context.Context) error {
 
 // follow asks for the replicas' addresses, starts what is new and ends what is gone. A name that does not resolve
 // changes nothing: it is the name server that is lost, and not the engines.
-func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) error {
-	addresses, err := t.resolve(ctx)
-	if err != nil {
-		return err
+func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) {
+	addresses, trouble := t.resolve(ctx)
+	if ctx.Err() != nil {
+		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.trouble = nil
-	t.endpoints = slices.DeleteFunc(t.endpoints, func(e *endpoint) bool {
-		gone := !slices.Contains(addresses, e.replica)
-		if gone {
-			ends[e.replica]()
-			delete(ends, e.replica)
-			t.o.Log.Info("engine is gone from its name", "target", t.o.Target, "replica", e.replica, "name", t.o.Replicas)
+	if len(addresses) == 0 {
+		t.note(&t.trouble, trouble, nil)
+		return
+	}
+	log := t.o.Log.With("target", t.o.Target, "name", t.o.Replicas)
+	var kept []*endpoint
+	for _, e := range t.each() {
+		if slices.Contains(addresses, e.replica) {
+			kept = append(kept, e)
+			continue
 		}
-		return gone
-	})
+		ends[e.replica]()
+		delete(ends, e.replica)
+		log.Info("engine is gone from its name", "replica", e.replica)
+	}
 	for _, a := range addresses {
 		if ends[a] != nil {
 			continue
 		}
 		e, err := t.endpoint(a, a)
 		if err != nil {
-			return err
+			trouble = errors.Join(trouble, err)
+			continue
 		}
+		t.show(e)
+		kept = append(kept, e)
 		var own context.Context
 		own, ends[a] = context.WithCancel(ctx)
 		start(own, e)
-		t.endpoints = append(t.endpoints, e)
 	}
-	return nil
+	t.note(&t.missing, trouble, kept)
 }
 
-// resolve gives address:port of every replica.
+// note takes what is in the way, nil when nothing is, and with it the endpoints that there are; it is logged when it is news,
+// whatever its words.
+func (t *Target) note(which *error, trouble error, endpoints []*endpoint) {
+	t.mu.Lock()
+	before := *which
+	*which = trouble
+	if endpoints != nil {
+		t.endpoints, t.trouble = endpoints, nil
+	}
+	t.mu.Unlock()
+	if trouble != nil && (before == nil || errors.Is(before, ErrNotScraped)) {
+		t.o.Log.Warn("replicas cannot be found, or not all of them", "target", t.o.Target, "name", t.o.Replicas, "err", trouble)
+	}
+}
+
+// resolve gives address:port of every replica that is to be scraped, and why not more.
 func (t *Target) resolve(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTimeout)
 	defer cancel()
@@ -222,6 +257,9 @@ func (t *Target) resolve(ctx context.Context) ([]string, error) {
 		}
 	}
 	found, err := lookup(ctx, name)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s has no address", name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("replicas: %w", err)
 	}
@@ -232,21 +270,10 @@ func (t *Target) resolve(ctx context.Context) ([]string, error) {
 	slices.Sort(addresses)
 	addresses = slices.Compact(addresses)
 	if len(addresses) > maxReplicas {
-		t.o.Log.Warn("more replicas than are scraped", "target", t.o.Target, "name", t.o.Replicas, "replicas", len(addresses), "scraped", maxReplicas)
+		err = fmt.Errorf("replicas: %s has %d addresses, and only the first %d are scraped", name, len(addresses), maxReplicas)
 		addresses = addresses[:maxReplicas]
 	}
-	return addresses, nil
-}
-
-// note logs why there are no replicas, when that is news.
-func (t *Target) note(err error) {
-	t.mu.Lock()
-	known := t.trouble != nil && t.trouble.Error() == err.Error()
-	t.trouble = err
-	t.mu.Unlock()
-	if !known {
-		t.o.Log.Warn("replicas cannot be found", "target", t.o.Target, "name", t.o.Replicas, "err", err)
-	}
+	return addresses, err
 }
 
 func (t *Target) each() []*endpoint {
@@ -261,25 +288,36 @@ type Load struct {
 	KVCacheUsage float64 // of the fullest cache, 0 to 1
 }
 
-// Load gives the latest figures. The error says which engine is not seen: what is not seen must not be taken for idle.
+// Load gives the latest figures. The error says which engine is not seen: what is not seen must not be taken for idle. One that
+// has just joined counts from its first scrape on. It does not wait, and allocates nothing.
 func (t *Target) Load() (Load, error) {
-	l := unknown
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.endpoints) == 0 {
-		return l, t.trouble
+	switch {
+	case t.missing != nil:
+		return unknown, t.missing
+	case len(t.endpoints) == 0:
+		return unknown, t.trouble
 	}
-	for i, e := range t.endpoints {
-		one, err := e.load()
-		if err != nil {
-			return l, fmt.Errorf("engine %s: %w", e.replica, err)
-		}
-		if i == 0 {
-			l = one
+	sum, seen := unknown, false
+	for _, e := range t.endpoints {
+		if e.engine == nil {
 			continue
 		}
-		l.Waiting += one.Waiting
-		l.KVCacheUsage = max(l.KVCacheUsage, one.KVCacheUsage) // NaN stays NaN
+		one, looked, err := e.engine.load(t.o.Interval)
+		switch {
+		case !looked:
+		case err != nil:
+			return unknown, err
+		case !seen:
+			sum, seen = one, true
+		default:
+			sum.Waiting += one.Waiting
+			sum.KVCacheUsage = max(sum.KVCacheUsage, one.KVCacheUsage) // NaN stays NaN
+		}
 	}
-	return l, nil
+	if !seen {
+		return unknown, ErrNotScraped
+	}
+	return sum, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Row says what one family of an engine's page is in the vocabulary. Of several rows of an engine with the same
@@ -37,8 +38,10 @@ var enginesCSV []byte
 // columns of engines.csv.
 var columns = []string{"engine", "family", "type", "canonical", "scale", "take", "select", "prefer", "merge", "rank", "less", "checked", "notes"}
 
-// engines reads the embedded table.
-func engines() ([]Row, error) {
+// engines is the embedded table.
+var engines = sync.OnceValues(readEngines)
+
+func readEngines() ([]Row, error) {
 	r := csv.NewReader(bytes.NewReader(enginesCSV))
 	records, err := r.ReadAll()
 	if err != nil {

@@ -6,7 +6,7 @@
 // Lines of the control file (the last word that fits wins; # begins a comment):
 //   gpus N                     the GPUs 0 to N-1 (2)
 //   mig GPU INSTANCE ENTITY PROFILE   a MIG instance, with a compute instance of its own
-//   lost GPU                   it fell off the bus: blanks with a fresh time, no attributes
+//   lost GPU                   it fell off the bus: blanks with a fresh time, but for the last XID; no attributes
 //   unwatchable GPU CODE       dcgmWatchFields with it in the group gives CODE
 //   noprofiling CODE [GPU]     the same for fields from 1001 on [with GPU in the group]
 //   unknown FIELD              no field group with it can be made (-1)

@@ -75,7 +75,7 @@ static void fill(scene *s, uintptr_t handle, pair e, uint16_t field, uint32_t fl
   if (!value) value = said(s, "value", "*", decimal(field));
   if (!value) value = said(s, "value", decimal(e.id), "*");
   if (value) play(v, value->words[3]);
-  if (e.group == GPU && said(s, "lost", decimal(e.id), "")) blank(v, 0, 0);
+  if (e.group == GPU && field != 230 && said(s, "lost", decimal(e.id), "")) blank(v, 0, 0); // the last XID stays
 }
 
 int dcgmEntitiesGetLatestValues(uintptr_t handle, const pair *entities, uint32_t n, const uint16_t *fields, uint32_t m, uint32_t flags, field_value *values) {

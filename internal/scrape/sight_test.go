@@ -1,0 +1,154 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	commoncfg "github.com/prometheus/common/config"
+)
+
+// Behind a virtual address each connection may lead to another engine. It is found out, and said.
+func TestVirtualAddress(t *testing.T) {
+	type key struct{}
+	var connections atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := r.Context().Value(key{}).(int64) % 2
+		fmt.Fprintf(w, "vllm:num_requests_waiting{engine=\"0\"} %d\nprocess_start_time_seconds %d\n", 100*n, 1_700_000_000+n)
+	}))
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, key{}, connections.Add(1))
+	}
+	s.Start()
+	defer s.Close()
+	f := newFixture()
+	target := f.target(t, nil, TargetOptions{Page: s.URL})
+	target.Show()
+	for range 3 {
+		target.endpoints[0].scrape(t.Context())
+	}
+	if got := f.shown(t, "replayd_engine_address_shared"); len(got) != 1 || !strings.HasSuffix(got[0], " 1") {
+		t.Errorf("want the address found out, got %q", got)
+	}
+	if !strings.Contains(f.log.String(), "metrics.replicas") {
+		t.Errorf("want to be told what helps, got\n%s", f.log.String())
+	}
+}
+
+// Half a page is shown, but the guard goes by the last whole one, and by none when there was none for three scrapes.
+func TestHalfAPageIsNoLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := newFixture(), &server{}
+		e.say(`vllm:num_requests_waiting{engine="0"} 7`)
+		target := f.target(t, e, TargetOptions{})
+		while(t, target, func() {
+			e.say(`vllm:num_requests_running{engine="0"} 1`, `vllm:num_requests_waiting{engine="0"} 0`, `vllm:num_requests_waiting{engine="1"} forty`)
+			for i := range 3 {
+				pass(5 * time.Second)
+				l, err := target.Load()
+				if i < 2 && (err != nil || l.Waiting != 7) {
+					t.Errorf("after %d: want the load of the last whole page, got %+v, %v", i+1, l, err)
+				}
+				if i == 2 && (err == nil || !strings.Contains(err.Error(), "engine engine:8000: ")) {
+					t.Errorf("want to be blind after three, and told of whom, got %+v, %v", l, err)
+				}
+			}
+			f.want(t, []string{"requests_running", "requests_waiting", "up"}, `requests_running{rank="0",replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 0`)
+		})
+	})
+}
+
+// A rank whose figure is no number, or more ranks than are kept: the sum of the others is not the load.
+func TestGapsAreNoLoad(t *testing.T) {
+	many := make([]string, 0, maxRanks+1)
+	for i := range maxRanks + 1 {
+		many = append(many, fmt.Sprintf(`vllm:num_requests_waiting{engine="%d"} 1`, i))
+	}
+	for name, lines := range map[string][]string{
+		"no number":  {`vllm:num_requests_waiting{engine="0"} NaN`, `vllm:num_requests_waiting{engine="1"} 2`},
+		"many ranks": many,
+	} {
+		if l := vocabulary(t).Read(page(t, lines...), "").load(); !math.IsNaN(l.Waiting) {
+			t.Errorf("%s: want no load, got %v", name, l.Waiting)
+		}
+	}
+}
+
+// Figures from before a suspension are not believed: the timers stood still, the wall did not.
+func TestOldLoad(t *testing.T) {
+	e := &engine{}
+	s := state{}.after(address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
+	e.put(s)
+	if _, _, err := e.load(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.whole = s.whole.Add(-21 * time.Second)
+	e.put(s)
+	if _, _, err := e.load(5 * time.Second); err == nil {
+		t.Error("want a load of 21 s ago, at an interval of 5 s, not believed")
+	}
+}
+
+// Load is asked for before each row.
+func TestLoadAllocatesNothing(t *testing.T) {
+	f, e := newFixture(), &server{status: http.StatusInternalServerError}
+	target := f.target(t, e, TargetOptions{})
+	target.Show()
+	for range 3 {
+		target.endpoints[0].scrape(t.Context())
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := target.Load(); err == nil {
+			t.Fatal("want an error")
+		}
+	}); n > 0 {
+		t.Errorf("want no allocation, got %v", n)
+	}
+}
+
+// A page with a fault is a page: no other address is asked, and where there is a whole one later it is that.
+func TestHalfAPageIsFound(t *testing.T) {
+	f, e := newFixture(), &server{pages: map[string]string{
+		"/prometheus/metrics": "trtllm_num_requests_running 3\ntrtllm_num_requests_waiting x\n", "/metrics": "[]",
+	}}
+	target := f.target(t, e, TargetOptions{})
+	target.Show()
+	target.endpoints[0].scrape(t.Context())
+	f.want(t, []string{"requests_running"}, `requests_running{rank="",replica="engine:8000",target="vllm"} 3`)
+	if len(e.asked) != 1 {
+		t.Errorf("want TensorRT-LLM's /metrics left alone, asked %q", e.asked)
+	}
+}
+
+// A password in an address does not get into the log.
+func TestLogHasNoPassword(t *testing.T) {
+	f, e := newFixture(), &server{}
+	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
+	target := f.target(t, e, TargetOptions{Page: "http://user:hunter2@engine:8000/metrics"})
+	target.Show()
+	target.endpoints[0].scrape(t.Context())
+	e.status = http.StatusForbidden
+	target.endpoints[0].scrape(t.Context())
+	if log := f.log.String(); strings.Contains(log, "hunter2") || !strings.Contains(log, "403") || len(f.shown(t, "replayd_engine_up")) != 1 {
+		t.Errorf("want the log without the password, got\n%s", log)
+	}
+}
+
+// What a connection needs is looked for when the target is made, with and without replicas.
+func TestTargetIsChecked(t *testing.T) {
+	for _, replicas := range []string{"", "engines.example"} {
+		o := TargetOptions{Target: "vllm", URL: "https://engine:8000", Replicas: replicas, Interval: time.Second, HTTP: commoncfg.DefaultHTTPClientConfig}
+		o.HTTP.TLSConfig.CAFile = "/no/such/ca.pem"
+		if _, err := newFixture().collector.NewTarget(o); err == nil || !strings.Contains(err.Error(), "ca.pem") {
+			t.Errorf("replicas %q: want the missing file named, got %v", replicas, err)
+		}
+	}
+}
