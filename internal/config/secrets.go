@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/openai"
 )
 
 // masked stands where a secret stood, as in prometheus/common.
@@ -18,7 +20,7 @@ func hide(v any) any {
 	case map[string]any:
 		shown := make(map[string]any, len(v))
 		for name, value := range v {
-			if secretName(name) && !isCount(name, value) {
+			if openai.IsSecretName(name) && !isCount(name, value) {
 				value = masked
 			}
 			shown[name] = hide(value)
@@ -40,15 +42,11 @@ func hide(v any) any {
 	return v
 }
 
-var secretNames = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
-
-func secretName(name string) bool { return secretNames.MatchString(name) }
-
 // isCount tells max_tokens, stop_token_ids and skip_special_tokens, which are what extra_body is for, from tokens that
 // open a door: their values are numbers or yes and no, and the name does not end in the word.
 func isCount(name string, value any) bool {
 	name = strings.ToLower(name)
-	if strings.HasSuffix(name, "token") || secretName(strings.ReplaceAll(name, "token", "")) {
+	if strings.HasSuffix(name, "token") || openai.IsSecretName(strings.ReplaceAll(name, "token", "")) {
 		return false
 	}
 	switch v := value.(type) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/openai"
 )
 
 const sesame = "open-sesame"
@@ -98,7 +100,7 @@ func TestSecretKeysHaveSecretTypes(t *testing.T) {
 				case field.Type == reflect.TypeFor[HTTP]() || key == "-":
 				case field.Type.Kind() == reflect.Struct:
 					walk(field.Type, join(at, key))
-				case field.Type == reflect.TypeFor[string]() && secretName(key) && !strings.HasSuffix(key, "_file"):
+				case field.Type == reflect.TypeFor[string]() && openai.IsSecretName(key) && !strings.HasSuffix(key, "_file"):
 					t.Errorf("%s: want prometheus/common's Secret, got a string", join(at, key))
 				}
 			}

@@ -14,6 +14,8 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/openai"
 )
 
 // The scalars write themselves as the file spells them.
@@ -117,7 +119,7 @@ func client(c HTTP) (*yaml.Node, error) {
 	if c.HTTPHeaders != nil {
 		headers := maps.Clone(c.HTTPHeaders.Headers)
 		for name, h := range headers {
-			if secretName(name) {
+			if openai.IsSecretName(name) {
 				h.Values = slices.Repeat([]string{masked}, len(h.Values))
 				headers[name] = h
 			}
@@ -129,7 +131,7 @@ func client(c HTTP) (*yaml.Node, error) {
 		o.Claims, _ = hide(o.Claims).(map[string]any)
 		o.EndpointParams = maps.Clone(o.EndpointParams)
 		for name := range o.EndpointParams {
-			if secretName(name) {
+			if openai.IsSecretName(name) {
 				o.EndpointParams[name] = masked
 			}
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/knadh/koanf/v2"
 	commoncfg "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/openai"
 )
 
 func shown(t *testing.T, c Config) string {
@@ -179,7 +181,7 @@ func invent(r *rand.Rand, v reflect.Value) {
 	case *map[string]string:
 		*p = map[string]string{}
 		for range r.IntN(4) {
-			if name := word(r); !secretName(name) {
+			if name := word(r); !openai.IsSecretName(name) {
 				(*p)[name] = word(r)
 			}
 		}
@@ -224,7 +226,7 @@ func inventFloat(r *rand.Rand) float64 {
 func inventMap(r *rand.Rand, depth int) map[string]any {
 	m := map[string]any{}
 	for range r.IntN(4) {
-		if name := word(r); !secretName(name) {
+		if name := word(r); !openai.IsSecretName(name) {
 			m[name] = inventAny(r, depth)
 		}
 	}

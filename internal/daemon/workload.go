@@ -208,7 +208,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.runner = replay.New(replay.Workload{
 		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
 		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
-		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: func(text string) { o.note(slog.LevelWarn, text) },
+		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note,
 		Guard: replay.Guard{
 			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
 			Blind: replay.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),

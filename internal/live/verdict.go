@@ -72,6 +72,9 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 	if v := judgeLevels(o, m); v.Level > well {
 		return v
 	}
+	if v := judgeBudget(m); v.Level > well {
+		return v
+	}
 	switch {
 	case s.Counts.Waiting > 0 && s.Counts.InFlight >= int64(o.Lanes):
 		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Counts.Waiting)}
@@ -145,6 +148,21 @@ func judgeLevels(o *WorkloadOptions, m mark) verdict {
 		v.Level = strained
 	}
 	return v
+}
+
+// judgeBudget looks for those that the budget did not let through: nothing is wrong, but what is measured is not the trace.
+func judgeBudget(m mark) verdict {
+	var dropped int64
+	for i, n := range m.dropped {
+		if dropReasons[i] == measure.Budget {
+			dropped = n
+		}
+	}
+	if dropped == 0 {
+		return verdict{Level: well}
+	}
+	share := float64(dropped) / float64(m.finished()+m.lost())
+	return verdict{Level: strained, Text: "held back by its budget: " + percent(share) + " of requests in the last minute"}
 }
 
 func because(reason string) string {

@@ -46,7 +46,12 @@ func TestJudge(t *testing.T) {
 	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
 	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
 	f(State{Phase: Guarded, TargetText: "does not answer"}, measure.Counts{}, 0, none, bad, "held back by the guard")
-	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, well, "all well")
+
+	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, strained, "held back by its budget: 83 % of requests in the last minute")
+	f(running, dropped(counts(0, 0, 0), measure.Budget, 1), 0, none, strained, "held back by its budget: 100 % of requests in the last minute")
+	f(running, dropped(dropped(counts(20, 0, 20), measure.Budget, 80), measure.Filtered, 900), 0, none, strained, "held back by its budget: 80 % of requests in the last minute")
+	f(running, dropped(counts(96, 4, 96), measure.Budget, 500), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
+	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of answers in the last minute were slower than the SLO")
 
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")

@@ -164,6 +164,7 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 		h.Add(line.name, line.value)
 	}
 	mark.setHeaders(&h)
+	c.hide(mark.secrets())
 	return h.AppendBytes(dst), nil
 }
 

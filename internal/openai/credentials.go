@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -75,10 +76,52 @@ func valueOrFile(value, file string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// redact takes the target's own credentials out of what a server wrote: some repeat the key that they refuse.
-// Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
+// IsSecretName says whether a key or a header of that name may hold a secret.
+func IsSecretName(name string) bool { return secretNames.MatchString(name) }
+
+var secretNames = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
+
+// secrets are the values of the mark's headers whose names sound like it.
+func (m *Mark) secrets() []string {
+	var secrets []string
+	for name, value := range m.Headers {
+		if IsSecretName(name) {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+// maxMarked bounds how many values of marks are remembered: those of 16 workloads with all the headers that they may have.
+const maxMarked = 256
+
+// hide remembers values that no error text may show, the newest of them.
+func (c *Client) hide(values []string) {
+	for _, v := range values {
+		for {
+			old := c.marked.Load()
+			var known []string
+			if old != nil {
+				known = *old
+			}
+			if slices.Contains(known, v) {
+				break
+			}
+			known = append(slices.Clone(known[max(0, len(known)+1-maxMarked):]), v)
+			if c.marked.CompareAndSwap(old, &known) {
+				break
+			}
+		}
+	}
+}
+
+// redact takes the target's own credentials, and the marks' secrets, out of what a server wrote: some repeat the key that
+// they refuse. Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
 func (c *Client) redact(text string) string {
-	if secrets := c.secrets.Load(); secrets != nil {
+	for _, secrets := range []*[]string{c.secrets.Load(), c.marked.Load()} {
+		if secrets == nil {
+			continue
+		}
 		for _, s := range *secrets {
 			if len(s) >= 4 {
 				text = strings.ReplaceAll(text, s, "<secret>")

@@ -20,7 +20,7 @@ type Mark struct {
 	Priority  *int64            // the body's priority; nil: none is sent, which is not 0
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none
-	Headers   map[string]string // one line of each name, which CheckHeader has passed
+	Headers   map[string]string // one line of each name, which CheckHeader has passed; no error text shows the secret ones
 }
 
 // fields are the members of the body that a mark sets.

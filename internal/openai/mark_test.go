@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -107,4 +108,31 @@ func FuzzMarkHeader(f *testing.F) {
 			t.Errorf("%q: %q: want one line, got %d: %q", name, value, lines, got)
 		}
 	})
+}
+
+// A server that repeats the secret of a mark puts it in no error text, whichever message it was in.
+func TestMarkSecretsAreRedacted(t *testing.T) {
+	c := newClient(t, Target{URL: "http://h"})
+	send := func(m Mark) {
+		t.Helper()
+		if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Mark: m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(Mark{Headers: map[string]string{"X-Tenant": "canary", "x_api.KEY": "sesame-1", "X-Customer-Token": "sesame-2", "X-Key": "abc"}})
+	send(Mark{Headers: map[string]string{"X-Password": "sesame-3"}})
+	send(Mark{})
+	const said = "sesame-1, sesame-2, sesame-3, canary, abc"
+	if got, want := c.words(said), "<secret>, <secret>, <secret>, canary, abc"; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+	for i := range maxMarked - 1 { // what reloads may bring is bounded
+		send(Mark{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
+	}
+	if n := len(*c.marked.Load()); n != maxMarked {
+		t.Errorf("want %d values remembered, got %d", maxMarked, n)
+	}
+	if got, want := c.words(said), "sesame-1, sesame-2, <secret>, canary, abc"; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
 }

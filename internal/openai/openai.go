@@ -76,6 +76,7 @@ type Client struct {
 	clock   *clock
 	served  atomic.Pointer[served]
 	secrets atomic.Pointer[[]string] // what no error text may show, as of the newest message
+	marked  atomic.Pointer[[]string] // likewise, of the marks of all messages; never changed in place
 	stock   stock
 	stamps  io.Closer // keeps the kernel stamping; nil where it does not
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)

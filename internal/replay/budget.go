@@ -1,19 +1,20 @@
 package replay
 
 import (
+	"math"
 	"sync"
 	"time"
-
-	"replayd/internal/measure"
 )
 
 // A Budget bounds what a workload may cost its target, whatever its plan says. 0 is no bound, the zero value has none.
 //
-// No minute, hour or day, wherever it begins, has more than the budget let through: each is a sliding window of 60 slots
-// and the running one beside them, which makes a budget stricter than it says by a sixtieth at most. A request counts
-// from the instant at which it is let through to wait for a lane. It costs what the trace says, tokens that it does not
-// say cost nothing at first; when it has ended ok, it costs what the server says, and a server that takes more tokens
-// than were planned is the one way past a budget. What is dropped later costs nothing, what fails keeps its cost.
+// No minute, hour or day, wherever it begins, has more than the budget handed to lanes: each is a sliding window of 60
+// slots and the running one beside them, which makes a budget stricter than it says by a sixtieth at most. A request is
+// charged when a lane gets it, and dropped when it does not fit then; what never comes to a lane costs nothing. It costs
+// what the trace says. Where that says no length, it reserves what such requests have cost lately, in the mean: 1 token
+// until the first of them has ended, and no more than the whole bound. When a request has ended ok, it costs what the server
+// says; what fails keeps its cost. So what goes past a budget is what a server takes beyond plan or mean, for no more
+// requests than there are lanes.
 type Budget struct {
 	RequestsPerMinute   int64
 	PromptTokensPerHour int64 // those that the server has in its cache count too
@@ -31,6 +32,8 @@ type cost struct{ requests, prompt, output int64 }
 type ledger struct {
 	mu                       sync.Mutex
 	requests, prompt, output window
+	input, answer            mean // of those whose lengths the trace does not say
+	spell                    spell
 }
 
 func newLedger() *ledger {
@@ -41,20 +44,30 @@ func newLedger() *ledger {
 	}
 }
 
-// charge takes a cost, unless that is more than a budget has left.
-func (l *ledger) charge(now time.Time, c cost, b Budget) bool {
+// charge takes a cost, unless that is more than a budget has left. Lengths of 0 are reserved by the mean, and given back
+// with the rest of what was charged.
+func (l *ledger) charge(now time.Time, c cost, b Budget) (charged cost, full bound) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.advance(now)
 	l.prompt.advance(now)
 	l.output.advance(now)
-	// A request of unknown length takes a token at least: it does not fit where nothing is left.
-	if over(l.requests.sum+c.requests, b.RequestsPerMinute) || over(l.prompt.sum+max(1, c.prompt), b.PromptTokensPerHour) ||
-		over(l.output.sum+max(1, c.output), b.OutputTokensPerDay) {
-		return false
+	if c.prompt == 0 {
+		c.prompt = l.input.reserve(b.PromptTokensPerHour)
+	}
+	if c.output == 0 {
+		c.output = l.answer.reserve(b.OutputTokensPerDay)
+	}
+	switch {
+	case over(l.requests.sum+c.requests, b.RequestsPerMinute):
+		return cost{}, requestsPerMinute
+	case over(l.prompt.sum+c.prompt, b.PromptTokensPerHour):
+		return cost{}, promptTokensPerHour
+	case over(l.output.sum+c.output, b.OutputTokensPerDay):
+		return cost{}, outputTokensPerDay
 	}
 	l.add(now, c)
-	return true
+	return c, ""
 }
 
 // amend adds to the cost of a request that was charged at an instant.
@@ -70,62 +83,42 @@ func (l *ledger) add(at time.Time, c cost) {
 	l.output.add(at, c.output)
 }
 
+// learn takes note of the lengths that a request had and the trace does not say; 0 is none to be learnt.
+func (l *ledger) learn(c cost) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.input.learn(c.prompt)
+	l.answer.learn(c.output)
+}
+
+// turn notes that a request was refused or let through, and says whether a spell has begun or is over by that.
+func (l *ledger) turn(now time.Time, refused bool) (spell, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spell.turn(now, refused)
+}
+
 // over says whether an amount is more than a bound; 0 is none.
 func over(n, bound int64) bool { return bound > 0 && n > bound }
 
-// A purse is a workload's budget and what was spent of it; nil has no bound.
-type purse struct {
-	Budget
-	spent *ledger
-	large func(*item) // hears of each request that alone is more than the whole budget
+// A mean is that of the latest lengths; the older one is, the less it weighs.
+type mean struct{ n, value float64 }
+
+// meanOver is of how many requests a mean is, about.
+const meanOver = 100
+
+func (m *mean) learn(tokens int64) {
+	if tokens > 0 {
+		m.n = min(m.n+1, meanOver)
+		m.value += (float64(tokens) - m.value) / m.n
+	}
 }
 
-func newPurse(b Budget) *purse {
-	if b == (Budget{}) {
-		return nil
+// reserve is what a request of unknown length is taken to cost: something, and no more than could ever fit.
+func (m *mean) reserve(bound int64) int64 {
+	n := max(1, int64(math.Ceil(m.value)))
+	if bound > 0 {
+		n = min(n, bound)
 	}
-	return &purse{Budget: b, spent: newLedger()}
-}
-
-func planCost(it *item) cost { return cost{1, int64(it.due.InputTokens), int64(it.due.OutputTokens)} }
-
-// pay charges an item that is let through; false: it does not fit.
-func (p *purse) pay(it *item, now time.Time) bool {
-	if p == nil {
-		return true
-	}
-	c := planCost(it)
-	if over(c.prompt, p.PromptTokensPerHour) || over(c.output, p.OutputTokensPerDay) {
-		p.large(it)
-		return false
-	}
-	if !p.spent.charge(now, c, p.Budget) {
-		return false
-	}
-	it.charged = now
-	return true
-}
-
-// refund gives back what an item was charged that is not sent.
-func (p *purse) refund(it *item) {
-	if p == nil || it.charged.IsZero() {
-		return
-	}
-	c := planCost(it)
-	p.spent.amend(it.charged, cost{-c.requests, -c.prompt, -c.output})
-	it.charged = time.Time{}
-}
-
-// correct puts what the server says that a request has cost in the place of what was planned. Chunks that were counted
-// for want of anything better are a lower bound.
-func (p *purse) correct(it *item, req *measure.Request) {
-	if p == nil || it.charged.IsZero() || req.Outcome != measure.OK {
-		return
-	}
-	planned, used := planCost(it), req.Usage
-	c := cost{prompt: int64(used.Prompt) - planned.prompt, output: int64(used.Output) - planned.output}
-	if used.Source == measure.UsageCounted {
-		c = cost{output: max(0, c.output)}
-	}
-	p.spent.amend(it.charged, c)
+	return n
 }

@@ -31,6 +31,7 @@ type fake struct {
 	ttft, itl  time.Duration
 	refuse     atomic.Bool         // dials fail
 	status     func(id string) int // 0: 200
+	asked      func(id string)     // hears of each request; nil: nobody
 	models     string              // "": one
 	prompt     atomic.Int64        // prompt_tokens of an answer that is not streamed
 	forgets    bool                // it keeps no bodies and no arrivals
@@ -69,6 +70,9 @@ func (f *fake) serve(c net.Conn) {
 		id := req.Header.Get("X-Request-Id")
 		now := time.Now()
 		f.mu.Lock()
+		if f.asked != nil {
+			f.asked(id)
+		}
 		if !f.forgets {
 			f.arrivals[id] = now
 			f.order = append(f.order, id)

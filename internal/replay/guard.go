@@ -28,8 +28,9 @@ type Guard struct {
 	KVCacheUsage float64 // share of the engine's KV cache that is in use, 0 to 1
 
 	// ErrorRatio is the share of the workload's own requests that failed, of those that finished in the last minute, 0 to 1.
-	// It is judged from 5 finished ones on; cancelled and aborted ones are not counted. While it alone is open, single trials
-	// go through, one in flight at a time and one a second at most: nothing would recover while nothing is sent.
+	// It opens from 5 finished ones on; cancelled and aborted ones are not counted. While it is open, one finished request is
+	// enough to judge by, and what was judged last holds where none has finished. While it alone is open, single trials go
+	// through, one in flight at a time and one a second at most: nothing would recover while nothing is sent.
 	ErrorRatio float64
 
 	Blind       BlindMode     // where it is not BlindGo, Waiting and KVCacheUsage open while their figures are not known
@@ -83,6 +84,7 @@ type guard struct {
 	past   [numLimits]time.Time // when the limit was last reached
 	figure [numLimits]float64   // what was found then
 	blind  error                // why it was blind then
+	failed bool                 // the error ratio was reached when it was last judged
 	seen   bool                 // the figures were known once
 	since  time.Time            // when the first limit opened of those that are open
 }
@@ -104,19 +106,25 @@ func (g *guard) step(now time.Time, l Load, err error) (changed bool) {
 	case g.KVCacheUsage > 0 && math.IsNaN(l.KVCacheUsage):
 		err = errNoUsage
 	}
-	ratio, judged := g.health.ratio(now)
+	ratio, finished := g.health.ratio(now)
+	if finished >= healthLeast || finished > 0 && g.open[limitErrors] {
+		g.failed = g.ErrorRatio > 0 && ratio >= g.ErrorRatio
+	}
 	blind := g.scraped() && err != nil && g.Blind != BlindGo
 	reached := [numLimits]bool{
 		limitWaiting: g.Waiting > 0 && l.Waiting >= float64(g.Waiting), // false of NaN
 		limitUsage:   g.KVCacheUsage > 0 && l.KVCacheUsage >= g.KVCacheUsage,
-		limitErrors:  g.ErrorRatio > 0 && judged && ratio >= g.ErrorRatio,
+		limitErrors:  g.failed,
 		limitBlind:   blind,
 	}
 	figure := [numLimits]float64{limitWaiting: l.Waiting, limitUsage: l.KVCacheUsage, limitErrors: ratio}
 	before := g.open
 	for i, is := range reached {
 		if is {
-			g.past[i], g.figure[i] = now, figure[i]
+			g.past[i] = now
+			if i != limitErrors || finished > 0 {
+				g.figure[i] = figure[i]
+			}
 		}
 		g.open[i] = is || !g.past[i].IsZero() && now.Sub(g.past[i]) < g.ResumeAfter
 	}

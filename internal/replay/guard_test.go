@@ -89,12 +89,12 @@ func TestGuardSteps(t *testing.T) {
 // The error ratio is that of the last 60 slots of a second, from 5 finished requests on, without those cut by us.
 func TestErrorRatio(t *testing.T) {
 	h := newHealth()
-	f := func(ms int, share float64, judged bool) {
+	f := func(ms int, share float64, finished int) {
 		t.Helper()
-		s, j := h.ratio(at(ms))
-		want(t, fmt.Sprint("ratio at ", ms, " ms"), [2]any{s, j}, [2]any{share, judged})
+		s, n := h.ratio(at(ms))
+		want(t, fmt.Sprint("ratio at ", ms, " ms"), [2]any{s, n}, [2]any{share, finished})
 	}
-	f(0, 0, false)
+	f(0, 0, 0)
 	for range 4 {
 		h.ended(at(100), measure.HTTP5xx)
 	}
@@ -102,16 +102,44 @@ func TestErrorRatio(t *testing.T) {
 		h.ended(at(100), measure.Aborted)
 		h.ended(at(100), measure.Cancelled)
 	}
-	f(100, 0, false)
+	f(100, 1, 4)
 	h.ended(at(1500), measure.OK)
-	f(1500, 0.8, true)
+	f(1500, 0.8, 5)
 	for range 5 {
 		h.ended(at(30_000), measure.OK)
 	}
-	f(59_999, 0.4, true)
-	f(60_000, 0, true) // the slot of the failures has left
-	f(89_999, 0, true)
-	f(90_000, 0, false)
+	f(59_999, 0.4, 10)
+	f(60_000, 0, 6) // the slot of the failures has left
+	f(89_999, 0, 5)
+	f(90_000, 0, 0)
+}
+
+// The limit opens by 5 finished requests. Once open, it needs only one to be judged, and none to stay as it was judged last.
+func TestErrorRatioOpensAndCloses(t *testing.T) {
+	g := newGuard(Guard{ErrorRatio: 0.5, ResumeAfter: 150 * time.Second})
+	f := func(s int, ended string, holds hold, words string) {
+		t.Helper()
+		now := at(1000 * s)
+		for _, o := range ended {
+			g.health.ended(now, map[rune]measure.Outcome{'o': measure.OK, 'x': measure.HTTP5xx, 'c': measure.Cancelled}[o])
+		}
+		g.step(now, Load{}, nil)
+		want(t, fmt.Sprint("holds at ", s, " s"), g.holds(), holds)
+		want(t, fmt.Sprint("words at ", s, " s"), g.words(now), words)
+	}
+	f(0, "xxxx", nothing, "")
+	f(59, "", nothing, "")
+	f(60, "xxxx", nothing, "") // the first four have left
+	f(61, "o", allButOne, "error_ratio 0.8 ≥ 0.5")
+	f(90, "x", allButOne, "error_ratio 0.833 ≥ 0.5")
+	f(130, "", allButOne, "error_ratio 1 ≥ 0.5") // by one
+	f(150, "", allButOne, "error_ratio 1 ≥ 0.5") // by none: as it was
+	f(5000, "ccc", allButOne, "error_ratio 1 ≥ 0.5")
+	f(6000, "x", allButOne, "error_ratio 1 ≥ 0.5")
+	f(6070, "o", allButOne, "error_ratio 1 ≥ 0.5 until 1m10s ago") // one good answer, and no failure in the minute
+	f(6140, "", allButOne, "error_ratio 1 ≥ 0.5 until 2m20s ago")  // by none again
+	f(6150, "", nothing, "")
+	f(6151, "xxxx", nothing, "")
 }
 
 // A guard that only errors have opened lets single trials through: one at a time, one a second.
@@ -156,6 +184,27 @@ func TestTrials(t *testing.T) {
 	play(3800, Load{}, 38) // the one that was never sent was none
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 39 - 4})
 	want(t, "balance", c.balance(), error(nil))
+}
+
+// A message that cannot be built is no trial: the next row is one.
+func TestTrialWithoutAMessage(t *testing.T) {
+	q, c := newQueue(9)
+	q.guard = newGuard(Guard{ErrorRatio: 0.5})
+	for range 5 {
+		q.guard.health.ended(at(0), measure.HTTP5xx)
+	}
+	q.judge(at(0), Load{}, nil)
+	for i := range 2 {
+		q.add(q.loops[0], planned(i, 100*i, "", 0))
+	}
+	q.upcoming.front().body, q.upcoming.front().err = nil, errScrape
+	q.fire(at(0))
+	rows, flying := takeAll(q, at(0))
+	want(t, "handed to a lane", rows, []int{0})
+	c.end(q, flying[0], false, at(1))
+	q.fire(at(100))
+	rows, _ = takeAll(q, at(100))
+	want(t, "sent", rows, []int{1})
 }
 
 func TestQueueGuardAndSessions(t *testing.T) {
@@ -221,6 +270,7 @@ func TestGuardAndBudgetAllocateNothing(t *testing.T) {
 		g.health.ended(at(0), measure.HTTP5xx)
 	}
 	p := newPurse(Budget{RequestsPerMinute: 10, PromptTokensPerHour: 1000, OutputTokensPerDay: 1000})
+	p.turned = func(spell, bound) {}
 	it := costs(planned(0, 0, "", 0), 4, 3)
 	req := &measure.Request{Outcome: measure.OK, Usage: measure.Usage{Prompt: 5, Output: 3, Source: measure.UsageFinal}}
 	ms, paid := 0, 0
@@ -228,16 +278,14 @@ func TestGuardAndBudgetAllocateNothing(t *testing.T) {
 		ms += 40
 		now := at(ms)
 		g.step(now, Load{Waiting: float64(ms / 1000 % 9)}, []error{nil, errScrape}[ms/4000%2])
+		it.due.OutputTokens = ms / 40 % 2 // some do not say
 		if g.admit(it, now) && p.pay(it, now) {
 			paid++
 			p.correct(it, req)
 			g.health.ended(now, req.Outcome)
 			g.over(it, true)
 		}
-		if ms%400 == 0 {
-			p.refund(it)
-			g.over(it, false)
-		}
+		g.over(it, false)
 		_ = g.wait(now)
 	}); n != 0 {
 		t.Errorf("%v allocations a row, want none", n)

@@ -10,7 +10,7 @@ import (
 // What an error ratio is judged by.
 const (
 	healthSlots = 60 // of a second
-	healthLeast = 5  // finished requests before anything is judged: one failure of one request is no ratio
+	healthLeast = 5  // finished requests before a limit opens: one failure of one request is no ratio
 	trialEvery  = time.Second
 )
 
@@ -42,16 +42,16 @@ func (h *health) ended(now time.Time, o measure.Outcome) {
 	}
 }
 
-// ratio is the share of finished requests that failed; false when there are too few to judge.
-func (h *health) ratio(now time.Time) (share float64, judged bool) {
+// ratio is the share of finished requests that failed, and how many finished; 0 of none.
+func (h *health) ratio(now time.Time) (share float64, finished int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.finished.advance(now)
 	h.failed.advance(now)
-	if h.finished.sum < healthLeast {
-		return 0, false
+	if h.finished.sum == 0 {
+		return 0, 0
 	}
-	return float64(h.failed.sum) / float64(h.finished.sum), true
+	return float64(h.failed.sum) / float64(h.finished.sum), h.finished.sum
 }
 
 // mayTry says whether a trial would be let through.

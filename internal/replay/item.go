@@ -11,7 +11,8 @@ type item struct {
 	id       string       // X-Request-Id: workload/loop/row
 	due      schedule.Due // At is on the monotonic clock once the queue has it
 	ready    time.Time    // max(planned instant, end of the session wait)
-	charged  time.Time    // when its cost was taken from the budget; zero: it is not
+	charged  time.Time    // when its cost was taken from the budget; zero: it was not
+	cost     cost         // what was taken then
 	session  *session     // nil for a row of no session
 	loop     *loop
 	state    state

@@ -100,7 +100,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 	now := r.align()
 	r.queue.purse.correct(it, req)
 	if g := r.queue.guard; g != nil {
-		g.health.ended(now, req.Outcome)
+		if it.err == nil {
+			g.health.ended(now, req.Outcome)
+		}
 		r.judge(now, seen)
 	}
 	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)

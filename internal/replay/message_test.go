@@ -112,6 +112,48 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 	})
 }
 
+// A target that lists its model and fails the question for a token is asked for one less and less often; one that was measured
+// and comes and goes with each request, every 5 s at most.
+func TestProbesAreFewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		b := newBench(t, every(1, time.Second), once, f, nil)
+		target := NewTarget(b.client, true, func(string) {}, b.w.Log)
+		begin := time.Now()
+		var probes []int // seconds
+		f.asked = func(id string) {
+			if id == "replayd/probe" {
+				probes = append(probes, int(time.Since(begin).Seconds()))
+			}
+		}
+		ctx, end := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // down, and asked for its models every 5 s
+		time.AfterFunc(4*time.Minute, func() { f.refuse.Store(false) })
+		time.AfterFunc(5*time.Minute+time.Second/2, func() { // the next question answers what is new by this
+			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
+			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+		})
+		time.AfterFunc(6*time.Minute, func() { f.prompt.Store(6) })
+		time.AfterFunc(7*time.Minute, func() {
+			for range 98 {
+				target.heard(&measure.Request{Outcome: measure.ConnectFailed})
+				target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+				<-time.After(100 * time.Millisecond)
+			}
+			f.prompt.Store(0)
+			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
+			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+		})
+		time.AfterFunc(8*time.Minute, end)
+		if err := target.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		b.client.Close()
+		f.running.Wait()
+		want(t, "probes", probes, []int{0, 1, 6, 16, 36, 76, 136, 241, 301, 361, 420, 425, 430, 431, 436, 446, 466})
+	})
+}
+
 func TestSeveralModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{models: `{"data":[{"id":"a"},{"id":"b"}]}`}

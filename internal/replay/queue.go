@@ -232,8 +232,6 @@ func (q *queue) makeReady(it *item, now time.Time) {
 		why = measure.Guarded
 	case it.waited && q.dropLate:
 		why = measure.Overload
-	case !q.purse.pay(it, now):
-		why = measure.Budget
 	default:
 		q.waiting.push(it)
 		return
@@ -254,24 +252,28 @@ func (q *queue) expire(now time.Time) {
 	}
 }
 
-// take hands the first waiting item to a lane, or nil: none waits, or its body is not built yet.
+// take hands the first waiting item to a lane for which the budget has enough left, and drops those before it. Nil: there
+// is none, or its body is not built yet.
 func (q *queue) take(now time.Time) *item {
 	q.rejoin(now) // a lane may come back before the pacer does
 	q.expire(now)
-	it := q.waiting.front()
-	if it == nil || it.body == nil && it.err == nil {
-		return nil
+	for it := q.waiting.front(); it != nil && (it.body != nil || it.err != nil); it = q.waiting.front() {
+		q.waiting.pop()
+		if q.purse.pay(it, now) {
+			it.state = flying
+			q.count.Sent()
+			return it
+		}
+		q.drop(it, measure.Budget)
+		q.endTurn(it, false, now)
 	}
-	q.waiting.pop()
-	it.state = flying
-	q.count.Sent()
-	return it
+	return nil
 }
 
 // finish ends an item that a lane had; its answer ended at an instant before now.
 func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
-	q.guard.over(it, true)
+	q.guard.over(it, it.err == nil)
 	q.leave(it)
 	if it.session != nil {
 		it.session.ended = end
@@ -307,7 +309,6 @@ func (q *queue) endTurn(it *item, ok bool, now time.Time) {
 func (q *queue) drop(it *item, reason measure.DropReason) {
 	it.state = gone
 	q.guard.over(it, false)
-	q.purse.refund(it)
 	q.count.Dropped(reason)
 	q.dropped(it, reason)
 	q.leave(it)

@@ -59,7 +59,7 @@ type Workload struct {
 	Observers []Observer
 	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
 	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
-	Guarded   func(text string)        // hears in words of each time that a limit of the guard opens or closes; nil: nobody
+	Guarded   func(slog.Level, string) // hears in words of each time that a limit of the guard opens or closes; nil: nobody
 
 	Lanes     int           // most requests in flight
 	Overload  Overload      // Wait or Drop
@@ -123,12 +123,12 @@ func New(w Workload) *Runner {
 		paused: w.Paused, guard: newGuard(w.Guard), purse: newPurse(w.Budget),
 		count: w.Count, dropped: r.forget, emptied: r.settle,
 	}
-	if r.queue.purse != nil {
-		r.queue.purse.large = r.tellLarge
-	}
 	if w.After != nil {
 		r.follow(w.After)
 		r.w.After = nil // or runners would keep each other in memory, reload after reload
+	}
+	if p := r.queue.purse; p != nil {
+		p.large, p.turned = r.tellLarge, r.tellBudget
 	}
 	w.Count.Paused(w.Paused)
 	return r
@@ -138,10 +138,10 @@ func New(w Workload) *Runner {
 // end, for at most the drain time or until hard is cancelled. It returns when nothing of the runner runs any more:
 // with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
 func (r *Runner) Run(ctx, hard context.Context) (err error) {
+	defer r.close()
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	defer r.close()
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
@@ -216,8 +216,10 @@ func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unguard()
-	_ = r.sleeper.Close() // nobody waits in it
-	r.sleeper = nil
+	if r.sleeper != nil { // else it could not be had
+		_ = r.sleeper.Close() // nobody waits in it
+		r.sleeper = nil
+	}
 }
 
 // stop ends the taking of new work.

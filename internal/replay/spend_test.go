@@ -158,8 +158,115 @@ func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 			for range 5 {
 				a.queue.guard.health.ended(time.Now(), measure.HTTP5xx)
 			}
-			_, judged := b.queue.guard.health.ratio(time.Now())
-			want(t, name, judged, same)
+			_, finished := b.queue.guard.health.ratio(time.Now())
+			want(t, name, finished == 5, same)
 		})
 	}
+}
+
+// Minutes of rows that wait behind an engine that stands still do not go out at once when it is back.
+func TestBudgetOfABacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		back := begin.Add(170 * time.Second)
+		f := &fake{ttft: time.Millisecond, status: func(string) int {
+			if wait := time.Until(back); wait > 0 {
+				<-time.After(wait)
+			}
+			return 0
+		}}
+		b := newBench(t, every(6000, 100*time.Millisecond), once, f, func(w *Workload) {
+			w.Budget, w.Lanes, w.MaxWait, w.Epoch = Budget{RequestsPerMinute: 30}, 1, 0, begin
+		})
+		b.run(t, until(t, 4*time.Minute-50*time.Millisecond), t.Context())
+		var writes []time.Duration
+		for _, r := range b.kept.all {
+			writes = append(writes, r.Timeline.Write.Sub(begin))
+		}
+		slices.Sort(writes)
+		for i, from := range writes[:len(writes)-30] {
+			if to := writes[i+30]; to-from < time.Minute {
+				t.Errorf("31 requests from %v to %v", from, to)
+			}
+		}
+		want(t, "before it is back", writes[:3], []time.Duration{0, time.Minute, 2 * time.Minute}) // the first two time out
+		want(t, "sent", len(writes), 3+29+1+29)                                                    // then 29, and as many when a minute and its slot have gone by
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 2400 - len(writes)})
+	})
+}
+
+// A budget that one reload takes out and another puts back knows what was spent before, and meanwhile.
+func TestBudgetTakenOutAndPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := func(n int64, before *Runner) *Runner {
+			b := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) { w.Budget.RequestsPerMinute, w.After = n, before })
+			b.client.Close()
+			return b.Runner
+		}
+		pay := func(r *Runner) bool { return r.queue.purse.pay(planned(0, 0, "", 0), time.Now()) }
+		first := runner(3, nil)
+		second := runner(0, first)
+		third := runner(3, second)
+		want(t, "before", pay(first), true)
+		want(t, "without", pay(second), true)
+		want(t, "put back", [2]bool{pay(third), pay(third)}, [2]bool{true, false})
+		<-time.After(61 * time.Second)
+		want(t, "a minute later", pay(third), true)
+		want(t, "never one", runner(0, runner(0, nil)).queue.purse, (*purse)(nil))
+	})
+}
+
+// A message that cannot be built is an outcome, and nothing was asked of the engine: it costs nothing and opens no guard.
+func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := make([]trace.Record, 20)
+		for i := range rows {
+			rows[i].Offset = time.Duration(i) * 100 * time.Millisecond
+			if i < 15 {
+				rows[i].Extra = []byte("[")
+			}
+		}
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Millisecond}, func(w *Workload) {
+			w.Guard, w.Budget = Guard{ErrorRatio: 0.5, ResumeAfter: time.Second}, Budget{RequestsPerMinute: 5}
+		})
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.ConnectFailed: 15, measure.OK: 5})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{})
+		want(t, "spent", b.queue.purse.spent.requests.sum, int64(5))
+	})
+}
+
+// Two lines a spell, however many rows are dropped in it and whoever drops them.
+func TestBudgetIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &bytes.Buffer{}
+		rows := make([]trace.Record, 0, 600)
+		for i := range 600 { // 120 a minute, with a gap
+			if offset := time.Duration(i) * 500 * time.Millisecond; offset < 90*time.Second || offset >= 200*time.Second {
+				rows = append(rows, trace.Record{Offset: offset})
+			}
+		}
+		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // the lanes find out too
+			w.Budget, w.Epoch, w.Lanes = Budget{RequestsPerMinute: 90, OutputTokensPerDay: 1_000_000}, time.Now(), 2
+			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					a.Value = slog.StringValue(a.Value.Time().Format("04:05.000"))
+				}
+				return a
+			}}))
+		})
+		b.run(t, t.Context(), t.Context())
+		var told []string
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "budget") {
+				told = append(told, line)
+			}
+		}
+		// 90 are sent by 45 s; the first of them is forgotten at 61 s.
+		want(t, "told", strings.Join(told, ""), `time=00:45.000 level=WARN msg="the budget is spent: what does not fit is dropped" workload=w budget=requests_per_minute most=90
+time=03:20.000 level=INFO msg="the budget is enough again: for a minute nothing was dropped for it" workload=w spent_for=15.5s dropped=32
+time=04:05.000 level=WARN msg="the budget is spent: what does not fit is dropped" workload=w budget=requests_per_minute most=90
+`)
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 64})
+	})
 }

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	probeEvery   = 5 * time.Second // between two tries to reach a target
+	probeEvery   = 5 * time.Second // between two tries to reach a target, and from one return of it to the next
+	probeMost    = time.Minute     // between two tries when it fails the question for one token again and again
 	probeTimeout = 5 * time.Second // of one try
 	probeTries   = 2               // after so many failures, or 5 s, a replay starts without an answer
 )
@@ -94,13 +95,19 @@ func (t *Target) heard(req *measure.Request) {
 	}
 }
 
-// Run asks until the server has answered, and again whenever it came back. Its error is one that asking again does
-// not mend: the server lists several models and the configuration names none.
+// Run asks until the server has answered, and again whenever it came back. It asks for the models and maybe for one token,
+// whatever guards, budgets and pauses say. Its error is one that asking again does not mend: the server lists several models
+// and the configuration names none.
 func (t *Target) Run(ctx context.Context) error {
 	defer t.start()
-	failures := 0
+	failures, pause := 0, probeEvery
 	for {
-		err := t.ask(ctx)
+		select {
+		case <-t.again: // it came back before this question
+		default:
+		}
+		asked := time.Now()
+		token, err := t.ask(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -108,24 +115,27 @@ func (t *Target) Run(ctx context.Context) error {
 			return err
 		}
 		wait := probeEvery
-		if err != nil {
-			t.said.Store(&Answer{Text: err.Error()})
-		} else {
+		if err == nil {
 			failures = 0
 			t.start()
 			select {
 			case <-t.again:
-				continue
 			case <-ctx.Done():
 				return nil
 			}
-		}
-		if failures++; failures == 1 {
-			t.log.Warn("the target does not answer as expected, asking again until it does", "target", t.client.Name(), "err", err)
-			wait = time.Second
-		}
-		if failures >= probeTries {
-			t.start()
+			wait = time.Until(asked.Add(probeEvery)) // it may come and go with each request
+		} else {
+			t.said.Store(&Answer{Text: err.Error()})
+			if token { // which an engine in trouble has to make: it is asked for less and less often
+				wait, pause = pause, min(2*pause, probeMost)
+			}
+			if failures++; failures == 1 {
+				t.log.Warn("the target does not answer as expected, asking again until it does", "target", t.client.Name(), "err", err)
+				wait, pause = time.Second, probeEvery
+			}
+			if failures >= probeTries {
+				t.start()
+			}
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -140,26 +150,26 @@ func (t *Target) Run(ctx context.Context) error {
 // start lets the first loop begin.
 func (t *Target) start() { t.once.Do(func() { close(t.settled) }) }
 
-// ask learns the model and the template's overhead.
-func (t *Target) ask(ctx context.Context) error {
+// ask learns the model and the template's overhead. token says whether it came to the question that takes one.
+func (t *Target) ask(ctx context.Context) (token bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	models, err := t.client.Models(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	model, err := t.client.Choose(models)
 	if err != nil {
-		return err
+		return false, err
 	}
 	t.named(model.ID)
 	if err := t.measure(ctx); err != nil {
-		return err
+		return true, err
 	}
 	if old := t.said.Swap(&Answer{Up: true, Text: model.ID}); old == nil || !old.Up {
 		t.log.Info("the target answers", "target", t.client.Name(), "model", model.ID)
 	}
-	return nil
+	return t.probe, nil
 }
 
 // measure learns the template's overhead, where it is wanted.

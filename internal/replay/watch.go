@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -56,14 +57,14 @@ func (r *Runner) judge(now time.Time, seen reading) {
 
 // tellGuard has the pacer say what became of the guard. The lock is held.
 func (r *Runner) tellGuard(text string, warn bool) {
+	level := slog.LevelInfo
+	if warn {
+		level = slog.LevelWarn
+	}
 	r.news = append(r.news, func() {
-		if warn {
-			r.w.Log.Warn(text, "workload", r.w.Name)
-		} else {
-			r.w.Log.Info(text, "workload", r.w.Name)
-		}
+		r.w.Log.Log(context.Background(), level, text, "workload", r.w.Name)
 		if r.w.Guarded != nil {
-			r.w.Guarded(fmt.Sprintf("%s (%s)", text, r.w.Name))
+			r.w.Guarded(level, fmt.Sprintf("%s (%s)", text, r.w.Name))
 		}
 	})
 }
@@ -78,6 +79,19 @@ func (r *Runner) tellLarge(it *item) {
 	r.news = append(r.news, func() {
 		r.w.Log.Warn("a request alone is larger than the whole budget: such ones are always dropped",
 			"workload", r.w.Name, "id", id, "input_tokens", input, "output_tokens", output)
+	})
+	r.sleeper.Wake()
+}
+
+// tellBudget has the pacer say that the budget begins to refuse requests, or that this is over. The lock is held.
+func (r *Runner) tellBudget(s spell, full bound) {
+	r.news = append(r.news, func() {
+		if full != "" {
+			r.w.Log.Warn("the budget is spent: what does not fit is dropped", "workload", r.w.Name, "budget", full, "most", r.w.Budget.most(full))
+			return
+		}
+		r.w.Log.Info("the budget is enough again: for a minute nothing was dropped for it",
+			"workload", r.w.Name, "spent_for", s.last.Sub(s.from).Round(time.Millisecond), "dropped", s.refused)
 	})
 	r.sleeper.Wake()
 }
@@ -108,13 +122,13 @@ func (r *Runner) unguard() {
 	}
 }
 
-// follow takes over from the runner before what a reload must not make forgotten: what was spent, whatever the budget is now,
-// and, where the target is the same, how that has answered and with the same limits what is open.
+// follow takes over from the runner before what a reload must not make forgotten: what was spent, whatever the budget is now
+// and also where there is none, and, where the target is the same, how that has answered and with the same limits what is open.
 func (r *Runner) follow(before *Runner) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	if old, mine := before.queue.purse, r.queue.purse; old != nil && mine != nil {
-		mine.spent = old.spent
+	if old := before.queue.purse; old != nil {
+		r.queue.purse = &purse{Budget: r.w.Budget, spent: old.spent}
 	}
 	old, mine := before.queue.guard, r.queue.guard
 	if old == nil || mine == nil || before.w.Target != r.w.Target {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,9 +53,14 @@ func until(t *testing.T, at time.Duration) context.Context {
 }
 
 // heard collects what a runner tells of its guard, and when.
-func heard(told *[]string) func(string) {
+func heard(told *[]string) func(slog.Level, string) {
 	begin := time.Now().Truncate(time.Minute)
-	return func(text string) { *told = append(*told, fmt.Sprint(time.Since(begin), " ", text)) }
+	return func(level slog.Level, text string) {
+		if want := map[bool]slog.Level{true: slog.LevelInfo, false: slog.LevelWarn}[strings.HasPrefix(text, "guard closed")]; level != want {
+			text = fmt.Sprintf("as %v: %s", level, text)
+		}
+		*told = append(*told, fmt.Sprint(time.Since(begin), " ", text))
+	}
 }
 
 // A limit opens at the first row that is due when it is reached, and closes when it was not reached for the time, to the
@@ -137,15 +143,16 @@ func TestGuardDropsWhatWaits(t *testing.T) {
 // The message of a row may be built when the limit has opened: it is not sent either.
 func TestGuardSeenByTheBuilder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		due, asked := time.Now().Truncate(time.Minute).Add(1500*time.Millisecond), 0
+		due := time.Now().Truncate(time.Minute).Add(1500 * time.Millisecond)
+		var asked atomic.Int64
 		b := newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
 			&fake{ttft: time.Second}, func(w *Workload) {
 				w.Ahead, w.Guard = 1, Guard{Waiting: 8} // the second message is built when the first is gone
 				w.Load = func() (Load, error) {
 					if time.Now().Equal(due) {
-						asked++
+						asked.Add(1)
 					}
-					return Load{Waiting: float64(min(asked, 2) * 4)}, nil
+					return Load{Waiting: float64(min(asked.Load(), 2) * 4)}, nil
 				}
 			})
 		b.run(t, until(t, 30*time.Second), t.Context())
@@ -285,6 +292,53 @@ func TestGuardByErrors(t *testing.T) {
 	})
 }
 
+// An engine that takes a minute to fail is asked by single trials, until they are answered: the limit does not close because
+// next to nothing has finished.
+func TestGuardByErrorsOfADeadEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, told := time.Now(), []string{}
+		f := &fake{status: func(string) int {
+			switch s := time.Since(begin); {
+			case s < 30*time.Second:
+				<-time.After(20*time.Second + 50*time.Millisecond)
+			case s < 10*time.Minute:
+				<-time.After(time.Minute - 50*time.Millisecond)
+			default:
+				return 0
+			}
+			return 503
+		}}
+		const (
+			opened = 20450 * time.Millisecond // by the fifth to fail
+			back   = 10*time.Minute + 40600*time.Millisecond
+			closed = back + 14*time.Second // 5 good ones after one that failed are under a fifth, for 10 s
+		)
+		b := newBench(t, every(9000, 100*time.Millisecond), once, f, func(w *Workload) {
+			w.Guard, w.Guarded = Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+			w.Lanes, w.Overload, w.Epoch = 6, Drop, begin
+		})
+		b.run(t, t.Context(), t.Context())
+		var trials []time.Duration
+		for _, r := range b.kept.all {
+			if at := r.Timeline.Write.Sub(begin); at > opened && at < closed {
+				trials = append(trials, at)
+			}
+		}
+		slices.Sort(trials)
+		ideal := []time.Duration{20500 * time.Millisecond}
+		for at := 40600 * time.Millisecond; at < back; at += time.Minute {
+			ideal = append(ideal, at)
+		}
+		for at := back; at < closed; at += time.Second {
+			ideal = append(ideal, at)
+		}
+		want(t, "trials", trials, ideal)
+		want(t, "told", told, []string{
+			fmt.Sprint(opened, " guard opened: error_ratio 1 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, " (w)"),
+		})
+	})
+}
+
 // A pause within the guard, and the guard within a pause: each row is dropped for one reason, and a pause goes first.
 func TestPauseAndGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -310,19 +364,19 @@ func TestPauseAndGuard(t *testing.T) {
 func TestLoadMayAskTheRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *bench
-		asked := 0
+		var asked atomic.Int64
 		b = newBench(t, every(20, 100*time.Millisecond), minutes, &fake{ttft: 70 * time.Millisecond}, func(w *Workload) {
 			w.Guard = Guard{Waiting: 8}
 			w.Load = func() (Load, error) {
 				b.State()
-				asked++
+				asked.Add(1)
 				return Load{}, nil
 			}
 		})
 		b.run(t, until(t, 30*time.Second), t.Context())
 		want(t, "sent", len(b.kept.all), 20)
-		if asked < 40 {
-			t.Errorf("asked %d times in 30 s of 20 rows, want 2 times a row at least", asked)
+		if n := asked.Load(); n < 40 {
+			t.Errorf("asked %d times in 30 s of 20 rows, want 2 times a row at least", n)
 		}
 	})
 }

@@ -10,11 +10,11 @@ import (
 
 // A weather is an engine's load that changes at random, and an eye on what guard and budget let through meanwhile.
 type weather struct {
-	rnd     *rand.Rand
-	load    Load
-	err     error
-	trial   time.Time // when the last one was sent
-	charged []time.Time
+	rnd   *rand.Rand
+	load  Load
+	err   error
+	trial time.Time // when the last one was sent
+	sent  []time.Time
 }
 
 // newWeather gives half of the queues a guard and half of them a budget.
@@ -26,6 +26,9 @@ func newWeather(rnd *rand.Rand, q *queue) *weather {
 	}
 	if rnd.IntN(2) == 0 {
 		q.purse = newPurse(Budget{RequestsPerMinute: rnd.Int64N(50)})
+		if q.purse != nil {
+			q.purse.turned = func(spell, bound) {}
+		}
 	}
 	return &weather{rnd: rnd}
 }
@@ -57,10 +60,10 @@ func (w *weather) judge(q *queue, taken []*item, now time.Time) error {
 			w.trial = q.guard.health.latest
 		}
 		if q.purse != nil {
-			w.charged = append(w.charged, it.charged)
+			w.sent = append(w.sent, now)
 			minute := 0
-			for _, at := range w.charged {
-				if !at.Before(it.charged.Add(-time.Minute)) {
+			for _, at := range w.sent {
+				if !at.Before(now.Add(-time.Minute)) {
 					minute++
 				}
 			}

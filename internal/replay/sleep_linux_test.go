@@ -1,0 +1,38 @@
+package replay
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A successor shows what is open before it runs. When it cannot run, because no descriptor is left, it takes that back.
+func TestNoGuardWithoutASleeper(t *testing.T) {
+	limits := func(w *Workload) { w.Guard = Guard{Waiting: 8} }
+	before := newBench(t, every(1, time.Second), minutes, &fake{}, limits)
+	before.queue.guard.step(time.Now(), Load{Waiting: 8}, nil)
+	b := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) {
+		limits(w)
+		w.After, w.Target, w.Sleeper = before.Runner, before.target, nil
+	})
+	want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err := b.Run(t.Context(), t.Context())
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, unix.EMFILE) {
+		t.Errorf("want %v, got %v", unix.EMFILE, err)
+	}
+	want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 0.0)
+	before.client.Close()
+	b.client.Close()
+}

@@ -1,0 +1,113 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+)
+
+// follow asks for the replicas' addresses, starts what is new and ends what is gone. A name that does not resolve
+// changes nothing: it is the name server that is lost, and not the engines.
+func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) {
+	addresses, trouble := t.resolve(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if len(addresses) == 0 {
+		t.note(&t.trouble, trouble, nil)
+		return
+	}
+	log := t.o.Log.With("target", t.o.Target, "name", t.o.Replicas)
+	var kept []*endpoint
+	for _, e := range t.each() {
+		if slices.Contains(addresses, e.replica) {
+			kept = append(kept, e)
+			continue
+		}
+		ends[e.replica]()
+		delete(ends, e.replica)
+		log.Info("engine is gone from its name", "replica", e.replica)
+	}
+	for _, a := range addresses {
+		if ends[a] != nil {
+			continue
+		}
+		e, err := t.endpoint(a, a)
+		if err != nil {
+			trouble = errors.Join(trouble, err)
+			continue
+		}
+		t.show(e)
+		kept = append(kept, e)
+		var own context.Context
+		own, ends[a] = context.WithCancel(ctx)
+		start(own, e)
+	}
+	t.note(&t.missing, trouble, kept)
+}
+
+// note takes what is in the way, nil when nothing is, and with it the endpoints that there are; it is logged when it is news,
+// whatever its words.
+func (t *Target) note(which *error, trouble error, endpoints []*endpoint) {
+	t.mu.Lock()
+	before := *which
+	*which = trouble
+	if endpoints != nil {
+		t.endpoints, t.trouble = endpoints, nil
+	}
+	t.mu.Unlock()
+	if trouble != nil && (before == nil || errors.Is(before, ErrNotScraped)) {
+		t.o.Log.Warn("replicas cannot be found, or not all of them", "target", t.o.Target, "name", t.o.Replicas, "err", trouble)
+	}
+}
+
+// resolve gives address:port of every replica that is to be scraped, and why not more.
+func (t *Target) resolve(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTimeout)
+	defer cancel()
+	u, err := url.Parse(t.urls[0])
+	if err != nil {
+		return nil, err
+	}
+	name, port := t.o.Replicas, u.Port()
+	if h, p, err := net.SplitHostPort(t.o.Replicas); err == nil {
+		name, port = h, p
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	lookup := t.o.Resolver
+	if lookup == nil {
+		lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		}
+	}
+	found, err := lookup(ctx, name)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s has no address", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replicas: %w", err)
+	}
+	addresses := make([]string, 0, len(found))
+	for _, a := range found {
+		addresses = append(addresses, net.JoinHostPort(a.Unmap().String(), port))
+	}
+	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
+	if len(addresses) > maxReplicas {
+		err = fmt.Errorf("replicas: %s has %d addresses, and only the first %d are scraped", name, len(addresses), maxReplicas)
+		addresses = addresses[:maxReplicas]
+	}
+	return addresses, err
+}
+
+func (t *Target) each() []*endpoint {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.endpoints)
+}
