@@ -112,13 +112,14 @@ func (g Guard) check(at string, t Target, f *Faults) {
 	}
 }
 
-// userInfo is what must not get into a log, also of what is no address.
-var userInfo = regexp.MustCompile(`//[^/?#\s]*@`)
-
 func (f *Faults) address(path, got, such string) {
 	u, err := url.Parse(got)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		f.add(path, "want an http or https address such as %s, got %q", such, userInfo.ReplaceAllString(got, "//xxxxx@"))
+		if strings.Contains(got, "@") { // whatever stands before it may be a password
+			f.add(path, "want an http or https address such as %s, got one that is none and has an @ in it", such)
+			return
+		}
+		f.add(path, "want an http or https address such as %s, got %q", such, got)
 	}
 }
 

@@ -119,6 +119,20 @@ func (g *Generation) keep(c any, old *Generation) bool {
 // the old, or a guard would be blind meanwhile.
 type sight struct{ now, before *scrape.Target }
 
+// blind says that the one of now has not looked yet.
+func (s sight) blind() bool {
+	_, err := s.now.Load()
+	return errors.Is(err, scrape.ErrNotScraped)
+}
+
+func (s sight) load() (scrape.Load, error) {
+	l, err := s.now.Load()
+	if s.before != nil && errors.Is(err, scrape.ErrNotScraped) {
+		return s.before.Load()
+	}
+	return l, err
+}
+
 // startScrapers lets run what is new. Its series are on the page when it returns.
 func (g *Generation) startScrapers(ctx context.Context) {
 	engines := map[string]sight{}
@@ -138,7 +152,13 @@ func (g *Generation) startScrapers(ctx context.Context) {
 		if before == nil {
 			continue
 		}
-		if old, known := (*before)[c.name]; known && old.now != s.engine {
+		switch old, known := (*before)[c.name]; {
+		case !known:
+		case old.now == s.engine:
+			engines[c.name] = old
+		case old.blind(): // two reloads before it could look
+			engines[c.name] = sight{s.engine, old.before}
+		default:
 			engines[c.name] = sight{s.engine, old.now}
 		}
 	}
@@ -177,10 +197,7 @@ func (s *shared) load(target string) (replay.Load, error) {
 	if !known {
 		return replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errNotScraped
 	}
-	l, err := engine.now.Load()
-	if engine.before != nil && errors.Is(err, scrape.ErrNotScraped) {
-		l, err = engine.before.Load()
-	}
+	l, err := engine.load()
 	return replay.Load(l), err
 }
 

@@ -150,7 +150,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	for i := range 5 {
 		d.reload(func(c *config.Config) {
 			c.Targets = slices.Clone(c.Targets)
-			c.Targets[0].Metrics.Interval += config.Duration(time.Second)
+			c.Targets[0].Metrics.Interval = config.Duration([]time.Duration{time.Minute, time.Second, 2 * time.Second, 3 * time.Second, 2 * time.Second}[i])
 			if i == 3 { // its addresses are found anew
 				c.Targets[0].Metrics.Replicas = "localhost"
 			}

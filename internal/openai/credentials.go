@@ -49,6 +49,9 @@ func (c *Client) credentials() ([]header, error) {
 			h := cfg.HTTPHeaders.Headers[name]
 			for _, v := range h.Values {
 				headers = append(headers, header{name, v})
+				if IsSecretName(name) {
+					secrets = append(secrets, v)
+				}
 			}
 			for _, v := range h.Secrets {
 				headers = append(headers, header{name, string(v)})

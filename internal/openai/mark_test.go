@@ -136,3 +136,18 @@ func TestMarkSecretsAreRedacted(t *testing.T) {
 		t.Errorf("want %s, got %s", want, got)
 	}
 }
+
+// So do those of the target's own headers whose names sound like a secret's, in whichever way they are given.
+func TestHeaderSecretsAreRedacted(t *testing.T) {
+	target := Target{URL: "http://h"}
+	target.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{
+		"X-Api-Key": {Values: []string{"sesame-1"}}, "X-Tenant": {Values: []string{"canary"}}, "X-A": {Secrets: []config.Secret{"sesame-2"}},
+	}}
+	c := newClient(t, target)
+	if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.words("bad key sesame-1 of canary, sesame-2"), "bad key <secret> of canary, <secret>"; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+}

@@ -49,6 +49,23 @@ func newLedger() *ledger {
 func (l *ledger) charge(now time.Time, c cost, b Budget) (charged cost, full bound) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if c, full = l.fit(now, c, b); full != "" {
+		return cost{}, full
+	}
+	l.add(now, c)
+	return c, ""
+}
+
+// spent says whether a cost would not fit now.
+func (l *ledger) spent(now time.Time, c cost, b Budget) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, full := l.fit(now, c, b)
+	return full != ""
+}
+
+// fit gives what a cost is with what is not known of it, and the first bound that it would pass.
+func (l *ledger) fit(now time.Time, c cost, b Budget) (whole cost, full bound) {
 	l.requests.advance(now)
 	l.prompt.advance(now)
 	l.output.advance(now)
@@ -60,13 +77,12 @@ func (l *ledger) charge(now time.Time, c cost, b Budget) (charged cost, full bou
 	}
 	switch {
 	case over(l.requests.sum+c.requests, b.RequestsPerMinute):
-		return cost{}, requestsPerMinute
+		return c, requestsPerMinute
 	case over(l.prompt.sum+c.prompt, b.PromptTokensPerHour):
-		return cost{}, promptTokensPerHour
+		return c, promptTokensPerHour
 	case over(l.output.sum+c.output, b.OutputTokensPerDay):
-		return cost{}, outputTokensPerDay
+		return c, outputTokensPerDay
 	}
-	l.add(now, c)
 	return c, ""
 }
 

@@ -43,12 +43,19 @@ func newPurse(b Budget) *purse {
 	return &purse{Budget: b, spent: newLedger()}
 }
 
+// empty says whether an item would be refused now.
+func (p *purse) empty(it *item, now time.Time) bool {
+	return p != nil && it.err == nil && p.spent.spent(now, costOf(it), p.Budget)
+}
+
+func costOf(it *item) cost { return cost{1, int64(it.due.InputTokens), int64(it.due.OutputTokens)} }
+
 // pay charges an item that a lane is to send; false: it does not fit. One without a message costs nothing: nothing is sent.
 func (p *purse) pay(it *item, now time.Time) bool {
 	if p == nil || it.err != nil {
 		return true
 	}
-	c := cost{1, int64(it.due.InputTokens), int64(it.due.OutputTokens)}
+	c := costOf(it)
 	if over(c.prompt, p.PromptTokensPerHour) || over(c.output, p.OutputTokensPerDay) {
 		p.large(it)
 		return false

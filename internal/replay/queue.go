@@ -230,6 +230,8 @@ func (q *queue) makeReady(it *item, now time.Time) {
 		why = measure.Paused
 	case !q.guard.admit(it, now):
 		why = measure.Guarded
+	case it.waited && q.dropLate && q.purse.empty(it, now): // those before it will be refused, and lanes are free
+		why = measure.Budget
 	case it.waited && q.dropLate:
 		why = measure.Overload
 	default:

@@ -270,3 +270,19 @@ time=04:05.000 level=WARN msg="the budget is spent: what does not fit is dropped
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 64})
 	})
 }
+
+// Where lanes are free and the budget is spent, it is the budget that keeps a row back, and not an overload.
+func TestSpentBudgetIsNoOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := make([]trace.Record, 12) // two, and ten at one instant a second later
+		for i := range rows[2:] {
+			rows[i+2].Offset = time.Second
+		}
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Millisecond}, func(w *Workload) {
+			w.Budget, w.Lanes, w.Overload = Budget{RequestsPerMinute: 2}, 4, Drop
+		})
+		b.run(t, t.Context(), t.Context())
+		want(t, "sent", len(b.kept.all), 2)
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 10})
+	})
+}

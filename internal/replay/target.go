@@ -32,6 +32,7 @@ type Target struct {
 	lost    atomic.Bool // requests failed to connect since the last answer
 	said    atomic.Pointer[Answer]
 	again   chan struct{} // holds one: the server answers again after it was lost
+	well    chan struct{} // holds one: a request went well while questions failed
 	settled chan struct{} // closed when the first loop may start
 	once    sync.Once
 }
@@ -41,7 +42,7 @@ type Target struct {
 func NewTarget(c *openai.Client, probe bool, named func(model string), log *slog.Logger) *Target {
 	return &Target{
 		client: c, probe: probe, named: named, log: log,
-		again: make(chan struct{}, 1), settled: make(chan struct{}),
+		again: make(chan struct{}, 1), well: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 }
 
@@ -92,6 +93,11 @@ func (t *Target) heard(req *measure.Request) {
 		case t.again <- struct{}{}:
 		default:
 		}
+	case req.Outcome == measure.OK && !t.Answer().Up: // while its own questions failed
+		select {
+		case t.well <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -137,12 +143,26 @@ func (t *Target) Run(ctx context.Context) error {
 				t.start()
 			}
 		}
-		timer := time.NewTimer(wait)
+		if !t.rest(ctx, wait, asked.Add(probeEvery)) {
+			return nil
+		}
+	}
+}
+
+// rest waits before the next question, and no longer than until soonest when requests are answered meanwhile. False: ctx is done.
+func (t *Target) rest(ctx context.Context, wait time.Duration, soonest time.Time) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	well := t.well
+	for {
 		select {
 		case <-timer.C:
+			return true
+		case <-well:
+			well = nil
+			timer.Reset(min(wait, time.Until(soonest)))
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
+			return false
 		}
 	}
 }

@@ -52,13 +52,17 @@ func NewCollector(reg prometheus.Registerer) *Collector {
 
 // use has an engine on the page until its release. While a reload replaces what scrapes it, both use it: figures, counts
 // and what is known of its restarts go on.
-func (c *Collector) use(a address, forget time.Duration) *engine {
+func (c *Collector) use(a address, rows []Row, forget time.Duration) *engine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.engines[a]
 	if e == nil {
 		e = &engine{}
 		c.engines[a] = e
+	}
+	if !slices.Equal(e.rows, rows) { // other rows, other counters: they are not held against one another
+		e.rows = rows
+		e.forget()
 	}
 	if e.users++; e.users == 1 {
 		c.idle = slices.DeleteFunc(c.idle, func(other address) bool { return other == a })

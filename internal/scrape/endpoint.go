@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type endpoint struct {
 	fetcher *Fetcher
 	found   string  // the URL that had a page; empty: none has yet
 	engine  *engine // nil before it is shown
+	looked  atomic.Bool
 }
 
 func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
@@ -58,6 +60,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 			err = &Error{ReasonUnknown, errors.New("a metrics page, and of no engine that is known: name its families under metrics.map")}
 		}
 	}
+	defer e.looked.Store(true)
 	before, now, restarted := e.engine.scraped(e.address(), at, p, r, err)
 	if restarted {
 		e.engine.restarts.Add(1)

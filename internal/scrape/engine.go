@@ -13,8 +13,9 @@ import (
 
 // An engine is all that is known of one address.
 type engine struct {
-	users int       // guarded by the Collector's lock, as left is
+	users int       // guarded by the Collector's lock, as left and rows are
 	left  time.Time // when the last of them went
+	rows  []Row     // of the user's that it is read by
 
 	// What replayd itself counts.
 	restarts atomic.Int64
@@ -40,7 +41,7 @@ type state struct {
 
 	// For the guard, which must not take half a page for a whole one.
 	load    Load      // by the latest whole page
-	whole   time.Time // when that was
+	whole   time.Time // when that was, by the wall: timers and Go's clock stand still in a suspension
 	failed  int       // scrapes in a row since then
 	loadErr error     // why load cannot be believed; nil: it can
 }
@@ -58,7 +59,7 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 		s.samples = p.Total
 	}
 	if err == nil {
-		s.load, s.whole, s.failed, s.loadErr = r.load(), at, 0, nil
+		s.load, s.whole, s.failed, s.loadErr = r.load(), at.Round(0), 0, nil
 	} else {
 		s.reason = ReasonConnect
 		if fault := (*Error)(nil); errors.As(err, &fault) {
@@ -88,6 +89,13 @@ func (e *engine) put(s state) {
 	e.state = s
 }
 
+// forget lets counters of the next page be any.
+func (e *engine) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.history = history{}
+}
+
 // scraped takes in what one scrape gave, and tells what was known before.
 func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error) (before, now state, restarted bool) {
 	e.mu.Lock()
@@ -101,7 +109,7 @@ func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error
 	return before, now, restarted
 }
 
-// load is what the engine says of itself; false: nobody has looked yet. One or two scrapes that failed are no reason to think
+// load is what the engine says of itself. False: nobody has looked yet, or what is known is too old. One or two scrapes that failed are no reason to think
 // it unseen: what was read before them is some intervals older.
 func (e *engine) load(interval time.Duration) (l Load, looked bool, err error) {
 	e.mu.Lock()
@@ -112,8 +120,8 @@ func (e *engine) load(interval time.Duration) (l Load, looked bool, err error) {
 		return unknown, false, ErrNotScraped
 	case s.loadErr != nil:
 		return unknown, true, s.loadErr
-	case time.Now().Round(0).Sub(s.whole.Round(0)) > (MissedLimit+1)*interval: // suspended: timers stood still, the wall did not
-		return unknown, true, errOld
+	case time.Since(s.whole) > (MissedLimit+1)*interval:
+		return unknown, false, errOld
 	}
 	return s.load, true, nil
 }

@@ -40,7 +40,7 @@ func FuzzRead(f *testing.F) {
 		registry := prometheus.NewRegistry()
 		c := NewCollector(registry)
 		a := address{"t", "r"}
-		c.use(a, 0).put(state{scraped: true, metrics: a.metrics(r)})
+		c.use(a, nil, 0).put(state{scraped: true, metrics: a.metrics(r)})
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 		return
 	}
 	log := t.o.Log.With("target", t.o.Target, "name", t.o.Replicas)
-	var kept []*endpoint
+	kept := []*endpoint{}
 	for _, e := range t.each() {
 		if slices.Contains(addresses, e.replica) {
 			kept = append(kept, e)
@@ -50,7 +50,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 	t.note(&t.missing, trouble, kept)
 }
 
-// note takes what is in the way, nil when nothing is, and with it the endpoints that there are; it is logged when it is news,
+// note takes what is in the way, nil when nothing is, and with it the endpoints that there are, nil for those that there were; it is logged when it is news,
 // whatever its words.
 func (t *Target) note(which *error, trouble error, endpoints []*endpoint) {
 	t.mu.Lock()

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -82,35 +83,75 @@ func TestGapsAreNoLoad(t *testing.T) {
 	}
 }
 
-// Figures from before a suspension are not believed: the timers stood still, the wall did not.
+// Figures from before a suspension are not believed: timers and Go's clock stood still, the wall did not. So their age is the
+// wall's.
 func TestOldLoad(t *testing.T) {
 	e := &engine{}
 	s := state{}.after(address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
 	e.put(s)
-	if _, _, err := e.load(5 * time.Second); err != nil {
-		t.Fatal(err)
+	if _, known, err := e.load(5 * time.Second); !known || err != nil {
+		t.Fatal(known, err)
+	}
+	if strings.Contains(s.whole.String(), "m=") {
+		t.Errorf("want an instant without a monotonic reading, got %v", s.whole)
 	}
 	s.whole = s.whole.Add(-21 * time.Second)
 	e.put(s)
-	if _, _, err := e.load(5 * time.Second); err == nil {
+	if _, known, err := e.load(5 * time.Second); known || err == nil {
 		t.Error("want a load of 21 s ago, at an interval of 5 s, not believed")
 	}
 }
 
-// Load is asked for before each row.
-func TestLoadAllocatesNothing(t *testing.T) {
-	f, e := newFixture(), &server{status: http.StatusInternalServerError}
-	target := f.target(t, e, TargetOptions{})
-	target.Show()
-	for range 3 {
+// A reload to a shorter interval, of which what is known would be too old, is no look: whoever asks may go by what was.
+func TestOldLoadOfANewTarget(t *testing.T) {
+	f, e := newFixture(), &server{}
+	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
+	before := f.target(t, e, TargetOptions{Interval: time.Minute})
+	before.Show()
+	before.endpoints[0].scrape(t.Context())
+	known := before.endpoints[0].engine
+	s := known.now()
+	s.whole = s.whole.Add(-50 * time.Second)
+	known.put(s)
+	now := f.target(t, e, TargetOptions{Interval: time.Second})
+	now.Show()
+	if _, err := now.Load(); !errors.Is(err, ErrNotScraped) {
+		t.Errorf("want it not to have looked, got %v", err)
+	}
+	if l, err := before.Load(); err != nil || l.Waiting != 7 {
+		t.Errorf("want the one before to know, got %+v, %v", l, err)
+	}
+}
+
+// Other rows are other counters: that they are lower is no restart.
+func TestOtherRowsAreNoRestart(t *testing.T) {
+	f, e := newFixture(), &server{}
+	e.say(`vllm:prompt_tokens_total{engine="0"} 100`, `mine_total 3`)
+	for _, rows := range [][]Row{nil, {{Family: "mine", Quantity: "prompt_tokens"}}} {
+		target := f.target(t, e, TargetOptions{Map: rows})
+		target.Show()
 		target.endpoints[0].scrape(t.Context())
 	}
-	if n := testing.AllocsPerRun(100, func() {
-		if _, err := target.Load(); err == nil {
-			t.Fatal("want an error")
+	f.want(t, []string{"restarts_total"}, `restarts_total{replica="engine:8000",target="vllm"} 0`)
+}
+
+// Load is asked for before each row.
+func TestLoadAllocatesNothing(t *testing.T) {
+	for status, want := range map[int]bool{http.StatusOK: true, http.StatusInternalServerError: false} {
+		f, e := newFixture(), &server{status: status}
+		e.say(`vllm:num_requests_waiting{engine="0"} 7`)
+		target := f.target(t, e, TargetOptions{})
+		target.Show()
+		for range 3 {
+			target.endpoints[0].scrape(t.Context())
 		}
-	}); n > 0 {
-		t.Errorf("want no allocation, got %v", n)
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := target.Load(); (err == nil) != want {
+				t.Fatalf("status %d: got %v", status, err)
+			}
+		}); n > 0 {
+			t.Errorf("status %d: want no allocation, got %v", status, n)
+		}
 	}
 }
 

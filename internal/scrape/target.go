@@ -50,6 +50,7 @@ type Target struct {
 	endpoints []*endpoint
 	trouble   error // why nothing is known of where they are; what is known stays
 	missing   error // why not all of them are scraped
+	complete  bool  // every one was looked at once
 }
 
 // NewTarget checks the options. Nothing is asked before Run.
@@ -139,7 +140,7 @@ func (t *Target) Show() {
 
 func (t *Target) show(e *endpoint) {
 	if e.engine == nil {
-		e.engine = t.c.use(e.address(), MissedLimit*t.o.Interval)
+		e.engine = t.c.use(e.address(), t.o.Map, MissedLimit*t.o.Interval)
 	}
 }
 
@@ -194,14 +195,17 @@ func (t *Target) Load() (Load, error) {
 	case len(t.endpoints) == 0:
 		return unknown, t.trouble
 	}
-	sum, seen := unknown, false
+	sum, seen, all := unknown, false, true
 	for _, e := range t.endpoints {
 		if e.engine == nil {
-			continue
+			return unknown, ErrNotScraped
 		}
-		one, looked, err := e.engine.load(t.o.Interval)
+		one, known, err := e.engine.load(t.o.Interval)
 		switch {
-		case !looked:
+		case !known && e.looked.Load():
+			return unknown, err
+		case !known:
+			all = false
 		case err != nil:
 			return unknown, err
 		case !seen:
@@ -211,7 +215,8 @@ func (t *Target) Load() (Load, error) {
 			sum.KVCacheUsage = max(sum.KVCacheUsage, one.KVCacheUsage) // NaN stays NaN
 		}
 	}
-	if !seen {
+	t.complete = t.complete || all
+	if !seen || !t.complete { // one that was never seen must not be taken for idle
 		return unknown, ErrNotScraped
 	}
 	return sum, nil

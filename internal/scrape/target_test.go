@@ -1,159 +1,17 @@
 package scrape
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"math"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	commoncfg "github.com/prometheus/common/config"
-	"github.com/prometheus/common/expfmt"
 )
-
-// A server answers with what it is told to.
-type server struct {
-	mu     sync.Mutex
-	pages  map[string]string // by path
-	status int               // 0: 200
-	asked  []string
-	hang   bool // until the question is withdrawn
-}
-
-func (e *server) say(lines ...string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.pages = map[string]string{"/metrics": strings.Join(lines, "\n") + "\n"}
-}
-
-// RoundTrip answers without a network, so that time can be virtual.
-func (e *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	e.mu.Lock()
-	e.asked = append(e.asked, r.URL.Path)
-	page, there := e.pages[r.URL.Path]
-	status, hang := e.status, e.hang
-	e.mu.Unlock()
-	if hang {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}
-	if status == 0 {
-		status = http.StatusOK
-	}
-	if !there {
-		status = http.StatusNotFound
-	}
-	return &http.Response{
-		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Request: r, Body: io.NopCloser(strings.NewReader(page)),
-		Header: http.Header{"Content-Type": {"text/plain; version=0.0.4"}},
-	}, nil
-}
-
-func (e *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := e.RoundTrip(r)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	defer answer.Body.Close()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, answer.Body)
-}
-
-type fixture struct {
-	registry  *prometheus.Registry
-	collector *Collector
-	log       strings.Builder
-}
-
-func newFixture() *fixture {
-	f := &fixture{registry: prometheus.NewRegistry()}
-	f.collector = NewCollector(f.registry)
-	return f
-}
-
-// target makes one whose engine answers by itself where it is not nil.
-func (f *fixture) target(t *testing.T, e *server, o TargetOptions) *Target {
-	t.Helper()
-	if o.Target == "" {
-		o.Target = "vllm"
-	}
-	if o.URL == "" {
-		o.URL = "http://engine:8000/v1"
-	}
-	if o.Interval == 0 {
-		o.Interval = 5 * time.Second
-	}
-	o.HTTP = commoncfg.DefaultHTTPClientConfig
-	o.Log = slog.New(slog.NewTextHandler(&f.log, nil))
-	target, err := f.collector.NewTarget(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e != nil {
-		target.endpoints[0].fetcher = &Fetcher{client: &http.Client{Transport: e}}
-	}
-	return target
-}
-
-// shown gives the lines of replayd's page about some series.
-func (f *fixture) shown(t *testing.T, names ...string) []string {
-	t.Helper()
-	text, err := testutil.CollectAndFormat(f.collector, expfmt.TypeTextPlain, names...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "#") {
-			lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "replayd_engine_"))
-		}
-	}
-	return lines
-}
-
-func (f *fixture) want(t *testing.T, names []string, want ...string) {
-	t.Helper()
-	for i, n := range names {
-		names[i] = "replayd_engine_" + n
-	}
-	if d := cmp.Diff(want, f.shown(t, names...)); d != "" {
-		t.Errorf("-want +got\n%s\nlog:\n%s", d, f.log.String())
-	}
-}
-
-// while runs a target in a bubble of virtual time.
-func while(t *testing.T, target *Target, steps func()) {
-	t.Helper()
-	ctx, end := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- target.Run(ctx) }()
-	synctest.Wait()
-	steps()
-	end()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("want Run to end with its context, got %v", err)
-	}
-}
-
-func pass(d time.Duration) {
-	<-time.After(d) // virtual
-	synctest.Wait()
-}
 
 // Figures of an engine that is lost stay for two missed scrapes and leave at the third; that it is down stays.
 func TestEngineIsLost(t *testing.T) {
@@ -199,7 +57,7 @@ func TestEngineIsLost(t *testing.T) {
 	})
 }
 
-// Scrapes are whole intervals apart; one that hangs is cut when the next is due, and holds up nobody.
+// Scrapes are whole intervals apart; one that hangs is cut at three quarters of an interval, and holds up nobody.
 func TestEngineHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
@@ -281,20 +139,6 @@ func TestPageIsFound(t *testing.T) {
 	}
 }
 
-func TestReplicaOf(t *testing.T) {
-	for host, want := range map[string]string{
-		"engine:8000": "engine:8000", "10.0.0.7:8000": "10.0.0.7:8000", "[2001:db8::1]:8000": "[2001:db8::1]:8000", "engine": "engine",
-		"127.0.0.1:8000": "pod-0:8000", "localhost:8000": "pod-0:8000", "[::1]:8000": "pod-0:8000", "localhost": "pod-0", "[::1]": "pod-0",
-	} {
-		if got := replicaOf(host, "pod-0"); got != want {
-			t.Errorf("%s: want %s, got %s", host, want, got)
-		}
-	}
-	if got := replicaOf("127.0.0.1:8000", ""); got != "127.0.0.1:8000" {
-		t.Errorf("a machine without a name: got %s", got)
-	}
-}
-
 // A page of an unknown engine is no engine's, and says what to do.
 func TestUnknownEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -308,73 +152,4 @@ func TestUnknownEngine(t *testing.T) {
 			f.want(t, []string{"up", "scrape_samples"}, `scrape_samples{replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 0`)
 		})
 	})
-}
-
-// Each address of a name is an engine of its own, over the same name in Host; those that leave the name leave the page.
-func TestReplicas(t *testing.T) {
-	one, two := &server{}, &server{}
-	one.say(`vllm:num_requests_waiting{engine="0"} 3`, `vllm:kv_cache_usage_perc{engine="0"} 0.5`)
-	two.say(`vllm:num_requests_waiting{engine="0"} 4`, `vllm:num_requests_waiting{engine="1"} 5`, `vllm:kv_cache_usage_perc{engine="0"} 0.9`)
-	first := httptest.NewServer(one)
-	defer first.Close()
-	port := first.Listener.Addr().(*net.TCPAddr).Port
-	second := httptest.NewUnstartedServer(two)
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
-	if err != nil {
-		t.Skip("want a second loopback address: ", err)
-	}
-	_ = second.Listener.Close()
-	second.Listener = l
-	second.Start()
-	defer second.Close()
-
-	f := newFixture()
-	names := []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")}
-	var lookupErr error
-	target := f.target(t, nil, TargetOptions{
-		URL: fmt.Sprintf("http://engines.example:%d/v1", port), Replicas: "engines.example",
-		Resolver: func(_ context.Context, name string) ([]netip.Addr, error) {
-			if name != "engines.example" {
-				t.Errorf("want the name to be resolved, got %q", name)
-			}
-			return names, lookupErr
-		},
-	})
-	ends := map[string]context.CancelFunc{}
-	released := make(chan struct{}, 1)
-	start := func(ctx context.Context, e *endpoint) {
-		e.scrape(ctx)
-		context.AfterFunc(ctx, func() {
-			f.collector.release(e.address())
-			released <- struct{}{}
-		})
-	}
-	follow := func() { target.follow(t.Context(), ends, start) }
-	follow()
-	figures := []string{"requests_waiting", "up"}
-	a, b := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.2:%d", port)
-	both := []string{
-		`requests_waiting{rank="0",replica="` + a + `",target="vllm"} 3`, `requests_waiting{rank="0",replica="` + b + `",target="vllm"} 4`,
-		`requests_waiting{rank="1",replica="` + b + `",target="vllm"} 5`, `up{replica="` + a + `",target="vllm"} 1`, `up{replica="` + b + `",target="vllm"} 1`,
-	}
-	f.want(t, slices.Clone(figures), both...)
-	if l, err := target.Load(); err != nil || l.Waiting != 12 || l.KVCacheUsage != 0.9 {
-		t.Errorf("want 12 waiting and the fullest cache, got %+v, %v", l, err)
-	}
-	lookupErr = errors.New("no such host")
-	follow()
-	if !strings.Contains(f.log.String(), "no such host") {
-		t.Error("want the failed lookup to be told")
-	}
-	f.want(t, slices.Clone(figures), both...)
-	lookupErr, names = nil, names[1:]
-	follow()
-	<-released
-	f.want(t, slices.Clone(figures), both[0], both[3])
-	if len(ends) != 1 {
-		t.Errorf("want one replica left, got %d", len(ends))
-	}
-	for _, e := range target.endpoints {
-		e.fetcher.Close()
-	}
 }
