@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"replayd/internal/measure"
@@ -293,4 +294,28 @@ func TestGuardAndBudgetAllocateNothing(t *testing.T) {
 	if paid == 0 {
 		t.Error("nothing was let through")
 	}
+}
+
+// What a goroutine saw before another's look, and judges after it, changes nothing: a start would end in a blindness that
+// is held for the whole ResumeAfter.
+func TestGuardGoesByTheLatestLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.say(0, errors.New("not scraped yet"))
+		b := newBench(t, every(1, time.Second), once, &fake{}, func(w *Workload) {
+			w.Guard, w.Load = Guard{Waiting: 8, ResumeAfter: time.Minute}, e.now
+		})
+		if err := b.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		defer b.close()
+		slow := b.look()
+		e.say(0, nil)
+		fast := b.look()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.judge(time.Now(), fast)
+		b.judge(time.Now(), slow)
+		want(t, "held back", b.queue.guard.holds(), nothing)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/measure"
@@ -91,6 +92,7 @@ type Workload struct {
 type Runner struct {
 	w       Workload
 	sleeper Sleeper
+	looks   atomic.Uint64 // readings of the engine's load
 
 	mu      sync.Mutex
 	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
@@ -109,6 +111,7 @@ type Runner struct {
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
 	endWork func()        // stops the taking of new work
+	judged  uint64        // order of the latest reading that the guard was judged by
 	large   bool          // it was told that a request is larger than the budget
 
 	running sync.WaitGroup // lanes

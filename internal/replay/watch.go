@@ -12,29 +12,36 @@ const lookEvery = time.Second
 
 // A reading is what the engine's load was said to be.
 type reading struct {
-	load Load
-	err  error
+	order uint64 // of the questions
+	load  Load
+	err   error
 }
 
 // look asks for the engine's load, where a limit needs it. The lock must not be held: Load takes one of its own.
 func (r *Runner) look() reading {
-	switch g := r.queue.guard; { // the pointer never changes
-	case g == nil || !g.scraped():
+	g := r.queue.guard // the pointer never changes
+	if g == nil {
 		return reading{}
-	case r.w.Load == nil:
-		return reading{err: errNotScraped}
 	}
-	load, err := r.w.Load()
-	return reading{load, err}
+	seen := reading{order: r.looks.Add(1)}
+	switch {
+	case !g.scraped():
+	case r.w.Load == nil:
+		seen.err = errNotScraped
+	default:
+		seen.load, seen.err = r.w.Load()
+	}
+	return seen
 }
 
 // judge steps the guard, with the lock held, and tells of what it changed. Everything that hands an item to a lane judges
 // first, so that no request is sent after the limit was seen.
 func (r *Runner) judge(now time.Time, seen reading) {
 	g := r.queue.guard
-	if g == nil || r.stopped || r.done {
+	if g == nil || r.stopped || r.done || seen.order < r.judged { // what a goroutine saw that then had to wait is no news
 		return
 	}
+	r.judged = seen.order
 	before := g.open
 	if !r.queue.judge(now, seen.load, seen.err) {
 		return
