@@ -168,7 +168,7 @@ func (g *Generation) startScrapers(ctx context.Context) {
 // endScrapers ends those that another generation did not take over.
 func (g *Generation) endScrapers(next *Generation) {
 	for _, s := range g.scrapers {
-		if (next == nil || !next.has(s)) && s.end != nil {
+		if (next == nil || !slices.Contains(next.scrapers, s)) && s.end != nil {
 			s.end()
 		}
 	}
@@ -183,10 +183,6 @@ func (g *Generation) discardScrapers() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (g *Generation) has(s *scraper) bool {
-	return slices.Contains(g.scrapers, s)
 }
 
 var errNotScraped = errors.New("the target is not scraped")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/scrape"
 )
 
 const (
@@ -79,22 +81,11 @@ func (w *Watch) Show() { w.collector.show(w) }
 func (w *Watch) Run(ctx context.Context) error {
 	w.Show()
 	defer w.collector.hide(w)
-	due := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return w.o.Source.Close()
-		}
+	scrape.Every(ctx, w.o.Interval, func() time.Duration {
 		w.read(ctx)
-		due = due.Add(w.pause())
-		for !due.After(time.Now()) {
-			due = due.Add(w.o.Interval)
-		}
-		timer.Reset(time.Until(due))
-	}
+		return w.pause()
+	})
+	return w.o.Source.Close()
 }
 
 // Close is for a Watch that never runs: it hides it where it was shown, and closes the source.

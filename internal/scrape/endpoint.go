@@ -21,25 +21,13 @@ type endpoint struct {
 
 func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
 
-// run scrapes at instants that are whole intervals apart. A scrape that takes longer loses the instants that it covers.
+// run scrapes until ctx is done.
 func (e *endpoint) run(ctx context.Context) {
 	defer e.fetcher.Close()
-	interval := e.target.o.Interval
-	due := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
+	Every(ctx, e.target.o.Interval, func() time.Duration {
 		e.scrape(ctx)
-		for !due.After(time.Now()) {
-			due = due.Add(interval)
-		}
-		timer.Reset(time.Until(due))
-	}
+		return e.target.o.Interval
+	})
 }
 
 // scrape reads the page once. It has three quarters of the interval: an engine that hangs is missed at each instant, then,

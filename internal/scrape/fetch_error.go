@@ -19,10 +19,8 @@ const (
 	ReasonUnknown     Reason = "unknown"      // a whole page, and of no engine that the vocabulary has
 )
 
+// reasons are all of them, in the order in which a scrape meets them.
 var reasons = [...]Reason{ReasonConnect, ReasonTimeout, ReasonHTTP, ReasonContentType, ReasonTooLarge, ReasonParse, ReasonUnknown}
-
-// Reasons lists all reasons, in the order in which a scrape meets them.
-func Reasons() []Reason { return slices.Clone(reasons[:]) }
 
 // place is where a reason is counted.
 func (r Reason) place() int { return slices.Index(reasons[:], r) }

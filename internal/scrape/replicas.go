@@ -80,7 +80,7 @@ func (t *Target) resolve(ctx context.Context) ([]string, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	lookup := t.o.Resolver
+	lookup := t.o.resolver
 	if lookup == nil {
 		lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)

@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"replayd/test/outside"
 )
 
 func TestReplicaOf(t *testing.T) {
@@ -34,7 +37,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
 	target := f.target(t, nil, TargetOptions{
 		URL: "http://engines.example:8000", Replicas: "engines.example",
-		Resolver: func(context.Context, string) ([]netip.Addr, error) { return names, nil },
+		resolver: func(context.Context, string) ([]netip.Addr, error) { return names, nil },
 	})
 	e := &server{}
 	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
@@ -83,7 +86,7 @@ func TestReplicas(t *testing.T) {
 	second := httptest.NewUnstartedServer(two)
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
 	if err != nil {
-		t.Skip("want a second loopback address: ", err)
+		outside.Missing(t, exec.ErrNotFound, fmt.Sprint("want a second loopback address: ", err))
 	}
 	_ = second.Listener.Close()
 	second.Listener = l
@@ -95,7 +98,7 @@ func TestReplicas(t *testing.T) {
 	var lookupErr error
 	target := f.target(t, nil, TargetOptions{
 		URL: fmt.Sprintf("http://engines.example:%d/v1", port), Replicas: "engines.example",
-		Resolver: func(_ context.Context, name string) ([]netip.Addr, error) {
+		resolver: func(_ context.Context, name string) ([]netip.Addr, error) {
 			if name != "engines.example" {
 				t.Errorf("want the name to be resolved, got %q", name)
 			}

@@ -36,7 +36,7 @@ type TargetOptions struct {
 
 	UserAgent string
 	Log       *slog.Logger
-	Resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
+	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
 }
 
 // A Target scrapes the engines behind one target, each at its own address.

@@ -1,0 +1,26 @@
+package scrape
+
+import (
+	"context"
+	"time"
+)
+
+// Every calls do at once and then at instants that are whole intervals apart, until ctx is done. do says how long after its
+// own instant the next one is, a whole number of intervals; when it takes longer, the instants that it covers are lost.
+func Every(ctx context.Context, interval time.Duration, do func() time.Duration) {
+	due := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		due = due.Add(do())
+		for !due.After(time.Now()) {
+			due = due.Add(interval)
+		}
+		timer.Reset(time.Until(due))
+	}
+}
