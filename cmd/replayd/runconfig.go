@@ -78,9 +78,12 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	if err != nil {
 		fault(name, err)
 	}
-	l.SLO = config.SLO{TTFT: config.Duration(slo.TTFT), TPOT: config.Duration(slo.TPOT), E2E: config.Duration(slo.E2E)}
+	l.SLO.TTFT, l.SLO.TPOT, l.SLO.E2E = config.Duration(slo.TTFT), config.Duration(slo.TPOT), config.Duration(slo.E2E)
 	if !(o.least >= 0 && o.least <= 1) {
 		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.least))
+	}
+	if o.least > 0 && o.least < 1 { // else the default: with all or nothing there is no budget of errors to show
+		l.SLO.Objective = o.least
 	}
 	if l.Epoch, err = startInstant(o.start, time.Now()); err != nil {
 		fault("--start", err)
@@ -99,12 +102,11 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 // shardOf reads --shard.
 func shardOf(s string, shard *config.Shard) error {
 	index, of, _ := strings.Cut(s, "/")
-	i, err := strconv.Atoi(index)
-	n, errOf := strconv.Atoi(of)
-	if err != nil || errOf != nil || i < 0 {
-		return fmt.Errorf("want INDEX/OF such as 0/4, got %q", s)
+	n, err := strconv.Atoi(of)
+	if err != nil || shard.Index.UnmarshalText([]byte(index)) != nil {
+		return fmt.Errorf("want INDEX/OF such as 0/4 or auto/4, got %q", s)
 	}
-	shard.Index, shard.Of = config.Auto(i), n
+	shard.Of = n
 	return nil
 }
 

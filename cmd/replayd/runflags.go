@@ -48,7 +48,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest answer in tokens; 0: no limit")
 	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "rows over these limits: filter, clip or send")
-	f.StringVar(&o.shard, "shard", "0/1", "INDEX/OF: this process' part of the trace")
+	f.StringVar(&o.shard, "shard", "0/1", "INDEX/OF: this process' part of the trace; INDEX auto: the number of the pod in its StatefulSet or indexed Job")
 
 	f = help.under("Schedule")
 	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")

@@ -123,6 +123,9 @@ func (w *Workload) check(at string, f *Faults) {
 	f.notNegative(at+".slo.ttft", w.SLO.TTFT)
 	f.notNegative(at+".slo.tpot", w.SLO.TPOT)
 	f.notNegative(at+".slo.e2e", w.SLO.E2E)
+	if o := w.SLO.Objective; !(o > 0 && o < 1) { // at 1 nothing may fail, and there is no budget to burn
+		f.add(at+".slo.objective", "want a number > 0 and < 1, got %v", o)
+	}
 	f.atLeast(at+".budget.requests_per_minute", w.Budget.RequestsPerMinute, 0)
 	f.atLeast(at+".budget.prompt_tokens_per_hour", w.Budget.PromptTokensPerHour, 0)
 	f.atLeast(at+".budget.output_tokens_per_day", w.Budget.OutputTokensPerDay, 0)

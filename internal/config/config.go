@@ -167,11 +167,13 @@ type Shard struct {
 	Of    int  `koanf:"of"`
 }
 
-// SLO holds the limits that make a request goodput; 0 is no limit.
+// SLO holds the limits that make a request goodput, 0 is no limit, and the share of the requests that should be goodput.
 type SLO struct {
 	TTFT Duration `koanf:"ttft"`
 	TPOT Duration `koanf:"tpot"`
 	E2E  Duration `koanf:"e2e"`
+
+	Objective float64 `koanf:"objective"` // above 0 and below 1
 }
 
 // Guard holds the limits at which requests are held back; 0 is no limit.
@@ -248,6 +250,6 @@ func DefaultWorkload() Workload {
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Speed: 1,
 		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
 		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Ahead: Ahead{Bytes: 8 << 20}, Shard: Shard{Of: 1},
-		Guard: Guard{WhenBlind: "pause", ResumeAfter: Duration(30 * time.Second)},
+		SLO: SLO{Objective: 0.99}, Guard: Guard{WhenBlind: "pause", ResumeAfter: Duration(30 * time.Second)},
 	}
 }

@@ -137,7 +137,7 @@ func TestDocumentedConfigurationsLoad(t *testing.T) {
 	}
 	// What its comments promise.
 	w := c.Workloads[0]
-	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || w.SLO == (SLO{}) || c.Drain <= 0 {
+	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || w.SLO == DefaultWorkload().SLO || c.Drain <= 0 {
 		t.Errorf("the example: want a salted loop on the wall clock with service levels, got %+v", w)
 	}
 }

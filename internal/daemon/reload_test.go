@@ -93,6 +93,56 @@ func TestReloadLosesNothing(t *testing.T) {
 	}
 }
 
+// An objective is no part of the plan: another one is on the page when the reload is answered, and no row is lost or doubled.
+func TestReloadOfTheObjective(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
+	c.Workloads[0].Shard = config.Shard{Index: 1, Of: 2}
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	shown := func(objective string) {
+		t.Helper()
+		page := fetch(t, d.url+"/metrics")
+		for _, want := range []string{
+			`replayd_slo_objective_ratio{model="",target="sim",workload="w"} ` + objective,
+			`replayd_shards{model="",target="sim",workload="w"} 2`, `replayd_shard_index{model="",target="sim",workload="w"} 1`,
+		} {
+			if !strings.Contains(page, "\n"+want+"\n") {
+				t.Errorf("not on the page: %s", want)
+			}
+		}
+	}
+	shown("0.99")
+	loops := map[int64][]int{}
+	first := d.next()
+	loops[first.Loop] = []int{first.Row}
+	for _, objective := range []float64{0.9, 0.999} {
+		d.reload(func(c *config.Config) {
+			c.Workloads = slices.Clone(c.Workloads)
+			c.Workloads[0].SLO.Objective = objective
+		})
+		shown(fmt.Sprint(objective))
+	}
+	for loop := first.Loop; loop < first.Loop+4; {
+		r := d.next()
+		loop = r.Loop
+		loops[loop] = append(loops[loop], r.Row)
+	}
+	d.stop()
+	d.end()
+	d.cycled("w", loops)
+	for loop := first.Loop + 1; loop < first.Loop+4; loop++ {
+		slices.Sort(loops[loop])
+		var want []int
+		for row := 1; row < 90; row += 2 {
+			want = append(want, row)
+		}
+		if !slices.Equal(loops[loop], want) {
+			t.Errorf("loop %d: want each odd row once, got %v", loop, loops[loop])
+		}
+	}
+}
+
 // A bad file changes nothing, says why, and shows in the two series.
 func TestBadReloadChangesNothing(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})

@@ -196,7 +196,8 @@ func (g *Generation) prepare(w *workload, from handover) {
 	}
 	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
-		SLO: slo, Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
+		SLO: slo, Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+		Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {

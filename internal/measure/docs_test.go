@@ -27,7 +27,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	NewProcess(reg, container, start)
 	m := NewMeter(reg)
 	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
-	script(m.Workload(labels, WorkloadOptions{SLO: slo, Trace: mooned}))
+	script(m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned}))
 	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {
 		t.Errorf("docs/metrics.md and the page (-document +page):\n%s", diff)
 	}

@@ -31,9 +31,14 @@ type TraceInfo struct {
 	PrefixHitRatio float64 // 0 to 1, by tokens
 }
 
+// A Shard is this process among those that share a workload's trace; the zero value has all of it.
+type Shard struct{ Index, Of int }
+
 // WorkloadOptions are what the series of a workload depend on beside its labels.
 type WorkloadOptions struct {
 	SLO        SLO
+	Objective  float64 // share of the requests that should be good, above 0 and below 1
+	Shard      Shard
 	Trace      TraceInfo
 	FreeOutput bool // the server may stop earlier than the trace says (output: max, free): that is no mismatch
 }

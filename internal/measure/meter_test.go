@@ -163,6 +163,9 @@ func TestRemovedWorkloadReturnsWhereItStood(t *testing.T) {
 	if after["replayd_slo_threshold_seconds"] != nil {
 		t.Error("bounds of the old configuration are still there")
 	}
+	if got := after.sum("replayd_shards"); got != 1 || after.sum("replayd_shard_index") != 0 {
+		t.Errorf("%v shards without a word about them, want 1", got)
+	}
 	if after["replayd_target_info"] != nil {
 		t.Error("what the server said before the removal is still there")
 	}
@@ -174,7 +177,7 @@ func TestRemovedWorkloadReturnsWhereItStood(t *testing.T) {
 func TestSuccessorSharesSeries(t *testing.T) {
 	reg, m, old := born(t)
 	old.Expected(1)
-	next := m.Workload(labels, WorkloadOptions{SLO: SLO{E2E: time.Minute}})
+	next := m.Workload(labels, WorkloadOptions{SLO: SLO{E2E: time.Minute}, Objective: 0.9, Shard: Shard{1, 2}})
 	next.Expected(1)
 	m.Remove(old)
 	p := gather(t, reg)
@@ -183,6 +186,9 @@ func TestSuccessorSharesSeries(t *testing.T) {
 	}
 	if got := p.sum("replayd_slo_threshold_seconds"); got != 60 {
 		t.Errorf("thresholds add up to %v s, want the successor's 60", got)
+	}
+	if objective, shard, of := p.sum("replayd_slo_objective_ratio"), p.sum("replayd_shard_index"), p.sum("replayd_shards"); objective != 0.9 || shard != 1 || of != 2 {
+		t.Errorf("objective %v, shard %v of %v, want the successor's 0.9, 1 of 2", objective, shard, of)
 	}
 }
 
@@ -342,12 +348,12 @@ func TestSeriesPerWorkload(t *testing.T) {
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: slo})
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
-	counts := 1 + 16 + 7 + 2              // expected, outcomes, reasons, in flight and waiting
-	trust := 1 + 1 + 2 + 4 + 2 + 1        // retries, merged reads, sources, tokens, mismatches, without usage
-	service, loop, trace := 1+4+3, 6+4, 2 // goodput, violations and thresholds; loop, paused and the guard's limits; trace
+	counts := 1 + 16 + 7 + 2                  // expected, outcomes, reasons, in flight and waiting
+	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, merged reads, sources, tokens, mismatches, without usage
+	service, loop, trace := 1+4+3+1, 6+4, 2+2 // goodput, violations, thresholds, objective; loop, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 290 {
-		t.Errorf("the sum is %d, the documents say 290", want)
+	if want != 293 {
+		t.Errorf("the sum is %d, the documents say 293", want)
 	}
 	got := -1 // replayd_record_errors_total belongs to no workload
 	for line := range strings.Lines(text(t, reg)) {

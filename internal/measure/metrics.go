@@ -70,6 +70,7 @@ var (
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")
+	descObjective = desc("slo_objective_ratio", "The configured share of requests that should be good.")
 	descLoop      = desc("loop", "Number of the loop over the trace that is being played.")
 	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
 	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
@@ -77,6 +78,8 @@ var (
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
 	descPaused    = desc("paused", "1 while the workload is paused: what falls due is dropped.")
 	descGuard     = desc("guard_open", "1 while the guard holds requests back because of a limit: what falls due is dropped.", "limit")
+	descShards    = desc("shards", "Processes that share the trace; 1: this one has all of it.")
+	descShard     = desc("shard_index", "Which of them this process is, from 0.")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
 )
@@ -91,8 +94,8 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descLoop, descLoopsDone, descPosition,
-	descLoopTime, descSkew, descPaused, descGuard, descTrace, descHitRatio, descTarget,
+	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descObjective, descLoop, descLoopsDone,
+	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descTrace, descHitRatio, descTarget,
 }
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,

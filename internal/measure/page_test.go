@@ -110,7 +110,7 @@ func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
-	return reg, m, m.Workload(labels, WorkloadOptions{SLO: slo, Trace: mooned})
+	return reg, m, m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned})
 }
 
 // request is one that was due at start + due, on time, and got its chunks at those times after the write.

@@ -39,6 +39,8 @@ type counts struct {
 	loopDuration    time.Duration
 	clock           func() (position, skew time.Duration) // nil: both 0
 	slo             SLO
+	objective       float64
+	shard           Shard
 	trace           TraceInfo
 }
 
@@ -54,7 +56,8 @@ func (s *series) configure(o WorkloadOptions) {
 	o.Trace.Path = valid(o.Trace.Path)
 	o.Trace.Format = valid(o.Trace.Format)
 	o.Trace.SHA256 = valid(o.Trace.SHA256[:min(12, len(o.Trace.SHA256))])
-	s.change(func(n *counts) { n.slo, n.trace = o.SLO, o.Trace })
+	o.Shard.Of = max(o.Shard.Of, 1)
+	s.change(func(n *counts) { n.slo, n.objective, n.shard, n.trace = o.SLO, o.Objective, o.Shard, o.Trace })
 }
 
 // release lets go of the func that a runner lent.
@@ -110,6 +113,7 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 			gauge(descThreshold, d.Seconds(), sloNames[i])
 		}
 	}
+	gauge(descObjective, n.objective)
 
 	gauge(descLoop, float64(n.loop))
 	counter(descLoopsDone, n.loopsDone)
@@ -124,6 +128,8 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	for i, users := range n.guard {
 		gauge(descGuard, float64(min(users, 1)), string(guardLimits[i]))
 	}
+	gauge(descShards, float64(n.shard.Of))
+	gauge(descShard, float64(n.shard.Index))
 	t := n.trace
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
 	gauge(descHitRatio, t.PrefixHitRatio)

@@ -87,13 +87,16 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Handler serves the API, /health, vLLM's /metrics, and a dcgm-exporter's page at /dcgm/metrics.
+// Handler serves the API, /health (also as /-/healthy, for `replayd health` in a container without a shell), vLLM's /metrics,
+// and a dcgm-exporter's page at /dcgm/metrics.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", e.serve(chat))
 	mux.HandleFunc("POST /v1/completions", e.serve(completions))
 	mux.HandleFunc("GET /v1/models", e.models)
-	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	healthy := func(http.ResponseWriter, *http.Request) {}
+	mux.HandleFunc("GET /health", healthy)
+	mux.HandleFunc("GET /-/healthy", healthy)
 	mux.Handle("GET /metrics", e.page.handler())
 	mux.Handle("GET /dcgm/metrics", e.gpu.handler())
 	return mux
