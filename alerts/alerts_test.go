@@ -1,5 +1,5 @@
-// Package alerts_test holds the rules to the series that there are. What they compute is for promtool, with
-// recording_test.yaml, and for a real Prometheus: test/prometheus.
+// Package alerts_test holds the rules to the series that there are, and to their tests and pages. What they compute is for promtool,
+// with the files *_test.yaml, and for a real Prometheus: test/prometheus.
 package alerts_test
 
 import (
@@ -17,37 +17,38 @@ import (
 	"replayd/test/outside"
 )
 
-// fleet are the labels that every rule keeps, so that targets of one name do not mix.
-var fleet = []string{"cluster", "namespace", "target"}
-
-type rule struct {
-	Record string
-	Alert  string
-	Expr   string
-	Labels map[string]string
-}
-
-type group struct {
-	Name  string
-	Rules []rule
-}
-
-// groups reads every file of rules.
-func groups(t *testing.T) (all []group) {
+// files gives the paths of the rules, or of their tests.
+func files(t *testing.T, tests bool) []string {
 	t.Helper()
 	paths, err := filepath.Glob("*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.yaml") {
-			continue
+	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "_test.yaml") != tests })
+}
+
+// groups reads every file of rules.
+func groups(t *testing.T) (all []outside.RuleGroup) {
+	t.Helper()
+	for _, path := range files(t, false) {
+		of, err := outside.RuleGroups(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var file struct{ Groups []group }
-		if err := yaml.Unmarshal([]byte(read(t, path)), &file); err != nil || len(file.Groups) == 0 {
-			t.Fatalf("%s: want groups of rules, got %v, %v", path, file, err)
+		all = append(all, of...)
+	}
+	return all
+}
+
+// rules gives those that record, or those that alert.
+func rules(t *testing.T, alerts bool) (all []outside.Rule) {
+	t.Helper()
+	for _, g := range groups(t) {
+		for _, r := range g.Rules {
+			if (r.Alert != "") == alerts {
+				all = append(all, r)
+			}
 		}
-		all = append(all, file.Groups...)
 	}
 	return all
 }
@@ -61,129 +62,217 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// series gives the labels of all that docs/metrics.md lists, by the names that Prometheus stores it under.
-func series(t *testing.T) map[string][]string {
-	t.Helper()
-	stored := map[string][]string{}
-	for heading, common := range map[string]map[string][]string{
-		"Workloads":   {"series": {"workload", "target", "model"}},
-		"The process": {"series": nil},
-		"The engines": {"series": {"target", "replica"}},
-		"The GPUs": {
-			"series": {"target", "source", "address"},
-			"figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"},
-		},
-	} {
-		rows, err := outside.Tables("../docs/metrics.md", heading, common)
-		if err != nil || len(rows) == 0 {
-			t.Fatalf("%s: want rows, got %d, %v", heading, len(rows), err)
-		}
-		for name, row := range rows {
-			stored[name] = row.Labels
-			if row.Type == "histogram" {
-				stored[name+"_sum"], stored[name+"_count"] = row.Labels, row.Labels
-				stored[name+"_bucket"] = append(slices.Clone(row.Labels), "le")
-			}
-		}
-	}
-	return stored
-}
-
-// A rule that names a series that is not there gives nothing, and no tool says so.
+// A rule that names a series that is not there gives nothing, and no tool says so. It may read what any group records, and in its own
+// group what stands before it: that is evaluated before.
 func TestRulesReadWhatIsThere(t *testing.T) {
-	scraped := series(t)
-	promQL := parser.NewParser(parser.Options{})
+	stored, err := outside.Stored("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string]bool{}
+	for _, r := range rules(t, false) {
+		recorded[r.Record] = true
+	}
+	inText := regexp.MustCompile(`\b\w+:replayd_\w+:\w+`)
+	names := map[string]bool{}
 	for _, g := range groups(t) {
-		recorded := map[string]bool{} // by the rules before, which are evaluated before
+		if names[g.Name] {
+			t.Errorf("two groups have the name %s", g.Name)
+		}
+		names[g.Name] = true
+		later := map[string]bool{}
 		for _, r := range g.Rules {
-			name := r.Record + r.Alert
-			expr, err := promQL.ParseExpr(r.Expr)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
+			later[r.Record] = true
+		}
+		for _, r := range g.Rules {
+			if err := outside.Known(r.Expr, stored, func(name string) bool { return recorded[name] && !later[name] || name == r.Record && later[name] }); err != nil {
+				t.Errorf("%s: %v", r.Record+r.Alert, err)
 			}
-			parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-				s, ok := n.(*parser.VectorSelector)
-				if !ok || recorded[s.Name] {
-					return nil
-				}
-				labels, ok := scraped[s.Name]
-				if !ok {
-					t.Errorf("%s: want a series of docs/metrics.md or of a rule before it in the group, got %s", name, s)
-				}
-				for _, m := range s.LabelMatchers {
-					if m.Name != "__name__" && ok && !slices.Contains(labels, m.Name) {
-						t.Errorf("%s: %s has the labels %v, got %s", name, s.Name, labels, m.Name)
+			for _, text := range r.Annotations { // some have queries of their own
+				for _, name := range inText.FindAllString(text, -1) {
+					if !recorded[name] {
+						t.Errorf("%s: %q asks for %s, which no rule records", r.Alert, text, name)
 					}
 				}
-				return nil
-			})
-			recorded[r.Record] = r.Record != ""
+			}
+			delete(later, r.Record)
 		}
 	}
 }
 
-// Targets of one name in two clusters or namespaces are two targets.
+// Targets of one name in two clusters or namespaces are two targets, and so are workloads.
 func TestRulesKeepTheFleet(t *testing.T) {
 	promQL := parser.NewParser(parser.Options{})
-	for _, g := range groups(t) {
-		for _, r := range g.Rules {
-			expr, err := promQL.ParseExpr(r.Expr)
-			if err != nil {
-				continue // told above
-			}
-			parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-				var labels []string
-				var keeps bool
-				switch n := n.(type) {
-				case *parser.AggregateExpr:
-					labels, keeps = n.Grouping, !n.Without
-				case *parser.BinaryExpr:
-					if n.VectorMatching == nil || !n.VectorMatching.On && len(n.VectorMatching.MatchingLabels) == 0 {
-						return nil
-					}
-					labels, keeps = n.VectorMatching.MatchingLabels, n.VectorMatching.On
-				default:
+	for _, r := range append(rules(t, false), rules(t, true)...) {
+		expr, err := promQL.ParseExpr(r.Expr)
+		if err != nil {
+			continue // told above
+		}
+		want := []string{"cluster", "namespace"}
+		switch {
+		case strings.HasPrefix(r.Record, "target"):
+			want = append(want, "target")
+		case strings.HasPrefix(r.Record, "workload"):
+			want = append(want, "workload", "target", "model")
+		}
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			var labels []string
+			var keeps bool
+			switch n := n.(type) {
+			case *parser.AggregateExpr:
+				labels, keeps = n.Grouping, !n.Without
+			case *parser.BinaryExpr:
+				if n.VectorMatching == nil || !n.VectorMatching.On && len(n.VectorMatching.MatchingLabels) == 0 {
 					return nil
 				}
-				for _, label := range fleet {
-					if slices.Contains(labels, label) != keeps {
-						t.Errorf("%s: want %v kept, got %s", r.Record+r.Alert, fleet, n)
-					}
-				}
+				labels, keeps = n.VectorMatching.MatchingLabels, n.VectorMatching.On
+			default:
 				return nil
-			})
+			}
+			for _, label := range want {
+				if slices.Contains(labels, label) != keeps {
+					t.Errorf("%s: want %v kept, got %s", r.Record+r.Alert, want, n)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// A copy with shorter windows needs to find the seconds that are not written as durations.
+func TestOneNumberIsOfSeconds(t *testing.T) {
+	promQL := parser.NewParser(parser.Options{})
+	var found []string
+	for _, r := range append(rules(t, false), rules(t, true)...) {
+		expr, err := promQL.ParseExpr(r.Expr)
+		if err != nil {
+			continue // told above
+		}
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			if n, ok := n.(*parser.NumberLiteral); ok && slices.Contains([]float64{300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400}, n.Val) {
+				found = append(found, r.Record+r.Alert+": "+n.String())
+			}
+			return nil
+		})
+	}
+	if want := []string{"workload:replayd_loops_per_day:ratio: 86400"}; !slices.Equal(found, want) {
+		t.Errorf("numbers that look like seconds: want %v, got %v", want, found)
+	}
+}
+
+// A promtoolTest is what is looked at of one.
+type promtoolTest struct {
+	Exprs []struct {
+		Expr string
+	} `yaml:"promql_expr_test"`
+	Alerts []struct {
+		Alertname string
+		Expected  []struct {
+			Labels map[string]string `yaml:"exp_labels"`
+		} `yaml:"exp_alerts"`
+	} `yaml:"alert_rule_test"`
+}
+
+func promtoolTests(t *testing.T) (all []promtoolTest) {
+	t.Helper()
+	for _, path := range files(t, true) {
+		var file struct{ Tests []promtoolTest }
+		if err := yaml.Unmarshal([]byte(read(t, path)), &file); err != nil || len(file.Tests) == 0 {
+			t.Fatalf("%s: want tests, got %v, %v", path, file, err)
+		}
+		all = append(all, file.Tests...)
+	}
+	return all
+}
+
+// Each rule that records has its test and its place in the document, and is told apart from the others.
+func TestEachRecordIsTestedAndExplained(t *testing.T) {
+	document := read(t, "../docs/correlation.md")
+	tested := map[string]bool{}
+	for _, test := range promtoolTests(t) {
+		for _, e := range test.Exprs {
+			selectors, err := outside.Selectors(e.Expr)
+			if err != nil {
+				t.Errorf("%s: %v", e.Expr, err)
+			}
+			for _, s := range selectors {
+				tested[s.Name] = true
+			}
+		}
+	}
+	names := regexp.MustCompile(`^(target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_[a-z0-9_]+:` +
+		`((ratio_)?(rate|increase|avg|mean|quantile)\d+[mhd](_(loop|day)_before)?|max|min|ratio)$`)
+	seen := map[string]bool{}
+	for _, r := range rules(t, false) {
+		if !names.MatchString(r.Record) {
+			t.Errorf("want level:metric:operations, got %s", r.Record)
+		}
+		id := r.Record
+		for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
+			id += "," + label + "=" + r.Labels[label]
+		}
+		if seen[id] {
+			t.Errorf("%s is recorded twice", id)
+		}
+		seen[id] = true
+		if !tested[r.Record] {
+			t.Errorf("want a promql_expr_test of %s in a file *_test.yaml", r.Record)
+		}
+		if !strings.Contains(document, "`"+r.Record+"`") {
+			t.Errorf("docs/correlation.md: want %s explained", r.Record)
 		}
 	}
 }
 
-// Each rule has its test and its place in the document, and is told apart from the others.
-func TestEachRuleIsTestedAndExplained(t *testing.T) {
-	tests, document := read(t, "recording_test.yaml"), read(t, "../docs/correlation.md")
-	names := regexp.MustCompile(`^target(_kind)?:replayd_[a-z_]+:(ratio_)?(rate|avg|mean|quantile)5m$`)
-	seen := map[string]bool{}
-	for _, g := range groups(t) {
-		for _, r := range g.Rules {
-			if r.Record == "" {
-				continue
+// Each alert says how bad it is, what is the matter, where to look and what to do; it is seen to fire and to stay quiet.
+func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
+	type key struct{ alert, further string } // one name may have several rules, which their labels tell apart
+	of := func(alert string, labels map[string]string) key {
+		return key{alert, labels["against"] + labels["about"]}
+	}
+	fires, quiet := map[key]bool{}, map[string]bool{}
+	for _, test := range promtoolTests(t) {
+		for _, a := range test.Alerts {
+			if len(a.Expected) == 0 {
+				quiet[a.Alertname] = true
 			}
-			if !names.MatchString(r.Record) {
-				t.Errorf("want level:metric:operations, got %s", r.Record)
+			for _, e := range a.Expected {
+				fires[of(a.Alertname, e.Labels)] = true
 			}
-			id := r.Record
-			for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
-				id += "," + label + "=" + r.Labels[label]
+		}
+	}
+	pages := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^## (Replayd\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+		if pages[m[1]] {
+			t.Errorf("docs/runbook.md: %s is there twice", m[1])
+		}
+		pages[m[1]] = true
+	}
+	board := regexp.MustCompile(`^/d/replayd-(canary|correlation|health|fleet)\b`)
+	alerts := map[string]bool{}
+	for _, r := range rules(t, true) {
+		alerts[r.Alert] = true
+		if s := r.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, s) {
+			t.Errorf("%s: want a severity critical, warning or info, got %q", r.Alert, s)
+		}
+		for _, annotation := range []string{"summary", "description"} {
+			if r.Annotations[annotation] == "" {
+				t.Errorf("%s: want a %s", r.Alert, annotation)
 			}
-			if seen[id] {
-				t.Errorf("%s is recorded twice", id)
-			}
-			seen[id] = true
-			if !strings.Contains(tests, r.Record) {
-				t.Errorf("recording_test.yaml: want a test of %s", r.Record)
-			}
-			if !strings.Contains(document, "`"+r.Record+"`") {
-				t.Errorf("docs/correlation.md: want %s explained", r.Record)
-			}
+		}
+		if got, want := r.Annotations["runbook_url"], "https://github.com/replayd/replayd/blob/main/docs/runbook.md#"+strings.ToLower(r.Alert); got != want || !pages[r.Alert] {
+			t.Errorf("%s: want the page %s, and that to be there; got %s, %v", r.Alert, want, got, pages[r.Alert])
+		}
+		if got := r.Annotations["dashboard"]; !board.MatchString(got) {
+			t.Errorf("%s: want a dashboard's address, got %q", r.Alert, got)
+		}
+		if !fires[of(r.Alert, r.Labels)] || !quiet[r.Alert] {
+			t.Errorf("%s %v: want an alert_rule_test that has it firing and one that has it quiet, got %v and %v", r.Alert, r.Labels, fires[of(r.Alert, r.Labels)], quiet[r.Alert])
+		}
+	}
+	for page := range pages {
+		if !alerts[page] {
+			t.Errorf("docs/runbook.md: %s is no alert", page)
 		}
 	}
 }

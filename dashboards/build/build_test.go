@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"replayd/test/outside"
+)
+
+const (
+	repository = "../.."
+	folder     = ".."
+)
+
+// The committed files are what this program writes, and nothing else lies there.
+func TestDashboardsAreAsCommitted(t *testing.T) {
+	all := boards()
+	for name, b := range all {
+		want, err := b.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the program writes (%v): run go generate ./dashboards/...", name, err)
+		}
+	}
+	files, err := filepath.Glob(folder + "/*.json")
+	if err != nil || len(files) != len(all) {
+		t.Errorf("want %d dashboards, got %q, %v", len(all), files, err)
+	}
+}
+
+// filled puts something in the place of the variables, as Grafana does. kind is the one that decides on names.
+func filled(text, kind string) string {
+	text = strings.NewReplacer("${kind}", kind, "${before}s", "3600s", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
+	return regexp.MustCompile(`\$\{?[a-z]+\}?`).ReplaceAllString(text, "x")
+}
+
+// expressions are all of a dashboard by where they stand: panels, annotations and variables.
+func expressions(t *testing.T, b *board) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, p := range b.Panels {
+		for _, q := range p.Targets {
+			all[p.Title+" "+q.RefID] = q.Expr
+		}
+	}
+	for _, a := range b.Annotations["list"].([]object) {
+		all["annotation "+a["name"].(string)] = a["expr"].(string)
+	}
+	for _, v := range b.Templating["list"].([]object) {
+		if v["type"] != "query" {
+			continue
+		}
+		asked := v["definition"].(string)
+		inner, values := strings.CutPrefix(asked, "label_values(")
+		if values {
+			inner, _, values = cutLast(inner, ",")
+		} else if inner, values = strings.CutPrefix(asked, "query_result("); values {
+			inner, values = strings.CutSuffix(inner, ")")
+		}
+		if !values {
+			t.Errorf("variable %s: want label_values or query_result, got %s", v["name"], asked)
+		}
+		all["variable "+v["name"].(string)] = inner
+	}
+	return all
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// recorded are the names of the recording rules.
+func recorded(t *testing.T) map[string]bool {
+	t.Helper()
+	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.yaml") {
+			continue
+		}
+		groups, err := outside.RuleGroups(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			for _, r := range g.Rules {
+				names[r.Record] = r.Record != ""
+			}
+		}
+	}
+	return names
+}
+
+// Every expression parses, names what there is, and what it costs is bounded: whole histograms are asked for of one chosen target or
+// workload, never of a fleet.
+func TestExpressions(t *testing.T) {
+	stored, err := outside.Stored(repository + "/docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := recorded(t)
+	for name, b := range boards() {
+		single := map[string]bool{}
+		for _, v := range b.Templating["list"].([]object) {
+			multi, isList := v["multi"].(bool)
+			single[v["name"].(string)] = isList && !multi
+		}
+		for where, expr := range expressions(t, b) {
+			for _, kind := range []string{"seconds", "seconds_bucket"} {
+				asked := filled(expr, kind)
+				if err := outside.Known(asked, stored, func(name string) bool { return rules[name] }); err != nil {
+					t.Errorf("%s: %s: %v", name, where, err)
+					continue
+				}
+				selectors, err := outside.Selectors(asked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range selectors {
+					_, histogram := stored[strings.TrimSuffix(s.Name, "_bucket")+"_bucket"]
+					chosen := false
+					for label, one := range single {
+						chosen = chosen || one && strings.Contains(s.String(), label+`=~"x"`)
+					}
+					if histogram && !chosen {
+						t.Errorf("%s: %s: want a chosen workload or target, got the histograms of a fleet: %s", name, where, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Whoever is woken by a panel finds what it means and what to do, there and in the runbook.
+func TestPanelsExplainThemselves(t *testing.T) {
+	text, err := os.ReadFile(repository + "/docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		headings[runbook+"#"+anchor(m[1])] = true
+	}
+	for name, b := range boards() {
+		titles := map[string]bool{}
+		for _, p := range b.Panels {
+			if titles[p.Title] {
+				t.Errorf("%s: %q is the title of two panels", name, p.Title)
+			}
+			titles[p.Title] = true
+			if p.Type == "row" {
+				continue
+			}
+			if p.Title == "" || len(p.Description) < 40 || p.defaults()["unit"] == "" {
+				t.Errorf("%s: %q: want a title, a description that says what to do, and a unit", name, p.Title)
+			}
+			if len(p.Links) == 0 || !headings[p.Links[0]["url"].(string)] {
+				t.Errorf("%s: %q: want a link to a section of docs/runbook.md, got %v of %v", name, p.Title, p.Links, slices.Sorted(maps.Keys(headings)))
+			}
+		}
+	}
+}
+
+// Identities are for links between dashboards and from alerts.
+func TestBoardsAreLinked(t *testing.T) {
+	for name, b := range boards() {
+		if want := "replayd-" + strings.TrimSuffix(name, ".json"); b.UID != want {
+			t.Errorf("%s: want the uid %s, got %s", name, want, b.UID)
+		}
+		var again board
+		text, err := b.text()
+		if err != nil || json.Unmarshal(text, &again) != nil || len(again.Panels) < 8 {
+			t.Errorf("%s: want a dashboard of panels, got %d, %v", name, len(again.Panels), err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import "fmt"
+
+// correlation holds client, engine and GPU of one target against one another on one time axis. The panels are all as wide as the page,
+// their axes too, so that an instant stands at one place in all of them, and the crosshair is read from top to bottom.
+func correlation() *board {
+	b := newBoard("replayd-correlation", "replayd / correlation",
+		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down and read downwards: the first panel that moved with it has the cause.",
+		annotations(), datasource(), cluster(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
+		model(), kind(), before())
+	b.Links = append(b.Links, object{
+		"type": "link", "title": "TTFT is up: whose is it?", "targetBlank": true, "icon": "doc",
+		"url": "https://github.com/replayd/replayd/blob/main/docs/correlation.md#ttft-is-up-whose-is-it",
+	})
+	for _, part := range []struct {
+		title  string
+		panels []*panel
+	}{{"Client: what its users would feel", ofClient()}, {"Engine: what it did meanwhile", ofEngine()}, {"GPU: what it did meanwhile", ofGPU()}} {
+		b.row(part.title)
+		for _, p := range part.panels {
+			b.put(24, max(5, p.GridPos.H), aligned(p))
+		}
+	}
+	return b
+}
+
+// tall gives a panel that is looked at first more than the height of the others.
+func tall(p *panel) *panel {
+	p.GridPos.H = 6
+	return p
+}
+
+// aligned makes the axis as wide as that of all the others: wide enough for every unit here.
+func aligned(p *panel) *panel {
+	const pixels = 72
+	if y, ok := p.Options["yAxis"].(object); ok { // of heatmaps
+		y["axisWidth"] = pixels
+		return p
+	}
+	return p.custom(object{"axisWidth": pixels})
+}
+
+// redFrom draws a dashed line from which on values are bad.
+func (p *panel) redFrom(value float64) *panel {
+	return p.thresholds("transparent", step{value, "red"}).custom(object{"thresholdsStyle": object{"mode": "dashed"}})
+}
+
+// line draws a series of a stack as a line over it.
+func (p *panel) line(series string) *panel {
+	return p.override("^"+series+"$", "custom.stacking", object{"mode": "none", "group": "A"}, "custom.fillOpacity", 0, "custom.lineWidth", 2)
+}
+
+// perSecond is the rate of a counter of the client, summed. With is empty or further matchers.
+func perSecond(name, with string) string {
+	return fmt.Sprintf(`sum(rate(%s{%s%s}[$__rate_interval]))`, name, of, with)
+}
+
+// engineRate is the rate of one of the engine's counters, with every replica and rank counted once, however many shards scrape it.
+func engineRate(name string) string {
+	return fmt.Sprintf(`sum(max by (replica, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
+}
+
+// mean is that of a histogram of either kind, and without traffic no number, which is a gap. Shards that repeat the engine's cancel in it.
+func mean(name, selector string) string {
+	sum := func(series string) string {
+		return fmt.Sprintf(`sum(rate(%s{%s}[$__rate_interval]))`, series, selector)
+	}
+	return fmt.Sprintf(`(histogram_avg(%s) or %s / %s)`, sum(name), sum(name+"_sum"), sum(name+"_count"))
+}
+
+// spread is the average of what there are several of, and their least and most where there is more than one.
+func spread(each string) []query {
+	several := " and on () count(" + each + ") > 1"
+	return []query{{"avg(" + each + ")", "average"}, {"max(" + each + ")" + several, "highest"}, {"min(" + each + ")" + several, "lowest"}}
+}
+
+func ofClient() []*panel {
+	buckets := func(name string) query {
+		return query{fmt.Sprintf(`sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval]))`, name, of), "{{le}}"}
+	}
+	p90 := compared(func(offset string) string { return quantile(0.9, "ttft", offset) }, "p90")
+	return []*panel{
+		tall(heatmap("How long until the first token?", "s",
+			"Time to the first token of ok requests, from the write: a row is a range of times, the brighter the more requests. A band that rises as a whole is slower service; a second band above it is a part of the requests that waits: read downwards for what for. Failed requests are not in it: see how the load ended.",
+			"How to read this", buckets("ttft"))),
+		tall(heatmap("How long from chunk to chunk?", "s",
+			"Gaps between chunks with content. Higher is a slower decode: a bigger batch, or a GPU that is held down. A second band far above is decode that stands still while the engine prefills others, or a proxy that holds chunks together.",
+			"How to read this", buckets("itl"))),
+		tall(timeseries("How slow is the slow tenth, and was it so before?", "s",
+			"TTFT that half and nine tenths of the ok requests keep, and p90 at the same place of the trace before, pale. Above the pale line it is not the trace that is heavier here: it is the service. Above the dashed line requests count as bad.",
+			"ReplaydTTFTRegression", append(p90, query{quantile(0.5, "ttft", ""), "p50"}, slo("ttft"))...).
+			set(object{"min": 0}).colored("^p90$", blue).colored("^p50$", "super-light-blue").paleBefore().redSLO()),
+		timeseries("What load came due, and how did it end?", "reqps",
+			"Requests a second that the trace asks for, and how they ended, when they ended. Failed or dropped ones are in no latency above: as soon as there are any, look at them first. The canary and the health dashboard name outcomes and reasons.",
+			"ReplaydErrorRatio",
+			query{perSecond("replayd_requests_expected_total", ""), "due"},
+			query{perSecond("replayd_requests_total", `,outcome="ok"`), "ok"},
+			query{perSecond("replayd_requests_total", `,outcome!="ok"`), "failed"},
+			query{perSecond("replayd_requests_dropped_total", `,reason!="filtered"`), "dropped"}).
+			set(object{"min": 0}).colored("^due$", blue).colored("^ok$", green).colored("^failed$", "red").colored("^dropped$", "dark-orange"),
+	}
+}
+
+func ofEngine() []*panel {
+	gauge := func(name string) string {
+		return fmt.Sprintf(`max by (replica, rank) (replayd_engine_%s{%s})`, name, onTarget)
+	}
+	recorded := func(name string) string { return fmt.Sprintf(`max(target:replayd_%s{%s})`, name, onTarget) }
+	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)
+	made, got := engineRate("replayd_engine_generation_tokens_total"), perSecond("replayd_tokens_total", `,kind="output"`)
+	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
+	return []*panel{
+		tall(timeseries("Where are the requests?", "short",
+			"Requests that wait in replayd for a lane, that it has in flight, that the engine has in its queue, and that it works on. A queue is load above what the engine takes; in flight above running and queue together are on the way: network, proxy, API server. Running above in flight is somebody else's traffic.",
+			"ReplaydOverload",
+			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
+			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
+			query{"sum(" + gauge("requests_waiting") + ")", "engine: waiting (queue)"},
+			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
+			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple)),
+		tall(timeseries("Where did the time go: queue, prefill, or the way?", "s",
+			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or foreign traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
+			"ReplaydClientEngineDisagree",
+			query{queue, "engine: queue"}, query{prefill, "engine: prefill"},
+			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
+			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "the way"},
+			query{client, "client"}).
+			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^the way$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow")),
+		timeseries("Is the KV cache full?", "percentunit",
+			"Share of the KV cache in use, on average over replicas and ranks, and of the fullest and emptiest where there are several. Near 100 % the engine lets requests wait or throws them out of the batch: less load, shorter contexts, or more memory for the cache.",
+			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
+			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95),
+		timeseries("Was anybody thrown out of the batch?", "cps",
+			"Preemptions a second: requests that lost their place since the KV cache was full, and must be computed again. Above 0 their chunks stop for long: the load is more than the cache holds.",
+			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
+			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red"),
+		timeseries("Do prefixes hit the cache?", "percentunit",
+			"Share of prompt tokens that the engine finds in its prefix cache, what its answers to replayd say, and what a cache that never forgets would hit in the whole trace. Far below the trace's: evicted, restarted, or requests go to another replica than the turn before. Windows of 5 minutes.",
+			"ReplaydPrefixHitsLow",
+			query{recorded("engine_prefix_cache_hit_ratio:rate5m"), "engine"}, query{recorded("cached_tokens_ratio:rate5m"), "client's own"},
+			query{recorded("trace_prefix_hit_ratio:rate5m"), "the trace's ideal"}).
+			set(object{"min": 0, "max": 1}).colored("^engine$", orange).colored("^client's own$", blue).
+			dashed("^the trace's ideal$", green),
+		timeseries("How many prompt tokens must be computed?", "si:tok/s",
+			"Prompt tokens a second that came to the engine: found in the prefix cache, or left to compute, which is the work of prefill. Computed ones up at the place of the trace where they were fewer before: the prefix cache lost. Then TTFT follows.",
+			"ReplaydPrefixHitsLow",
+			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)), 0)`, engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
+			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
+			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
+		timeseries("Whose output tokens does the engine make?", "si:tok/s",
+			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Foreign tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
+			"ReplaydClientEngineDisagree",
+			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "foreign"}).
+			colored("^engine$", orange).colored("^client$", blue).colored("^foreign$", "red"),
+	}
+}

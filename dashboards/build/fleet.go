@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// inFleet selects what was chosen, at the start all. So it selects what is recorded, or gauges with few series.
+const inFleet = `cluster=~"$cluster",workload=~"$workload",target=~"$target",model=~"$model"`
+
+const (
+	byWorkload = `by (workload, target, model, cluster, namespace)`
+	byTarget   = `by (target, cluster, namespace)`
+	badNow     = `workload:replayd_bad_requests:ratio_rate5m{` + inFleet + `}`
+	badHour    = `workload:replayd_bad_requests:ratio_rate1h{` + inFleet + `}`
+	mayBeBad   = `(1 - workload:replayd_slo_objective_ratio:max{` + inFleet + `})`
+	dueNow     = `workload:replayd_requests_expected:rate5m{` + inFleet + `}`
+	alarms     = `ALERTS{alertname=~"Replayd.*",alertstate="firing",cluster=~"$cluster",workload=~"$workload",target=~"$target"}`
+
+	// A shard is there if any process says that it is this one; two scrapes of one are one.
+	shardsOf    = `max ` + byWorkload + ` (replayd_shards{` + inFleet + `})`
+	shardsThere = `count ` + byWorkload + ` (count_values ` + byWorkload + ` ("index", replayd_shard_index{` + inFleet + `}))`
+
+	enginesUp = `max by (target, replica, cluster, namespace) (replayd_engine_up{` + onTarget + `})`
+)
+
+// fleet has a row for each workload of each target, worst first, and leads to the other dashboards.
+func fleet() *board {
+	var marks []object
+	for _, a := range annotations() {
+		if a["name"] != "Loops" { // of so many workloads there is always one that begins
+			marks = append(marks, a)
+		}
+	}
+	b := newBoard("replayd-fleet", "replayd / fleet",
+		"All targets, models and shards, worst first. A click on a name leads to its canary, its correlation or the health of its replay.",
+		marks, datasource(), cluster(),
+		choices("workload", "Workload", `label_values(replayd_requests_expected_total{cluster=~"$cluster"}, workload)`),
+		choices("target", "Target", `label_values(replayd_requests_expected_total{cluster=~"$cluster",workload=~"$workload"}, target)`), model())
+
+	b.row("Now")
+	now := []*panel{
+		stat("Workloads", "short", "Workloads that replayd plays, a workload on a target and a model counted once, however many shards it has. Fewer than there should be: a replayd is gone, or a reload took them away.",
+			"ReplaydDown", query{`count(` + dueNow + `) or vector(0)`, ""}).thresholds("text"),
+		stat("Bad now", "short", "Workloads of which more requests are bad, over 5 minutes, than their objective allows. They are on top of the table.",
+			"ReplaydSLOBurnFast", query{`count(` + badNow + ` > ` + mayBeBad + `) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
+		stat("Alerts firing", "short", "Alerts of replayd's rules that fire in this Prometheus, for the chosen clusters and targets. Which they are stands below.",
+			"How to read this", query{`count(` + alarms + `) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
+		stat("Engines down", "short", "Replicas whose metrics page is gone or of no known engine. Clients may still be served: see how many requests are bad. The engine table below has their names.",
+			"ReplaydEngineUnseen", query{`count(` + enginesUp + ` == 0) or vector(0)`, ""}).thresholds("green", step{1, "orange"}),
+		stat("Shards missing", "short", "Processes that should play a part of a trace and are not there. Their requests are sent by nobody: what is measured is a part of the load.",
+			"ReplaydShardMissing", query{`sum(` + shardsOf + ` - ` + shardsThere + ` > 0) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
+		stat("Held back", "short", "Workloads of which the guard is open: requests are held back, since the target has too much to do or cannot be seen. It is meant to; for long it means that the canary measures quiet moments only.",
+			"ReplaydGuardOpen", query{`count(max ` + byWorkload + ` (replayd_guard_open{` + inFleet + `}) > 0) or vector(0)`, ""}).thresholds("green", step{1, "orange"}),
+	}
+	for _, p := range now {
+		b.put(4, 3, p.option(object{"graphMode": "none"})) // how they came there is drawn below
+	}
+	b.row("Workloads, worst first")
+	b.put(24, 10, workloadTable())
+	b.row("Since when, and how much")
+	b.put(12, 8,
+		timeseries("Which ten were worst, and since when?", "percentunit",
+			"Share of bad requests over 5 minutes, of the ten workloads that were worst on average in the time shown. One that rises alone has a problem of its own; several at once share a cluster, a release or a network.",
+			"ReplaydSLOBurnFast",
+			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{workload}} on {{target}} {{model}}"}).
+			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}),
+		timeseries("Which alerts fire?", "short",
+			"Firing alerts of replayd's rules by name. Each has a section in the runbook. Alerts about the measurement itself come first: while they fire, the others may be wrong.",
+			"How to read this",
+			query{`count by (alertname) (` + alarms + `) or on () label_replace(vector(0), "alertname", "none", "", "")`, "{{alertname}}"}).
+			set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1, "lineInterpolation": "stepAfter"}).stacked().line("none"),
+		timeseries("How much load comes due, by target?", "reqps",
+			"Requests a second that the traces ask for, by target, one on top of the other. A hole is a replayd that is gone, or a shard; a step that nobody made is a reload or a trace that changed.",
+			"ReplaydDown", query{`sum by (cluster, target) (` + dueNow + `)`, "{{cluster}} {{target}}"}).
+			set(object{"min": 0}).stacked(),
+		timeseries("Are all shards there?", "short",
+			"Processes that should play a part of a trace and those that do, of all workloads together; and by workload how many are missing, where any is. Apart for longer than a roll-out: look at the pods of the shards.",
+			"ReplaydShardMissing",
+			query{`sum(` + shardsOf + `)`, "should be"}, query{`sum(` + shardsThere + `)`, "there"},
+			query{shardsOf + ` - ` + shardsThere + ` > 0`, "missing of {{workload}} on {{target}}"}).
+			set(object{"min": 0, "decimals": 0}).dashed("^should be$", "text").colored("^there$", green).
+			colored("/^missing/", "red").override("/^missing/", "custom.fillOpacity", 40),
+	)
+	b.row("Engines")
+	b.put(24, 9, engineTable())
+	return b
+}
+
+// of a target, said of each of its workloads, so that it stands in their rows.
+func toWorkloads(target string) string {
+	return fmt.Sprintf(`0 * max %s (%s) + on (cluster, namespace, target) group_left () (%s)`, byWorkload, dueNow, target)
+}
+
+func workloadTable() *panel {
+	of := func(expr string) string { return `max ` + byWorkload + ` (` + expr + `)` }
+	p90 := func(name string) string {
+		return of(fmt.Sprintf(`workload:replayd_%s_seconds:quantile5m{%s,quantile="0.9"}`, name, inFleet))
+	}
+	ofSLO := func(name string) string {
+		return fmt.Sprintf(`%s / min %s (replayd_slo_threshold_seconds{%s,slo="%s"})`, p90(name), byWorkload, inFleet, name)
+	}
+	held := `clamp_max(` + of(`replayd_guard_open{`+inFleet+`}`) + ` + 2 * ` + of(`replayd_paused{`+inFleet+`}`) + `, 2)`
+	dropped := fmt.Sprintf(`sum %s (workload_reason:replayd_requests_dropped:rate5m{%s,reason!="filtered"}) / (%s > 0)`, byWorkload, inFleet, of(dueNow))
+	bad := []step{{0.01, "dark-orange"}, {0.1, "dark-red"}}
+	return rows("Which workload is worst?",
+		"A row is a workload on a target and model, its shards added up. Bad: no lane, failed, or a service level broken, of those whose fate is known. Burn 1: the objective is just missed; 14: the budget of a month is gone in two days. Late: by replayd's own fault, in the mean; then the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: the share of the engine's replicas that shows no figures. Begin with the first row that is red, and follow its name.",
+		"How to read this", byWorkload, []column{
+			{"bad 5m", of(badNow), "percentunit", "transparent", bad},
+			{"bad 1h", of(badHour), "percentunit", "transparent", bad},
+			{"burn 1h", of(badHour + ` / ` + mayBeBad), "none", "transparent", []step{{1, "dark-orange"}, {14.4, "dark-red"}}},
+			{"TTFT p90", p90("ttft"), "s", "", nil},
+			{"TTFT/SLO", ofSLO("ttft"), "percentunit", "transparent", []step{{0.8, "dark-orange"}, {1, "dark-red"}}},
+			{"TPOT p90", p90("tpot"), "s", "", nil},
+			{"TPOT/SLO", ofSLO("tpot"), "percentunit", "transparent", []step{{0.8, "dark-orange"}, {1, "dark-red"}}},
+			{"due/s", of(dueNow), "none", "", nil},
+			{"dropped", dropped, "percentunit", "transparent", []step{{0.001, "dark-orange"}, {0.01, "dark-red"}}},
+			{"late", of(`workload:replayd_own_lateness_seconds:mean5m{` + inFleet + `}`), "s", "transparent", []step{{0.005, "dark-orange"}, {0.05, "dark-red"}}},
+			{"missing", shardsOf + ` - ` + shardsThere, "none", "transparent", []step{{1, "dark-red"}}},
+			{"held", held, "none", "transparent", []step{{1, "dark-orange"}}},
+			{"unseen", toWorkloads(`1 - avg ` + byTarget + ` (` + enginesUp + `)`), "percentunit", "transparent", []step{{0.001, "dark-orange"}}},
+			{"tokens/J", toWorkloads(`max ` + byTarget + ` (target:replayd_generation_tokens_per_joule:ratio_rate5m{` + onTarget + `})`), "none", "", nil},
+		}, object{"displayName": "bad 5m", "desc": true}, object{"displayName": "burn 1h", "desc": true}).
+		override("^held$", "mappings", words("no", "guard", "paused")).
+		override("^(burn 1h|due/s|tokens/J)$", "decimals", 2).
+		override("^workload$", "links", []object{toBoard("canary"), toBoard("correlation"), toBoard("health")}).
+		override("^target$", "links", []object{toBoard("correlation")}).
+		override("^bad 5m$", "links", []object{toBoard("canary")}).
+		override("^late$", "links", []object{toBoard("health")})
+}
+
+func engineTable() *panel {
+	const by = `by (target, replica, rank, cluster, namespace)`
+	gauge := func(name string) string { return fmt.Sprintf(`max %s (replayd_engine_%s{%s})`, by, name, onTarget) }
+	busy := []step{{0.8, "dark-orange"}, {0.95, "dark-red"}}
+	return rows("How are the engines?",
+		"A row is a replica and rank of an engine. Waiting: its own queue, load above what it takes. KV cache near 100 %: requests wait or are thrown out. Restarts: of the last hour; any is worth a look at the engine's log. Down: its metrics page is gone, so its other figures are too. Follow the target's name to its correlation.",
+		"ReplaydEngineUnseen", by, []column{
+			{"running", gauge("requests_running"), "none", "", nil},
+			{"waiting", gauge("requests_waiting"), "none", "transparent", []step{{1, "dark-orange"}}},
+			{"KV cache", gauge("kv_cache_usage_ratio"), "percentunit", "transparent", busy},
+			{"restarts 1h", `max by (target, replica, cluster, namespace) (increase(replayd_engine_restarts_total{` + onTarget + `}[1h]))`, "none", "transparent", []step{{0.5, "dark-orange"}}},
+			{"page", enginesUp, "none", "dark-red", []step{{1, "transparent"}}},
+		}, object{"displayName": "page", "desc": false}, object{"displayName": "waiting", "desc": true}).
+		override("^page$", "mappings", words("down", "up")).
+		override("^restarts 1h$", "decimals", 0).
+		override("^target$", "links", []object{toBoard("correlation")})
+}
+
+// A column of a table is a query, and the colours of its cells.
+type column struct {
+	name, expr, unit string
+	base             string // the colour below the first step; empty: none has any
+	steps            []step
+}
+
+// rows is a table with a row for each set of the labels that "by" names, in that order, out of a query for each column.
+func rows(title, description, section, by string, columns []column, sortedBy ...object) *panel {
+	var queries []query
+	renamed, place := object{}, object{}
+	labels := strings.Split(strings.TrimSuffix(strings.TrimPrefix(by, "by ("), ")"), ", ")
+	for i, label := range labels {
+		place[label] = i
+	}
+	for i, c := range columns {
+		queries = append(queries, query{c.expr, ""})
+		value := "Value #" + string(rune('A'+i))
+		renamed[value], place[value] = c.name, len(labels)+i
+	}
+	p := table(title, "none", description, section, queries...)
+	p.Transformations = []object{
+		{"id": "merge", "options": object{}},
+		{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": place, "renameByName": renamed}},
+	}
+	p.option(object{"sortBy": sortedBy})
+	p.override("^(workload|replica)$", "custom.width", 124).override("^target$", "custom.width", 104).
+		override("^(model|cluster|namespace|rank)$", "custom.width", 86, "custom.filterable", false)
+	for _, c := range columns {
+		look := []any{"unit", c.unit, "custom.align", "right", "custom.minWidth", 76, "custom.filterable", false}
+		if c.base != "" {
+			list := []object{{"color": c.base, "value": nil}}
+			for _, s := range c.steps {
+				list = append(list, object{"color": s.color, "value": s.from})
+			}
+			look = append(look, "thresholds", object{"mode": "absolute", "steps": list}, "custom.cellOptions", object{"type": "color-background", "mode": "basic"})
+		}
+		p.override("^"+c.name+"$", look...)
+	}
+	return p
+}
+
+// words are shown for 0, 1 and so on.
+func words(texts ...string) []object {
+	options := object{}
+	for i, text := range texts {
+		options[strconv.Itoa(i)] = object{"text": text, "index": i}
+	}
+	return []object{{"type": "value", "options": options}}
+}
+
+// toBoard leads from a row to another dashboard, at the same time and with what the row names. A label that there is not gives an empty
+// value, which matches what has no such label. Grafana's words: grafana.com/docs/grafana/latest/panels-visualizations/configure-data-links.
+func toBoard(name string) object {
+	url := "/d/replayd-" + name + "?${datasource:queryparam}"
+	for _, label := range []string{"cluster", "workload", "target", "model"} {
+		url += "&var-" + label + "=${__data.fields." + label + ":percentencode}"
+	}
+	return object{"title": "Open " + name, "url": url + "&${__url_time_range}"}
+}

@@ -1,0 +1,258 @@
+package main
+
+import "strings"
+
+// runbook is where the pages of docs/runbook.md are read.
+const runbook = "https://github.com/replayd/replayd/blob/main/docs/runbook.md"
+
+// object is a JSON object of which the form is Grafana's alone. encoding/json sorts its keys.
+type object = map[string]any
+
+// A board is a dashboard in Grafana's classic form, schema version 42 (Grafana 12). Grafana's own words for its keys:
+// grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model.
+type board struct {
+	UID           string   `json:"uid"`
+	Title         string   `json:"title"`
+	Description   string   `json:"description"`
+	Tags          []string `json:"tags"`
+	SchemaVersion int      `json:"schemaVersion"`
+	Version       int      `json:"version"`
+	Editable      bool     `json:"editable"`
+	GraphTooltip  int      `json:"graphTooltip"` // 1: the crosshair is shared
+	Timezone      string   `json:"timezone"`
+	Refresh       string   `json:"refresh"`
+	Time          object   `json:"time"`
+	Links         []object `json:"links"`
+	Annotations   object   `json:"annotations"`
+	Templating    object   `json:"templating"`
+	Panels        []*panel `json:"panels"`
+
+	x, y, high int // where the next panel goes, and how high the line is that it goes into
+}
+
+// A panel is one of a dashboard. Its place comes from the order in which panels are put.
+type panel struct {
+	ID              int      `json:"id"`
+	Type            string   `json:"type"`
+	Title           string   `json:"title"`
+	Description     string   `json:"description,omitempty"`
+	GridPos         gridPos  `json:"gridPos"`
+	Collapsed       *bool    `json:"collapsed,omitempty"` // of rows
+	Datasource      object   `json:"datasource,omitempty"`
+	Interval        string   `json:"interval,omitempty"` // least step
+	Targets         []target `json:"targets,omitempty"`
+	FieldConfig     object   `json:"fieldConfig,omitempty"`
+	Options         object   `json:"options,omitempty"`
+	Transformations []object `json:"transformations,omitempty"`
+	Links           []object `json:"links,omitempty"`
+	Panels          []*panel `json:"panels,omitempty"` // of collapsed rows; ours are open
+}
+
+type gridPos struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+	W int `json:"w"`
+	H int `json:"h"`
+}
+
+type target struct {
+	RefID        string `json:"refId"`
+	Datasource   object `json:"datasource"`
+	Expr         string `json:"expr"`
+	LegendFormat string `json:"legendFormat,omitempty"`
+	Format       string `json:"format,omitempty"` // time_series, table, heatmap
+	Instant      bool   `json:"instant,omitempty"`
+	Range        bool   `json:"range,omitempty"`
+	Exemplar     bool   `json:"exemplar,omitempty"`
+}
+
+// prometheus is the data source that the variable names.
+func prometheus() object { return object{"type": "prometheus", "uid": "${datasource}"} }
+
+// newBoard is an empty dashboard. The last of its links lead to the others, with variables and time range.
+// Annotations may use any of the variables.
+func newBoard(uid, title, description string, annotations []object, variables ...object) *board {
+	return &board{
+		UID: uid, Title: title, Description: description, Tags: []string{"replayd"}, SchemaVersion: 42, Version: 1, Editable: true,
+		GraphTooltip: 1, Timezone: "browser", Refresh: "30s", Time: object{"from": "now-3h", "to": "now"},
+		Links: []object{
+			{"type": "dashboards", "title": "replayd", "tags": []string{"replayd"}, "asDropdown": false, "includeVars": true, "keepTime": true, "targetBlank": false, "icon": "external link"},
+			{"type": "link", "title": "Runbook", "url": runbook, "targetBlank": true, "icon": "doc"},
+		},
+		Annotations: object{"list": annotations},
+		Templating:  object{"list": variables},
+	}
+}
+
+// row begins a group of panels under a title.
+func (b *board) row(title string) {
+	b.newLine()
+	open := false
+	b.Panels = append(b.Panels, &panel{ID: len(b.Panels) + 1, Type: "row", Title: title, Collapsed: &open, GridPos: gridPos{0, b.y, 24, 1}})
+	b.y++
+}
+
+// put places panels from left to right, each so wide (of 24 columns) and high, and begins a new line where one does not fit.
+func (b *board) put(w, h int, panels ...*panel) {
+	for _, p := range panels {
+		if b.x+w > 24 {
+			b.newLine()
+		}
+		p.ID, p.GridPos = len(b.Panels)+1, gridPos{b.x, b.y, w, h}
+		b.Panels = append(b.Panels, p)
+		b.x += w
+		b.high = max(b.high, h)
+	}
+}
+
+func (b *board) newLine() {
+	b.y += b.high
+	b.x, b.high = 0, 0
+}
+
+// A query is a PromQL expression and how its series are called.
+type query struct {
+	expr   string
+	legend string
+}
+
+// newPanel is a panel of a kind. Section is a heading of docs/runbook.md, where what to do stands at length.
+func newPanel(kind, title, unit, description, section string, queries []query) *panel {
+	p := &panel{
+		Type: kind, Title: title, Description: description, Datasource: prometheus(),
+		FieldConfig: object{"defaults": object{"unit": unit}, "overrides": []object{}},
+		Options:     object{},
+		Links:       []object{{"title": "Runbook: " + section, "url": runbook + "#" + anchor(section), "targetBlank": true}},
+	}
+	for i, q := range queries {
+		p.Targets = append(p.Targets, target{
+			RefID: string(rune('A' + i)), Datasource: prometheus(), Expr: strings.TrimSpace(q.expr), LegendFormat: q.legend, Range: true,
+		})
+	}
+	return p
+}
+
+// anchor is what a heading of a Markdown document is called in a link to it.
+func anchor(heading string) string {
+	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
+}
+
+// timeseries draws lines over time.
+func timeseries(title, unit, description, section string, queries ...query) *panel {
+	p := newPanel("timeseries", title, unit, description, section, queries)
+	p.defaults()["custom"] = object{
+		"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
+		"thresholdsStyle": object{"mode": "off"}, "stacking": object{"mode": "none", "group": "A"},
+	}
+	p.defaults()["color"] = object{"mode": "palette-classic"}
+	p.Options = object{
+		"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
+		"tooltip": object{"mode": "multi", "sort": "desc"},
+	}
+	return p
+}
+
+// stat shows one figure a series, as it is now, over a small line of how it came there.
+func stat(title, unit, description, section string, queries ...query) *panel {
+	p := newPanel("stat", title, unit, description, section, queries)
+	p.defaults()["color"] = object{"mode": "thresholds"}
+	p.Options = object{
+		"colorMode": "value", "graphMode": "area", "justifyMode": "auto", "textMode": "auto", "orientation": "auto",
+		"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
+	}
+	return p
+}
+
+// heatmap draws one histogram over time, brighter where more values were.
+func heatmap(title, unit, description, section string, q query) *panel {
+	p := newPanel("heatmap", title, unit, description, section, []query{q})
+	p.Targets[0].Format = "heatmap"
+	p.defaults()["custom"] = object{"scaleDistribution": object{"type": "linear"}}
+	p.Options = object{
+		"calculate": false, "cellGap": 0, "filterValues": object{"le": 1e-9},
+		"color":     object{"mode": "scheme", "scheme": "Oranges", "exponent": 0.5, "steps": 64, "reverse": false},
+		"yAxis":     object{"unit": unit, "axisPlacement": "left"},
+		"rowsFrame": object{"layout": "auto"},
+		"tooltip":   object{"mode": "single", "yHistogram": false}, "legend": object{"show": false},
+	}
+	return p
+}
+
+// table has a row for each set of labels, and a column for each query.
+func table(title, unit, description, section string, queries ...query) *panel {
+	p := newPanel("table", title, unit, description, section, queries)
+	for i := range p.Targets {
+		p.Targets[i].Format, p.Targets[i].Instant, p.Targets[i].Range = "table", true, false
+	}
+	p.defaults()["custom"] = object{"align": "auto", "cellOptions": object{"type": "auto"}, "filterable": true}
+	p.Options = object{"showHeader": true, "cellHeight": "sm"}
+	return p
+}
+
+func (p *panel) defaults() object { return p.FieldConfig["defaults"].(object) }
+
+// custom sets keys of how lines are drawn.
+func (p *panel) custom(keys object) *panel {
+	into, ok := p.defaults()["custom"].(object)
+	if !ok {
+		into = object{}
+		p.defaults()["custom"] = into
+	}
+	for k, v := range keys {
+		into[k] = v
+	}
+	return p
+}
+
+// set gives keys of the field: min, max, decimals, noValue, mappings and so on.
+func (p *panel) set(keys object) *panel {
+	for k, v := range keys {
+		p.defaults()[k] = v
+	}
+	return p
+}
+
+// option gives keys of the panel's own options.
+func (p *panel) option(keys object) *panel {
+	for k, v := range keys {
+		p.Options[k] = v
+	}
+	return p
+}
+
+// A step is a colour from a value on.
+type step struct {
+	from  float64
+	color string
+}
+
+// thresholds colours values: base below the first step.
+func (p *panel) thresholds(base string, steps ...step) *panel {
+	list := []object{{"color": base, "value": nil}}
+	for _, s := range steps {
+		list = append(list, object{"color": s.color, "value": s.from})
+	}
+	return p.set(object{"thresholds": object{"mode": "absolute", "steps": list}})
+}
+
+// override sets properties of the series whose displayed name matches a regular expression: an id, its value, and so on.
+func (p *panel) override(pattern string, idsAndValues ...any) *panel {
+	var properties []object
+	for i := 0; i < len(idsAndValues); i += 2 {
+		properties = append(properties, object{"id": idsAndValues[i], "value": idsAndValues[i+1]})
+	}
+	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object),
+		object{"matcher": object{"id": "byRegexp", "options": pattern}, "properties": properties})
+	return p
+}
+
+// stacked draws series on top of one another.
+func (p *panel) stacked() *panel {
+	return p.custom(object{"stacking": object{"mode": "normal", "group": "A"}, "fillOpacity": 40})
+}
+
+// leadsTo adds a link to another dashboard, with variables and time range.
+func (p *panel) leadsTo(title, uid string) *panel {
+	p.Links = append(p.Links, object{"title": title, "url": "/d/" + uid + "?${__all_variables}&${__url_time_range}"})
+	return p
+}

@@ -1,0 +1,211 @@
+package main
+
+import "fmt"
+
+// mine selects the chosen workload in the chosen processes, and process the series of these processes that are of no workload.
+const (
+	mine    = of + `,instance=~"$instance"`
+	process = `cluster=~"$cluster",instance=~"$instance"`
+)
+
+// health tells whether the numbers can be trusted: replayd, not the service.
+func health() *board {
+	b := newBoard("replayd-health", "replayd / Replay health",
+		"Can the numbers be trusted? Where all of the first two lines is green, what the other dashboards show is of the service and not of replayd.",
+		annotations(), datasource(), cluster(), workload(), targetOf(`,workload=~"$workload"`), model(), kind(),
+		choices("instance", "Process", `label_values(replayd_requests_expected_total{cluster=~"$cluster",workload=~"$workload",target=~"$target"}, instance)`))
+	b.put(4, 3, checks()...)
+
+	b.row("Is the load sent on time?")
+	b.put(8, 8, lateness(), laneWait(), sessionWait())
+
+	b.row("Is the load the trace's?")
+	b.put(8, 8, sentAsExpected(), drops(), lanes(), accounted(), placeInLoop(), loops())
+
+	b.row("Are the answers measured well?")
+	b.put(8, 8, readDelay(), mergedReads(), lengths())
+
+	b.row("Are the processes well?")
+	b.put(8, 8, ownCPU(), ownMemory(), ownGoroutines(), ownPauses(), wallClocks(), changes())
+
+	b.row("Are the engines and GPUs seen?")
+	b.put(8, 8, unread(), scrapeTime(), scrapeFailures())
+	return b
+}
+
+// rateOf adds a counter up.
+func rateOf(name, more, window string) string {
+	return fmt.Sprintf(`sum(rate(replayd_%s_total{%s%s}[%s]))`, name, mine, more, window)
+}
+
+// ofProcess are the processes that play the workload, of a series that every process has.
+func ofProcess(expr string) string {
+	return expr + ` and on (cluster, job, instance) replayd_requests_expected_total{` + mine + `}`
+}
+
+func mineQuantile(q float64, name string) string {
+	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval])))`, q, name, mine)
+}
+
+// waits draws a histogram of replayd's own. The mean is exact where a quantile is not: of what is 0, p99 is the 100 µs of the zero bucket.
+func waits(title, name, description, section string) *panel {
+	mean := sumOf(mine, name, "$__rate_interval") + ` / (` + countOf(mine, name, "$__rate_interval") + ` > 0)`
+	return spreadOf(title, name, description, section, query{mean, "mean"})
+}
+
+// spreadOf draws a mean, p50 and p99.
+func spreadOf(title, name, description, section string, mean query) *panel {
+	return timeseries(title, "s", description, section, mean, query{mineQuantile(0.5, name), "p50"}, query{mineQuantile(0.99, name), "p99"}).
+		set(object{"min": 0}).custom(object{"fillOpacity": 0, "axisSoftMax": 0.001}).colored("/mean$/", orange).quantileColors()
+}
+
+func lateness() *panel {
+	return spreadOf("How late are requests sent?", "lateness",
+		"From the due instant to the first byte, opening a connection included. Own: without the wait for a lane, in the mean; over 5 ms the load is not the trace's. "+
+			"p99 alone up: connections are opened, or the process was not on a CPU.", "ReplaydLate",
+		query{ownLateness(mine, "$__rate_interval"), "own, mean"})
+}
+
+func laneWait() *panel {
+	return waits("How long do they wait for a lane?", "lane_wait",
+		"The part of lateness for want of a free lane. Mean above 0: lanes is the limit, not the clock, and TTFT flatters. The service is slower than the trace needs, or lanes is too low.", "ReplaydOverload")
+}
+
+func sessionWait() *panel {
+	return waits("How long do turns wait for the turn before?", "session_wait",
+		"How much after its due instant the turn before held a request back. It is no lateness, but the load shifts: when it grows, answers take longer than in the trace.", "How to read this")
+}
+
+func sentAsExpected() *panel {
+	return timeseries("Are requests sent as expected?", "reqps",
+		"Requests that fell due, that ended, and that were dropped. Finished is expected later by the length of a request. Apart for longer: see drops, then lanes.", "ReplaydMissed",
+		query{rateOf("requests_expected", "", "$__rate_interval"), "expected"}, query{rateOf("requests", "", "$__rate_interval"), "finished"},
+		query{rateOf("requests_dropped", `,reason!="filtered"`, "$__rate_interval"), "dropped"}).
+		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^dropped$", "red")
+}
+
+func drops() *panel {
+	return timeseries("What is not sent, and why?", "reqps",
+		"Dropped requests by reason. overload: no lane; guard: the engine is at a limit; missed: replayd did not run; budget, paused, shutdown: as told. The pale filtered is over the configured lengths and was not expected. Reasons that did not occur in the time shown are left out but for the first three.", "ReplaydMissed",
+		query{`sum by (reason) (rate(replayd_requests_dropped_total{` + mine + `}[$__rate_interval]))
+  and on (reason) (sum by (reason) (increase(replayd_requests_dropped_total{` + mine + `}[$__range] @ end())) > 0 or sum by (reason) (replayd_requests_dropped_total{` + mine + `,reason=~"guard|missed|overload"}))`, "{{reason}}"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.1}).
+		colored("^missed$", "red").colored("^overload$", orange).colored("^guard$", purple).colored("^budget$", blue).
+		colored("^paused$", "yellow").colored("^shutdown$", "#8F3BB8").colored("^filtered$", pale)
+}
+
+func lanes() *panel {
+	return timeseries("How many requests are under way?", "short",
+		"In flight: on a lane. Waiting: due, and without a lane or behind the turn before. Waiting above 0 for longer: the lanes have run out, give more or take less load.", "ReplaydOverload",
+		query{`sum(replayd_requests_in_flight{` + mine + `})`, "in flight"}, query{`sum(replayd_requests_waiting{` + mine + `})`, "waiting"}).
+		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting$", orange)
+}
+
+func accounted() *panel {
+	return timeseries("Does every request add up?", "short",
+		"Expected less finished, dropped, in flight and waiting, by process: 0 at every scrape. Anything else is a bug in replayd: report it with the version, and trust no count until then.", "ReplaydAccountingBroken",
+		query{`sum by (instance) (replayd_requests_expected_total{` + mine + `}) - sum by (instance) (replayd_requests_total{` + mine + `})
+  - sum by (instance) (replayd_requests_dropped_total{` + mine + `,reason!="filtered"})
+  - sum by (instance) (replayd_requests_in_flight{` + mine + `}) - sum by (instance) (replayd_requests_waiting{` + mine + `})`, "{{instance}}"}).
+		set(object{"decimals": 0}).custom(object{"axisSoftMin": -1, "axisSoftMax": 1})
+}
+
+func placeInLoop() *panel {
+	return timeseries("Where are the processes in the trace?", "dthms",
+		"The trace time that each process plays, and how long a loop takes on the wall. Shards lie on one line. A flat line: the last row was sent, or the replay stands still. Lines apart: the shards do not share an epoch.", "ReplaydShardMissing",
+		query{`max by (instance) (replayd_position_seconds{` + mine + `})`, "{{instance}}"}, query{`max(replayd_loop_duration_seconds{` + mine + `})`, "loop"}).
+		set(object{"min": 0}).dashed("^loop$", "text")
+}
+
+func loops() *panel {
+	return timeseries("How many loops were completed?", "short",
+		"Loops whose last request has ended, in the time since the process began. A step in each loop. No step for longer than a loop: requests hang, or the process began again.", "How to read this",
+		query{`max by (instance) (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
+		set(object{"min": 0, "decimals": 0}).custom(object{"lineInterpolation": "stepAfter"})
+}
+
+func readDelay() *panel {
+	return waits("How late does replayd read?", "read_delay",
+		"Time of the read less the kernel's receive time: how wrong a clock after the read would be. With the kernel's times it is no error, only a sign: in milliseconds the process lacks CPU. Empty while times come from the read.", "ReplaydLate").
+		set(object{"noValue": "the kernel gives no times"})
+}
+
+func mergedReads() *panel {
+	return timeseries("How many gaps between chunks are lost?", "percentunit",
+		"Reads that held more than one content chunk, by gaps between chunks. Chunks that came in one read have one time, so ITL has gaps of 0. Above a few percent: the engine or a proxy sends in bunches, or replayd reads too seldom.", "How to read this",
+		query{rateOf("merged_reads", "", "$__rate_interval") + ` / (` + countOf(mine, "itl", "$__rate_interval") + ` > 0)`, "merged reads"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^merged reads$", blue)
+}
+
+func lengths() *panel {
+	by := func(name, more string) string {
+		return rateOf(name, more, "$__rate_interval") + ` / (` + rateOf("requests", `,outcome="ok"`, "$__rate_interval") + ` > 0)`
+	}
+	return timeseries("Are the lengths the trace's?", "percentunit",
+		"Share of the ok answers with another prompt or output length than the trace asks for, and without usage, of which the length is not known. Prompt: the template is not known yet, or the tokenizer is another. Output: the engine stops early.", "ReplaydOutputShort",
+		query{by("length_mismatch", `,kind="prompt"`), "other prompt"}, query{by("length_mismatch", `,kind="output"`), "other output"}, query{by("responses_without_usage", ""), "no usage"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^other prompt$", orange).colored("^other output$", blue).colored("^no usage$", purple)
+}
+
+func ownCPU() *panel {
+	return timeseries("CPU cores in use", "short",
+		"Cores that each process uses, and the share of time for which the cgroup's limit held it back. At the limit, or near what the machine has: lateness is of replayd. Give it a core of its own, or share the load among shards.", "ReplaydLate",
+		query{`sum by (instance) (` + ofProcess(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"},
+		query{`sum(` + ofProcess(`rate(replayd_cgroup_cpu_throttled_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "held back"}).
+		set(object{"min": 0}).colored("^held back$", "red")
+}
+
+func ownMemory() *panel {
+	return timeseries("Memory", "bytes",
+		"Resident memory of each process. It holds the trace and what is in flight, so it is level after the first loop. When it grows from loop to loop: take a heap profile and report it.", "ReplaydDown",
+		query{`sum by (instance) (` + ofProcess(`process_resident_memory_bytes{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
+}
+
+func ownGoroutines() *panel {
+	return timeseries("Goroutines", "short",
+		"Of each process: some for each lane in use and for each engine, so it follows the requests in flight. When it grows while they do not: report it.", "ReplaydDown",
+		query{`sum by (instance) (` + ofProcess(`go_goroutines{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0, "decimals": 0})
+}
+
+func ownPauses() *panel {
+	return timeseries("Share of time in garbage collection pauses", "percentunit",
+		"Nothing runs in these. Chunk times are the kernel's and do not suffer, but requests go out late. Above 0.1 %: memory is tight (GOMEMLIMIT) or the load is too large for one process.", "ReplaydLate",
+		query{`sum by (instance) (` + ofProcess(`rate(go_gc_duration_seconds_sum{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.001})
+}
+
+func wallClocks() *panel {
+	return timeseries("Is the wall clock steady?", "s",
+		"Wall clock less the loop's own time. It drifts by microseconds; a step is somebody who set the clock. Beyond 1 s the replay goes on where the clock is and what lay between is missed.", "ReplaydMissed",
+		query{`max by (instance) (replayd_wall_clock_skew_seconds{` + mine + `})`, "{{instance}}"}).
+		custom(object{"axisSoftMin": -0.001, "axisSoftMax": 0.001})
+}
+
+func changes() *panel {
+	return timeseries("When was the configuration loaded?", "s",
+		"Age of the configuration that each process runs. It falls to 0 at a reload that succeeds or a start. Processes of one workload far apart: one did not get the new file, or refused it.", "ReplaydReloadFailed",
+		query{`time() - max by (instance) (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
+}
+
+func unread() *panel {
+	return timeseries("Which pages cannot be read?", "short",
+		"How many could not be: replayd's own by Prometheus, engines' and GPUs' by replayd. 0 is well. replayd: look at the process. Engines, GPUs: the log of replayd has the reason, and the panels beside this.", "ReplaydEngineUnseen",
+		query{`count(up{` + process + `} == 0 and on (cluster, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])) or vector(0)`, "replayd"},
+		query{`count(replayd_engine_up{` + onTarget + `} == 0) or vector(0)`, "engines"},
+		query{`count(replayd_gpu_up{` + onTarget + `} == 0) or vector(0)`, "GPUs"}).
+		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1}).colored("^replayd$", "red").colored("^engines$", orange).colored("^GPUs$", purple)
+}
+
+func scrapeTime() *panel {
+	return timeseries("How long does a scrape take?", "s",
+		"Of each engine's page, and of each source of GPU figures. It is out of the way of requests; near the interval, figures are old. Long: the page is large (classic histograms of many models), or the engine's API server is busy.", "ReplaydEngineUnseen",
+		query{`max by (replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
+		query{`max by (address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
+}
+
+func scrapeFailures() *panel {
+	return timeseries("Why do scrapes of engines fail?", "short",
+		"Scrapes of the last 5 minutes that gave no whole page, by reason. connect, timeout: the engine or the network; http, content_type, unknown: the address is of something else; parse, too_large: report the page.", "ReplaydEngineUnseen",
+		query{`sum by (reason) (increase(replayd_engine_scrape_errors_total{` + onTarget + `}[5m]))`, "{{reason}}"}).
+		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1})
+}

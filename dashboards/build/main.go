@@ -1,0 +1,51 @@
+// Command build writes the Grafana dashboards, dashboards/*.json: `go generate ./dashboards/...`. A dashboard is a file here; what
+// they share is in grafana.go (the form), variables.go (what can be chosen) and queries.go (what is asked again and again). The JSON
+// is committed, so that nobody needs this program to use it, and a test holds the two together.
+package main
+
+//go:generate go run . ..
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// boards are all dashboards by their file's name.
+func boards() map[string]*board {
+	return map[string]*board{
+		"canary.json":      canary(),
+		"correlation.json": correlation(),
+		"health.json":      health(),
+		"fleet.json":       fleet(),
+	}
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: build FOLDER")
+		os.Exit(2)
+	}
+	for name, b := range boards() {
+		text, err := b.text()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// text is the file: a key a line, so that a change shows as what it is.
+func (b *board) text() ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err := enc.Encode(b)
+	return out.Bytes(), err
+}

@@ -1,0 +1,169 @@
+//go:build real
+
+// Package image_test builds what the Dockerfile puts into an image, without a container engine, and runs it as one would: in a root
+// of its own that cannot be written to, as a user without rights, in a network of its own. Files of deploy/ that other people's
+// programs have to judge are judged here too. It is a part of `make test-real`, needs root, and promtool, amtool, Alertmanager (from
+// Debian's packages, unpacked) and systemd-analyze.
+package image_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"replayd/test/outside"
+)
+
+const (
+	repository   = "../.."
+	nobody       = "65532:65532"
+	page         = "http://127.0.0.1:9797" // of the image's own command
+	architecture = runtime.GOARCH
+)
+
+// A container is a root of files, mounted read-only for the processes that the test starts in it.
+type container struct {
+	root string
+	dir  string // for what is said
+	runs int
+}
+
+// inside runs the test once more, in a network and a mount namespace of its own, and gives nil there. There it gives the container
+// with the stage's files, made before. prepare adds to them, as a base image would.
+func inside(t *testing.T, stage string, prepare func(root string)) *container {
+	t.Helper()
+	if root := os.Getenv("REPLAYD_IMAGE_ROOT"); root != "" {
+		raiseLoopback(t)
+		return &container{root: root, dir: t.TempDir()}
+	}
+	needRoot(t)
+	root := filepath.Join(t.TempDir(), "root")
+	folder(t, root)
+	prepare(root)
+	assemble(t, stage, root)
+	c := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	c.Env = append(os.Environ(), "REPLAYD_IMAGE_ROOT="+root)
+	said, err := c.CombinedOutput()
+	t.Logf("in a namespace of its own:\n%s", said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(said), "--- PASS: "+t.Name()) {
+		t.Fatal("want the test to have run in its namespace")
+	}
+	return nil
+}
+
+// needRoot skips the test where it cannot be run.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		outside.Missing(t, exec.ErrNotFound, "only root can give files to others and change its root")
+	}
+}
+
+// raiseLoopback sets the flag IFF_UP of the new network's own lo, as netdevice(7) says.
+func raiseLoopback(t *testing.T) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	request := struct {
+		name  [unix.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		t.Fatalf("lo up: %v", errno)
+	}
+}
+
+// mount puts a file or a folder of this machine at a path of the container, read-only, as `-v FROM:TO:ro`.
+func (c *container) mount(t *testing.T, from, to string) {
+	t.Helper()
+	from, err := filepath.Abs(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := c.place(t, from, to)
+	c.must(t, unix.Mount(from, at, "", unix.MS_BIND, ""))
+	c.must(t, unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+}
+
+// memory puts an empty folder that can be written to at a path of the container, with the mode and owner that the image has for
+// it, as a new volume has them: and so the image must have the folder.
+func (c *container) memory(t *testing.T, to string) {
+	t.Helper()
+	at := filepath.Join(c.root, to)
+	var s unix.Stat_t
+	c.must(t, unix.Stat(at, &s))
+	c.must(t, unix.Mount("tmpfs", at, "tmpfs", 0, fmt.Sprintf("mode=%o,uid=%d,gid=%d,size=64m", s.Mode&0o7777, s.Uid, s.Gid)))
+}
+
+// place makes what an engine makes to mount something on.
+func (c *container) place(t *testing.T, like, to string) string {
+	t.Helper()
+	at := filepath.Join(c.root, to)
+	folder(t, filepath.Dir(at))
+	info, err := os.Stat(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.IsDir() {
+		folder(t, at)
+	} else if f, err := os.OpenFile(at, os.O_CREATE, 0o644); err != nil {
+		t.Fatal(err)
+	} else {
+		f.Close()
+	}
+	return at
+}
+
+func (c *container) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seal makes the root read-only. Mounts come after it, on what was there, or before it.
+func (c *container) seal(t *testing.T) {
+	t.Helper()
+	c.must(t, unix.Mount(c.root, c.root, "", unix.MS_BIND|unix.MS_REC, ""))
+	c.must(t, unix.Mount("", c.root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+}
+
+// arguments run a command in the container: with the environment of an engine, no rights and none to be had.
+func (c *container) arguments(command []string) []string {
+	return append([]string{
+		"--no-new-privs", "env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"chroot", "--userspec=" + nobody, "--groups=65532", c.root,
+	}, command...)
+}
+
+// start runs a command until the test ends.
+func (c *container) start(t *testing.T, command ...string) *outside.Process {
+	t.Helper()
+	c.runs++
+	return outside.Start(t, filepath.Join(c.dir, fmt.Sprintf("%d.out", c.runs)), "setpriv", c.arguments(command)...)
+}
+
+// exec runs a command to its end and gives its exit code and what it said.
+func (c *container) exec(t *testing.T, command ...string) (code int, said string) {
+	t.Helper()
+	p := exec.CommandContext(t.Context(), "setpriv", c.arguments(command)...)
+	out, err := p.CombinedOutput()
+	if p.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return p.ProcessState.ExitCode(), string(out)
+}

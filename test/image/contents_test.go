@@ -1,0 +1,144 @@
+//go:build real
+
+package image_test
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The image has these files and no others, and what is written to has the user's own folder.
+func TestContents(t *testing.T) {
+	needRoot(t)
+	root := t.TempDir()
+	assemble(t, "replayd", root)
+	want := map[string]string{
+		"etc/group":                     "-rw-r--r-- 0:0",
+		"etc/passwd":                    "-rw-r--r-- 0:0",
+		certificates[1:]:                "-rw-r--r-- 0:0",
+		"tmp/":                          "dtrwxrwxrwx 0:0",
+		"usr/bin/replayd":               "-rwxr-xr-x 0:0",
+		"usr/share/doc/replayd/LICENSE": "-rw-r--r-- 0:0",
+		"usr/share/doc/replayd/NOTICE":  "-rw-r--r-- 0:0",
+		"var/lib/replayd/":              "drwxr-x--- " + nobody,
+	}
+	got := map[string]string{}
+	for path, f := range tree(t, root) {
+		if f.leaf {
+			got[path] = f.rights
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("want\n%v\ngot\n%v", want, got)
+	}
+	for file, want := range map[string]string{"etc/passwd": ":65532:65532:", "etc/group": ":65532:"} {
+		if text, err := os.ReadFile(filepath.Join(root, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("want %s with %s, got %q, %v", file, want, text, err)
+		}
+	}
+}
+
+type file struct {
+	rights string
+	leaf   bool // a file, or an empty folder
+	size   int64
+	time   time.Time
+}
+
+// tree is what is in a folder.
+func tree(t *testing.T, root string) map[string]file {
+	t.Helper()
+	all := map[string]file{}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == root {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, f := strings.TrimPrefix(p, root+"/"), file{leaf: true, size: info.Size(), time: info.ModTime()}
+		if d.IsDir() {
+			entries, err := os.ReadDir(p)
+			if err != nil {
+				return err
+			}
+			name, f.leaf = name+"/", len(entries) == 0
+		}
+		s := info.Sys().(*syscall.Stat_t)
+		f.rights = fmt.Sprintf("%v %d:%d", info.Mode(), s.Uid, s.Gid)
+		all[name] = f
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The Dockerfile's own commands build for both platforms, from what .dockerignore lets through: static, but with the tag dcgm.
+func TestPlatforms(t *testing.T) {
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		for stage, static := range map[string]bool{"build": true, "build-dcgm": false} {
+			f, err := elf.Open(filepath.Join(build(t, stage, arch), "replayd"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			interpreter := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+			if f.Machine != machine || interpreter == static {
+				t.Errorf("%s for %s: want %v, static %v, got %v, an interpreter %v", stage, arch, machine, static, f.Machine, interpreter)
+			}
+			f.Close()
+		}
+	}
+}
+
+// The bill of materials that `make sbom` writes names every module of the binary, with its version.
+func TestBillOfMaterials(t *testing.T) {
+	binary := filepath.Join(build(t, "build", architecture), "replayd")
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "replayd.cdx.json")
+	c := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/sbom/go.mod", "cyclonedx-gomod", "bin", "-json", "-std", "-output", path, binary)
+	c.Dir = repository
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("cyclonedx-gomod: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bill struct {
+		BOMFormat  string
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
+		t.Fatalf("want CycloneDX, got %v, %v", bill.BOMFormat, err)
+	}
+	want, got := []string{"std " + info.GoVersion}, []string{}
+	for _, m := range info.Deps {
+		want = append(want, m.Path+" "+m.Version)
+	}
+	for _, c := range bill.Components {
+		got = append(got, c.Name+" "+c.Version)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(want) < 20 || !slices.Equal(want, got) {
+		t.Errorf("want the modules of the binary\n%v\ngot\n%v", want, got)
+	}
+}

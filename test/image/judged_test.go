@@ -1,0 +1,235 @@
+//go:build real
+
+package image_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"replayd/test/outside"
+)
+
+// tools gets promtool, Alertmanager and amtool.
+var tools = sync.OnceValues(func() (folder string, err error) {
+	if folder, err = filepath.Abs(repository + "/.cache/prometheus"); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command(repository+"/test/prometheus/install", folder).CombinedOutput(); err != nil {
+		return string(out), err
+	}
+	return folder, nil
+})
+
+// run gives what a program says, and whether it is content.
+func run(t *testing.T, program string, args ...string) (said string, ok bool) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err == nil
+}
+
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	folder, err := tools()
+	if err != nil {
+		outside.Missing(t, err, folder)
+	}
+	return filepath.Join(folder, name)
+}
+
+// Prometheus takes its file, with the rules. Debian's may be older than 3.8: then it is told of the one key that it cannot know,
+// and takes the file as prometheus.yml says to change it for such a one.
+func TestPrometheusFile(t *testing.T) {
+	promtool := tool(t, "promtool")
+	const key = "scrape_native_histograms"
+	said, ok := run(t, promtool, "check", "config", repository+"/deploy/prometheus.yml")
+	if !ok && strings.Count(said, "not found in type") == 1 && strings.Contains(said, "field "+key+" not found") {
+		text, err := os.ReadFile(repository + "/deploy/prometheus.yml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := t.TempDir() // where ../alerts is, too
+		var older strings.Builder
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), key+":") {
+				older.WriteString(line)
+			}
+		}
+		folder(t, filepath.Join(root, "deploy"))
+		write(t, filepath.Join(root, "deploy/prometheus.yml"), older.String())
+		alerts, err := filepath.Abs(repository + "/alerts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(alerts, filepath.Join(root, "alerts")); err != nil {
+			t.Fatal(err)
+		}
+		said, ok = run(t, promtool, "check", "config", filepath.Join(root, "deploy/prometheus.yml"))
+	}
+	if !ok || !strings.Contains(said, "5 rule files found") {
+		t.Errorf("promtool check config: want it to take the file and its rules:\n%s", said)
+	}
+}
+
+// What is urgent goes to a person, what is not waits for the day.
+func TestAlertmanagerFile(t *testing.T) {
+	amtool, file := tool(t, "amtool"), repository+"/deploy/alertmanager.yml"
+	if said, ok := run(t, amtool, "check-config", file); !ok {
+		t.Errorf("amtool check-config:\n%s", said)
+	}
+	for severity, want := range map[string]string{"critical": "person", "warning": "today", "info": "log"} {
+		c := exec.CommandContext(t.Context(), amtool, "config", "routes", "test", "--config.file="+file, "severity="+severity)
+		if out, err := c.Output(); err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%s: want it to go to %s, got %s, %v", severity, want, out, err)
+		}
+	}
+}
+
+// A real Alertmanager makes one message of one incident, and mutes what follows from something else, of the same server alone.
+func TestInhibition(t *testing.T) {
+	dir, address := t.TempDir(), outside.Address(t)
+	p := outside.Start(t, filepath.Join(dir, "alertmanager.out"), tool(t, "alertmanager"), "--config.file="+repository+"/deploy/alertmanager.yml",
+		"--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
+	url := "http://" + address
+	p.Ready(t, http.DefaultClient, url+"/-/ready")
+	type alert struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	}
+	var sent []alert
+	want := map[string]bool{} // by name and target: muted
+	add := func(muted bool, name, severity, target string, more ...string) {
+		labels := map[string]string{"alertname": name, "severity": severity}
+		if target != "" {
+			labels["target"], want[name+" "+target] = target, muted
+		} else {
+			want[name+" "] = muted
+		}
+		for i := 0; i < len(more); i += 2 {
+			labels[more[i]] = more[i+1]
+		}
+		sent = append(sent, alert{labels, map[string]string{}})
+	}
+	// a is down, b is not; its burn is its own. replayd starves over c, where users suffer too. d's engine is in a crash loop.
+	add(false, "ReplaydTargetDown", "critical", "a", "workload", "w", "model", "m")
+	add(true, "ReplaydSLOBurnFast", "critical", "a", "workload", "w", "model", "m")
+	add(true, "ReplaydErrorRatio", "warning", "a", "workload", "w", "model", "m")
+	add(true, "ReplaydEngineUnseen", "warning", "a", "replica", "a:8000")
+	add(false, "ReplaydGPUXid", "critical", "a", "gpu", "0")
+	add(false, "ReplaydSLOBurnFast", "critical", "b", "workload", "w", "model", "m")
+	add(true, "ReplaydSLOBurnSlow", "warning", "b", "workload", "w", "model", "m")
+	add(false, "ReplaydErrorRatio", "warning", "b", "workload", "w", "model", "m")
+	add(false, "ReplaydMissed", "warning", "c", "workload", "w", "model", "m")
+	add(true, "ReplaydLate", "warning", "c", "workload", "w", "model", "m")
+	add(true, "ReplaydTTFTRegression", "warning", "c", "workload", "w", "model", "m", "against", "day")
+	add(true, "ReplaydClientEngineDisagree", "warning", "c", "about", "ttft")
+	add(false, "ReplaydSLOBurnFast", "critical", "c", "workload", "w", "model", "m")
+	add(false, "ReplaydTPOTRegression", "warning", "b", "workload", "other", "model", "m", "against", "loop")
+	add(false, "ReplaydEngineRestarting", "warning", "d", "replica", "d:8000")
+	add(true, "ReplaydPrefixHitsLow", "info", "d", "counted_by", "engine")
+	add(false, "ReplaydDown", "critical", "", "instance", "replayd:9797", "job", "replayd")
+	add(false, "ReplaydShardMissing", "critical", "b", "workload", "w", "model", "m", "shards", "4")
+	body, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(url+"/api/v2/alerts", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("want the alerts taken, got %s", resp.Status)
+	}
+	// Whether an alert is muted is worked out when its group is, after group_wait; what is shown before says active of all.
+	outside.Until(t, 45*time.Second, func() error {
+		var groups []struct {
+			Labels map[string]string
+			Alerts []struct {
+				Labels map[string]string
+				Status struct{ InhibitedBy []string }
+			}
+		}
+		status, text, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, url+"/api/v2/alerts/groups")
+		if err == nil && status == http.StatusOK {
+			err = json.Unmarshal(text, &groups)
+		}
+		if err != nil {
+			return err
+		}
+		got := map[string]bool{}
+		for _, g := range groups {
+			for _, a := range g.Alerts {
+				if a.Labels["target"] != g.Labels["target"] {
+					return fmt.Errorf("want one message of one server, got %v", g)
+				}
+				got[a.Labels["alertname"]+" "+a.Labels["target"]] = len(a.Status.InhibitedBy) > 0
+			}
+		}
+		for name, muted := range want {
+			if is, ok := got[name]; !ok || is != muted {
+				return fmt.Errorf("%s: want muted %v, got %v (there: %v)", name, muted, is, ok)
+			}
+		}
+		return nil
+	})
+}
+
+// panicking ends as a Go program does whose goroutine panics.
+const panicking = "package main\n\nfunc main() { panic(`a fault`) }\n"
+
+// A faulty configuration ends with 2 and is not tried again, so nothing else may end so: with the unit's environment a panic does not.
+func TestUnitPanic(t *testing.T) {
+	text, err := os.ReadFile(repository + "/deploy/systemd/replayd.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "panics")
+	write(t, source, panicking)
+	if said, ok := run(t, "go", "build", "-o", binary, source); !ok {
+		t.Fatal(said)
+	}
+	c := exec.CommandContext(t.Context(), "prlimit", "--core=0", binary)
+	c.Env = os.Environ()
+	for line := range strings.Lines(string(text)) {
+		if variable, ok := strings.CutPrefix(strings.TrimSpace(line), "Environment="); ok {
+			c.Env = append(c.Env, variable)
+		}
+	}
+	_ = c.Run() // it fails, as it should
+	if code := c.ProcessState.ExitCode(); strings.Contains(string(text), "RestartPreventExitStatus=2") && code == 2 {
+		t.Errorf("want a panic to be told from a faulty configuration, both end with %d", code)
+	}
+}
+
+// systemd knows every key of the unit, and finds it well shut in.
+func TestUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		outside.Missing(t, err, "Debian's package systemd has it")
+	}
+	text, err := os.ReadFile(repository + "/deploy/systemd/replayd.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const installed = "ExecStart=/usr/bin/replayd "
+	if !strings.Contains(string(text), installed) {
+		t.Fatalf("want %s", installed)
+	}
+	unit := filepath.Join(t.TempDir(), "replayd.service")
+	write(t, unit, strings.ReplaceAll(string(text), installed, "ExecStart=/bin/true ")) // one that is here
+	if said, ok := run(t, analyze, "verify", unit); !ok || strings.TrimSpace(said) != "" {
+		t.Errorf("systemd-analyze verify:\n%s", said)
+	}
+	if said, ok := run(t, analyze, "security", "--offline=true", "--threshold=15", unit); !ok { // tenths: 1.5 of 10
+		t.Errorf("systemd-analyze security:\n%s", said)
+	}
+}

@@ -1,0 +1,165 @@
+//go:build real
+
+package kubernetes_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// run has the real binary answer within 20 s, as the pod with that index.
+func run(t *testing.T, index string, args ...string) (said string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c := exec.CommandContext(ctx, binary, args...)
+	c.Env = append(os.Environ(), "JOB_COMPLETION_INDEX="+index)
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// replayd takes the configuration of every mode, and each shard knows which it is.
+func TestConfigurations(t *testing.T) {
+	for _, mode := range []string{"deployment", "shards", "sidecar-example"} {
+		for _, values := range [][]string{full(mode), plain(mode)} {
+			all := objects(t, render(t, chart, values...))
+			_, text := configured(t, all, templates(t, all)[0].Spec)
+			file := write(t, "replayd.yaml", text)
+			if said, err := run(t, "0", "check-config", file); err != nil {
+				t.Errorf("%s: %v: %s\n%s", mode, err, said, text)
+			}
+			if said, err := run(t, "4", "check-config", file); (err != nil) != (mode == "shards") {
+				t.Errorf("%s: want a fifth shard refused, and nobody else, got %v: %s", mode, err, said)
+			}
+		}
+	}
+}
+
+// replayd takes the words of its containers: all that it has against them is what is not on this machine.
+func TestArguments(t *testing.T) {
+	const noFile = "open /etc/replayd/config/replayd.yaml: no such file or directory"
+	for _, mode := range modes {
+		for _, values := range [][]string{full(mode), plain(mode)} {
+			pod := templates(t, objects(t, render(t, chart, values...)))[0].Spec
+			c, _ := replayd(t, pod)
+			want := noFile
+			if mode == "job" {
+				want = "replayd: --shard: auto: want an index < " + map[bool]string{true: "4", false: "2"}[values[0] == "-f"] + ", got 99 from JOB_COMPLETION_INDEX"
+			}
+			if said, err := run(t, "99", c.Args...); err == nil || !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+				t.Errorf("%s %q: want %q, got %v: %q", mode, c.Args, want, err, said)
+			}
+		}
+	}
+	// The example's engine.
+	pod := templates(t, objects(t, render(t, chart, plain("sidecar-example")...)))[0].Spec
+	if said, err := run(t, "0", append(pod.Containers[0].Args, "--slots=0")...); err == nil || said != "replayd: --slots: want an integer from 1 to 65536, got 0\n" {
+		t.Errorf("%q: got %v: %q", pod.Containers[0].Args, err, said)
+	}
+}
+
+// A shard of the Job writes the records of its own rows, where the claim is.
+func TestJobIsARun(t *testing.T) {
+	pod := templates(t, objects(t, render(t, chart, plain("job")...)))[0].Spec
+	c, _ := replayd(t, pod)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "records"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{}
+	for _, a := range c.Args { // what the kubelet and the volumes do; and no server, so that it is over at once
+		a = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", "1", "/records/", dir+"/records/", "http://vllm:8000", "http://127.0.0.1:1",
+			"/traces/", repository+"/internal/synth/", "--wait-ready=15m", "--wait-ready=0", "--hold=30s", "--hold=0", "next:1m", "next:1s", ":9797", "127.0.0.1:0").Replace(a)
+		args = append(args, a)
+	}
+	said, err := run(t, "1", append(args, "--speed=100")...)
+	if err == nil || !strings.Contains(said, "no request ended ok") {
+		t.Fatalf("want a run without a server, got %v: %s", err, said)
+	}
+	m := regexp.MustCompile(`(?m)^expected +(\d+)$`).FindStringSubmatch(said)
+	if m == nil {
+		t.Fatalf("want a report, got %s", said)
+	}
+	expected, _ := strconv.Atoi(m[1])
+	rows := strings.Count(read(t, repository+"/internal/synth/sample.jsonl"), "\n")
+	if expected <= rows/4 || expected >= rows*3/4 {
+		t.Errorf("want about half of %d rows, got %d", rows, expected)
+	}
+	if records := read(t, dir+"/records/canary-replayd-1-1.jsonl"); !strings.Contains(records, `"id":"canary/0/`) {
+		t.Errorf("want records of the rows that were sent, got %d bytes", len(records))
+	}
+}
+
+// The rules in the chart are those of alerts/, all of them, and promtool takes them as they are rendered.
+func TestRules(t *testing.T) {
+	promtool := tool(t, "../prometheus/install", "prometheus", "promtool")
+	all := objects(t, render(t, chart, full("deployment")...))
+	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.yaml") {
+			continue
+		}
+		n++
+		rule := one[struct{ Spec map[string]any }](t, all, "PrometheusRule", "-"+strings.TrimSuffix(filepath.Base(path), ".yaml"))
+		text, err := yaml.Marshal(rule.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint=all", "--lint-fatal", write(t, "rules.yaml", string(text))).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", path, err, out)
+		}
+		var want map[string]any
+		decode(t, []byte(strings.ReplaceAll(read(t, path), "https://github.com/replayd/replayd/blob/main/docs/runbook.md", "https://wiki.example/replayd")), &want)
+		if !reflect.DeepEqual(rule.Spec, want) {
+			t.Errorf("%s: what is rendered differs", path)
+		}
+		if strings.Contains(string(text), "github.com/replayd/replayd/blob") {
+			t.Errorf("%s: want runbookURL in the place of each link to the runbook", path)
+		}
+	}
+	if got := count(all, "PrometheusRule"); n < 2 || got != n {
+		t.Errorf("want %d PrometheusRules, got %d", n, got)
+	}
+}
+
+// The dashboards in the chart are those of dashboards/, all of them, with the label that Grafana's sidecar looks for.
+func TestDashboards(t *testing.T) {
+	all := objects(t, render(t, chart, full("deployment")...))
+	paths, err := filepath.Glob(repository + "/dashboards/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		m := one[corev1.ConfigMap](t, all, "ConfigMap", "-dashboard-"+strings.TrimSuffix(filepath.Base(path), ".json"))
+		got := m.Data["replayd-"+filepath.Base(path)]
+		if strings.TrimSpace(got) != strings.TrimSpace(read(t, path)) || !json.Valid([]byte(got)) || m.Labels["grafana_dashboard"] != "1" || m.Namespace != "monitoring" {
+			t.Errorf("%s: want it whole, labelled, where Grafana looks, got %v in %s, %d bytes", path, m.Labels, m.Namespace, len(got))
+		}
+	}
+	n := 0
+	for _, o := range all {
+		if strings.Contains(o.Name, "-dashboard-") {
+			n++
+		}
+	}
+	if len(paths) == 0 || n != len(paths) {
+		t.Errorf("want %d dashboards, got %d", len(paths), n)
+	}
+}

@@ -1,0 +1,115 @@
+//go:build real
+
+// Package kubernetes_test holds the Helm chart and the kustomize overlay of deploy/ to the schemas of Kubernetes and of the
+// Prometheus operator, to the restricted Pod Security Standard, and to replayd itself: `make test-kubernetes`. It is a module of
+// its own, so that the libraries of Kubernetes are not in the product's.
+package kubernetes_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	repository = "../.."
+	chart      = repository + "/deploy/helm/replayd"
+)
+
+var modes = []string{"deployment", "shards", "job", "sidecar-example"}
+
+// binary is replayd, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "replayd-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "replayd")
+	c := exec.Command("go", "build", "-o", binary, "./cmd/replayd")
+	c.Dir = repository
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := c.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n%v\n", said, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// tool runs an install script and gives the path of a program of its folder. Exit code 3 says that it cannot be had here: that
+// skips the test, but in CI it is a failure.
+func tool(t *testing.T, script, folder, program string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(repository, ".cache", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), script, path).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true" {
+		t.Skipf("%s: %v: %s", script, err, said)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v: %s", script, err, said)
+	}
+	return filepath.Join(path, program)
+}
+
+// helm runs it and gives both of what it says, less its remark on each link in the chart.
+func helm(t *testing.T, args ...string) (out, said string, err error) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), tool(t, "./install", "kubernetes", "helm"), args...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err = c.Run()
+	for line := range strings.Lines(stderr.String()) {
+		if !strings.Contains(line, "found symbolic link in path") {
+			said += line
+		}
+	}
+	return stdout.String(), said, err
+}
+
+// render gives the manifests of a chart with these values.
+func render(t *testing.T, folder string, values ...string) string {
+	t.Helper()
+	out, said, err := helm(t, append([]string{"template", "canary", folder, "--namespace", "test"}, values...)...)
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return out
+}
+
+// full are the values of chart/ci, with every option of a mode on; plain is what a first installation has.
+func full(mode string) []string { return []string{"-f", filepath.Join(chart, "ci", mode+".yaml")} }
+
+func plain(mode string) []string {
+	return []string{"--set", "mode=" + mode, "--set", "target.url=http://vllm:8000"}
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,126 @@
+//go:build real
+
+package kubernetes_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+// validate has the schemas of Kubernetes 1.30, and of the operator's kinds, look at manifests.
+func validate(t *testing.T, manifests string) (said string, err error) {
+	t.Helper()
+	program := tool(t, "./install", "kubernetes", "kubectl-validate")
+	crds := filepath.Join(filepath.Dir(program), "crds")
+	out, err := exec.CommandContext(t.Context(), program, "--version", "1.30", "--local-crds", crds, write(t, "manifests.yaml", manifests)).CombinedOutput()
+	return string(out), err
+}
+
+// restricted gives what the restricted Pod Security Standard has against a pod, "" for nothing.
+func restricted(t *testing.T, pod corev1.PodTemplateSpec) string {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec))
+	if result.Allowed {
+		return ""
+	}
+	return result.ForbiddenReason() + ": " + result.ForbiddenDetail()
+}
+
+// hold is what every manifest of ours is held to.
+func hold(t *testing.T, manifests string) {
+	t.Helper()
+	if said, err := validate(t, manifests); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+	for _, pod := range templates(t, objects(t, manifests)) {
+		if against := restricted(t, pod); against != "" {
+			t.Errorf("restricted: %s", against)
+		}
+		if links := pod.Spec.EnableServiceLinks; links == nil || *links {
+			t.Error("enableServiceLinks: want false")
+		}
+		if token := pod.Spec.AutomountServiceAccountToken; token == nil || *token {
+			t.Error("automountServiceAccountToken: want false")
+		}
+		c, _ := replayd(t, pod.Spec)
+		if !c.Resources.Limits.Cpu().IsZero() || c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("want a request and no limit of CPU, and a limit of memory, got %v", c.Resources)
+		}
+		for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+			if probe != nil && probe.HTTPGet != nil && (probe.HTTPGet.Port.StrVal != "http-replayd" || !strings.HasPrefix(probe.HTTPGet.Path, "/-/")) {
+				t.Errorf("want probes of replayd itself, got %v", probe.HTTPGet)
+			}
+		}
+	}
+	if n := count(objects(t, manifests), "Secret"); n != 0 {
+		t.Errorf("want secrets by reference only, got %d objects of that kind", n)
+	}
+}
+
+func TestChartIsLinted(t *testing.T) {
+	for _, mode := range modes {
+		for _, values := range [][]string{full(mode), plain(mode)} {
+			if out, said, err := helm(t, append([]string{"lint", "--strict", chart}, values...)...); err != nil {
+				t.Errorf("%s: %v\n%s%s", mode, err, out, said)
+			}
+		}
+	}
+}
+
+func TestChartHoldsToTheStandards(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode+" with everything", func(t *testing.T) { hold(t, render(t, chart, full(mode)...)) })
+		t.Run(mode, func(t *testing.T) { hold(t, render(t, chart, plain(mode)...)) })
+	}
+}
+
+// The two judges can say no.
+func TestStandardsRefuse(t *testing.T) {
+	manifests := render(t, chart, full("shards")...)
+	f := func(old, with, want string) {
+		t.Helper()
+		if !strings.Contains(manifests, old) {
+			t.Fatalf("want %q in the manifests", old)
+		}
+		if said, err := validate(t, strings.Replace(manifests, old, with, 1)); err == nil || !strings.Contains(said, want) {
+			t.Errorf("want %q, got %v: %s", want, err, said)
+		}
+	}
+	f("enableServiceLinks: false", "enableServiceLink: false", "enableServiceLink")
+	f("podManagementPolicy: Parallel", "podManagementPolicy: 7", "podManagementPolicy")
+	f("scrapeClassicHistograms: true", "scrapeClassicHistogram: true", "scrapeClassicHistogram")
+	f("- alert: ", "- alarm: ", "alarm")
+
+	pod := templates(t, objects(t, manifests))[0]
+	for want, change := range map[string]func(*corev1.PodSpec){
+		"allowPrivilegeEscalation": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil },
+		"capabilities":             func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities.Drop = nil },
+		"runAsNonRoot": func(s *corev1.PodSpec) {
+			s.SecurityContext.RunAsNonRoot, s.Containers[0].SecurityContext.RunAsNonRoot = nil, nil
+		},
+		"seccompProfile": func(s *corev1.PodSpec) {
+			s.SecurityContext.SeccompProfile, s.Containers[0].SecurityContext.SeccompProfile = nil, nil
+		},
+		"hostPath": func(s *corev1.PodSpec) {
+			s.Volumes = append(s.Volumes, corev1.Volume{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}})
+		},
+		"host namespaces": func(s *corev1.PodSpec) { s.HostNetwork = true },
+	} {
+		bad := *pod.DeepCopy()
+		change(&bad.Spec)
+		if got := restricted(t, bad); !strings.Contains(got, want) {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+//go:build real
+
+package kubernetes_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Values that cannot work are refused before anything is installed, and the message names the key.
+func TestBadValues(t *testing.T) {
+	const engine = "target: {url: http://vllm:8000}\n"
+	for _, c := range []struct{ values, want string }{
+		{"", "target.url: want the address of the engine, such as http://vllm:8000"},
+		{"mode: job", "target.url: want the address"},
+		{engine + "mode: daemonset", "/mode"},
+		{engine + "mod: deployment", "'mod' not allowed"},
+		{engine + "trace: {claim: x}", "'claim' not allowed"},
+		{"target: {url: vllm:8000}", "/target/url"},
+		{"target: {url: http://user:secret@vllm}", "/target/url"},
+		{engine + "config: {drain: 30}", "/config/drain"},
+		{engine + "config: {workload: []}", "workload"},
+		{engine + "shards: {count: 0}", "/shards/count"},
+		{engine + "job: {start: tomorrow}", "/job/start"},
+		{engine + "port: 70000", "/port"},
+		{engine + "secrets: [{name: a/b, secretName: x}]", "/secrets/0/name"},
+		{engine + "config: {targets: [{name: a, url: http://a}]}", "config.targets: want only one of"},
+		{engine + "config: {web: {listen: ':1'}}", "config.web.listen: want the value port"},
+		{engine + "terminationGracePeriodSeconds: 30", "terminationGracePeriodSeconds: want more than config.drain (30s), got 30"},
+		{engine + "trace: {existingClaim: a}", "trace.file: want the name"},
+		{engine + "trace: {existingClaim: a, path: /b, file: c}", "trace: want only one of"},
+		{engine + "trace: {file: c}", "trace.file: want trace.existingConfigMap"},
+		{engine + "config: {records: {path: /records/x}}", "records.volume: want a volume"},
+		{engine + "mode: shards\nconfig: {workloads: [{name: a, shard: {index: 0, of: 2}}]}", "config.workloads[0].shard: want shards.count"},
+		{engine + "mode: job\nconfig: {workloads: [{name: a}]}", "config: want target.url, trace and job.args in mode job"},
+		{engine + "existingConfigMap: a", "want neither target.url nor config"},
+		{"existingConfigMap: a", "terminationGracePeriodSeconds: want a number"},
+		{"existingConfigMap: a\nexistingSecret: b", "existingSecret: want only one of"},
+		{"existingConfigMap: a\nmode: job", "want another mode than job"},
+		{"config: {targets: [{name: a, url: http://a}, {name: b, url: http://b}]}", "config.workloads: want workloads beside several"},
+		{engine + "networkPolicy: {enabled: true}", "networkPolicy.target.to: want the peers"},
+		{"mode: sidecar-example\nnetworkPolicy: {enabled: true}", "networkPolicy.enabled: want another mode"},
+		{"mode: sidecar-example\npodDisruptionBudget: {enabled: true}", "podDisruptionBudget.enabled: want another mode"},
+		{"mode: sidecar-example\nmonitor: {enabled: true, kind: ServiceMonitor}", "monitor.kind: want PodMonitor"},
+		{engine + "dcgmService: {enabled: true}", "dcgmService.enabled: want mode sidecar-example"},
+
+		// Secrets do not come into a ConfigMap, wherever they stand.
+		{"config: {targets: [{name: a, url: http://a, http: {authorization: {credentials: hush}}}]}", "config.targets[0].http.authorization.credentials: want no secret"},
+		{"config: {targets: [{name: a, url: http://a, http: {basic_auth: {username: a, password: hush}}}]}", "config.targets[0].http.basic_auth.password"},
+		{"config: {targets: [{name: a, url: http://a, http: {bearer_token: hush}}]}", "config.targets[0].http.bearer_token"},
+		{"config: {targets: [{name: a, url: http://a, http: {http_headers: {X-Api-Key: {values: [hush]}}}}]}", "config.targets[0].http.http_headers.X-Api-Key"},
+		{"config: {targets: [{name: a, url: http://a, http: {http_headers: {X-Tenant: {secrets: [hush]}}}}]}", "http_headers.X-Tenant.secrets"},
+		{"config: {targets: [{name: a, url: http://a, extra_body: {api_key: hush}}]}", "config.targets[0].extra_body.api_key"},
+		{"config: {targets: [{name: a, url: http://a, metrics: {url: 'http://u:hush@a'}}]}", "config.targets[0].metrics.url: want an address without"},
+		{engine + "config: {workloads: [{name: a, mark: {headers: {X-Token: hush}}}]}", "config.workloads[0].mark.headers.X-Token"},
+		{engine + "config: {gpus: [{dcgm_exporter: http://a, http: {authorization: {credentials: hush}}}]}", "config.gpus[0].http.authorization.credentials"},
+	} {
+		out, said, err := helm(t, "template", "canary", chart, "-f", write(t, "values.yaml", c.values))
+		if err == nil || !strings.Contains(said, c.want) {
+			t.Errorf("%q: want %q, got %v: %s", c.values, c.want, err, said)
+		}
+		if strings.Contains(out, "hush") {
+			t.Errorf("%q: the secret is in what is rendered", c.values)
+		}
+	}
+}
+
+// Configurations from outside, and words that only sound like secrets, are taken.
+func TestGoodValues(t *testing.T) {
+	for _, values := range []string{
+		"existingConfigMap: a\nterminationGracePeriodSeconds: 60",
+		"existingSecret: a\nterminationGracePeriodSeconds: 60\nmode: shards",
+		"mode: sidecar-example",
+		"target: {url: http://a/v}\nconfig: {workloads: [{name: a, trace: {block_tokens: auto}, prompt: {form: tokens}, budget: {prompt_tokens_per_hour: 2000000}}]}",
+		"config: {targets: [{name: a, url: http://a, extra_body: {stop_token_ids: [1], max_tokens: 5}, http: {authorization: {credentials_file: /x}, http_headers: {X-Api-Key: {files: [/x]}}}}]}",
+		"target: {url: http://a}\ntrace: {path: /data/x.jsonl}\nextraVolumes: [{name: d, emptyDir: {}}]\nextraVolumeMounts: [{name: d, mountPath: /data}]",
+		"target: {url: http://a}\nmode: job\njob: {start: 'next:5m'}\nrecords: {volume: {emptyDir: {}}}",
+		"target: {url: http://a}\nserviceAccount: {create: false}\nglobal: {x: 1}",
+	} {
+		hold(t, render(t, chart, "-f", write(t, "values.yaml", values)))
+	}
+}
+
+// The table of the chart's README has every value, with its default, and the schema too.
+func TestDocumentedValues(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(read(t, chart+"/values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var defaults map[string]any
+	decode(t, []byte(read(t, chart+"/values.yaml")), &defaults)
+	want := map[string]any{}
+	flatten(t, "", schema, defaults, want)
+
+	got := map[string]any{}
+	for line := range strings.Lines(read(t, chart+"/README.md")) {
+		cells := strings.Split(line, " | ")
+		key, ok := strings.CutPrefix(cells[0], "| `")
+		if !ok || len(cells) != 3 {
+			continue
+		}
+		key = strings.TrimSuffix(key, "`")
+		var value any
+		decode(t, []byte(strings.Trim(cells[1], "`")), &value)
+		if _, twice := got[key]; twice || strings.TrimSpace(strings.Trim(cells[2], "|\n")) == "" {
+			t.Errorf("%s: want one row, with a meaning", key)
+		}
+		got[key] = value
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if value, ok := got[key]; !ok || !reflect.DeepEqual(value, want[key]) {
+			t.Errorf("README: %s: want %v, got %v", key, want[key], value)
+		}
+		delete(got, key)
+	}
+	for key := range got {
+		t.Errorf("README: %s is no value of the chart", key)
+	}
+}
+
+// flatten gives each value that the schema does not take apart any further. Both must know the same keys.
+func flatten(t *testing.T, at string, schema map[string]any, value any, into map[string]any) {
+	t.Helper()
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) == 0 || at == "config." {
+		into[strings.TrimSuffix(at, ".")] = value
+		return
+	}
+	object, _ := value.(map[string]any)
+	for key := range object {
+		if properties[key] == nil {
+			t.Errorf("values.schema.json: want %s%s, which values.yaml has", at, key)
+		}
+	}
+	for key, p := range properties {
+		v, ok := object[key]
+		if !ok && key != "global" { // Helm's own
+			t.Errorf("values.yaml: want %s%s, which values.schema.json has", at, key)
+		}
+		if ok {
+			flatten(t, at+key+".", p.(map[string]any), v, into)
+		}
+	}
+}
+
+// What helm says after an installation fits the mode. Only a cluster makes helm print it, so a copy of the chart has it as an object.
+func TestNotes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "replayd")
+	if err := filepath.WalkDir(chart, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(chart, path)
+		text := read(t, path)
+		if filepath.Base(path) == "NOTES.txt" {
+			name = "templates/notes.yaml"
+			text = "{{- define \"notes\" }}" + text + "{{ end -}}\nkind: Notes\nmetadata: {name: notes}\ntext: |{{ include \"notes\" . | nindent 2 }}\n"
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string][]string{
+		"deployment":      {"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000", "9797/live", "sample, 3 minutes", "canary-replayd.test:9797"},
+		"shards":          {"rollout status statefulset/canary-replayd\n", "shards.count", "canary-replayd-shards.test:9797"},
+		"job":             {"job/canary-replayd-1\n", "grep 'entered loop'", "/records/canary-replayd-1-N.jsonl", "date -u -d", "claim canary-replayd-records"},
+		"sidecar-example": {"This is an EXAMPLE: a simulated engine", "deployment/canary-replayd -c replayd"},
+	} {
+		notes := one[struct{ Text string }](t, objects(t, render(t, dir, plain(mode)...)), "Notes", "")
+		for _, w := range want {
+			if !strings.Contains(notes.Text, w) {
+				t.Errorf("%s: want %q in\n%s", mode, w, notes.Text)
+			}
+		}
+	}
+}
+
+// The chart and the overlay start the same image, and the chart's version is one that Helm takes.
+func TestVersions(t *testing.T) {
+	var c struct{ AppVersion string }
+	decode(t, []byte(read(t, chart+"/Chart.yaml")), &c)
+	var k struct {
+		Images []struct{ NewName, NewTag string }
+	}
+	if err := yaml.Unmarshal([]byte(read(t, overlay+"/kustomization.yaml")), &k); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ghcr.io/replayd/replayd:" + c.AppVersion; len(k.Images) != 1 || k.Images[0].NewName+":"+k.Images[0].NewTag != want {
+		t.Errorf("want %s, got %v", want, k.Images)
+	}
+}

@@ -1,0 +1,125 @@
+package outside
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+// Stored gives the labels of all series that a document such as docs/metrics.md lists, by the names that Prometheus stores them
+// under: a histogram has its own, for the native one, and those of the classic one.
+func Stored(path string) (map[string][]string, error) {
+	stored := map[string][]string{}
+	for heading, common := range map[string]map[string][]string{
+		"Workloads":   {"series": {"workload", "target", "model"}},
+		"The process": {"series": nil},
+		"The engines": {"series": {"target", "replica"}},
+		"The GPUs": {
+			"series": {"target", "source", "address"},
+			"figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"},
+		},
+	} {
+		rows, err := Tables(path, heading, common)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == 0 {
+			return nil, fmt.Errorf("%s: want series under %q, got none", path, heading)
+		}
+		for name, row := range rows {
+			stored[name] = row.Labels
+			if row.Type == "histogram" {
+				stored[name+"_sum"], stored[name+"_count"] = row.Labels, row.Labels
+				stored[name+"_bucket"] = append(slices.Clone(row.Labels), "le")
+			}
+		}
+	}
+	return stored, nil
+}
+
+// A RuleGroup is what a test needs of a group of rules.
+type RuleGroup struct {
+	Name     string
+	Interval string
+	Rules    []Rule
+}
+
+// A Rule records or alerts.
+type Rule struct {
+	Record        string
+	Alert         string
+	Expr          string
+	For           string
+	KeepFiringFor string `yaml:"keep_firing_for"`
+	Labels        map[string]string
+	Annotations   map[string]string
+}
+
+// RuleGroups reads a file of rules, which has one group at least.
+func RuleGroups(path string) ([]RuleGroup, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file struct{ Groups []RuleGroup }
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Groups) == 0 {
+		return nil, fmt.Errorf("%s: want groups of rules, got none", path)
+	}
+	return file.Groups, nil
+}
+
+// Selectors parses a PromQL expression with Prometheus' own parser and gives its selectors of series, in their order.
+func Selectors(promQL string) (selectors []*parser.VectorSelector, err error) {
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(promQL)
+	if err != nil {
+		return nil, err
+	}
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if s, ok := n.(*parser.VectorSelector); ok {
+			selectors = append(selectors, s)
+		}
+		return nil
+	})
+	return selectors, nil
+}
+
+// ofPrometheus are the labels that a scrape configuration gives, so any series can have them.
+var ofPrometheus = []string{"__name__", "cluster", "namespace", "job", "instance", "pod"}
+
+// ofClientGolang are the series that client_golang gives every process: docs/metrics.md names them by how they begin.
+var ofClientGolang = regexp.MustCompile("^(go|process|promhttp_metric_handler)_")
+
+// Known is an error for each selector of an expression that names a series, or a label of it, that there is not. Prometheus
+// says nothing of these: it answers with nothing. Recorded names have no labels to hold them to, and
+// neither have up, ALERTS and the series of client_golang.
+func Known(promQL string, stored map[string][]string, recorded func(name string) bool) error {
+	selectors, err := Selectors(promQL)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, s := range selectors {
+		if s.Name == "up" || s.Name == "ALERTS" || recorded(s.Name) || ofClientGolang.MatchString(s.Name) {
+			continue
+		}
+		labels, ok := stored[s.Name]
+		if !ok {
+			faults = append(faults, fmt.Errorf("want a series of docs/metrics.md or of a recording rule, got %s", s))
+			continue
+		}
+		for _, m := range s.LabelMatchers {
+			if !slices.Contains(labels, m.Name) && !slices.Contains(ofPrometheus, m.Name) {
+				faults = append(faults, fmt.Errorf("%s has the labels %v, got %s", s.Name, labels, m.Name))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,170 @@
+//go:build real
+
+// Package shards_test has four processes share one trace, as the pods of a StatefulSet and of an indexed Job do, and holds
+// what they send and measure together to what one process does: `make test-shards`.
+//
+// What was sent is read from the simulated engine's log. What was measured is read from a real Prometheus that scrapes the four,
+// and a fifth process that replays the whole trace against an engine of its own. Then one of the four is killed, and comes back.
+package shards_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/test/outside"
+)
+
+const (
+	repository = "../.."
+
+	shards = 4
+	loop   = 12 * time.Second
+
+	// A row each 60 ms, 9 s long: before a loop ends all of it was answered and scraped.
+	rows   = 150
+	rowGap = 60 * time.Millisecond
+
+	// The engine computes this many tokens/s, one prompt at a time. A prompt is done before the next one comes, so a TTFT
+	// is a matter of its row alone, whoever sends the others: 5 to 50 ms.
+	prefillRate = 8000
+)
+
+// binary is replayd, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
+
+// A row of the trace, as its file says it.
+type row struct {
+	offset        time.Duration
+	input, output int
+	session       string
+}
+
+// trace is what all replay. Every fourth row, which is to say one shard's, has a long prompt: so the shards' quantiles differ, as
+// they do where one of them has the clients that paste whole files. Some rows are sessions of three turns.
+func trace() (all []row) {
+	for i := range rows {
+		r := row{offset: time.Duration(i) * rowGap, input: 40 + i*37%120, output: 2 + i%7}
+		if i%shards == shards-1 {
+			r.input = 280 + i*37%120
+		}
+		if i%10 == 1 {
+			r.session = fmt.Sprint("session", i/30)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func writeTrace(t *testing.T, dir string) (path string) {
+	t.Helper()
+	var text strings.Builder
+	for _, r := range trace() {
+		session := ""
+		if r.session != "" {
+			session = fmt.Sprintf(`, "session_id": %q`, r.session)
+		}
+		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": %d%s}`+"\n", r.offset.Milliseconds(), r.input, r.output, session)
+	}
+	return write(t, dir, "trace.jsonl", text.String())
+}
+
+// startEngine starts a simulated one and gives the path of its log.
+func startEngine(t *testing.T, dir, name string) (address, log string) {
+	t.Helper()
+	address, log = outside.Address(t), filepath.Join(dir, name+".jsonl")
+	p := outside.Start(t, filepath.Join(dir, name+".out"), binary, "sim", "--web.listen-address", address, "--log", log,
+		"--prefill-rate", strconv.Itoa(prefillRate), "--itl", "2ms", "--cache-tokens", "0")
+	t.Cleanup(func() { p.Term(t, 15*time.Second) })
+	p.Ready(t, http.DefaultClient, "http://"+address+"/health")
+	return address, log
+}
+
+// A pod is where a process of replayd thinks that it is. What it says of itself is all that tells one shard from another: the
+// file is the same for all.
+type pod struct {
+	name    string
+	command []string // runs what follows as in the pod; it becomes that program, with the same pid
+}
+
+// statefulSet gives a pod of a StatefulSet: its host's name is the pod's. Where no host of that name can be made for a process,
+// it is a pod of an indexed Job.
+func statefulSet(t *testing.T, ordinal int) pod {
+	t.Helper()
+	host := fmt.Sprint("replayd-", ordinal)
+	unshare := []string{"unshare", "--uts"}
+	if os.Geteuid() != 0 {
+		unshare = append(unshare, "--map-root-user")
+	}
+	unshare = append(unshare, "sh", "-c", `hostname "$0" && exec "$@"`, host)
+	if said, err := exec.CommandContext(t.Context(), unshare[0], append(unshare[1:], "true")...).CombinedOutput(); err != nil {
+		t.Logf("no host of the name %s: %v, %s", host, err, said)
+		return indexedJob(ordinal)
+	}
+	return pod{host, append([]string{"env", "--unset=JOB_COMPLETION_INDEX"}, unshare...)}
+}
+
+// indexedJob gives a pod of an indexed Job: Kubernetes puts the index into its environment.
+func indexedJob(index int) pod {
+	return pod{fmt.Sprint("replayd-", index), []string{"env", fmt.Sprint("JOB_COMPLETION_INDEX=", index)}}
+}
+
+// A replica is a process of replayd.
+type replica struct {
+	pod     pod
+	address string
+	config  string
+	records string
+	lives   int
+	process *outside.Process
+}
+
+// newReplica writes a configuration. In all but its address and its file of records each is the same: the pods' templates are.
+func newReplica(t *testing.T, dir string, p pod, engine, trace, shard string) *replica {
+	t.Helper()
+	r := &replica{pod: p, address: outside.Address(t), records: filepath.Join(dir, p.name+".jsonl")}
+	r.config = write(t, dir, p.name+".yaml", fmt.Sprintf(`
+web: {listen: %q}
+targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
+workloads: [{name: canary, trace: {path: %q}, repeat: {every: %s, phase: wall}, shard: %s}]
+records: {path: %q}
+`, r.address, engine, trace, loop, shard, r.records))
+	return r
+}
+
+func (r *replica) start(t *testing.T, dir string) {
+	t.Helper()
+	r.lives++
+	command := append(append([]string{}, r.pod.command...), binary, "serve", "--config", r.config)
+	r.process = outside.Start(t, filepath.Join(dir, fmt.Sprintf("%s-%d.out", r.pod.name, r.lives)), command[0], command[1:]...)
+	r.process.Ready(t, http.DefaultClient, "http://"+r.address+"/-/ready")
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// until waits for an instant.
+func until(t *testing.T, at time.Time) {
+	t.Helper()
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}
