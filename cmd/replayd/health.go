@@ -113,14 +113,23 @@ func daemonAt(args []string) (*url.URL, error) {
 func (d *daemonCall) client() (*http.Client, error) {
 	client := &http.Client{}
 	if d.clientFile != "" {
-		c, _, err := commoncfg.LoadHTTPConfigFile(d.clientFile)
+		c, err := httpConfig(d.clientFile)
 		if err != nil {
-			return nil, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
+			return nil, fmt.Errorf("--http.config.file: %w", err)
 		}
-		if client, err = commoncfg.NewClientFromConfig(*c, "replayd"); err != nil {
+		if client, err = commoncfg.NewClientFromConfig(c, "replayd"); err != nil {
 			return nil, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
 		}
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client, nil
+}
+
+// httpConfig reads a file of Prometheus' HTTP client configuration. Paths in it begin where it lies. The error names the file.
+func httpConfig(path string) (commoncfg.HTTPClientConfig, error) {
+	c, _, err := commoncfg.LoadHTTPConfigFile(path)
+	if err != nil {
+		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return *c, nil
 }

@@ -39,6 +39,13 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	if t.URL != "" && !strings.Contains(t.URL, "://") {
 		t.URL = "http://" + t.URL
 	}
+	if o.client != "" {
+		http, err := httpConfig(o.client)
+		if err != nil {
+			fault("--http.config.file", err)
+		}
+		t.HTTP = config.HTTP{HTTPClientConfig: http}
+	}
 	t.Name = "server"
 	if u, err := url.Parse(t.URL); err == nil && config.IsName(u.Hostname()) {
 		t.Name = u.Hostname()

@@ -10,6 +10,7 @@ import (
 type runFlags struct {
 	target   config.Target
 	workload config.Workload
+	client   string // file of prometheus/common's HTTP client configuration; "": no key, no CA
 	records  string
 	listen   string
 	shard    string
@@ -29,6 +30,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	var help headings
 	f := help.under("Target")
 	f.StringVar(&t.URL, "url", "", "address of the server, such as http://127.0.0.1:8000 (required)")
+	f.StringVar(&o.client, "http.config.file", "", "Prometheus' HTTP client configuration, for a server with a key, TLS or a password: authorization, tls_config and so on")
 	f.StringVar(&t.Model, "model", "", "name of the model; empty: the one that the server lists")
 	f.Var(duration{&o.wait}, "wait-ready", "wait until the server lists its models, at most this long, such as 15m, and no longer than until --start; 0: do not wait")
 	f.StringVar(&t.API, "api", t.API, "chat or completions")
