@@ -33,6 +33,8 @@ build-dcgm: ## bin/replayd-dcgm, which can read an nv-hostengine through libdcgm
 	CGO_ENABLED=0 go build -tags dcgm -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd-dcgm ./cmd/replayd
 
 IMAGE      ?= replayd
+# A tag has no "+", and a release's no "v".
+TAG        := $(subst +,-,$(patsubst v%,%,$(VERSION)))
 PLATFORMS  ?= linux/amd64,linux/arm64
 BUILD_ARGS := --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
 
@@ -41,8 +43,8 @@ image: ## the image for this platform: needs Docker with BuildKit
 	docker build $(BUILD_ARGS) -t $(IMAGE) .
 
 .PHONY: image-push
-image-push: ## the image for two platforms with a bill of materials, to the registry that IMAGE names
-	docker buildx build --platform $(PLATFORMS) --sbom=true --provenance=mode=max $(BUILD_ARGS) -t $(IMAGE) --push .
+image-push: ## the image for two platforms with a bill of materials, as IMAGE:VERSION and IMAGE:latest; IMAGE names the registry
+	docker buildx build --platform $(PLATFORMS) --sbom=true --provenance=mode=max $(BUILD_ARGS) -t $(IMAGE):latest -t $(IMAGE):$(TAG) --push .
 
 .PHONY: sbom
 sbom: build ## bin/replayd.cdx.json: the modules of the binary and their licenses, in CycloneDX' form
@@ -51,6 +53,13 @@ sbom: build ## bin/replayd.cdx.json: the modules of the binary and their license
 .PHONY: dashboards
 dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...
+
+CHART_FILES := $(filter-out %_test.yaml,$(wildcard alerts/*.yaml)) $(wildcard dashboards/*.json) internal/synth/sample.jsonl
+
+.PHONY: chart
+chart: ## copies the rules, the dashboards and the sample into the Helm chart
+	rm -f deploy/helm/replayd/files/*
+	install -m 0644 $(CHART_FILES) deploy/helm/replayd/files/
 
 .PHONY: test
 test: ## all tests that need nothing but Go

@@ -20,6 +20,7 @@ import (
 type service struct {
 	Image       string
 	Build       struct{ Context string }
+	PullPolicy  string   `yaml:"pull_policy"`
 	ReadOnly    bool     `yaml:"read_only"`
 	CapDrop     []string `yaml:"cap_drop"`
 	SecurityOpt []string `yaml:"security_opt"`
@@ -58,8 +59,22 @@ func TestComposeServices(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(c.Services)); !slices.Equal(got, want) {
 		t.Fatalf("want the services %v, got %v", want, got)
 	}
+	builds := map[string]string{} // by image
 	for name, s := range c.Services {
-		if s.Build.Context == "" && !version.MatchString(s.Image) {
+		if s.Build.Context == "" {
+			continue
+		}
+		if other, twice := builds[s.Image]; twice {
+			t.Errorf("%s: want one service to build it, got %s and %s, which would write one tag at the same time", s.Image, other, name)
+		}
+		builds[s.Image] = name
+	}
+	for name, s := range c.Services {
+		if builder := builds[s.Image]; builder != "" && builder != name {
+			if _, waits := s.DependsOn[builder]; !waits || s.PullPolicy != "never" {
+				t.Errorf("%s: want the image that %s builds, and to wait for it, got %v, pull_policy %q", name, builder, s.DependsOn, s.PullPolicy)
+			}
+		} else if builder == "" && !version.MatchString(s.Image) {
 			t.Errorf("%s: want an image with a version, got %s", name, s.Image)
 		}
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {

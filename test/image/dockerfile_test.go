@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -184,5 +185,23 @@ func TestBuildFlags(t *testing.T) {
 		if want, got := stamp.FindAllString(stamps, -1), stamp.FindAllString(run, -1); len(want) != 4 || !slices.Equal(want, got) {
 			t.Errorf("%s: want the Makefile's stamps, %q, got %q", name, want, got)
 		}
+	}
+}
+
+// What is pushed has its version's tag, in letters that a tag may have, and not only latest: a release names the one it means.
+func TestPushedTags(t *testing.T) {
+	said, err := exec.CommandContext(t.Context(), "make", "--dry-run", "--directory", repository, "image-push", "IMAGE=registry.example/replayd", "VERSION=v1.2.3-4-gabc+5").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	var tags []string
+	words := strings.Fields(string(said))
+	for i, word := range words[:len(words)-1] {
+		if word == "-t" {
+			tags = append(tags, words[i+1])
+		}
+	}
+	if want := []string{"registry.example/replayd:latest", "registry.example/replayd:1.2.3-4-gabc-5"}; !slices.Equal(tags, want) {
+		t.Errorf("want %q, got %q", want, tags)
 	}
 }

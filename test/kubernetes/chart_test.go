@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -177,6 +176,12 @@ func TestSidecar(t *testing.T) {
 	if len(c.GPUs) != 1 || c.GPUs[0].Exporter != "http://canary-replayd-dcgm.monitoring:9400/metrics" {
 		t.Errorf("want the Service of the chart, got %+v", c.GPUs)
 	}
+	for engine, values := range map[string][]string{"engine": full("sidecar-example"), "vllm": append(plain("sidecar-example"), "--set-json", `sidecarExample.engine={"name":"vllm","image":"vllm"}`)} {
+		p := templates(t, objects(t, render(t, chart, values...)))[0]
+		if got := p.Annotations["kubectl.kubernetes.io/default-container"]; got != engine || p.Spec.Containers[0].Name != engine {
+			t.Errorf("want kubectl to look into %s, got %q of %s", engine, got, p.Spec.Containers[0].Name)
+		}
+	}
 	s := one[corev1.Service](t, all, "Service", "-dcgm")
 	if *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal || s.Namespace != "monitoring" {
 		t.Errorf("want the exporter of the node, where it is, got %v in %s", s.Spec, s.Namespace)
@@ -206,25 +211,5 @@ func sidecar(t *testing.T, pod corev1.PodSpec, c configuration) {
 				t.Errorf("port %d is %s's and replayd's", p.ContainerPort, engine.Name)
 			}
 		}
-	}
-}
-
-func TestNetworkPolicy(t *testing.T) {
-	n := one[networkingv1.NetworkPolicy](t, objects(t, render(t, chart, full("deployment")...)), "NetworkPolicy", "")
-	if len(n.Spec.Ingress) != 1 || n.Spec.Ingress[0].Ports[0].Port.IntValue() != 9898 || len(n.Spec.Ingress[0].From) != 1 {
-		t.Errorf("want the page's port, for those who scrape, got %v", n.Spec.Ingress)
-	}
-	var ports []int
-	for _, rule := range n.Spec.Egress {
-		for _, p := range rule.Ports {
-			ports = append(ports, p.Port.IntValue())
-		}
-	}
-	if !slices.Equal(ports, []int{53, 53, 8000, 9400, 443}) {
-		t.Errorf("want names, engine, GPUs and what is named besides, got %v", ports)
-	}
-	n = one[networkingv1.NetworkPolicy](t, objects(t, render(t, chart, full("shards")...)), "NetworkPolicy", "")
-	if len(n.Spec.Ingress) != 0 || !slices.Contains(n.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
-		t.Errorf("want nobody in where nobody is named, got %v", n.Spec)
 	}
 }

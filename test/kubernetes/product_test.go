@@ -70,7 +70,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A shard of the Job writes the records of its own rows, where the claim is.
+// A shard of the Job writes the records of its own rows, where the claim is, into a file that no other pod has written: the
+// same revision comes again with a release that is installed anew, and records are added to a file that is there.
 func TestJobIsARun(t *testing.T) {
 	pod := templates(t, objects(t, render(t, chart, plain("job")...)))[0].Spec
 	c, _ := replayd(t, pod)
@@ -78,9 +79,18 @@ func TestJobIsARun(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "records"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{}
+	const name = "canary-replayd-1-1-x7k2p"
+	args, fromPod := []string{}, ""
+	for _, e := range c.Env {
+		if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.name" {
+			fromPod = "$(" + e.Name + ")"
+		}
+	}
+	if fromPod == "" {
+		t.Fatalf("want the pod's name in the environment, got %v", c.Env)
+	}
 	for _, a := range c.Args { // what the kubelet and the volumes do; and no server, so that it is over at once
-		a = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", "1", "/records/", dir+"/records/", "http://vllm:8000", "http://127.0.0.1:1",
+		a = strings.NewReplacer(fromPod, name, "/records/", dir+"/records/", "http://vllm:8000", "http://127.0.0.1:1",
 			"/traces/", repository+"/internal/synth/", "--wait-ready=15m", "--wait-ready=0", "--hold=30s", "--hold=0", "next:1m", "next:1s", ":9797", "127.0.0.1:0").Replace(a)
 		args = append(args, a)
 	}
@@ -97,7 +107,7 @@ func TestJobIsARun(t *testing.T) {
 	if expected <= rows/4 || expected >= rows*3/4 {
 		t.Errorf("want about half of %d rows, got %d", rows, expected)
 	}
-	if records := read(t, dir+"/records/canary-replayd-1-1.jsonl"); !strings.Contains(records, `"id":"canary/0/`) {
+	if records := read(t, dir+"/records/"+name+".jsonl"); !strings.Contains(records, `"id":"canary/0/`) {
 		t.Errorf("want records of the rows that were sent, got %d bytes", len(records))
 	}
 }

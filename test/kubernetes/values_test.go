@@ -5,8 +5,6 @@ package kubernetes_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,6 +45,7 @@ func TestBadValues(t *testing.T) {
 		{"existingConfigMap: a\nmode: job", "want another mode than job"},
 		{"config: {targets: [{name: a, url: http://a}, {name: b, url: http://b}]}", "config.workloads: want workloads beside several"},
 		{engine + "networkPolicy: {enabled: true}", "networkPolicy.target.to: want the peers"},
+		{engine + "monitor: {enabled: true}\nnetworkPolicy: {enabled: true, target: {to: [{podSelector: {}}]}}", "networkPolicy.metricsFrom: want who scrapes"},
 		{"mode: sidecar-example\nnetworkPolicy: {enabled: true}", "networkPolicy.enabled: want another mode"},
 		{"mode: sidecar-example\npodDisruptionBudget: {enabled: true}", "podDisruptionBudget.enabled: want another mode"},
 		{"mode: sidecar-example\nmonitor: {enabled: true, kind: ServiceMonitor}", "monitor.kind: want PodMonitor"},
@@ -58,6 +57,9 @@ func TestBadValues(t *testing.T) {
 		{"config: {targets: [{name: a, url: http://a, http: {bearer_token: hush}}]}", "config.targets[0].http.bearer_token"},
 		{"config: {targets: [{name: a, url: http://a, http: {http_headers: {X-Api-Key: {values: [hush]}}}}]}", "config.targets[0].http.http_headers.X-Api-Key"},
 		{"config: {targets: [{name: a, url: http://a, http: {http_headers: {X-Tenant: {secrets: [hush]}}}}]}", "http_headers.X-Tenant.secrets"},
+		{"config: {targets: [{name: a, url: http://a, http: {oauth2: {client_id: a, client_secret: hush}}}]}", "config.targets[0].http.oauth2.client_secret"},
+		{"config: {targets: [{name: a, url: http://a, http: {oauth2: {token_url: 'http://u:hush@a'}}}]}", "http.oauth2.token_url: want an address without"},
+		{"config: {targets: [{name: a, url: http://a, extra_body: {first_token: hush}}]}", "config.targets[0].extra_body.first_token"},
 		{"config: {targets: [{name: a, url: http://a, extra_body: {api_key: hush}}]}", "config.targets[0].extra_body.api_key"},
 		{"config: {targets: [{name: a, url: http://a, metrics: {url: 'http://u:hush@a'}}]}", "config.targets[0].metrics.url: want an address without"},
 		{engine + "config: {workloads: [{name: a, mark: {headers: {X-Token: hush}}}]}", "config.workloads[0].mark.headers.X-Token"},
@@ -81,11 +83,37 @@ func TestGoodValues(t *testing.T) {
 		"mode: sidecar-example",
 		"target: {url: http://a/v}\nconfig: {workloads: [{name: a, trace: {block_tokens: auto}, prompt: {form: tokens}, budget: {prompt_tokens_per_hour: 2000000}}]}",
 		"config: {targets: [{name: a, url: http://a, extra_body: {stop_token_ids: [1], max_tokens: 5}, http: {authorization: {credentials_file: /x}, http_headers: {X-Api-Key: {files: [/x]}}}}]}",
+		"config: {targets: [{name: a, url: http://a, timeouts: {first_token: 60s}, http: {oauth2: {client_id: a, client_secret_file: /x, token_url: https://a/token}}}]}",
 		"target: {url: http://a}\ntrace: {path: /data/x.jsonl}\nextraVolumes: [{name: d, emptyDir: {}}]\nextraVolumeMounts: [{name: d, mountPath: /data}]",
 		"target: {url: http://a}\nmode: job\njob: {start: 'next:5m'}\nrecords: {volume: {emptyDir: {}}}",
+		"target: {url: http://a}\nnetworkPolicy: {enabled: true, target: {to: [{podSelector: {}}]}}",
+		"target: {url: http://a}\nmonitor: {enabled: true, labels: null}\ncommonLabels: null\npodLabels: null\npodAnnotations: null",
 		"target: {url: http://a}\nserviceAccount: {create: false}\nglobal: {x: 1}",
 	} {
 		hold(t, render(t, chart, "-f", write(t, "values.yaml", values)))
+	}
+}
+
+// What the documentation shows as a configuration can be given to the chart, and replayd takes what comes of it.
+func TestDocumentedConfigurations(t *testing.T) {
+	_, begins, _ := strings.Cut(read(t, repository+"/docs/sidecar.md"), "```yaml\n")
+	sidecar, _, _ := strings.Cut(begins, "```\n")
+	for name, text := range map[string]string{"replayd.example.yaml": read(t, repository+"/docs/replayd.example.yaml"), "sidecar.md": sidecar} {
+		var config map[string]any
+		decode(t, []byte(text), &config)
+		delete(config, "web") // web.listen is the chart's
+		values, err := yaml.Marshal(map[string]any{"config": config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := objects(t, render(t, chart, "-f", write(t, "values.yaml", string(values))))
+		c, rendered := configured(t, all, templates(t, all)[0].Spec)
+		if len(c.Targets) != 1 || len(c.Workloads) != 1 || c.Targets[0].Name != "vllm" {
+			t.Errorf("%s: want its target and its workload, got %+v", name, c)
+		}
+		if said, err := run(t, "0", "check-config", write(t, "replayd.yaml", rendered)); err != nil {
+			t.Errorf("%s: %v: %s", name, err, said)
+		}
 	}
 }
 
@@ -147,41 +175,6 @@ func flatten(t *testing.T, at string, schema map[string]any, value any, into map
 		}
 		if ok {
 			flatten(t, at+key+".", p.(map[string]any), v, into)
-		}
-	}
-}
-
-// What helm says after an installation fits the mode. Only a cluster makes helm print it, so a copy of the chart has it as an object.
-func TestNotes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "replayd")
-	if err := filepath.WalkDir(chart, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, _ := filepath.Rel(chart, path)
-		text := read(t, path)
-		if filepath.Base(path) == "NOTES.txt" {
-			name = "templates/notes.yaml"
-			text = "{{- define \"notes\" }}" + text + "{{ end -}}\nkind: Notes\nmetadata: {name: notes}\ntext: |{{ include \"notes\" . | nindent 2 }}\n"
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for mode, want := range map[string][]string{
-		"deployment":      {"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000", "9797/live", "sample, 3 minutes", "canary-replayd.test:9797"},
-		"shards":          {"rollout status statefulset/canary-replayd\n", "shards.count", "canary-replayd-shards.test:9797"},
-		"job":             {"job/canary-replayd-1\n", "grep 'entered loop'", "/records/canary-replayd-1-N.jsonl", "date -u -d", "claim canary-replayd-records"},
-		"sidecar-example": {"This is an EXAMPLE: a simulated engine", "deployment/canary-replayd -c replayd"},
-	} {
-		notes := one[struct{ Text string }](t, objects(t, render(t, dir, plain(mode)...)), "Notes", "")
-		for _, w := range want {
-			if !strings.Contains(notes.Text, w) {
-				t.Errorf("%s: want %q in\n%s", mode, w, notes.Text)
-			}
 		}
 	}
 }

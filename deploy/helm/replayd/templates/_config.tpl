@@ -54,6 +54,9 @@
 {{- if and $v.networkPolicy.enabled (not $v.networkPolicy.target.to) -}}
   {{- fail "networkPolicy.target.to: want the peers that are the engine, such as [{podSelector: {matchLabels: {app: vllm}}}]" -}}
 {{- end -}}
+{{- if and $v.networkPolicy.enabled $v.monitor.enabled (not $v.networkPolicy.metricsFrom) -}}
+  {{- fail "networkPolicy.metricsFrom: want who scrapes, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]: with monitor.enabled and nobody let in each scrape would fail" -}}
+{{- end -}}
 {{- include "replayd.noSecrets" (dict "at" "config" "value" $v.config) -}}
 {{- end -}}
 
@@ -64,7 +67,8 @@
   {{- range $key, $value := .value -}}
     {{- $here := printf "%s.%s" $at $key -}}
     {{- $name := $key | lower | replace "tokens" "" -}}
-    {{- if and (regexMatch "key|token|secret|password|credential|authorization" $name) (not (hasSuffix "_file" $name)) -}}
+    {{- $known := regexMatch "[.](timeouts[.]first_token|oauth2[.]token_url)$" $here -}}{{/* a time and an address */}}
+    {{- if and (regexMatch "key|token|secret|password|credential|authorization" $name) (not (hasSuffix "_file" $name)) (not $known) -}}
       {{- $words := ternary $value (list $value) (kindIs "slice" $value) -}}{{/* numbers, such as stop_token_ids, open no door */}}
       {{- $word := false -}}
       {{- range $words -}}{{- if and . (kindIs "string" .) -}}{{- $word = true -}}{{- end -}}{{- end -}}

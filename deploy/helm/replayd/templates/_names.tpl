@@ -13,28 +13,31 @@
 {{- end -}}
 
 {{- define "replayd.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "replayd.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "replayd.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* Labels of every object: the chart's own, then the user's. A key that comes twice is written once, the first of them. */}}
 {{- define "replayd.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{ include "replayd.selectorLabels" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/component: {{ .Values.mode }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{ include "replayd.labelsWith" (list . dict) }}
+{{- end -}}
+
+{{/* The same with those of one kind of object, which come before commonLabels: a list of the context and them. */}}
+{{- define "replayd.labelsWith" -}}
+{{- $ := index . 0 -}}
+{{- $own := include "replayd.selectorLabels" $ | fromYaml -}}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
+{{- $_ := set $own "app.kubernetes.io/version" $.Chart.AppVersion -}}
+{{- $_ := set $own "app.kubernetes.io/managed-by" $.Release.Service -}}
+{{- $_ := set $own "app.kubernetes.io/component" $.Values.mode -}}
+{{- merge $own (index . 1 | default dict) ($.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}
 
 {{/* Labels of the pods: those that the selectors want, and the user's. */}}
 {{- define "replayd.podLabels" -}}
-{{ include "replayd.selectorLabels" . }}
-app.kubernetes.io/component: {{ .Values.mode }}
-{{- with merge (dict) .Values.podLabels .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := include "replayd.selectorLabels" . | fromYaml -}}
+{{- $_ := set $own "app.kubernetes.io/component" .Values.mode -}}
+{{- merge $own (.Values.podLabels | default dict) (.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}
 
 {{/* A name of its own for the headless one: a Service cannot become headless when the mode changes. */}}

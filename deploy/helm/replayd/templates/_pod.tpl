@@ -29,15 +29,14 @@ volumes: {{- include "replayd.volumes" . | nindent 2 }}
 {{- end -}}
 
 {{- define "replayd.podMetadata" -}}
+{{- $container := "replayd" -}}
+{{- if eq .Values.mode "sidecar-example" -}}{{- $container = .Values.sidecarExample.engine.name | default "engine" -}}{{- end -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" $container -}}
+{{- if has .Values.mode (list "deployment" "shards") -}}{{/* the one section that takes effect at a restart only */}}
+  {{- $_ := set $own "checksum/web" (.Values.config.web | toJson | sha256sum) -}}
+{{- end -}}
 labels: {{- include "replayd.podLabels" . | nindent 2 }}
-annotations:
-  kubectl.kubernetes.io/default-container: {{ ternary "engine" "replayd" (eq .Values.mode "sidecar-example") }}
-  {{- if has .Values.mode (list "deployment" "shards") }}
-  checksum/web: {{ .Values.config.web | toJson | sha256sum }} # the one section that takes effect at a restart only
-  {{- end }}
-  {{- with .Values.podAnnotations }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+annotations: {{- merge $own (.Values.podAnnotations | default dict) | toYaml | nindent 2 }}
 {{- end -}}
 
 {{/* replayd's container, less its args. */}}
@@ -90,7 +89,7 @@ readinessProbe:
 {{- end -}}
 
 {{- define "replayd.env" -}}
-{{- if and (eq .Values.mode "shards") .Values.records.volume }}
+{{- if or (eq .Values.mode "job") (and (eq .Values.mode "shards") .Values.records.volume) }}
 - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
 {{- end }}
 {{- with .Values.extraEnv }}

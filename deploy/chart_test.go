@@ -1,0 +1,48 @@
+package deploy_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The chart has the rules, the dashboards and the sample as they are, each of them and nothing else, as files: what takes a chart
+// from a Git repository leaves links out, and a checkout on Windows makes text of them.
+func TestChartFiles(t *testing.T) {
+	const folder = "helm/replayd/files"
+	from := map[string]string{"sample.jsonl": "../internal/synth/sample.jsonl"}
+	for _, pattern := range []string{"../alerts/*.yaml", "../dashboards/*.json"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) < 4 {
+			t.Fatalf("%s: want 4 files and more, got %v, %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			if !strings.HasSuffix(path, "_test.yaml") {
+				from[filepath.Base(path)] = path
+			}
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			t.Errorf("%s/%s: want a file, got %v: make chart", folder, e.Name(), e.Type())
+		}
+		if from[e.Name()] == "" {
+			t.Errorf("%s/%s is of nothing that the chart should have: make chart", folder, e.Name())
+		}
+	}
+	for name, path := range from {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s/%s: want what %s is: make chart (%v)", folder, name, path, err)
+		}
+	}
+}
