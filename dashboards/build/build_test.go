@@ -39,7 +39,7 @@ func TestDashboardsAreAsCommitted(t *testing.T) {
 
 // filled puts something in the place of the variables, as Grafana does. kind is the one that decides on names.
 func filled(text, kind string) string {
-	text = strings.NewReplacer("${kind}", kind, "${before}s", "3600s", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
+	text = strings.NewReplacer("${kind}", kind, "${before}ms", "3600000ms", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
 	return regexp.MustCompile(`\$\{?[a-z]+\}?`).ReplaceAllString(text, "x")
 }
 
@@ -187,6 +187,30 @@ func TestBoardsAreLinked(t *testing.T) {
 		text, err := b.text()
 		if err != nil || json.Unmarshal(text, &again) != nil || len(again.Panels) < 8 {
 			t.Errorf("%s: want a dashboard of panels, got %d, %v", name, len(again.Panels), err)
+		}
+	}
+}
+
+// The runbook sends people to panels by their titles.
+func TestRunbookNamesPanels(t *testing.T) {
+	text, err := os.ReadFile(repository + "/docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles := map[string]bool{}
+	for _, b := range boards() {
+		for _, p := range b.Panels {
+			titles[p.Title] = true
+		}
+	}
+	plain := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
+	named := regexp.MustCompile(`\*(?:Canary|Correlation|Replay health|Fleet)\*, "([^"]+)"|"([^"]+\?)"`).FindAllStringSubmatch(plain, -1)
+	if len(named) < 20 {
+		t.Fatalf("want panels in the runbook, got %q", named)
+	}
+	for _, m := range named {
+		if title := m[1] + m[2]; !titles[title] {
+			t.Errorf("docs/runbook.md: there is no panel %q", title)
 		}
 	}
 }

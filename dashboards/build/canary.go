@@ -6,7 +6,7 @@ import "fmt"
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
 		"Is the service good for its users, now and against the same place of the trace one loop, day or week before? Read the first line; the rest says since when and of what kind.",
-		annotations(), datasource(), cluster(), workload(), targetOf(`,workload=~"$workload"`), model(), kind(), before())
+		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
 	b.row("How long do users wait?")
@@ -47,13 +47,10 @@ func share(offset string) string {
 // objective is the share of requests that should be good.
 const objective = `max(replayd_slo_objective_ratio{` + of + `})`
 
-// now asks for the present alone: a figure that is green within a bound and red beyond it, and the bound. Grafana's thresholds
+// now is a figure that is green within a bound and red beyond it, and the bound. Grafana's thresholds
 // cannot be asked for, so it is three queries of which one answers.
 func now(p *panel) *panel {
-	for i := range p.Targets {
-		p.Targets[i].Instant, p.Targets[i].Range = true, false
-	}
-	p.option(object{"graphMode": "none", "textMode": "value_and_name", "justifyMode": "center", "text": object{"titleSize": 14, "valueSize": 24}})
+	p.option(object{"textMode": "value_and_name", "justifyMode": "center", "text": object{"titleSize": 12, "valueSize": 17}})
 	return p.thresholds("text").colored("/^(good|within)$/", "green").colored("/^(too few|over)$/", "red").colored("^no SLO$", "blue")
 }
 
@@ -88,20 +85,20 @@ func nowSLO(short, name string) *panel {
 
 func nowErrors() *panel {
 	p := stat("Failures", "percentunit",
-		"Share of the requests that ended in the last 5 minutes, the two most frequent ways to fail; 0 when none did. What each outcome means stands in docs/metrics.md. "+
+		"Share of the requests that ended in the last 5 minutes, the two most frequent ways to fail; 0 when none did, and no data when none ended. What each outcome means stands in docs/metrics.md. "+
 			"Red: look at the target's own log; the record file has the server's words.", "ReplaydErrorRatio",
 		query{`topk(2, sum by (outcome) (rate(replayd_requests_total{` + of + `,outcome!~"ok|aborted|cancelled"}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0) > 0)
-  or on() label_replace(vector(0), "outcome", "nothing", "", "")`, "{{outcome}}"})
+  or on() label_replace(0 * (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0), "outcome", "nothing", "", "")`, "{{outcome}}"})
 	now(p).set(object{"decimals": 1})
 	return p.thresholds("green", step{1e-9, "yellow"}, step{0.01, "orange"}, step{0.05, "red"})
 }
 
 func nowMeasured() *panel {
 	p := stat("Measurement", "s",
-		"Is it the measurement? How late replayd itself sent, in the mean of 5 minutes, and which share of the requests it did not send at all. "+
+		"Is it the measurement? How late replayd itself sent, in the mean of 5 minutes, and which share of the requests it held back or missed. What found no lane is not in it, that is the service's. "+
 			"Red: the load is not the trace's, so the figures of this page say less about the service. Then open Replay health (link of this panel).", "ReplaydLate",
 		query{ownLateness(of, "5m"), "late"},
-		query{`sum(rate(replayd_requests_dropped_total{` + of + `,reason!="filtered"}[5m])) / (sum(rate(replayd_requests_expected_total{` + of + `}[5m])) > 0)`, "not sent"})
+		query{`sum(rate(replayd_requests_dropped_total{` + of + `,reason!~"filtered|overload"}[5m])) / (sum(rate(replayd_requests_expected_total{` + of + `}[5m])) > 0)`, "not sent"})
 	now(p).thresholds("green", step{0.005, "yellow"}, step{0.05, "red"})
 	p.override("^late$", "decimals", 0).override("^not sent$", "unit", "percentunit", "decimals", 1, "thresholds",
 		object{"mode": "absolute", "steps": []object{{"color": "green", "value": nil}, {"color": "yellow", "value": 1e-9}, {"color": "red", "value": 0.01}}})
@@ -110,20 +107,20 @@ func nowMeasured() *panel {
 
 // latency draws the quantiles of a client's histogram, its bound, and p90 at the place of the trace before.
 func latency(title, name, description, section string, bound ...query) *panel {
-	return timeseries(title, "s", description+" Pale: p90 at the place of the trace "+ago+".", section, append(quantiles(name), bound...)...).
+	return timeseries(title, "s", description+" Pale: p90 at the place of the trace "+then+".", section, append(quantiles(name), bound...)...).
 		leadsTo("Correlation", "replayd-correlation").
 		set(object{"min": 0}).custom(object{"fillOpacity": 0}).quantileColors().redSLO().paleBefore()
 }
 
-// ago is the chosen time before, in words.
-const ago = "${before:text}"
+// then is the chosen time before, in words.
+const then = "${before:text}"
 
 func slower() *panel {
 	ratio := func(name string) string {
-		return quantileOver("5m", 0.9, name) + ` / on() (` + quantileAt("5m", 0.9, name, " offset ${before}s") + ` > 0)`
+		return quantileOver("5m", 0.9, name) + ` / on() (` + quantileAt("5m", 0.9, name, ago) + ` > 0)`
 	}
 	return timeseries("Is it slower than before?", "suffix:×",
-		"p90 of 5 minutes by p90 at the same place of the trace "+ago+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
+		"p90 of 5 minutes by p90 at the same place of the trace "+then+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
 			"Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
 		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "whole answer"}, query{`vector(1)`, "as before"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
@@ -134,7 +131,7 @@ func slower() *panel {
 func goodOverTime() *panel {
 	queries := append(compared(share, "good"), query{objective, "objective"})
 	return timeseries("Share of good requests", "percentunit",
-		"Over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+ago+".",
+		"Over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
 		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^good$", green).paleBefore().
 		dashed("^objective$", "red")

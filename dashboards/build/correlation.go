@@ -7,8 +7,9 @@ import "fmt"
 func correlation() *board {
 	b := newBoard("replayd-correlation", "replayd / correlation",
 		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down and read downwards: the first panel that moved with it has the cause.",
-		annotations(), datasource(), cluster(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
+		annotations(), datasource(), cluster(), namespace(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
 		model(), kind(), before())
+	b.linksWith("datasource", "cluster", "namespace", "target")
 	b.Links = append(b.Links, object{
 		"type": "link", "title": "TTFT is up: whose is it?", "targetBlank": true, "icon": "doc",
 		"url": "https://github.com/replayd/replayd/blob/main/docs/correlation.md#ttft-is-up-whose-is-it",
@@ -58,7 +59,7 @@ func perSecond(name, with string) string {
 
 // engineRate is the rate of one of the engine's counters, with every replica and rank counted once, however many shards scrape it.
 func engineRate(name string) string {
-	return fmt.Sprintf(`sum(max by (replica, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
+	return fmt.Sprintf(`sum(max by (cluster, namespace, replica, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
 }
 
 // mean is that of a histogram of either kind, and without traffic no number, which is a gap. Shards that repeat the engine's cancel in it.
@@ -104,7 +105,7 @@ func ofClient() []*panel {
 
 func ofEngine() []*panel {
 	gauge := func(name string) string {
-		return fmt.Sprintf(`max by (replica, rank) (replayd_engine_%s{%s})`, name, onTarget)
+		return fmt.Sprintf(`max by (cluster, namespace, replica, rank) (replayd_engine_%s{%s})`, name, onTarget)
 	}
 	recorded := func(name string) string { return fmt.Sprintf(`max(target:replayd_%s{%s})`, name, onTarget) }
 	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)

@@ -7,7 +7,7 @@ import (
 
 // figures are those of the target's GPUs, each GPU once, however many shards show it. What a GPU is called is short, and no two are one.
 func figures(expr string) string {
-	return `max by (gpu, uuid, hostname) (` + strings.ReplaceAll(expr, "{}", "{"+onTarget+"}") + `)`
+	return `max by (cluster, namespace, gpu, uuid, hostname) (` + strings.ReplaceAll(expr, "{}", "{"+onTarget+"}") + `)`
 }
 
 const gpuName = "GPU {{gpu}} {{hostname}}"
@@ -66,7 +66,7 @@ func ofGPU() []*panel {
 			"ReplaydGPUXid",
 			query{figures(`replayd_gpu_last_xid{}`), "last XID of " + gpuName},
 			query{figures(`increase(replayd_gpu_ecc_double_bit_volatile_total{}[$__rate_interval])`) + ` > 0`, "memory errors of " + gpuName},
-			query{figures(`replayd_gpu_row_remap_pending{} or replayd_gpu_row_remap_failed{}`) + ` > 0`, "rows to replace of " + gpuName}).
+			query{figures(`replayd_gpu_row_remap_pending{} > 0 or replayd_gpu_row_remap_failed{} > 0`), "rows to replace of " + gpuName}).
 			set(object{"min": 0, "decimals": 0}).redFrom(1).custom(object{"axisSoftMax": 2, "lineInterpolation": "stepAfter"}),
 	}
 }

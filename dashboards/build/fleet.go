@@ -1,13 +1,9 @@
 package main
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-)
+import "fmt"
 
 // inFleet selects what was chosen, at the start all. So it selects what is recorded, or gauges with few series.
-const inFleet = `cluster=~"$cluster",workload=~"$workload",target=~"$target",model=~"$model"`
+const inFleet = of
 
 const (
 	byWorkload = `by (workload, target, model, cluster, namespace)`
@@ -16,11 +12,20 @@ const (
 	badHour    = `workload:replayd_bad_requests:ratio_rate1h{` + inFleet + `}`
 	mayBeBad   = `(1 - workload:replayd_slo_objective_ratio:max{` + inFleet + `})`
 	dueNow     = `workload:replayd_requests_expected:rate5m{` + inFleet + `}`
-	alarms     = `ALERTS{alertname=~"Replayd.*",alertstate="firing",cluster=~"$cluster",workload=~"$workload",target=~"$target"}`
+
+	// Alerts on a process have no workload, and those on a target none either.
+	alarms = `ALERTS{alertname=~"Replayd.*",alertstate="firing",` + here + `,workload=~"$workload|",target=~"$target|"}`
+
+	// What was there within a day and is not now, as in ReplaydGone: what is played once is in loop 0, and may end.
+	gone = `(group ` + byWorkload + ` (last_over_time(workload:replayd_loop:max{` + inFleet + `}[1d]) > 0) unless group ` + byWorkload + ` (` + dueNow + `))`
 
 	// A shard is there if any process says that it is this one; two scrapes of one are one.
-	shardsOf    = `max ` + byWorkload + ` (replayd_shards{` + inFleet + `})`
-	shardsThere = `count ` + byWorkload + ` (count_values ` + byWorkload + ` ("index", replayd_shard_index{` + inFleet + `}))`
+	shardsOf      = `max ` + byWorkload + ` (replayd_shards{` + inFleet + `})`
+	shardsThere   = `count ` + byWorkload + ` (count_values ` + byWorkload + ` ("index", replayd_shard_index{` + inFleet + `}))`
+	shardsMissing = `sum(clamp_min(` + shardsOf + ` - ` + shardsThere + `, 0))`
+
+	// 0: no, 1: by the guard, 2: paused.
+	heldBack = `clamp_max(max ` + byWorkload + ` (replayd_guard_open{` + inFleet + `}) + 2 * max ` + byWorkload + ` (replayd_paused{` + inFleet + `}), 2)`
 
 	enginesUp = `max by (target, replica, cluster, namespace) (replayd_engine_up{` + onTarget + `})`
 )
@@ -29,33 +34,36 @@ const (
 func fleet() *board {
 	var marks []object
 	for _, a := range annotations() {
-		if a["name"] != "Loops" { // of so many workloads there is always one that begins
+		if a["name"] != "Loops" && a["name"] != "Guard" { // of so many workloads there is always one that begins, or is held back
 			marks = append(marks, a)
 		}
 	}
 	b := newBoard("replayd-fleet", "replayd / fleet",
 		"All targets, models and shards, worst first. A click on a name leads to its canary, its correlation or the health of its replay.",
-		marks, datasource(), cluster(),
-		choices("workload", "Workload", `label_values(replayd_requests_expected_total{cluster=~"$cluster"}, workload)`),
-		choices("target", "Target", `label_values(replayd_requests_expected_total{cluster=~"$cluster",workload=~"$workload"}, target)`), model())
+		marks, datasource(), cluster(), namespace(),
+		choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+`}, workload)`),
+		choices("target", "Target", `label_values(replayd_requests_expected_total{`+here+`,workload=~"$workload"}, target)`), model())
+	b.linksWith("datasource", "cluster", "namespace")
 
 	b.row("Now")
 	now := []*panel{
 		stat("Workloads", "short", "Workloads that replayd plays, a workload on a target and a model counted once, however many shards it has. Fewer than there should be: a replayd is gone, or a reload took them away.",
-			"ReplaydDown", query{`count(` + dueNow + `) or vector(0)`, ""}).thresholds("text"),
+			"ReplaydDown", query{`count(` + dueNow + `)`, ""}).thresholds("text").empty("none"),
+		stat("Gone", "short", "Workloads that were replayed within the last day and that nobody replays any more. They are on top of the table, and nothing else on this page is of them. Taken out on purpose: they leave after a day.",
+			"ReplaydGone", query{`count(` + gone + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
 		stat("Bad now", "short", "Workloads of which more requests are bad, over 5 minutes, than their objective allows. They are on top of the table.",
-			"ReplaydSLOBurnFast", query{`count(` + badNow + ` > ` + mayBeBad + `) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
-		stat("Alerts firing", "short", "Alerts of replayd's rules that fire in this Prometheus, for the chosen clusters and targets. Which they are stands below.",
-			"How to read this", query{`count(` + alarms + `) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
+			"ReplaydSLOBurnFast", query{`count(` + badNow + ` > ` + mayBeBad + `) or 0 * count(` + badNow + `)`, ""}).thresholds("green", step{1, "red"}),
+		stat("Alerts firing", "short", "Alerts of replayd's rules that fire in this Prometheus, for what is chosen, and those on processes. Which they are stands below.",
+			"How to read this", query{`count(` + alarms + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
 		stat("Engines down", "short", "Replicas whose metrics page is gone or of no known engine. Clients may still be served: see how many requests are bad. The engine table below has their names.",
-			"ReplaydEngineUnseen", query{`count(` + enginesUp + ` == 0) or vector(0)`, ""}).thresholds("green", step{1, "orange"}),
+			"ReplaydEngineUnseen", query{down(enginesUp), ""}).thresholds("green", step{1, "orange"}),
 		stat("Shards missing", "short", "Processes that should play a part of a trace and are not there. Their requests are sent by nobody: what is measured is a part of the load.",
-			"ReplaydShardMissing", query{`sum(` + shardsOf + ` - ` + shardsThere + ` > 0) or vector(0)`, ""}).thresholds("green", step{1, "red"}),
-		stat("Held back", "short", "Workloads of which the guard is open: requests are held back, since the target has too much to do or cannot be seen. It is meant to; for long it means that the canary measures quiet moments only.",
-			"ReplaydGuardOpen", query{`count(max ` + byWorkload + ` (replayd_guard_open{` + inFleet + `}) > 0) or vector(0)`, ""}).thresholds("green", step{1, "orange"}),
+			"ReplaydShardMissing", query{shardsMissing, ""}).thresholds("green", step{1, "red"}),
+		stat("Held back", "short", "Workloads that are paused, or of which the guard is open: the target has too much to do, or cannot be seen. It is meant to; for long it means that the canary measures quiet moments only.",
+			"ReplaydGuardOpen", query{`count(` + heldBack + ` > 0) or 0 * count(` + heldBack + `)`, ""}).thresholds("green", step{1, "orange"}),
 	}
-	for _, p := range now {
-		b.put(4, 3, p.option(object{"graphMode": "none"})) // how they came there is drawn below
+	for i, wide := range []int{3, 3, 3, 4, 4, 4, 3} {
+		b.put(wide, 3, now[i])
 	}
 	b.row("Workloads, worst first")
 	b.put(24, 10, workloadTable())
@@ -64,16 +72,17 @@ func fleet() *board {
 		timeseries("Which ten were worst, and since when?", "percentunit",
 			"Share of bad requests over 5 minutes, of the ten workloads that were worst on average in the time shown. One that rises alone has a problem of its own; several at once share a cluster, a release or a network.",
 			"ReplaydSLOBurnFast",
-			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{workload}} on {{target}} {{model}}"}).
+			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{namespace}} {{workload}} on {{target}} {{model}}"}).
 			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}),
 		timeseries("Which alerts fire?", "short",
-			"Firing alerts of replayd's rules by name. Each has a section in the runbook. Alerts about the measurement itself come first: while they fire, the others may be wrong.",
+			"Firing alerts of replayd's rules: critical is for a person now, warning for today. Each has a section in the runbook. Alerts about the measurement itself come first: while they fire, the others may be wrong.",
 			"How to read this",
-			query{`count by (alertname) (` + alarms + `) or on () label_replace(vector(0), "alertname", "none", "", "")`, "{{alertname}}"}).
-			set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1, "lineInterpolation": "stepAfter"}).stacked().line("none"),
+			query{`count by (severity, alertname) (` + alarms + `)`, "{{severity}}: {{alertname}}"}, query{`0 * count(` + dueNow + `) unless on () ` + alarms, "none"}).
+			set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1, "lineInterpolation": "stepAfter"}).stacked().line("none").
+			colored("/^critical:/", "red").colored("/^warning:/", "orange").colored("/^info:/", "blue").colored("^none$", "text"),
 		timeseries("How much load comes due, by target?", "reqps",
 			"Requests a second that the traces ask for, by target, one on top of the other. A hole is a replayd that is gone, or a shard; a step that nobody made is a reload or a trace that changed.",
-			"ReplaydDown", query{`sum by (cluster, target) (` + dueNow + `)`, "{{cluster}} {{target}}"}).
+			"ReplaydDown", query{`sum by (cluster, namespace, target) (` + dueNow + `)`, "{{cluster}} {{namespace}} {{target}}"}).
 			set(object{"min": 0}).stacked(),
 		timeseries("Are all shards there?", "short",
 			"Processes that should play a part of a trace and those that do, of all workloads together; and by workload how many are missing, where any is. Apart for longer than a roll-out: look at the pods of the shards.",
@@ -93,6 +102,15 @@ func toWorkloads(target string) string {
 	return fmt.Sprintf(`0 * max %s (%s) + on (cluster, namespace, target) group_left () (%s)`, byWorkload, dueNow, target)
 }
 
+// state is what a row is sorted by first: a workload that is gone or held back has no bad requests, and is not well for that.
+func state() string {
+	worst := `5 * ` + gone
+	for i, s := range []string{badNow + ` > ` + mayBeBad, shardsOf + ` - ` + shardsThere + ` > 0`, heldBack + ` > 0`, dueNow + ` unless ` + badNow, dueNow} {
+		worst += fmt.Sprintf(" or %d * group %s (%s)", 4-i, byWorkload, s)
+	}
+	return worst
+}
+
 func workloadTable() *panel {
 	of := func(expr string) string { return `max ` + byWorkload + ` (` + expr + `)` }
 	p90 := func(name string) string {
@@ -101,15 +119,16 @@ func workloadTable() *panel {
 	ofSLO := func(name string) string {
 		return fmt.Sprintf(`%s / min %s (replayd_slo_threshold_seconds{%s,slo="%s"})`, p90(name), byWorkload, inFleet, name)
 	}
-	held := `clamp_max(` + of(`replayd_guard_open{`+inFleet+`}`) + ` + 2 * ` + of(`replayd_paused{`+inFleet+`}`) + `, 2)`
 	dropped := fmt.Sprintf(`sum %s (workload_reason:replayd_requests_dropped:rate5m{%s,reason!="filtered"}) / (%s > 0)`, byWorkload, inFleet, of(dueNow))
 	bad := []step{{0.01, "dark-orange"}, {0.1, "dark-red"}}
 	return rows("Which workload is worst?",
-		"A row is a workload on a target and model, its shards added up. Bad: no lane, failed, or a service level broken, of those whose fate is known. Burn 1: the objective is just missed; 14: the budget of a month is gone in two days. Late: by replayd's own fault, in the mean; then the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: the share of the engine's replicas that shows no figures. Begin with the first row that is red, and follow its name.",
+		"A row is a workload on a target and model, its shards added up. State: gone within the last day; over its objective; without all of its shards; held back, so that little can be bad; quiet, nothing ended; ok. Bad: no lane, failed, or a service level broken, of those whose fate is known. Burn 1: the objective is just missed; 14: the budget of a month is gone in two days. Late: by replayd's own fault, in the mean; then the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: the share of the engine's replicas that shows no figures. Begin with the first row that is red, and follow its name.",
 		"How to read this", byWorkload, []column{
+			{"state", state(), "none", "transparent", []step{{2, "dark-orange"}, {3, "dark-red"}}},
 			{"bad 5m", of(badNow), "percentunit", "transparent", bad},
-			{"bad 1h", of(badHour), "percentunit", "transparent", bad},
 			{"burn 1h", of(badHour + ` / ` + mayBeBad), "none", "transparent", []step{{1, "dark-orange"}, {14.4, "dark-red"}}},
+			{"missing", shardsOf + ` - ` + shardsThere, "none", "transparent", []step{{1, "dark-red"}}},
+			{"held", heldBack, "none", "transparent", []step{{1, "dark-orange"}}},
 			{"TTFT p90", p90("ttft"), "s", "", nil},
 			{"TTFT/SLO", ofSLO("ttft"), "percentunit", "transparent", []step{{0.8, "dark-orange"}, {1, "dark-red"}}},
 			{"TPOT p90", p90("tpot"), "s", "", nil},
@@ -117,11 +136,10 @@ func workloadTable() *panel {
 			{"due/s", of(dueNow), "none", "", nil},
 			{"dropped", dropped, "percentunit", "transparent", []step{{0.001, "dark-orange"}, {0.01, "dark-red"}}},
 			{"late", of(`workload:replayd_own_lateness_seconds:mean5m{` + inFleet + `}`), "s", "transparent", []step{{0.005, "dark-orange"}, {0.05, "dark-red"}}},
-			{"missing", shardsOf + ` - ` + shardsThere, "none", "transparent", []step{{1, "dark-red"}}},
-			{"held", held, "none", "transparent", []step{{1, "dark-orange"}}},
 			{"unseen", toWorkloads(`1 - avg ` + byTarget + ` (` + enginesUp + `)`), "percentunit", "transparent", []step{{0.001, "dark-orange"}}},
 			{"tokens/J", toWorkloads(`max ` + byTarget + ` (target:replayd_generation_tokens_per_joule:ratio_rate5m{` + onTarget + `})`), "none", "", nil},
-		}, object{"displayName": "bad 5m", "desc": true}, object{"displayName": "burn 1h", "desc": true}).
+		}, object{"displayName": "state", "desc": true}, object{"displayName": "bad 5m", "desc": true}, object{"displayName": "burn 1h", "desc": true}).
+		override("^state$", "mappings", words("ok", "quiet", "held", "shards", "bad", "gone")).
 		override("^held$", "mappings", words("no", "guard", "paused")).
 		override("^(burn 1h|due/s|tokens/J)$", "decimals", 2).
 		override("^workload$", "links", []object{toBoard("canary"), toBoard("correlation"), toBoard("health")}).
@@ -146,65 +164,4 @@ func engineTable() *panel {
 		override("^page$", "mappings", words("down", "up")).
 		override("^restarts 1h$", "decimals", 0).
 		override("^target$", "links", []object{toBoard("correlation")})
-}
-
-// A column of a table is a query, and the colours of its cells.
-type column struct {
-	name, expr, unit string
-	base             string // the colour below the first step; empty: none has any
-	steps            []step
-}
-
-// rows is a table with a row for each set of the labels that "by" names, in that order, out of a query for each column.
-func rows(title, description, section, by string, columns []column, sortedBy ...object) *panel {
-	var queries []query
-	renamed, place := object{}, object{}
-	labels := strings.Split(strings.TrimSuffix(strings.TrimPrefix(by, "by ("), ")"), ", ")
-	for i, label := range labels {
-		place[label] = i
-	}
-	for i, c := range columns {
-		queries = append(queries, query{c.expr, ""})
-		value := "Value #" + string(rune('A'+i))
-		renamed[value], place[value] = c.name, len(labels)+i
-	}
-	p := table(title, "none", description, section, queries...)
-	p.Transformations = []object{
-		{"id": "merge", "options": object{}},
-		{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": place, "renameByName": renamed}},
-	}
-	p.option(object{"sortBy": sortedBy})
-	p.override("^(workload|replica)$", "custom.width", 124).override("^target$", "custom.width", 104).
-		override("^(model|cluster|namespace|rank)$", "custom.width", 86, "custom.filterable", false)
-	for _, c := range columns {
-		look := []any{"unit", c.unit, "custom.align", "right", "custom.minWidth", 76, "custom.filterable", false}
-		if c.base != "" {
-			list := []object{{"color": c.base, "value": nil}}
-			for _, s := range c.steps {
-				list = append(list, object{"color": s.color, "value": s.from})
-			}
-			look = append(look, "thresholds", object{"mode": "absolute", "steps": list}, "custom.cellOptions", object{"type": "color-background", "mode": "basic"})
-		}
-		p.override("^"+c.name+"$", look...)
-	}
-	return p
-}
-
-// words are shown for 0, 1 and so on.
-func words(texts ...string) []object {
-	options := object{}
-	for i, text := range texts {
-		options[strconv.Itoa(i)] = object{"text": text, "index": i}
-	}
-	return []object{{"type": "value", "options": options}}
-}
-
-// toBoard leads from a row to another dashboard, at the same time and with what the row names. A label that there is not gives an empty
-// value, which matches what has no such label. Grafana's words: grafana.com/docs/grafana/latest/panels-visualizations/configure-data-links.
-func toBoard(name string) object {
-	url := "/d/replayd-" + name + "?${datasource:queryparam}"
-	for _, label := range []string{"cluster", "workload", "target", "model"} {
-		url += "&var-" + label + "=${__data.fields." + label + ":percentencode}"
-	}
-	return object{"title": "Open " + name, "url": url + "&${__url_time_range}"}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // runbook is where the pages of docs/runbook.md are read.
 const runbook = "https://github.com/replayd/replayd/blob/main/docs/runbook.md"
@@ -69,8 +72,8 @@ type target struct {
 // prometheus is the data source that the variable names.
 func prometheus() object { return object{"type": "prometheus", "uid": "${datasource}"} }
 
-// newBoard is an empty dashboard. The last of its links lead to the others, with variables and time range.
-// Annotations may use any of the variables.
+// newBoard is an empty dashboard. Its links lead to the others, with all variables and the time range, and to the runbook. Annotations may
+// use any of the variables.
 func newBoard(uid, title, description string, annotations []object, variables ...object) *board {
 	return &board{
 		UID: uid, Title: title, Description: description, Tags: []string{"replayd"}, SchemaVersion: 42, Version: 1, Editable: true,
@@ -152,15 +155,32 @@ func timeseries(title, unit, description, section string, queries ...query) *pan
 	return p
 }
 
-// stat shows one figure a series, as it is now, over a small line of how it came there.
+// stat shows one figure a series, as it is at the end of the time shown.
 func stat(title, unit, description, section string, queries ...query) *panel {
 	p := newPanel("stat", title, unit, description, section, queries)
 	p.defaults()["color"] = object{"mode": "thresholds"}
 	p.Options = object{
-		"colorMode": "value", "graphMode": "area", "justifyMode": "auto", "textMode": "auto", "orientation": "auto",
+		"colorMode": "value", "graphMode": "none", "justifyMode": "auto", "textMode": "auto", "orientation": "auto",
 		"reduceOptions": object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
 	}
-	return p
+	for i := range p.Targets {
+		p.Targets[i].Instant, p.Targets[i].Range = true, false
+	}
+	return p.empty("no data")
+}
+
+// empty is what a stat shows, in no colour, where there is no figure. Grafana takes the colour below the first step else, which mostly is green.
+func (p *panel) empty(text string) *panel {
+	list, _ := p.defaults()["mappings"].([]object)
+	list = slices.DeleteFunc(list, func(m object) bool { return m["type"] == "special" })
+	result := object{"text": text, "color": "text", "index": len(list)}
+	return p.set(object{"noValue": text, "mappings": append(list, object{"type": "special", "options": object{"match": "null+nan", "result": result}})})
+}
+
+// word shows a value as a word.
+func (p *panel) word(value, text, color string) *panel {
+	list, _ := p.defaults()["mappings"].([]object)
+	return p.set(object{"mappings": append(list, object{"type": "value", "options": object{value: object{"text": text, "color": color, "index": len(list)}}})})
 }
 
 // heatmap draws one histogram over time, brighter where more values were.
@@ -249,10 +269,4 @@ func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 // stacked draws series on top of one another.
 func (p *panel) stacked() *panel {
 	return p.custom(object{"stacking": object{"mode": "normal", "group": "A"}, "fillOpacity": 40})
-}
-
-// leadsTo adds a link to another dashboard, with variables and time range.
-func (p *panel) leadsTo(title, uid string) *panel {
-	p.Links = append(p.Links, object{"title": title, "url": "/d/" + uid + "?${__all_variables}&${__url_time_range}"})
-	return p
 }

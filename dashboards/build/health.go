@@ -5,15 +5,19 @@ import "fmt"
 // mine selects the chosen workload in the chosen processes, and process the series of these processes that are of no workload.
 const (
 	mine    = of + `,instance=~"$instance"`
-	process = `cluster=~"$cluster",instance=~"$instance"`
+	process = here + `,instance=~"$instance"`
+
+	byProcess = `by (cluster, namespace, job, instance)`
 )
 
 // health tells whether the numbers can be trusted: replayd, not the service.
 func health() *board {
 	b := newBoard("replayd-health", "replayd / Replay health",
 		"Can the numbers be trusted? Where all of the first two lines is green, what the other dashboards show is of the service and not of replayd.",
-		annotations(), datasource(), cluster(), workload(), targetOf(`,workload=~"$workload"`), model(), kind(),
-		choices("instance", "Process", `label_values(replayd_requests_expected_total{cluster=~"$cluster",workload=~"$workload",target=~"$target"}, instance)`))
+		annotations(), datasource(), cluster(), namespace(),
+		// Before the workload: an alert on a process knows no workload, and the first that this process plays is then chosen.
+		choices("instance", "Process", `label_values(replayd_requests_expected_total{`+here+`}, instance)`),
+		workload(`,instance=~"$instance"`), targetOf(`,instance=~"$instance",workload=~"$workload"`), model(), kind())
 	b.put(4, 3, checks()...)
 
 	b.row("Is the load sent on time?")
@@ -40,7 +44,7 @@ func rateOf(name, more, window string) string {
 
 // ofProcess are the processes that play the workload, of a series that every process has.
 func ofProcess(expr string) string {
-	return expr + ` and on (cluster, job, instance) replayd_requests_expected_total{` + mine + `}`
+	return expr + ` and on (cluster, namespace, job, instance) replayd_requests_expected_total{` + mine + `}`
 }
 
 func mineQuantile(q float64, name string) string {
@@ -104,30 +108,28 @@ func lanes() *panel {
 func accounted() *panel {
 	return timeseries("Does every request add up?", "short",
 		"Expected less finished, dropped, in flight and waiting, by process: 0 at every scrape. Anything else is a bug in replayd: report it with the version, and trust no count until then.", "ReplaydAccountingBroken",
-		query{`sum by (instance) (replayd_requests_expected_total{` + mine + `}) - sum by (instance) (replayd_requests_total{` + mine + `})
-  - sum by (instance) (replayd_requests_dropped_total{` + mine + `,reason!="filtered"})
-  - sum by (instance) (replayd_requests_in_flight{` + mine + `}) - sum by (instance) (replayd_requests_waiting{` + mine + `})`, "{{instance}}"}).
+		query{unaccounted, "{{instance}}"}).
 		set(object{"decimals": 0}).custom(object{"axisSoftMin": -1, "axisSoftMax": 1})
 }
 
 func placeInLoop() *panel {
 	return timeseries("Where are the processes in the trace?", "dthms",
 		"The trace time that each process plays, and how long a loop takes on the wall. Shards lie on one line. A flat line: the last row was sent, or the replay stands still. Lines apart: the shards do not share an epoch.", "ReplaydShardMissing",
-		query{`max by (instance) (replayd_position_seconds{` + mine + `})`, "{{instance}}"}, query{`max(replayd_loop_duration_seconds{` + mine + `})`, "loop"}).
+		query{`max ` + byProcess + ` (replayd_position_seconds{` + mine + `})`, "{{instance}}"}, query{`max(replayd_loop_duration_seconds{` + mine + `})`, "loop"}).
 		set(object{"min": 0}).dashed("^loop$", "text")
 }
 
 func loops() *panel {
 	return timeseries("How many loops were completed?", "short",
 		"Loops whose last request has ended, in the time since the process began. A step in each loop. No step for longer than a loop: requests hang, or the process began again.", "How to read this",
-		query{`max by (instance) (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
+		query{`max ` + byProcess + ` (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"lineInterpolation": "stepAfter"})
 }
 
 func readDelay() *panel {
 	return waits("How late does replayd read?", "read_delay",
 		"Time of the read less the kernel's receive time: how wrong a clock after the read would be. With the kernel's times it is no error, only a sign: in milliseconds the process lacks CPU. Empty while times come from the read.", "ReplaydLate").
-		set(object{"noValue": "the kernel gives no times"})
+		set(object{"noValue": "no data, or the kernel gives no times"})
 }
 
 func mergedReads() *panel {
@@ -150,7 +152,7 @@ func lengths() *panel {
 func ownCPU() *panel {
 	return timeseries("CPU cores in use", "short",
 		"Cores that each process uses, and the share of time for which the cgroup's limit held it back. At the limit, or near what the machine has: lateness is of replayd. Give it a core of its own, or share the load among shards.", "ReplaydLate",
-		query{`sum by (instance) (` + ofProcess(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"},
+		query{`sum ` + byProcess + ` (` + ofProcess(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"},
 		query{`sum(` + ofProcess(`rate(replayd_cgroup_cpu_throttled_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "held back"}).
 		set(object{"min": 0}).colored("^held back$", "red")
 }
@@ -158,49 +160,53 @@ func ownCPU() *panel {
 func ownMemory() *panel {
 	return timeseries("Memory", "bytes",
 		"Resident memory of each process. It holds the trace and what is in flight, so it is level after the first loop. When it grows from loop to loop: take a heap profile and report it.", "ReplaydDown",
-		query{`sum by (instance) (` + ofProcess(`process_resident_memory_bytes{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
+		query{`sum ` + byProcess + ` (` + ofProcess(`process_resident_memory_bytes{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }
 
 func ownGoroutines() *panel {
 	return timeseries("Goroutines", "short",
 		"Of each process: some for each lane in use and for each engine, so it follows the requests in flight. When it grows while they do not: report it.", "ReplaydDown",
-		query{`sum by (instance) (` + ofProcess(`go_goroutines{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0, "decimals": 0})
+		query{`sum ` + byProcess + ` (` + ofProcess(`go_goroutines{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0, "decimals": 0})
 }
 
 func ownPauses() *panel {
 	return timeseries("Share of time in garbage collection pauses", "percentunit",
 		"Nothing runs in these. Chunk times are the kernel's and do not suffer, but requests go out late. Above 0.1 %: memory is tight (GOMEMLIMIT) or the load is too large for one process.", "ReplaydLate",
-		query{`sum by (instance) (` + ofProcess(`rate(go_gc_duration_seconds_sum{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"}).
+		query{`sum ` + byProcess + ` (` + ofProcess(`rate(go_gc_duration_seconds_sum{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.001})
 }
 
 func wallClocks() *panel {
 	return timeseries("Is the wall clock steady?", "s",
 		"Wall clock less the loop's own time. It drifts by microseconds; a step is somebody who set the clock. Beyond 1 s the replay goes on where the clock is and what lay between is missed.", "ReplaydMissed",
-		query{`max by (instance) (replayd_wall_clock_skew_seconds{` + mine + `})`, "{{instance}}"}).
+		query{`max ` + byProcess + ` (replayd_wall_clock_skew_seconds{` + mine + `})`, "{{instance}}"}).
 		custom(object{"axisSoftMin": -0.001, "axisSoftMax": 0.001})
 }
 
 func changes() *panel {
 	return timeseries("When was the configuration loaded?", "s",
 		"Age of the configuration that each process runs. It falls to 0 at a reload that succeeds or a start. Processes of one workload far apart: one did not get the new file, or refused it.", "ReplaydReloadFailed",
-		query{`time() - max by (instance) (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
+		query{`time() - max ` + byProcess + ` (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }
 
 func unread() *panel {
 	return timeseries("Which pages cannot be read?", "short",
-		"How many could not be: replayd's own by Prometheus, engines' and GPUs' by replayd. 0 is well. replayd: look at the process. Engines, GPUs: the log of replayd has the reason, and the panels beside this.", "ReplaydEngineUnseen",
-		query{`count(up{` + process + `} == 0 and on (cluster, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])) or vector(0)`, "replayd"},
-		query{`count(replayd_engine_up{` + onTarget + `} == 0) or vector(0)`, "engines"},
-		query{`count(replayd_gpu_up{` + onTarget + `} == 0) or vector(0)`, "GPUs"}).
+		"How many could not be: replayd's own by Prometheus, engines' by any replayd, and GPUs' by each. 0 is well, no line: there is none. replayd: look at the process. Engines, GPUs: the log of replayd has the reason, and the panels beside this.", "ReplaydEngineUnseen",
+		query{down(`up{` + process + `} and on (cluster, namespace, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])`), "replayd"},
+		query{down(enginesUp), "engines"}, query{down(`replayd_gpu_up{` + onTarget + `}`), "GPUs"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1}).colored("^replayd$", "red").colored("^engines$", orange).colored("^GPUs$", purple)
+}
+
+// down counts those that are 0. Where there are none at all it is absent.
+func down(each string) string {
+	return `count((` + each + `) == 0) or 0 * count(` + each + `)`
 }
 
 func scrapeTime() *panel {
 	return timeseries("How long does a scrape take?", "s",
 		"Of each engine's page, and of each source of GPU figures. It is out of the way of requests; near the interval, figures are old. Long: the page is large (classic histograms of many models), or the engine's API server is busy.", "ReplaydEngineUnseen",
-		query{`max by (replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
-		query{`max by (address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
+		query{`max by (cluster, namespace, replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
+		query{`max by (cluster, namespace, address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
 }
 
 func scrapeFailures() *panel {

@@ -5,12 +5,15 @@ import (
 	"strings"
 )
 
+// here selects the part of the fleet that was chosen: two targets of one name in two clusters or namespaces are two.
+const here = `cluster=~"$cluster",namespace=~"$namespace"`
+
 // of selects the workload that was chosen. One workload of one target has few series, so its raw histograms may be asked for: what
 // spans a fleet asks recorded series (alerts/*.yaml).
-const of = `cluster=~"$cluster",workload=~"$workload",target=~"$target",model=~"$model"`
+const of = here + `,workload=~"$workload",target=~"$target",model=~"$model"`
 
 // onTarget selects the target that was chosen: its engine and GPUs.
-const onTarget = `cluster=~"$cluster",target=~"$target"`
+const onTarget = here + `,target=~"$target"`
 
 // quantile is one of a client's histogram, native or classic as the variable kind says: name is without "replayd_" and "_seconds".
 // Offset is empty or ends the selector.
@@ -46,7 +49,7 @@ func ownLateness(selector, window string) string {
 // quantiles are three of a client's histogram, over the middle one at the place of the trace before.
 func quantiles(name string) []query {
 	return []query{
-		{quantile(0.9, name, " offset ${before}s"), "p90 before"},
+		{quantile(0.9, name, ago), "p90 before"},
 		{quantile(0.5, name, ""), "p50"},
 		{quantile(0.9, name, ""), "p90"},
 		{quantile(0.99, name, ""), "p99"},
@@ -77,9 +80,12 @@ func (p *panel) dashed(pattern, color string) *panel {
 	return p.colored(pattern, color).override(pattern, "custom.lineStyle", object{"fill": "dash", "dash": []int{6, 6}}, "custom.fillOpacity", 0)
 }
 
+// ago ends a selector that is of the place of the trace before: see before.
+const ago = " offset ${before}ms"
+
 // compared gives a query and the same at the place of the trace before, which is drawn pale (see paleBefore), and under it for that.
 func compared(expr func(offset string) string, legend string) []query {
-	return []query{{expr(" offset ${before}s"), strings.TrimSpace(legend + " before")}, {expr(""), legend}}
+	return []query{{expr(ago), strings.TrimSpace(legend + " before")}, {expr(""), legend}}
 }
 
 // paleBefore draws the series of compared queries from before as pale lines.

@@ -27,16 +27,21 @@ func cluster() object {
 	return choices("cluster", "Cluster", `label_values(replayd_requests_expected_total, cluster)`)
 }
 
-func workload() object {
-	return choice("workload", "Workload", `label_values(replayd_requests_expected_total{cluster=~"$cluster"}, workload)`)
+func namespace() object {
+	return choices("namespace", "Namespace", `label_values(replayd_requests_expected_total{cluster=~"$cluster"}, namespace)`)
 }
 
-func targetOf(workload string) object {
-	return choice("target", "Target", `label_values(replayd_requests_expected_total{cluster=~"$cluster"`+workload+`}, target)`)
+// workload and targetOf are one each. With is empty or further matchers.
+func workload(with string) object {
+	return choice("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+with+`}, workload)`)
+}
+
+func targetOf(with string) object {
+	return choice("target", "Target", `label_values(replayd_requests_expected_total{`+here+with+`}, target)`)
 }
 
 func model() object {
-	return choices("model", "Model", `label_values(replayd_requests_expected_total{cluster=~"$cluster",target=~"$target"}, model)`)
+	return choices("model", "Model", `label_values(replayd_requests_expected_total{`+onTarget+`}, model)`)
 }
 
 // kind is how histograms are read: the end of their names is its value. Native ones come first, and are offered where there are any.
@@ -46,25 +51,27 @@ func kind() object {
 		return `label_replace(label_replace(` + promQL + `, "kind", "` + text + `", "", ""), "value", "` + ending + `", "", "")`
 	}
 	v := choice("kind", "Histograms", `query_result(`+
-		one("native", "seconds", `group(present_over_time(replayd_ttft_seconds{cluster=~"$cluster",target=~"$target"}[1d]))`)+` or `+
-		one("classic", "seconds_bucket", `group(present_over_time(replayd_ttft_seconds_bucket{cluster=~"$cluster",target=~"$target",le="+Inf"}[1d]))`)+`)`)
+		one("native", "seconds", `group(present_over_time(replayd_ttft_seconds{`+onTarget+`}[1d]))`)+` or `+
+		one("classic", "seconds_bucket", `group(present_over_time(replayd_ttft_seconds_bucket{`+onTarget+`,le="+Inf"}[1d]))`)+`)`)
 	v["regex"], v["sort"] = `/kind="(?<text>\w+)",\s*value="(?<value>\w+)"/`, 0
 	return v
 }
 
-// before is how long ago the pale line is from, in seconds. PromQL's offset takes a literal, so the loop's length is looked up here.
+// before is how long ago the pale line is from, in milliseconds: a loop need not be whole seconds. PromQL's offset takes a literal, so the
+// loop's length is looked up here: today's, and only of a workload that is gone the last there was.
 func before() object {
 	one := func(text, promQL string) string {
 		return `label_replace(` + promQL + `, "before", "` + text + `", "", "")`
 	}
+	const loop = `replayd_loop_duration_seconds{` + of + `}`
 	v := choice("before", "Compare with", `query_result(`+
-		one("1 loop ago", `max(last_over_time(replayd_loop_duration_seconds{cluster=~"$cluster",workload=~"$workload",target=~"$target"}[1d])) > 0`)+` or `+
-		one("1 day ago", `vector(86400)`)+` or `+one("1 week ago", `vector(604800)`)+`)`)
-	v["regex"], v["sort"] = `/before="(?<text>[^"]+)"\} (?<value>\d+)/`, 0
+		one("1 loop ago", `round(1000 * (max(`+loop+`) or max(last_over_time(`+loop+`[1d]))) >= 1000)`)+` or `+
+		one("1 day ago", `vector(86400000)`)+` or `+one("1 week ago", `vector(604800000)`)+`)`)
+	v["regex"], v["sort"] = `/before="(?<text>[^"]+)"\} (?<value>\d+) /`, 0
 	return v
 }
 
-// annotations mark what changes everything after it.
+// annotations mark what changes everything after it. Each looks back over a whole step, or what is short would be between two.
 func annotations() []object {
 	one := func(name, color, promQL, title, text string) object {
 		return object{
@@ -72,11 +79,14 @@ func annotations() []object {
 			"titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": false,
 		}
 	}
-	of := `{cluster=~"$cluster"}`
 	return []object{
-		one("Reloads", "blue", `changes(replayd_config_last_reload_success_timestamp_seconds`+of+`[$__rate_interval]) > 0`, "Reload", "{{instance}}"),
-		one("Loops", "rgba(160, 160, 160, 0.6)", `max by (workload, target) (changes(replayd_loop{cluster=~"$cluster",target=~"$target"}[$__rate_interval])) > 0`, "A loop begins", "{{workload}} on {{target}}"),
-		one("Guard", "orange", `max by (workload, target, limit) (replayd_guard_open{cluster=~"$cluster",target=~"$target"}) > 0`, "The guard is open: {{limit}}", "{{workload}} on {{target}}"),
-		one("Engine restarts", "red", `max by (target, replica) (increase(replayd_engine_restarts_total{cluster=~"$cluster",target=~"$target"}[$__rate_interval])) > 0`, "The engine restarted", "{{target}} {{replica}}"),
+		one("Reloads", "blue", `changes(replayd_config_last_reload_success_timestamp_seconds{`+here+`}[$__rate_interval]) > 0
+  and on (cluster, namespace, job, instance) replayd_requests_expected_total{`+of+`}`, "Reload", "{{instance}}"),
+		one("Loops", "rgba(160, 160, 160, 0.6)", `max by (cluster, namespace, workload, target) (changes(replayd_loop{`+of+`}[$__rate_interval])) > 0`,
+			"A loop begins", "{{workload}} on {{target}}"),
+		one("Guard", "orange", `max by (cluster, namespace, workload, target, limit) (max_over_time(replayd_guard_open{`+of+`}[$__rate_interval])) > 0`,
+			"The guard is open: {{limit}}", "{{workload}} on {{target}}"),
+		one("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+onTarget+`}[$__rate_interval])) > 0`,
+			"The engine restarted", "{{target}} {{replica}}"),
 	}
 }

@@ -1,0 +1,39 @@
+package main
+
+import "strings"
+
+// linksWith puts, in the place of the link that takes all variables along, one to each other dashboard with these alone: "All" of many is
+// no choice where there can be only one.
+func (b *board) linksWith(variables ...string) {
+	var links []object
+	for _, to := range [][2]string{{"canary", "Canary"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {
+		if b.UID == "replayd-"+to[0] {
+			continue
+		}
+		with := make([]string, len(variables))
+		for i, name := range variables {
+			with[i] = "${" + name + ":queryparam}"
+		}
+		links = append(links, object{
+			"type": "link", "title": to[1], "url": "/d/replayd-" + to[0] + "?" + strings.Join(with, "&"),
+			"includeVars": false, "keepTime": true, "targetBlank": false, "icon": "dashboard",
+		})
+	}
+	b.Links = append(links, b.Links[1:]...)
+}
+
+// leadsTo adds a link to another dashboard, with variables and time range.
+func (p *panel) leadsTo(title, uid string) *panel {
+	p.Links = append(p.Links, object{"title": title, "url": "/d/" + uid + "?${__all_variables}&${__url_time_range}"})
+	return p
+}
+
+// toBoard leads from a row to another dashboard, at the same time and with what the row names. A label that there is not gives an empty
+// value, which matches what has no such label. Grafana's words: grafana.com/docs/grafana/latest/panels-visualizations/configure-data-links.
+func toBoard(name string) object {
+	url := "/d/replayd-" + name + "?${datasource:queryparam}"
+	for _, label := range []string{"cluster", "namespace", "workload", "target", "model"} {
+		url += "&var-" + label + "=${__data.fields." + label + ":percentencode}"
+	}
+	return object{"title": "Open " + name, "url": url + "&${__url_time_range}"}
+}

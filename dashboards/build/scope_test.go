@@ -1,0 +1,217 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// each calls check with every expression of every dashboard, parsed, and where it stands.
+func each(t *testing.T, check func(where string, expr parser.Expr)) {
+	t.Helper()
+	promQL := parser.NewParser(parser.Options{})
+	for name, b := range boards() {
+		for at, text := range expressions(t, b) {
+			expr, err := promQL.ParseExpr(filled(text, "seconds"))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, at, err)
+			}
+			check(name+": "+at, expr)
+		}
+	}
+}
+
+// Two targets of one name in two clusters or namespaces are two: whoever chooses one sees nothing of the other.
+func TestSelectorsAreOfWhatWasChosen(t *testing.T) {
+	each(t, func(where string, expr parser.Expr) {
+		wanted := []string{"cluster", "namespace"}
+		if _, name, found := strings.Cut(where, ": variable "); found {
+			if i := slices.Index(wanted, name); i >= 0 {
+				wanted = wanted[:i] // each list knows the choices before it
+			}
+		}
+		for _, s := range parser.ExtractSelectors(expr) {
+			for _, label := range wanted {
+				if !slices.ContainsFunc(s, func(m *labels.Matcher) bool { return m.Name == label && m.Value == "x" }) {
+					t.Errorf("%s: want %s=~\"$%s\" in each selector, got %v", where, label, label, s)
+				}
+			}
+		}
+	})
+}
+
+// Replicas, ranks and GPUs have names of their own only within a target of a namespace of a cluster.
+func TestReplicasOfTwoFleetsAreTwo(t *testing.T) {
+	each(t, func(where string, expr parser.Expr) {
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			a, ok := n.(*parser.AggregateExpr)
+			if !ok || a.Without || !slices.ContainsFunc(a.Grouping, func(l string) bool { return slices.Contains([]string{"replica", "rank", "uuid", "instance"}, l) }) {
+				return nil
+			}
+			if !slices.Contains(a.Grouping, "cluster") || !slices.Contains(a.Grouping, "namespace") {
+				t.Errorf("%s: want cluster and namespace kept, got %s", where, a)
+			}
+			return nil
+		})
+	})
+}
+
+// always tells whether an expression has a value where there are no series at all.
+func always(e parser.Expr) bool {
+	switch e := e.(type) {
+	case *parser.NumberLiteral:
+		return true
+	case *parser.ParenExpr:
+		return always(e.Expr)
+	case *parser.UnaryExpr:
+		return always(e.Expr)
+	case *parser.AggregateExpr:
+		return always(e.Expr)
+	case *parser.Call:
+		for _, arg := range e.Args {
+			if arg.Type() != parser.ValueTypeString && !always(arg) {
+				return false
+			}
+		}
+		return true
+	case *parser.BinaryExpr:
+		switch e.Op {
+		case parser.LOR:
+			return always(e.LHS) || always(e.RHS)
+		case parser.LUNLESS:
+			return always(e.LHS)
+		default:
+			return always(e.LHS) && always(e.RHS)
+		}
+	default:
+		return false
+	}
+}
+
+// A 0 where nothing is known looks well.
+func TestNothingIsShownOfNothing(t *testing.T) {
+	each(t, func(where string, expr parser.Expr) {
+		if always(expr) && where != "canary.json: Is it slower than before? D" && where != "canary.json: variable before" && where != "correlation.json: variable before" {
+			t.Errorf("%s: want no value where there are no series, got %s", where, expr)
+		}
+	})
+}
+
+// Grafana shows "no data" in the colour below the first threshold.
+func TestNoDataIsNotGreen(t *testing.T) {
+	for name, b := range boards() {
+		for _, p := range b.Panels {
+			if p.Type != "stat" {
+				continue
+			}
+			list, _ := p.defaults()["mappings"].([]object)
+			if !slices.ContainsFunc(list, func(m object) bool {
+				return m["type"] == "special" && m["options"].(object)["result"].(object)["color"] == "text"
+			}) {
+				t.Errorf("%s: %q: want a mapping of no value to no colour, got %v", name, p.Title, list)
+			}
+			for _, q := range p.Targets {
+				if !q.Instant || q.Range {
+					t.Errorf("%s: %q: want what is now, not the last there was", name, p.Title)
+				}
+			}
+		}
+	}
+}
+
+// What is 1 when something is the matter must not be hidden by something else that is 0: "or" takes the left one of two with like labels.
+func TestFlagsDoNotHideOneAnother(t *testing.T) {
+	document, err := os.ReadFile(repository + "/docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| gauge \\| 0 or 1 ").FindAllStringSubmatch(string(document), -1) {
+		flags[m[1]] = true
+	}
+	if !flags["replayd_gpu_row_remap_failed"] {
+		t.Fatalf("want the flags of docs/metrics.md, got %v", flags)
+	}
+	flag := func(e parser.Expr) bool {
+		s, ok := e.(*parser.VectorSelector)
+		return ok && flags[s.Name]
+	}
+	each(t, func(where string, expr parser.Expr) {
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			if b, ok := n.(*parser.BinaryExpr); ok && b.Op == parser.LOR && flag(b.LHS) && flag(b.RHS) {
+				t.Errorf("%s: want the flags compared before they are joined, got %s", where, b)
+			}
+			return nil
+		})
+	})
+}
+
+// selectorsOf gives the selectors of a series in the queries of a dashboard's panel, by the values that their matchers take.
+func selectorsOf(t *testing.T, dashboard, panel, series string) (takes []func(label, value string) bool) {
+	t.Helper()
+	each(t, func(where string, expr parser.Expr) {
+		if !strings.HasPrefix(where, dashboard+": "+panel+" ") {
+			return
+		}
+		for _, s := range parser.ExtractSelectors(expr) {
+			of := func(label, value string) bool {
+				return !slices.ContainsFunc(s, func(m *labels.Matcher) bool { return m.Name == label && !m.Matches(value) })
+			}
+			if of("__name__", series) {
+				takes = append(takes, of)
+			}
+		}
+	})
+	if len(takes) == 0 {
+		t.Fatalf("%s: %q: want selectors of %s, got none", dashboard, panel, series)
+	}
+	return takes
+}
+
+// Requests that find no lane are the service's: it did not answer in time those before.
+func TestOverloadIsNoFaultOfTheMeasurement(t *testing.T) {
+	for dashboard, panel := range map[string]string{"canary.json": "Measurement", "health.json": "Not sent"} {
+		for _, takes := range selectorsOf(t, dashboard, panel, "replayd_requests_dropped_total") {
+			if takes("reason", "overload") || takes("reason", "filtered") || !takes("reason", "missed") {
+				t.Errorf("%s: %q: want what replayd held back or missed itself", dashboard, panel)
+			}
+		}
+	}
+}
+
+// Alerts on a process have no workload and no target, those on a target no workload: whatever is chosen, they are of it.
+func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
+	for _, panel := range []string{"Alerts firing", "Which alerts fire?"} {
+		for _, takes := range selectorsOf(t, "fleet.json", panel, "ALERTS") {
+			for _, label := range []string{"workload", "target"} {
+				if !takes(label, "x") || !takes(label, "") || takes(label, "y") {
+					t.Errorf("%q: want the alerts of the chosen %s and those of none", panel, label)
+				}
+			}
+		}
+	}
+}
+
+// A workload that is gone or held back has no bad requests, and in a table no value is less than any.
+func TestWhatIsGoneOrHeldBackIsWorse(t *testing.T) {
+	for _, p := range fleet().Panels {
+		if p.Title != "Which workload is worst?" {
+			continue
+		}
+		order := p.Transformations[1]["options"].(object)
+		state := p.Targets[0].Expr
+		if p.Options["sortBy"].([]object)[0]["displayName"] != "state" || order["renameByName"].(object)["Value #A"] != "state" || order["indexByName"].(object)["Value #A"] != 0 {
+			t.Errorf("want the state first, and rows sorted by it; got %v, %v", p.Options["sortBy"], order)
+		}
+		if !strings.HasPrefix(state, "5 * "+gone) || !strings.Contains(state, "or 2 * group "+byWorkload+" ("+heldBack+" > 0)") || !strings.HasSuffix(state, "or 0 * group "+byWorkload+" ("+dueNow+")") {
+			t.Errorf("want what is gone above all, and what is held back above what is well; got %s", state)
+		}
+		return
+	}
+	t.Error("want a table of workloads, got none")
+}
