@@ -100,9 +100,10 @@ func TestRulesReadWhatIsThere(t *testing.T) {
 	}
 }
 
-// Targets of one name in two clusters or namespaces are two targets, and so are workloads.
+// Targets of one name in two clusters or namespaces are two targets, and so are workloads and processes.
 func TestRulesKeepTheFleet(t *testing.T) {
 	promQL := parser.NewParser(parser.Options{})
+	process := []string{"cluster", "namespace", "job", "instance"}
 	for _, r := range append(rules(t, false), rules(t, true)...) {
 		expr, err := promQL.ParseExpr(r.Expr)
 		if err != nil {
@@ -114,6 +115,8 @@ func TestRulesKeepTheFleet(t *testing.T) {
 			want = append(want, "target")
 		case strings.HasPrefix(r.Record, "workload"):
 			want = append(want, "workload", "target", "model")
+		case strings.HasPrefix(r.Record, "instance"):
+			want = process
 		}
 		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 			var labels []string
@@ -128,6 +131,10 @@ func TestRulesKeepTheFleet(t *testing.T) {
 				labels, keeps = n.VectorMatching.MatchingLabels, n.VectorMatching.On
 			default:
 				return nil
+			}
+			want := want
+			if _, match := n.(*parser.BinaryExpr); match && keeps && slices.Contains(labels, "instance") {
+				want = process // each series of it, before workloads or targets are made of them
 			}
 			for _, label := range want {
 				if slices.Contains(labels, label) != keeps {
@@ -200,7 +207,7 @@ func TestEachRecordIsTestedAndExplained(t *testing.T) {
 			}
 		}
 	}
-	names := regexp.MustCompile(`^(target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_[a-z0-9_]+:` +
+	names := regexp.MustCompile(`^(instance|target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_[a-z0-9_]+:` +
 		`((ratio_)?(rate|increase|avg|mean|quantile)\d+[mhd](_(loop|day)_before)?|max|min|ratio)$`)
 	seen := map[string]bool{}
 	for _, r := range rules(t, false) {

@@ -121,9 +121,9 @@ func slower() *panel {
 	}
 	return timeseries("Is it slower than before?", "suffix:×",
 		"p90 of 5 minutes by p90 at the same place of the trace "+then+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
-			"Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
+			"The axis ends at 5. Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
 		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "whole answer"}, query{`vector(1)`, "as before"}).
-		set(object{"min": 0}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
+		set(object{"min": 0, "max": 5}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
 		colored("^TTFT$", blue).colored("^TPOT$", orange).colored("^whole answer$", purple).
 		colored("^as before$", pale)
 }
