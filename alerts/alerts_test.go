@@ -156,7 +156,7 @@ func TestOneNumberIsOfSeconds(t *testing.T) {
 			continue // told above
 		}
 		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-			if n, ok := n.(*parser.NumberLiteral); ok && slices.Contains([]float64{300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400}, n.Val) {
+			if n, ok := n.(*parser.NumberLiteral); ok && slices.Contains([]float64{300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 259200, 604800}, n.Val) {
 				found = append(found, r.Record+r.Alert+": "+n.String())
 			}
 			return nil

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // canary tells whether the service is good for its users, now and against the same place of the trace before.
 func canary() *board {
@@ -107,10 +110,16 @@ func nowMeasured() *panel {
 
 // latency draws the quantiles of a client's histogram, its bound, and p90 at the place of the trace before.
 func latency(title, name, description, section string, bound ...query) *panel {
-	return timeseries(title, "s", description+" Pale: p90 at the place of the trace "+then+".", section, append(quantiles(name), bound...)...).
-		leadsTo("Correlation", "replayd-correlation").
+	p := timeseries(title, "s", description+" Pale: p90 at the place of the trace "+then+".", section, append(quantiles(name), bound...)...)
+	if slices.Contains(withExemplars, name) {
+		p.exemplarsOf("p99")
+	}
+	return p.leadsTo("Correlation", "replayd-correlation").
 		set(object{"min": 0}).custom(object{"fillOpacity": 0}).quantileColors().redSLO().paleBefore()
 }
+
+// withExemplars are the histograms that name requests by their X-Request-Id.
+var withExemplars = []string{"ttft", "ttft_from_due", "e2e"}
 
 // then is the chosen time before, in words.
 const then = "${before:text}"

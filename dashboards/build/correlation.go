@@ -5,7 +5,7 @@ import "fmt"
 // correlation holds client, engine and GPU of one target against one another on one time axis. The panels are all as wide as the page,
 // their axes too, so that an instant stands at one place in all of them, and the crosshair is read from top to bottom.
 func correlation() *board {
-	b := newBoard("replayd-correlation", "replayd / correlation",
+	b := newBoard("replayd-correlation", "replayd / Correlation",
 		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down and read downwards: the first panel that moved with it has the cause.",
 		annotations(), datasource(), cluster(), namespace(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
 		model(), kind(), before())

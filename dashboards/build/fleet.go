@@ -38,7 +38,7 @@ func fleet() *board {
 			marks = append(marks, a)
 		}
 	}
-	b := newBoard("replayd-fleet", "replayd / fleet",
+	b := newBoard("replayd-fleet", "replayd / Fleet",
 		"All targets, models and shards, worst first. A click on a name leads to its canary, its correlation or the health of its replay.",
 		marks, datasource(), cluster(), namespace(),
 		choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+`}, workload)`),

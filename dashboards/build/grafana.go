@@ -48,7 +48,6 @@ type panel struct {
 	Options         object   `json:"options,omitempty"`
 	Transformations []object `json:"transformations,omitempty"`
 	Links           []object `json:"links,omitempty"`
-	Panels          []*panel `json:"panels,omitempty"` // of collapsed rows; ours are open
 }
 
 type gridPos struct {
@@ -264,6 +263,13 @@ func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object),
 		object{"matcher": object{"id": "byRegexp", "options": pattern}, "properties": properties})
 	return p
+}
+
+// exemplarsOf has Grafana ask for single requests behind the series of a legend, and draw them as dots.
+func (p *panel) exemplarsOf(legend string) {
+	for i := range p.Targets {
+		p.Targets[i].Exemplar = p.Targets[i].LegendFormat == legend
+	}
 }
 
 // stacked draws series on top of one another.

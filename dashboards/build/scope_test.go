@@ -134,12 +134,20 @@ func TestFlagsDoNotHideOneAnother(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| gauge \\| 0 or 1 ").FindAllStringSubmatch(string(document), -1) {
 		flags[m[1]] = true
 	}
-	if !flags["replayd_gpu_row_remap_failed"] {
+	if !flags["replayd_gpu_row_remap_failed"] || !flags["replayd_guard_open"] {
 		t.Fatalf("want the flags of docs/metrics.md, got %v", flags)
 	}
-	flag := func(e parser.Expr) bool {
-		s, ok := e.(*parser.VectorSelector)
-		return ok && flags[s.Name]
+	var flag func(e parser.Expr) bool
+	flag = func(e parser.Expr) bool {
+		switch e := e.(type) {
+		case *parser.ParenExpr:
+			return flag(e.Expr)
+		case *parser.AggregateExpr:
+			return flag(e.Expr)
+		case *parser.VectorSelector:
+			return flags[e.Name]
+		}
+		return false
 	}
 	each(t, func(where string, expr parser.Expr) {
 		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
