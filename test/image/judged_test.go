@@ -11,23 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"replayd/test/outside"
 )
-
-// tools gets promtool, Alertmanager and amtool.
-var tools = sync.OnceValues(func() (folder string, err error) {
-	if folder, err = filepath.Abs(repository + "/.cache/prometheus"); err != nil {
-		return "", err
-	}
-	if out, err := exec.Command(repository+"/test/prometheus/install", folder).CombinedOutput(); err != nil {
-		return string(out), err
-	}
-	return folder, nil
-})
 
 // run gives what a program says, and whether it is content.
 func run(t *testing.T, program string, args ...string) (said string, ok bool) {
@@ -36,19 +24,10 @@ func run(t *testing.T, program string, args ...string) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	folder, err := tools()
-	if err != nil {
-		outside.Missing(t, err, folder)
-	}
-	return filepath.Join(folder, name)
-}
-
 // Prometheus takes its file, with the rules. Debian's may be older than 3.8: then it is told of the one key that it cannot know,
 // and takes the file as prometheus.yml says to change it for such a one.
 func TestPrometheusFile(t *testing.T) {
-	promtool := tool(t, "promtool")
+	promtool := outside.PrometheusTool(t, "promtool")
 	const key = "scrape_native_histograms"
 	said, ok := run(t, promtool, "check", "config", repository+"/deploy/prometheus.yml")
 	if !ok && strings.Count(said, "not found in type") == 1 && strings.Contains(said, "field "+key+" not found") {
@@ -81,7 +60,7 @@ func TestPrometheusFile(t *testing.T) {
 
 // What is urgent goes to a person, what is not waits for the day.
 func TestAlertmanagerFile(t *testing.T) {
-	amtool, file := tool(t, "amtool"), repository+"/deploy/alertmanager.yml"
+	amtool, file := outside.PrometheusTool(t, "amtool"), repository+"/deploy/alertmanager.yml"
 	if said, ok := run(t, amtool, "check-config", file); !ok {
 		t.Errorf("amtool check-config:\n%s", said)
 	}
@@ -96,7 +75,7 @@ func TestAlertmanagerFile(t *testing.T) {
 // A real Alertmanager makes one message of one incident, and mutes what follows from something else, of the same server alone.
 func TestInhibition(t *testing.T) {
 	dir, address := t.TempDir(), outside.Address(t)
-	p := outside.Start(t, filepath.Join(dir, "alertmanager.out"), tool(t, "alertmanager"), "--config.file="+repository+"/deploy/alertmanager.yml",
+	p := outside.Start(t, filepath.Join(dir, "alertmanager.out"), outside.PrometheusTool(t, "alertmanager"), "--config.file="+repository+"/deploy/alertmanager.yml",
 		"--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
 	url := "http://" + address
 	p.Ready(t, http.DefaultClient, url+"/-/ready")

@@ -52,7 +52,7 @@ func tool(t *testing.T, script, folder, program string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.CommandContext(t.Context(), script, path).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), script, path, program).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 3 && os.Getenv("CI") != "true" {
 		t.Skipf("%s: %v: %s", script, err, said)

@@ -43,7 +43,12 @@ func Main(m *testing.M, binary *string, args ...string) int {
 // is not to be had (3) the test is skipped, but in CI that is a failure.
 func Install(t *testing.T, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "./install", args...)
+	return install(t, "./install", args...)
+}
+
+func install(t *testing.T, script string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), script, args...)
 	var told bytes.Buffer
 	c.Stderr = &told
 	out, err := c.Output()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -22,32 +21,25 @@ import (
 const (
 	rules = repository + "/alerts/recording.yaml"
 
-	// The copy of the rules that this test runs has a shorter window; a test of the rules as they are takes more than 5 minutes.
-	// All is scraped every second.
-	ruleWindow = 30 * time.Second
+	// The copy of the rules that this test runs has shorter windows, and is evaluated more often, by this; a test of the rules as
+	// they are takes more than 5 minutes. All is scraped every second.
+	scale      = 10
+	ruleWindow = 5 * time.Minute / scale
+	ruleEvery  = time.Minute / scale
 )
-
-// install gives the path of a program of the install script's.
-func install(t *testing.T, name string) string {
-	t.Helper()
-	folder, err := filepath.Abs(repository + "/.cache/prometheus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	outside.Install(t, folder)
-	return filepath.Join(folder, name)
-}
 
 // TestRules has promtool read the rules and run their own tests.
 func TestRules(t *testing.T) {
-	promtool := install(t, "promtool")
-	f := func(args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), promtool, args...)
-		cmd.Dir = filepath.Dir(rules)
-		if said, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %q: %v\n%s", args, err, said)
-		}
+	promtool := outside.PrometheusTool(t, "promtool")
+	f := func(name string, args ...string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a test is of hours
+			cmd := exec.CommandContext(t.Context(), promtool, append(args, name)...)
+			cmd.Dir = filepath.Dir(rules)
+			if said, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("promtool %q: %v\n%s", args, err, said)
+			}
+		})
 	}
 	all, err := filepath.Glob(filepath.Join(filepath.Dir(rules), "*.yaml"))
 	if err != nil || len(all) < 2 {
@@ -55,9 +47,9 @@ func TestRules(t *testing.T) {
 	}
 	for _, path := range all {
 		if name := filepath.Base(path); strings.HasSuffix(name, "_test.yaml") {
-			f("test", "rules", name)
+			f(name, "test", "rules")
 		} else {
-			f("check", "rules", "--lint=all", "--lint-fatal", name)
+			f(name, "check", "rules", "--lint=all", "--lint-fatal")
 		}
 	}
 }
@@ -73,7 +65,7 @@ scrape_configs:
 // TestRulesOfARealReplay has two shards replay against one simulated engine with a GPU, which both scrape, and Prometheus take
 // their pages with native histograms, and as text, as if they were two clusters.
 func TestRulesOfARealReplay(t *testing.T) {
-	program := install(t, "prometheus")
+	program := outside.PrometheusTool(t, "prometheus")
 	dir := t.TempDir()
 	engine, shards := startShards(t, dir)
 	targets, err := json.Marshal(shards)
@@ -81,12 +73,8 @@ func TestRulesOfARealReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, file := shortRules(t, dir)
-	config := write(t, dir, "prometheus.yml", strings.NewReplacer("RULES", file, "TARGETS", string(targets)).Replace(ruleScrapes))
-	address := outside.Address(t)
-	p := prometheus{"http://" + address}
-	start(t, filepath.Join(dir, "prometheus.out"), http.DefaultClient, p.url+"/-/ready",
-		program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
+	config := strings.NewReplacer("RULES", file, "TARGETS", string(targets)).Replace(ruleScrapes)
+	p := prometheus{outside.StartPrometheus(t, program, dir, config)}
 
 	// From the first value on, and a whole window later, by when the start has left it.
 	evaluated := func(times float64) {
@@ -94,14 +82,14 @@ func TestRulesOfARealReplay(t *testing.T) {
 		outside.Until(t, 90*time.Second, func() error {
 			const values = `count_over_time(target:replayd_generation_tokens_per_joule:ratio_rate5m{cluster="native"}[10m])`
 			if n := p.number(t, values); !(n >= times) {
-				return fmt.Errorf("want %v values of a rule that is evaluated every second, got %v", times, n)
+				return fmt.Errorf("want %v values of a rule that is evaluated every %v, got %v", times, ruleEvery, n)
 			}
 			return nil
 		})
 	}
-	evaluated(5)
+	evaluated(1)
 	before := readEngine(t, engine)
-	evaluated(5 + ruleWindow.Seconds())
+	evaluated(float64(1 + ruleWindow/ruleEvery))
 	after := readEngine(t, engine)
 
 	t.Run("each has a value", func(t *testing.T) { p.haveValues(t, names) })
@@ -134,21 +122,23 @@ gpus: [{dcgm_exporter: "http://%s/dcgm/metrics", interval: 1s}]
 	return engine, shards
 }
 
-// shortRules gives the names of the rules, and a file with them over the shorter window. The names stay.
+// shortRules gives the names of the rules, and a file with them over the shorter windows. The names stay.
 func shortRules(t *testing.T, dir string) (names []string, file string) {
 	t.Helper()
-	text, err := os.ReadFile(rules)
+	groups, err := outside.RuleGroups(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`- record: (\S+)`).FindAllStringSubmatch(string(text), -1) {
-		names = append(names, m[1])
+	for _, g := range groups {
+		for _, r := range g.Rules {
+			names = append(names, r.Record)
+		}
 	}
-	short := strings.NewReplacer("[5m]", fmt.Sprintf("[%.0fs]", ruleWindow.Seconds()), "interval: 1m", "interval: 1s").Replace(string(text))
-	if len(names) == 0 || strings.Count(short, "interval: 1s") < 2 || strings.Contains(short, "5m]") {
-		t.Fatalf("%s: want rules over 5m in groups of 1m, got %d of them", rules, len(names))
+	short, err := outside.ScaleRules(rules, scale)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return names, write(t, dir, "rules.yaml", short)
+	return names, write(t, dir, "rules.yaml", string(short))
 }
 
 // readEngine gives the tokens that the engine's own page counts, and the joules that its GPU's does.
@@ -188,10 +178,10 @@ func (p prometheus) haveValues(t *testing.T, names []string) {
 				t.Errorf("%s: %s: want a value %v, got %v", cluster, name, wanted, result)
 			}
 			for _, one := range result {
-				if one.Histogram != nil {
+				if one.Histogram[1] != nil {
 					continue
 				}
-				if v, err := strconv.ParseFloat(fmt.Sprint(one.Value[1]), 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+				if v := one.Value.Number(); math.IsNaN(v) || math.IsInf(v, 0) {
 					t.Errorf("%s: %s: want a number, got %v", cluster, name, one)
 				}
 			}

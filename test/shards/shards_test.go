@@ -17,7 +17,7 @@ import (
 type world struct {
 	replicas []*replica // the shards, and the one that replays all
 	logs     []string   // of their engines: the shards share the first
-	prom     prometheus
+	prom     outside.Prometheus
 	first    int64 // number of the first loop that all of them see whole
 }
 
@@ -46,7 +46,7 @@ func newWorld(t *testing.T, dir string) *world {
 	}
 	w.prom = startPrometheus(t, dir, w.replicas)
 	outside.Until(t, 30*time.Second, func() error {
-		if got := w.prom.number(t, time.Now(), "count(replayd_shards and on (instance) up == 1)"); got != shards+1 {
+		if got := w.prom.Number(t, "count(replayd_shards and on (instance) up == 1)", time.Now()); got != shards+1 {
 			return fmt.Errorf("want %d processes scraped, got %v", shards+1, got)
 		}
 		return nil
@@ -75,8 +75,9 @@ func TestShards(t *testing.T) {
 	w.rowsOnce(t, n, func(int) bool { return true })
 	w.counts(t, n)
 	w.quantiles(t, n, records)
-	if early := w.prom.query(t, before(n+1), `ALERTS{alertname="ReplaydShardMissing"}`); len(early) > 0 {
-		t.Errorf("want no alert while all are there, got %v", early)
+	early, err := w.prom.Query(t.Context(), `ALERTS{alertname="ReplaydShardMissing"}`, before(n+1))
+	if err != nil || len(early) > 0 {
+		t.Errorf("want no alert while all are there, got %v, %v", early, err)
 	}
 
 	lost := 0
@@ -118,7 +119,7 @@ func (w *world) counts(t *testing.T, n int64) {
 		t.Helper()
 		for _, namespace := range []string{many, one} {
 			sum := fmt.Sprintf(`sum(replayd_%s{namespace=%q%s})`, series, namespace, labels)
-			if got := w.prom.number(t, before(n+1), sum) - w.prom.number(t, before(n), sum); got != float64(want) {
+			if got := w.prom.Number(t, sum, before(n+1)) - w.prom.Number(t, sum, before(n)); got != float64(want) {
 				t.Errorf("%s: want %d in a loop, got %v", sum, want, got)
 			}
 		}
@@ -129,7 +130,7 @@ func (w *world) counts(t *testing.T, n int64) {
 		f(name+"_seconds_bucket", `,le="+Inf"`, want)
 		for _, namespace := range []string{many, one} {
 			count := fmt.Sprintf(`histogram_count(sum(replayd_%s_seconds{namespace=%q}))`, name, namespace)
-			if got := w.prom.number(t, before(n+1), count) - w.prom.number(t, before(n), count); got != float64(want) {
+			if got := w.prom.Number(t, count, before(n+1)) - w.prom.Number(t, count, before(n)); got != float64(want) {
 				t.Errorf("%s: want %d in a loop, got %v", count, want, got)
 			}
 		}
@@ -144,7 +145,7 @@ func (w *world) counts(t *testing.T, n int64) {
 	histogram("itl", gaps)
 
 	for i, r := range w.replicas[:shards] {
-		if got := w.prom.number(t, before(n+1), fmt.Sprintf(`replayd_shard_index{namespace=%q,pod=%q} and replayd_shards == %d`, many, r.pod.name, shards)); got != float64(i) {
+		if got := w.prom.Number(t, fmt.Sprintf(`replayd_shard_index{namespace=%q,pod=%q} and replayd_shards == %d`, many, r.pod.name, shards), before(n+1)); got != float64(i) {
 			t.Errorf("%s: want shard %d of %d, got %v", r.pod.name, i, shards, got)
 		}
 	}
@@ -164,11 +165,11 @@ func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 		got := map[string]float64{}
 		for _, namespace := range []string{many, one} {
 			exact := quantile(q, all[namespace]).Seconds()
-			native := w.prom.number(t, before(n+1), fmt.Sprintf(`histogram_quantile(%v, sum(rate(replayd_ttft_seconds{namespace=%q}[%v])))`, q, namespace, loop))
+			native := w.prom.Number(t, fmt.Sprintf(`histogram_quantile(%v, sum(rate(replayd_ttft_seconds{namespace=%q}[%v])))`, q, namespace, loop), before(n+1))
 			if !(native <= exact*bucket && native >= exact/bucket) {
 				t.Errorf("%s: quantile %v: want one in the bucket of %v s, got %v s", namespace, q, exact, native)
 			}
-			classic := w.prom.number(t, before(n+1), fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_ttft_seconds_bucket{namespace=%q}[%v])))`, q, namespace, loop))
+			classic := w.prom.Number(t, fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_ttft_seconds_bucket{namespace=%q}[%v])))`, q, namespace, loop), before(n+1))
 			if low, high := bounds(exact); !(classic >= low && classic <= high) {
 				t.Errorf("%s: quantile %v: want one in the bucket of %v s, %v to %v s, got %v s", namespace, q, exact, low, high, classic)
 			}
@@ -181,9 +182,9 @@ func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 
 		// Shard 3 has the long prompts, and no mean of the four quantiles knows how many requests those are.
 		each := fmt.Sprintf(`histogram_quantile(%v, sum by (pod) (rate(replayd_ttft_seconds{namespace=%q}[%v])))`, q, many, loop)
-		mean := w.prom.number(t, before(n+1), "avg("+each+")")
+		mean := w.prom.Number(t, "avg("+each+")", before(n+1))
 		for i, r := range w.replicas[:shards] {
-			t.Logf("     shard %d alone: %.1f ms of %d requests", i, 1000*w.prom.number(t, before(n+1), each+fmt.Sprintf(` and on (pod) up{pod=%q}`, r.pod.name)), len(records[i]))
+			t.Logf("     shard %d alone: %.1f ms of %d requests", i, 1000*w.prom.Number(t, each+fmt.Sprintf(` and on (pod) up{pod=%q}`, r.pod.name), before(n+1)), len(records[i]))
 		}
 		t.Logf("     the mean of these: %.1f ms", mean*1000)
 		if exact := quantile(q, all[many]).Seconds(); !(math.Abs(mean/exact-1) > 0.2) {
@@ -208,7 +209,7 @@ func (w *world) fires(t *testing.T, killed time.Time) {
 	t.Helper()
 	var firing []string
 	outside.Until(t, 20*time.Second, func() error {
-		if firing = w.prom.firing(t, "ReplaydShardMissing"); len(firing) == 0 {
+		if firing = w.firing(t, "ReplaydShardMissing"); len(firing) == 0 {
 			return fmt.Errorf("want ReplaydShardMissing to fire")
 		}
 		return nil
@@ -224,11 +225,11 @@ func (w *world) hole(t *testing.T, n int64, lost int) {
 	t.Helper()
 	// The dead one's series are gone by now: what is there at the end is what was there of the others before.
 	const expected = `sum(replayd_requests_expected_total{namespace="many"} - replayd_requests_expected_total{namespace="many"} offset %v)`
-	if got := w.prom.number(t, before(n+1), fmt.Sprintf(expected, loop)); got != float64(rows-lost) {
+	if got := w.prom.Number(t, fmt.Sprintf(expected, loop), before(n+1)); got != float64(rows-lost) {
 		t.Errorf("want %d of %d rows expected, got %v", rows-lost, rows, got)
 	}
 	rate := func(namespace string) float64 {
-		return w.prom.number(t, before(n+1), fmt.Sprintf(`sum(rate(replayd_requests_expected_total{namespace=%q}[%v]))`, namespace, loop))
+		return w.prom.Number(t, fmt.Sprintf(`sum(rate(replayd_requests_expected_total{namespace=%q}[%v]))`, namespace, loop), before(n+1))
 	}
 	want := 1 - float64(lost)/rows
 	got := rate(many) / rate(one)
@@ -243,7 +244,7 @@ func (w *world) resolves(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	outside.Until(t, 10*time.Second, func() error {
-		if firing := w.prom.firing(t, "ReplaydShardMissing"); len(firing) > 0 {
+		if firing := w.firing(t, "ReplaydShardMissing"); len(firing) > 0 {
 			return fmt.Errorf("want it resolved, got %q", firing)
 		}
 		return nil

@@ -1,0 +1,163 @@
+//go:build real
+
+package incidents_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// history is what the rules have to look back at before the first incident: two loops.
+const history = 2 * loop
+
+func TestIncidents(t *testing.T) {
+	began := time.Now()
+	w := newWorld(t)
+	defer func() { t.Logf("the whole took %.0f s", time.Since(began).Seconds()) }()
+
+	w.waitForHistory(t, began)
+	t.Run("each rule is evaluated", func(t *testing.T) { w.evaluated(t) })
+	t.Run("native histograms are native", func(t *testing.T) { w.native(t) })
+	t.Run("each query of a dashboard is answered", func(t *testing.T) { w.runDashboards(t) })
+	for _, a := range w.watch.seen(t, began) {
+		t.Errorf("nothing is wrong: want it quiet: %s fired", a.name())
+	}
+	w.lateness(t)
+
+	var lines []line
+	for _, in := range w.incidents() {
+		lines = append(lines, w.run(t, in)...)
+	}
+	table(t, lines)
+	w.watch.mu.Lock()
+	defer w.watch.mu.Unlock()
+	t.Logf("Alertmanager was asked %d times", w.watch.polls)
+}
+
+// incidents are what happens, one after the other. The control workload has no alert in the first two: none is listed.
+func (w *world) incidents() []incident {
+	e := w.engines[canary]
+	engine := map[string]string{"target": canary + "-engine"}
+	of := map[string]string{"workload": canary, "target": canary + "-engine"}
+	loop := map[string]string{"workload": canary, "target": canary + "-engine", "against": "loop"}
+	var starved *starvation
+	return []incident{
+		{
+			name:  "engine slow",
+			begin: func(t *testing.T) { e.restart(t, slowFirstToken, slowNextToken) },
+			end:   func(t *testing.T) { e.restart(t, firstToken, nextToken) },
+			must: []expected{
+				{"SLOBurnFast", of, false},
+				{"TTFTRegression", loop, false},
+				{"TPOTRegression", loop, false},
+			},
+			may: []expected{
+				{"SLOBurnSlow", of, false}, // no request is good for 20 minutes of the rules' time; it goes on for hours
+			},
+		},
+		{
+			name: "engine down",
+			begin: func(t *testing.T) {
+				e.process.Signal(t, syscall.SIGKILL)
+				e.process.Wait(t, 5*time.Second)
+			},
+			end: func(t *testing.T) { e.start(t, firstToken, nextToken) },
+			must: []expected{
+				{"TargetDown", of, false},
+				{"SLOBurnFast", of, true}, // it follows from that
+				{"EngineUnseen", engine, true},
+			},
+			may: []expected{
+				{"SLOBurnSlow", of, false},
+				{"ErrorRatio", of, false},    // it follows from TargetDown too
+				{"GPUUnseen", engine, false}, // the simulated GPU's page is the engine's process's
+			},
+		},
+		{
+			name:  "replayd starved",
+			begin: func(t *testing.T) { starved = startStarvation(t, w.replayd.Cmd.Process) },
+			end:   func(*testing.T) { starved.stop() },
+			must: []expected{
+				{"Late", map[string]string{"workload": canary}, false},
+				{"Late", map[string]string{"workload": control}, false},
+			},
+		},
+	}
+}
+
+// restart ends the engine as an operator does and starts it at other speeds.
+func (e *engine) restart(t *testing.T, firstToken, nextToken time.Duration) {
+	t.Helper()
+	e.process.Term(t, 5*time.Second)
+	e.start(t, firstToken, nextToken)
+}
+
+// waitForHistory waits until there is enough of it.
+func (w *world) waitForHistory(t *testing.T, began time.Time) {
+	t.Helper()
+	timer := time.NewTimer(time.Until(began.Add(history)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.replayd.Done:
+		t.Fatalf("replayd ended: %v", w.replayd.Err)
+	}
+}
+
+// lateness shows how busy this machine is with other things: where replayd is late by itself, the test fails by right.
+func (w *world) lateness(t *testing.T) {
+	t.Helper()
+	worst, err := w.prom.Query(t.Context(), "max_over_time(workload:replayd_own_lateness_seconds:mean5m[10m])", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range worst {
+		t.Logf("%s was late by %.1f ms at worst, in the mean of %v", s.Metric["workload"], 1000*s.Value.Number(), 5*time.Minute/scale)
+	}
+}
+
+// evaluated wants that Prometheus evaluates each rule without an error.
+func (w *world) evaluated(t *testing.T) {
+	rules, err := w.rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := 0
+	for _, r := range rules {
+		if r.Health != "ok" || r.LastError != "" {
+			t.Errorf("%s: want health ok, got %q, %q\n%s", r.Name, r.Health, r.LastError, r.Query)
+		}
+		if r.Type == "alerting" {
+			alerts++
+		}
+	}
+	if alerts == 0 || alerts == len(rules) {
+		t.Errorf("want rules that record and rules that alert, got %d and %d", len(rules)-alerts, alerts)
+	}
+	t.Logf("%d rules record, %d alert", len(rules)-alerts, alerts)
+}
+
+// native wants histograms, not numbers, under the bare names, and the classic ones beside them.
+func (w *world) native(t *testing.T) {
+	f := func(promQL string, wantNative bool, want int) {
+		t.Helper()
+		result, err := w.prom.Query(t.Context(), promQL, time.Time{})
+		if err != nil || len(result) != want {
+			t.Errorf("%s: want %d series, got %d, %v", promQL, want, len(result), err)
+		}
+		for _, s := range result {
+			if native := s.Histogram[1] != nil; native != wantNative {
+				t.Errorf("%s: want a native histogram %v, got %v, %v", promQL, wantNative, s.Histogram, s.Value)
+			}
+		}
+	}
+	for _, name := range []string{
+		"lateness", "lane_wait", "session_wait", "read_delay", "connect", "ttft", "ttft_from_due", "tpot", "itl", "e2e", "e2e_from_due",
+	} {
+		f(fmt.Sprintf("replayd_%s_seconds", name), true, 2)
+		f(fmt.Sprintf(`replayd_%s_seconds_bucket{le="+Inf"}`, name), false, 2)
+	}
+	f("workload:replayd_ttft_seconds:rate5m", true, 2)
+}
