@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"replayd/test/outside"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,11 +27,10 @@ type prometheus struct {
 // Prometheus loads all rules and keeps histograms of both kinds, from where the services are.
 func TestPrometheus(t *testing.T) {
 	p := load[prometheus](t, "prometheus.yml")
-	all, err := filepath.Glob("../alerts/*.yaml")
+	all, err := outside.RuleFiles("../alerts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(all, func(path string) bool { return strings.HasSuffix(path, "_test.yaml") })
 	if got := slices.Sorted(slices.Values(p.RuleFiles)); len(got) == 0 || !slices.Equal(got, all) {
 		t.Errorf("want every file of rules, %v, got %v", all, got)
 	}

@@ -85,15 +85,12 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // recorded are the names of the recording rules.
 func recorded(t *testing.T) map[string]bool {
 	t.Helper()
-	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
+	paths, err := outside.RuleFiles(repository + "/alerts")
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
 	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.yaml") {
-			continue
-		}
 		groups, err := outside.RuleGroups(path)
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func startAlertmanager(t *testing.T, dir, program string) (address string) {
 		return fmt.Sprintf("%s: %dms", m[1], time.Duration(d).Milliseconds()/scale)
 	})
 	address = outside.Address(t)
-	process := outside.Start(t, filepath.Join(dir, "alertmanager.out"), program, "--config.file="+write(t, dir, "alertmanager.yml", fast),
+	process := outside.Start(t, filepath.Join(dir, "alertmanager.out"), program, "--config.file="+outside.Write(t, dir, "alertmanager.yml", fast),
 		"--storage.path="+filepath.Join(dir, "alerts"), "--web.listen-address="+address, "--cluster.listen-address=", "--log.level=warn")
 	t.Cleanup(func() { process.Term(t, 15*time.Second) })
 	process.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")

@@ -41,7 +41,7 @@ func startPrometheus(t *testing.T, dir, replayd, alertmanager string) outside.Pr
 // counts seconds, those of a day.
 func fastRules(t *testing.T, dir string) (pattern string) {
 	t.Helper()
-	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
+	paths, err := outside.RuleFiles(repository + "/alerts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,15 +52,12 @@ func fastRules(t *testing.T, dir string) (pattern string) {
 	const day = "86400 / (workload:replayd_loop_duration_seconds:max"
 	days := 0
 	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.yaml") {
-			continue
-		}
 		fast, err := outside.ScaleRules(path, scale)
 		if err != nil {
 			t.Fatal(err)
 		}
 		days += strings.Count(string(fast), day)
-		write(t, into, filepath.Base(path), strings.ReplaceAll(string(fast), day, strings.Replace(day, "86400", strconv.Itoa(86400/scale), 1)))
+		outside.Write(t, into, filepath.Base(path), strings.ReplaceAll(string(fast), day, strings.Replace(day, "86400", strconv.Itoa(86400/scale), 1)))
 	}
 	if days != 1 {
 		t.Fatalf("want one rule with the seconds of a day, %q, got %d", day, days)

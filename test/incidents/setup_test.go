@@ -92,7 +92,7 @@ func (w *world) startReplayd(t *testing.T, dir string) (address string) {
 	for i := range int(loop.Seconds()) * perSecond { // half of each prompt is everybody's
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": %d, "hash_ids": [0, %d]}`+"\n", i*1000/perSecond, outputTokens, i+1)
 	}
-	path := write(t, dir, "trace.jsonl", trace.String())
+	path := outside.Write(t, dir, "trace.jsonl", trace.String())
 	var targets, workloads, gpus strings.Builder
 	for name, model := range map[string]string{canary: "", control: "sim"} { // both ways: it is a label of most series
 		engine := w.engines[name].address
@@ -101,19 +101,10 @@ func (w *world) startReplayd(t *testing.T, dir string) (address string) {
 			name, name, path, loop, ttftSLO, tpotSLO)
 		fmt.Fprintf(&gpus, "- {target: %s-engine, dcgm_exporter: \"http://%s/dcgm/metrics\", interval: 1s}\n", name, engine)
 	}
-	config := write(t, dir, "replayd.yaml", fmt.Sprintf("targets:\n%sworkloads:\n%sgpus:\n%s", &targets, &workloads, &gpus))
+	config := outside.Write(t, dir, "replayd.yaml", fmt.Sprintf("targets:\n%sworkloads:\n%sgpus:\n%s", &targets, &workloads, &gpus))
 	address = outside.Address(t)
 	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address)
 	t.Cleanup(func() { w.replayd.Term(t, 30*time.Second) })
 	w.replayd.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")
 	return address
-}
-
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

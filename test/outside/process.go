@@ -110,6 +110,16 @@ func (p *Process) Said(t *testing.T) string {
 	return string(text)
 }
 
+// Write makes a file and gives its path.
+func Write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Until asks again and again, and fails the test when there is still an error after a time: it says what is missing.
 func Until(t *testing.T, within time.Duration, come func() error) {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -33,10 +32,7 @@ type Prometheus struct{ URL string }
 // with the test, and then has to end as it is asked to.
 func StartPrometheus(t *testing.T, program, dir, config string, flags ...string) Prometheus {
 	t.Helper()
-	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := Write(t, dir, "prometheus.yml", config)
 	address := Address(t)
 	p := Prometheus{"http://" + address}
 	process := Start(t, filepath.Join(dir, "prometheus.out"), program, append([]string{

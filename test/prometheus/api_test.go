@@ -42,7 +42,7 @@ func startPrometheus(t *testing.T, program string, s service) prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	config := strings.NewReplacer(
-		"USER", user, "PASSWORD", write(t, dir, "password", password), "CA", s.ca, "WRONG", write(t, dir, "wrong", "wrong"), "ADDRESS", s.address,
+		"USER", user, "PASSWORD", outside.Write(t, dir, "password", password), "CA", s.ca, "WRONG", outside.Write(t, dir, "wrong", "wrong"), "ADDRESS", s.address,
 	).Replace(scrapes)
 	return prometheus{outside.StartPrometheus(t, program, dir, config, "--enable-feature=exemplar-storage")}
 }

@@ -71,7 +71,7 @@ func TestCurl(t *testing.T) {
 // TestCommands wants that replayd's own commands reach such a daemon with the file that Prometheus' tools take.
 func TestCommands(t *testing.T) {
 	s := startService(t)
-	file := write(t, t.TempDir(), "client.yaml",
+	file := outside.Write(t, t.TempDir(), "client.yaml",
 		"basic_auth: {username: "+user+", password: "+password+"}\ntls_config: {ca_file: "+s.ca+"}\n")
 	f := func(wantCode int, want string, args ...string) {
 		t.Helper()

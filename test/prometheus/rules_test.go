@@ -106,11 +106,11 @@ func startShards(t *testing.T, dir string) (engine string, shards []string) {
 	for i := range rows { // half of each prompt is everybody's
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": 8, "hash_ids": [0, %d]}`+"\n", i*int(rowGap.Milliseconds()), i+1)
 	}
-	path := write(t, dir, "trace.jsonl", trace.String())
+	path := outside.Write(t, dir, "trace.jsonl", trace.String())
 	for i := range 2 {
 		address := outside.Address(t)
 		shards = append(shards, address)
-		config := write(t, dir, fmt.Sprintf("shard%d.yaml", i), fmt.Sprintf(`
+		config := outside.Write(t, dir, fmt.Sprintf("shard%d.yaml", i), fmt.Sprintf(`
 web: {listen: %q}
 targets: [{name: sim, url: "http://%s", metrics: {interval: 1s}}]
 workloads: [{name: steady, trace: {path: %q}, repeat: {every: 10s}, shard: {index: %d, of: 2}}]
@@ -138,7 +138,7 @@ func shortRules(t *testing.T, dir string) (names []string, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names, write(t, dir, "rules.yaml", string(short))
+	return names, outside.Write(t, dir, "rules.yaml", string(short))
 }
 
 // readEngine gives the tokens that the engine's own page counts, and the joules that its GPU's does.

@@ -55,9 +55,9 @@ func startService(t *testing.T) service {
 	for i := range rows {
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 100, "output_length": 8}`+"\n", i*int(rowGap.Milliseconds()))
 	}
-	path := write(t, dir, "trace.jsonl", trace.String())
-	write(t, dir, "web.yaml", "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {"+user+": "+hash+"}\n")
-	write(t, dir, "replayd.yaml", fmt.Sprintf(`
+	path := outside.Write(t, dir, "trace.jsonl", trace.String())
+	outside.Write(t, dir, "web.yaml", "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {"+user+": "+hash+"}\n")
+	outside.Write(t, dir, "replayd.yaml", fmt.Sprintf(`
 web: {listen: %q, config_file: %q, enable_lifecycle: true}
 targets: [{name: sim, url: "http://%s"}]
 workloads: [{name: steady, trace: {path: %q}, repeat: {phase: start, every: 10s}}]
@@ -73,13 +73,4 @@ func start(t *testing.T, log string, client *http.Client, url, program string, a
 	p := outside.Start(t, log, program, args...)
 	t.Cleanup(func() { p.Term(t, 15*time.Second) })
 	p.Ready(t, client, url)
-}
-
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

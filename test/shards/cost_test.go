@@ -63,11 +63,11 @@ func (l load) measure(t *testing.T, span time.Duration) {
 		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": %d}`+"\n", i*int(every.Milliseconds())/rows, l.input, l.output)
 	}
 	address := outside.Address(t)
-	config := write(t, dir, "replayd.yaml", fmt.Sprintf(`
+	config := outside.Write(t, dir, "replayd.yaml", fmt.Sprintf(`
 web: {listen: %q}
 targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
 workloads: [{name: load, trace: {path: %q}, repeat: {every: %s, phase: start}, lanes: 8192}]
-`, address, engine, write(t, dir, "trace.jsonl", text.String()), every))
+`, address, engine, outside.Write(t, dir, "trace.jsonl", text.String()), every))
 	replayd := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config)
 	url := "http://" + address
 	replayd.Ready(t, http.DefaultClient, url+"/-/ready")

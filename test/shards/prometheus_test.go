@@ -47,7 +47,7 @@ func startPrometheus(t *testing.T, dir string, replicas []*replica) outside.Prom
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, "rules-"+name, string(text))
+		outside.Write(t, dir, "rules-"+name, string(text))
 	}
 	return outside.StartPrometheus(t, program, dir, strings.ReplaceAll(scrapes, "RULES", filepath.Join(dir, "rules-*.yaml"))+targets.String(),
 		"--query.lookback-delta="+(5*time.Minute/scale).String())

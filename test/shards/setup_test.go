@@ -74,7 +74,7 @@ func writeTrace(t *testing.T, dir string) (path string) {
 		}
 		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": %d%s}`+"\n", r.offset.Milliseconds(), r.input, r.output, session)
 	}
-	return write(t, dir, "trace.jsonl", text.String())
+	return outside.Write(t, dir, "trace.jsonl", text.String())
 }
 
 // startEngine starts a simulated one and gives the path of its log.
@@ -134,7 +134,7 @@ type replica struct {
 func newReplica(t *testing.T, dir string, p pod, engine, trace, shard string) *replica {
 	t.Helper()
 	r := &replica{pod: p, address: outside.Address(t), records: filepath.Join(dir, p.name+".jsonl")}
-	r.config = write(t, dir, p.name+".yaml", fmt.Sprintf(`
+	r.config = outside.Write(t, dir, p.name+".yaml", fmt.Sprintf(`
 web: {listen: %q}
 targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
 workloads: [{name: canary, trace: {path: %q}, repeat: {every: %s, phase: wall}, shard: %s}]
@@ -149,15 +149,6 @@ func (r *replica) start(t *testing.T, dir string) {
 	command := append(append([]string{}, r.pod.command...), binary, "serve", "--config", r.config)
 	r.process = outside.Start(t, filepath.Join(dir, fmt.Sprintf("%s-%d.out", r.pod.name, r.lives)), command[0], command[1:]...)
 	r.process.Ready(t, http.DefaultClient, "http://"+r.address+"/-/ready")
-}
-
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // until waits for an instant.
