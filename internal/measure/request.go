@@ -27,6 +27,15 @@ const (
 	Aborted           Outcome = "aborted"
 )
 
+// A RunPhase is what a request was sent for.
+type RunPhase string
+
+// Phases of a run.
+const (
+	Profiling RunPhase = ""       // to be measured
+	Warmup    RunPhase = "warmup" // to warm the server up: it counts in no figure
+)
+
 // Failed says whether an outcome is a failure: a cancellation that the workload asked for is none.
 func (o Outcome) Failed() bool { return o != OK && o != Cancelled }
 
@@ -63,6 +72,7 @@ const (
 	UsageFinal   UsageSource = "usage"   // usage at the end of the answer
 	UsageChunks  UsageSource = "chunks"  // usage on each chunk, the last one seen
 	UsageTimings UsageSource = "timings" // llama.cpp's timings
+	UsageText    UsageSource = "text"    // the answer's text, counted by a tokenizer
 	UsageCounted UsageSource = "counted" // content chunks counted: a lower bound
 )
 
@@ -81,7 +91,11 @@ type Timeline struct {
 	Lane    time.Time // a free lane took the request; its lane wait is Lane − Ready when it had to wait, else 0
 	Waited  bool      // no lane was free at Ready
 	Write   time.Time // the first byte was handed to the kernel
+	Head    time.Time // the head of the answer came: its status and headers
+	Cancel  time.Time // the cancellation that the workload asked for closed the connection
 	End     time.Time // the request was finished with, whatever the outcome
+
+	Whole   bool            // one JSON answer was asked for, no stream: it is one chunk, and there is no first token
 
 	Connect time.Duration   // time to open a connection for this request (name, dial, TLS); 0 on a kept or warmed one
 	Chunks  []time.Duration // arrival of each content chunk since Write, in order; reused by the next request of the lane
@@ -98,6 +112,9 @@ type Request struct {
 	Loop     int64
 	Row      int // trace.Record.Number
 	Session  string
+	Turn     int      // trace.Record.Turn
+	Phase    RunPhase // what it was sent for
+	Lane     int      // which lane of the workload carried it, from 0
 	Timeline Timeline
 
 	Outcome      Outcome
@@ -110,5 +127,8 @@ type Request struct {
 	OutputTokens int // asked for by the trace; 0 when the row does not say
 	Overhead     int // template tokens taken off the prompt
 	Usage        Usage
+	CountedInput int // tokens of the row's own text, messages or payload by a tokenizer; 0 without one
 	Events       int // data events of the stream, content or not
+
+	Text []byte // the answer's content, where it was to be kept; reused by the next request of the lane
 }
