@@ -95,7 +95,7 @@ type Timeline struct {
 	Cancel  time.Time // the cancellation that the workload asked for closed the connection
 	End     time.Time // the request was finished with, whatever the outcome
 
-	Whole   bool            // one JSON answer was asked for, no stream: it is one chunk, and there is no first token
+	Whole bool // one JSON answer was asked for, no stream: it is one chunk, and there is no first token
 
 	Connect time.Duration   // time to open a connection for this request (name, dial, TLS); 0 on a kept or warmed one
 	Chunks  []time.Duration // arrival of each content chunk since Write, in order; reused by the next request of the lane

@@ -16,7 +16,7 @@ type Record struct {
 	OutputTokens int      // length of the answer to ask for; 0 when the row does not say
 	Blocks       []uint64 // prefix-cache blocks of the prompt, at most ceil(InputTokens / block size); nil when the row has none
 
-	Parts        []Part   // messages to synthesize, in order, InputTokens long together; nil: the prompt is one text
+	Parts []Part // messages to synthesize, in order, InputTokens long together; nil: the prompt is one text
 
 	Text     string          // text_input: sent as it is
 	Messages json.RawMessage // a JSON array: sent as it is
