@@ -36,6 +36,7 @@ const (
 type world struct {
 	in       io.Reader
 	out, err io.Writer
+	args     []string // as they were typed
 	env      []string
 	format   *promslog.Format // --log.format
 	log      *slog.Logger     // set before a command runs, from --log.level and --log.format
@@ -76,8 +77,9 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 		<-signals
 		abort()
 	}()
+	w.args = args
 	root := newRoot(w)
-	root.SetArgs(args)
+	root.SetArgs(inWords(args))
 	root.SetIn(w.in)
 	root.SetOut(w.out)
 	root.SetErr(w.err)
@@ -182,7 +184,7 @@ Start with "replayd demo": everything, with nothing installed.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newCheckConfig(w), newHealth(w), newPause(w), newResume(w), newVersion(w))
+	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newReport(w), newCheckConfig(w), newHealth(w), newPause(w), newResume(w), newVersion(w))
 	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	root.Args = usage(cobra.NoArgs)

@@ -13,15 +13,16 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
-	"replayd/internal/replay"
 	"replayd/internal/report"
 )
 
 func newRun(w *world) *cobra.Command {
 	o := runFlags{target: config.DefaultTarget(), workload: config.DefaultWorkload()}
 	c := &cobra.Command{
-		Use: "run TRACE --url URL", Short: "Replay a trace once, then print a report",
-		Long: `run replays a trace once. The report goes to stdout, everything else to stderr: a bar on a
+		Use: "run [TRACE] --url URL", Short: "Replay a trace once, then print a report",
+		Long: `run replays a trace once, or sends what its flags describe. It takes the command lines of
+aiperf profile and of trace_replay.py too, with the meaning and the defaults that they
+have there: run --help-aliases. The report goes to stdout, everything else to stderr: a bar on a
 terminal, elsewhere the log, with a line of progress every 10 s, after a minute every
 minute (--log.level warn: none).
 
@@ -38,52 +39,72 @@ Exit codes:
   replayd run trace.jsonl --url http://127.0.0.1:8000 --speed 10 --to 10m --goodput ttft:500ms,tpot:50ms
   replayd run trace.jsonl --url http://vllm:8000 --wait-ready 15m --slo ttft:2s --min-goodput 0.99
   replayd run trace.jsonl --url http://vllm:8000 --web.listen-address :9797 --hold 30s
+  replayd run trace.jsonl --url http://vllm:8000 --concurrency 10,50,100 --artifact-dir artifacts
+  replayd run --url vllm:8000 --streaming --concurrency 100 --request-count 1000 --isl 1000 --osl 500
   replayd run trace.jsonl --url http://vllm:8000 --shard 0/4 --start next:1m --records shard0.jsonl`,
-		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args[0]) },
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args) },
 	}
 	o.add(c)
 	return c
 }
 
-func (o *runFlags) run(c *cobra.Command, w *world, path string) error {
+func (o *runFlags) run(c *cobra.Command, w *world, args []string) error {
+	if o.helpAliases {
+		return o.showAliases(w.out)
+	}
 	if o.slo != "" && !c.Flags().Changed("min-goodput") {
 		o.least = 1
 	}
-	cfg, slo, err := o.config(path)
+	r, err := o.order(args, c.Flags())
 	if err != nil {
 		return wrongInput(err)
 	}
+	if len(r.concurrency) > 1 {
+		return o.sweep(c, w, r)
+	}
+	_, err = o.once(c, w, r)
+	return err
+}
+
+// once runs an order from its beginning to its report.
+func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	a := &account{
-		world: w, summary: measure.NewSummary(slo), progress: &report.Progress{}, failures: &report.Failures{},
+		world: w, order: r, summary: measure.NewSummary(r.slo), progress: &report.Progress{}, failures: &report.Failures{},
 		least: o.least, end: make(chan struct{}),
 	}
+	if err := a.open(o); err != nil {
+		return a, wrongInput(err)
+	}
+	defer a.stopWriting()
 	once := daemon.Once{
 		Options: daemon.Options{
-			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
-			Observers: []replay.Observer{a.summary, a.progress, a.failures},
-			Dropped:   func(why measure.DropReason) { a.summary.Drop(why); a.progress.Drop(why) },
-			Failed:    a.fail,
+			Config: r.config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
+			Observers: a.observers(), Warmed: a.warmed(),
+			Dropped: a.drop, Clipped: a.clip, Saved: a.saved(), Failed: a.fail,
 		},
 		Serve: o.listen != "", Version: version.Version, Hold: time.Duration(o.hold),
 		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },
 		Ended:   func(cut bool) { a.close(c.Context(), cut) },
 	}
+	if a.sampler != nil {
+		once.Sample, once.SampleEvery = a.sampler.Take, sampleEvery
+	}
 	o.await(&once, w)
-	err = once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
+	err := once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
 	if screen := w.screen(); screen != nil {
 		screen.Leave() // what was waited for until the end
 	}
 	if s := stopped(c.Context()); s != nil && !a.closed {
-		return &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}
+		return a, &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}
 	}
 	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < time.Duration(o.wait) {
 		err = fmt.Errorf("%w: and --start has come", err)
 	}
 	if err := errors.Join(append(a.failed, err)...); err != nil {
-		return err
+		return a, err
 	}
-	return a.verdict
+	return a, a.verdict
 }
 
 // await sets what is done until the target is ready. An instant of --start is when the replay begins, so nothing waits

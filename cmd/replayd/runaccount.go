@@ -14,10 +14,12 @@ import (
 // An account is what a run shows, and what it comes to.
 type account struct {
 	*world
+	order    order
 	summary  *measure.Summary
 	progress *report.Progress
 	failures *report.Failures
 	least    float64 // goodput share that is to be held
+	files
 
 	requests int // that there should be; 0: not known
 	end      chan struct{}
@@ -65,7 +67,10 @@ func (a *account) close(ctx context.Context, cut bool) {
 	if a.verdict != nil {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
-	a.fail(errors.Join(a.summary.WriteTable(a.out), a.failures.Write(a.out)))
+	a.fail(errors.Join(a.report(), a.failures.Write(a.out)))
+	if n := a.clipped.Load(); n > 0 {
+		fmt.Fprintf(a.out, "%-26s%d, cut to the limits on their lengths\n", "clipped", n)
+	}
 	switch {
 	case a.verdict != nil:
 	case f.Outcomes[measure.OK] == 0:

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"replayd/internal/config"
 	"replayd/internal/measure"
+	"replayd/internal/report"
 )
 
 // flagOf names the flag behind a key of the configuration, for errors.
@@ -23,13 +27,227 @@ var flagOf = map[string]string{
 	"workloads[0].trace.over_limit": "--over-limit", "workloads[0].arrival": "--arrival", "workloads[0].speed": "--speed",
 	"workloads[0].lanes": "--lanes", "workloads[0].overload": "--overload", "workloads[0].max_wait": "--max-wait",
 	"workloads[0].prompt.form": "--prompt", "workloads[0].prompt.words": "--words", "workloads[0].prompt.salt": "--salt",
+	"workloads[0].trace.max_context": "--max-context", "workloads[0].rate": "--rate", "workloads[0].burstiness": "--burstiness",
+	"workloads[0].warmup.requests": "--warmup", "workloads[0].cancel.ratio": "--cancel", "workloads[0].cancel.after": "--cancel-after",
+	"workloads[0].users": "--num-users", "workloads[0].synthetic.input_tokens": "--isl", "workloads[0].synthetic.input_stddev": "--isl-stddev",
+	"workloads[0].synthetic.output_tokens": "--osl", "workloads[0].synthetic.output_stddev": "--osl-stddev",
+	"workloads[0].synthetic.lengths": "--sequence-distribution", "workloads[0].synthetic.system_tokens": "--shared-system-prompt-length",
+	"workloads[0].synthetic.turns": "--session-turns-mean", "workloads[0].synthetic.turns_stddev": "--session-turns-stddev",
+	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
+	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
+	"workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address",
 }
 
-// config is the configuration that the flags stand for; its error holds every fault.
-func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
+// aliasOf names the flag in another program's spelling, where it is another.
+var aliasOf = map[spelling]map[string]string{
+	aiperf: {
+		"workloads[0].trace.path": "--input-file", "workloads[0].trace.format": "--custom-dataset-type", "workloads[0].dataset.path": "--input-file",
+		"workloads[0].rate": "--request-rate", "workloads[0].burstiness": "--arrival-smoothness", "workloads[0].warmup.requests": "--warmup-request-count",
+		"workloads[0].cancel.ratio": "--request-cancellation-rate", "workloads[0].cancel.after": "--request-cancellation-delay",
+		"targets[0].timeouts.total": "--request-timeout-seconds", "targets[0].api": "--endpoint-type",
+		"workloads[0].arrival": "--fixed-schedule", "workloads[0].mark.headers": "--header", "workloads[0].lanes": "--concurrency",
+	},
+	traceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
+}
+
+// flagOf names the flag behind a key.
+func (o *runFlags) flagOf(key string, who spelling) string {
+	if name := aliasOf[who][key]; name != "" {
+		return name
+	}
+	if name := flagOf[key]; name != "" {
+		return name
+	}
+	return key
+}
+
+// An order is what a command line asks for.
+type order struct {
+	config      config.Config
+	who         spelling
+	slo         measure.SLO
+	bounds      []report.Bound // of goodput
+	concurrency []int          // several: a run each; empty: no closed loop
+	table       string
+	artifacts   string // folder; "": none
+	savePrompts string // file; "": none
+	saveExcel   string // file; "": none
+	collect     bool   // single requests are wanted afterwards
+}
+
+// order reads the flags; its error holds every fault.
+func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 	var errs []error
 	fault := func(flag string, err error) { errs = append(errs, fmt.Errorf("%s: %w", flag, err)) }
+	who, err := spelled(given, o.peers)
+	if err != nil {
+		return order{}, err
+	}
+	path := ""
+	if len(args) > 0 {
+		path = args[0]
+	}
+	switch who {
+	case aiperf:
+		o.peerDefaults(who, given)
+		o.takeAIPerf(path, given, fault)
+	case traceReplay:
+		o.peerDefaults(who, given)
+		o.takeTraceReplay(path, given, fault)
+	default:
+		o.workload.Trace.Path = path
+	}
+	r := order{who: who, artifacts: o.artifacts}
+	r.concurrency = o.closed(given, fault)
+	r.slo, r.bounds = o.levels(fault)
+	r.table = o.layout(who, fault)
+	o.saving(&r, given, fault)
+	for _, p := range o.percentiles {
+		if !(p > 0 && p < 100) {
+			fault("--percentiles", fmt.Errorf("want numbers above 0 and below 100, got %v", p))
+		}
+	}
+	if o.gpus < 0 {
+		fault("--gpus", fmt.Errorf("want an integer ≥ 0, got %d", o.gpus))
+	}
+	r.config = o.config(r.slo, fault)
+	for _, f := range r.config.Check() {
+		name := o.flagOf(f.Path, who)
+		if name == "TRACE" && path == "" {
+			f.Want = "want the path of a trace, or flags that say what to send, got none (replayd run --help-aliases has those)"
+		}
+		fault(name, errors.New(f.Want))
+	}
+	return r, errors.Join(errs...)
+}
+
+// closed reads --concurrency. With an arrival that has times it bounds what is in flight.
+func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
+	w := &o.workload
+	if o.concurrency == "" {
+		if w.Arrival == "concurrency" {
+			return []int{w.Lanes}
+		}
+		return nil
+	}
+	var all []int
+	for text := range strings.SplitSeq(o.concurrency, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > unlimited {
+			fault("--concurrency", fmt.Errorf("want an integer from 1 to %d, or several with commas between them, got %q", unlimited, text))
+			return nil
+		}
+		all = append(all, n)
+	}
+	if given.Changed("lanes") {
+		fault("--lanes", errors.New("contradicts --concurrency: both bound what is in flight"))
+	}
+	w.Lanes = all[0]
+	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.aliases.fixedSchedule {
+		w.Arrival = "concurrency"
+	}
+	if w.Arrival != "concurrency" {
+		if len(all) > 1 {
+			fault("--concurrency", fmt.Errorf("want one number with arrival %s, got %d", w.Arrival, len(all)))
+		}
+		return nil
+	}
+	return all
+}
+
+// levels reads --slo and --goodput in either spelling.
+func (o *runFlags) levels(fault faults) (measure.SLO, []report.Bound) {
+	name, text := "--goodput", o.goodput
+	if o.slo != "" {
+		name, text = "--slo", o.slo
+	}
+	if o.slo != "" && o.goodput != "" {
+		fault("--goodput", errors.New("want only one of --slo and --goodput"))
+	}
+	if strings.TrimSpace(text) == "" {
+		return measure.SLO{}, nil
+	}
+	if strings.Contains(text, "_") { // AIPerf's names have it, and none of ours
+		bounds, err := report.ParseGoodput(text)
+		if err != nil {
+			fault(name, err)
+		}
+		return inOurs(bounds), bounds
+	}
+	slo, err := measure.ParseSLO(text)
+	if err != nil {
+		fault(name, err)
+	}
+	return slo, inTheirs(slo)
+}
+
+// inOurs are those of the bounds that replayd's own figures know.
+func inOurs(bounds []report.Bound) (slo measure.SLO) {
+	for _, b := range bounds {
+		limit := time.Duration(b.Value * float64(time.Millisecond))
+		switch b.Metric {
+		case "time_to_first_token":
+			slo.TTFT = limit
+		case "inter_token_latency":
+			slo.TPOT = limit
+		case "request_latency":
+			slo.E2E = limit
+		}
+	}
+	return slo
+}
+
+func inTheirs(slo measure.SLO) (bounds []report.Bound) {
+	for _, b := range []struct {
+		metric string
+		limit  time.Duration
+	}{{"time_to_first_token", slo.TTFT}, {"inter_token_latency", slo.TPOT}, {"request_latency", slo.E2E}} {
+		if b.limit > 0 {
+			bounds = append(bounds, report.Bound{Metric: b.metric, Value: float64(b.limit) / float64(time.Millisecond)})
+		}
+	}
+	return bounds
+}
+
+// layout is whose table is printed.
+func (o *runFlags) layout(who spelling, fault faults) string {
+	switch o.table {
+	case "":
+		return string(who)
+	case string(ownSpelling), string(aiperf), string(traceReplay):
+	default:
+		fault("--table", fmt.Errorf("want replayd, aiperf or tracereplay, got %q", o.table))
+	}
+	return o.table
+}
+
+// saving finds where files go.
+func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
+	a := &o.aliases
+	dir := a.resultDir
+	if dir == "" {
+		dir = r.artifacts
+	}
+	if dir == "" {
+		dir = "."
+	}
+	if a.savePrompts {
+		r.savePrompts = filepath.Join(dir, "prompts.jsonl")
+	}
+	if a.saveExcel {
+		r.saveExcel = filepath.Join(dir, "result.xlsx")
+	}
+	if given.Changed("result-dir") && !a.savePrompts && !a.saveExcel {
+		fault("--result-dir", errors.New("want --save-result or --save-prompts too: nothing else goes there"))
+	}
+	if a.slice > 0 && r.artifacts == "" {
+		fault("--slice-duration", errors.New("want --artifact-dir too: the slices are files there"))
+	}
+}
+
+// config is the configuration that the flags stand for.
+func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	c := config.Default()
 	c.Records = config.Records{Path: o.records} // whole: a run that ends keeps all of its records
 	if o.listen != "" {
@@ -50,11 +268,8 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	if u, err := url.Parse(t.URL); err == nil && config.IsName(u.Hostname()) {
 		t.Name = u.Hostname()
 	}
-	l.Target, l.Trace.Path, l.Repeat.Mode = t.Name, path, "once"
-	l.Rows = o.requests
-	if o.requests < 0 {
-		fault("--requests", fmt.Errorf("want an integer ≥ 0, got %d", o.requests))
-	}
+	l.Target = t.Name
+	o.bounded(&l, fault)
 	for _, d := range []struct {
 		flag  string
 		value config.Duration
@@ -66,24 +281,8 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	if o.hold > 0 && o.listen == "" {
 		fault("--hold", errors.New("want --web.listen-address too: without it there is no /metrics to hold"))
 	}
-	if o.duration > 0 {
-		if end := l.Trace.From + config.Duration(float64(o.duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
-			l.Trace.To = end
-		}
-	}
 	if err := shardOf(o.shard, &l.Shard); err != nil {
 		fault("--shard", err)
-	}
-	name, bounds := "--goodput", o.goodput
-	if o.slo != "" {
-		name, bounds = "--slo", o.slo
-	}
-	if o.slo != "" && o.goodput != "" {
-		fault("--goodput", errors.New("want only one of --slo and --goodput"))
-	}
-	slo, err := measure.ParseSLO(bounds)
-	if err != nil {
-		fault(name, err)
 	}
 	l.SLO.TTFT, l.SLO.TPOT, l.SLO.E2E = config.Duration(slo.TTFT), config.Duration(slo.TPOT), config.Duration(slo.E2E)
 	if !(o.least >= 0 && o.least <= 1) {
@@ -92,18 +291,53 @@ func (o *runFlags) config(path string) (config.Config, measure.SLO, error) {
 	if o.least > 0 && o.least < 1 { // else the default: with all or nothing there is no budget of errors to show
 		l.SLO.Objective = o.least
 	}
+	var err error
 	if l.Epoch, err = startInstant(o.start, time.Now()); err != nil {
 		fault("--start", err)
 	}
-	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
-	for _, f := range c.Check() {
-		name := flagOf[f.Path]
-		if name == "" {
-			name = f.Path
-		}
-		fault(name, errors.New(f.Want))
+	if !l.Epoch.IsZero() && l.Warmup.Requests > 0 {
+		fault("--warmup", errors.New("contradicts --start: the plan begins when the warm-up is over"))
 	}
-	return c, slo, errors.Join(errs...)
+	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
+	o.beside(&c)
+	return c
+}
+
+// bounded says when the plan is over.
+func (o *runFlags) bounded(l *config.Workload, fault faults) {
+	l.Repeat.Mode, l.Rows = "once", o.requests
+	if o.requests < 0 {
+		fault("--requests", fmt.Errorf("want an integer ≥ 0, got %d", o.requests))
+	}
+	switch {
+	case o.duration <= 0:
+	case config.Timed(l.Arrival):
+		if end := l.Trace.From + config.Duration(float64(o.duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
+			l.Trace.To = end
+		}
+	default:
+		l.Duration = o.duration
+	}
+}
+
+// beside adds what is read beside the server: further metrics pages, and GPUs.
+func (o *runFlags) beside(c *config.Config) {
+	for i, page := range o.aliases.serverMetrics {
+		if !strings.Contains(page, "://") {
+			page = "http://" + page
+		}
+		t := config.DefaultTarget()
+		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, page
+		c.Targets = append(c.Targets, t)
+	}
+	for _, page := range o.aliases.gpuTelemetry {
+		if !strings.Contains(page, "://") {
+			page = "http://" + page
+		}
+		g := config.DefaultGPU()
+		g.Target, g.DCGMExporter = c.Targets[0].Name, page
+		c.GPUs = append(c.GPUs, g)
+	}
 }
 
 // shardOf reads --shard.

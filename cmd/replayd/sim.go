@@ -72,6 +72,7 @@ func simFlags(help *headings, o *sim.Options) {
 	f.Float64Var(&o.PrefillRate, "prefill-rate", o.PrefillRate, "prompt tokens per second")
 	f.Float64Var(&o.DecodeRate, "decode-rate", o.DecodeRate, "output tokens per second of one stream that is alone")
 	f.Float64Var(&o.BatchCost, "batch-cost", o.BatchCost, "how much longer a token takes for each further stream, as a share")
+	f.Float64Var(&o.PreemptCost, "preempt-cost", o.PreemptCost, "how much longer a token takes where the streams hold twice --cache-tokens, as a share; in between by the square of the excess")
 	f.DurationVar(&o.TTFT, "ttft", 0, "fixed time of a prefill, such as 200ms, instead of a rate; 0: by rate")
 	f.DurationVar(&o.ITL, "itl", 0, "fixed time of each further token, such as 20ms, instead of a rate; 0: by rate")
 	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each stream chunk but the first")
@@ -89,7 +90,7 @@ func simFlags(help *headings, o *sim.Options) {
 // simFlagOf names the flags behind the fields of sim.Options, for errors.
 var simFlagOf = map[string]string{
 	"Model": "--model", "Slots": "--slots", "MaxQueue": "--max-queue", "MaxModelLen": "--max-model-len",
-	"PrefillRate": "--prefill-rate", "DecodeRate": "--decode-rate", "BatchCost": "--batch-cost", "TTFT": "--ttft", "ITL": "--itl",
+	"PrefillRate": "--prefill-rate", "DecodeRate": "--decode-rate", "BatchCost": "--batch-cost", "PreemptCost": "--preempt-cost", "TTFT": "--ttft", "ITL": "--itl",
 	"ChunkTokens": "--chunk-tokens", "TemplateTokens": "--template-tokens", "CacheTokens": "--cache-tokens",
 	"BlockTokens": "--block-tokens", "Faults": "--fault-*", "Faults.Error500": "--fault-500", "Faults.Error429": "--fault-429",
 	"Faults.Cut": "--fault-cut", "Faults.Garbled": "--fault-garbled", "Faults.Empty": "--fault-empty",

@@ -10,11 +10,13 @@ import (
 
 func newTrace(w *world) *cobra.Command {
 	c := &cobra.Command{
-		Use: "trace", Short: "What a trace holds",
+		Use: "trace", Short: "What a trace holds, and new traces from it",
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newTraceInfo(w), newTraceValidate(w))
+	c.AddCommand(newTraceSynth(w))
+	c.AddCommand(newTraceConvert(w), newTraceSlice(w), newTraceMerge(w))
 	return c
 }
 
@@ -68,7 +70,7 @@ type traceFlags struct {
 }
 
 func (o *traceFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&o.format, "format", "auto", "format of the trace: auto, mooncake or azure")
+	c.Flags().StringVar(&o.format, "format", "auto", "format of the trace: auto, mooncake, azure, burstgpt, vllm or bailian")
 	c.Flags().IntVar(&o.block, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
 	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
 }

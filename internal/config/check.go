@@ -89,21 +89,7 @@ func (t Target) check(at string, f *Faults) {
 }
 
 func (w *Workload) check(at string, f *Faults) {
-	if w.Trace.Path == "" {
-		f.add(at+".trace.path", "want the path of a trace, got none")
-	}
-	f.oneOf(at+".trace.format", w.Trace.Format, "auto", "mooncake", "azure")
-	if w.Trace.BlockTokens == 0 {
-		f.add(at+".trace.block_tokens", "want an integer ≥ 1 or auto, got 0")
-	}
-	f.notNegative(at+".trace.from", w.Trace.From)
-	if w.Trace.To != 0 && w.Trace.To <= w.Trace.From {
-		f.add(at+".trace.to", "want a duration > from (%v), got %v", w.Trace.From, w.Trace.To)
-	}
-	f.atLeast(at+".trace.max_input", w.Trace.MaxInput, 0)
-	f.atLeast(at+".trace.max_output", w.Trace.MaxOutput, 0)
-	f.oneOf(at+".trace.over_limit", w.Trace.OverLimit, "filter", "clip", "send")
-	f.oneOf(at+".arrival", w.Arrival, "exact", "spread")
+	w.checkRows(at, f)
 	if !(w.Speed >= 0.001 && w.Speed <= 1000) { // in this form NaN is refused too
 		f.add(at+".speed", "want 0.001 to 1000, got %v", w.Speed)
 	}

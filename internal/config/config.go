@@ -33,12 +33,14 @@ type Target struct {
 	Name      string         `koanf:"name"`
 	URL       string         `koanf:"url"`
 	API       string         `koanf:"api"`
+	Stream    bool           `koanf:"stream"`
 	Model     string         `koanf:"model"` // empty: the one that /v1/models lists
 	HTTP      HTTP           `koanf:"http"`
 	ExtraBody map[string]any `koanf:"extra_body"`
 	Output    string         `koanf:"output"`
 	Timeouts  Timeouts       `koanf:"timeouts"`
-	Idle      Duration       `koanf:"idle"` // a kept connection older than this is not used again
+	Idle      Duration       `koanf:"idle"`      // a kept connection older than this is not used again
+	Tokenizer string         `koanf:"tokenizer"` // a file, or a name; empty: none is needed
 	Metrics   Metrics        `koanf:"metrics"`
 }
 
@@ -98,27 +100,36 @@ type Timeouts struct {
 	Total      Duration `koanf:"total"`
 }
 
-// Workload is a trace that is replayed against a target.
+// Workload is a trace, or rows that are made up or drawn from a dataset, that is replayed against a target.
 type Workload struct {
-	Name     string   `koanf:"name"`
-	Target   string   `koanf:"target"`
-	Trace    Trace    `koanf:"trace"`
-	Arrival  string   `koanf:"arrival"`
-	Speed    float64  `koanf:"speed"`
-	Repeat   Repeat   `koanf:"repeat"`
-	Prompt   Prompt   `koanf:"prompt"`
-	Lanes    int      `koanf:"lanes"`
-	Overload string   `koanf:"overload"`
-	MaxWait  Duration `koanf:"max_wait"` // 0: without limit
-	Ahead    Ahead    `koanf:"ahead"`
-	Shard    Shard    `koanf:"shard"`
-	SLO      SLO      `koanf:"slo"`
-	Guard    Guard    `koanf:"guard"`
-	Budget   Budget   `koanf:"budget"`
-	Mark     Mark     `koanf:"mark"`
+	Name       string    `koanf:"name"`
+	Target     string    `koanf:"target"`
+	Trace      Trace     `koanf:"trace"`
+	Synthetic  Synthetic `koanf:"synthetic"`
+	Dataset    Dataset   `koanf:"dataset"`
+	Arrival    string    `koanf:"arrival"`
+	Rate       float64   `koanf:"rate"` // requests per second, for the arrivals that have one
+	Burstiness float64   `koanf:"burstiness"`
+	Stages     []Stage   `koanf:"stages"`
+	Users      int       `koanf:"users"`
+	Speed      float64   `koanf:"speed"`
+	Repeat     Repeat    `koanf:"repeat"`
+	Prompt     Prompt    `koanf:"prompt"`
+	Warmup     Warmup    `koanf:"warmup"`
+	Cancel     Cancel    `koanf:"cancel"`
+	Lanes      int       `koanf:"lanes"`
+	Overload   string    `koanf:"overload"`
+	MaxWait    Duration  `koanf:"max_wait"` // 0: without limit
+	Ahead      Ahead     `koanf:"ahead"`
+	Shard      Shard     `koanf:"shard"`
+	SLO        SLO       `koanf:"slo"`
+	Guard      Guard     `koanf:"guard"`
+	Budget     Budget    `koanf:"budget"`
+	Mark       Mark      `koanf:"mark"`
 
-	Epoch time.Time `koanf:"-"` // run's --start; zero: set when the target answers
-	Rows  int       `koanf:"-"` // run's --requests: rows after which the plan is over; 0: all
+	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target answers
+	Rows     int       `koanf:"-"` // run's --requests: rows after which the plan is over, coming round again if need be; 0: all
+	Duration Duration  `koanf:"-"` // run's --duration where rows have no instants of their own: nothing is due after it; 0: none
 }
 
 // Trace is a trace file and the part of it that is replayed.
@@ -130,8 +141,10 @@ type Trace struct {
 	To          Duration `koanf:"to"` // 0: the end
 	MaxInput    int      `koanf:"max_input"`
 	MaxOutput   int      `koanf:"max_output"`
+	MaxContext  int      `koanf:"max_context"`
 	OverLimit   string   `koanf:"over_limit"`
 	Strict      bool     `koanf:"-"`
+	Rescale     Rescale  `koanf:"-"`
 }
 
 // Repeat says when loops begin.
@@ -154,6 +167,7 @@ type Prompt struct {
 	Seed      uint64 `koanf:"seed"`
 	Salt      string `koanf:"salt"`
 	Calibrate bool   `koanf:"calibrate"`
+	Carry     bool   `koanf:"carry"` // later turns hold what the server answered
 }
 
 // Ahead bounds what is built before its instant.
@@ -229,7 +243,7 @@ func Default() Config {
 // DefaultTarget is a target before its entry in the file.
 func DefaultTarget() Target {
 	return Target{
-		API: "chat", Output: "exact", HTTP: HTTP{commoncfg.DefaultHTTPClientConfig},
+		API: "chat", Stream: true, Output: "exact", HTTP: HTTP{commoncfg.DefaultHTTPClientConfig},
 		Timeouts: Timeouts{
 			Connect: Duration(5 * time.Second), FirstToken: Duration(time.Minute),
 			Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute),
@@ -247,7 +261,7 @@ func DefaultGPU() GPU {
 // DefaultWorkload is a workload before its entry in the file.
 func DefaultWorkload() Workload {
 	return Workload{
-		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Speed: 1,
+		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Burstiness: 1, Speed: 1,
 		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
 		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Ahead: Ahead{Bytes: 8 << 20}, Shard: Shard{Of: 1},
 		SLO: SLO{Objective: 0.99}, Guard: Guard{WhenBlind: "pause", ResumeAfter: Duration(30 * time.Second)},

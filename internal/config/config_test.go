@@ -43,7 +43,7 @@ func TestGoodFile(t *testing.T) {
 			Path: "conversation_trace.jsonl", Format: "auto", BlockTokens: 512, From: Duration(5 * time.Minute), To: Duration(time.Hour),
 			MaxInput: 8192, OverLimit: "clip",
 		},
-		Arrival: "spread", Speed: 2,
+		Arrival: "spread", Burstiness: 1, Speed: 2,
 		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Phase: "wall", Offset: Duration(time.Hour)},
 		Prompt: Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
 		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Ahead: Ahead{4 << 20}, Shard: Shard{Index: 1, Of: 4},
@@ -51,6 +51,10 @@ func TestGoodFile(t *testing.T) {
 		Guard:  Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, WhenBlind: "go", ResumeAfter: Duration(time.Minute)},
 		Budget: Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
 		Mark:   Mark{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},
+	}
+	wantStages := []Stage{{Rate: 100, Over: Duration(time.Minute), Hold: Duration(2 * time.Minute)}, {Rate: 200}}
+	if got := c.Workloads[2].Stages; !cmp.Equal(got, wantStages) {
+		t.Errorf("stages: want %v, got %v", wantStages, got)
 	}
 	if d := cmp.Diff(wantWorkload, conversation); d != "" {
 		t.Errorf("workload: -want +got\n%s", d)

@@ -67,7 +67,7 @@ func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
 	tables := readTables(t)
 	for heading, section := range map[string]reflect.Type{
 		"key": reflect.TypeFor[Config](), "key of a target": reflect.TypeFor[Target](), "key of a workload": reflect.TypeFor[Workload](),
-		"key of a row": reflect.TypeFor[MetricRow](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
+		"key of a stage": reflect.TypeFor[Stage](), "key of a row": reflect.TypeFor[MetricRow](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
 	} {
 		if d := cmp.Diff(slices.Sorted(maps.Keys(tables[heading])), keysOf(section, "")); d != "" {
 			t.Errorf("%s: -document +program\n%s", heading, d)
@@ -123,7 +123,7 @@ func nest(t *testing.T, defaults map[string]string) map[string]any {
 // The example and every configuration that the documents print can be used as they stand.
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	files := []string{"../../docs/replayd.example.yaml"}
-	for _, page := range []string{"../../README.md", "../../docs/configuration.md", "../../docs/sidecar.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/configuration.md", "../../docs/sidecar.md", "../../docs/workloads.md"} {
 		files = append(files, configurations(t, page)...)
 	}
 	for _, file := range files {

@@ -70,7 +70,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 		switch key := strings.TrimSpace(cells[1]); {
 		case strings.HasPrefix(key, "key of a "):
 			at = map[string]string{
-				"target": "targets[0].", "row": "targets[0].metrics.map[0].", "workload": "workloads[0].", "source of GPU figures": "gpus[0].",
+				"target": "targets[0].", "row": "targets[0].metrics.map[0].", "workload": "workloads[0].", "stage": "workloads[0].stages[0].", "source of GPU figures": "gpus[0].",
 			}[strings.TrimPrefix(key, "key of a ")]
 		case strings.HasPrefix(key, "`"):
 			want = append(want, at+strings.Trim(key, "`"))
@@ -78,7 +78,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 	}
 	c := Default()
 	c.Targets, c.Workloads, c.GPUs = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}, []GPU{DefaultGPU()}
-	c.Targets[0].Metrics.Map = []MetricRow{{}}
+	c.Targets[0].Metrics.Map, c.Workloads[0].Stages = []MetricRow{{}}, []Stage{{}}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(shown(t, c)), &doc); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,9 @@ type Options struct {
 	Stdin     io.Reader // what the trace "-" is
 
 	Observers []replay.Observer
+	Warmed    []replay.Observer                           // hear of warm-up requests, of which Observers do not
+	Saved     func(replay.Sent)                           // is given every request that was written; nil: nobody wants them
+	Clipped   func()                                      // nil: nobody wants to know
 	Dropped   func(measure.DropReason)                    // nil: nobody wants to know
 	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 
@@ -107,7 +110,7 @@ func (g *Generation) discard() error {
 	errs := []error{g.discardScrapers()}
 	for _, w := range g.workloads {
 		if !w.started() {
-			errs = append(errs, w.file.Close())
+			errs = append(errs, w.rows.Close())
 		}
 	}
 	for _, s := range g.servers {
@@ -142,7 +145,7 @@ func (g *Generation) Requests() int {
 		if c.Repeat.Mode != "once" || !c.Epoch.IsZero() && c.Epoch.Before(time.Now()) || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
 			return 0
 		}
-		rows := w.file.Stats.Requests
+		rows := w.rows.stats.Requests
 		if c.Rows > 0 {
 			rows = min(rows, c.Rows)
 		}

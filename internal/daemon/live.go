@@ -14,7 +14,7 @@ func (w *workload) show(b *live.Board, slo measure.SLO) {
 	if b == nil {
 		return
 	}
-	c, t, stats := w.config, w.server.config, w.file.Stats
+	c, t, stats := w.config, w.server.config, w.rows.stats
 	started := time.Now()
 	w.shown = b.Workload(live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: t.API, Model: t.Model,

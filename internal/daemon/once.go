@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"replayd/internal/gpu"
 	"replayd/internal/measure"
@@ -26,6 +27,11 @@ type Once struct {
 	Epoch     func(ready time.Time) time.Time         // start of all plans, asked for when the targets are ready; nil: as configured
 	Started   func(requests int, now func() Standing) // hears when everything runs; requests as Requests
 
+	// Sample is given what is on the page every SampleEvery, and once more before the end; nil: nobody wants it. With it engines
+	// and GPUs are read even where no page is served.
+	Sample      func(at time.Time, page []*dto.MetricFamily)
+	SampleEvery time.Duration
+
 	// Ended hears when everything has ended, and whether that was because of ctx. /metrics is still served then.
 	Ended func(cut bool)
 	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
@@ -37,8 +43,10 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
 	o.Meter = measure.NewMeter(reg)
 	ready, address := func() {}, ""
-	if o.Serve { // else nobody would see them
+	if o.Serve || o.Sample != nil { // else nobody would see them
 		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
+	}
+	if o.Serve {
 		p, fault := openPage(ctx, web.Options{
 			Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
 		}, func() {})
@@ -56,7 +64,9 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	g.Start(ctx, hard)
 	ready()
 	o.Started(g.Requests(), g.Standing)
+	endSampling := o.sample(reg)
 	cut := g.outlast(ctx)
+	endSampling()
 	err = g.Close()
 	o.Ended(cut)
 	if o.Hold > 0 && ctx.Err() == nil {
@@ -86,6 +96,35 @@ func (o Once) prepare(ctx context.Context) (*Generation, error) {
 		g.begin(o.Epoch(time.Now()))
 	}
 	return g, nil
+}
+
+// sample hands the page to Sample until the end that it returns is called.
+func (o Once) sample(reg prometheus.Gatherer) (end func()) {
+	if o.Sample == nil {
+		return func() {}
+	}
+	take := func() {
+		page, _ := reg.Gather() // what could be gathered
+		o.Sample(time.Now(), page)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(o.SampleEvery)
+		defer tick.Stop()
+		for take(); ; take() {
+			select {
+			case <-tick.C:
+			case <-stop:
+				take()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}
 }
 
 // outlast waits until all plans are over, or what was in flight has ended after ctx was cancelled: then it is true.

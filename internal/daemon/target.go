@@ -10,6 +10,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
+	"replayd/internal/token"
 )
 
 // A server is a target with the watch over it. Several generations and their workloads may share one; it ends with the
@@ -19,7 +20,8 @@ type server struct {
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
-	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
+	tokens *token.Tokenizer // nil: texts are not counted
+	lost   chan struct{}    // closed when it cannot be used and asking again does not mend that
 
 	mu    sync.Mutex
 	users int                // generations that list it, and workloads
@@ -45,6 +47,10 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 			return nil
 		}
 	}
+	tokens, err := g.openTokenizer(t)
+	if err != nil {
+		return err
+	}
 	c, err := openai.New(openai.Target{
 		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
 		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent,
@@ -58,7 +64,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	}
 	meter := g.options.Meter
 	g.servers[t.Name] = &server{
-		config: requestsOf(t), probe: probe, client: c, lost: make(chan struct{}), users: 1,
+		config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1,
 		watch: replay.NewTarget(c, probe, func(model string) { meter.TargetInfo(t.Name, model, t.API) }, g.options.Log),
 	}
 	return nil

@@ -24,8 +24,7 @@ import (
 type workload struct {
 	config   config.Workload
 	server   *server
-	file     *trace.File
-	stat     os.FileInfo // of the trace's path when it was opened; nil for a pipe
+	rows     *rowSource
 	plan     *schedule.Plan
 	prompter *synth.Prompter
 
@@ -59,33 +58,32 @@ func (e *workloadError) Unwrap() error { return e.err }
 func (g *Generation) openWorkload(ctx context.Context, c config.Workload, old *Generation) (*workload, error) {
 	before := old.workload(c.Name)
 	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == g.servers[c.Target] && before.failure.Load() == nil
-	stat, _ := os.Stat(c.Trace.Path) // a fault is trace.Open's to tell
-	if same && unchanged(before.stat, stat) {
+	stat, _ := os.Stat(pathOf(c)) // a fault is that of opening it
+	if same && (pathOf(c) == "" || unchanged(before.rows.stat, stat)) {
 		return before, nil
 	}
-	block := int(c.Trace.BlockTokens)
-	if c.Trace.BlockTokens == config.AutoValue {
-		block = 0
-	}
-	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
-		Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
-	})
+	opened, err := g.openRows(ctx, c, g.servers[c.Target].tokens)
 	if err != nil {
 		return nil, err
 	}
-	if same && file.Stats.SHA256 == before.file.Stats.SHA256 { // only put in place anew
-		before.stat = stat
-		return before, file.Close()
+	if same && opened.stats.SHA256 == before.rows.stats.SHA256 { // only put in place anew
+		before.rows.stat = stat
+		return before, opened.Close()
 	}
-	w := &workload{config: c, server: g.servers[c.Target], file: file, stat: stat, over: make(chan struct{}), leave: make(chan struct{})}
+	w := &workload{config: c, server: g.servers[c.Target], rows: opened, over: make(chan struct{}), leave: make(chan struct{})}
 	if err := w.open(); err != nil {
-		_ = file.Close() // err is what matters
+		_ = opened.Close() // err is what matters
 		return nil, err
 	}
-	for _, warning := range file.Stats.Warnings {
-		g.options.Log.Warn("trace", "workload", c.Name, "warning", warning)
-	}
 	return w, nil
+}
+
+// pathOf is the file that a workload's rows come from; "" where they are made up.
+func pathOf(c config.Workload) string {
+	if c.Trace.Path == "" {
+		return c.Dataset.Path
+	}
+	return c.Trace.Path
 }
 
 // unchanged says whether a path still holds the file that it held.
@@ -96,14 +94,26 @@ func unchanged(before, now os.FileInfo) bool {
 // open makes the plan and the prompts.
 func (w *workload) open() (err error) {
 	c := w.config
-	if w.plan, err = schedule.New(schedule.FromFile(w.file), schedule.Options{
+	stages := make([]schedule.Stage, len(c.Stages))
+	for i, s := range c.Stages {
+		stages[i] = schedule.Stage{Rate: s.Rate, Over: time.Duration(s.Over), Hold: time.Duration(s.Hold)}
+	}
+	plan := schedule.Options{
 		Arrival: schedule.Arrival(c.Arrival), Speed: c.Speed,
 		From: time.Duration(c.Trace.From), To: time.Duration(c.Trace.To),
 		Mode: schedule.Mode(c.Repeat.Mode), Phase: schedule.Phase(c.Repeat.Phase), Every: time.Duration(c.Repeat.Every),
 		Gap: time.Duration(c.Repeat.Gap), Offset: time.Duration(c.Repeat.Offset),
 		Cron: c.Repeat.Cron, Timezone: c.Repeat.Timezone, Overlap: schedule.Overlap(c.Repeat.Overlap),
 		Shard: schedule.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-	}); err != nil {
+		Rate:  c.Rate, Burstiness: c.Burstiness, Stages: stages, Users: c.Users, Seed: c.Prompt.Seed,
+	}
+	if c.Arrival != string(schedule.Concurrency) {
+		plan.Duration = time.Duration(c.Duration)
+	}
+	if !config.Timed(c.Arrival) {
+		plan.Rows = c.Rows
+	}
+	if w.plan, err = schedule.New(w.rows.source, plan); err != nil {
 		return err
 	}
 	words, err := token.List(c.Prompt.Words)
@@ -111,7 +121,7 @@ func (w *workload) open() (err error) {
 		return err
 	}
 	w.prompter, err = synth.New(synth.Options{
-		Words: words, Form: synth.Form(c.Prompt.Form), Seed: c.Prompt.Seed, BlockTokens: w.file.Stats.BlockTokens,
+		Words: words, Form: synth.Form(c.Prompt.Form), Seed: c.Prompt.Seed, BlockTokens: w.rows.stats.BlockTokens, Texts: w.rows.texts,
 	})
 	return err
 }
@@ -173,7 +183,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if w.shown != nil {
 			o.Board.Remove(w.shown)
 		}
-		if err := w.file.Close(); err != nil {
+		if err := w.rows.Close(); err != nil {
 			o.Log.Warn("trace", "workload", w.config.Name, "err", err)
 		}
 	})
@@ -197,7 +207,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
 		SLO: slo, Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Trace: traceInfo(w.file.Stats), FreeOutput: t.Output != "exact",
+		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {
@@ -222,9 +232,13 @@ func (g *Generation) prepare(w *workload, from handover) {
 			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
 		},
 		Load: func() (replay.Load, error) { return shared.load(c.Target) }, After: after,
+		Whole: !t.Stream, Carry: c.Prompt.Carry, Saved: o.Saved,
+		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
+		CountInput: counter(w.server.tokens), CountOutput: counter(w.server.tokens),
+		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
-		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, OverLimit: replay.OverLimit(c.Trace.OverLimit),
-		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: c.Rows,
+		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
+		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
 		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(),
 	})
 	w.engine = func() string { return shared.words(c.Target) }
@@ -244,6 +258,30 @@ func (o *Options) dropped(workload string, why measure.DropReason) {
 // calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some
 // models have at the beginning of any text. Token ids are taken as they are.
 func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == "text" }
+
+// rowsOf is how many rows the runner counts: a plan whose rows come round counts them itself.
+func rowsOf(c config.Workload) int {
+	if config.Timed(c.Arrival) {
+		return c.Rows
+	}
+	return 0
+}
+
+// closedFor is after what time a closed loop ends; a plan that has instants ends itself.
+func closedFor(c config.Workload) time.Duration {
+	if c.Arrival == string(schedule.Concurrency) {
+		return time.Duration(c.Duration)
+	}
+	return 0
+}
+
+// counter counts by a tokenizer; nil without one.
+func counter(t *token.Tokenizer) func([]byte) int {
+	if t == nil {
+		return nil
+	}
+	return t.Count
+}
 
 func traceInfo(s trace.Stats) measure.TraceInfo {
 	return measure.TraceInfo{

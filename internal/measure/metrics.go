@@ -66,7 +66,7 @@ var (
 	descSource    = desc("timestamp_source_info", "1 for where the chunk times of the latest answer came from: the kernel's receive stamp, or the clock after the read.", "source")
 	descTokens    = desc("tokens_total", "Tokens of ok requests. Cached ones are part of prompt, reasoning ones of output.", "kind")
 	descMismatch  = desc("length_mismatch_total", "Ok answers whose usage differs from the length that the trace asked for.", "kind")
-	descNoUsage   = desc("responses_without_usage_total", "Ok answers without a token count of the server: content chunks were counted, a lower bound.")
+	descNoUsage   = desc("responses_without_usage_total", "Ok answers without a token count of the server: a tokenizer counted their text, or content chunks were counted, a lower bound.")
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")

@@ -15,6 +15,10 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendInt(b, "row", int64(r.Row))
 	b = append(b, `,"session":`...)
 	b = appendString(b, r.Session)
+	b = appendInt(b, "turn", int64(r.Turn))
+	b = append(b, `,"phase":`...)
+	b = appendString(b, r.Phase.String())
+	b = appendInt(b, "lane", int64(r.Lane))
 	b = append(b, `,"outcome":`...)
 	b = appendString(b, string(r.Outcome))
 	b = append(b, `,"error":`...)
@@ -33,8 +37,13 @@ func appendRecord(b []byte, r *Request) []byte {
 	if n := len(t.Chunks); n > 0 {
 		first, last = t.Write.Add(t.Chunks[0]), t.Write.Add(t.Chunks[n-1])
 	}
+	if t.Whole {
+		first = time.Time{}
+	}
+	b = appendInstant(b, "head_ns", t.Head)
 	b = appendInstant(b, "first_ns", first)
 	b = appendInstant(b, "last_ns", last)
+	b = appendInstant(b, "cancel_ns", t.Cancel)
 	b = appendInstant(b, "end_ns", t.End)
 
 	sent, ok := r.Sent(), r.Outcome == OK
@@ -57,9 +66,11 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendInt(b, "events", int64(r.Events))
 	b = appendInt(b, "merged_reads", int64(t.MergedReads))
 	b = appendBool(b, "kernel_time", t.Kernel)
+	b = appendBool(b, "whole", t.Whole)
 	b = appendInt(b, "input_tokens", int64(r.InputTokens))
 	b = appendInt(b, "output_tokens", int64(r.OutputTokens))
 	b = appendInt(b, "overhead_tokens", int64(r.Overhead))
+	b = appendInt(b, "counted_input_tokens", int64(r.CountedInput))
 	b = append(b, `,"usage_source":`...)
 	b = appendString(b, string(r.Usage.Source))
 	b = appendInt(b, "usage_prompt_tokens", int64(r.Usage.Prompt))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,24 +13,24 @@ import (
 
 func TestRecordFields(t *testing.T) {
 	r := &Request{
-		ID: "conversation/3/17", Loop: 3, Row: 17, Session: `s"1`,
+		ID: "conversation/3/17", Loop: 3, Row: 17, Session: `s"1`, Turn: 2, Lane: 7,
 		Timeline: Timeline{
 			Planned: start, Due: start.Add(1), Ready: start.Add(2 * ms), Lane: start.Add(3 * ms), Waited: true,
-			Write: start.Add(5 * ms), End: start.Add(50 * ms), Connect: 9,
+			Write: start.Add(5 * ms), Head: start.Add(12 * ms), End: start.Add(50 * ms), Connect: 9,
 			Chunks: []time.Duration{10 * ms, 14 * ms, 40 * ms}, MergedReads: 2, Kernel: true,
 		},
 		Outcome: OK, Status: 200, Retried: true, FinishReason: "length",
 		InputTokens: 100, OutputTokens: 4, Overhead: 11,
-		Usage: Usage{Prompt: 101, Output: 4, Cached: 64, Reasoning: 1, Source: UsageFinal}, Events: 6,
+		Usage: Usage{Prompt: 101, Output: 4, Cached: 64, Reasoning: 1, Source: UsageFinal}, CountedInput: 90, Events: 6,
 	}
 	const epoch = 1767323045 // start: date -u -d 2026-01-02T03:04:05Z +%s
 	ns := func(sinceStart time.Duration) string { return fmt.Sprint(epoch*int64(time.Second) + int64(sinceStart)) }
-	want := `{"id":"conversation/3/17","loop":3,"row":17,"session":"s\"1","outcome":"ok","error":"","status":200,"finish_reason":"length","retried":true,` +
+	want := `{"id":"conversation/3/17","loop":3,"row":17,"session":"s\"1","turn":2,"phase":"profiling","lane":7,"outcome":"ok","error":"","status":200,"finish_reason":"length","retried":true,` +
 		`"planned_ns":` + ns(0) + `,"due_ns":` + ns(1) + `,"ready_ns":` + ns(2*ms) + `,"lane_ns":` + ns(3*ms) + `,"write_ns":` + ns(5*ms) +
-		`,"first_ns":` + ns(15*ms) + `,"last_ns":` + ns(45*ms) + `,"end_ns":` + ns(50*ms) +
+		`,"head_ns":` + ns(12*ms) + `,"first_ns":` + ns(15*ms) + `,"last_ns":` + ns(45*ms) + `,"cancel_ns":null,"end_ns":` + ns(50*ms) +
 		`,"lateness_ns":3000000,"lane_wait_ns":1000000,"session_wait_ns":1999999,"connect_ns":9` +
 		`,"ttft_ns":10000000,"ttft_from_due_ns":14999999,"tpot_ns":10000000,"e2e_ns":40000000,"e2e_from_due_ns":44999999` +
-		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"input_tokens":100,"output_tokens":4,"overhead_tokens":11` +
+		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"whole":false,"input_tokens":100,"output_tokens":4,"overhead_tokens":11,"counted_input_tokens":90` +
 		`,"usage_source":"usage","usage_prompt_tokens":101,"usage_output_tokens":4,"usage_cached_tokens":64,"usage_reasoning_tokens":1}` + "\n"
 	if diff := cmp.Diff(want, string(appendRecord(nil, r))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -50,7 +51,7 @@ func TestRecordOfFailures(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, key := range []string{
-			"write_ns", "first_ns", "last_ns", "end_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns", "connect_ns",
+			"write_ns", "head_ns", "first_ns", "last_ns", "cancel_ns", "end_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns", "connect_ns",
 			"ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns",
 		} {
 			v, there := m[key]
@@ -65,12 +66,23 @@ func TestRecordOfFailures(t *testing.T) {
 			t.Errorf("%s: null are (-want +got):\n%s", name, diff)
 		}
 	}
+	waits := []string{"lateness_ns", "lane_wait_ns", "session_wait_ns"}
 	latencies := []string{"connect_ns", "ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns"}
-	f("cut after two chunks", fields(request("", 0, Truncated, ms, 2*ms)), latencies...)
-	f("one token", fields(request("", 0, OK, ms)), "connect_ns", "tpot_ns")
+	f("cut after two chunks", fields(request("", 0, Truncated, ms, 2*ms)), append([]string{"head_ns", "cancel_ns"}, latencies...)...)
+	f("one token", fields(request("", 0, OK, ms)), "head_ns", "cancel_ns", "connect_ns", "tpot_ns")
+	whole := request("", 0, OK, ms)
+	whole.Timeline.Whole, whole.Timeline.Head, whole.Phase = true, start.Add(ms), Warmup
+	m := fields(whole)
+	f("in one piece", m, "first_ns", "cancel_ns", "connect_ns", "ttft_ns", "ttft_from_due_ns", "tpot_ns")
+	if whole, _ := m["whole"].(bool); !whole || m["phase"] != "warmup" {
+		t.Errorf("in one piece, to warm up: got whole %v, phase %v", m["whole"], m["phase"])
+	}
+	left := request("", 0, Cancelled, ms)
+	left.Timeline.Cancel = start.Add(9 * ms)
+	f("cancelled after a chunk", fields(left), append([]string{"head_ns"}, latencies...)...)
 	refused := request("", 0, ConnectFailed)
 	refused.Timeline.Write = time.Time{}
-	f("never sent", fields(refused), append([]string{"write_ns", "first_ns", "last_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns"}, latencies...)...)
+	f("never sent", fields(refused), slices.Concat([]string{"write_ns", "head_ns", "first_ns", "last_ns", "cancel_ns"}, waits, latencies)...)
 }
 
 // Whatever a server or a trace puts into a string, the line is what encoding/json would have written and reads back alike.

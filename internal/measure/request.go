@@ -36,6 +36,14 @@ const (
 	Warmup    RunPhase = "warmup" // to warm the server up: it counts in no figure
 )
 
+// String is the phase's name in records: profiling or warmup.
+func (p RunPhase) String() string {
+	if p == Profiling {
+		return "profiling"
+	}
+	return string(p)
+}
+
 // Failed says whether an outcome is a failure: a cancellation that the workload asked for is none.
 func (o Outcome) Failed() bool { return o != OK && o != Cancelled }
 
@@ -130,5 +138,6 @@ type Request struct {
 	CountedInput int // tokens of the row's own text, messages or payload by a tokenizer; 0 without one
 	Events       int // data events of the stream, content or not
 
-	Text []byte // the answer's content, where it was to be kept; reused by the next request of the lane
+	Text    []byte // the answer's content, where it was to be kept; reused by the next request of the lane
+	TextCut bool   // there was more of it than is kept
 }

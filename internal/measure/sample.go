@@ -90,8 +90,11 @@ func (s *sample) stats() Stats {
 	}
 }
 
-// percentile interpolates linearly at rank p/100·(n−1), as numpy does when told nothing else. Exact values are sorted.
+// percentile interpolates linearly at rank p/100·(n−1), as numpy does when told nothing else. Exact values are sorted. 0 of none.
 func (s *sample) percentile(p float64) time.Duration {
+	if s.n == 0 {
+		return 0
+	}
 	rank := p / 100 * float64(s.n-1)
 	below := int64(rank)
 	low := s.at(below)

@@ -30,11 +30,14 @@ var errSinkEnded = errors.New("records: the sink has ended")
 // A Sink writes a JSON object a line for each finished request. All fields are always there, in this order:
 //
 //	id, loop, row, session           workload/loop/row as sent in X-Request-Id, and its parts; session "" for none
+//	turn, phase, lane                which turn of its conversation, from 0; profiling, or warmup for one that counts in no
+//	                                 figure; which lane of the workload carried it, from 0
 //	outcome, error, status           how it ended; the error in words, "" when ok; the HTTP status, 0 when none came
 //	finish_reason, retried           as the server says; whether it was sent a second time
-//	planned_ns, due_ns, ready_ns, lane_ns, write_ns, first_ns, last_ns, end_ns
+//	planned_ns, due_ns, ready_ns, lane_ns, write_ns, head_ns, first_ns, last_ns, cancel_ns, end_ns
 //	                                 instants of the wall clock, Unix time in ns, null when they did not come: planned, due,
-//	                                 end of the session wait, lane taken, start of the write, first and last content, finished
+//	                                 end of the session wait, lane taken, start of the write, head of the answer, first and
+//	                                 last content, connection closed as the workload asked, finished
 //	lateness_ns, lane_wait_ns, session_wait_ns, connect_ns
 //	                                 durations in ns; null when it was not sent; connect null on a kept connection
 //	ttft_ns, ttft_from_due_ns, tpot_ns, e2e_ns, e2e_from_due_ns
@@ -43,9 +46,11 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //	                                 differences of instants are not
 //	chunks, events, merged_reads     content chunks, data events, reads that held more than one chunk
 //	kernel_time                      whether chunk times are the kernel's receive stamps
+//	whole                            whether one JSON answer was asked for and no stream: then there is no first content
 //	input_tokens, output_tokens      lengths that the trace asked for, 0 when it did not say
 //	overhead_tokens                  template tokens taken off the prompt
-//	usage_source                     usage, chunks, timings, counted; "" when there was no answer
+//	counted_input_tokens             tokens of the row's own text or messages by a tokenizer, 0 without one
+//	usage_source                     usage, chunks, timings, text (a tokenizer's count), counted; "" when there was no answer
 //	usage_prompt_tokens, usage_output_tokens, usage_cached_tokens, usage_reasoning_tokens
 //
 // The first and last instants of a request that failed tell how far it came.
@@ -123,6 +128,12 @@ func (s *Sink) Use(o RecordsOptions) error {
 // Observe takes the record of a finished request. It keeps nothing of r, never waits for the disk, and may be called from
 // several goroutines at once. A record that comes before Run is written when it runs; one that comes after it is lost.
 func (s *Sink) Observe(r *Request) {
+	s.Append(func(b []byte) []byte { return appendRecord(b, r) })
+}
+
+// Append is Observe for whoever writes lines of another kind: add appends one to b, whole, with its newline. It is not called
+// when nobody wants the line.
+func (s *Sink) Append(add func(b []byte) []byte) {
 	if s.state.Load() == sinkOff {
 		return
 	}
@@ -136,7 +147,7 @@ func (s *Sink) Observe(r *Request) {
 		return
 	}
 	before := len(s.pending)
-	s.pending = appendRecord(s.pending, r)
+	s.pending = add(s.pending)
 	if int64(len(s.pending))+s.writing.Load() > sinkBound {
 		s.pending = s.pending[:before]
 		s.over = true
@@ -150,6 +161,9 @@ func (s *Sink) Observe(r *Request) {
 		}
 	}
 }
+
+// Lost is how many records were not written whole.
+func (s *Sink) Lost() uint64 { return s.losses.Load() }
 
 // Run writes what Observe took, until ctx is cancelled and the rest is written too; no request may finish after that. No
 // failure of a file ends it. It returns why records were lost at its end. A compression that ctx cuts short is left to the

@@ -25,9 +25,12 @@ const (
 
 var sloNames = [sloKinds]string{"ttft", "tpot", "e2e", "error"}
 
-// violations tells which bounds a finished request broke. One that did not end ok has no latency to judge: it broke
-// error, and nothing else. So a request breaks nothing exactly when it is goodput.
+// violations tells which bounds a finished request broke. One that failed has no latency to judge: it broke error, and
+// nothing else. One that the workload itself cancelled breaks nothing and is no goodput either: nobody judges it.
 func (s SLO) violations(r *Request) (broken [sloKinds]bool) {
+	if r.Outcome == Cancelled {
+		return broken
+	}
 	if r.Outcome != OK {
 		broken[sloError] = true
 		return broken
@@ -52,14 +55,14 @@ func (s SLO) bounds() [sloKinds]time.Duration {
 // A Miss is one bound of an SLO that requests of a run broke, or, as error, that requests did not end ok.
 type Miss struct {
 	SLO        string        // ttft, tpot, e2e or error
-	Requests   int64         // of the expected ones; under error also those that were never sent
+	Requests   int64         // of the judged ones; under error also those that were never sent
 	Bound      time.Duration // 0 of error
 	P99, Worst time.Duration // of all ok requests, those within the bound too; 0 of error
 }
 
 // misses are the bounds that were broken, in the order of sloNames. Ok requests broke what is in broken.
 func (f Figures) misses(broken [sloKinds]int64) (misses []Miss) {
-	broken[sloError] = f.Expected - f.Outcomes[OK]
+	broken[sloError] = f.Judged() - f.Outcomes[OK]
 	stats := [sloKinds]Stats{f.TTFT, f.TPOT, f.E2E, {}}
 	for i, bound := range f.SLO.bounds() {
 		if broken[i] > 0 {

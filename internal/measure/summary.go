@@ -45,7 +45,7 @@ type Figures struct {
 	Expected int64                // finished and dropped, without filtered
 	Goodput  int64                // requests that ended ok and met the SLO
 	SLO      SLO
-	Misses   []Miss // what was broken, a request under each of its bounds; nil when all of Expected is goodput
+	Misses   []Miss // what was broken, a request under each of its bounds; nil when all that is judged is goodput
 
 	PromptTokens, OutputTokens int64 // of ok requests, as the server counts them
 
@@ -57,8 +57,11 @@ type Figures struct {
 // NewSummary makes an empty summary that judges goodput by slo.
 func NewSummary(slo SLO) *Summary { return &Summary{slo: slo} }
 
-// Observe adds a finished request. It keeps nothing of r.
+// Observe adds a finished request, unless it was sent to warm the server up. It keeps nothing of r.
 func (s *Summary) Observe(r *Request) {
+	if r.Phase == Warmup {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finished[r.Outcome.place()]++
@@ -124,6 +127,10 @@ func (s *Summary) Drop(why DropReason) {
 func (s *Summary) Figures() Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.figures()
+}
+
+func (s *Summary) figures() Figures {
 	f := Figures{
 		TTFT:        s.samples[sampleTTFT].stats(),
 		TTFTFromDue: s.samples[sampleTTFTFromDue].stats(),
@@ -164,10 +171,13 @@ func (s *Summary) Figures() Figures {
 	return f
 }
 
-// GoodputShare is the part of the expected requests that was goodput, 0 to 1; 0 when none was expected.
+// Judged is how many requests can be goodput: the expected ones, without those that the workload cancelled itself.
+func (f Figures) Judged() int64 { return f.Expected - f.Outcomes[Cancelled] }
+
+// GoodputShare is the part of the judged requests that was goodput, 0 to 1; 0 when there were none.
 func (f Figures) GoodputShare() float64 {
-	if f.Expected == 0 {
+	if f.Judged() == 0 {
 		return 0
 	}
-	return float64(f.Goodput) / float64(f.Expected)
+	return float64(f.Goodput) / float64(f.Judged())
 }

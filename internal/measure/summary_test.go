@@ -110,10 +110,12 @@ func TestMissesAddUp(t *testing.T) {
 		for range random.IntN(50) {
 			first := time.Duration(random.IntN(100)) * ms
 			r := request("", 0, outcomes[random.IntN(len(outcomes))], first, first+time.Duration(random.IntN(100))*ms)
-			if bound.violations(r) == [sloKinds]bool{} {
+			if bound.violations(r) == [sloKinds]bool{} && r.Outcome == OK {
 				good++
 			}
-			expected++
+			if r.Outcome != Cancelled {
+				expected++
+			}
 			s.Observe(r)
 		}
 		if random.IntN(2) == 0 {
@@ -126,10 +128,66 @@ func TestMissesAddUp(t *testing.T) {
 			sum += m.Requests
 			most = max(most, m.Requests)
 		}
-		if f.Expected != expected || f.Goodput != good || most > expected-good || sum < expected-good {
-			t.Fatalf("%d expected, %d good, got %d, %d and %+v", expected, good, f.Expected, f.Goodput, f.Misses)
+		if f.Judged() != expected || f.Goodput != good || most > expected-good || sum < expected-good {
+			t.Fatalf("%d expected, %d good, got %d, %d and %+v", expected, good, f.Judged(), f.Goodput, f.Misses)
 		}
 	}
+}
+
+// A request that the workload cancelled itself is neither ok nor failed: it takes nothing off the share of goodput and breaks no
+// service level.
+func TestCancelledIsNotJudged(t *testing.T) {
+	s := NewSummary(slo)
+	s.Observe(request("", 0, OK, 10*ms, 20*ms))
+	s.Observe(request("", 0, Cancelled, 10*ms))
+	s.Observe(request("", 0, Cancelled))
+	f := s.Figures()
+	if f.Expected != 3 || f.Judged() != 1 || f.GoodputShare() != 1 || f.Misses != nil {
+		t.Errorf("3 expected, 1 judged, all of that good, nothing missed: got %d, %d, %v, %v", f.Expected, f.Judged(), f.GoodputShare(), f.Misses)
+	}
+	if f.TTFT.N != 1 {
+		t.Errorf("%d samples of TTFT, want 1: that of the ok request", f.TTFT.N)
+	}
+	s.Observe(request("", 0, Empty))
+	if text, want := s.Figures().Missed(1), "error: 1 of 2 (50 %) did not end ok: 1 empty; goodput 0.5000, want at least 1"; text != want {
+		t.Errorf("\n got %s\nwant %s", text, want)
+	}
+	var b strings.Builder
+	if err := s.WriteTable(&b); err != nil || !strings.Contains(b.String(), " 1 of 2 expected and not cancelled (ok and ") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
+
+// What was sent to warm the server up is in no figure.
+func TestWarmupIsInNoFigure(t *testing.T) {
+	s := NewSummary(slo)
+	warm := request("", 0, OK, 10*ms, 20*ms)
+	warm.Phase = Warmup
+	s.Observe(warm)
+	if f := s.Figures(); f.Expected != 0 || f.TTFT.N != 0 || f.Lateness.N != 0 || f.Span != 0 || len(f.Outcomes) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// One JSON answer has no first token and no gap: only its end is a sample.
+func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
+	s := NewSummary(slo)
+	whole := request("", 0, OK, 20*ms)
+	whole.Timeline.Whole = true
+	s.Observe(whole)
+	f := s.Figures()
+	if f.TTFT.N+f.TTFTFromDue.N+f.TPOT.N+f.ITL.N != 0 || f.E2E.N != 1 || f.E2E.Mean != 20*ms || f.Goodput != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// More percentiles stand among the others, each once.
+func TestTablePercentiles(t *testing.T) {
+	var b strings.Builder
+	if err := summarized().WriteTable(&b, 99.9, 50, 5); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "table_percentiles.golden", b.String())
 }
 
 func TestTable(t *testing.T) {

@@ -3,34 +3,54 @@ package measure
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// WriteTable prints the figures for a person: a line for each quantity, in milliseconds, then counts and rates.
-func (s *Summary) WriteTable(w io.Writer) error {
-	f := s.Figures()
+// tablePercentiles are the columns that a table always has.
+var tablePercentiles = []float64{25, 50, 75, 90, 99}
+
+// WriteTable prints the figures for a person: a line for each quantity, in milliseconds, then counts and rates. More percentiles,
+// 0 to 100, are columns among the others.
+func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.figures()
 	out := &strings.Builder{}
 
-	row(out, "milliseconds", "count", "mean", "std", "min", "p25", "p50", "p75", "p90", "p99", "max")
+	percentiles := slices.Concat(tablePercentiles, more)
+	slices.Sort(percentiles)
+	percentiles = slices.Compact(percentiles)
+	head := []string{"mean", "std", "min"}
+	for _, p := range percentiles {
+		head = append(head, "p"+strconv.FormatFloat(p, 'f', -1, 64))
+	}
+	row(out, "milliseconds", "count", append(head, "max")...)
 	approximate := false
 	for _, q := range []struct {
 		name string
 		Stats
+		sample int
 	}{
-		{"TTFT", f.TTFT},
-		{"TTFT from due", f.TTFTFromDue},
-		{"TPOT", f.TPOT},
-		{"ITL", f.ITL},
-		{"e2e", f.E2E},
-		{"e2e from due", f.E2EFromDue},
-		{"lateness", f.Lateness},
+		{"TTFT", f.TTFT, sampleTTFT},
+		{"TTFT from due", f.TTFTFromDue, sampleTTFTFromDue},
+		{"TPOT", f.TPOT, sampleTPOT},
+		{"ITL", f.ITL, sampleITL},
+		{"e2e", f.E2E, sampleE2E},
+		{"e2e from due", f.E2EFromDue, sampleE2EFromDue},
+		{"lateness", f.Lateness, sampleLateness},
 	} {
 		if q.Approximate {
 			approximate = true
 			q.name += " *"
 		}
-		row(out, q.name, fmt.Sprint(q.N), q.cells()...)
+		cells := []time.Duration{q.Mean, q.Std, q.Min}
+		for _, p := range percentiles {
+			cells = append(cells, s.samples[q.sample].percentile(p))
+		}
+		row(out, q.name, fmt.Sprint(q.N), q.cells(append(cells, q.Max))...)
 	}
 	if approximate {
 		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", exactValues)
@@ -70,30 +90,34 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	if slo := f.SLO.String(); slo != "" {
 		bound = "ok and " + slo
 	}
-	line(out, "goodput", "%s requests/s: %d of %d expected (%s)", rate(f.GoodputRate, spans), f.Goodput, f.Expected, bound)
+	judged := fmt.Sprintf("%d expected", f.Judged())
+	if f.Outcomes[Cancelled] > 0 {
+		judged += " and not cancelled"
+	}
+	line(out, "goodput", "%s requests/s: %d of %s (%s)", rate(f.GoodputRate, spans), f.Goodput, judged, bound)
 	for _, m := range f.Misses {
 		if m.Bound > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("over %s:%v", m.SLO, m.Bound), "%d of %d expected (%s)", m.Requests, f.Expected, f.percent(m.Requests))
+			line(out, fmt.Sprintf("over %s:%v", m.SLO, m.Bound), "%d of %s (%s)", m.Requests, judged, f.percent(m.Requests))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// Missed says in one line which bounds were broken, by how many of the expected requests and how far, and that goodput was
+// Missed says in one line which bounds were broken, by how many of the judged requests and how far, and that goodput was
 // to be at least a share of them, 0 to 1.
 func (f Figures) Missed(least float64) string {
 	var parts []string
 	for _, m := range f.Misses {
 		if m.Bound > 0 {
 			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) over %v, p99 %v, worst %v",
-				m.SLO, m.Requests, f.Expected, f.percent(m.Requests), m.Bound, digits(m.P99), digits(m.Worst)))
+				m.SLO, m.Requests, f.Judged(), f.percent(m.Requests), m.Bound, digits(m.P99), digits(m.Worst)))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests), f.failed()))
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Judged(), f.percent(m.Requests), f.failed()))
 	}
 	// Cut off, not rounded: what is short of a bound must not look as if it had reached it.
-	share := float64(f.Goodput*10_000/max(1, f.Expected)) / 10_000
+	share := float64(f.Goodput*10_000/max(1, f.Judged())) / 10_000
 	return strings.Join(append(parts, fmt.Sprintf("goodput %.4f, want at least %v", share, least)), "; ")
 }
 
@@ -101,7 +125,7 @@ func (f Figures) Missed(least float64) string {
 func (f Figures) failed() string {
 	var parts []string
 	for _, o := range outcomes {
-		if n := f.Outcomes[o]; n > 0 && o != OK {
+		if n := f.Outcomes[o]; n > 0 && o.Failed() {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
 	}
@@ -113,9 +137,9 @@ func (f Figures) failed() string {
 	return strings.Join(parts, ", ")
 }
 
-// percent is n as a part of the expected requests, with three digits.
+// percent is n as a part of the judged requests, with three digits.
 func (f Figures) percent(n int64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Expected))
+	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Judged()))
 }
 
 // digits leaves a latency four or more digits.
@@ -147,9 +171,9 @@ func Short(d time.Duration) string {
 }
 
 // cells are the columns of one quantity after its count; without values they are dashes.
-func (s Stats) cells() []string {
+func (s Stats) cells(values []time.Duration) []string {
 	var cells []string
-	for _, d := range []time.Duration{s.Mean, s.Std, s.Min, s.P25, s.P50, s.P75, s.P90, s.P99, s.Max} {
+	for _, d := range values {
 		cell := "-"
 		if s.N > 0 {
 			cell = fmt.Sprintf("%.3f", float64(d)/float64(time.Millisecond))

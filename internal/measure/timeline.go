@@ -6,24 +6,26 @@ import (
 )
 
 // TTFT is the time to the first token: the first chunk with content − the start of the write. It is false when no
-// content came.
+// content came, and of an answer in one piece, whose first token nobody saw.
 func (r *Request) TTFT() (time.Duration, bool) {
-	if len(r.Timeline.Chunks) == 0 {
+	if r.Timeline.Whole || len(r.Timeline.Chunks) == 0 {
 		return 0, false
 	}
 	return r.Timeline.Chunks[0], true
 }
 
 // TTFTFromDue is the first chunk with content − the due instant: what a user of the real system would have waited.
-// It is false when no content came.
+// It is false where TTFT is.
 func (r *Request) TTFTFromDue() (time.Duration, bool) {
-	if len(r.Timeline.Chunks) == 0 {
+	d, defined := r.TTFT()
+	if !defined {
 		return 0, false
 	}
-	return r.fromDue(r.Timeline.Chunks[0]), true
+	return r.fromDue(d), true
 }
 
-// E2E is the last chunk with content − the start of the write. It is false when no content came.
+// E2E is the last chunk with content − the start of the write; of an answer in one piece its last byte. It is false when
+// no content came.
 func (r *Request) E2E() (time.Duration, bool) {
 	if len(r.Timeline.Chunks) == 0 {
 		return 0, false
@@ -46,8 +48,8 @@ func (r *Request) fromDue(sinceWrite time.Duration) time.Duration {
 }
 
 // TPOT is the time per output token: (last content − first content) / (output tokens − 1), cut to whole nanoseconds.
-// It is false below 2 tokens, and where all of them came in one chunk: no interval was seen then, and 0 would claim
-// an infinite rate.
+// It is false below 2 tokens, and where all of them came in one chunk, as in an answer in one piece: no interval was seen
+// then, and 0 would claim an infinite rate.
 func (r *Request) TPOT() (time.Duration, bool) {
 	n := len(r.Timeline.Chunks)
 	if n < 2 || r.Usage.Output < 2 {

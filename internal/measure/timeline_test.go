@@ -81,3 +81,22 @@ func TestUndefinedLatencies(t *testing.T) {
 	f("one token in two chunks", 1, []time.Duration{ms, 2 * ms}, true, false, 1)
 	f("two tokens", 2, []time.Duration{ms, 2 * ms}, true, true, 1)
 }
+
+// An answer in one piece has an end and no first token, however many tokens it has.
+func TestWholeAnswerHasNoFirstToken(t *testing.T) {
+	r := &Request{Usage: Usage{Output: 500}, Timeline: Timeline{Due: start, Write: start.Add(ms), Chunks: []time.Duration{700 * ms}, Whole: true}}
+	for name, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFT from due": r.TTFTFromDue, "TPOT": r.TPOT} {
+		if d, defined := get(); defined || d != 0 {
+			t.Errorf("%s: want it undefined, got %v", name, d)
+		}
+	}
+	if gaps := slices.Collect(r.ITL()); len(gaps) != 0 {
+		t.Errorf("ITL: want none, got %v", gaps)
+	}
+	if d, defined := r.E2E(); !defined || d != 700*ms {
+		t.Errorf("e2e: want 700ms, got %v, %v", d, defined)
+	}
+	if d, defined := r.E2EFromDue(); !defined || d != 701*ms {
+		t.Errorf("e2e from due: want 701ms, got %v, %v", d, defined)
+	}
+}

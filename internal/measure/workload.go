@@ -130,7 +130,7 @@ func (c *counts) add(r *Request, broken [sloKinds]bool, freeOutput bool) {
 	for i, n := range [len(tokenKinds)]int{u.Prompt, u.Output, u.Cached, u.Reasoning} {
 		c.tokens[i] += int64(n)
 	}
-	if u.Source == UsageCounted { // a lower bound, nothing to hold against the trace
+	if u.Source == UsageCounted || u.Source == UsageText { // not the server's count: nothing to hold against the trace
 		c.withoutUsage++
 		return
 	}

@@ -14,6 +14,8 @@ type answer struct {
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // which brought others too
+	newest   arrival  // of the last bytes of a body that is no stream
+	cut      bool     // a text was longer than is kept
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
@@ -43,7 +45,7 @@ func (l *Lane) event(e event, req *measure.Request) *failure {
 	case c.failed:
 		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
 	default:
-		return l.take(e, req)
+		return l.take(e.arrival, req)
 	}
 	return nil
 }
@@ -51,14 +53,17 @@ func (l *Lane) event(e event, req *measure.Request) *failure {
 // head is the front of b, at most n bytes.
 func head(b []byte, n int) []byte { return b[:min(len(b), n)] }
 
-// take notes what a chunk says: its time, if it has content, the finish reason, token counts.
-func (l *Lane) take(e event, req *measure.Request) *failure {
+// take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
+func (l *Lane) take(a arrival, req *measure.Request) *failure {
 	c := &l.chunk
 	if c.content {
 		if len(req.Timeline.Chunks) == maxChunks {
 			return failed(measure.BadStream, "more than %d chunks", maxChunks)
 		}
-		l.content(e.arrival, &req.Timeline)
+		l.content(a, &req.Timeline)
+		if c.form.keep {
+			l.keep(req)
+		}
 	}
 	if len(c.finish) > 0 {
 		l.answer.finished = true
@@ -80,13 +85,6 @@ func (l *Lane) take(e event, req *measure.Request) *failure {
 
 func (c counts) usage(s measure.UsageSource) measure.Usage {
 	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: c.cached, Reasoning: c.reasoning, Source: s}
-}
-
-// settleUsage counts chunks where the server counted nothing.
-func (l *Lane) settleUsage(req *measure.Request) {
-	if n := len(req.Timeline.Chunks); n > 0 && req.Usage.Source == "" {
-		req.Usage = measure.Usage{Output: n, Source: measure.UsageCounted}
-	}
 }
 
 // content puts a content chunk on the timeline.

@@ -14,13 +14,13 @@ type Body struct {
 	Prompt   []byte          // plain text; in chat the one user message
 	IDs      json.RawMessage // a JSON array of token ids, for completions
 	Messages json.RawMessage // a JSON array, for chat
-	Payload  json.RawMessage // a JSON object: the body as it is, but that it streams and names a model
+	Payload  json.RawMessage // a JSON object: the body as it is, but for whether it streams, and that it names a model
 	Tools    json.RawMessage // a JSON array beside Messages; nil for none
 	Extra    json.RawMessage // a JSON object merged into the body over everything but Mark; nil for none
 
 	MaxTokens int    // output length to ask for; 0 for no limit. Not applied to a Payload
 	RequestID string // X-Request-Id; "" for none
-	Stream    bool
+	Stream    bool   // else one JSON answer is asked for, see measure.Timeline.Whole
 	Mark      Mark
 }
 
@@ -117,8 +117,10 @@ func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
 			fields = append(fields, field{key: "stream_options", value: []byte(`{"include_usage":true}`)})
 		}
+		return fields, nil
 	}
-	return fields, nil
+	// A payload, or extra_body, may ask for a stream; without one, servers refuse options of it.
+	return slices.DeleteFunc(fields, func(f field) bool { return f.key == "stream" || f.key == "stream_options" }), nil
 }
 
 func lengthFields(api API, mode OutputMode, e engine, n int) []field {

@@ -90,6 +90,8 @@ func TestRequestGolden(t *testing.T) {
 	quiet := text
 	quiet.Stream, quiet.RequestID = false, ""
 	write("not streamed", Target{}, "vllm", quiet)
+	quiet.Prompt, quiet.Payload = nil, json.RawMessage(`{"messages":[],"stream":true,"stream_options":{"include_usage":true},"max_tokens":3}`)
+	write("payload and extra_body that would stream, not streamed", Target{ExtraBody: map[string]any{"stream": true, "top_p": 0.9}}, "vllm", quiet)
 	golden(t, "requests.golden", out.Bytes())
 }
 

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 )
 
 // decode reads a chunk of any shape with encoding/json: it defines what the fields of chunk mean, and find is a
 // short cut to it. It is false when data is not a JSON object.
 func (c *chunk) decode(data []byte) bool {
-	*c = chunk{bare: true}
+	*c = chunk{form: c.form, bare: true}
 	if !json.Valid(data) { // a Decoder stops at the end of the first value
 		return false
 	}
@@ -21,12 +22,21 @@ func (c *chunk) decode(data []byte) bool {
 	}
 	choices, _ := top["choices"].([]any)
 	c.bare = len(choices) == 0
+	var s spoken
 	for _, v := range choices {
 		choice, _ := v.(map[string]any)
-		c.content = c.content || some(choice["text"]) || some(choice["token_ids"]) || someDelta(choice["delta"])
+		brings := choice["delta"]
+		if c.form.whole {
+			brings = choice["message"]
+		}
+		c.content = c.content || some(choice["text"]) || some(choice["token_ids"]) || someDelta(brings)
 		if reason, _ := choice["finish_reason"].(string); reason != "" {
 			c.finish = []byte(reason)
 		}
+		s.add(choice["text"], brings)
+	}
+	if c.form.keep {
+		c.said = s.said()
 	}
 	if u, _ := top["usage"].(map[string]any); u != nil {
 		c.usage.output, c.usage.set = count(u["completion_tokens"])
@@ -99,4 +109,59 @@ func countIn(v any, key string) int {
 	object, _ := v.(map[string]any)
 	n, _ := count(object[key])
 	return n
+}
+
+// spoken are the texts of all choices, one after the other.
+type spoken struct{ content, reasoning, arguments strings.Builder }
+
+func (s *spoken) add(own, brings any) {
+	delta, _ := brings.(map[string]any)
+	content := textOf(delta["content"])
+	if content == "" {
+		content = textOf(own)
+	}
+	s.content.WriteString(content)
+	reasoning := textOf(delta["reasoning_content"])
+	if reasoning == "" {
+		reasoning = textOf(delta["reasoning"])
+	}
+	s.reasoning.WriteString(reasoning)
+	calls, _ := delta["tool_calls"].([]any)
+	for _, v := range calls {
+		call, _ := v.(map[string]any)
+		function, _ := call["function"].(map[string]any)
+		if object, ok := function["arguments"].(map[string]any); ok { // not put into a string
+			raw, _ := json.Marshal(object) // it came out of JSON
+			s.arguments.Write(raw)
+			continue
+		}
+		s.arguments.WriteString(textOf(function["arguments"]))
+	}
+}
+
+func (s *spoken) said() said {
+	quoted := func(b *strings.Builder) text {
+		if b.Len() == 0 {
+			return nil
+		}
+		return quote(b.String())
+	}
+	return said{quoted(&s.content), quoted(&s.reasoning), quoted(&s.arguments)}
+}
+
+// textOf is a string, or the texts of a list of content parts.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		var all strings.Builder
+		for _, part := range v {
+			object, _ := part.(map[string]any)
+			words, _ := object["text"].(string)
+			all.WriteString(words)
+		}
+		return all.String()
+	}
+	return ""
 }

@@ -1,8 +1,10 @@
 package openai
 
-// A chunk is what one data event says that matters here.
+// A chunk is what one data event says that matters here, or an answer in one piece.
 type chunk struct {
+	form    form   // how it is read: stays when the rest is set again
 	content bool   // text, reasoning, tool-call arguments or token ids: tokens that a reader gets
+	said    said   // the texts among these, if the form keeps them
 	bare    bool   // no choice in it, as in a usage chunk
 	finish  []byte // the last choice's finish_reason; empty for none, null and ""
 	usage   counts
@@ -11,19 +13,25 @@ type chunk struct {
 	message string // and these are its words
 }
 
-// counts of tokens; set when the server gave them.
-type counts struct {
-	prompt, output, cached, reasoning int
-	set                               bool
+// A form is what to look for in a chunk.
+type form struct {
+	whole bool // it is an answer in one piece: a choice has a message where a chunk of a stream has a delta
+	keep  bool // the texts are wanted
 }
 
-// maxTokens bounds what is taken for a count of tokens.
-const maxTokens = 1_000_000_000
+// said is what the choices of a chunk say, by what it is.
+type said struct{ content, reasoning, arguments text }
+
+// A text is a JSON string as it came, quotes and escapes included; nil for none.
+type text []byte
+
+// some reports whether it says anything.
+func (t text) some() bool { return len(t) > len(`""`) }
 
 // find reads the usual shapes of a chunk in one pass, without allocating. It is false for every shape that it
 // does not know for sure, JSON or not: decode then has the say, and on what find knows they agree (FuzzFind).
 func (c *chunk) find(data []byte) bool {
-	*c = chunk{bare: true}
+	*c = chunk{form: c.form, bare: true}
 	w := walker{b: data}
 	ok := w.object(func(key []byte) bool {
 		switch string(key) {
@@ -43,22 +51,33 @@ func (c *chunk) find(data []byte) bool {
 }
 
 func (w *walker) choices(c *chunk) bool {
-	c.content, c.finish, c.bare = false, nil, true
+	c.content, c.said, c.finish, c.bare = false, said{}, nil, true
 	if w.null() {
 		return true
 	}
 	return w.array(func() bool {
+		first := c.bare
 		c.bare = false
-		var text, ids, delta bool
+		var own text
+		var ids bool
+		var p part
 		var finish []byte
 		ok := w.object(func(key []byte) (ok bool) {
 			switch string(key) {
 			case "text":
-				text, ok = w.text()
+				own, ok = w.text()
 			case "token_ids":
 				ids, ok = w.list()
 			case "delta":
-				delta, ok = w.delta()
+				if c.form.whole {
+					return w.skip()
+				}
+				p, ok = w.delta(c.form)
+			case "message":
+				if !c.form.whole {
+					return w.skip()
+				}
+				p, ok = w.delta(c.form)
 			case "finish_reason":
 				finish, ok = w.word()
 			default:
@@ -66,130 +85,89 @@ func (w *walker) choices(c *chunk) bool {
 			}
 			return ok
 		})
-		c.content = c.content || text || ids || delta
+		c.content = c.content || own.some() || ids || p.some()
 		if len(finish) > 0 {
 			c.finish = finish
+		}
+		if c.form.keep {
+			c.said = p.said(own)
+			ok = ok && first // the texts of several are for decode to put together
 		}
 		return ok
 	})
 }
 
-func (w *walker) delta() (content, ok bool) {
-	if w.null() {
-		return false, true
+// A part is what one choice brings.
+type part struct {
+	text, thought, reasoning, arguments text
+	ids                                 bool
+}
+
+func (p *part) some() bool {
+	return p.text.some() || p.thought.some() || p.reasoning.some() || p.arguments.some() || p.ids
+}
+
+// said are its texts, and that of a completion's choice. vLLM has given one reasoning under both names for a while.
+func (p *part) said(own text) said {
+	s := said{content: p.text, reasoning: p.thought, arguments: p.arguments}
+	if !s.content.some() {
+		s.content = own
 	}
-	var text, thought, reasoning, ids, calls bool
+	if !s.reasoning.some() {
+		s.reasoning = p.reasoning
+	}
+	return s
+}
+
+func (w *walker) delta(f form) (p part, ok bool) {
+	if w.null() {
+		return part{}, true
+	}
 	ok = w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "content":
-			text, ok = w.text()
+			p.text, ok = w.text()
 		case "reasoning_content":
-			thought, ok = w.text()
+			p.thought, ok = w.text()
 		case "reasoning":
-			reasoning, ok = w.text()
+			p.reasoning, ok = w.text()
 		case "token_ids":
-			ids, ok = w.list()
+			p.ids, ok = w.list()
 		case "tool_calls":
-			calls, ok = w.calls()
+			p.arguments, ok = w.calls(f)
 		default:
 			ok = w.skip()
 		}
 		return ok
 	})
-	return text || thought || reasoning || ids || calls, ok
+	return p, ok
 }
 
-func (w *walker) calls() (content, ok bool) {
+// calls are the arguments of tool calls: of one of those that have any, unless they are to be kept.
+func (w *walker) calls(f form) (arguments text, ok bool) {
 	if w.null() {
-		return false, true
+		return nil, true
 	}
 	ok = w.array(func() bool {
-		var arguments bool
+		var own text
 		ok := w.object(func(key []byte) bool {
 			if string(key) != "function" {
 				return w.skip()
 			}
-			arguments = false
+			own = nil
 			return w.null() || w.object(func(key []byte) (ok bool) {
 				if string(key) != "arguments" {
 					return w.skip()
 				}
-				arguments, ok = w.text()
+				own, ok = w.text()
 				return ok
 			})
 		})
-		content = content || arguments
-		return ok
-	})
-	return content, ok
-}
-
-func (w *walker) usage(u *counts) bool {
-	*u = counts{}
-	if w.null() {
-		return true
-	}
-	var own, detail int // SGLang has reasoning_tokens beside the details, too
-	ok := w.object(func(key []byte) (ok bool) {
-		switch string(key) {
-		case "prompt_tokens":
-			u.prompt, _, ok = w.count()
-		case "completion_tokens":
-			u.output, u.set, ok = w.count()
-		case "reasoning_tokens":
-			own, _, ok = w.count()
-		case "prompt_tokens_details":
-			u.cached, ok = w.member("cached_tokens")
-		case "completion_tokens_details":
-			detail, ok = w.member("reasoning_tokens")
-		default:
-			ok = w.skip()
+		if own.some() {
+			ok = ok && (!f.keep || !arguments.some()) // those of several are for decode to put together
+			arguments = own
 		}
 		return ok
 	})
-	u.reasoning = max(own, detail)
-	if !u.set {
-		*u = counts{}
-	}
-	return ok
-}
-
-func (w *walker) timings(t *counts) bool {
-	*t = counts{}
-	if w.null() {
-		return true
-	}
-	ok := w.object(func(key []byte) (ok bool) {
-		switch string(key) {
-		case "cache_n":
-			t.cached, _, ok = w.count()
-		case "prompt_n":
-			t.prompt, _, ok = w.count()
-		case "predicted_n":
-			t.output, t.set, ok = w.count()
-		default:
-			ok = w.skip()
-		}
-		return ok
-	})
-	t.prompt += t.cached // prompt_n leaves out what the cache held
-	if !t.set {
-		*t = counts{}
-	}
-	return ok
-}
-
-// member is one count of an object that may be null.
-func (w *walker) member(name string) (n int, ok bool) {
-	if w.null() {
-		return 0, true
-	}
-	ok = w.object(func(key []byte) (ok bool) {
-		if string(key) != name {
-			return w.skip()
-		}
-		n, _, ok = w.count()
-		return ok
-	})
-	return n, ok
+	return arguments, ok
 }

@@ -149,6 +149,19 @@ func BenchmarkScanChunk(b *testing.B) {
 			}
 		}
 	})
+	b.Run("find_and_keep", func(b *testing.B) {
+		c := chunk{form: form{keep: true}}
+		var all []byte
+		b.ReportAllocs()
+		for b.Loop() {
+			if !c.find(data) {
+				b.Fatal("want a chunk")
+			}
+			if all, _ = appendText(all[:0], c.said.content, false); len(all) == 0 {
+				b.Fatal("want content")
+			}
+		}
+	})
 	b.Run("encoding_json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -25,10 +25,14 @@ type Lane struct {
 	chunk  chunk
 	answer answer
 
-	total time.Time       // when Timeouts.Total ends; zero: never
-	late  measure.Outcome // what running into the present deadline means
-	sent  func()          // Hooks.Sent; nil when it was called
-	begun begun
+	total  time.Time       // when Timeouts.Total ends; zero: never
+	cancel time.Time       // when the request is to be cancelled; zero: never, or its message is not written
+	late   measure.Outcome // what running into the present deadline means
+	hooks  Hooks           // Sent is nil when it was called
+	begun  begun
+
+	body                 []byte // of an answer in one piece
+	reasoning, arguments []byte // texts that are only counted
 }
 
 // headBytes bounds the head of an answer; it is the size of a lane's read buffer, too.
@@ -60,22 +64,19 @@ func (l *Lane) drop() {
 	}
 }
 
-// Do sends message (from AppendRequest, with Stream set) and reads its answer to the end. It fills req's Outcome,
-// Error, Status, Retried, FinishReason, Usage and Events, and of its Timeline Write, End, Connect, Chunks,
-// ReadDelays, MergedReads and Kernel; the slices are used again from their beginning.
+// Do sends message (from AppendRequest) and reads its answer to the end: a stream, or one JSON object where the caller
+// has set req.Timeline.Whole, as AppendRequest was told. It fills req's Outcome, Error, Status, Retried, FinishReason,
+// Usage, Events, Text and TextCut, and of its Timeline Write, Head, Cancel, End, Connect, Chunks, ReadDelays, MergedReads
+// and Kernel; the slices are used again from their beginning.
 //
 // A kept or warmed connection that turns out to be closed before any byte of an answer is replaced once, and
 // the message sent again. When ctx is done the connection is closed and the outcome is aborted.
 func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h Hooks) {
-	l.run(ctx, message, req, h, l.stream)
-}
-
-// Hooks let the caller use the bytes of a message again while its answer is on the way.
-type Hooks struct {
-	// Sent is called once, when the message was written or will not be: its bytes are the caller's again.
-	Sent func()
-	// Again gives the message once more, for a retry after Sent.
-	Again func() ([]byte, error)
+	read := l.stream
+	if req.Timeline.Whole {
+		read = l.whole
+	}
+	l.run(ctx, message, req, h, read)
 }
 
 // Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
@@ -114,11 +115,13 @@ type begun struct {
 // prepare makes a request and the lane's own state ready for a new answer.
 func (l *Lane) prepare(req *measure.Request) {
 	t := &req.Timeline
-	t.Write, t.End, t.Connect = time.Time{}, time.Time{}, 0
+	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
 	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
 	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
-	l.begun, l.total = begun{}, time.Time{}
+	req.Text, req.TextCut = emptied(req.Text), false
+	l.body, l.reasoning, l.arguments = emptied(l.body), emptied(l.reasoning), emptied(l.arguments)
+	l.begun, l.total, l.cancel = begun{}, time.Time{}, time.Time{}
 	if d := l.client.target.Timeouts.Total; d > 0 {
 		l.total = time.Now().Add(d)
 	}
@@ -131,7 +134,8 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 	if l.begun.message == nil {
 		l.prepare(req)
 	}
-	l.sent = h.Sent
+	l.hooks = h
+	l.chunk.form = form{whole: req.Timeline.Whole, keep: h.Keep || h.Count != nil}
 	f := l.attempt(ctx, message, req, read, false)
 	if f != nil && f.stale {
 		again, err := h.Again()
@@ -145,14 +149,15 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 	if f != nil {
 		req.Outcome, req.Error = f.outcome, l.client.words(f.text)
 	}
-	l.settleUsage(req)
 	req.Timeline.End = time.Now()
+	l.settleUsage(req)
+	l.hooks = Hooks{} // what they hold is the caller's
 }
 
 func (l *Lane) release() {
-	if l.sent != nil {
-		l.sent()
-		l.sent = nil
+	if l.hooks.Sent != nil {
+		l.hooks.Sent()
+		l.hooks.Sent = nil
 	}
 }
 
@@ -177,7 +182,7 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 		l.conn, req.Timeline.Connect = c, time.Since(start)
 	}
 	req.Retried = again
-	l.frame = frame{}
+	l.frame, l.cancel = frame{}, time.Time{}
 	l.in.Reset(l.conn)
 	stop := context.AfterFunc(ctx, l.conn.cut)
 	f := l.send(ctx, message, req, kept)
@@ -190,6 +195,9 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	} else {
 		l.drop()
 	}
+	if f != nil && f.outcome == measure.Cancelled {
+		req.Timeline.Cancel = time.Now()
+	}
 	return f
 }
 
@@ -197,23 +205,14 @@ func (l *Lane) closing() bool {
 	return l.head.ConnectionClose() || bytes.EqualFold(l.head.Peek("Connection"), []byte("close"))
 }
 
-// limit sets the deadline of everything that follows to d after from, 0 for none, but never later than the total.
-func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
-	until := time.Time{}
-	if d > 0 {
-		until = from.Add(d)
-	}
-	l.late = o
-	if !l.total.IsZero() && (until.IsZero() || l.total.Before(until)) {
-		until, l.late = l.total, measure.TimeoutTotal
-	}
-	l.conn.wire.until = until
-}
-
 // arm sets the deadline of a request whose write begins now.
 func (l *Lane) arm(req *measure.Request) error {
 	l.conn.err = nil
-	l.limit(time.Now(), l.client.target.Timeouts.FirstToken, measure.TimeoutFirstToken)
+	firstToken := l.client.target.Timeouts.FirstToken
+	if req.Timeline.Whole {
+		firstToken = 0 // there will be none to wait for
+	}
+	l.limit(time.Now(), firstToken, measure.TimeoutFirstToken)
 	err := l.conn.wire.arm()
 	req.Timeline.Write = time.Now()
 	return err
@@ -226,8 +225,10 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		n, err = 0, l.arm(req)
 	}
 	l.begun = begun{}
+	written := req.Timeline.Write // by Begin, at once
 	if err == nil && n < len(message) {
 		_, err = l.conn.app.Write(message[n:])
+		written = time.Now()
 	}
 	l.release()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -236,6 +237,9 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	if err != nil {
 		// A server may refuse a large message before it read it all: what it said then stands to be read.
 		l.limit(time.Now(), drainTime, measure.ConnectFailed)
+	} else if l.hooks.Cancel {
+		l.cancel = written.Add(l.hooks.CancelAfter)
+		l.sooner(l.cancel, measure.Cancelled)
 	}
 	if _, peeked := l.in.Peek(1); peeked != nil {
 		if err == nil {
@@ -255,28 +259,12 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		}
 		if s := l.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
 			req.Status = s
+			req.Timeline.Head = later(l.conn.wire.last.at, req.Timeline.Write)
 			l.frame.begin(l.head.ContentLength(), s)
 			return nil
 		}
 	}
 	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
-}
-
-// cutShort is the failure when it was us who ended the reading, or nil.
-func (l *Lane) cutShort(ctx context.Context, err error) *failure {
-	switch {
-	case ctx.Err() != nil:
-		return aborted(ctx)
-	case errors.Is(err, os.ErrDeadlineExceeded) && l.late != measure.ConnectFailed:
-		return failed(l.late, "%s", lateWords[l.late])
-	}
-	return nil
-}
-
-var lateWords = map[measure.Outcome]string{
-	measure.TimeoutFirstToken: "no content within the first-token timeout",
-	measure.TimeoutStall:      "no data event within the stall timeout",
-	measure.TimeoutTotal:      "not finished within the total timeout",
 }
 
 // badHead tells apart why the head of an answer could not be read.

@@ -2,7 +2,7 @@
 //
 // A [Client] knows one target: it builds whole HTTP messages ahead of time ([Client.AppendRequest]) and opens
 // connections. A [Lane] owns one connection and plays one message at a time over it, filling a measure.Request
-// while the answer streams in. Between the socket and the timeline nothing is allocated.
+// while the answer streams in, or comes in one piece. Between the socket and the timeline nothing is allocated.
 package openai
 
 import (
@@ -39,7 +39,8 @@ const (
 // Timeouts of one request; 0 is none.
 //
 // Pings, comments and blank lines are no progress: a server that only keeps the connection alive runs into
-// FirstToken or Stall.
+// FirstToken or Stall. An answer in one piece has neither a first token nor anything to stall: it is bounded by Connect and
+// Total, and by nothing once it is connected where Total is 0.
 type Timeouts struct {
 	Connect    time.Duration // name, TCP and TLS together, each time that a connection is opened
 	FirstToken time.Duration // from the write to the first content chunk; covers the write itself
@@ -144,6 +145,9 @@ func New(t Target) (*Client, error) {
 
 // Name is the target's.
 func (c *Client) Name() string { return c.target.Name }
+
+// API is the target's.
+func (c *Client) API() API { return c.target.API }
 
 // Close closes the connections in stock and stops Warm from adding any. Lanes are closed by their owners.
 func (c *Client) Close() {

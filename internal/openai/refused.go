@@ -12,15 +12,26 @@ import (
 	"replayd/internal/measure"
 )
 
-// unfit is the failure of an answer that is no stream.
-func (l *Lane) unfit(ctx context.Context, req *measure.Request) *failure {
+// The content types of answers.
+const (
+	eventStream = "text/event-stream"
+	jsonObject  = "application/json"
+)
+
+// unfit is the failure of an answer that is not what was asked for.
+func (l *Lane) unfit(ctx context.Context, req *measure.Request, want string) *failure {
 	h := &l.head
 	if req.Status < 200 || req.Status > 299 {
 		return l.refused(ctx, req)
 	}
 	kind, _, _ := bytes.Cut(h.ContentType(), []byte(";"))
-	if !bytes.EqualFold(bytes.TrimSpace(kind), []byte("text/event-stream")) {
-		return failed(measure.BadStream, "want content type text/event-stream, got %q: %s", kind, serverText(l.errorBody(ctx)))
+	kind = bytes.TrimSpace(kind)
+	switch {
+	case bytes.EqualFold(kind, []byte(want)):
+	case bytes.EqualFold(kind, []byte(eventStream)): // its first words would take until the first token to come
+		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, kind)
+	default:
+		return failed(measure.BadStream, "want content type %s, got %q: %s", want, kind, serverText(l.errorBody(ctx)))
 	}
 	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
 		return failed(measure.BadStream, "want no content encoding, got %q", e)
@@ -57,13 +68,13 @@ func location(raw []byte) string {
 // errorBody reads what a server says about an error: the beginning of it, and for a second at most.
 func (l *Lane) errorBody(ctx context.Context) []byte {
 	l.limit(time.Now(), drainTime, l.late)
-	body, _ := l.body(ctx, errorBodyBytes) // a part will do
+	body, _ := l.readBody(ctx, nil, errorBodyBytes) // a part will do
 	return body
 }
 
-// body reads up to most bytes of a body that is no stream.
-func (l *Lane) body(ctx context.Context, most int) ([]byte, *failure) {
-	var body []byte
+// readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty.
+func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte, f *failure) {
+	body = dst
 	for !l.frame.ended {
 		if _, err := l.in.Peek(1); err != nil {
 			if l.frame.mode == byClose && errors.Is(err, io.EOF) {
@@ -82,7 +93,9 @@ func (l *Lane) body(ctx context.Context, most int) ([]byte, *failure) {
 		if len(body)+len(data) > most {
 			return append(body, data[:most-len(body)]...), failed(measure.BadStream, "the answer is over %d bytes", most)
 		}
-		body = append(body, data...)
+		if len(data) > 0 {
+			body, l.answer.newest = append(body, data...), l.conn.wire.last
+		}
 		_, _ = l.in.Discard(len(b) - len(rest)) // cannot fail: it is buffered
 	}
 	return body, nil
@@ -103,7 +116,7 @@ func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, e
 			return l.refused(ctx, req)
 		}
 		var f *failure
-		body, f = l.body(ctx, most)
+		body, f = l.readBody(ctx, nil, most)
 		return f
 	})
 	switch {

@@ -149,21 +149,49 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 	defer l.Close()
 	m := message(t, l.client)
 	var req measure.Request
+	var hooks Hooks
 	perRequest := func(chunks int) float64 {
 		return testing.AllocsPerRun(20, func() {
 			lengths <- chunks
-			l.Do(t.Context(), m, &req, Hooks{})
+			l.Do(t.Context(), m, &req, hooks)
 			if req.Outcome != measure.OK || len(req.Timeline.Chunks) != chunks {
 				t.Fatalf("%s with %d chunks: %s", req.Outcome, len(req.Timeline.Chunks), req.Error)
 			}
 		})
 	}
-	perRequest(more) // grows what is used again
-	short, long := perRequest(1), perRequest(more)
-	close(lengths)
-	// Whole allocations, averaged over 20 runs; the race detector and the runtime add a few now and then.
-	if long > short+5 {
-		t.Errorf("%v allocations for 1 chunk, %v for %d", short, long, more)
+	perRequest(more)                                 // grows what is used again
+	for _, hooks = range []Hooks{{}, {Keep: true}} { // texts without escapes go into a buffer that is used again
+		short, long := perRequest(1), perRequest(more)
+		// Whole allocations, averaged over 20 runs; the race detector and the runtime add a few now and then.
+		if long > short+5 {
+			t.Errorf("%v allocations for 1 chunk, %v for %d, texts kept: %v", short, long, more, hooks.Keep)
+		}
+		t.Logf("%v allocations a request, texts kept: %v", short, hooks.Keep)
 	}
-	t.Logf("%v allocations a request", short)
+	close(lengths)
+}
+
+// The time of an answer in one piece is the kernel's, too.
+func TestWholeKernelStamp(t *testing.T) {
+	address := listen(t, "tcp4", func(conn net.Conn) {
+		for {
+			if _, _, err := request(conn); err != nil {
+				return
+			}
+			send(conn, answered(wholeHello))
+		}
+	})
+	l := newClient(t, Target{URL: address}).Lane()
+	defer l.Close()
+	var req measure.Request
+	doWhole(t, l, &req, Hooks{})
+	for begin := time.Now(); !req.Timeline.Kernel && time.Since(begin) < time.Second; { // see TestKernelStamps
+		doWhole(t, l, &req, Hooks{})
+	}
+	if !req.Timeline.Kernel {
+		noStamps(t)
+	}
+	if tl := req.Timeline; len(tl.ReadDelays) != 1 || tl.ReadDelays[0] < 0 || tl.Head.Before(tl.Write) || tl.Head.After(tl.End) {
+		t.Errorf("want one read delay and a head between write and end, got %+v", tl)
+	}
 }

@@ -11,7 +11,7 @@ import (
 
 // stream reads the answer's body as server-sent events, up to the end of the body.
 func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
-	if f := l.unfit(ctx, req); f != nil {
+	if f := l.unfit(ctx, req, eventStream); f != nil {
 		return f
 	}
 	for !l.frame.ended {

@@ -158,13 +158,14 @@ func escape(b []byte) int {
 	return 6
 }
 
-// text reads a string or null and reports whether it says anything.
-func (w *walker) text() (some, ok bool) {
+// text reads a string, as it stands there with its quotes, or null.
+func (w *walker) text() (t text, ok bool) {
 	if w.null() {
-		return false, true
+		return nil, true
 	}
-	raw, _, ok := w.quoted()
-	return len(raw) > 0, ok
+	start := w.i
+	_, _, ok = w.quoted()
+	return w.b[start:w.i], ok
 }
 
 // word reads a string of plain ASCII, or null.

@@ -75,7 +75,7 @@ func newPurseQueue(lanes int, b Budget) (*queue, *tally, *[]int) {
 	q, c := newQueue(lanes)
 	q.purse = newPurse(b)
 	var large []int
-	q.purse.large = func(it *item) { large = append(large, it.due.Number) }
+	q.purse.tell = func(it *item) { large = append(large, it.due.Number) }
 	q.purse.turned = func(spell, bound) {}
 	return q, c, &large
 }

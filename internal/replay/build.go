@@ -3,9 +3,6 @@ package replay
 import (
 	"context"
 	"time"
-
-	"replayd/internal/openai"
-	"replayd/internal/synth"
 )
 
 // build makes messages ahead of their instants, in plan order, within the budget of bytes.
@@ -22,7 +19,10 @@ func (r *Runner) build(hard context.Context) {
 			r.mu.Unlock()
 			return
 		}
-		it.size = r.w.Prompt.Bytes(&it.due.Record) + messageFrame
+		if r.w.Carry && it.session != nil {
+			it.answers = it.session.answers
+		}
+		it.size = r.bytes(it)
 		r.held += it.size
 		it.building = true
 		buf := r.buffers.take(it.size)
@@ -33,7 +33,7 @@ func (r *Runner) build(hard context.Context) {
 
 		seen := r.look()
 		r.mu.Lock()
-		it.body, it.cut, it.err = m.body, m.cut, m.err
+		it.body, it.cut, it.counted, it.err = m.body, m.cut, m.counted, m.err
 		it.building = false
 		now := time.Now()
 		r.judge(now, seen)
@@ -46,8 +46,17 @@ func (r *Runner) build(hard context.Context) {
 	}
 }
 
-// messageFrame is a generous size of everything in a message but the prompt.
+// messageFrame is a generous size of everything in a message but what the row brings.
 const messageFrame = 1 << 10
+
+// bytes is about what an item's message will take.
+func (r *Runner) bytes(it *item) int {
+	n := messageFrame + r.w.Prompt.Bytes(&it.due.Record) + it.weight
+	for _, answer := range it.answers {
+		n += len(answer)
+	}
+	return n
+}
 
 // nextToBuild picks the item whose message is wanted soonest, with the lock held; nil when none may be built now.
 // An item that waits for nothing but its message is built whatever the budget says: so one message is always let
@@ -55,6 +64,9 @@ const messageFrame = 1 << 10
 func (r *Runner) nextToBuild() *item {
 	q := &r.queue
 	if it := q.waiting.front(); it != nil && it.unbuilt() && q.free > 0 {
+		return it
+	}
+	if it := q.called.front(); it != nil && it.unbuilt() && r.held < r.w.Ahead {
 		return it
 	}
 	if it := q.delayed.front(); it != nil && it.unbuilt() && r.held < r.w.Ahead {
@@ -75,64 +87,7 @@ func (it *item) unbuilt() bool {
 }
 
 func (r *Runner) fits(it *item, budget int) bool {
-	return r.held == 0 || r.held+r.w.Prompt.Bytes(&it.due.Record)+messageFrame <= budget
-}
-
-// A message is an HTTP request as bytes, and what it took to make it.
-type message struct {
-	body   []byte
-	prompt []byte // scratch space, for the next one
-	cut    int    // template tokens taken off the prompt
-	err    error
-}
-
-// A Mark tells a workload's requests apart from those of the server's users. The zero value marks nothing.
-type Mark struct {
-	openai.Mark            // its CacheSalt is each request's own
-	Salt        synth.Salt // which loops share a cache_salt; "" and SaltNone: none is sent
-}
-
-// at is the mark of the requests of a loop.
-func (m *Mark) at(workload string, loopStart time.Time) openai.Mark {
-	mark := m.Mark
-	mark.CacheSalt = ""
-	if m.Salt != "" {
-		mark.CacheSalt = m.Salt.Text(workload, loopStart)
-	}
-	return mark
-}
-
-// message builds an item's HTTP message into buf. It reads only what never changes once an item was planned, so
-// that a lane can build it again for a retry.
-func (r *Runner) message(it *item, buf, scratch []byte) message {
-	rec := &it.due.Record
-	m := message{prompt: scratch[:0]}
-	b := openai.Body{
-		RequestID: it.id, MaxTokens: rec.OutputTokens, Stream: true,
-		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
-		Mark: r.w.Mark.at(r.w.Name, it.due.Loop.Start),
-	}
-	switch {
-	case rec.InputTokens > 0:
-		overhead := 0
-		if r.w.Calibrate {
-			overhead = r.w.Target.overhead()
-		}
-		salt := r.w.Salt.At(r.w.Name, it.due.Loop.Start)
-		var made int
-		if r.w.Prompt.Form == synth.Tokens {
-			m.prompt, made = r.w.Prompt.AppendIDs(m.prompt, rec, salt, overhead)
-			b.IDs = m.prompt
-		} else {
-			m.prompt, made = r.w.Prompt.AppendText(m.prompt, rec, salt, overhead)
-			b.Prompt = m.prompt
-		}
-		m.cut = rec.InputTokens - made
-	case rec.Text != "":
-		b.Prompt = []byte(rec.Text)
-	}
-	m.body, m.err = r.w.Client.AppendRequest(buf[:0], b)
-	return m
+	return r.held == 0 || r.held+r.bytes(it) <= budget
 }
 
 // giveBack returns the bytes of an item's message to the budget, with the lock held.

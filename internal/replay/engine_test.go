@@ -29,13 +29,16 @@ import (
 // ones itl apart, to the nanosecond.
 type fake struct {
 	ttft, itl  time.Duration
-	refuse     atomic.Bool         // dials fail
-	status     func(id string) int // 0: 200
-	asked      func(id string)     // hears of each request; nil: nobody
-	models     string              // "": one
-	prompt     atomic.Int64        // prompt_tokens of an answer that is not streamed
-	forgets    bool                // it keeps no bodies and no arrivals
-	closeAfter int                 // a connection is closed after so many answers; 0: never
+	refuse     atomic.Bool            // dials fail
+	status     func(id string) int    // 0: 200
+	asked      func(id string)        // hears of each request; nil: nobody
+	models     string                 // "": one
+	prompt     atomic.Int64           // prompt_tokens of an answer that is not streamed
+	forgets    bool                   // it keeps no bodies and no arrivals
+	closeAfter int                    // a connection is closed after so many answers; 0: never
+	api        openai.API             // "": completions
+	says       func(id string) string // a chunk's text; nil: " x"
+	uncounted  bool                   // it does not say what an answer cost
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
@@ -97,6 +100,16 @@ func (f *fake) serve(c net.Conn) {
 }
 
 func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bool {
+	said := ` x`
+	if f.says != nil {
+		said = f.says(id)
+	}
+	if id != "" && id != "replayd/probe" && !bytes.Contains(asked, []byte(`"stream":true`)) {
+		<-time.After(f.ttft)
+		body := fmt.Sprintf(`{"choices":[{"text":%q,"finish_reason":"stop"}],"usage":{"prompt_tokens":4,"completion_tokens":3}}`, said)
+		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		return err == nil
+	}
 	if req.Method == http.MethodGet || !bytes.Contains(asked, []byte(`"stream":true`)) {
 		body := `{"data":[{"id":"m","owned_by":"vllm"}]}`
 		if f.models != "" {
@@ -129,12 +142,12 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 			wait = f.ttft
 		}
 		<-time.After(wait)
-		if !event(`{"choices":[{"index":0,"text":" x","finish_reason":null}]}`) {
+		if !event(fmt.Sprintf(`{"choices":[{"index":0,"text":%q,"finish_reason":null}]}`, said)) {
 			return false
 		}
 	}
 	if !event(`{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`) ||
-		!event(fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":%d}}`, n)) || !event("[DONE]") {
+		!f.uncounted && !event(fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":%d}}`, n)) || !event("[DONE]") {
 		return false
 	}
 	_, err := io.WriteString(c, "0\r\n\r\n")
@@ -162,6 +175,7 @@ func (k *kept) Observe(r *measure.Request) {
 	defer k.mu.Unlock()
 	c := *r
 	c.Timeline.Chunks = append([]time.Duration(nil), r.Timeline.Chunks...)
+	c.Text = bytes.Clone(r.Text)
 	k.all = append(k.all, c)
 }
 
@@ -240,8 +254,12 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	if err != nil {
 		t.Fatal(err)
 	}
+	api := openai.Completions
+	if f.api != "" {
+		api = f.api
+	}
 	client, err := openai.New(openai.Target{
-		Name: "t", URL: "http://engine", API: openai.Completions, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
+		Name: "t", URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
 		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
 		Dial:     f.dial, UserAgent: "replayd/test",
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
 )
@@ -21,7 +22,8 @@ const (
 	aheadRows = 1024
 )
 
-// feed reads the plan, loop after loop, and hands its rows to the queue some seconds before they are due.
+// feed reads the plan, loop after loop, and hands its rows to the queue some seconds before they are due; those of a closed
+// plan as lanes take them.
 func (r *Runner) feed(ctx context.Context) (err error) {
 	defer func() {
 		r.mu.Lock()
@@ -38,15 +40,19 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 		return err
 	}
 	l := r.w.Plan.Loop(epoch, from)
-	var seq int64
+	r.first = l.Start
+	if r.phase == measure.Warmup {
+		from = l.Start
+	}
+	r.bound(l, from, now)
 	for {
 		if l.Start.After(from) {
 			from = l.Start
 		}
 		lp := r.begin(l, now)
-		err := r.feedLoop(ctx, lp, from, &seq)
+		err := r.feedLoop(ctx, lp, from)
 		if err == nil {
-			next, ok := r.w.Plan.Next(l, readClock(r.w.Wall).wall)
+			next, ok := r.after(lp, readClock(r.w.Wall).wall)
 			if !ok {
 				return nil
 			}
@@ -56,7 +62,7 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 		case err == nil:
 			// Read again at the border: the wall clock may have been set since the last row was read.
 			now = readClock(r.w.Wall)
-			l, _ = r.w.Plan.Next(l, now.wall)
+			l, _ = r.after(lp, now.wall)
 			from = l.Start
 		case errors.Is(err, errAstray):
 			now = readClock(r.w.Wall)
@@ -68,6 +74,36 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 			return err
 		}
 	}
+}
+
+// bound lays the two ends of what comes due on the monotonic clock.
+func (r *Runner) bound(l schedule.Loop, from time.Time, now clock) {
+	if l.Start.After(from) {
+		from = l.Start
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.queue.closed; c != nil && r.phase != measure.Warmup {
+		c.opens = now.at(from)
+	}
+	if r.w.Duration > 0 {
+		r.queue.ends = now.at(from).Add(r.w.Duration)
+		r.sleeper.Wake()
+	}
+}
+
+// after is the loop that follows. A closed plan that has no more, and a warm-up, come round again until there were as many
+// rows as they are to have.
+func (r *Runner) after(lp *loop, now time.Time) (schedule.Loop, bool) {
+	if r.phase != measure.Warmup {
+		if next, ok := r.w.Plan.Next(lp.Loop, now); ok && (r.queue.closed == nil || lp.rows > 0) {
+			return next, true
+		}
+	}
+	if r.queue.closed == nil || r.w.Rows == 0 || lp.rows == 0 {
+		return schedule.Loop{}, false
+	}
+	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
 }
 
 // join says where in the plan the replay begins: from is the first instant that is its own, epoch the start of loop 0
@@ -100,6 +136,9 @@ func (r *Runner) begin(l schedule.Loop, now clock) *loop {
 	r.astray = false
 	lp := r.queue.begin(l, now)
 	lp.period = period
+	if !r.salt.IsZero() && l.Start.Equal(r.first) {
+		lp.salt = r.salt
+	}
 	if r.playing == nil {
 		r.enter(lp)
 		r.sleeper.Wake() // the pacer tells of it
@@ -115,7 +154,7 @@ var (
 )
 
 // feedLoop reads one loop from an instant on.
-func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time, seq *int64) error {
+func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 	rows, err := r.w.Plan.Rows(l.Loop, from)
 	if err != nil {
 		return fmt.Errorf("workload %s: %w", r.w.Name, err)
@@ -128,16 +167,23 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time, seq *int
 		if err != nil {
 			return fmt.Errorf("workload %s: %w", r.w.Name, err)
 		}
+		l.rows, l.passes = l.rows+1, due.Passes()
 		if err := r.room(ctx, l, due.At); err != nil {
 			return err
 		}
-		filtered := !r.limit(&due.Record)
-		it := &item{due: due, filtered: filtered}
-		if !filtered {
-			if *seq++; r.w.Rows > 0 && *seq > int64(r.w.Rows) {
+		it := &item{due: due, weight: weigh(&due.Record)}
+		it.filtered = !r.limit(it)
+		if it.filtered {
+			if r.filtered++; r.queue.closed != nil && r.filtered == maxFiltered {
+				return fmt.Errorf("workload %s: %d rows one after the other are over the length limits", r.w.Name, r.filtered)
+			}
+		} else {
+			r.filtered = 0
+			if r.seq++; r.w.Rows > 0 && r.seq > int64(r.w.Rows) {
 				return errEnough
 			}
-			it.seq, it.id = *seq, fmt.Sprintf("%s/%d/%d", r.w.Name, l.Number, due.Number)
+			it.seq, it.id = r.seq, r.id(&due)
+			it.cancel = r.phase != measure.Warmup && r.w.Cancel.takes(&due)
 		}
 		if err := r.feedRow(ctx, l, it); err != nil {
 			return err
@@ -148,6 +194,27 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time, seq *int
 	l.read = true
 	r.settle()
 	return nil
+}
+
+// maxFiltered rows in a row are no plan: a closed one would be read for ever, as fast as it can be.
+const maxFiltered = 1 << 20
+
+// id is a request's X-Request-Id.
+func (r *Runner) id(due *schedule.Due) string {
+	if r.phase != measure.Warmup {
+		return r.w.Name + "/" + due.ID()
+	}
+	id := fmt.Sprintf("%s/%s/%d", r.w.Name, measure.Warmup, due.Number)
+	if n := due.Passes(); n > 0 {
+		id = fmt.Sprintf("%s.%d", id, n)
+	}
+	return id
+}
+
+// weigh is about how many bytes a row takes.
+func weigh(r *trace.Record) int {
+	const itself = 512
+	return itself + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
 }
 
 // feedRow hands a row to the queue.
@@ -161,10 +228,18 @@ func (r *Runner) feedRow(ctx context.Context, l *loop, it *item) error {
 		return errAstray
 	case r.beyond(it.due.At):
 		return errRetired
+	case r.ended:
+		return errEnough
 	}
 	first := r.queue.upcoming.len() == 0
 	r.queue.add(l, it)
 	r.changed.Broadcast()
+	if r.queue.closed != nil {
+		if r.queue.free > r.queue.waiting.len() {
+			r.sleeper.Wake()
+		}
+		return nil
+	}
 	if r.queue.isMissed(it.due.At) {
 		r.queue.fire(time.Now()) // at once, so that a long backlog is through in no time
 	} else if first {
@@ -175,13 +250,19 @@ func (r *Runner) feedRow(ctx context.Context, l *loop, it *item) error {
 
 // room waits until what a loop plans for an instant may be read: soon due, and not too many rows before it.
 func (r *Runner) room(ctx context.Context, l *loop, planned time.Time) error {
+	if r.queue.closed != nil {
+		return r.roomClosed(ctx)
+	}
 	for {
 		r.mu.Lock()
-		wait := time.Until(l.clock.at(planned)) - aheadTime
+		at := l.clock.at(planned)
+		wait := time.Until(at) - aheadTime
 		full := r.queue.upcoming.len() >= aheadRows
-		astray, retired := r.astray, r.beyond(planned)
+		astray, retired, over := r.astray, r.beyond(planned), r.queue.over(at)
 		r.mu.Unlock()
 		switch {
+		case over:
+			return errEnough
 		case astray:
 			return errAstray
 		case retired:
@@ -203,20 +284,22 @@ func (r *Runner) room(ctx context.Context, l *loop, planned time.Time) error {
 	}
 }
 
-// limit applies the length limits to a row: false when it is filtered out.
-func (r *Runner) limit(rec *trace.Record) bool {
-	long := r.w.MaxInput > 0 && rec.InputTokens > r.w.MaxInput || r.w.MaxOutput > 0 && rec.OutputTokens > r.w.MaxOutput
-	switch {
-	case !long || r.w.OverLimit == Send:
-		return true
-	case r.w.OverLimit == Filter:
-		return false
+// roomClosed waits until lanes have taken enough of the rows at hand.
+func (r *Runner) roomClosed(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		full, over := r.queue.full(), r.queue.over(time.Now())
+		r.mu.Unlock()
+		switch {
+		case over:
+			return errEnough
+		case !full:
+			return ctx.Err()
+		}
+		select {
+		case <-r.moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if r.w.MaxInput > 0 {
-		rec.InputTokens = min(rec.InputTokens, r.w.MaxInput) // blocks past the end are never reached
-	}
-	if r.w.MaxOutput > 0 {
-		rec.OutputTokens = min(rec.OutputTokens, r.w.MaxOutput)
-	}
-	return true
 }

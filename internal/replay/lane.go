@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -10,10 +11,13 @@ import (
 
 // A lane carries one request at a time.
 type lane struct {
-	work chan struct{} // a request is in next; room for one, so that the pacer never waits
-	wire *openai.Lane
-	req  measure.Request
-	next handed // what req is about; of a free lane its last
+	work   chan struct{} // a request is in next; room for one, so that the pacer never waits
+	phase  measure.RunPhase
+	whole  bool // it asks for answers in one piece
+	number int  // among the runner's lanes, from 0
+	wire   *openai.Lane
+	req    measure.Request
+	next   handed // what req is about; of a free lane its last
 }
 
 type handed struct {
@@ -23,7 +27,8 @@ type handed struct {
 
 // startLane starts one more lane, with the lock held.
 func (r *Runner) startLane(hard context.Context) *lane {
-	l := &lane{work: make(chan struct{}, 1), wire: r.w.Client.Lane()}
+	l := &lane{work: make(chan struct{}, 1), phase: r.phase, whole: r.w.Whole, number: r.lanes, wire: r.w.Client.Lane()}
+	r.lanes++
 	r.running.Go(func() { r.carry(hard, l) })
 	return l
 }
@@ -42,12 +47,14 @@ func (r *Runner) carry(hard context.Context, l *lane) {
 func (l *lane) fill() {
 	it, t := l.next.item, l.req.Timeline
 	l.req = measure.Request{
-		ID: it.id, Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session,
-		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut,
+		ID: it.id, Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session, Turn: it.due.Turn,
+		Phase: l.phase, Lane: l.number,
+		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut, CountedInput: it.counted,
 		Timeline: measure.Timeline{
-			Planned: it.due.At, Due: it.due.At, Ready: it.ready, Lane: l.next.at, Waited: it.waited,
-			Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
+			Planned: it.planned, Due: it.due.At, Ready: it.ready, Lane: l.next.at, Waited: it.waited,
+			Whole: l.whole, Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
 		},
+		Text: l.req.Text[:0],
 	}
 }
 
@@ -67,13 +74,22 @@ func (r *Runner) send(hard context.Context, l *lane) {
 		return
 	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
-		Sent:  func() { r.sent(it) },
-		Again: func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
+		Sent:   func() { r.sent(it) },
+		Again:  func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
+		Cancel: it.cancel, CancelAfter: r.w.Cancel.After,
+		Keep: r.w.Keep || r.w.Carry && it.session != nil, Count: r.w.CountOutput,
 	})
 }
 
+var headEnd = []byte("\r\n\r\n")
+
 // sent gives the bytes of a written message back: a retry builds them again.
 func (r *Runner) sent(it *item) {
+	if r.w.Saved != nil && r.phase == measure.Profiling {
+		if _, body, ok := bytes.Cut(it.body, headEnd); ok {
+			r.w.Saved(Sent{Due: &it.due, Offset: it.loop.clock.planned(it.due.At).Sub(it.loop.Start.Round(0)), Body: body})
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.giveBack(it)
@@ -84,7 +100,7 @@ func (r *Runner) sent(it *item) {
 // goroutine's to touch, or the runner is done.
 func (r *Runner) finish(l *lane) (more bool) {
 	it, req := l.next.item, &l.req
-	r.w.Count.Finished(req)
+	r.count.Finished(req)
 	for _, o := range r.w.Observers {
 		o.Observe(req)
 	}
@@ -105,9 +121,17 @@ func (r *Runner) finish(l *lane) (more bool) {
 		}
 		r.judge(now, seen)
 	}
-	r.queue.finish(it, req.Outcome == measure.OK, req.Timeline.End, now)
-	r.queue.free++
-	if next := r.queue.take(now); next != nil {
+	well := req.Outcome == measure.OK || req.Outcome == measure.Cancelled // a user may go on after either
+	if r.w.Carry && it.session != nil && well {
+		it.session.keep(req)
+	}
+	r.queue.finish(it, well, req.Timeline.End, now)
+	r.queue.freed(now, req.Outcome)
+	next := r.queue.take(now)
+	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
+		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
+	}
+	if next != nil {
 		r.queue.free--
 		l.next = handed{next, now}
 		l.fill()
@@ -119,8 +143,5 @@ func (r *Runner) finish(l *lane) (more bool) {
 	}
 	r.idle = append(r.idle, l)
 	r.changed.Signal() // the builder lets one message through for a free lane
-	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
-		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
-	}
 	return false
 }

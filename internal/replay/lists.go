@@ -84,3 +84,26 @@ func (f *fifo) pop() *item {
 	}
 	return it
 }
+
+// takeBuilt removes the first item whose message is there. It passes over those that could not be built ahead of their time,
+// and over no others: a prefix still goes out before the request that reuses it.
+func (f *fifo) takeBuilt() *item {
+	for i, it := range f.items[f.head:] {
+		if it.body != nil || it.err != nil {
+			f.remove(i)
+			return it
+		}
+		if !it.late {
+			break
+		}
+	}
+	return nil
+}
+
+// remove takes out the item at a place, counted from the front.
+func (f *fifo) remove(i int) {
+	rest := f.items[f.head : f.head+i+1]
+	copy(rest[1:], rest)
+	rest[0] = nil
+	f.head++
+}

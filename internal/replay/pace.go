@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"time"
 )
@@ -28,7 +29,7 @@ func (r *Runner) pace(hard context.Context) {
 		given = r.assign(hard, now, given[:0])
 		r.changed.Signal() // an item may wait for nothing but its message
 		at, _ := r.queue.next()
-		at = r.untilRetired(now, at)
+		at = r.untilRetired(now, r.untilOver(now, at))
 		news := r.takeNews()
 		r.mu.Unlock()
 		for _, l := range given {
@@ -65,13 +66,17 @@ func (r *Runner) enter(l *loop) {
 		return
 	}
 	if r.playing == nil {
-		r.w.Count.SetClock(r.gauges)
+		r.count.SetClock(r.gauges)
 	}
 	r.playing = l
-	r.w.Count.LoopStarted(l.Number, l.period)
+	r.count.LoopStarted(l.Number, l.period)
 	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.period
+	level := slog.LevelInfo
+	if r.queue.closed != nil { // which may be over in no time
+		level = slog.LevelDebug
+	}
 	r.news = append(r.news, func() {
-		r.w.Log.Info("entered loop", "workload", r.w.Name, "loop", number, "begins", begins, "period", period)
+		r.w.Log.Log(context.Background(), level, "entered loop", "workload", r.w.Name, "loop", number, "begins", begins, "period", period)
 	})
 }
 

@@ -32,7 +32,7 @@ func (b Budget) most(of bound) int64 {
 type purse struct {
 	Budget
 	spent  *ledger
-	large  func(*item)        // hears of each request that alone is more than the whole budget
+	tell   func(*item)        // hears of each request that alone is more than the whole budget
 	turned func(spell, bound) // hears when the budget begins to refuse requests and for which bound, and when that is over
 }
 
@@ -50,17 +50,28 @@ func (p *purse) empty(it *item, now time.Time) bool {
 
 func costOf(it *item) cost { return cost{1, int64(it.due.InputTokens), int64(it.due.OutputTokens)} }
 
+// large says of an item whether it alone is more than the whole budget, and tells of it.
+func (p *purse) large(it *item) bool {
+	if p == nil || it.err != nil {
+		return false
+	}
+	c := costOf(it)
+	if !over(c.prompt, p.PromptTokensPerHour) && !over(c.output, p.OutputTokensPerDay) {
+		return false
+	}
+	p.tell(it)
+	return true
+}
+
 // pay charges an item that a lane is to send; false: it does not fit. One without a message costs nothing: nothing is sent.
 func (p *purse) pay(it *item, now time.Time) bool {
 	if p == nil || it.err != nil {
 		return true
 	}
-	c := costOf(it)
-	if over(c.prompt, p.PromptTokensPerHour) || over(c.output, p.OutputTokensPerDay) {
-		p.large(it)
+	if p.large(it) {
 		return false
 	}
-	charged, full := p.spent.charge(now, c, p.Budget)
+	charged, full := p.spent.charge(now, costOf(it), p.Budget)
 	if s, turned := p.spent.turn(now, full != ""); turned {
 		p.turned(s, full)
 	}
@@ -69,6 +80,15 @@ func (p *purse) pay(it *item, now time.Time) bool {
 	}
 	it.charged, it.cost = now, charged
 	return true
+}
+
+// refund gives back what an item was charged that is not sent.
+func (p *purse) refund(it *item) {
+	if p == nil || it.charged.IsZero() {
+		return
+	}
+	p.spent.amend(it.charged, cost{-it.cost.requests, -it.cost.prompt, -it.cost.output})
+	it.charged = time.Time{}
 }
 
 // correct puts what the server says that a request has cost in the place of what was charged. Chunks that were counted

@@ -11,25 +11,32 @@ import (
 // A queue holds every item between the plan and the end of its request. It is a plain state machine: each
 // step takes the instant it happens at, and the caller holds the runner's lock.
 type queue struct {
-	upcoming fifo // in order of due
-	waiting  fifo // in order of ready
-	delayed  turns
-	loops    map[int64]*loop
-	current  *loop // of the row that came due last
-	building fifo  // items whose bodies are to be built, in plan order
-	behind   fifo  // the same for turns that wait for an earlier one
-	free     int   // lanes that would take an item now
-	maxWait  time.Duration
-	dropLate bool          // overload: drop
-	missed   time.Duration // how far behind this process may be before it rejoins; 0: any
-	rejoined time.Time     // what fell due until this instant is missed
-	lag      time.Duration // how far behind the queue was when it found that out by itself
-	paused   bool          // what falls due is dropped
-	guard    *guard
-	purse    *purse
-	count    counter
-	dropped  func(*item, measure.DropReason)
-	emptied  func() // a loop whose rows all came has none left
+	upcoming  fifo // in order of due; of a closed plan in its order, without turns that wait for an earlier one
+	waiting   fifo // in order of ready
+	delayed   turns
+	called    fifo // of a closed plan: turns whose time has come, before new conversations
+	loops     map[int64]*loop
+	current   *loop // of the row that came due last
+	building  fifo  // items whose bodies are to be built, in plan order
+	behind    fifo  // the same for turns that wait for an earlier one
+	free      int   // lanes that would take an item now
+	weight    int   // bytes that rows which have not come due take
+	carry     bool  // turns hold what the server answered to those before
+	maxWait   time.Duration
+	dropLate  bool          // overload: drop
+	missed    time.Duration // how far behind this process may be before it rejoins; 0: any
+	rejoined  time.Time     // what fell due until this instant is missed
+	lag       time.Duration // how far behind the queue was when it found that out by itself
+	paused    bool          // what falls due is dropped; of a closed plan nothing falls due
+	ends      time.Time     // nothing comes due from this instant on; zero: for ever
+	closed    *circuit      // rows come due when a lane is free; nil: at their instants
+	guard     *guard
+	purse     *purse
+	count     counter
+	dropped   func(*item, measure.DropReason)
+	forgotten func(*item) // hears of an item that never came due
+	clipped   func(*item) // hears of one that is due and was cut
+	emptied   func()      // a loop whose rows all came has none left
 }
 
 // counter is the part of measure.Workload that the queue's steps are counted on.
@@ -44,10 +51,10 @@ type counter interface {
 func (q *queue) begin(l schedule.Loop, c clock) *loop {
 	lp := q.loops[l.Number]
 	if lp == nil {
-		lp = &loop{sessions: map[string]*session{}}
+		lp = &loop{sessions: map[sessionKey]*session{}}
 		q.loops[l.Number] = lp
 	}
-	lp.Loop, lp.clock, lp.read = l, c, false
+	lp.Loop, lp.clock, lp.salt, lp.read = l, c, l.Start, false
 	return lp
 }
 
@@ -55,23 +62,23 @@ func (q *queue) begin(l schedule.Loop, c clock) *loop {
 func (q *queue) add(l *loop, it *item) {
 	l.open++
 	it.due.At = l.clock.at(it.due.At)
-	it.loop, it.ready = l, it.due.At
+	it.loop, it.planned, it.ready = l, it.due.At, it.due.At
+	q.weight += it.weight
 	if it.filtered {
 		q.upcoming.push(it)
 		return
 	}
-	if s := it.due.Session; s != "" {
-		if l.sessions[s] == nil {
-			l.sessions[s] = &session{}
-		}
-		it.session = l.sessions[s]
-		it.follows = it.session.open > 0
-		it.session.open++
+	q.enroll(it)
+	if q.closed != nil {
+		q.join(it)
+		return
 	}
 	q.upcoming.push(it)
-	if it.follows {
+	switch {
+	case it.late: // when the turn before has ended
+	case it.follows:
 		q.behind.push(it)
-	} else {
+	default:
 		q.building.push(it)
 	}
 }
@@ -84,7 +91,9 @@ func (q *queue) next() (time.Time, bool) {
 			at = t
 		}
 	}
-	if it := q.upcoming.front(); it != nil {
+	if q.closed != nil {
+		q.nextClosed(earlier)
+	} else if it := q.upcoming.front(); it != nil {
 		earlier(it.due.At)
 	}
 	if len(q.delayed) > 0 {
@@ -98,6 +107,10 @@ func (q *queue) next() (time.Time, bool) {
 
 // fire moves everything whose instant has come by now, and drops what has waited too long.
 func (q *queue) fire(now time.Time) {
+	if q.closed != nil {
+		q.fireClosed(now)
+		return
+	}
 	q.rejoin(now)
 	for {
 		up, turn := q.upcoming.front(), q.delayed.front()
@@ -106,12 +119,9 @@ func (q *queue) fire(now time.Time) {
 			q.upcoming.pop()
 			q.current = up.loop
 			if up.filtered {
-				q.count.Filtered(1)
-				up.state = gone
-				q.leave(up)
+				q.filter(up)
 				continue
 			}
-			q.count.Expected(1)
 			q.comeDue(up, now)
 		case turn != nil && !turn.ready.After(now):
 			heap.Pop(&q.delayed)
@@ -123,8 +133,32 @@ func (q *queue) fire(now time.Time) {
 	}
 }
 
+// filter counts an item that is too long.
+func (q *queue) filter(it *item) {
+	q.count.Filtered(1)
+	q.forget(it)
+}
+
+// expect counts an item as due.
+func (q *queue) expect(it *item) {
+	if !it.expected {
+		it.expected = true
+		q.weight -= it.weight
+		q.count.Expected(1)
+		if it.clipped {
+			q.clipped(it)
+		}
+	}
+}
+
+// over says of an instant whether nothing comes due any more.
+func (q *queue) over(at time.Time) bool { return !q.ends.IsZero() && !at.Before(q.ends) }
+
 // rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
 func (q *queue) rejoin(now time.Time) {
+	if q.missed == 0 {
+		return
+	}
 	if at, ok := q.next(); ok {
 		q.rejoinAfter(at, now)
 	}
@@ -154,10 +188,11 @@ func (q *queue) dropWaiting(reason measure.DropReason, now time.Time) {
 // isMissed says of an instant whether it lies in a time in which this process did not run.
 func (q *queue) isMissed(at time.Time) bool { return !q.rejoined.IsZero() && !at.After(q.rejoined) }
 
-// pause drops what waits and what falls due until the pause is over; what is in flight goes on.
+// pause drops what waits and what falls due until the pause is over; what is in flight goes on. Of a closed plan nothing is
+// dropped: it waits.
 func (q *queue) pause(paused bool, now time.Time) {
 	q.paused = paused
-	if paused {
+	if paused && q.closed == nil {
 		q.dropWaiting(measure.Paused, now)
 	}
 }
@@ -166,7 +201,7 @@ func (q *queue) pause(paused bool, now time.Time) {
 func (q *queue) judge(now time.Time, l Load, err error) bool {
 	before := q.guard.holds()
 	changed := q.guard.step(now, l, err)
-	if q.guard.holds() > before {
+	if q.guard.holds() > before && q.closed == nil {
 		q.dropWaiting(measure.Guarded, now)
 	}
 	return changed
@@ -178,6 +213,12 @@ func (q *queue) comeDue(it *item, now time.Time) {
 	switch {
 	case q.isMissed(it.due.At) || s != nil && s.failed:
 		q.giveUp(it, measure.Missed)
+	case s != nil && s.isLate(it): // it is due when its turn has come
+		if s.busy {
+			it.state = blocked
+		} else {
+			q.release(it, now)
+		}
 	case q.paused:
 		q.giveUp(it, measure.Paused)
 	case q.guard.refuses(now):
@@ -185,10 +226,10 @@ func (q *queue) comeDue(it *item, now time.Time) {
 	case s == nil:
 		q.makeReady(it, now)
 	case s.busy:
+		q.expect(it)
 		it.state = blocked
-		s.turns = append(s.turns, it)
 	default:
-		s.busy = true
+		q.expect(it)
 		q.release(it, now)
 	}
 }
@@ -196,29 +237,26 @@ func (q *queue) comeDue(it *item, now time.Time) {
 // giveUp drops an item that has just come due, and with it the rest of its session: later turns would be sent without
 // this one.
 func (q *queue) giveUp(it *item, reason measure.DropReason) {
+	q.expect(it)
 	q.drop(it, reason)
 	if it.session != nil {
 		it.session.failed = true
 	}
 }
 
-// release makes a session's turn ready, now or when its delay after the turn before is over.
-func (q *queue) release(it *item, now time.Time) {
-	if s := it.session; !s.ended.IsZero() {
-		if from := s.ended.Add(it.due.Delay); from.After(it.ready) {
-			it.ready = from
-		}
-	}
-	if it.ready.After(now) {
-		it.state = delayed
-		heap.Push(&q.delayed, it)
-		return
-	}
-	q.makeReady(it, now)
-}
-
 // makeReady lets an item wait for a lane from the instant at which it may be sent, which is hardly before now.
 func (q *queue) makeReady(it *item, now time.Time) {
+	if !it.expected { // its gap after the turn before was over later than planned
+		if q.over(it.ready) {
+			q.forget(it)
+			return
+		}
+		it.due.At = it.ready
+		q.expect(it)
+	}
+	if it.session != nil {
+		it.session.due = it.due.At
+	}
 	q.rejoinAfter(it.ready, now) // the turn before may have ended while this process did not run
 	it.state = waiting
 	it.waited = q.waiting.len() >= q.free
@@ -257,19 +295,28 @@ func (q *queue) expire(now time.Time) {
 // take hands the first waiting item to a lane for which the budget has enough left, and drops those before it. Nil: there
 // is none, or its body is not built yet.
 func (q *queue) take(now time.Time) *item {
+	if q.closed != nil {
+		return q.takeClosed(now)
+	}
 	q.rejoin(now) // a lane may come back before the pacer does
 	q.expire(now)
-	for it := q.waiting.front(); it != nil && (it.body != nil || it.err != nil); it = q.waiting.front() {
-		q.waiting.pop()
+	for {
+		it := q.waiting.takeBuilt()
+		if it == nil {
+			return nil
+		}
 		if q.purse.pay(it, now) {
-			it.state = flying
-			q.count.Sent()
+			q.fly(it)
 			return it
 		}
 		q.drop(it, measure.Budget)
 		q.endTurn(it, false, now)
 	}
-	return nil
+}
+
+func (q *queue) fly(it *item) {
+	it.state = flying
+	q.count.Sent()
 }
 
 // finish ends an item that a lane had; its answer ended at an instant before now.
@@ -283,44 +330,27 @@ func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	q.endTurn(it, ok, now)
 }
 
-// endTurn lets the next turn of a session go, or gives the session up: a conversation is not continued past
-// an answer that did not come.
-func (q *queue) endTurn(it *item, ok bool, now time.Time) {
-	s := it.session
-	if s == nil {
-		return
-	}
-	s.busy = false
-	if !ok {
-		s.failed = true
-		for _, turn := range s.turns {
-			q.drop(turn, measure.Missed)
-		}
-		s.turns = nil
-		return
-	}
-	if len(s.turns) > 0 {
-		turn := s.turns[0]
-		s.turns = s.turns[1:]
-		s.busy = true
-		q.release(turn, now)
-	}
-}
-
 // drop ends an item that was due and is not sent.
 func (q *queue) drop(it *item, reason measure.DropReason) {
 	it.state = gone
 	q.guard.over(it, false)
+	q.purse.refund(it)
 	q.count.Dropped(reason)
 	q.dropped(it, reason)
 	q.leave(it)
 }
 
+// forget ends an item that never came due.
+func (q *queue) forget(it *item) {
+	it.state = gone
+	q.weight -= it.weight
+	q.forgotten(it)
+	q.leave(it)
+}
+
 func (q *queue) leave(it *item) {
 	it.loop.open--
-	if it.session != nil {
-		it.session.open--
-	}
+	q.part(it)
 	if it.loop.read && it.loop.open == 0 {
 		q.emptied()
 	}
@@ -328,10 +358,7 @@ func (q *queue) leave(it *item) {
 
 // stop drops whatever was due and not sent; what was not due yet was never expected and goes silently.
 func (q *queue) stop() {
-	for it := q.upcoming.pop(); it != nil; it = q.upcoming.pop() {
-		it.state = gone
-		q.leave(it)
-	}
+	q.end()
 	for it := q.waiting.pop(); it != nil; it = q.waiting.pop() {
 		q.drop(it, measure.Shutdown)
 	}
@@ -341,11 +368,48 @@ func (q *queue) stop() {
 	q.delayed = nil
 	for _, l := range q.loops {
 		for _, s := range l.sessions {
-			for _, it := range s.turns {
-				q.drop(it, measure.Shutdown)
-			}
+			turns := s.turns
 			s.turns = nil
+			for _, it := range turns {
+				if it.state != gone {
+					q.drop(it, measure.Shutdown)
+				}
+			}
 		}
 		l.read = true
+	}
+}
+
+// end lets go silently of everything that is not due yet.
+func (q *queue) end() {
+	var undue []*item
+	for _, list := range []*fifo{&q.upcoming, &q.called} {
+		for it := list.pop(); it != nil; it = list.pop() {
+			undue = append(undue, it)
+		}
+	}
+	due := q.delayed[:0]
+	for _, it := range q.delayed {
+		if it.expected {
+			due = append(due, it)
+		} else {
+			undue = append(undue, it)
+		}
+	}
+	clear(q.delayed[len(due):])
+	q.delayed = due
+	heap.Init(&q.delayed)
+	for _, l := range q.loops {
+		for _, s := range l.sessions {
+			for _, it := range s.turns {
+				if it.state == blocked && !it.expected {
+					undue = append(undue, it)
+				}
+			}
+		}
+	}
+	for _, it := range undue {
+		it.loop.cut = true
+		q.forget(it)
 	}
 }

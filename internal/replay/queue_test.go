@@ -42,7 +42,7 @@ func newQueue(lanes int) (*queue, *tally) {
 	c := &tally{dropped: map[measure.DropReason]int{}}
 	q := &queue{
 		loops: map[int64]*loop{}, free: lanes, missed: missedAfter, count: c,
-		dropped: func(*item, measure.DropReason) {}, emptied: func() {},
+		dropped: func(*item, measure.DropReason) {}, forgotten: func(*item) {}, emptied: func() {},
 	}
 	q.begin(schedule.Loop{Start: epoch}, clock{epoch, epoch})
 	return q, c

@@ -15,7 +15,7 @@ const missedAfter = time.Second
 // not rule goes on as it was. It gives the instant that it read.
 func (r *Runner) align() time.Time {
 	now := readClock(r.w.Wall)
-	if r.done || r.playing == nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
+	if r.done || r.playing == nil || r.queue.closed != nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
 		return now.own
 	}
 	skew := r.playing.clock.skew(now)
@@ -24,7 +24,7 @@ func (r *Runner) align() time.Time {
 	}
 	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
 		it.due.At = now.at(it.loop.clock.planned(it.due.At))
-		it.ready = it.due.At
+		it.planned, it.ready = it.due.At, it.due.At
 	}
 	for _, l := range r.queue.loops {
 		l.clock = now
@@ -47,11 +47,16 @@ func (r *Runner) align() time.Time {
 		r.settle()
 	}
 	r.sleeper.Wake()
+	r.move() // the feed waits for an instant that has moved
+	return now.own
+}
+
+// move has the feed look again whether there is room.
+func (r *Runner) move() {
 	select {
-	case r.moved <- struct{}{}: // the feed waits for an instant that has moved
+	case r.moved <- struct{}{}:
 	default:
 	}
-	return now.own
 }
 
 // tell has the pacer say that the replay rejoins, and by how much. The lock is held.
@@ -78,8 +83,7 @@ func (r *Runner) tellStop() {
 func (r *Runner) forgetUpcoming(which func(*item) bool) {
 	for it := r.queue.upcoming.back(); it != nil && which(it); it = r.queue.upcoming.back() {
 		r.queue.upcoming.popBack()
-		it.state, it.loop.cut = gone, true
-		r.giveBack(it)
-		r.queue.leave(it)
+		it.loop.cut = true
+		r.queue.forget(it)
 	}
 }

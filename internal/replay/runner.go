@@ -9,88 +9,18 @@ package replay
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai"
-	"replayd/internal/schedule"
-	"replayd/internal/synth"
 )
-
-// Overload says what happens to a request that finds no free lane at its instant.
-type Overload string
-
-// Overload policies.
-const (
-	Wait Overload = "wait" // it waits for a lane, at most MaxWait
-	Drop Overload = "drop" // it is dropped at once
-)
-
-// OverLimit says what happens to a row that is longer than MaxInput or MaxOutput.
-type OverLimit string
-
-// Treatments of rows over the length limits.
-const (
-	Filter OverLimit = "filter" // it is not part of the replay
-	Clip   OverLimit = "clip"   // it is cut to the limit
-	Send   OverLimit = "send"   // it goes out as it is
-)
-
-// An Observer hears of every request that ended. Calls come from many goroutines. A request and its slices are
-// the lane's again when Observe returns.
-type Observer interface {
-	Observe(*measure.Request)
-}
-
-// Workload is one plan against one target, with all its options. Fields without a stated default are required.
-type Workload struct {
-	Name   string
-	Plan   *schedule.Plan
-	Prompt *synth.Prompter
-	Salt   synth.Salt
-	Mark   Mark // of every request; probes carry none
-	Client *openai.Client
-	Target *Target // of the same client; its Run is the caller's to start
-	Count  *measure.Workload
-	Log    *slog.Logger
-
-	Observers []Observer
-	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
-	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
-	Guarded   func(slog.Level, string) // hears in words of each time that a limit of the guard opens or closes; nil: nobody
-
-	Lanes     int           // most requests in flight
-	Overload  Overload      // Wait or Drop
-	MaxWait   time.Duration // longest wait for a lane; 0: without limit
-	Ahead     int           // bytes of messages built and not yet sent
-	Rows      int           // rows after which the plan is over; 0: all
-	MaxInput  int           // tokens; 0: no limit
-	MaxOutput int           // tokens; 0: no limit
-	OverLimit OverLimit
-	Calibrate bool          // take the server's own tokens (chat template, beginning of text) off synthesized prompts
-	Drain     time.Duration // how long requests in flight may go on after a stop
-
-	Guard  Guard
-	Budget Budget
-	// Load tells the engine's load of now; its error says why that is not known: nothing was scraped yet, or too long ago.
-	// Nil: nothing is scraped. It is called before every row and every second by several goroutines, without a lock of the
-	// runner's held, so it may take its own; it does not wait and allocates nothing.
-	Load func() (Load, error)
-
-	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
-	Begin   time.Time        // rows due before it are another runner's, which Retires then; zero: none are
-	After   *Runner          // the one that this one takes over from; it goes on with its budget and guard. Nil: none
-	Paused  bool             // begin paused
-	Wall    func() time.Time // the wall clock; nil: time.Now
-	Sleeper Sleeper          // nil: the most exact one of this system; closed at the end
-}
 
 // A Runner runs one Workload.
 type Runner struct {
 	w       Workload
+	phase   measure.RunPhase
+	count   figures
 	sleeper Sleeper
 	looks   atomic.Uint64 // readings of the engine's load
 
@@ -98,11 +28,20 @@ type Runner struct {
 	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
 	queue   queue
 	idle    []*lane // free lanes; the last one used is the last in the slice, so its connection is the youngest
+	lanes   int     // started so far
 	held    int     // bytes of messages built and not yet sent
 	buffers buffers
 	stopped bool // no new work
 	done    bool // nothing is left and nothing will come
 	fed     bool // the feed has ended
+
+	succeeds bool      // it takes over from another runner
+	warming  *Runner   // of the warm-up, while that runs
+	salt     time.Time // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	first    time.Time // its start; the feed's
+
+	seq      int64 // rows read, without filtered ones; the feed's
+	filtered int   // rows that were filtered since the last that was not; the feed's
 
 	playing *loop         // the one that the pacer is in; nil before the first
 	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
@@ -110,6 +49,8 @@ type Runner struct {
 	news    []func()      // what the pacer is to say when it has the time
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
+	clipped int64         // rows that came due and were cut to the limits
+	ended   bool          // nothing comes due any more, by Duration
 	endWork func()        // stops the taking of new work
 	judged  uint64        // order of the latest reading that the guard was judged by
 	large   bool          // it was told that a request is larger than the budget
@@ -119,21 +60,32 @@ type Runner struct {
 
 // New prepares a runner; nothing is started and nothing is sent.
 func New(w Workload) *Runner {
-	r := &Runner{w: w, sleeper: w.Sleeper, moved: make(chan struct{}, 1)}
+	r := newRunner(w, w.Count, w.Plan.Closed())
+	w.Count.Paused(w.Paused)
+	return r
+}
+
+// newRunner prepares a runner of a plan, or of the plan's rows in a closed loop.
+func newRunner(w Workload, count figures, closed bool) *Runner {
+	r := &Runner{w: w, count: count, sleeper: w.Sleeper, moved: make(chan struct{}, 1)}
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
 		paused: w.Paused, guard: newGuard(w.Guard), purse: newPurse(w.Budget),
-		count: w.Count, dropped: r.forget, emptied: r.settle,
+		carry: w.Carry,
+		count: count, dropped: r.forget, forgotten: r.giveBack, clipped: r.clip, emptied: r.settle,
+	}
+	if closed {
+		r.queue.close(poolOf(w.Lanes), r.move)
 	}
 	if w.After != nil {
 		r.follow(w.After)
+		r.succeeds = true
 		r.w.After = nil // or runners would keep each other in memory, reload after reload
 	}
 	if p := r.queue.purse; p != nil {
-		p.large, p.turned = r.tellLarge, r.tellBudget
+		p.tell, p.turned = r.tellLarge, r.tellBudget
 	}
-	w.Count.Paused(w.Paused)
 	return r
 }
 
@@ -144,6 +96,11 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	defer r.close()
 	if err := r.prepare(); err != nil {
 		return err
+	}
+	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
+		if err := r.warmUp(ctx, hard); err != nil {
+			return err
+		}
 	}
 	hard, abort := context.WithCancel(hard)
 	defer abort()
@@ -243,7 +200,7 @@ func (r *Runner) settle() {
 		if l.read && l.open == 0 {
 			delete(r.queue.loops, n)
 			if !r.stopped && !l.cut {
-				r.w.Count.LoopCompleted()
+				r.count.LoopCompleted()
 			}
 		}
 	}
@@ -266,4 +223,19 @@ func (r *Runner) forget(it *item, reason measure.DropReason) {
 	if r.w.Dropped != nil {
 		r.w.Dropped(reason)
 	}
+}
+
+// clip tells of a request that was cut to the limits. The lock is held.
+func (r *Runner) clip(*item) {
+	r.clipped++
+	if r.w.Clipped != nil {
+		r.w.Clipped()
+	}
+}
+
+// Clipped is how many requests that came due were cut to the limits.
+func (r *Runner) Clipped() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clipped
 }

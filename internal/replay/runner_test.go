@@ -278,3 +278,21 @@ func TestAheadBudget(t *testing.T) {
 		want(t, "bytes held at the end", b.held, 0)
 	})
 }
+
+// A turn goes when its delay is over, though the lane that carried the turn before had a row to go on with.
+func TestDelayWhileTheLaneGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := source(
+			trace.Record{Session: "s"}, trace.Record{Session: "s", Delay: 1500 * time.Millisecond},
+			trace.Record{}, trace.Record{}, // the second of them waits for a lane
+			trace.Record{Offset: time.Minute},
+		)
+		b := newBench(t, src, once, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })
+		b.run(t, t.Context(), t.Context())
+		for _, r := range b.kept.all {
+			if r.Row == 1 {
+				want(t, "lateness", r.Lateness(), time.Duration(0))
+			}
+		}
+	})
+}

@@ -7,9 +7,10 @@ type Phase string
 
 // Phases of a runner.
 const (
+	Warming  Phase = "warming"  // the first rows go out to warm the server up
 	Waiting  Phase = "waiting"  // for the target's first answer, or for the next loop
 	Running  Phase = "running"  // rows go out at their instants
-	Paused   Phase = "paused"   // rows that fall due are dropped
+	Paused   Phase = "paused"   // rows that fall due are dropped; of a closed plan none falls due
 	Guarded  Phase = "guarded"  // they are, because a limit of the guard is open
 	Draining Phase = "draining" // nothing new is sent, what is in flight may end
 	Over     Phase = "over"     // nothing is left
@@ -41,6 +42,8 @@ func (r *Runner) State() State {
 		s.Phase = Draining
 	case r.queue.paused:
 		s.Phase = Paused
+	case r.warming != nil:
+		s.Phase = Warming
 	case l == nil || now.Before(l.Start) || l.read && l.open == 0:
 		s.Phase = Waiting
 	case r.queue.guard.holds() != nothing:
@@ -56,7 +59,7 @@ func (r *Runner) State() State {
 	s.Position = r.w.Plan.Position(played, now)
 	if now.Before(played.Start) {
 		s.Next = played.Start.Sub(now)
-	} else if next, ok := r.w.Plan.Next(played, now); ok && s.Phase != Over {
+	} else if next, ok := r.w.Plan.Next(played, now); ok && s.Phase != Over && !r.w.Plan.Closed() {
 		s.Next = next.Start.Sub(now)
 	}
 	return s
@@ -71,7 +74,8 @@ func (r *Runner) gauges() (position, skew time.Duration) {
 	return r.w.Plan.Position(l.Loop, l.clock.planned(c.own)), l.clock.skew(c)
 }
 
-// Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule.
+// Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule. Of a
+// closed plan nothing falls due meanwhile, and nothing is dropped.
 // False: nothing changes by it.
 func (r *Runner) Pause(paused bool) bool {
 	r.mu.Lock()
@@ -81,6 +85,9 @@ func (r *Runner) Pause(paused bool) bool {
 	}
 	r.queue.pause(paused, time.Now())
 	r.w.Count.Paused(paused)
+	if r.warming != nil {
+		r.warming.Pause(paused)
+	}
 	r.settle()
 	return true
 }
@@ -97,6 +104,9 @@ func (r *Runner) SetDrain(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.w.Drain = d
+	if r.warming != nil {
+		r.warming.SetDrain(d)
+	}
 }
 
 func (r *Runner) drain() time.Duration {
@@ -111,6 +121,9 @@ func (r *Runner) Retire(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = at.Round(0)
+	if r.warming != nil {
+		r.warming.Retire(at)
+	}
 	r.forgetUpcoming(func(it *item) bool { return r.beyond(it.loop.clock.planned(it.due.At)) })
 	r.settle()
 }
@@ -118,6 +131,27 @@ func (r *Runner) Retire(at time.Time) {
 // beyond says of a planned instant whether it is another runner's.
 func (r *Runner) beyond(planned time.Time) bool {
 	return !r.until.IsZero() && !planned.Round(0).Before(r.until)
+}
+
+// untilOver lets go of what would come due when nothing does any more, with the lock held; else it gives the earlier of that
+// instant and the one that the pacer would sleep for.
+func (r *Runner) untilOver(now, at time.Time) time.Time {
+	end := r.queue.ends
+	if end.IsZero() || r.stopped {
+		return at
+	}
+	if !now.Before(end) {
+		if !r.ended {
+			r.ended = true
+			r.queue.end()
+			r.move()
+		}
+		return at
+	}
+	if at.IsZero() || end.Before(at) {
+		return end
+	}
+	return at
 }
 
 // untilRetired stops the taking of new work when the instant has come, with the lock held; else it gives the earlier of

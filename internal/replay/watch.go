@@ -48,7 +48,7 @@ func (r *Runner) judge(now time.Time, seen reading) {
 	}
 	for i, open := range g.open {
 		if open != before[i] {
-			r.w.Count.Guard(limitNames[i], open)
+			r.count.Guard(limitNames[i], open)
 		}
 	}
 	text := "guard opened: " + g.words(now)
@@ -94,7 +94,16 @@ func (r *Runner) tellLarge(it *item) {
 func (r *Runner) tellBudget(s spell, full bound) {
 	r.news = append(r.news, func() {
 		if full != "" {
-			r.w.Log.Warn("the budget is spent: what does not fit is dropped", "workload", r.w.Name, "budget", full, "most", r.w.Budget.most(full))
+			text := "the budget is spent: what does not fit is dropped"
+			if r.queue.closed != nil {
+				text = "the budget is spent: nothing goes out until there is room"
+			}
+			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.most(full))
+			return
+		}
+		if r.queue.closed != nil {
+			r.w.Log.Info("the budget is enough again: for a minute nothing was held back for it",
+				"workload", r.w.Name, "spent_for", s.last.Sub(s.from).Round(time.Millisecond))
 			return
 		}
 		r.w.Log.Info("the budget is enough again: for a minute nothing was dropped for it",
@@ -125,7 +134,7 @@ func (r *Runner) watch(ctx context.Context) {
 // unguard lets no limit be shown as open of a runner that sends nothing any more, with the lock held.
 func (r *Runner) unguard() {
 	for _, limit := range limitNames {
-		r.w.Count.Guard(limit, false)
+		r.count.Guard(limit, false)
 	}
 }
 
@@ -135,7 +144,7 @@ func (r *Runner) follow(before *Runner) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	if old := before.queue.purse; old != nil {
-		r.queue.purse = &purse{Budget: r.w.Budget, spent: old.spent}
+		r.queue.purse = &purse{Budget: r.w.Budget, spent: old.spent, tell: r.tellLarge, turned: r.tellBudget}
 	}
 	old, mine := before.queue.guard, r.queue.guard
 	if old == nil || mine == nil || before.w.Target != r.w.Target {
@@ -147,6 +156,6 @@ func (r *Runner) follow(before *Runner) {
 	}
 	*mine = *old
 	for i, open := range mine.open {
-		r.w.Count.Guard(limitNames[i], open)
+		r.count.Guard(limitNames[i], open)
 	}
 }

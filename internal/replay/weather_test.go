@@ -45,9 +45,17 @@ func (w *weather) change(q *queue, now time.Time) {
 
 // judge says what is wrong with what lanes have just taken.
 func (w *weather) judge(q *queue, taken []*item, now time.Time) error {
+	if q.guard.holds() == all && q.waiting.len() > 0 {
+		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.guard.words(now))
+	}
+	return w.judgeClosed(q, taken, now)
+}
+
+// judgeClosed is judge of a closed plan, whose rows may wait.
+func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
 	held := q.guard.holds()
-	if held == all && len(taken)+q.waiting.len() > 0 {
-		return fmt.Errorf("%d taken and %d wait while %s", len(taken), q.waiting.len(), q.guard.words(now))
+	if held == all && len(taken) > 0 {
+		return fmt.Errorf("%d taken while %s", len(taken), q.guard.words(now))
 	}
 	for _, it := range taken {
 		if held == allButOne && !it.trial {

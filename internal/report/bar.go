@@ -41,6 +41,7 @@ func (v view) figures() []field {
 	add(7, !v.ended, "%.1f/s", v.rate)
 	add(5, !v.ended && v.InFlight >= 0, "%d in flight", v.InFlight)
 	add(3, true, "%d failed", v.failed)
+	add(3, v.cancelled > 0, "%d cancelled", v.cancelled)
 	add(3, v.dropped > 0, "%d dropped", v.dropped)
 	add(4, v.ttfts, "TTFT p50 %s", measure.Short(v.ttft50))
 	add(6, v.ttfts, "p99 %s", measure.Short(v.ttft99))

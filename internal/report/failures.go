@@ -23,9 +23,9 @@ type failure struct {
 	requests int
 }
 
-// Observe takes a finished request.
+// Observe takes a finished request, unless it was sent to warm the server up.
 func (f *Failures) Observe(r *measure.Request) {
-	if !r.Outcome.Failed() {
+	if !r.Outcome.Failed() || r.Phase == measure.Warmup {
 		return
 	}
 	f.mu.Lock()

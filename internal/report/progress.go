@@ -27,15 +27,16 @@ const (
 // Progress follows finished requests and shows how it goes. Its methods may be called at once, but only one of Show, Log
 // and Print.
 type Progress struct {
-	mu       sync.Mutex
-	ok       int
-	failed   int
-	dropped  int
-	ttft     window
-	tpot     window
-	lateness window
-	lastErr  string
-	marks    []mark
+	mu        sync.Mutex
+	ok        int
+	failed    int
+	cancelled int
+	dropped   int
+	ttft      window
+	tpot      window
+	lateness  window
+	lastErr   string
+	marks     []mark
 }
 
 // An Outlook is what a run knows of itself beside what has ended.
@@ -47,16 +48,23 @@ type Outlook struct {
 	Stopping bool          // nothing new is sent
 }
 
-// Observe takes a finished request.
+// Observe takes a finished request, unless it was sent to warm the server up.
 func (p *Progress) Observe(r *measure.Request) {
+	if r.Phase == measure.Warmup {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Sent() {
 		p.lateness.add(r.Lateness())
 	}
-	if r.Outcome != measure.OK {
+	switch {
+	case r.Outcome.Failed():
 		p.failed++
 		p.lastErr = string(r.Outcome) + ": " + r.Error
+		return
+	case r.Outcome == measure.Cancelled:
+		p.cancelled++
 		return
 	}
 	p.ok++
@@ -152,7 +160,7 @@ func (p *Progress) mark(now time.Time) {
 	for old < len(p.marks) && now.Sub(p.marks[old].at) > rateOver {
 		old++
 	}
-	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, p.ok + p.failed})
+	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, p.ok + p.failed + p.cancelled})
 }
 
 // rate is how many requests finished per second between the marks; 0 with fewer than two.

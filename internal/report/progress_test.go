@@ -67,6 +67,29 @@ func TestView(t *testing.T) {
 	})
 }
 
+// A request that the workload cancelled itself is no failure, and none that warms the server up is counted.
+func TestViewOfCancelledAndWarmup(t *testing.T) {
+	p := &Progress{}
+	p.Observe(&measure.Request{Outcome: measure.Cancelled, Error: "cancelled after 500ms"})
+	warm := request(time.Millisecond, 20*time.Millisecond, time.Millisecond)
+	warm.Phase = measure.Warmup
+	p.Observe(warm)
+	v := p.view(0, Outlook{Requests: 4}, false)
+	if want := (view{Outlook: Outlook{Requests: 4}, cancelled: 1}); v != want {
+		t.Errorf("\nwant %+v\n got %+v", want, v)
+	}
+	if v.done() != 1 || !strings.Contains(v.lines(200)[0], "0 failed  1 cancelled") {
+		t.Errorf("%d done: %q", v.done(), v.lines(200))
+	}
+
+	f := &Failures{}
+	f.Observe(&measure.Request{Outcome: measure.Cancelled})
+	f.Observe(&measure.Request{Outcome: measure.Empty, Phase: measure.Warmup})
+	if b := (&strings.Builder{}); f.Write(b) != nil || b.Len() > 0 {
+		t.Errorf("want nothing, got %q", b)
+	}
+}
+
 // wait lets virtual time pass.
 func wait(d time.Duration) {
 	timer := time.NewTimer(d)

@@ -15,7 +15,7 @@ type view struct {
 	Outlook
 	elapsed                        time.Duration
 	ended                          bool
-	ok, failed, dropped            int
+	ok, failed, cancelled, dropped int
 	rate                           float64 // finished requests per second
 	ttft50, ttft99, tpot50, late99 time.Duration
 	ttfts, tpots, lates            bool // of those there are any
@@ -26,7 +26,7 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return view{
-		Outlook: o, elapsed: elapsed, ended: ended, ok: p.ok, failed: p.failed, dropped: p.dropped, rate: p.rate(),
+		Outlook: o, elapsed: elapsed, ended: ended, ok: p.ok, failed: p.failed, cancelled: p.cancelled, dropped: p.dropped, rate: p.rate(),
 		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.quantile(0.5), ttft99: p.ttft.quantile(0.99),
 		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.quantile(0.5),
 		lates: len(p.lateness.values) > 0, late99: p.lateness.quantile(0.99),
@@ -34,7 +34,7 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	}
 }
 
-func (v view) done() int { return v.ok + v.failed + v.dropped }
+func (v view) done() int { return v.ok + v.failed + v.cancelled + v.dropped }
 
 // share is the part that is done, 0 to 1, by requests or else by the plan's time; false when neither is known.
 func (v view) share() (float64, bool) {
@@ -75,6 +75,9 @@ func (v view) attributes() []any {
 		a = append(a, "of", v.Requests)
 	}
 	a = append(a, "ok", v.ok, "failed", v.failed, "dropped", v.dropped)
+	if v.cancelled > 0 {
+		a = append(a, "cancelled", v.cancelled)
+	}
 	if v.InFlight >= 0 {
 		a = append(a, "in_flight", v.InFlight)
 	}

@@ -29,3 +29,21 @@ func BenchmarkLoopOfCron(b *testing.B) {
 		})
 	}
 }
+
+// What it costs to pass over a row, as a process does that begins in the middle of a loop.
+func BenchmarkArrivals(b *testing.B) {
+	ramp := []Stage{{Rate: 100, Over: 1000 * time.Hour}}
+	for name, o := range map[string]Options{
+		"constant": {Arrival: Constant, Rate: 100}, "ramp": {Arrival: Constant, Stages: ramp},
+		"poisson": {Arrival: Poisson, Rate: 100}, "gamma of 0.5": {Arrival: Gamma, Burstiness: 0.5, Rate: 100},
+		"gamma of 2": {Arrival: Gamma, Burstiness: 2, Rate: 100},
+	} {
+		o.Mode = Once
+		a := plan(b, untimed(1), o).arrivals()
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				a.next()
+			}
+		})
+	}
+}

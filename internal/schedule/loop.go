@@ -5,32 +5,37 @@ import (
 	"time"
 )
 
-// A Loop is one pass over the trace.
+// A Loop is one pass over the trace, or as many rows as the plan takes of it.
 type Loop struct {
 	// Floor((start − offset) / every) with phase wall, the whole minutes from the Unix epoch to the start with Cron, from 0
-	// with phase start and once. Activations are minutes and queued runs are longer than that, so that each start has a
+	// with phase start, with once and in a closed plan. Activations are minutes and queued runs are longer than that, so that each start has a
 	// number of its own, higher than those before; the two hours that daylight saving gives one name are two here.
 	Number int64
-	Start  time.Time // the instant of trace offset 0 (of the window's From)
+	Start  time.Time // the instant of trace offset 0 (of the window's From), or before the first gap of a rate
+	Pass   int64     // of a closed plan: how often the source came round in the loops before this one; else 0
 }
 
 // Loop returns the loop that holds now; before the epoch, the first one; with Cron between two runs the next one, whose
 // Start is after now. With phase wall and Cron it lies on the wall clock and the epoch does not matter (instants must lie
-// in the years 1678 to 2262). Its Start has the wall reading that the plan says, and now's monotonic reading, if it has
+// in the years 1678 to 2262). A closed plan has it begin with its first loop, from the epoch. Its Start has the wall reading that the plan says, and now's monotonic reading, if it has
 // one, less the time that passed between.
 func (p *Plan) Loop(epoch, now time.Time) Loop {
 	if p.o.Mode == Cron {
 		return run(p.runs.at(now.Round(0)), now)
 	}
+	var border int64 // what a loop holds of the instant at which it begins, in nanoseconds less one
+	if p.afterGap() {
+		border = 1
+	}
 	if p.FollowsWall() {
-		since := now.UnixNano() - int64(p.o.Offset)
+		since := now.UnixNano() - int64(p.o.Offset) - border
 		number, position := floorDiv(since, int64(p.every))
-		return Loop{Number: number, Start: now.Add(-time.Duration(position))}
+		return Loop{Number: number, Start: now.Add(-time.Duration(position + border))}
 	}
 	position := now.Round(0).Sub(epoch.Round(0)) // Round(0) takes the monotonic readings off
 	var number int64
-	if p.o.Mode == Loops && position > 0 {
-		number = int64(position / p.every)
+	if p.o.Mode == Loops && position > 0 && !p.Closed() {
+		number = (int64(position) - border) / int64(p.every)
 	}
 	return Loop{Number: number, Start: now.Add(time.Duration(number)*p.every - position)}
 }
@@ -45,14 +50,21 @@ func run(start, now time.Time) Loop {
 // was set back.
 const readAhead = time.Minute
 
-// Next returns the loop after l, false when there is none. With phase wall and Cron the border is read anew from now's
+// Next returns the loop after l, false when there is none. In a closed plan it has the same Start, and begins when l has no
+// more rows. With phase wall and Cron the border is read anew from now's
 // wall clock, so that what the clock was set by is made good there; a clock that was set by more than a loop gives the
 // loop that follows the one that now is in, or, when l's successor is over, the one that now is in (with Cron, between two
 // runs, the next one).
 func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 	switch {
-	case p.o.Mode == Once:
+	case p.o.Mode == Once || p.Closed() && p.rows == 0:
 		return Loop{}, false
+	case p.Closed():
+		passes := 1
+		if p.window > 0 {
+			passes = (p.rows + p.window - 1) / p.window
+		}
+		return Loop{Number: l.Number + 1, Start: l.Start, Pass: l.Pass + int64(passes)}, true
 	case p.o.Mode == Cron:
 		return p.nextRun(l, now), true
 	case p.o.Phase == Start:
@@ -90,8 +102,13 @@ func (p *Plan) nextRun(l Loop, now time.Time) Loop {
 }
 
 // Position is the trace time that is played at an instant of a loop: From at its start, and at rest after its last row.
+// Where rows come at a rate it is the time since the loop's start; in a closed plan it stays 0.
 func (p *Plan) Position(l Loop, t time.Time) time.Duration {
-	return p.o.From + p.traceTime(min(t.Sub(l.Start), p.length))
+	position := p.traceTime(min(t.Sub(l.Start), p.length))
+	if p.o.timed() {
+		position += p.o.From
+	}
+	return position
 }
 
 // traceTime converts wall time since a loop's start, at most the loop's length, into trace time since From, at least 0.

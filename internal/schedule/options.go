@@ -5,13 +5,19 @@ import (
 	"time"
 )
 
-// Arrival places rows that share a timestamp.
+// Arrival says what makes rows due.
 type Arrival string
 
 // Arrivals.
 const (
 	Exact  Arrival = "exact"  // at the trace's own instants, bursts included
-	Spread Arrival = "spread" // the rows of a tick evenly over it
+	Spread Arrival = "spread" // likewise, the rows of a tick evenly over it
+
+	Constant    Arrival = "constant"    // at a rate, all gaps the same
+	Poisson     Arrival = "poisson"     // at a rate, gaps from the exponential distribution
+	Gamma       Arrival = "gamma"       // at a rate, gaps from the gamma distribution of shape Burstiness
+	Users       Arrival = "users"       // at a rate, by so many users in turn; see Slots
+	Concurrency Arrival = "concurrency" // a closed loop: when a lane is free
 )
 
 // Mode says how often the trace is played.
@@ -48,36 +54,67 @@ type Shard struct{ Index, Of int }
 // Options of a plan; the zero value of a field is its default where the comment names one.
 type Options struct {
 	Arrival  Arrival
-	Speed    float64       // trace seconds per wall second, 0.001 to 1000
+	Speed    float64       // trace seconds per wall second, 0.001 to 1000; 1 where the trace's times are not those of its rows
 	From, To time.Duration // window of the trace, [From, To); To 0: to the end
 	Mode     Mode
-	Phase    Phase         // for Loops
-	Every    time.Duration // loop length; 0: the shortest of a fixed ladder that holds span / speed + gap
+	Phase    Phase         // for Loops, but with Concurrency
+	Every    time.Duration // loop length; 0: see Plan.Period
 	Gap      time.Duration // least pause between the last row of a loop and the next loop
 	Offset   time.Duration // shifts loop borders of phase wall, by less than Every
 	Cron     string        // for mode Cron: minute, hour, day of month, month, day of week
 	Timezone string        // of Cron, a name of the IANA database; "": UTC
 	Overlap  Overlap       // for mode Cron; "": Skip
 	Shard    Shard         // zero value: everything
+
+	Rate       float64 // requests per second, for the arrivals that have a rate; with Stages what it is at first
+	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: it does not
+	Burstiness float64 // for Gamma: the shape of the distribution of gaps, 0.01 to 1000; 1 is Poisson, less is burstier
+	Users      int     // for Users: how many
+	Seed       uint64  // for Poisson and Gamma: other gaps for other seeds
+
+	// Rows is how many rows a loop has, coming round again, but with Exact and Spread, where the source has fewer; 0: so
+	// many as are in its window.
+	Rows int
+
+	// Duration is how long after a loop's start no more rows are due; 0: there is no such time. With Constant, Poisson and
+	// Gamma, whose first row comes after a gap, a row at that very instant still is. With Concurrency, where rows have no
+	// instants, it is the caller's to hold to it.
+	Duration time.Duration
 }
 
 // longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
 const longest = 10 * 365 * 24 * time.Hour
 
+// timed says whether the trace's own times are those of its rows.
+func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }
+
 func (o *Options) checkTiming(src Source) (errs []error) {
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	switch {
-	case o.Arrival != Exact && o.Arrival != Spread:
-		fault("arrival: want %q or %q, got %q", Exact, Spread, o.Arrival)
-	case !src.HasTimestamps:
-		fault("arrival: want a trace with timestamps for %q, got one without", o.Arrival)
+	timed := o.timed()
+	switch o.Arrival {
+	case Exact, Spread:
+		if !src.HasTimestamps {
+			fault("arrival: want a trace with timestamps for %q, got one without", o.Arrival)
+		}
+	case Constant, Poisson, Gamma, Users, Concurrency:
+	default:
+		timed = true
+		fault("arrival: want %q, %q, %q, %q, %q, %q or %q, got %q", Exact, Spread, Constant, Poisson, Gamma, Users, Concurrency, o.Arrival)
 	}
 	span := src.Last - o.From
 	switch {
+	case !timed && o.Speed != 1:
+		fault("speed: want 1 with arrival %q, got %v", o.Arrival, o.Speed)
 	case !(o.Speed >= 0.001 && o.Speed <= 1000): // in this form NaN is refused too
 		fault("speed: want 0.001 to 1000, got %v", o.Speed)
-	case float64(span+src.Tick)/o.Speed > float64(longest):
+	case timed && float64(span+src.Tick)/o.Speed > float64(longest):
 		fault("speed: want one at which %v of trace last at most %v, got %v", span, longest, o.Speed)
+	}
+	if !timed && !src.HasTimestamps {
+		if o.From != 0 || o.To != 0 {
+			fault("from, to: want none for rows without timestamps, got %v to %v", o.From, o.To)
+		}
+		return errs
 	}
 	if o.From < 0 || span < 0 {
 		fault("from: want 0s to the trace's last row at %v, got %v", src.Last, o.From)
@@ -95,8 +132,11 @@ func (o *Options) checkRepeat() (errs []error) {
 			fault("%s: want 0s to %v, got %v", key, longest, d)
 		}
 	}
-	switch o.Mode {
-	case Loops:
+	switch {
+	case o.Arrival == Concurrency && o.Mode == Cron:
+		fault("mode: want %q or %q with arrival %q, got %q", Once, Loops, o.Arrival, o.Mode)
+		return errs
+	case o.Mode == Loops && o.Arrival != Concurrency:
 		if o.Phase != Wall && o.Phase != Start {
 			fault("phase: want %q or %q, got %q", Wall, Start, o.Phase)
 		}
@@ -105,13 +145,17 @@ func (o *Options) checkRepeat() (errs []error) {
 		}
 		length("every", o.Every)
 		length("gap", o.Gap)
-	case Once, Cron: // only the configuration knows whether a phase was given, or is its default
+	case o.Mode == Once, o.Mode == Loops, o.Mode == Cron: // only the configuration knows whether a phase was given, or is its default
+		what := fmt.Sprintf("mode %q", o.Mode)
+		if o.Mode == Loops {
+			what = fmt.Sprintf("arrival %q", o.Arrival)
+		}
 		for _, d := range []struct {
 			key string
 			got time.Duration
 		}{{"every", o.Every}, {"gap", o.Gap}, {"offset", o.Offset}} {
 			if d.got != 0 {
-				fault("%s: want none with mode %q, got %v", d.key, o.Mode, d.got)
+				fault("%s: want none with %s, got %v", d.key, what, d.got)
 			}
 		}
 	default:
@@ -142,45 +186,4 @@ func (s Shard) check() []error {
 		return []error{fmt.Errorf("shard.index: want 0 to %d, got %d", s.Of-1, s.Index)}
 	}
 	return nil
-}
-
-// ladder has divisors of a day, so that PromQL's offset by an hour or a day meets the same place of the trace.
-var ladder = []time.Duration{
-	1 * time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 30 * time.Minute,
-	1 * time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour,
-}
-
-// fit settles the loop's length. The last row lies inside its loop: strictly before the border, where the next begins.
-func (p *Plan) fit() (errs []error) {
-	if p.o.Mode != Loops {
-		p.every = p.length
-		return nil
-	}
-	least := p.length + p.o.Gap
-	want := fmt.Sprintf("at least %v, the length of the trace and the gap", least)
-	if p.o.Gap == 0 {
-		want = fmt.Sprintf("more than %v, the length of the trace", least)
-		least++
-	}
-	switch p.every = p.o.Every; {
-	case p.every == 0:
-		p.every = shortest(least)
-	case p.every < least:
-		errs = append(errs, fmt.Errorf("every: want %s at speed %v, got %v", want, p.o.Speed, p.every))
-	}
-	if p.o.Offset <= -p.every || p.o.Offset >= p.every {
-		errs = append(errs, fmt.Errorf("offset: want less than every (%v), either way, got %v", p.every, p.o.Offset))
-	}
-	return errs
-}
-
-// shortest is the first step of the ladder, else the fewest whole days, that is not below least.
-func shortest(least time.Duration) time.Duration {
-	for _, step := range ladder {
-		if step >= least {
-			return step
-		}
-	}
-	const day = 24 * time.Hour
-	return (least + day - 1) / day * day
 }

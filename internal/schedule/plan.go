@@ -4,9 +4,8 @@ package schedule
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"replayd/internal/trace"
@@ -14,51 +13,64 @@ import (
 
 // A Plan says when each row of a trace is due, in loop after loop. It is a pure function of the trace, its options
 // and the instants that it is given, and may be used by several goroutines at once.
+//
+// A closed plan, that of Concurrency, only says in which order the rows go: a row is due when a lane is free. It has one
+// Start, from which its loops follow each other, each as soon as the one before has no more rows; what tells their rows apart
+// is Due.Passes.
 type Plan struct {
 	o      Options
 	src    Source
 	length time.Duration // wall time from a loop's start to the last row's instant
 	every  time.Duration // from one loop's start to the next one's; with Once and Cron to the last row
 	runs   *runs         // of mode Cron
+
+	window int     // rows of the source that are in the window; likewise
+	rows   int     // rows of a loop; 0 without an end. Not counted with Exact and Spread
+	rate   profile // of the arrivals that have one
+	users  *users  // of a source that has conversations one after the other
+	final  final   // with Rows and the trace's own times
 }
 
 // A Due is a trace row and the instant at which the first byte of its request should leave.
 type Due struct {
 	trace.Record
-	At   time.Time // the planned instant; carries the loop start's monotonic reading
+	At   time.Time // the planned instant; carries the loop start's monotonic reading. In a closed plan the loop's start
 	Loop Loop
 }
 
-// A Source is a trace as a plan needs it; FromFile makes one of a trace file.
-type Source struct {
-	HasTimestamps bool
-	Last          time.Duration // offset of the last row
-	Tick          time.Duration // median gap between distinct timestamps; 0 where there is but one
+// Passes counts how often the source came round since the loop's Start, before this row: with that it tells a row's bytes
+// from those of the same row at other times.
+func (d *Due) Passes() int64 { return d.Loop.Pass + d.Pass }
 
-	// Rows starts at the first row whose Offset is at least from. Its next gives rows in order of Offset, then of
-	// the file, and io.EOF after the last.
-	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
+// ID is unique among the rows of a plan: the loop's number and the row's, with a pass of the loop above 0 behind it, as in
+// 17/42 and 17/42.1.
+func (d *Due) ID() string {
+	id := strconv.FormatInt(d.Loop.Number, 10) + "/" + strconv.Itoa(d.Number)
+	if d.Pass > 0 {
+		id += "." + strconv.FormatInt(d.Pass, 10)
+	}
+	return id
 }
 
 // New makes a plan. Its error names everything that is wrong with the options at once.
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
-	errs, repeat := o.checkTiming(src), o.checkRepeat()
+	errs, repeat := slices.Concat(o.checkTiming(src), o.checkRate(src)), o.checkRepeat()
 	if o.Mode == Cron {
 		calendar, faults := newCalendar(o.Cron, o.Timezone)
 		p.runs = &runs{calendar: calendar, overlap: o.Overlap}
 		repeat = append(repeat, faults...)
 	}
 	if len(errs) == 0 {
-		last, ok, err := p.last()
+		natural, err := p.lay()
+		var bad fault
 		switch {
+		case errors.As(err, &bad):
+			errs = append(errs, err)
 		case err != nil:
 			return nil, err
-		case !ok:
-			errs = append(errs, fmt.Errorf("from, to: want a window with a row in it, got %v to %v", o.From, o.To))
-		case len(repeat) == 0:
-			p.length = p.wall(last)
-			repeat = p.fit()
+		case len(repeat) == 0 && !p.Closed():
+			repeat = p.fit(natural)
 			if p.runs != nil {
 				p.runs.length = p.length
 			}
@@ -70,7 +82,41 @@ func New(src Source, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Period is the time from a loop's start to the next one's by the wall clock, with Once to its last row.
+// A fault is what is wrong with the options, and not with reading the source.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+func faulty(format string, args ...any) fault { return fault(fmt.Sprintf(format, args...)) }
+
+// lay finds out how many rows a loop has and where the last of them lies, as far as the arrival needs to know. It returns
+// how long a loop lasts by itself; 0: to its last row.
+func (p *Plan) lay() (natural time.Duration, err error) {
+	if p.o.timed() {
+		return 0, p.layTimed()
+	}
+	if err := p.countWindow(); err != nil {
+		return 0, err
+	}
+	most := p.o.Rows
+	if most == 0 {
+		most = p.window
+	}
+	if p.Closed() {
+		p.rows = most
+		return 0, nil
+	}
+	p.rate = newProfile(p.o.Rate, p.o.Stages)
+	return p.countArrivals(most)
+}
+
+// Period is the time from a loop's start to the next one's by the wall clock, with Once to its last row. A closed plan has
+// none: 0.
+//
+// With Loops it is Every. Where that is 0 it is the shortest step of a fixed ladder that holds the loop to its last row, and
+// Gap; but with phase start and a rate it is the time that the loop's arrivals take, so that the next loop goes on as if
+// there was no border: with Constant and Users rows / rate, with Poisson and Gamma until the last row, and the next loop
+// begins with a gap; Duration where that ends the loop, or the time at which the rate has gone to 0 for good; and Gap.
 func (p *Plan) Period(l Loop) time.Duration {
 	if p.o.Mode == Cron {
 		start := l.Start.Round(0)
@@ -82,44 +128,8 @@ func (p *Plan) Period(l Loop) time.Duration {
 // FollowsWall says whether loops begin at instants of the wall clock, with phase wall and Cron, so that a clock that is
 // set moves the place in the trace.
 func (p *Plan) FollowsWall() bool {
-	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Phase == Wall
+	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Phase == Wall && !p.Closed()
 }
 
-// wall converts trace time into wall time. One division from the loop's start, rounded to the nanosecond, so that
-// nothing adds up; a result that is whole nanoseconds is exact for traces of up to 104 days (2⁵³ ns).
-func (p *Plan) wall(offset time.Duration) time.Duration {
-	return time.Duration(math.Round(float64(offset) / p.o.Speed))
-}
-
-// last is the place of the window's last row after From, spread included; not ok when there is no row.
-func (p *Plan) last() (place time.Duration, ok bool, err error) {
-	to := p.o.To
-	if to == 0 || to > p.src.Last {
-		return p.lastFrom(p.src.Last)
-	}
-	// The last rows before To are found by looking back from there, twice as far each time.
-	for back := max(time.Second, p.src.Tick); ; back *= 2 {
-		from := max(p.o.From, to-back)
-		if place, ok, err = p.lastFrom(from); ok || err != nil || from == p.o.From {
-			return place, ok, err
-		}
-	}
-}
-
-// lastFrom is last among the rows from an offset on.
-func (p *Plan) lastFrom(offset time.Duration) (place time.Duration, ok bool, err error) {
-	rows, err := p.open(offset)
-	if err != nil {
-		return 0, false, err
-	}
-	for {
-		_, at, err := rows.next()
-		if errors.Is(err, io.EOF) {
-			return place, ok, nil
-		}
-		if err != nil {
-			return 0, false, err
-		}
-		place, ok = at, true
-	}
-}
+// Closed says whether the plan is a closed loop: its rows have no instants of their own, each is due when a lane is free.
+func (p *Plan) Closed() bool { return p.o.Arrival == Concurrency }

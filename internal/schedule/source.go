@@ -1,21 +1,96 @@
 package schedule
 
 import (
+	"cmp"
+	"io"
+	"slices"
+	"sort"
 	"time"
 
 	"replayd/internal/trace"
 )
 
+// A Source is a trace as a plan needs it; FromFile, FromRecords and Generated make one.
+type Source struct {
+	HasTimestamps bool
+	Last          time.Duration // offset of the last row
+	Tick          time.Duration // median gap between distinct timestamps; 0 where there is but one
+
+	Count   int  // how many rows there are; 0: not known before they are read
+	Endless bool // there is no last row
+	Turns   bool // with Users row i is a turn of user i mod n already; else the plan deals the conversations out
+
+	// Rows starts at the first row whose Offset is at least from, without timestamps at the first. Its next gives rows in
+	// order of Offset, then of the file, and io.EOF after the last.
+	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
+}
+
 // FromFile is the Source of a checked trace file, which must stay open as long as the plan is used.
 func FromFile(f *trace.File) Source {
 	return Source{
-		HasTimestamps: f.Stats.HasTimestamps, Last: f.Stats.Span, Tick: f.Stats.Tick,
+		HasTimestamps: f.Stats.HasTimestamps, Last: f.Stats.Span, Tick: f.Stats.Tick, Count: f.Stats.Requests,
 		Rows: func(from time.Duration) (func() (trace.Record, error), error) {
 			rows, err := f.Rows(from)
 			if err != nil {
 				return nil, err
 			}
 			return rows.Next, nil
+		},
+	}
+}
+
+// FromRecords is the Source of rows in memory, which must stay as they are. Timed says that their Offsets count.
+func FromRecords(rows []trace.Record, timed bool) Source {
+	src := Source{HasTimestamps: timed, Count: len(rows)}
+	if timed {
+		rows = slices.Clone(rows)
+		slices.SortStableFunc(rows, func(a, b trace.Record) int { return cmp.Compare(a.Offset, b.Offset) })
+		src.measure(rows)
+	}
+	src.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
+		i := 0
+		if timed {
+			i = sort.Search(len(rows), func(i int) bool { return rows[i].Offset >= from })
+		}
+		return func() (trace.Record, error) {
+			if i == len(rows) {
+				return trace.Record{}, io.EOF
+			}
+			i++
+			return rows[i-1], nil
+		}, nil
+	}
+	return src
+}
+
+// measure takes times from rows in order.
+func (s *Source) measure(rows []trace.Record) {
+	var gaps []time.Duration
+	for i, r := range rows {
+		if i > 0 && r.Offset > s.Last {
+			gaps = append(gaps, r.Offset-s.Last)
+		}
+		s.Last = r.Offset
+	}
+	if slices.Sort(gaps); len(gaps) > 0 {
+		s.Tick = (gaps[(len(gaps)-1)/2] + gaps[len(gaps)/2]) / 2
+	}
+}
+
+// Generated is the Source of n rows that are made up, 0: without an end, each time anew and the same. With Users they are
+// taken as the turns of so many users, one after the other.
+func Generated(n int, rows func() (next func() trace.Record)) Source {
+	return Source{
+		Count: n, Endless: n == 0, Turns: true,
+		Rows: func(time.Duration) (func() (trace.Record, error), error) {
+			next, given := rows(), 0
+			return func() (trace.Record, error) {
+				if n > 0 && given == n {
+					return trace.Record{}, io.EOF
+				}
+				given++
+				return next(), nil
+			}, nil
 		},
 	}
 }

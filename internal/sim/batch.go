@@ -99,7 +99,7 @@ func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
 		b.observe(b.stepTokens)
 		b.stepTokens, b.stepOutput = 0, 0
 	}
-	return b.options.gap(b.decoding)
+	return b.options.gap(b.decoding, b.kvTokens)
 }
 
 // leave frees whatever the request holds, its place in the queue included.

@@ -54,7 +54,11 @@ func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 		gap = x.engine.batch.decoded(x.seat, tokens)
 		x.token(tokens)
 		half := 2*before < x.length && 2*x.sent >= x.length // true once
-		if outcome, err = x.put(ctx, tokens, half); outcome != "" || err != nil {
+		outcome, err = x.put(ctx, tokens, half)
+		if err != nil {
+			x.sent = before // they could not be written
+		}
+		if outcome != "" || err != nil {
 			return outcome, err
 		}
 	}

@@ -13,13 +13,15 @@ type LogEntry struct {
 	API          string  `json:"api"` // chat or completions
 	Stream       bool    `json:"stream"`
 	UserAgent    string  `json:"user_agent"`
-	Arrival      int64   `json:"arrival"` // when the handler began: the headers were read, the body was not
+	BodySHA256   string  `json:"body_sha256"` // the first 12 hexadecimal digits; "" where the body did not come whole
+	Messages     int     `json:"messages"`    // of a chat; 0 where the body was not understood
+	Arrival      int64   `json:"arrival"`     // when the handler began: the headers were read, the body was not
 	PromptTokens int     `json:"prompt_tokens"`
 	CachedTokens int     `json:"cached_tokens"`
-	MaxTokens    int     `json:"max_tokens"` // what the request asked for; 0 when it did not
-	OutputTokens int     `json:"output_tokens"`
-	Status       int     `json:"status"` // of HTTP; 0 when the client left before there was one
-	Outcome      string  `json:"outcome"`
+	MaxTokens    int     `json:"max_tokens"`    // what the request asked for; 0 when it did not
+	OutputTokens int     `json:"output_tokens"` // that were made; of a stream all were written, whether or not they were read
+	Status       int     `json:"status"`        // of HTTP; 0 when the client left before there was one
+	Outcome      string  `json:"outcome"`       // gone: the client left, at the instant End
 	End          int64   `json:"end"`
 	Chunks       []int64 `json:"chunks,omitempty"` // just before the write of each chunk with content; one for an unstreamed answer
 }

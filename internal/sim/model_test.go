@@ -56,6 +56,14 @@ func TestTimes(t *testing.T) {
 			{10, 1, 2, ms(160, 170)}, // its slot is free at 100
 		}},
 		{"idle between", base, []row{{0, 10, 1, ms(10)}, {500, 10, 1, ms(10)}}},
+		// A cache of 100 tokens. At the first token 150 are held, half too many: 10·(1 + 4·0.5²) = 20 ms. At
+		// the next 151: 10·(1 + 4·0.51²) = 20.404 ms.
+		{"preemption", with(func(o *Options) { o.CacheTokens, o.PreemptCost = 100, 4 }), []row{
+			{0, 149, 3, ms(149, 169, 189.404)},
+		}},
+		{"preemption, given", with(func(o *Options) { o.CacheTokens, o.PreemptCost, o.ITL = 100, 4, 7*time.Millisecond }), []row{
+			{0, 149, 3, ms(149, 156, 163)},
+		}},
 		{"chunks", with(func(o *Options) { o.ChunkTokens = 4 }), []row{{0, 50, 8, ms(50, 90, 120)}}}, // of 1, 4 and 3 tokens
 	} {
 		t.Run(c.name, func(t *testing.T) {

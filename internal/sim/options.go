@@ -18,13 +18,14 @@ type Options struct {
 	PrefillRate float64 // prompt tokens/s that the engine computes; one prompt at a time, the others wait
 	DecodeRate  float64 // output tokens/s of one stream that is alone
 	BatchCost   float64 // decode: a token takes (1 + BatchCost·(streams−1)) / DecodeRate seconds, ≥ 0
+	PreemptCost float64 // decode, where the streams hold h tokens over CacheTokens: 1 + PreemptCost·(h/CacheTokens)² times that, ≥ 0
 
 	TTFT time.Duration // > 0: instead of prefill at a rate, each first token comes this long after its request has a slot
 	ITL  time.Duration // > 0: instead of decode at a rate, this long for each further token
 
 	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
 	TemplateTokens int // what a chat template adds to each prompt, in front
-	CacheTokens    int // room in the KV cache, for the prefix cache and the page's usage ratio; 0: no prefix cache
+	CacheTokens    int // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
 	BlockTokens    int // tokens in a block of the prefix cache, 1 to 4096
 
 	Faults Faults
@@ -86,6 +87,10 @@ func (o Options) Check() error {
 	number("PrefillRate", o.PrefillRate, 1e-3, 1e12)
 	number("DecodeRate", o.DecodeRate, 1e-3, 1e9)
 	number("BatchCost", o.BatchCost, 0, 1e3)
+	number("PreemptCost", o.PreemptCost, 0, 1e3)
+	if o.PreemptCost > 0 && o.CacheTokens == 0 {
+		errs = append(errs, fmt.Errorf("%s: want CacheTokens above 0 with it, got 0", "PreemptCost"))
+	}
 	number("TTFT", o.TTFT.Seconds(), 0, 3600)
 	number("ITL", o.ITL.Seconds(), 0, 3600)
 	whole("ChunkTokens", o.ChunkTokens, 1, 1024)
@@ -111,12 +116,17 @@ func (o Options) prefill(tokens int) time.Duration {
 	return seconds(float64(tokens) / o.PrefillRate)
 }
 
-// gap is the time for one more token of one stream among that many.
-func (o Options) gap(streams int) time.Duration {
+// gap is the time for one more token of one stream among that many, which hold that many tokens in the KV cache.
+func (o Options) gap(streams, held int) time.Duration {
 	if o.ITL > 0 {
 		return o.ITL
 	}
-	return seconds((1 + o.BatchCost*float64(streams-1)) / o.DecodeRate)
+	each := (1 + o.BatchCost*float64(streams-1)) / o.DecodeRate
+	if held > o.CacheTokens && o.PreemptCost > 0 { // Check wants a cache then
+		over := float64(held)/float64(o.CacheTokens) - 1
+		each *= 1 + o.PreemptCost*over*over
+	}
+	return seconds(each)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

@@ -25,7 +25,7 @@ func scenario(b bench) {
 	say("w/0/0", text("a", 100), 5)  // prefill 0.1 s, decode 4·10 ms
 	say("w/0/1", text("a", 100), 1)  // 96 tokens are cached: 4 ms
 	say("w/0/2", "about", maxAnswer) // refused
-	ctx, cancel := context.WithTimeout(b.Context(), 60*time.Millisecond)
+	ctx, cancel := context.WithTimeout(b.Context(), 61*time.Millisecond)
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() { b.post(ctx, pathCompletions, "w/0/3", completion(text("b", 50), 10)) }) // has 2 of its tokens when it leaves

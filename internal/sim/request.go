@@ -49,6 +49,7 @@ type message struct {
 // A request is what the engine needs of a body: lengths and keys, not the text.
 type request struct {
 	tokens    int      // in the prompt
+	messages  int      // of a chat
 	keys      []uint64 // of its whole blocks
 	asked     int      // the body's own limit on the answer; 0 when it has none
 	max       int      // the limit, at least 1
@@ -92,14 +93,14 @@ func parse(raw []byte, a *api, o Options, seed maphash.Seed, liftFrom int) (requ
 		err = r.completion(b.Prompt)
 	}
 	if err != nil {
-		return request{}, badRequest("%v", err)
+		return request{messages: len(b.Messages)}, badRequest("%v", err)
 	}
 	return b.request(a, o, p)
 }
 
 // request checks the numbers of a body against the prompt.
 func (b *body) request(a *api, o Options, p *prompt) (request, error) {
-	r := request{tokens: p.tokens, keys: p.keys, min: b.MinTokens, ignoreEOS: b.IgnoreEOS, stream: b.Stream}
+	r := request{tokens: p.tokens, messages: len(b.Messages), keys: p.keys, min: b.MinTokens, ignoreEOS: b.IgnoreEOS, stream: b.Stream}
 	if b.StreamOptions != nil {
 		if !b.Stream {
 			return r, badRequest("stream_options: want stream: true with them, got false")

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -70,7 +72,7 @@ func (e *Engine) serve(a *api) http.HandlerFunc {
 
 // count enters a finished exchange into the log and the totals.
 func (e *Engine) count(x *exchange) {
-	x.entry.Stream = x.request.stream
+	x.entry.Stream, x.entry.Messages = x.request.stream, x.request.messages
 	x.entry.PromptTokens, x.entry.CachedTokens = x.request.tokens, x.cached
 	x.entry.MaxTokens, x.entry.OutputTokens = x.request.asked, x.sent
 	x.entry.End = time.Now().UnixNano()
@@ -150,6 +152,10 @@ func (x *exchange) read(r *http.Request) error {
 		return errLeft
 	}
 	_ = x.control.SetReadDeadline(time.Time{})
+	if x.engine.journal != nil {
+		sum := sha256.Sum256(b.Bytes())
+		x.entry.BodySHA256 = hex.EncodeToString(sum[:6])
+	}
 	var err error
 	x.request, err = parse(b.Bytes(), x.api, x.engine.options, x.engine.seed, liftBytes)
 	return err

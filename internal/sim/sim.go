@@ -17,6 +17,11 @@
 // before it was ready. Prefill and decode do not slow each other, and output is not cached. With TTFT set, prefills do not
 // wait for each other either; it counts from arrival, or from when a slot was freed.
 //
+// A real engine whose KV cache is full preempts requests and computes their tokens again later, so that its throughput falls
+// while more come in. With PreemptCost set, all streams bear that together: where the prompts and answers in decode hold more
+// tokens than CacheTokens, x times as many, a token takes 1 + PreemptCost·(x−1)² times as long as above. They are not refused,
+// and what they share is held once for each.
+//
 // An instant is planned from the one planned before it. Go's timers fire up to 1 ms late, so single tokens are, but
 // nothing adds up.
 //

@@ -204,10 +204,12 @@ func completion(prompt string, output int) string {
 func TestOptionsCheck(t *testing.T) {
 	bad := Defaults()
 	bad.Model, bad.Slots, bad.PrefillRate, bad.ITL, bad.Faults.Cut, bad.Faults.Empty = "", 0, 0, -time.Second, 1.5, 0.1
+	bad.PreemptCost = -1
 	_, err := New(bad)
 	want := `Model: want a name, got none
 Slots: want an integer from 1 to 65536, got 0
 PrefillRate: want a number from 0.001 to 1e+12, got 0
+PreemptCost: want a number from 0 to 1000, got -1
 ITL: want a number from 0 to 3600, got -1
 Faults.Cut: want a number from 0 to 1, got 1.5
 Faults: want shares that sum up to at most 1, got 1.6`
@@ -216,6 +218,11 @@ Faults: want shares that sum up to at most 1, got 1.6`
 	}
 	if err := Defaults().Check(); err != nil {
 		t.Error(err)
+	}
+	bad = Defaults()
+	bad.PreemptCost, bad.CacheTokens = 1, 0
+	if err := bad.Check(); err == nil || err.Error() != "PreemptCost: want CacheTokens above 0 with it, got 0" {
+		t.Errorf("a cost of a full cache without a cache: got %v", err)
 	}
 }
 

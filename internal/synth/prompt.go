@@ -27,6 +27,10 @@ type Options struct {
 	Form        Form   // what Bytes counts
 	Seed        uint64 // replays that must not share a prefix cache take different ones
 	BlockTokens int    // tokens of a full block; 0 for a trace without blocks
+
+	// Texts, where it is set, appends to dst a text of so many tokens for a row without parts, in place of words: with a
+	// data set. It is for the form Text, and called by as many goroutines as the Prompter.
+	Texts func(dst []byte, r *trace.Record, tokens int) []byte
 }
 
 // A Prompter makes the prompts of one trace. It may be used by several goroutines at once.
@@ -36,6 +40,7 @@ type Prompter struct {
 	words       *token.Words
 	seed        uint64
 	blockTokens int
+	texts       func(dst []byte, r *trace.Record, tokens int) []byte
 }
 
 // New returns all that is wrong with the options at once.
@@ -50,50 +55,60 @@ func New(o Options) (*Prompter, error) {
 	if o.BlockTokens < 0 {
 		errs = append(errs, fmt.Errorf("block_tokens: want an integer ≥ 0, got %d", o.BlockTokens))
 	}
+	if o.Texts != nil && o.Form == Tokens {
+		errs = append(errs, fmt.Errorf("form: want %q for texts of a data set, got %q", Text, o.Form))
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &Prompter{Form: o.Form, words: o.Words, seed: o.Seed, blockTokens: o.BlockTokens}, nil
+	return &Prompter{Form: o.Form, words: o.Words, seed: o.Seed, blockTokens: o.BlockTokens, texts: o.Texts}, nil
 }
 
 // AppendText appends the prompt of a row as words and says how many tokens it has: InputTokens − overhead, and at
-// least 1. The salt is Salt.At's; the overhead (≥ 0) is what a chat template adds, and is taken off the tail.
+// least 1. The salt is Salt.At's; the overhead (≥ 0) is what a chat template adds, and is taken off the tail. Parts
+// follow one another, and the last one gives up the overhead but for one token.
 //
 // The text is made of a-z and single spaces, so that it needs no escaping in JSON. It begins with a word that is one
 // token without a leading space, for chat templates trim and SentencePiece puts in a space of its own.
 func (p *Prompter) AppendText(dst []byte, r *trace.Record, salt uint64, overhead int) (prompt []byte, tokens int) {
-	total := max(1, r.InputTokens-overhead)
-	starters, words := uint64(p.words.Starters()), uint64(p.words.Len())
-	for c := p.cut(r, salt, total); c.next(); {
-		n := c.tokens
-		if c.first {
-			dst = p.words.AppendStarter(dst, c.stream.below(starters))
-			n--
-		}
-		for range n {
-			dst = p.words.Append(dst, c.stream.below(words))
-		}
+	if p.texts != nil && len(r.Parts) == 0 {
+		tokens = max(1, r.InputTokens-overhead)
+		return p.texts(dst, r, tokens), tokens
 	}
-	return dst, total
+	return p.AppendTurns(dst, r, salt, overhead, nil)
+}
+
+// appendWords appends a piece. Where it opens a text or a message, its first word is a starter, without a space.
+func (p *Prompter) appendWords(dst []byte, c *cut) []byte {
+	n := c.tokens
+	if c.opens {
+		dst = p.words.AppendStarter(dst, c.stream.below(uint64(p.words.Starters())))
+		n--
+	}
+	words := uint64(p.words.Len())
+	for range n {
+		dst = p.words.Append(dst, c.stream.below(words))
+	}
+	return dst
 }
 
 // AppendIDs does the same with token ids, as a JSON array: [51234,1023].
 func (p *Prompter) AppendIDs(dst []byte, r *trace.Record, salt uint64, overhead int) (prompt []byte, tokens int) {
-	total := max(1, r.InputTokens-overhead)
 	low, ids := int64(p.words.FirstID), uint64(p.words.LastID-p.words.FirstID+1)
 	open := byte('[')
-	for c := p.cut(r, salt, total); c.next(); {
+	for c := p.cut(r, salt, overhead); c.next(); tokens += c.tokens {
 		for range c.tokens {
 			dst = append(dst, open)
 			dst = strconv.AppendInt(dst, low+int64(c.stream.below(ids)), 10)
 			open = ','
 		}
 	}
-	return append(dst, ']'), total
+	return append(dst, ']'), tokens
 }
 
 // Bytes is the room that the row's prompt needs in the Prompter's form, before any overhead is taken off: for ids at
-// least what it comes to, for text too but for one prompt in 10¹⁰.
+// least what it comes to, for text too but for one prompt in 10¹⁰. Messages have their frames in it; answers that replace
+// made-up ones, and texts of a data set, may be longer.
 func (p *Prompter) Bytes(r *trace.Record) int {
 	n := float64(max(1, r.InputTokens))
 	if p.Form == Tokens {
@@ -101,24 +116,30 @@ func (p *Prompter) Bytes(r *trace.Record) int {
 	}
 	// Lengths of words are independent draws with a deviation of 2.4 bytes, and none is over 16: mean + 6.6 deviations.
 	mean := float64(p.words.Bytes()) / float64(p.words.Len())
-	return int(math.Ceil(min(16*n, mean*n+16*math.Sqrt(n))))
+	return int(math.Ceil(min(16*n, mean*n+16*math.Sqrt(n)))) + len(`{"role":"assistant","content":""},`)*len(r.Parts)
 }
 
 // A cut walks over the pieces of a prompt: each is the beginning of a stream.
 type cut struct {
 	stream stream
-	tokens int  // to take from stream
-	first  bool // the piece begins the prompt
+	tokens int        // to take from stream
+	opens  bool       // the piece begins the prompt, or a message
+	part   trace.Part // the piece, where the row has parts
 
-	p    *Prompter
-	row  *trace.Record
-	salt uint64
-	at   int // pieces so far
-	left int // tokens that later pieces will hold
+	p       *Prompter
+	row     *trace.Record
+	salt    uint64
+	at      int // pieces so far
+	left    int // tokens that later pieces will hold
+	answers int // parts of the assistant so far
 }
 
-func (p *Prompter) cut(r *trace.Record, salt uint64, total int) cut {
-	return cut{p: p, row: r, salt: salt, left: total}
+func (p *Prompter) cut(r *trace.Record, salt uint64, overhead int) cut {
+	c := cut{p: p, row: r, salt: salt, left: max(1, r.InputTokens-overhead)}
+	if n := len(r.Parts); n > 0 {
+		c.left = r.InputTokens - min(overhead, r.Parts[n-1].Tokens-1)
+	}
+	return c
 }
 
 // next turns to the next piece, false at the end. Behind the row's blocks, or where it has none, comes text of its own.
@@ -126,14 +147,23 @@ func (c *cut) next() bool {
 	if c.left == 0 {
 		return false
 	}
-	if c.at < len(c.row.Blocks) && c.p.blockTokens > 0 {
+	c.opens = c.at == 0
+	switch {
+	case len(c.row.Parts) > 0:
+		c.part = c.row.Parts[c.at]
+		c.opens = true
+		c.stream = newStream(c.p.seed, c.salt, partDomain, c.part.ID)
+		c.tokens = min(c.part.Tokens, c.left)
+		if c.part.Role == "assistant" {
+			c.answers++
+		}
+	case c.at < len(c.row.Blocks) && c.p.blockTokens > 0:
 		c.stream = newStream(c.p.seed, c.salt, blockDomain, c.row.Blocks[c.at])
 		c.tokens = min(c.p.blockTokens, c.left)
-	} else {
+	default:
 		c.stream = newStream(c.p.seed, c.salt, rowDomain, uint64(c.row.Number))
 		c.tokens = c.left
 	}
-	c.first = c.at == 0
 	c.at++
 	c.left -= c.tokens
 	return true

@@ -2,12 +2,16 @@ package synth
 
 import "math/bits"
 
-// A domain keeps the streams of block ids and those of row numbers apart.
+// A domain keeps streams of different things apart: of block ids, of row numbers, and so on.
 type domain uint64
 
 const (
-	blockDomain domain = 1
-	rowDomain   domain = 2
+	blockDomain  domain = 1
+	rowDomain    domain = 2
+	partDomain   domain = 3 // messages of conversations
+	lengthDomain domain = 4 // lengths and delays of made-up conversations
+	rootDomain   domain = 5 // which tree a row of a rescaled trace is in
+	arriveDomain domain = 6 // instants, lengths and branches of a made-up trace
 )
 
 // A stream is an endless sequence of draws, the SplitMix64 of Steele, Lea and Flood (OOPSLA 2014): small enough to
@@ -32,6 +36,9 @@ func (s *stream) draw() uint64 {
 	*s += golden
 	return mix(uint64(*s))
 }
+
+// Uint64 makes a stream a rand.Source.
+func (s *stream) Uint64() uint64 { return s.draw() }
 
 const golden = 0x9e3779b97f4a7c15 // 2⁶⁴ / φ, odd
 

@@ -12,6 +12,10 @@ const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
 // length may follow the seconds.
 var azureTimes = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
 
+func azureLayout(header []byte) (layout, bool) {
+	return layout{decode: decodeAzure, rebased: true}, string(header) == azureHeader
+}
+
 // decodeAzure reads a row below the header.
 func decodeAzure(line []byte, r *row) []fault {
 	r.clear()

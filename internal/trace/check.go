@@ -48,13 +48,16 @@ type pass struct {
 
 	faults, surplus faults
 	format          Format
+	layout          layout
 	number          int // rows so far
+	failed          int // requests without an answer, which are left out
 	scratch         row
 	hash            string
 
 	first     int // line of the first good row, which decides whether rows have timestamps
 	timed     bool
 	sorted    bool
+	fractions bool  // of a millisecond, in a timestamp
 	base      int64 // earliest instant
 	disorder  disorder
 	turns     map[string]turn
@@ -101,6 +104,9 @@ func (p *pass) run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			if p.file.decode = p.layout.decode; p.format == Bailian {
+				p.file.chats = newChats()
+			}
 			if header {
 				continue
 			}
@@ -109,26 +115,9 @@ func (p *pass) run(ctx context.Context) error {
 	}
 }
 
-// detect looks at the first line, which in Azure's format is no row.
-func (p *pass) detect(line []byte, number int) (header bool, err error) {
-	isAzure, named := string(line) == azureHeader, p.options.Format
-	switch {
-	case isAzure && named != Mooncake:
-		p.format, p.file.decode = Azure, decodeAzure
-		return true, nil
-	case named == Azure:
-		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, azureHeader, excerpt(line))
-	case named == Mooncake || line[0] == '{':
-		p.format, p.file.decode = Mooncake, decodeMooncake
-		return false, nil
-	}
-	return false, fmt.Errorf("%s:%d: format: want a Mooncake row ({\"timestamp\": …}) or Azure's header %s, got %s",
-		p.file.name, number, azureHeader, excerpt(line))
-}
-
 // zero is what the file's own clock shows at offset 0, by the rows so far.
 func (p *pass) zero() int64 {
-	if p.format == Azure || p.base >= epochMillis*1e6 {
+	if p.layout.rebased || p.base >= epochMillis*1e6 {
 		return p.base
 	}
 	return 0
@@ -143,9 +132,21 @@ func (p *pass) settle() {
 		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size,
 		SurplusRows: p.surplus.count, Warnings: p.surplus.list("warnings"),
 	}
+	if p.failed > 0 {
+		f.Stats.Warnings = append(f.Stats.Warnings,
+			fmt.Sprintf("%s: requests that failed, with answers of 0 tokens, are left out: %d", f.name, p.failed))
+	}
 	if first := time.Duration(p.base - f.base); first >= 24*time.Hour {
 		f.Stats.Warnings = append(f.Stats.Warnings,
-			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as milliseconds", f.name, first))
+			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as %s", f.name, first, p.layout.unitName()))
+	}
+	if p.format == Mooncake && p.options.Format == Auto && p.fractions && p.size == vllmBlock {
+		f.Stats.Warnings = append(f.Stats.Warnings, fmt.Sprintf(
+			"%s: blocks of %d tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)",
+			f.name, vllmBlock))
+	}
+	if f.chats != nil {
+		f.chats.settle()
 	}
 }
 

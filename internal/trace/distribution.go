@@ -1,10 +1,13 @@
 package trace
 
+import "math"
+
 // A Distribution describes values. Percentiles interpolate linearly between order statistics, as numpy's do.
 type Distribution struct {
-	Count, Sum          int64
-	Mean, P50, P90, P99 float64
-	Min, Max            int
+	Count, Sum              int64
+	Mean, StdDev            float64 // the population's
+	P25, P50, P75, P90, P99 float64
+	Min, Max                int
 }
 
 // counts counts values of 0 to MaxTokens, each by itself, in pages that exist only where values fall.
@@ -39,8 +42,35 @@ func (c *counts) distribution() Distribution {
 	}
 	return Distribution{
 		Count: c.n, Sum: c.sum, Mean: float64(c.sum) / float64(c.n), Min: c.min, Max: c.max,
-		P50: c.percentile(50), P90: c.percentile(90), P99: c.percentile(99),
+		StdDev: c.deviation(),
+		P25:    c.percentile(25), P50: c.percentile(50), P75: c.percentile(75), P90: c.percentile(90), P99: c.percentile(99),
 	}
+}
+
+// deviation goes through the values once more: a sum of squares of lengths would leave 64 bits behind.
+func (c *counts) deviation() float64 {
+	var squares float64
+	mean := float64(c.sum) / float64(c.n)
+	for i, page := range c.pages {
+		for v, count := range page {
+			distance := float64(i*pageValues+v) - mean
+			squares += float64(count) * distance * distance
+		}
+	}
+	return math.Sqrt(squares / float64(c.n))
+}
+
+// weighted lists the values that occur, each with how often.
+func (c *counts) weighted() weighted {
+	var w weighted
+	for i, page := range c.pages {
+		for v, count := range page {
+			if count > 0 {
+				w = append(w, weight{float64(i*pageValues + v), int64(count)})
+			}
+		}
+	}
+	return w
 }
 
 // percentile finds the values at the two ranks around (n−1)·percent/100, in whole numbers so that a rank is exact.
@@ -60,4 +90,16 @@ func (c *counts) at(rank int64) int {
 		}
 	}
 	return c.max
+}
+
+// between counts the values from one on to below another; 0 means to the last.
+func (c *counts) between(from, below int) (n int64) {
+	for i, page := range c.pages {
+		for v, count := range page {
+			if v += i * pageValues; v >= from && (v < below || below == 0) {
+				n += int64(count)
+			}
+		}
+	}
+	return n
 }

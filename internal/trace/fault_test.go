@@ -18,7 +18,7 @@ func TestFaults(t *testing.T) {
 		{"empty", "", Options{}, "t.jsonl: want at least one row, got none"},
 		{"only blank lines", "\n\r\n \n", Options{}, "t.jsonl: want at least one row, got none"},
 		{"only a header", azureHeader + "\n", Options{}, "t.jsonl: want at least one row, got none"},
-		{"neither format", "hello\nworld", Options{}, `t.jsonl:1: format: want a Mooncake row ({"timestamp": …}) or Azure's header TIMESTAMP,ContextTokens,GeneratedTokens, got "hello"`},
+		{"neither format", "hello\nworld", Options{}, `t.jsonl:1: format: want a row of Mooncake or Bailian ({"timestamp": …}), Azure's header TIMESTAMP,ContextTokens,GeneratedTokens or BurstGPT's Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, got "hello"`},
 		{"no header", "2023-11-16 18:15:46.6805900,374,44", Options{Format: Azure}, `t.jsonl:1: header: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.6805900,374,44"`},
 		{"not JSON on line 7", strings.Repeat(ok, 6) + "oops\n" + ok, Options{}, `t.jsonl:7: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)`},
 		{"null", ok + "null", Options{}, "t.jsonl:2: row: want a JSON object, got null"},
@@ -60,6 +60,27 @@ t.jsonl:2: GeneratedTokens: want at most 16777216 tokens, got "99999999999"
 t.jsonl:3: row: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.68,1"
 t.jsonl:4: TIMESTAMP: want an instant as 2006-01-02 15:04:05.9999999, got "1960-11-16 18:15:46"
 t.jsonl:4: GeneratedTokens: want an integer ≥ 1, got "-1"`},
+		{"no header of BurstGPT", "5,ChatGPT,472,18,490,Conversation log", Options{Format: BurstGPT}, `t.jsonl:1: header: want Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, got "5,ChatGPT,472,18,490,Conversation log"`},
+		{"burstgpt rows", burstHeader + "\n-1,m,0,1,1,x\n1e99,m,1.5,16777217,1,x\n0x10,m,1,,1,x\n1,m,1,1\n1,\"m,1,1,1,x\n", Options{}, `t.jsonl:2: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "-1"
+t.jsonl:2: Request tokens: want an integer ≥ 1, got "0"
+t.jsonl:3: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "1e99"
+t.jsonl:3: Request tokens: want an integer ≥ 1, got "1.5"
+t.jsonl:3: Response tokens: want at most 16777216 tokens, got "16777217"
+t.jsonl:4: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "0x10"
+t.jsonl:4: Response tokens: want an integer ≥ 1, got ""
+t.jsonl:5: row: want 6 columns, as in the header, got "1,m,1,1"
+t.jsonl:6: row: want 6 columns, as in the header, got "1,\"m,1,1,1,x"`},
+		{"burstgpt session", burstSessions + "\n1," + strings.Repeat("x", 257) + ",,m,1,1,2,x", Options{}, "t.jsonl:2: Session ID: want at most 256 bytes, got 257"},
+		{"only failed requests", burstHeader + "\n5,ChatGPT,472,0,472,x", Options{}, "t.jsonl: want at least one row, got none"},
+		{"vllm rows", `{"input_length":5}` + "\n" + `{"timestamp":9000000001,"input_length":5,"output_length":0}` + "\n" + `{"timestamp":1,"text_input":"x","output_length":1}`, Options{Format: VLLM}, `t.jsonl:1: timestamp: want seconds, got none
+t.jsonl:1: output_length: want an integer ≥ 1, got none
+t.jsonl:2: output_length: want an integer ≥ 1, got 0
+t.jsonl:2: timestamp: want seconds ≤ 9000000000, got 9000000001
+t.jsonl:3: input_length: want an integer ≥ 1, got none`},
+		{"bailian rows", `{"chat_id":1,"parent_chat_id":"x","timestamp":1,"input_length":5,"output_length":1}` + "\n" + `{"timestamp":2,"input_length":5,"output_length":1,"turn":0.5}`, Options{}, `t.jsonl:1: parent_chat_id: want an integer of 64 bits, got "x"
+t.jsonl:2: chat_id: want an integer of 64 bits, got none
+t.jsonl:2: turn: want an integer ≥ 1, got 0.5`},
+		{"bailian turns in disorder", `{"chat_id":1,"parent_chat_id":-1,"timestamp":2.5,"input_length":5,"output_length":1}` + "\n" + `{"chat_id":2,"parent_chat_id":1,"timestamp":1,"input_length":5,"output_length":1}`, Options{}, "t.jsonl:2: timestamp: want ≥ 2.5, that of the session's turn before on line 1, got 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Open(t.Context(), write(t, "t.jsonl", c.content), c.options)
@@ -108,6 +129,22 @@ func TestWarnings(t *testing.T) {
 	if got := f.Stats.Warnings; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	f = open(t, burstHeader+"\n0,m,1,0,1,x\n0,m,1,1,2,x\n0,m,1,0,1,x", Options{})
+	if got := f.Stats.Warnings; len(got) != 1 || got[0] != "t.jsonl: requests that failed, with answers of 0 tokens, are left out: 2" {
+		t.Errorf("got %q", got)
+	}
+	timed := `{"timestamp":1.5,"input_length":33,"output_length":1,"hash_ids":[1,2,3]}`
+	f = open(t, timed, Options{})
+	if got := f.Stats.Warnings; len(got) != 1 || got[0] != "t.jsonl: blocks of 16 tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)" {
+		t.Errorf("got %q", got)
+	}
+	if f := open(t, timed, Options{Format: VLLM}); f.Stats.Warnings != nil || f.Stats.First != 1500*ms || f.Stats.Format != VLLM {
+		t.Errorf("got %v, %v, %q", f.Stats.First, f.Stats.Format, f.Stats.Warnings)
+	}
+	f = open(t, `{"timestamp":172800,"input_length":1,"output_length":1}`, Options{Format: VLLM})
+	if got := f.Stats.Warnings; len(got) != 1 || got[0] != "t.jsonl: the first row is due after 48h0m0s: timestamps are read as seconds" {
+		t.Errorf("got %q", got)
+	}
 	f = open(t, strings.Repeat(exact, 30)+strings.Repeat(surplus, 25), Options{})
 	if got := f.Stats.Warnings; len(got) != 22 || got[20] != "t.jsonl: 25 warnings in all, the first 20 are shown" {
 		t.Errorf("got %d warnings: %q", len(got), got)
@@ -116,7 +153,7 @@ func TestWarnings(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	_, err := Open(t.Context(), "-", Options{Format: "csv", BlockTokens: -1, MaxSpoolBytes: -1})
-	want := `trace format: want auto, mooncake or azure, got "csv"
+	want := `trace format: want auto, mooncake, azure, burstgpt, vllm, bailian, got "csv"
 block tokens: want 1 to 16777216, or 0 to detect them, got -1
 spool bytes: want ≥ 1, or 0 for 17179869184, got -1`
 	if err == nil || err.Error() != want {

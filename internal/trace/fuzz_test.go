@@ -76,27 +76,105 @@ func FuzzAzure(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, Azure, from) })
 }
 
+func FuzzBurstGPT(f *testing.F) {
+	for _, s := range []string{
+		burstHeader + "\n5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,1087,0,1087,Conversation log\n118,GPT-4,417,276,693,API log",
+		burstSessions + "\r\n19440110.0,1722ac82,43,GPT-4,906,446,1352,Conversation log\n19440110.0,\"a\"\"b\",43,GPT-4,906.0,4e2,1352,x",
+		"Timestamp,Request tokens,Response tokens\n2,1,1\n1.5,1,1\n1.5,0,0",
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(1e9))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, BurstGPT, from) })
+}
+
+func FuzzBailian(f *testing.F) {
+	for _, s := range []string{
+		`{"chat_id":1,"parent_chat_id":-1,"timestamp":0.5,"input_length":20,"output_length":3,"type":"text","turn":1,"hash_ids":[1,2]}` + "\n" +
+			`{"chat_id":2,"parent_chat_id":1,"timestamp":5,"input_length":20,"output_length":0,"type":"text","turn":2,"hash_ids":[1,2]}` + "\n" +
+			`{"chat_id":3,"parent_chat_id":1,"timestamp":4e0,"input_length":20,"output_length":9,"turn":2}`,
+		`{"chat_id":1,"parent_chat_id":1,"timestamp":0,"input_length":1,"output_length":1}`,
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(1e9))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) {
+		accepted(t, content, Bailian, from)
+		accepted(t, content, VLLM, from)
+	})
+}
+
+// Whatever can be read can be written, and comes back.
+func FuzzWriter(f *testing.F) {
+	mixed, err := os.ReadFile("testdata/mixed.jsonl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{string(mixed), threeRows, `{"text_input":"\ud800\u2028<"}`, `{"messages":[{"a":"\u2028"}],"extra":{"a":1e999}}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		dir := t.TempDir()
+		rows := func(name string, content []byte, block int) (all []Record, stats Stats) {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			file, err := Open(t.Context(), path, Options{BlockTokens: block, MaxSpoolBytes: 1 << 20})
+			if err != nil {
+				if name == "again" {
+					t.Fatalf("%v\n%s", err, content)
+				}
+				return nil, Stats{}
+			}
+			defer file.Close()
+			all = read(t, file, 0)
+			for i := range all {
+				all[i].Number, all[i].Line, all[i].Turn = 0, 0, 0 // of rows in another order, and what Mooncake has no place for
+			}
+			return all, file.Stats
+		}
+		want, stats := rows("first", content, 0)
+		if want == nil {
+			return
+		}
+		written, _ := written(t, Mooncake, WriterOptions{Untimed: !stats.HasTimestamps}, want...)
+		got, _ := rows("again", []byte(written), stats.BlockTokens)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s\n%s\n%s", diff, content, written)
+		}
+	})
+}
+
 // What the short way takes, encoding/json takes too, and to the same effect.
 func FuzzPlainRow(f *testing.F) {
 	for _, s := range []string{
 		`{"timestamp":0,"input_length":6758,"output_length":500,"hash_ids":[0,1]}`, `{"input_length":5,"session_id":"a b","delay":7}`,
 		`{ "input_length" : 5 ,	"hash_ids" : [ ] }`, `{"input_length":5,"input_length":6}`, `{"input_length":18446744073709551616}`,
 		`{"input_length":5,}`, `{"input_length":05}`, `{"input_length":5}}`, `{"input_length":5,"hash_ids":[1,]}`, `{"input_length":5,"hash_ids":[18446744073709551615]}`,
+		`{"timestamp":0.5,"input_length":5,"delay":0.25}`, `{"timestamp":5.,"input_length":5}`, `{"timestamp":00.5,"input_length":5}`,
+		`{"timestamp":61.1140000005,"input_length":5,"output_length":3,"hash_ids":[1]}`,
+		`{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":521,"output_length":132,"type":"text","turn":2,"hash_ids":[1,2]}`,
+		`{"chat_id":1,"parent_chat_id":- 1,"timestamp":1,"input_length":1,"output_length":1}`, `{"chat_id":1,"timestamp":1,"input_length":1,"output_length":1}`,
 		`{"timestamp":8999999999999,"input_length":16777216,"output_length":0,"output_length":1}`, `{"input_length":5,"hash_ids":[1],"hash_ids":[]}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		var plain, full row
-		if !decodePlain(line, &plain) {
-			return
-		}
-		if found := decodeJSON(line, &full); len(found) > 0 {
-			t.Fatalf("taken by the short way only: %s: %v", line, found)
-		}
-		plain.Blocks, full.Blocks = append([]uint64{}, plain.Blocks...), append([]uint64{}, full.Blocks...)
-		if diff := cmp.Diff(full, plain, cmp.AllowUnexported(row{})); diff != "" {
-			t.Fatalf("%s: %s", line, diff)
+		for _, d := range []dialect{
+			{unit: time.Millisecond}, {unit: time.Second, lengths: true}, {unit: time.Second, lengths: true, chats: true},
+		} {
+			var plain, full row
+			if !d.plain(line, &plain) {
+				continue
+			}
+			if found := d.json(line, &full); len(found) > 0 {
+				t.Fatalf("taken by the short way only, as %+v: %s: %v", d, line, found)
+			}
+			plain.Blocks, full.Blocks = append([]uint64{}, plain.Blocks...), append([]uint64{}, full.Blocks...)
+			if diff := cmp.Diff(full, plain, cmp.AllowUnexported(row{})); diff != "" {
+				t.Fatalf("%+v: %s: %s", d, line, diff)
+			}
 		}
 	})
 }

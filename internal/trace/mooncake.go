@@ -8,8 +8,11 @@ import (
 // A row is a Record as its line says it, before the file as a whole has given it its place.
 type row struct {
 	Record
-	at    int64 // nanoseconds on the file's own clock
-	timed bool  // the line has a timestamp
+	at     int64 // nanoseconds on the file's own clock
+	timed  bool  // the line has a timestamp
+	failed bool  // the line is of a request that was not answered, and no row
+
+	chat, parent int64 // of Bailian's format
 }
 
 // A decoder fills a row from a line. Blocks is overwritten in place; everything else in the row belongs to it.
@@ -18,73 +21,105 @@ type decoder func(line []byte, r *row) []fault
 // maxMillis keeps instants, in nanoseconds, inside an int64: the year 2255.
 const maxMillis = 9_000_000_000_000
 
-// decodeMooncake takes the rows that big traces consist of by a short way, 20 times as fast as encoding/json, which
-// takes all others and words every fault.
+func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}} }
+
+// A dialect is a kind of JSON rows.
+type dialect struct {
+	unit    time.Duration // of a timestamp
+	lengths bool          // rows have timestamp, input_length, output_length and hash_ids, and nothing else counts
+	chats   bool          // and the fields that link chats
+}
+
+// decodeMooncake reads a row of any kind that Mooncake's format has.
 func decodeMooncake(line []byte, r *row) []fault {
+	return dialect{unit: time.Millisecond}.decode(line, r)
+}
+
+// decodeVLLM reads a row as vllm bench serve --dataset-name timed_trace does (vllm/benchmarks/datasets/datasets.py, class
+// TimedTrace, as of v0.20): timestamps are seconds unless --timed-trace-sec-multiplier says otherwise, and input and
+// output length must be there.
+func decodeVLLM(line []byte, r *row) []fault {
+	return dialect{unit: time.Second, lengths: true}.decode(line, r)
+}
+
+// vllmBlock is how many tokens an id stands for in a timed trace, unless --timed-trace-chunk-hash-size says otherwise.
+const vllmBlock = 16
+
+// decode takes the rows that big traces consist of by a short way, 20 times as fast as encoding/json, which takes all
+// others and words every fault.
+func (d dialect) decode(line []byte, r *row) []fault {
 	r.clear()
-	if decodePlain(line, r) {
+	if d.plain(line, r) {
 		return nil
 	}
 	r.clear()
-	return decodeJSON(line, r)
+	return d.json(line, r)
 }
 
-func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}} }
-
-// decodePlain reads an object of whole numbers, with hash_ids and a plain session_id where it has them. It returns false at the first thing
-// that is out of the ordinary; the row is then in disorder.
-func decodePlain(line []byte, r *row) bool {
+// plain reads an object of numbers, with hash_ids and a plain session_id where it has them. It returns false at the first
+// thing that is out of the ordinary; the row is then in disorder.
+func (d dialect) plain(line []byte, r *row) bool {
 	c := cursor{b: line}
 	if !c.take('{') {
 		return false
 	}
-	var input, output uint64
-	inRange := true // output_length, when there is one, is in range
+	f := fields{dialect: d, row: r, inRange: !d.lengths, chat: !d.chats}
+	if d.chats {
+		r.parent = noParent
+	}
 	for {
 		key, ok := c.word()
-		if !ok || !c.take(':') {
-			return false
-		}
-		switch string(key) {
-		case "timestamp":
-			var at uint64
-			if at, ok = c.whole(); at > maxMillis {
-				return false
-			}
-			r.at, r.timed = int64(at)*1e6, true
-		case "input_length":
-			input, ok = c.whole()
-		case "output_length":
-			output, ok = c.whole()
-			inRange = output >= 1 && output <= MaxTokens
-		case "delay":
-			var delay uint64
-			if delay, ok = c.whole(); delay > maxMillis {
-				return false
-			}
-			r.Delay = time.Duration(delay) * time.Millisecond
-		case "hash_ids":
-			r.Blocks, ok = c.wholes(r.Blocks[:0])
-		case "session_id":
-			var session []byte
-			if session, ok = c.word(); len(session) > MaxSessionBytes {
-				return false
-			}
-			r.Session = string(session)
-		default:
+		if !ok || !c.take(':') || !f.read(key, &c) {
 			return false
 		}
 		switch {
-		case !ok:
-			return false
 		case c.take(','):
 		case c.take('}'):
-			r.InputTokens, r.OutputTokens = int(input), int(output)
-			return c.i == len(c.b) && inRange && input >= 1 && input <= MaxTokens
+			r.InputTokens, r.OutputTokens = int(f.input), int(f.output)
+			return c.i == len(c.b) && f.inRange && f.chat && f.input >= 1 && f.input <= MaxTokens && (r.timed || !d.lengths)
 		default:
 			return false
 		}
 	}
+}
+
+// fields are what plain has read so far.
+type fields struct {
+	dialect       dialect
+	row           *row
+	input, output uint64
+	inRange, chat bool // output_length is in range, and chat_id there, or absent where it may be
+}
+
+func (f *fields) read(key []byte, c *cursor) (ok bool) {
+	r := f.row
+	switch string(key) {
+	case "timestamp":
+		r.at, ok = c.time(f.dialect.unit)
+		r.timed = true
+		return ok
+	case "input_length":
+		f.input, ok = c.whole()
+		return ok
+	case "output_length":
+		f.output, ok = c.whole()
+		f.inRange = f.output >= 1 && f.output <= MaxTokens
+		return ok
+	case "hash_ids":
+		r.Blocks, ok = c.wholes(r.Blocks[:0])
+		return ok
+	case "delay":
+		var delay int64
+		delay, ok = c.time(f.dialect.unit)
+		r.Delay = time.Duration(delay)
+		return ok && !f.dialect.lengths
+	case "session_id":
+		var session []byte
+		session, ok = c.word()
+		r.Session = string(session)
+		return ok && len(session) <= MaxSessionBytes && !f.dialect.lengths
+	}
+	return f.dialect.chats && f.readChat(string(key), c)
 }
 
 // A cursor goes through one line of JSON.
@@ -125,6 +160,27 @@ func (c *cursor) word() ([]byte, bool) {
 	}
 	return nil, false
 }
+
+// time reads a number of units that has no exponent, as nanoseconds.
+func (c *cursor) time(unit time.Duration) (nanoseconds int64, ok bool) {
+	c.blanks()
+	start := c.i
+	n, ok := c.whole()
+	if !ok || c.i == len(c.b) || c.b[c.i] != '.' {
+		return int64(n) * int64(unit), ok && n <= uint64(maxMillis*int64(time.Millisecond)/int64(unit))
+	}
+	c.i++
+	if !c.digit() {
+		return 0, false
+	}
+	for c.digit() {
+		c.i++
+	}
+	return nanos(string(c.b[start:c.i]), unit)
+}
+
+// digit says whether the next byte is one.
+func (c *cursor) digit() bool { return c.i < len(c.b) && c.b[c.i]-'0' <= 9 }
 
 // whole reads a whole number that fits 64 bits. What must not follow one (a point, an exponent) stops the caller.
 func (c *cursor) whole() (n uint64, ok bool) {

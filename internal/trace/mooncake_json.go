@@ -13,9 +13,9 @@ import (
 // What a row's prompt can come from: one of these, exactly.
 var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
 
-// decodeJSON reads any Mooncake row and finds all that is wrong with it. null is the same as absent, as AIPerf writes
-// it; fields that nobody knows are left alone, as AIPerf leaves them.
-func decodeJSON(line []byte, r *row) []fault {
+// json reads any row and finds all that is wrong with it. null is the same as absent, as AIPerf writes it; fields that
+// nobody knows are left alone, as AIPerf leaves them.
+func (d dialect) json(line []byte, r *row) []fault {
 	o := object{}
 	if err := json.Unmarshal(line, &o.values); err != nil {
 		return []fault{{"row", "a JSON object", fmt.Sprintf("%s (%v)", excerpt(line), err)}}
@@ -23,13 +23,27 @@ func decodeJSON(line []byte, r *row) []fault {
 	if o.values == nil {
 		return []fault{{"row", "a JSON object", "null"}}
 	}
-	o.onePrompt()
+	if d.lengths {
+		o.needs(d.unit)
+	} else {
+		o.onePrompt()
+	}
 	r.InputTokens = o.length("input_length")
-	r.OutputTokens = o.length("output_length")
-	r.at, r.timed = o.millis("timestamp")
-	delay, _ := o.millis("delay")
-	r.Delay = time.Duration(delay)
+	if d.chats && string(o.value("output_length")) == "0" {
+		r.failed = true
+	} else {
+		r.OutputTokens = o.length("output_length")
+	}
+	r.at, r.timed = o.time("timestamp", d.unit)
 	r.Blocks = o.ids("hash_ids", r.Blocks)
+	if d.chats {
+		o.chat(r)
+	}
+	if d.lengths {
+		return o.faults
+	}
+	delay, _ := o.time("delay", d.unit)
+	r.Delay = time.Duration(delay)
 	r.Text = o.text("text_input", MaxLineBytes)
 	r.Session = o.text("session_id", MaxSessionBytes)
 	r.Messages = o.composite("messages", '[', "a list of messages")
@@ -79,6 +93,17 @@ func (o *object) onePrompt() {
 	}
 }
 
+// needs are the fields without which a row of lengths is none.
+func (o *object) needs(unit time.Duration) {
+	for _, f := range []struct{ key, want string }{
+		{"timestamp", unitName(unit)}, {"input_length", "an integer ≥ 1"}, {"output_length", "an integer ≥ 1"},
+	} {
+		if o.value(f.key) == nil {
+			o.fault(f.key, f.want, "none")
+		}
+	}
+}
+
 // length reads a count of tokens; 0 is absent. 12.0 is the whole number that it looks like: pandas writes them so.
 func (o *object) length(key string) int {
 	v := o.value(key)
@@ -97,24 +122,21 @@ func (o *object) length(key string) int {
 	return int(n)
 }
 
-// millis reads milliseconds, fractions allowed, as nanoseconds.
-func (o *object) millis(key string) (nanos int64, ok bool) {
+// time reads a number of units, fractions allowed, as nanoseconds.
+func (o *object) time(key string, unit time.Duration) (nanoseconds int64, ok bool) {
 	v := o.value(key)
 	if v == nil {
 		return 0, false
 	}
-	ms, err := strconv.ParseFloat(string(v), 64)
-	switch {
-	case err != nil || ms < 0:
-		o.fault(key, "milliseconds ≥ 0", shown(v))
-		return 0, true
-	case ms > maxMillis:
-		o.fault(key, fmt.Sprintf("milliseconds ≤ %d", int64(maxMillis)), shown(v))
-		return 0, true
+	if n, ok := nanos(string(v), unit); ok {
+		return n, true
 	}
-	// In two parts: a float64 of nanoseconds since 1970 would be off by 100 ns.
-	whole, fraction := math.Modf(ms)
-	return int64(whole)*1e6 + int64(math.Round(fraction*1e6)), true
+	want := unitName(unit) + " ≥ 0"
+	if f, err := strconv.ParseFloat(string(v), 64); err == nil && f > 0 {
+		want = fmt.Sprintf("%s ≤ %d", unitName(unit), maxMillis*int64(time.Millisecond)/int64(unit))
+	}
+	o.fault(key, want, shown(v))
+	return 0, true
 }
 
 // ids reads a list of integers. Negative ones, as Python's hashes can be, stand for their two's complement.

@@ -2,24 +2,32 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// blockSizes are tried in this order; the first that is exact on most rows is the file's.
+// blockSizes are tried in this order; the first that is exact on most rows is the file's, unless the format's own is too.
 var blockSizes = [...]int{512, 256, 128, 64, 32, 16, 1024}
 
 func (p *pass) row(line []byte, in *lines) {
+	r := &p.scratch
+	found := p.file.decode(line, r)
+	if r.failed && len(found) == 0 {
+		p.failed++
+		return
+	}
 	if p.number%markRows == 0 {
 		p.index = append(p.index, mark{
 			offset: in.start, lines: in.number - 1, number: p.number,
 			inherited: len(p.inherited), latest: p.disorder.latest.at,
 		})
 	}
-	r := &p.scratch
-	found := p.file.decode(line, r)
 	r.Number, r.Line = p.number, in.number
 	p.number++
 	if len(found) == 0 {
+		if p.file.chats != nil {
+			p.file.chats.add(r)
+		}
 		found = append(p.place(r), p.fit(r)...)
 	}
 	for _, f := range found {
@@ -40,7 +48,7 @@ func (p *pass) place(r *row) []fault {
 	case !p.timed && r.timed:
 		return []fault{{"timestamp", fmt.Sprintf("none, as on line %d", p.first), "one"}}
 	case p.timed && !r.timed && !later:
-		return []fault{{"timestamp", fmt.Sprintf("milliseconds, as on line %d", p.first), "none"}}
+		return []fault{{"timestamp", fmt.Sprintf("%s, as on line %d", p.layout.unitName(), p.first), "none"}}
 	case p.timed && !r.timed:
 		r.at = before.at
 		p.inherited = append(p.inherited, r.at)
@@ -52,6 +60,7 @@ func (p *pass) place(r *row) []fault {
 		p.turns[r.Session] = turn{r.at, r.Line}
 	}
 	p.base = min(p.base, r.at)
+	p.fractions = p.fractions || r.at%int64(time.Millisecond) != 0
 	p.sorted = p.sorted && r.at >= p.disorder.latest.at
 	if ahead, far := p.disorder.add(r.at, r.Line); far {
 		return []fault{{"timestamp", fmt.Sprintf("≥ %s, that of line %d more than %d rows before",
@@ -62,10 +71,10 @@ func (p *pass) place(r *row) []fault {
 
 // instant shows a time as the file has it.
 func (p *pass) instant(at int64) string {
-	if p.format == Azure {
+	if p.layout.unit == 0 {
 		return time.Unix(0, at).UTC().Format(azureTimes[0] + ".0000000")
 	}
-	return fmt.Sprint(float64(at) / 1e6)
+	return string(appendUnits(nil, time.Duration(at), p.layout.unit))
 }
 
 // fit holds the row's ids against its length.
@@ -73,6 +82,7 @@ func (p *pass) fit(r *row) []fault {
 	if len(r.Blocks) == 0 {
 		return nil
 	}
+	p.file.maxID = max(p.file.maxID, slices.Max(r.Blocks))
 	for i, size := range blockSizes {
 		if len(r.Blocks) == blocksOf(r.InputTokens, size) {
 			p.exact[i]++
@@ -93,9 +103,9 @@ func (p *pass) fit(r *row) []fault {
 
 func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }
 
-// best is the block size that most rows agree with.
+// best is the block size that most rows agree with, and of those that tie the format's own.
 func (p *pass) best() int {
-	best := 0
+	best := max(0, slices.Index(blockSizes[:], p.layout.block))
 	for i := range blockSizes {
 		if p.exact[i] > p.exact[best] {
 			best = i

@@ -14,10 +14,24 @@ type prefixes struct {
 
 	blocks, hitBlocks, hitTokens int64
 	reused                       int64 // occurrences of nodes that occurred more than once
-	sharedRoots                  int
+	roots, sharedRoots           int
 	moved, resized               int
 	rows                         int
 	fronts                       float64 // sum over rows of the share of ids in front that came before
+
+	row []step // of the row that came last
+}
+
+// A step is one block of a row: its place in ids and in nodes, and how many of its tokens a row before it had there.
+type step struct {
+	number, node uint32
+	known        int32 // tokens; 0 where the prefix is new
+}
+
+// A share is what of one row came before.
+type share struct {
+	tokens int64   // that a cache which never forgets would hit
+	front  float64 // part of its ids, counted from the front, that came before anywhere
 }
 
 // A knownID is an id that occurred: its first place in the tree, and its length there.
@@ -40,34 +54,43 @@ func newPrefixes(size int) prefixes {
 }
 
 // add takes a row's ids, of which there are as many as its tokens have blocks.
-func (p *prefixes) add(blocks []uint64, tokens int) {
+func (p *prefixes) add(blocks []uint64, tokens int) (had share) {
+	p.row = p.row[:0]
 	if len(blocks) == 0 {
-		return
+		return share{}
 	}
 	var parent uint32
 	front, inFront, hit := 0, true, true
 	for _, id := range blocks {
 		size := int32(min(tokens, p.size))
 		tokens -= int(size)
-		number, known := p.know(id, parent, size)
-		if inFront = inFront && known; inFront {
+		number, came := p.know(id, parent, size)
+		if inFront = inFront && came; inFront {
 			front++
 		}
 		at, fresh := p.enter(number, parent)
 		n := &p.nodes[at]
+		known := min(size, n.longest)
+		p.row = append(p.row, step{number, at, known})
 		if hit = hit && !fresh; hit {
 			p.hitBlocks++
-			p.hitTokens += int64(min(size, n.longest))
+			had.tokens += int64(known)
 		}
-		if !fresh {
+		switch {
+		case !fresh:
 			p.repeat(n, parent == 0)
+		case parent == 0:
+			p.roots++
 		}
 		n.longest = max(n.longest, size)
 		parent = at
 	}
 	p.rows++
 	p.blocks += int64(len(blocks))
-	p.fronts += float64(front) / float64(len(blocks))
+	p.hitTokens += had.tokens
+	had.front = float64(front) / float64(len(blocks))
+	p.fronts += had.front
+	return had
 }
 
 // know returns the number of an id and whether it came before. A new one gets a node below parent.

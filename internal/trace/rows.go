@@ -46,7 +46,7 @@ func (f *File) Rows(from time.Duration) (*Rows, error) {
 // it is ErrChanged when the file is no longer the one that Open checked.
 func (r *Rows) Next() (Record, error) {
 	for {
-		next := r.inOrder
+		next := r.read
 		if !r.file.Stats.Sorted {
 			next = r.fromHeap
 		}
@@ -65,27 +65,14 @@ func (r *Rows) Next() (Record, error) {
 	}
 }
 
-// inOrder leaves the next row of a sorted file in scratch.
-func (r *Rows) inOrder() (at int64, err error) {
-	line, err := r.read()
-	if err != nil {
-		return 0, err
-	}
-	return r.decode(line)
-}
-
 // fromHeap leaves the row due next in scratch. The heap holds where rows stand and not what they hold, which may be
 // megabytes each.
 func (r *Rows) fromHeap() (at int64, err error) {
 	for len(r.ahead) <= Window {
-		line, err := r.read()
+		at, err := r.read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return 0, err
-		}
-		at, err := r.decode(line)
 		if err != nil {
 			return 0, err
 		}
@@ -107,38 +94,57 @@ func (r *Rows) fromHeap() (at int64, err error) {
 	if len(found) > 0 {
 		return 0, r.changed(found[0])
 	}
+	if r.file.chats != nil {
+		r.file.chats.find(&r.scratch)
+	}
 	return s.at, nil
 }
 
-// read returns the next line that is not blank, and io.EOF only where the file ended when it was checked.
-func (r *Rows) read() ([]byte, error) {
+// read leaves the file's next row in scratch and returns its instant, and io.EOF only where the file ended when it was
+// checked.
+func (r *Rows) read() (at int64, err error) {
 	if r.number%markRows == 0 {
 		if err := r.file.unchanged(); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
-	line, err := r.in.next()
-	switch {
-	case errors.Is(err, io.EOF) && r.number == r.file.Stats.Requests:
-		if err := r.file.unchanged(); err != nil {
-			return nil, err
+	for {
+		line, err := r.in.next()
+		switch {
+		case errors.Is(err, io.EOF) && r.number == r.file.Stats.Requests:
+			if err := r.file.unchanged(); err != nil {
+				return 0, err
+			}
+			return 0, io.EOF
+		case errors.Is(err, io.EOF):
+			return 0, r.otherCount()
+		case err != nil:
+			return 0, fmt.Errorf("%s:%d: %w", r.file.name, r.in.number, err)
 		}
-		return nil, io.EOF
-	case errors.Is(err, io.EOF) || err == nil && r.number == r.file.Stats.Requests:
-		return nil, fmt.Errorf("%s: %w: it has not %d rows any more", r.file.name, ErrChanged, r.file.Stats.Requests)
-	case err != nil:
-		return nil, fmt.Errorf("%s:%d: %w", r.file.name, r.in.number, err)
+		found := r.file.decode(line, &r.scratch)
+		if r.scratch.failed && len(found) == 0 {
+			continue
+		}
+		if r.number == r.file.Stats.Requests {
+			return 0, r.otherCount()
+		}
+		return r.place(found)
 	}
-	return line, nil
 }
 
-// decode leaves the row in scratch and returns its instant.
-func (r *Rows) decode(line []byte) (at int64, err error) {
-	found := r.file.decode(line, &r.scratch)
+func (r *Rows) otherCount() error {
+	return fmt.Errorf("%s: %w: it has not %d rows any more", r.file.name, ErrChanged, r.file.Stats.Requests)
+}
+
+// place gives the row in scratch what does not stand in its own line, and returns its instant.
+func (r *Rows) place(found []fault) (at int64, err error) {
 	r.scratch.Number, r.scratch.Line = r.number, r.in.number
 	r.number++
 	if len(found) > 0 {
 		return 0, r.changed(found[0])
+	}
+	if r.file.chats != nil {
+		r.file.chats.find(&r.scratch)
 	}
 	if r.file.Stats.HasTimestamps && !r.scratch.timed {
 		if r.inherited == len(r.file.inherited) {

@@ -140,6 +140,16 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 		f.name, lines, kind, err, raw.bytes, written)
 }
 
+// Decompress reads what is gzip, zstd or neither, by its first bytes. The reader that it returns holds no goroutine and no
+// file.
+func Decompress(in io.Reader) (io.Reader, error) {
+	plain, kind, err := decompress(in)
+	if err != nil {
+		return nil, fmt.Errorf("want a whole %s stream, got %w", kind, err)
+	}
+	return plain, nil
+}
+
 // decompress looks at the first bytes. The reader that it returns holds no goroutine and no file.
 func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)

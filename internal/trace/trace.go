@@ -1,7 +1,8 @@
-// Package trace reads request traces: Mooncake's JSON lines and Azure's CSV, plain, gzip or zstd, from a file or a pipe.
+// Package trace reads and writes request traces: Mooncake's JSON lines, Azure's and BurstGPT's CSV, vLLM's timed traces,
+// and reads Bailian's; plain, gzip or zstd, from a file or a pipe.
 //
 // Open checks a whole file in one pass, with every fault and every figure; Rows then streams it in due order from any
-// place, a row at a time, so that memory does not grow with the trace.
+// place, a row at a time, so that memory does not grow with the trace. A Writer writes rows one by one.
 package trace
 
 import (
@@ -11,16 +12,6 @@ import (
 	"io"
 	"os"
 	"time"
-)
-
-// A Format is the shape of a trace file's rows.
-type Format string
-
-// Formats.
-const (
-	Auto     Format = "auto"     // told by the first line
-	Mooncake Format = "mooncake" // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf
-	Azure    Format = "azure"    // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
 )
 
 // Bounds on what a file may hold.
@@ -45,13 +36,12 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	var errs []error
-	switch o.Format {
-	case "":
+	if o.Format == "" {
 		o.Format = Auto
-	case Auto, Mooncake, Azure:
-	default:
-		errs = append(errs, fmt.Errorf("trace format: want auto, mooncake or azure, got %q", string(o.Format)))
+	}
+	var errs []error
+	if err := o.Format.check(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.BlockTokens < 0 || o.BlockTokens > MaxTokens {
 		errs = append(errs, fmt.Errorf("block tokens: want 1 to %d, or 0 to detect them, got %d", MaxTokens, o.BlockTokens))
@@ -76,7 +66,9 @@ type File struct {
 	modified time.Time
 
 	decode    decoder
-	base      int64 // what the file's own clock shows at offset 0, nanoseconds
+	chats     *chats // of Bailian's format; nil
+	base      int64  // what the file's own clock shows at offset 0, nanoseconds
+	maxID     uint64 // largest of all hash_ids
 	index     []mark
 	inherited []int64 // instants of the rows that take theirs from the turn before, in file order
 }

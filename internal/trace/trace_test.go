@@ -128,6 +128,40 @@ func TestRowsOfEveryShape(t *testing.T) {
 				{Number: 1, Line: 3, Offset: time.Microsecond, InputTokens: 3, OutputTokens: 4},
 			},
 		},
+		{
+			"burstgpt 1, with a request that failed", burstHeader + "\n5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,1087,0,1087,Conversation log\n" +
+				"118,GPT-4,417,276,693,Conversation log\n",
+			[]Record{
+				{Line: 2, InputTokens: 472, OutputTokens: 18},
+				{Number: 1, Line: 4, Offset: 113 * time.Second, InputTokens: 417, OutputTokens: 276},
+			},
+		},
+		{
+			"burstgpt 3", burstSessions + "\r\n19440110.0,1722ac82-0a46,43,GPT-4,906,446,1352,Conversation log\r\n19440161.25,,2,ChatGPT,36.0,29,65,API log\r\n" +
+				"19440161.25,\"a,\"\"b\"\"\",2,ChatGPT,0,0.0,0,API log\r\n" + "19440162.0,\"a,\"\"b\"\"\",2,ChatGPT,1,2,3,API log",
+			[]Record{
+				{Line: 2, InputTokens: 906, OutputTokens: 446, Session: "1722ac82-0a46"},
+				{Number: 1, Line: 3, Offset: 51250 * ms, InputTokens: 36, OutputTokens: 29},
+				{Number: 2, Line: 5, Offset: 52 * time.Second, InputTokens: 1, OutputTokens: 2, Session: `a,"b"`},
+			},
+		},
+		{
+			"burstgpt, columns in another order", "Log Type,Timestamp,Request tokens,Response tokens,Total tokens,Model\nAPI log,0,1,2,3,GPT-4",
+			[]Record{{Line: 2, InputTokens: 1, OutputTokens: 2}},
+		},
+		{
+			"bailian", `{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 20, "output_length": 3, "type": "text", "turn": 1, "hash_ids": [1, 2]}
+{"chat_id": 159, "parent_chat_id": 55, "timestamp": 61.114, "input_length": 21, "output_length": 4, "type": "text", "turn": 2, "hash_ids": [1, 3]}
+{"chat_id": 9, "parent_chat_id": 1, "timestamp": 61.2, "input_length": 9, "output_length": 0, "type": "text", "turn": 2, "hash_ids": [1]}
+{"chat_id": 2, "parent_chat_id": 1, "timestamp": 62, "input_length": 30, "output_length": 5, "type": "search", "turn": 2, "hash_ids": [1, 4]}
+{"chat_id": 3, "parent_chat_id": 2, "timestamp": 63, "input_length": 31, "output_length": 6, "type": "te\u0078t", "turn": 3, "hash_ids": [1, 5]}`,
+			[]Record{
+				{Line: 1, Offset: 500 * ms, InputTokens: 20, OutputTokens: 3, Blocks: []uint64{1, 2}, Session: "1"},
+				{Number: 1, Line: 2, Offset: 61114 * ms, InputTokens: 21, OutputTokens: 4, Blocks: []uint64{1, 3}, Session: "159", Turn: 1},
+				{Number: 2, Line: 4, Offset: 62 * time.Second, InputTokens: 30, OutputTokens: 5, Blocks: []uint64{1, 4}, Session: "1", Turn: 1},
+				{Number: 3, Line: 5, Offset: 63 * time.Second, InputTokens: 31, OutputTokens: 6, Blocks: []uint64{1, 5}, Session: "1", Turn: 2},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, read(t, open(t, c.content, Options{}), 0)); diff != "" {
@@ -169,6 +203,16 @@ func TestBlockSize(t *testing.T) {
 				t.Errorf("got blocks of %d, %d rows with a surplus, want %d, %d", f.Stats.BlockTokens, f.Stats.SurplusRows, c.want, c.surplus)
 			}
 		})
+	}
+}
+
+// Short rows fit every block size: then it is the format's.
+func TestBlockSizeOfTheFormat(t *testing.T) {
+	const row = `{"chat_id":1,"parent_chat_id":-1,"timestamp":1,"input_length":5,"output_length":1,"hash_ids":[1]}`
+	for format, want := range map[Format]int{Bailian: 16, VLLM: 16, Mooncake: 512} {
+		if f := open(t, row, Options{Format: format}); f.Stats.BlockTokens != want {
+			t.Errorf("%s: got blocks of %d, want %d", format, f.Stats.BlockTokens, want)
+		}
 	}
 }
 

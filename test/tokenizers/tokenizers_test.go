@@ -31,7 +31,7 @@ const prompts = 200
 // TestTextIsAsLongAsTheRow counts what /v1/completions is sent. The tokens of the text are counted; the one that some
 // models put in front of it (Llama 3, Gemma 3) is not text.
 func TestTextIsAsLongAsTheRow(t *testing.T) {
-	count := newCounter(t)
+	count := newCount(t)
 	rows, blockTokens := someRows(t)
 	p, salt := prompter(t, blockTokens)
 	for _, r := range rows[:prompts/2] {
@@ -50,7 +50,7 @@ func TestTextIsAsLongAsTheRow(t *testing.T) {
 // TestChatIsAsLongAsTheRow counts whole conversations, rendered by the model's own template, after the same
 // calibration as replayd's: what a message of one word costs beyond its one token is taken off every prompt.
 func TestChatIsAsLongAsTheRow(t *testing.T) {
-	count := newCounter(t)
+	count := newCount(t)
 	rows, blockTokens := someRows(t)
 	p, salt := prompter(t, blockTokens)
 	overhead := map[string]int{}
@@ -74,7 +74,7 @@ func TestChatIsAsLongAsTheRow(t *testing.T) {
 // TestMisshapenTextIsCountedAsSuch shows that the two tests above can fail: a first word that needs its space is
 // more than one token where the template trims.
 func TestMisshapenTextIsCountedAsSuch(t *testing.T) {
-	count := newCounter(t)
+	count := newCount(t)
 	for _, model := range []string{"llama3_1", "gemma3"} {
 		good, bad := count(model, true, []byte("about zone")), count(model, true, []byte(" abandoning zone"))
 		if bad <= good {
@@ -93,7 +93,7 @@ func prompter(t *testing.T, blockTokens int) (*synth.Prompter, uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, synth.Salt("loop").At("tokenizers", time.Unix(1_700_000_000, 0))
+	return p, synth.Salt("loop").At("tokenizers", time.Unix(1_700_000_000, 0), 0)
 }
 
 // someRows are spread evenly over the real conversation trace where REPLAYD_TRACES tells its folder, else over the
@@ -135,8 +135,30 @@ func someRows(t *testing.T) (rows []trace.Record, blockTokens int) {
 	return rows, f.Stats.BlockTokens
 }
 
-// newCounter starts count.mjs, which answers with a number of tokens for each text.
-func newCounter(t *testing.T) func(model string, chat bool, text []byte) int {
+// A question to count.mjs.
+type question struct {
+	Model string `json:"model"`
+	Chat  bool   `json:"chat"`
+	IDs   bool   `json:"ids"`
+	Text  string `json:"text"`
+}
+
+// newCount starts count.mjs, which answers with a number of tokens for each text.
+func newCount(t *testing.T) func(model string, chat bool, text []byte) int {
+	t.Helper()
+	ask := newCounter(t)
+	return func(model string, chat bool, text []byte) int {
+		t.Helper()
+		n, err := strconv.Atoi(string(ask(question{Model: model, Chat: chat, Text: string(text)})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// newCounter starts count.mjs, and gives its answers, a line each.
+func newCounter(t *testing.T) func(question) []byte {
 	t.Helper()
 	outside.Install(t)
 	node := exec.Command("node", "count.mjs") // it ends with its input
@@ -158,23 +180,15 @@ func newCounter(t *testing.T) func(model string, chat bool, text []byte) int {
 		}
 	})
 	ask, answers := json.NewEncoder(in), bufio.NewScanner(out)
-	return func(model string, chat bool, text []byte) int {
+	answers.Buffer(nil, 1<<20)
+	return func(q question) []byte {
 		t.Helper()
-		question := struct {
-			Model string `json:"model"`
-			Chat  bool   `json:"chat"`
-			Text  string `json:"text"`
-		}{model, chat, string(text)}
-		if err := ask.Encode(question); err != nil {
+		if err := ask.Encode(q); err != nil {
 			t.Fatal(err)
 		}
 		if !answers.Scan() {
 			t.Fatalf("count.mjs gave no answer: %v", answers.Err())
 		}
-		n, err := strconv.Atoi(answers.Text())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return answers.Bytes()
 	}
 }

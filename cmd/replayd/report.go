@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/version"
+	"github.com/spf13/cobra"
+
+	"replayd/internal/report"
+)
+
+// reportFlags are what report was asked for.
+type reportFlags struct {
+	paths     []string
+	merge     bool
+	output    string
+	theme     string
+	dashboard bool
+	host      string
+	port      int
+}
+
+func newReport(w *world) *cobra.Command {
+	o := reportFlags{theme: "auto", host: "localhost", port: 8050}
+	c := &cobra.Command{
+		Use: "report [DIR…]", Short: "One HTML file with pictures from the requests of one or several runs",
+		Long: `report makes one HTML file that needs nothing from outside from the requests of runs. A DIR is
+an artifact directory of run, or of aiperf profile, or a directory with several of them below
+it, or a file: profile_export.jsonl or the records of a run. Without a DIR it is ./artifacts.
+Several runs are held against each other, with confidence intervals; a directory with
+shard*.jsonl is one run of several shards.`,
+		Example: "  replayd report artifacts\n  replayd report before after --output compared.html\n  replayd report --merge shard0.jsonl shard1.jsonl\n  replayd report --dashboard",
+		RunE: func(c *cobra.Command, args []string) error {
+			sources, err := o.find(args)
+			if err != nil {
+				return wrongInput(err)
+			}
+			if o.dashboard {
+				return o.serve(c.Context(), w, sources)
+			}
+			return o.write(w, sources, time.Now())
+		},
+	}
+	var help headings
+	f := help.under("What to report on")
+	f.StringArrayVar(&o.paths, "paths", nil, "directories or files, as the arguments; may be given several times")
+	f.BoolVar(&o.merge, "merge", false, "take all files as shards of one run, and refuse requests that are there twice")
+	f = help.under("The file")
+	f.StringVar(&o.output, "output", "", "file, or directory for report.html, or - for standard output; default: in the only DIR, else the current one")
+	f.StringVar(&o.theme, "theme", o.theme, "colours: dark, light, or auto as the reader's system has it")
+	f = help.under("A dashboard instead")
+	f.BoolVar(&o.dashboard, "dashboard", false, "serve the page with filters and a choice of the runs, until it is stopped")
+	f.StringVar(&o.host, "host", o.host, "host name or address to serve on; one that is not this computer's own lets others look")
+	f.IntVar(&o.port, "port", o.port, "port to serve on; 0: any that is free")
+	help.attach(c)
+	return c
+}
+
+// find checks the flags and looks for the runs.
+func (o *reportFlags) find(args []string) ([]report.Source, error) {
+	var errs []error
+	switch o.theme {
+	case "auto", "dark", "light":
+	default:
+		errs = append(errs, fmt.Errorf("--theme: want auto, dark or light, got %q", o.theme))
+	}
+	if o.dashboard && o.output != "" {
+		errs = append(errs, errors.New("--output: want it without --dashboard, which writes no file"))
+	}
+	if o.port < 0 || o.port > 65535 {
+		errs = append(errs, fmt.Errorf("--port: want 0 to 65535, got %d", o.port))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	o.paths = append(args, o.paths...)
+	if len(o.paths) == 0 {
+		o.paths = []string{"artifacts"}
+	}
+	sources, err := report.FindRuns(o.paths, o.dashboard)
+	if err != nil || !o.merge || len(sources) < 2 {
+		return sources, err
+	}
+	return []report.Source{report.Shards(sources)}, nil
+}
+
+func (o *reportFlags) colours() report.Theme {
+	if o.theme == "auto" {
+		return ""
+	}
+	return report.Theme(o.theme)
+}
+
+func made(now time.Time) string {
+	return fmt.Sprintf("Made by replayd %s at %s UTC.", version.Version, now.UTC().Format(time.DateTime))
+}
+
+// write makes the file.
+func (o *reportFlags) write(w *world, sources []report.Source, now time.Time) error {
+	var runs []report.Run
+	requests := 0
+	for _, s := range sources {
+		run, err := s.Read()
+		if err != nil {
+			return wrongInput(err)
+		}
+		for _, what := range run.Partial {
+			w.log.Warn("not whole", "run", run.Name, "what", what)
+		}
+		requests += len(run.Rows)
+		runs = append(runs, run)
+	}
+	page := report.HTML(runs)
+	page.Theme, page.Made = o.colours(), made(now)
+	if o.output == "-" {
+		return page.Write(w.out)
+	}
+	dir, name := o.place()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return wrongInput(fmt.Errorf("--output: %w", err))
+	}
+	if err := (report.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
+		return wrongInput(fmt.Errorf("--output: %w", err))
+	}
+	_, err := fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), plural(requests, "request"), plural(len(runs), "run"))
+	return err
+}
+
+// place is where the file goes.
+func (o *reportFlags) place() (dir, name string) {
+	switch {
+	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):
+		return filepath.Split(filepath.Clean(o.output))
+	case o.output != "":
+		return o.output, report.PageName
+	case len(o.paths) == 1:
+		if info, err := os.Stat(o.paths[0]); err == nil && info.IsDir() {
+			return o.paths[0], report.PageName
+		}
+		return filepath.Dir(o.paths[0]), report.PageName
+	}
+	return ".", report.PageName
+}
+
+// serve is the dashboard until ctx is cancelled.
+func (o *reportFlags) serve(ctx context.Context, w *world, sources []report.Source) error {
+	l, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
+	if err != nil {
+		return fmt.Errorf("--host, --port: %w", err)
+	}
+	var hosts []string
+	if address, ok := l.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
+		hosts = []string{"localhost", "127.0.0.1", "::1", strings.ToLower(o.host)}
+	} else {
+		w.log.Warn("others can look at this dashboard", "address", l.Addr())
+	}
+	fmt.Fprintf(w.out, "dashboard of %s at http://%s\n", plural(len(sources), "run"), l.Addr())
+	return report.NewDashboard(sources, o.colours(), made(time.Now()), hosts...).Run(ctx, l)
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"replayd/internal/config"
+)
+
+// A spelling is whose flags a command line is written in. It decides the defaults.
+type spelling string
+
+const (
+	ownSpelling spelling = "replayd"
+	aiperf      spelling = "aiperf"      // `aiperf profile`, 0.5
+	traceReplay spelling = "tracereplay" // trace_replay.py
+)
+
+// aliases are the flags of other load generators that run takes, with the meaning that they have there. docs/from-aiperf.md
+// and docs/from-tracereplay.md go through them one by one.
+type aliases struct {
+	endpointType, endpoint string
+	streaming              bool
+	inputFile, datasetType string
+	inputTokens            float64
+	inputStddev            float64
+	outputTokens           float64
+	outputStddev           float64
+	sequences              string
+	systemTokens           int
+	rescale                config.Rescale
+	randomSeed             uint64
+	fixedSchedule          bool
+	requestRate            string
+	rateMode               string
+	smoothness             float64
+	requestCount           int
+	benchmarkDuration      secondsValue
+	warmupCount            int
+	userRate               float64
+	users                  int
+	turns, turnsStddev     float64
+	turnDelay              float64 // milliseconds
+	turnDelayStddev        float64
+	cancelPercent          float64
+	cancelDelay            secondsValue
+	slice                  secondsValue
+	serverMetrics          []string
+	gpuTelemetry           []string
+	publicDataset          string
+	extraInputs, headers   []string
+	requestTimeout         secondsValue
+
+	backend, host          string
+	port                   int
+	tracePath, traceMode   string
+	datasetName            string
+	datasetPath            string
+	savePrompts, saveExcel bool
+	resultDir              string
+}
+
+// sets are the aliases by the program that they come from.
+func (a *aliases) sets() map[spelling]*pflag.FlagSet {
+	sets := map[spelling]*pflag.FlagSet{}
+	f := pflag.NewFlagSet(string(aiperf), pflag.ContinueOnError)
+	f.SortFlags, sets[aiperf] = false, f
+	f.StringVar(&a.endpointType, "endpoint-type", "chat", "chat or completions")
+	f.StringVar(&a.endpoint, "endpoint", "", "path of the API, such as /v1/chat/completions")
+	f.BoolVar(&a.streaming, "streaming", false, "stream the answers; without it one JSON answer: no TTFT, no ITL")
+	f.StringVar(&a.inputFile, "input-file", "", "file of requests, of the type that --custom-dataset-type names")
+	f.StringVar(&a.datasetType, "custom-dataset-type", "", "mooncake_trace, burst_gpt_trace, bailian_trace, single_turn, multi_turn or random_pool; empty: by the file")
+	f.StringVar(&a.publicDataset, "public-dataset", "", "sharegpt: with --input-file, the file that was downloaded")
+	f.BoolVar(&a.fixedSchedule, "fixed-schedule", false, "send at the file's timestamps; without it in the file's order, as fast as --concurrency allows")
+	f.Float64Var(&a.inputTokens, "isl", 550, "mean input length in tokens, of made-up requests")
+	f.Float64Var(&a.inputStddev, "isl-stddev", 0, "its standard deviation")
+	f.Float64Var(&a.outputTokens, "osl", 0, "mean output length in tokens; 0: no limit is sent")
+	f.Float64Var(&a.outputStddev, "osl-stddev", 0, "its standard deviation")
+	f.StringVar(&a.sequences, "sequence-distribution", "", `pairs of lengths with their shares in percent, such as "256,128:40;512,256:60"`)
+	f.IntVar(&a.systemTokens, "shared-system-prompt-length", 0, "tokens of a system prompt that all requests share")
+	f.StringVar(&a.requestRate, "request-rate", "", "requests per second, or inf; at most --concurrency at once, where that is given")
+	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
+	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
+	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file comes round again. 0: the file's, or 10 where rows are made up")
+	f.Var(&a.benchmarkDuration, "benchmark-duration", "send for so many seconds")
+	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
+	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")
+	f.IntVar(&a.users, "num-users", 0, "users of --user-centric-rate")
+	f.Float64Var(&a.turns, "session-turns-mean", 1, "mean turns of a conversation")
+	f.Float64Var(&a.turnsStddev, "session-turns-stddev", 0, "its standard deviation")
+	f.Float64Var(&a.turnDelay, "session-turn-delay-mean", 0, "mean pause before the next turn, in milliseconds")
+	f.Float64Var(&a.turnDelayStddev, "session-turn-delay-stddev", 0, "its standard deviation, in milliseconds")
+	f.Float64Var(&a.cancelPercent, "request-cancellation-rate", 0, "percent of the requests to cancel")
+	f.Var(&a.cancelDelay, "request-cancellation-delay", "seconds from when a request was sent to its cancellation")
+	f.Uint64Var(&a.randomSeed, "random-seed", 42, "seed of everything that is drawn")
+	f.Float64Var(&a.rescale.Speedup, "synthesis-speedup-ratio", 1, "replay so many times as fast")
+	f.Float64Var(&a.rescale.PrefixLen, "synthesis-prefix-len-multiplier", 1, "length of shared prefixes, times this")
+	f.IntVar(&a.rescale.PrefixRoots, "synthesis-prefix-root-multiplier", 1, "number of independent prefix trees, times this")
+	f.Float64Var(&a.rescale.PromptLen, "synthesis-prompt-len-multiplier", 1, "length of what is not shared, times this")
+	f.IntVar(&a.rescale.MaxInput, "synthesis-max-isl", 0, "leave out rows with more input tokens")
+	f.IntVar(&a.rescale.MaxOutput, "synthesis-max-osl", 0, "cut output lengths to so many tokens")
+	f.Var(&a.slice, "slice-duration", "seconds of a time slice of the report")
+	f.StringArrayVar(&a.serverMetrics, "server-metrics", nil, "metrics pages to summarize beside the server's own, one or several")
+	f.StringArrayVar(&a.gpuTelemetry, "gpu-telemetry", nil, "pages of dcgm-exporters to summarize, one or several")
+	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request")
+	f.StringArrayVar(&a.headers, "header", nil, "NAME:VALUE, sent with each request")
+	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
+	for long, short := range map[string]string{
+		"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev", "output-tokens-mean": "osl",
+		"output-tokens-stddev": "osl-stddev", "prompt-input-tokens-mean": "isl", "prompt-output-tokens-mean": "osl",
+		"request-rate-mode": "arrival-pattern", "num-requests": "request-count", "seq-dist": "sequence-distribution",
+		"num-warmup-requests": "warmup-request-count",
+	} {
+		second := *f.Lookup(short)
+		second.Name, second.Hidden = long, true
+		f.AddFlag(&second)
+	}
+
+	f = pflag.NewFlagSet(string(traceReplay), pflag.ContinueOnError)
+	f.SortFlags, sets[traceReplay] = false, f
+	f.StringVar(&a.backend, "backend", "", "vllm, sglang, lmdeploy, openai-chat (chat) or openai (completions)")
+	f.StringVar(&a.host, "host", "localhost", "the server's name or address")
+	f.IntVar(&a.port, "port", 8000, "its port")
+	f.StringVar(&a.tracePath, "trace-path", "", "the trace")
+	f.StringVar(&a.traceMode, "trace-mode", "trace", "trace: prompts by length and hash_ids; benchmark: lengths of the trace, texts of a dataset")
+	f.StringVar(&a.datasetName, "dataset-name", "sharegpt", "of benchmark: sharegpt, or bundled for a small set that needs no file")
+	f.StringVar(&a.datasetPath, "dataset-path", "", "its file")
+	f.BoolVar(&a.savePrompts, "save-prompts", false, "write the requests, with their instants, to a trace")
+	f.BoolVar(&a.saveExcel, "save-result", false, "write the figures to a spreadsheet")
+	f.StringVar(&a.resultDir, "result-dir", "", "where both go; empty: the artifact directory")
+	return sets
+}
+
+// spelled finds out whose flags were given. Flags of both at once contradict each other, but for those of saving.
+func spelled(given *pflag.FlagSet, sets map[spelling]*pflag.FlagSet) (spelling, error) {
+	first := map[spelling]string{}
+	given.Visit(func(f *pflag.Flag) {
+		for who, set := range sets {
+			if set.Lookup(f.Name) != nil && first[who] == "" && !isSaving(f.Name) {
+				first[who] = f.Name
+			}
+		}
+	})
+	a, t := first[aiperf], first[traceReplay]
+	switch {
+	case a != "" && t != "":
+		return "", fmt.Errorf("--%s is a flag of aiperf and --%s one of trace_replay.py: want the flags of one of them", a, t)
+	case a != "":
+		return aiperf, nil
+	case t != "":
+		return traceReplay, nil
+	}
+	return ownSpelling, nil
+}
+
+// isSaving says of a flag of trace_replay.py that it goes with any spelling.
+func isSaving(name string) bool {
+	return name == "save-prompts" || name == "save-result" || name == "result-dir"
+}
+
+// wordLists are the flags that take several words, and what a further word looks like.
+var wordLists = map[string]func(word string) bool{
+	"--server-metrics": isAddress,
+	"--gpu-telemetry":  isAddress,
+	"--paths":          func(string) bool { return true },
+}
+
+// inWords repeats the flag before each further word of those that take several, which pflag does not know.
+func inWords(args []string) []string {
+	var out []string
+	list := "" // the flag that words still belong to
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		more := wordLists[list]
+		switch {
+		case arg == "--":
+			return append(out, args[i:]...)
+		case strings.HasPrefix(arg, "-"):
+			out, list = append(out, arg), ""
+			if wordLists[arg] != nil && i+1 < len(args) {
+				out, list = append(out, args[i+1]), arg
+				i++
+			}
+		case list != "" && more(arg):
+			out = append(out, list, arg)
+		default:
+			out, list = append(out, arg), ""
+		}
+	}
+	return out
+}
+
+// isAddress tells an address, with or without scheme, from the path of a trace.
+func isAddress(word string) bool {
+	host, port, ok := strings.Cut(word, ":")
+	return ok && host != "" && (strings.HasPrefix(port, "//") || port != "" && port[0] >= '0' && port[0] <= '9')
+}
+
+// secondsValue is a length of time that may be given as a number of seconds, as other load generators have it.
+type secondsValue time.Duration
+
+func (s *secondsValue) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if !(n >= 0 && n < 1e9) {
+			return fmt.Errorf("want seconds ≥ 0, got %q", text)
+		}
+		*s = secondsValue(n * float64(time.Second))
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("want seconds such as 10 or 0.5, or a duration such as 10s, got %q", text)
+	}
+	*s = secondsValue(d)
+	return nil
+}
+
+func (s *secondsValue) String() string { return time.Duration(*s).String() }
+func (*secondsValue) Type() string     { return "seconds" }

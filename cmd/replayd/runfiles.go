@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/report"
+)
+
+// sampleEvery is how often the engine's and the GPUs' figures are kept for the summary; they are read every 5 s.
+const sampleEvery = 5 * time.Second
+
+// files are what a run collects and writes beside its table.
+type files struct {
+	folder    *report.Artifacts // nil: none
+	collected report.Run        // of a run with a collector, when it has ended
+	collector *report.Collector // nil: nobody needs single requests
+	sampler   *report.Sampler   // nil: nobody asks what stands beside
+	prompts   *promptFile       // nil: none
+	clipped   atomic.Int64      // rows that were cut to a limit
+	written   chan error
+	stop      context.CancelFunc
+}
+
+// open makes everything that can be at fault before anything is sent.
+func (a *account) open(o *runFlags) error {
+	r := &a.order
+	settings := report.Settings{
+		Command: typed(a.args), Model: o.target.Model, Endpoint: o.target.API, Rate: o.workload.Rate, GPUs: o.gpus,
+		Slice: time.Duration(o.aliases.slice), Goodput: r.bounds, Percentiles: o.percentiles, Streamed: r.config.Targets[0].Stream,
+	}
+	if len(r.concurrency) == 1 {
+		settings.Concurrency = r.concurrency[0]
+	}
+	collected := report.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
+	if r.artifacts != "" {
+		folder, err := report.OpenArtifacts(r.artifacts, time.Now())
+		if err != nil {
+			return fmt.Errorf("--artifact-dir: %w", err)
+		}
+		a.folder, collected.Path = &folder, folder.Path(report.ExportName)
+		if folder.Moved != "" {
+			a.log.Info("the files of an earlier run were moved", "to", folder.Moved)
+		}
+	}
+	if r.collect || r.artifacts != "" || r.saveExcel != "" || r.table != string(ownSpelling) || len(o.percentiles) > 0 {
+		var err error
+		if a.collector, err = report.NewCollector(settings, collected); err != nil {
+			return fmt.Errorf("--artifact-dir: %w", err)
+		}
+		var ctx context.Context
+		ctx, a.stop = context.WithCancel(context.Background())
+		a.written = make(chan error, 1)
+		go func() { a.written <- a.collector.Run(ctx) }() // stopWriting waits for it
+	}
+	if r.artifacts != "" {
+		a.sampler = report.NewSampler("replayd_engine_", "replayd_gpu_")
+	}
+	return a.openPrompts()
+}
+
+// stopWriting ends the files that are written while the run goes on; once.
+func (a *account) stopWriting() {
+	if a.stop != nil {
+		a.stop()
+		if err := <-a.written; err != nil {
+			a.fail(err)
+		}
+		a.stop = nil
+	}
+	if a.prompts != nil {
+		a.fail(a.prompts.close())
+		a.prompts = nil
+	}
+}
+
+func (a *account) observers() []replay.Observer {
+	all := []replay.Observer{a.summary, a.progress, a.failures}
+	if a.collector != nil {
+		all = append(all, a.collector)
+	}
+	return all
+}
+
+// warmed hear of what counts in no figure.
+func (a *account) warmed() []replay.Observer {
+	if a.collector == nil {
+		return nil
+	}
+	return []replay.Observer{a.collector}
+}
+
+func (a *account) drop(why measure.DropReason) {
+	a.summary.Drop(why)
+	a.progress.Drop(why)
+	if a.collector != nil {
+		a.collector.Drop(why)
+	}
+}
+
+// clip counts a row that was cut to a limit.
+func (a *account) clip() { a.clipped.Add(1) }
+
+// report prints the table and writes the files.
+func (a *account) report() error {
+	a.stopWriting()
+	if a.collector == nil {
+		return a.summary.WriteTable(a.out)
+	}
+	a.collected = a.collector.Collected()
+	run := &a.collected
+	if a.sampler != nil {
+		run.Beside = a.sampler.Series()
+		if run.Settings.GPUs == 0 {
+			run.Settings.GPUs = report.CountGPUs(run.Beside)
+		}
+	}
+	var errs []error
+	switch spelling(a.order.table) {
+	case aiperf:
+		errs = append(errs, report.WriteAIPerfTable(a.out, *run))
+	case traceReplay:
+		errs = append(errs, report.WriteVLLMTable(a.out, *run))
+	default:
+		errs = append(errs, a.summary.WriteTable(a.out, run.Settings.Percentiles...))
+	}
+	if run.Settings.Slice > 0 {
+		errs = append(errs, report.WriteSlices(a.out, *run))
+	}
+	if a.folder != nil {
+		errs = append(errs, a.write(*run))
+	}
+	if path := a.order.saveExcel; path != "" {
+		errs = append(errs, writeFile(path, func(w *os.File) error { return report.WriteXLSX(w, *run) }))
+	}
+	for _, said := range run.Partial {
+		fmt.Fprintln(a.err, "replayd: "+said)
+	}
+	return errors.Join(errs...)
+}
+
+// write makes the files of the artifact directory.
+func (a *account) write(run report.Run) error {
+	type file struct {
+		name  string
+		write func(io.Writer, report.Run) error
+	}
+	all := []file{{report.CSVName, report.WriteCSV}, {report.JSONName, report.WriteJSON}}
+	if run.Settings.Slice > 0 {
+		all = append(all, file{report.SlicesCSVName, report.WriteSlicesCSV}, file{report.SlicesJSONName, report.WriteSlicesJSON})
+	}
+	if len(run.Beside) > 0 {
+		all = append(all, file{report.ServerMetricsName, report.WriteServerMetrics})
+	}
+	var errs []error
+	for _, f := range all {
+		errs = append(errs, a.folder.Write(f.name, func(w *os.File) error { return f.write(w, run) }))
+	}
+	return errors.Join(errs...)
+}
+
+// typed is a command line as it was typed, less what may be a secret.
+func typed(args []string) string {
+	words := slices.Clone(args)
+	for i := range words {
+		name, _, _ := strings.Cut(words[i], "=")
+		if secret := name == "--header" || name == "--extra-inputs"; secret && strings.Contains(words[i], "=") {
+			words[i] = name + "=…"
+		} else if secret && i+1 < len(words) {
+			words[i+1] = "…"
+		}
+	}
+	return "replayd " + strings.Join(words, " ")
+}
+
+// writeFile makes a file anew.
+func writeFile(path string, write func(*os.File) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

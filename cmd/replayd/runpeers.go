@@ -1,0 +1,324 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"replayd/internal/config"
+)
+
+// A faults function takes what is wrong with a flag.
+type faults func(flag string, err error)
+
+// unlimited lanes: nothing waits for one. Each that is needed costs a connection, and no others are made.
+const unlimited = 1 << 16
+
+// longPatience is how long AIPerf 0.5 waits for a request.
+const longPatience = 6 * time.Hour
+
+// peerDefaults lays the other programs' defaults over replayd's: a server at port 8000, the same texts in each run, nothing
+// dropped, no limit on an answer but a long one on the whole.
+func (o *runFlags) peerDefaults(who spelling, given *pflag.FlagSet) {
+	unless := func(flag string, set func()) {
+		if !given.Changed(flag) {
+			set()
+		}
+	}
+	t, w := &o.target, &o.workload
+	unless("url", func() { t.URL = "localhost:8000" })
+	unless("output", func() { t.Output = "max" })
+	unless("salt", func() { w.Prompt.Salt = "none" })
+	unless("max-wait", func() { w.MaxWait = 0 })
+	unless("lanes", func() { w.Lanes = unlimited })
+	unless("over-limit", func() { w.Trace.OverLimit = "send" })
+	unless("timeout-first-token", func() { t.Timeouts.FirstToken = 0 })
+	unless("timeout-stall", func() { t.Timeouts.Stall = 0 })
+	unless("timeout-total", func() { t.Timeouts.Total = config.Duration(longPatience) })
+	unless("artifact-dir", func() { o.artifacts = "artifacts" })
+	if who == aiperf {
+		unless("stream", func() { t.Stream = o.aliases.streaming })
+		unless("arrival", func() { w.Arrival = "concurrency" })
+	} else {
+		o.gaps = true // its table has them
+	}
+}
+
+// takeAIPerf translates aiperf's flags.
+func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
+	a, t, w := &o.aliases, &o.target, &o.workload
+	o.takeEndpoint(fault)
+	o.takeRows(path, given, fault)
+	o.takeTiming(given, fault)
+	if given.Changed("random-seed") {
+		w.Prompt.Seed = a.randomSeed
+	}
+	w.Warmup.Requests = max(w.Warmup.Requests, a.warmupCount)
+	if a.warmupCount < 0 {
+		fault("--warmup-request-count", fmt.Errorf("want an integer ≥ 0, got %d", a.warmupCount))
+	}
+	if !(a.cancelPercent >= 0 && a.cancelPercent <= 100) {
+		fault("--request-cancellation-rate", fmt.Errorf("want 0 to 100 percent, got %v", a.cancelPercent))
+	} else if a.cancelPercent > 0 {
+		w.Cancel = config.Cancel{Ratio: a.cancelPercent / 100, After: config.Duration(a.cancelDelay)}
+	} else if a.cancelDelay > 0 {
+		fault("--request-cancellation-delay", errors.New("want --request-cancellation-rate too: without it nothing is cancelled"))
+	}
+	if a.requestTimeout > 0 {
+		t.Timeouts.Total = config.Duration(a.requestTimeout)
+	}
+	t.ExtraBody = extraBody(a.extraInputs, fault)
+	w.Mark.Headers = headers(a.headers, fault)
+}
+
+// takeEndpoint finds the API and what stands before it in the path.
+func (o *runFlags) takeEndpoint(fault faults) {
+	a, t := &o.aliases, &o.target
+	switch a.endpointType {
+	case "chat", "completions":
+		t.API = a.endpointType
+	default:
+		fault("--endpoint-type", fmt.Errorf("want chat or completions: other APIs have no tokens that stream, got %q", a.endpointType))
+		return
+	}
+	if a.endpoint == "" {
+		return
+	}
+	paths := map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}
+	prefix, ok := strings.CutSuffix("/"+strings.TrimLeft(a.endpoint, "/"), paths[t.API])
+	if !ok {
+		fault("--endpoint", fmt.Errorf("want a path that ends in %s for --endpoint-type %s, got %q", paths[t.API], t.API, a.endpoint))
+		return
+	}
+	t.URL = strings.TrimRight(t.URL, "/") + prefix
+}
+
+// traceTypes are AIPerf's types of files that are traces, by replayd's names.
+var traceTypes = map[string]string{
+	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian",
+}
+
+// takeRows finds out where the rows come from: a trace, texts, or lengths to be drawn.
+func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
+	a, w := &o.aliases, &o.workload
+	switch format, isTrace := traceTypes[a.datasetType]; {
+	case path != "" && a.inputFile != "":
+		fault("--input-file", fmt.Errorf("want it or TRACE, got both, %q and %q", a.inputFile, path))
+	case path != "":
+		w.Trace.Path = path
+	case a.publicDataset != "":
+		if a.publicDataset != "sharegpt" {
+			fault("--public-dataset", fmt.Errorf("want sharegpt: others are not read, got %q", a.publicDataset))
+		}
+		w.Dataset = config.Dataset{Format: "sharegpt", Path: a.inputFile}
+	case a.inputFile != "" && isTrace:
+		w.Trace.Path, w.Trace.Format = a.inputFile, format
+	case a.inputFile != "":
+		w.Dataset = config.Dataset{Format: a.datasetType, Path: a.inputFile}
+	case a.datasetType != "":
+		fault("--custom-dataset-type", errors.New("want --input-file too"))
+	default:
+		o.takeSynthetic(given)
+	}
+	if (w.Trace.Path != "" || w.Dataset.Given()) && !given.Changed("isl") {
+		for _, flag := range []string{"osl", "sequence-distribution", "shared-system-prompt-length"} {
+			if given.Changed(flag) {
+				fault("--"+flag, errors.New("is for made-up requests: want no file with it"))
+			}
+		}
+	} else if w.Trace.Path != "" || w.Dataset.Given() {
+		fault("--isl", errors.New("is for made-up requests: want no file with it"))
+	}
+	w.Trace.Rescale = a.rescale
+	for flag, v := range map[string]float64{
+		"--synthesis-speedup-ratio": a.rescale.Speedup, "--synthesis-prefix-len-multiplier": a.rescale.PrefixLen,
+		"--synthesis-prefix-root-multiplier": float64(a.rescale.PrefixRoots), "--synthesis-prompt-len-multiplier": a.rescale.PromptLen,
+	} {
+		if !(v > 0 && v <= 1000) {
+			fault(flag, fmt.Errorf("want a number above 0, at most 1000, got %v", v))
+		}
+	}
+	if a.rescale == (config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}) {
+		w.Trace.Rescale = config.Rescale{}
+	} else if w.Trace.Path == "" {
+		fault("--synthesis-*", errors.New("want --input-file too: they change a trace"))
+	}
+}
+
+func (o *runFlags) takeSynthetic(given *pflag.FlagSet) {
+	a := &o.aliases
+	s := &o.workload.Synthetic
+	*s = config.Synthetic{
+		InputTokens: a.inputTokens, InputStddev: a.inputStddev, OutputTokens: a.outputTokens, OutputStddev: a.outputStddev,
+		SystemTokens: a.systemTokens, Turns: a.turns, TurnsStddev: a.turnsStddev,
+		TurnDelay:       config.Duration(a.turnDelay * float64(time.Millisecond)),
+		TurnDelayStddev: config.Duration(a.turnDelayStddev * float64(time.Millisecond)),
+	}
+	if a.sequences != "" {
+		s.Lengths = a.sequences
+		if !given.Changed("isl") {
+			s.InputTokens = 0
+		}
+	}
+}
+
+// fewRequests is how many AIPerf sends where nothing says how many.
+const fewRequests = 10
+
+// takeTiming finds out when rows are due, and how many there are.
+func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
+	a, w := &o.aliases, &o.workload
+	modes := map[string]bool{"--fixed-schedule": a.fixedSchedule, "--request-rate": a.requestRate != "", "--user-centric-rate": given.Changed("user-centric-rate")}
+	for _, pair := range [][2]string{{"--fixed-schedule", "--user-centric-rate"}, {"--fixed-schedule", "--request-rate"}, {"--request-rate", "--user-centric-rate"}} {
+		if modes[pair[0]] && modes[pair[1]] {
+			fault(pair[1], fmt.Errorf("contradicts %s: want one way to say when requests are due", pair[0]))
+		}
+	}
+	switch {
+	case a.fixedSchedule:
+		w.Arrival = "exact"
+		if w.Trace.Path == "" {
+			fault("--fixed-schedule", errors.New("want --input-file too: the times are a trace's"))
+		}
+	case a.requestRate != "" && !strings.EqualFold(a.requestRate, "inf"):
+		rate, err := strconv.ParseFloat(a.requestRate, 64)
+		if err != nil || !(rate > 0 && rate <= 1e6) {
+			fault("--request-rate", fmt.Errorf("want requests per second above 0, or inf, got %q", a.requestRate))
+		}
+		w.Arrival, w.Rate = a.rateMode, rate
+		if given.Changed("arrival-smoothness") {
+			w.Arrival, w.Burstiness = "gamma", a.smoothness
+		}
+		if w.Arrival != "poisson" && w.Arrival != "constant" && w.Arrival != "gamma" {
+			fault("--arrival-pattern", fmt.Errorf("want poisson, constant or gamma, got %q", a.rateMode))
+		}
+	case given.Changed("user-centric-rate"):
+		w.Arrival, w.Rate, w.Users = "users", a.userRate, a.users
+		if !(a.userRate > 0 && a.userRate <= 1e6) {
+			fault("--user-centric-rate", fmt.Errorf("want requests per second above 0, got %v", a.userRate))
+		}
+		if a.users < 1 {
+			fault("--num-users", fmt.Errorf("want an integer ≥ 1 with --user-centric-rate, got %d", a.users))
+		}
+	case a.users != 0:
+		fault("--num-users", errors.New("want --user-centric-rate too"))
+	case o.concurrency == "" && !given.Changed("arrival"):
+		o.concurrency = "1"
+		if strings.EqualFold(a.requestRate, "inf") {
+			o.concurrency = strconv.Itoa(unlimited)
+		}
+	}
+	if a.benchmarkDuration > 0 {
+		o.duration = config.Duration(a.benchmarkDuration)
+	}
+	switch {
+	case a.requestCount < 0 || given.Changed("request-count") && a.requestCount == 0:
+		fault("--request-count", fmt.Errorf("want an integer ≥ 1, got %d", a.requestCount))
+	case a.requestCount > 0:
+		o.requests = a.requestCount
+	case w.Synthetic.Given() && a.benchmarkDuration == 0 && o.requests == 0:
+		o.requests = fewRequests
+	}
+}
+
+// takeTraceReplay translates trace_replay.py's flags.
+func (o *runFlags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults) {
+	a, t, w := &o.aliases, &o.target, &o.workload
+	switch a.backend {
+	case "", "vllm", "sglang", "lmdeploy", "openai-chat":
+		t.API = "chat"
+	case "openai":
+		t.API = "completions"
+	default:
+		fault("--backend", fmt.Errorf("want vllm, sglang, lmdeploy, openai-chat or openai: others do not speak the OpenAI API, got %q", a.backend))
+	}
+	if given.Changed("url") && (given.Changed("host") || given.Changed("port")) {
+		fault("--host", errors.New("contradicts --url: want one of them"))
+	} else if !given.Changed("url") {
+		t.URL = "http://" + hostPort(a.host, a.port)
+	}
+	if a.port < 1 || a.port > math.MaxUint16 {
+		fault("--port", fmt.Errorf("want 1 to 65535, got %d", a.port))
+	}
+	switch {
+	case path != "" && a.tracePath != "":
+		fault("--trace-path", fmt.Errorf("want it or TRACE, got both, %q and %q", a.tracePath, path))
+	case path == "" && a.tracePath == "":
+		fault("--trace-path", errors.New("want the path of a trace, got none"))
+	case path == "":
+		w.Trace.Path = a.tracePath
+	default:
+		w.Trace.Path = path
+	}
+	switch a.traceMode {
+	case "trace":
+		if given.Changed("dataset-name") || given.Changed("dataset-path") {
+			fault("--dataset-name", errors.New("is for --trace-mode benchmark"))
+		}
+	case "benchmark":
+		w.Dataset = config.Dataset{Format: a.datasetName, Path: a.datasetPath}
+		if a.datasetName != "sharegpt" && a.datasetName != "bundled" {
+			fault("--dataset-name", fmt.Errorf("want sharegpt or bundled: others cannot be fetched from here, got %q", a.datasetName))
+			w.Dataset.Format = "bundled"
+		}
+	default:
+		fault("--trace-mode", fmt.Errorf("want trace or benchmark, got %q", a.traceMode))
+	}
+}
+
+func hostPort(host string, port int) string {
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(port)
+}
+
+// extraBody reads --extra-inputs: NAME:VALUE, where VALUE is JSON or else text, or a whole JSON object.
+func extraBody(inputs []string, fault faults) map[string]any {
+	body := map[string]any{}
+	for _, in := range inputs {
+		if strings.HasPrefix(strings.TrimSpace(in), "{") {
+			if err := json.Unmarshal([]byte(in), &body); err != nil {
+				fault("--extra-inputs", fmt.Errorf("want a JSON object, got %q: %w", in, err))
+			}
+			continue
+		}
+		name, text, ok := strings.Cut(in, ":")
+		if !ok || name == "" {
+			fault("--extra-inputs", fmt.Errorf("want NAME:VALUE or a JSON object, got %q", in))
+			continue
+		}
+		var value any
+		if json.Unmarshal([]byte(text), &value) != nil {
+			value = text
+		}
+		body[name] = value
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	return body
+}
+
+// headers reads --header.
+func headers(lines []string, fault faults) map[string]string {
+	if len(lines) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || name == "" {
+			fault("--header", fmt.Errorf("want NAME:VALUE, got %q", name))
+			continue
+		}
+		all[name] = strings.TrimSpace(value)
+	}
+	return all
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/report"
+)
+
+// sweep makes a run at each concurrency, and names the knee. What is wrong with one run ends the sweep, but for a bound that
+// was missed: that is what the higher ones are for.
+func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
+	if o.start != "" || o.hold > 0 {
+		return wrongInput(errors.New("--concurrency: want one number with --start or --hold"))
+	}
+	var points []report.ParetoPoint
+	var missed error
+	for _, n := range r.concurrency {
+		one := r
+		one.concurrency = []int{n}
+		one.collect = true
+		one.config.Workloads = append(one.config.Workloads[:0:0], r.config.Workloads...)
+		one.config.Workloads[0].Lanes = n
+		if name := fmt.Sprintf("concurrency-%d", n); r.artifacts != "" {
+			one.artifacts = filepath.Join(r.artifacts, name)
+			one.savePrompts, one.saveExcel = within(name, r.savePrompts), within(name, r.saveExcel)
+		} else {
+			one.savePrompts, one.saveExcel = numbered(r.savePrompts, n), numbered(r.saveExcel, n)
+		}
+		if _, err := fmt.Fprintf(w.out, "concurrency %d\n\n", n); err != nil {
+			return err
+		}
+		a, err := o.once(c, w, one)
+		var code *exitError
+		if errors.As(err, &code) && code.code == exitMissed {
+			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
+		} else if err != nil {
+			return err
+		}
+		points = append(points, report.ParetoOf(a.collected))
+		if _, err := fmt.Fprintln(w.out); err != nil {
+			return err
+		}
+	}
+	if err := writeSweep(w.out, points); err != nil {
+		return err
+	}
+	if missed != nil {
+		return &exitError{exitMissed, missed}
+	}
+	return nil
+}
+
+// within moves a file of the artifact directory into a folder there.
+func within(folder, path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), folder, filepath.Base(path))
+}
+
+func numbered(path string, n int) string {
+	if path == "" {
+		return ""
+	}
+	extension := filepath.Ext(path)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, extension), n, extension)
+}
+
+// writeSweep prints a line a run, and the knee.
+func writeSweep(w io.Writer, points []report.ParetoPoint) error {
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "%-12s %16s %16s %16s %12s\n", "concurrency", "output tokens/s", "per GPU", "per user", "TTFT mean")
+	for _, p := range points {
+		fmt.Fprintf(text, "%-12d %16s %16s %16s %12s\n", p.Concurrency,
+			report.Value(p.Total, ""), report.Value(p.PerGPU(), ""), report.Value(p.PerUser, ""), report.Value(p.TTFT, "ms"))
+	}
+	if _, knee := report.Knee(points); knee != "" {
+		fmt.Fprintf(text, "\n%s\n", knee)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

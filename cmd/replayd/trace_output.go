@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/trace"
+)
+
+// traceOutput says where a trace is written to, and as what.
+type traceOutput struct {
+	path   string
+	format string
+}
+
+const writableFormats = "mooncake, azure, burstgpt or vllm"
+
+func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
+	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write, which is replaced once the new one is whole; -: standard output")
+	c.Flags().StringVar(&o.format, formatFlag, "", "format to write: "+writableFormats+"; none: "+otherwise)
+}
+
+// choose is the format to write: the one that was asked for, else keep, unless the file's name says that it holds the other
+// kind, JSON lines or CSV.
+func (o *traceOutput) choose(keep trace.Format) trace.Format {
+	csv := map[trace.Format]bool{trace.Azure: true, trace.BurstGPT: true}
+	switch extension := filepath.Ext(strings.ToLower(o.path)); {
+	case o.format != "":
+		return trace.Format(o.format)
+	case extension == ".csv" && !csv[keep]:
+		return trace.Azure
+	case extension == ".jsonl" && csv[keep], keep == trace.Bailian: // which is only read
+		return trace.Mooncake
+	}
+	return keep
+}
+
+// write writes the rows that next gives, until io.EOF.
+func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, options trace.WriterOptions, next func() (trace.Record, error)) error {
+	var rows *trace.Writer
+	put := func(out io.Writer) (err error) {
+		if rows, err = trace.NewWriter(out, format, options); err != nil {
+			return err
+		}
+		for {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r, err := next()
+			if errors.Is(err, io.EOF) {
+				return rows.Close()
+			}
+			if err != nil {
+				return err
+			}
+			if err := rows.Write(&r); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if o.path == "-" {
+		err = put(w.out)
+	} else {
+		err = trace.Replace(o.path, put)
+	}
+	if outside := (*fs.PathError)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &outside) {
+		return wrongInput(err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, warning := range rows.Warnings() {
+		fmt.Fprintln(w.err, "warning:", warning)
+	}
+	if format == trace.VLLM {
+		fmt.Fprintf(w.err, "vllm bench serve --dataset-name timed_trace --self-timed --timed-trace-chunk-hash-size %d reads it\n", options.BlockTokens)
+	}
+	if o.path == "-" {
+		return nil
+	}
+	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", o.path, format, plural(rows.Rows(), "request"))
+	return err
+}
+
+// writerOptions are what a Writer has to know of the files that its rows come from.
+func writerOptions(files ...*trace.File) trace.WriterOptions {
+	o := trace.WriterOptions{}
+	for _, f := range files {
+		o.Untimed = o.Untimed || !f.Stats.HasTimestamps
+		o.Sessions = o.Sessions || f.Stats.Sessions > 0
+		if o.BlockTokens == 0 || f.Stats.RowsWithIDs > 0 {
+			o.BlockTokens = f.Stats.BlockTokens
+		}
+	}
+	return o
+}
+
+// openNoisy opens a trace and says what is odd about it on standard error: standard output may be the new trace.
+func (o *traceFlags) openNoisy(c *cobra.Command, w *world, path string) (*trace.File, error) {
+	f, err := o.open(c, w, path)
+	if err != nil {
+		return nil, wrongInput(err)
+	}
+	for _, warning := range f.Stats.Warnings {
+		fmt.Fprintln(w.err, "warning:", warning)
+	}
+	return f, nil
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/trace"
+)
+
+func newTraceSlice(w *world) *cobra.Command {
+	var in traceFlags
+	var out traceOutput
+	var part trace.Selection
+	var rows string
+	c := &cobra.Command{
+		Use: "slice FILE", Short: "Write a part of a trace: a time, some rows, a sample",
+		Example: "  replayd trace slice conversation_trace.jsonl --from 10m --to 15m -o five_minutes.jsonl\n" +
+			"  replayd trace slice conversation_trace.jsonl --rows 0:100 -o first.jsonl\n" +
+			"  replayd trace slice BurstGPT_1.csv --sample 0.1 --seed 1 -o tenth.csv",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if part.FirstRow, part.ToRow, err = rowRange(rows); err != nil {
+				return wrongInput(err)
+			}
+			f, err := in.openNoisy(c, w, args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			next, err := part.Rows(f)
+			if err != nil {
+				return wrongInput(err)
+			}
+			return out.write(c.Context(), w, out.choose(f.Stats.Format), writerOptions(f), next)
+		},
+	}
+	in.add(c)
+	out.add(c, "output-format", "that of the trace")
+	c.Flags().DurationVar(&part.From, "from", 0, "leave out what is due before this time of the trace, e.g. 10m")
+	c.Flags().DurationVar(&part.To, "to", 0, "leave out what is due at this time or later; 0: to the end")
+	c.Flags().StringVar(&rows, "rows", "", "keep the rows from the first number on and before the second, from 0 as the file has them, e.g. 100:200 or :50")
+	c.Flags().Float64Var(&part.Sample, "sample", 1, "share of conversations, and of rows without one, to keep, e.g. 0.1; a conversation stays whole")
+	c.Flags().Uint64Var(&part.Seed, "seed", 42, "seed of the sample")
+	c.Flags().BoolVar(&part.KeepTimes, "keep-times", false, "leave the times as they are; else the first row kept is due at 0")
+	return c
+}
+
+// rowRange reads FIRST:END, either of which may be left out.
+func rowRange(text string) (first, end int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	from, to, ok := strings.Cut(text, ":")
+	if ok && from != "" {
+		first, err = strconv.Atoi(from)
+	}
+	if ok && err == nil && to != "" {
+		end, err = strconv.Atoi(to)
+	}
+	if !ok || err != nil || first < 0 || to != "" && end <= first {
+		return 0, 0, fmt.Errorf("--rows: want FIRST:END with 0 ≤ FIRST < END, got %q", text)
+	}
+	return first, end, nil
+}

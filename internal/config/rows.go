@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Rescale are run's --synthesis-* flags: the trace is changed before it is replayed. 0 leaves as it is.
+type Rescale struct {
+	Speedup, PrefixLen, PromptLen    float64
+	PrefixRoots, MaxInput, MaxOutput int
+}
+
+// Synthetic are rows of drawn lengths; nothing is drawn where both InputTokens and Lengths are empty.
+type Synthetic struct {
+	InputTokens     float64  `koanf:"input_tokens"` // mean
+	InputStddev     float64  `koanf:"input_stddev"`
+	OutputTokens    float64  `koanf:"output_tokens"` // mean; 0: no limit is sent
+	OutputStddev    float64  `koanf:"output_stddev"`
+	Lengths         string   `koanf:"lengths"` // pairs with their shares, in place of the four above
+	SystemTokens    int      `koanf:"system_tokens"`
+	Turns           float64  `koanf:"turns"` // mean of a conversation
+	TurnsStddev     float64  `koanf:"turns_stddev"`
+	TurnDelay       Duration `koanf:"turn_delay"` // mean, after the answer
+	TurnDelayStddev Duration `koanf:"turn_delay_stddev"`
+	Requests        int      `koanf:"requests"` // rows of a loop; 0: without end
+}
+
+// Dataset are texts to send; with a trace, which gives the lengths.
+type Dataset struct {
+	Path   string `koanf:"path"`
+	Format string `koanf:"format"` // empty: none
+}
+
+// Stage is one step of a rate: it moves evenly from the one before to Rate in Over, and stays there for Hold.
+type Stage struct {
+	Rate float64  `koanf:"rate"`
+	Over Duration `koanf:"over"`
+	Hold Duration `koanf:"hold"`
+}
+
+// Warmup is what is sent before the plan begins and counts nowhere.
+type Warmup struct {
+	Requests int `koanf:"requests"`
+}
+
+// Cancel ends requests before their answers do.
+type Cancel struct {
+	Ratio float64  `koanf:"ratio"` // 0 to 1 of all requests
+	After Duration `koanf:"after"` // their message was written
+}
+
+// ByRate says of an arrival that rows have instants by a rate, and not by the trace.
+func ByRate(arrival string) bool {
+	return slices.Contains([]string{"constant", "poisson", "gamma", "users"}, arrival)
+}
+
+// Timed says of an arrival that it goes by the trace's own times.
+func Timed(arrival string) bool { return arrival == "exact" || arrival == "spread" }
+
+// Given says whether rows are to be made up.
+func (s Synthetic) Given() bool { return s.InputTokens != 0 || s.Lengths != "" }
+
+// Given says whether texts come from a dataset.
+func (d Dataset) Given() bool { return d.Format != "" || d.Path != "" }
+
+// checkRows finds out where the rows come from, and when they are due.
+func (w *Workload) checkRows(at string, f *Faults) {
+	switch made, texts := w.Synthetic.Given(), w.Dataset.Given(); {
+	case w.Trace.Path == "" && !made && !texts:
+		f.add(at+".trace.path", "want the path of a trace, or synthetic.input_tokens, or a dataset, got none")
+	case made && (w.Trace.Path != "" || texts):
+		f.add(at+".synthetic", "want only one of a trace, synthetic rows and a dataset")
+	}
+	w.Trace.check(at+".trace", f)
+	w.Synthetic.check(at+".synthetic", w, f)
+	if d := w.Dataset; d.Given() {
+		f.oneOf(at+".dataset.format", d.Format, "sharegpt", "single_turn", "multi_turn", "random_pool", "bundled")
+		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // of ShareGPT the reader says where it comes from
+			f.add(at+".dataset.path", "want a file, got none")
+		}
+	}
+	f.oneOf(at+".arrival", w.Arrival, "exact", "spread", "constant", "poisson", "gamma", "concurrency", "users")
+	switch {
+	case Timed(w.Arrival) && w.Trace.Path == "" && (w.Synthetic.Given() || w.Dataset.Given()):
+		f.add(at+".arrival", "want constant, poisson, gamma, concurrency or users for rows that have no times, got %q", w.Arrival)
+	case w.Arrival == "concurrency" && w.Repeat.Mode == "cron":
+		f.add(at+".arrival", "want one with times for repeat mode cron, got %q", w.Arrival)
+	}
+	w.checkRate(at, f)
+	f.atLeast(at+".warmup.requests", w.Warmup.Requests, 0)
+	if r := w.Cancel.Ratio; !(r >= 0 && r <= 1) {
+		f.add(at+".cancel.ratio", "want 0 to 1, got %v", r)
+	}
+	f.notNegative(at+".cancel.after", w.Cancel.After)
+	if w.Cancel.After != 0 && w.Cancel.Ratio == 0 {
+		f.add(at+".cancel.after", "is for a ratio above 0, got ratio 0")
+	}
+}
+
+// checkRate holds rate, burstiness, stages and users against the arrival.
+func (w *Workload) checkRate(at string, f *Faults) {
+	by := ByRate(w.Arrival)
+	switch {
+	case !(w.Rate >= 0 && w.Rate <= maxRate):
+		f.add(at+".rate", "want 0 to %.0f, got %v", float64(maxRate), w.Rate)
+	case by && w.Rate == 0 && len(w.Stages) == 0:
+		f.add(at+".rate", "want a number > 0 for arrival %s, got none", w.Arrival)
+	case !by && w.Rate != 0:
+		f.add(at+".rate", "is for the arrivals constant, poisson, gamma and users, got %v with arrival %s", w.Rate, w.Arrival)
+	}
+	switch {
+	case !(w.Burstiness >= 0.01 && w.Burstiness <= 1000):
+		f.add(at+".burstiness", "want 0.01 to 1000, got %v", w.Burstiness)
+	case w.Burstiness != 1 && w.Arrival != "gamma":
+		f.add(at+".burstiness", "is for arrival gamma, got %v with arrival %s", w.Burstiness, w.Arrival)
+	}
+	if len(w.Stages) > 0 && (!by || w.Arrival == "users") {
+		f.add(at+".stages", "is for the arrivals constant, poisson and gamma, got arrival %s", w.Arrival)
+	}
+	for i, s := range w.Stages {
+		stage := fmt.Sprintf("%s.stages[%d]", at, i)
+		if !(s.Rate >= 0 && s.Rate <= maxRate) {
+			f.add(stage+".rate", "want 0 to %.0f, got %v", float64(maxRate), s.Rate)
+		}
+		f.notNegative(stage+".over", s.Over)
+		f.notNegative(stage+".hold", s.Hold)
+		if last := i == len(w.Stages)-1; last && s.Hold != 0 {
+			f.add(stage+".hold", "want none for the last stage, whose rate stays, got %v", s.Hold)
+		}
+	}
+	switch users := w.Arrival == "users"; {
+	case users && w.Users < 1:
+		f.add(at+".users", "want an integer ≥ 1 for arrival users, got %d", w.Users)
+	case !users && w.Users != 0:
+		f.add(at+".users", "is for arrival users, got %d with arrival %s", w.Users, w.Arrival)
+	}
+}
+
+// maxRate is far above what a process sends, so that instants stay apart.
+const maxRate = 1e6
+
+func (t *Trace) check(at string, f *Faults) {
+	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
+	if t.BlockTokens == 0 {
+		f.add(at+".block_tokens", "want an integer ≥ 1 or auto, got 0")
+	}
+	f.notNegative(at+".from", t.From)
+	if t.To != 0 && t.To <= t.From {
+		f.add(at+".to", "want a duration > from (%v), got %v", t.From, t.To)
+	}
+	f.atLeast(at+".max_input", t.MaxInput, 0)
+	f.atLeast(at+".max_output", t.MaxOutput, 0)
+	f.atLeast(at+".max_context", t.MaxContext, 0)
+	f.oneOf(at+".over_limit", t.OverLimit, "filter", "clip", "send")
+}
+
+func (s *Synthetic) check(at string, w *Workload, f *Faults) {
+	number := func(key string, v, most float64) {
+		if !(v >= 0 && v <= most) {
+			f.add(at+key, "want 0 to %.0f, got %v", most, v)
+		}
+	}
+	const tokens = 1 << 24
+	number(".input_tokens", s.InputTokens, tokens)
+	number(".input_stddev", s.InputStddev, tokens)
+	number(".output_tokens", s.OutputTokens, tokens)
+	number(".output_stddev", s.OutputStddev, tokens)
+	number(".turns", s.Turns, 1000)
+	number(".turns_stddev", s.TurnsStddev, 1000)
+	f.atLeast(at+".system_tokens", s.SystemTokens, 0)
+	f.atLeast(at+".requests", s.Requests, 0)
+	f.notNegative(at+".turn_delay", s.TurnDelay)
+	f.notNegative(at+".turn_delay_stddev", s.TurnDelayStddev)
+	if s.Lengths != "" && (s.InputTokens != 0 || s.InputStddev != 0 || s.OutputTokens != 0 || s.OutputStddev != 0) {
+		f.add(at+".lengths", "want it in place of input_tokens, output_tokens and their deviations, got both")
+	}
+	if !s.Given() && *s != (Synthetic{}) {
+		f.add(at+".input_tokens", "want an integer ≥ 1, or lengths, got none")
+	}
+	if s.Given() && s.Requests == 0 && ByRate(w.Arrival) && w.Rows == 0 && w.Duration == 0 {
+		f.add(at+".requests", "want how many requests a loop has for arrival %s, got none", w.Arrival)
+	}
+}

@@ -1,0 +1,251 @@
+// Package dataset reads texts to send: prompts and conversations as people publish them, and a small set of its own. They
+// are trace rows without times: Records. Texts cuts prompts of an exact number of tokens from them, for rows that have
+// only a length.
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"replayd/internal/token"
+	"replayd/internal/trace"
+)
+
+// A Format is the shape of a set's file.
+type Format string
+
+// Formats.
+const (
+	ShareGPT   Format = "sharegpt"    // a JSON list of conversations, as anon8231489123/ShareGPT_Vicuna_unfiltered has it
+	SingleTurn Format = "single_turn" // AIPerf's: a JSON object with a prompt a line
+	MultiTurn  Format = "multi_turn"  // AIPerf's: a JSON object with a conversation a line
+	RandomPool Format = "random_pool" // AIPerf's: prompts a line, drawn with replacement; of a folder, one from each file
+	Bundled    Format = "bundled"     // the set in this package; it has no file
+)
+
+// Bounds on what a set may hold.
+const (
+	MaxEntryBytes = trace.MaxLineBytes // a line, or a conversation of ShareGPT's
+	MaxBytes      = 1 << 30            // what the rows hold together
+	maxFiles      = 1024               // in a folder
+	defaultDraws  = 100                // AIPerf's
+)
+
+// Options of Open. The zero value is good for every format.
+type Options struct {
+	Tokenizer *token.Tokenizer // counts texts; nil: nothing is counted
+	Seed      uint64           // of RandomPool's draws
+	Draws     int              // how many rows RandomPool has; 0: 100
+	Most      int              // other formats: reading ends with the line or entry that has the last of so many rows; 0: with the file
+	Turns     bool             // ShareGPT: whole conversations, not the first prompt of each
+	AnyLength bool             // ShareGPT: also what is shorter or longer than vLLM and AIPerf take
+}
+
+// A Set is what was read. It does not change, and may be used by several goroutines at once.
+type Set struct {
+	// Warnings say what was left out or is not used, one line each.
+	Warnings []string
+	// Unanswered says that conversations lack what the assistant said: their later turns have empty answers in its place,
+	// for the server's own.
+	Unanswered bool
+
+	records   []trace.Record
+	texts     []string // the users' prompts without blanks around them, in order; none is empty
+	hash      string
+	tokenizer *token.Tokenizer
+}
+
+// Records are the rows, in the file's order, turns of a conversation one after the other. Offset is 0. OutputTokens is
+// what the file says, else the length of the answer that it has, where there is a tokenizer to count it. The slice is
+// shared: leave it as it is.
+func (s *Set) Records() []trace.Record { return s.records }
+
+// SHA256 is that of the files' content, hexadecimal.
+func (s *Set) SHA256() string { return s.hash }
+
+//go:embed bundled.jsonl
+var bundled string
+
+// Open reads a whole set. Its error says where: file:line: field, in a JSON list the number of the entry.
+func Open(ctx context.Context, format Format, path string, o Options) (*Set, error) {
+	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
+	err := b.open(format, path)
+	if err == nil {
+		err = b.faults.err()
+	}
+	if err == nil && len(b.set.records) == 0 {
+		err = fmt.Errorf("%s: want at least one prompt, got none%s", path, b.skips())
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.set.hash = hex.EncodeToString(b.hash.Sum(nil))
+	if skipped := b.skips(); skipped != "" {
+		b.set.Warnings = append(b.set.Warnings, path+skipped)
+	}
+	return b.set, nil
+}
+
+// A builder makes a Set.
+type builder struct {
+	ctx     context.Context //nolint:containedctx // it lives as long as Open
+	options Options
+	set     *Set
+	hash    hash.Hash
+	faults  faults
+	bytes   int
+	pending int // turns of conversations that are no rows yet
+
+	sessions      map[string]int // conversations by their session's name
+	conversations []conversation
+	short, long   int // entries of ShareGPT's that were left out, and why
+	times         int // lines with a timestamp
+}
+
+func (b *builder) open(format Format, path string) error {
+	if format == Bundled {
+		if path != "" {
+			return fmt.Errorf("dataset %s: want no path, got %s", Bundled, path)
+		}
+		if err := b.lines(io.TeeReader(strings.NewReader(bundled), b.hash), "bundled.jsonl", b.either); err != nil {
+			return err
+		}
+		return b.converse()
+	}
+	if err := wantPath(format, path); err != nil {
+		return err
+	}
+	switch format {
+	case ShareGPT:
+		err := b.file(path, b.shareGPT)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w (%s)", err, shareGPTSource)
+		}
+		return err
+	case SingleTurn:
+		return b.file(path, func(in io.Reader, name string) error { return b.lines(in, name, b.single) })
+	case MultiTurn:
+		err := b.file(path, func(in io.Reader, name string) error { return b.lines(in, name, b.multi) })
+		if err != nil {
+			return err
+		}
+		return b.converse()
+	}
+	return b.randomPool(path)
+}
+
+func wantPath(format Format, path string) error {
+	switch format {
+	case ShareGPT, SingleTurn, MultiTurn, RandomPool:
+	default:
+		return fmt.Errorf("dataset format: want %s, %s, %s, %s or %s, got %q", ShareGPT, SingleTurn, MultiTurn, RandomPool, Bundled, string(format))
+	}
+	switch {
+	case path != "":
+		return nil
+	case format == ShareGPT:
+		return fmt.Errorf("dataset %s: want the path of its file, got none (%s)", format, shareGPTSource)
+	}
+	return fmt.Errorf("dataset %s: want the path of a file, got none", format)
+}
+
+// file hands over what a file holds, decompressed.
+func (b *builder) file(path string, read func(in io.Reader, name string) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return fmt.Errorf("%s: want a file, got a directory", path)
+	}
+	in, err := trace.Decompress(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return read(io.TeeReader(in, b.hash), path)
+}
+
+// files are those of a folder, by name, or the one file.
+func files(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(path, e.Name())); err == nil && info.Mode().IsRegular() {
+			all = append(all, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(all) == 0 || len(all) > maxFiles {
+		return nil, fmt.Errorf("%s: want 1 to %d files, got %d", path, maxFiles, len(all))
+	}
+	return all, nil
+}
+
+// add takes a row into the set. Bytes are what the set did not hold yet.
+func (b *builder) add(r trace.Record, name string) error {
+	r.Number = len(b.set.records)
+	if b.bytes += len(r.Text) + len(r.Messages) + len(r.Extra); b.bytes > MaxBytes {
+		return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
+	}
+	b.set.records = append(b.set.records, r)
+	return nil
+}
+
+// full says whether there are as many rows as were asked for.
+func (b *builder) full() bool {
+	return b.options.Most > 0 && len(b.set.records)+b.pending >= b.options.Most
+}
+
+// texts are what Texts cuts from.
+func (b *builder) texts(list ...string) {
+	for _, text := range list {
+		if text = strings.TrimSpace(text); text != "" {
+			b.set.texts = append(b.set.texts, text)
+		}
+	}
+}
+
+// count is the length of an answer in tokens; 0 where it is empty or there is no tokenizer.
+func (b *builder) count(text string) int {
+	if b.options.Tokenizer == nil {
+		return 0
+	}
+	return b.options.Tokenizer.Count([]byte(text))
+}
+
+func (b *builder) skips() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{b.short, "conversations without a prompt and an answer are left out: %d"},
+		{b.long, "conversations out of the lengths that vLLM and AIPerf take are left out: %d"},
+		{b.times, "times are not used, since only a trace has them: of %d lines"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, ": "+fmt.Sprintf(p.what, p.n))
+		}
+	}
+	return strings.Join(parts, "")
+}

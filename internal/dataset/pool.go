@@ -1,0 +1,89 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// randomPool draws rows with replacement. Each file is a pool, and a row has one prompt of each.
+func (b *builder) randomPool(path string) error {
+	paths, err := files(path)
+	if err != nil {
+		return err
+	}
+	var pools [][]turn
+	var size int
+	for _, path := range paths {
+		var pool []turn
+		err := b.file(path, func(in io.Reader, name string) error {
+			return b.lines(in, name, func(o object) error {
+				for _, key := range []string{"turns", "session_id", "delay", "timestamp"} {
+					if o.value(key) != nil {
+						o.fault(key, "none in a pool")
+					}
+				}
+				t := o.turn()
+				for _, text := range t.texts {
+					size += len(text)
+				}
+				if size > MaxBytes {
+					return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
+				}
+				pool = append(pool, t)
+				b.texts(t.texts...)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if len(pool) == 0 && b.faults.count == 0 {
+			return fmt.Errorf("%s: want at least one prompt, got none", path)
+		}
+		pools = append(pools, pool)
+	}
+	if b.faults.count > 0 {
+		return nil
+	}
+	return b.draw(pools, path)
+}
+
+func (b *builder) draw(pools [][]turn, name string) error {
+	draws := b.options.Draws
+	if draws == 0 {
+		draws = defaultDraws
+	}
+	for row := range draws {
+		t := turn{role: "user"}
+		for i, pool := range pools {
+			one := pool[below(mix(b.options.Seed, uint64(row), uint64(i)), len(pool))]
+			t.texts = append(t.texts, one.texts...)
+			t.output = max(t.output, one.output)
+			if one.extra != nil {
+				t.extra = one.extra
+			}
+		}
+		if err := b.add(t.row(), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mix draws 64 bits by a key: splitmix64's finalizer, once for each part.
+func mix(parts ...uint64) (z uint64) {
+	for _, part := range parts {
+		z = (z ^ part) + 0x9e3779b97f4a7c15
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		z ^= z >> 31
+	}
+	return z
+}
+
+// below makes a number from 0 to n−1 of 64 drawn bits.
+func below(drawn uint64, n int) int {
+	high, _ := bits.Mul64(drawn, uint64(n))
+	return int(high)
+}

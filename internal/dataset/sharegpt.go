@@ -1,0 +1,167 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"replayd/internal/trace"
+)
+
+// shareGPTSource says where the file comes from, as vLLM's documents and AIPerf do.
+const shareGPTSource = "it can be had from https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/" +
+	"ShareGPT_V3_unfiltered_cleaned_split.json"
+
+// What vLLM and AIPerf take of ShareGPT (is_valid_sequence in vllm/benchmarks/datasets, 2026, and in aiperf's
+// base_loader.py): neither prompt nor answer shorter than 4 tokens, no prompt longer than 1,024, no both longer than 2,048.
+const (
+	leastTokens  = 4
+	promptTokens = 1024
+	bothTokens   = 2048
+)
+
+// shareGPT reads the list of conversations, one at a time.
+func (b *builder) shareGPT(in io.Reader, name string) error {
+	bounded := &bounded{in: in, left: MaxEntryBytes}
+	dec := json.NewDecoder(bounded)
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
+		if errors.Is(err, errLongEntry) || err == nil || errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: want a JSON list of conversations, got something else", name)
+		}
+		return fmt.Errorf("%s: want a JSON list of conversations, got %w", name, err)
+	}
+	for number := 0; !b.full() && dec.More(); number++ {
+		if err := b.ctx.Err(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		at := fmt.Sprintf("%s: entry %d", name, number)
+		var e entry
+		bounded.left = MaxEntryBytes
+		var wrong *json.UnmarshalTypeError
+		switch err := dec.Decode(&e); {
+		case errors.As(err, &wrong):
+			b.faults.add(at, wrong.Field, "a "+wrong.Type.String(), wrong.Value)
+			continue
+		case errors.Is(err, errLongEntry):
+			return fmt.Errorf("%s: want at most %d bytes, got more", at, MaxEntryBytes)
+		case err != nil:
+			return fmt.Errorf("%s: byte %d: want a conversation, got %w", at, dec.InputOffset(), err)
+		}
+		e.number = number
+		if err := b.entry(&e, name); err != nil {
+			return err
+		}
+	}
+	if !b.full() {
+		if _, err := dec.Token(); err != nil {
+			return fmt.Errorf("%s: want a whole JSON list, got %w", name, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, bounded.in); err != nil { // what was not read belongs to the hash
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// An entry is a conversation of ShareGPT's. Who speaks is human or gpt, and in some entries system and others.
+type entry struct {
+	ID            string    `json:"id"`
+	Conversations []message `json:"conversations"`
+	number        int
+}
+
+type message struct {
+	From  string `json:"from"`
+	Value string `json:"value"`
+}
+
+func (b *builder) entry(e *entry, name string) error {
+	c := conversation{name: name, turns: e.first()}
+	if b.options.Turns {
+		c.turns = e.pairs()
+	}
+	if len(c.turns) == 0 {
+		b.short++
+		return nil
+	}
+	for i := range c.turns {
+		t := &c.turns[i]
+		if t.output = b.count(t.answer); b.tooShortOrLong(t) {
+			b.long++
+			return nil
+		}
+	}
+	if !b.options.Turns {
+		t := c.turns[0]
+		b.texts(t.texts...)
+		return b.add(trace.Record{Text: t.texts[0], OutputTokens: t.output}, name)
+	}
+	c.session = e.ID
+	if _, known := b.sessions[c.session]; known || c.session == "" || len(c.session) > trace.MaxSessionBytes {
+		c.session = fmt.Sprintf("entry %d", e.number)
+	}
+	b.sessions[c.session] = e.number
+	return b.turns(&c)
+}
+
+func (b *builder) tooShortOrLong(t *turn) bool {
+	if b.options.AnyLength || b.options.Tokenizer == nil {
+		return false
+	}
+	prompt := b.count(t.texts[0])
+	return prompt < leastTokens || t.output < leastTokens || prompt > promptTokens || prompt+t.output > bothTokens
+}
+
+// first takes the first message as the prompt and the second as the answer, whoever said them, as vLLM does.
+func (e *entry) first() []turn {
+	if len(e.Conversations) < 2 {
+		return nil
+	}
+	prompt, answer := e.Conversations[0].Value, e.Conversations[1].Value
+	if prompt == "" {
+		return nil
+	}
+	return []turn{{texts: []string{prompt}, role: "user", answer: answer}}
+}
+
+// pairs takes each message of a human that is followed by one of gpt, the others passed over, as AIPerf does. Where nobody
+// is called so, the first two messages are the pair.
+func (e *entry) pairs() (turns []turn) {
+	var said []message
+	for _, m := range e.Conversations {
+		if m.From == "human" || m.From == "gpt" {
+			said = append(said, m)
+		}
+	}
+	if len(said) == 0 {
+		return e.first()
+	}
+	for i := 0; i+1 < len(said); i++ {
+		if said[i].From != "human" || said[i+1].From != "gpt" {
+			continue
+		}
+		if said[i].Value != "" && said[i+1].Value != "" {
+			turns = append(turns, turn{texts: []string{said[i].Value}, role: "user", answer: said[i+1].Value})
+		}
+		i++
+	}
+	return turns
+}
+
+var errLongEntry = errors.New("entry too long")
+
+// bounded ends a reader of one entry after so many bytes.
+type bounded struct {
+	in   io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongEntry
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

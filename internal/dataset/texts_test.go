@@ -1,0 +1,95 @@
+package dataset
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/trace"
+)
+
+// Texts of every length are that long by the tokenizer, and a function of seed, row and pass.
+func TestTextsAreExact(t *testing.T) {
+	tok := tokenizer(t)
+	for name, s := range map[string]*Set{
+		"bundled": func() *Set {
+			s, err := Open(t.Context(), Bundled, "", Options{Tokenizer: tok})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}(),
+		"three words": open(t, SingleTurn, `{"text": " a "}`+"\n"+`{"text":"  "}`+"\n"+`{"text": "b cde"}`, Options{Tokenizer: tok}),
+	} {
+		texts := s.Texts(7)
+		rng := rand.New(rand.NewPCG(1, 2))
+		seen := map[string]bool{}
+		for i := range 300 {
+			r, n := trace.Record{Number: i}, 1+rng.IntN(1+i*10)
+			if n > 2 {
+				n -= n % 3
+			}
+			got := texts([]byte("before"), &r, n)
+			text := strings.TrimPrefix(string(got), "before")
+			if len(text)+6 != len(got) || tok.Count([]byte(text)) != n || !utf8.ValidString(text) {
+				t.Fatalf("%s: row %d: %d tokens, want %d: %q", name, i, tok.Count([]byte(text)), n, text)
+			}
+			if name == "bundled" && text != strings.TrimFunc(text, unicode.IsSpace) {
+				t.Fatalf("%s: row %d: a chat template would trim %q", name, i, text)
+			}
+			seen[text] = true
+			if again := texts(nil, &r, n); string(again) != text {
+				t.Fatalf("%s: row %d: twice not the same", name, i)
+			}
+		}
+		if name == "bundled" && len(seen) < 290 {
+			t.Errorf("%d of 300 rows have a text of their own", len(seen))
+		}
+		row, other := trace.Record{Number: 3}, trace.Record{Number: 3, Pass: 1}
+		if name == "bundled" && string(texts(nil, &row, 50)) == string(texts(nil, &other, 50)) {
+			t.Error("a later pass has the same text")
+		}
+		if name == "bundled" && string(texts(nil, &row, 50)) == string(s.Texts(8)(nil, &row, 50)) {
+			t.Error("another seed has the same text")
+		}
+	}
+	if open(t, SingleTurn, `{"text":"a"}`, Options{}).Texts(1) != nil || open(t, SingleTurn, `{"text":" "}`, Options{Tokenizer: tok}).Texts(1) != nil {
+		t.Error("texts without a tokenizer, or without texts")
+	}
+}
+
+// Where each character is three tokens only every third length can be met: the longest shorter one is given.
+func TestTextsThatCannotBeExact(t *testing.T) {
+	tok := tokenizer(t)
+	s := open(t, SingleTurn, `{"text": "漢字漢字"}`, Options{Tokenizer: tok})
+	for n, want := range map[int]string{2: "", 3: "漢", 5: "漢", 6: "漢字", 12: "漢字漢字"} {
+		if got := string(s.Texts(1)(nil, &trace.Record{}, n)); got != want {
+			t.Errorf("%d tokens: got %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestTextsAtOnce(t *testing.T) {
+	s, err := Open(t.Context(), Bundled, "", Options{Tokenizer: tokenizer(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := s.Texts(1)
+	want := texts(nil, &trace.Record{Number: 1}, 500)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 20 {
+				if got := texts(nil, &trace.Record{Number: 1}, 500); !cmp.Equal(got, want) {
+					t.Error("another text at the same time")
+				}
+			}
+		})
+	}
+	wait.Wait()
+}

@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"replayd/internal/trace"
+)
+
+// single takes a line with one prompt. Lines of one session are sent one after the other, each as it is: without those
+// before it, as AIPerf sends them.
+func (b *builder) single(o object) error {
+	if o.value("turns") != nil {
+		o.fault("turns", "one prompt a line: conversations are for the format "+string(MultiTurn))
+		return nil
+	}
+	t := o.turn()
+	r := t.row()
+	r.Line, r.Session = o.number, o.text("session_id", trace.MaxSessionBytes)
+	if b.faults.count > 0 { // nothing will be made of it
+		return nil
+	}
+	b.texts(t.texts...)
+	return b.add(r, o.name)
+}
+
+// row is a turn without any before it: a text where it can be one.
+func (t *turn) row() trace.Record {
+	r := trace.Record{OutputTokens: t.output, Extra: t.extra, Delay: t.delay}
+	if t.role == "user" && len(t.texts) == 1 {
+		r.Text = t.texts[0]
+	} else {
+		r.Messages = append(appendMessage([]byte{'['}, t.role, t.texts...), ']')
+	}
+	return r
+}
+
+// A conversation has the turns of a session.
+type conversation struct {
+	session, name string
+	line          int
+	turns         []turn
+}
+
+// multi takes a line with turns. Lines of one session are one conversation.
+func (b *builder) multi(o object) error {
+	var list []map[string]json.RawMessage
+	if v := o.value("turns"); v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
+		b.faults.add(o.at, "turns", "a list of turns", excerpt(o.value("turns")))
+		return nil
+	}
+	session := o.text("session_id", trace.MaxSessionBytes)
+	if session == "" {
+		session = fmt.Sprintf("line %d", o.number)
+	}
+	var turns []turn
+	for i, values := range list {
+		part := object{b: b, name: o.name, at: fmt.Sprintf("%s: turns[%d]", o.at, i), values: values}
+		turns = append(turns, part.turn())
+	}
+	b.pending += len(turns)
+	if at, known := b.sessions[session]; known {
+		b.conversations[at].turns = append(b.conversations[at].turns, turns...)
+		return nil
+	}
+	b.sessions[session] = len(b.conversations)
+	b.conversations = append(b.conversations, conversation{session, o.name, o.number, turns})
+	return nil
+}
+
+// either takes a line of the bundled set.
+func (b *builder) either(o object) error {
+	if o.value("turns") != nil {
+		return b.multi(o)
+	}
+	return b.single(o)
+}
+
+// converse makes rows of the conversations.
+func (b *builder) converse() error {
+	b.pending = 0
+	if b.faults.count > 0 {
+		return nil
+	}
+	for i := range b.conversations {
+		if err := b.turns(&b.conversations[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turns makes a row of each turn: its messages are those of the turns before, what was answered to them, and its own. A
+// first turn with a system's role, and nothing else to it, is no turn: it stands at the head of all of them, as in AIPerf.
+func (b *builder) turns(c *conversation) error {
+	history := []byte{'['}
+	turns := c.turns
+	if t := turns[0]; len(turns) > 1 && t.role == "system" && t.delay == 0 && t.output == 0 && t.extra == nil {
+		history = append(appendMessage(history, t.role, t.texts...), ',')
+		turns = turns[1:]
+	}
+	for i, t := range turns {
+		b.texts(t.texts...)
+		history = appendMessage(history, t.role, t.texts...)
+		err := b.add(trace.Record{
+			Line: c.line, Messages: append(bytes.Clone(history), ']'), Session: c.session, Turn: i,
+			Delay: t.delay, OutputTokens: t.output, Extra: t.extra,
+		}, c.name)
+		if err != nil {
+			return err
+		}
+		if i+1 < len(turns) {
+			b.set.Unanswered = b.set.Unanswered || t.answer == ""
+			history = append(appendMessage(append(history, ','), "assistant", t.answer), ',')
+		}
+	}
+	return nil
+}
+
+// appendMessage appends a chat message. Several texts are its parts, as in OpenAI's API.
+func appendMessage(dst []byte, role string, texts ...string) []byte {
+	dst = appendString(append(dst, `{"role":`...), role)
+	dst = append(dst, `,"content":`...)
+	if len(texts) == 1 {
+		return append(appendString(dst, texts[0]), '}')
+	}
+	open := byte('[')
+	for _, text := range texts {
+		dst = append(append(dst, open), `{"type":"text","text":`...)
+		dst = append(appendString(dst, text), '}')
+		open = ','
+	}
+	return append(dst, "]}"...)
+}
+
+// appendString appends a JSON string.
+func appendString(dst []byte, s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // every string can be written
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}

@@ -1,0 +1,80 @@
+package openai
+
+// counts of tokens; set when the server gave them.
+type counts struct {
+	prompt, output, cached, reasoning int
+	set                               bool
+}
+
+// maxTokens bounds what is taken for a count of tokens.
+const maxTokens = 1_000_000_000
+
+func (w *walker) usage(u *counts) bool {
+	*u = counts{}
+	if w.null() {
+		return true
+	}
+	var own, detail int // SGLang has reasoning_tokens beside the details, too
+	ok := w.object(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "prompt_tokens":
+			u.prompt, _, ok = w.count()
+		case "completion_tokens":
+			u.output, u.set, ok = w.count()
+		case "reasoning_tokens":
+			own, _, ok = w.count()
+		case "prompt_tokens_details":
+			u.cached, ok = w.member("cached_tokens")
+		case "completion_tokens_details":
+			detail, ok = w.member("reasoning_tokens")
+		default:
+			ok = w.skip()
+		}
+		return ok
+	})
+	u.reasoning = max(own, detail)
+	if !u.set {
+		*u = counts{}
+	}
+	return ok
+}
+
+func (w *walker) timings(t *counts) bool {
+	*t = counts{}
+	if w.null() {
+		return true
+	}
+	ok := w.object(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "cache_n":
+			t.cached, _, ok = w.count()
+		case "prompt_n":
+			t.prompt, _, ok = w.count()
+		case "predicted_n":
+			t.output, t.set, ok = w.count()
+		default:
+			ok = w.skip()
+		}
+		return ok
+	})
+	t.prompt += t.cached // prompt_n leaves out what the cache held
+	if !t.set {
+		*t = counts{}
+	}
+	return ok
+}
+
+// member is one count of an object that may be null.
+func (w *walker) member(name string) (n int, ok bool) {
+	if w.null() {
+		return 0, true
+	}
+	ok = w.object(func(key []byte) (ok bool) {
+		if string(key) != name {
+			return w.skip()
+		}
+		n, _, ok = w.count()
+		return ok
+	})
+	return n, ok
+}

@@ -1,0 +1,236 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"unicode/utf8"
+
+	"replayd/internal/measure"
+)
+
+// What chunks and answers in one piece say: content, reasoning, and arguments of tool calls.
+func TestChunkTexts(t *testing.T) {
+	type said struct{ content, reasoning, arguments string }
+	for in, want := range map[string]said{
+		`{"choices":[{"delta":{"content":"a"}}]}`:                                                                {"a", "", ""},
+		`{"choices":[{"delta":{"role":"assistant","content":""}}]}`:                                              {},
+		`{"choices":[{"delta":{"content":"a \"q\"\n\u00e9\ud83d\ude00\/ b"}}]}`:                                  {"a \"q\"\né😀/ b", "", ""},
+		`{"choices":[{"delta":{"content":"\ud800x"}}]}`:                                                          {"\uFFFDx", "", ""},
+		"{\"choices\":[{\"delta\":{\"content\":\"a\xff\xfe\"}}]}":                                                {"a\uFFFD\uFFFD", "", ""},
+		`{"choices":[{"delta":{"reasoning_content":"r","content":null}}]}`:                                       {"", "r", ""},
+		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"r"}}]}`:                                      {"", "r", ""}, // one text under two names
+		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"","content":"c"}}]}`:                         {"c", "r", ""},
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\""}}]}}]}`:                              {"", "", `{"`},
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"a"}},{"function":{"arguments":"b"}}]}}]}`: {"", "", "ab"},
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                            {"", "", `{"a":1}`},
+		`{"choices":[{"text":"a"}]}`:                                                                             {"a", "", ""},
+		`{"choices":[{"text":"a"},{"text":"b"},{"delta":{"content":"c"}}]}`:                                      {"abc", "", ""},
+		`{"choices":[{"text":"","token_ids":[5,6]}]}`:                                                            {},
+		`{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"type":"image"},{"text":"b"}]}}]}`:         {"ab", "", ""},
+		`{"choices":[{"delta":{"content":"a","content":"b"}}]}`:                                                  {"b", "", ""}, // the last one counts
+		`{"choices":[{"text":"a"}],"choices":[{"text":"b"}]}`:                                                    {"b", "", ""},
+		`{"choices":[{"message":{"content":"no chunk has one"}}]}`:                                               {},
+		`{"choices":[],"usage":{"completion_tokens":3}}`:                                                         {},
+	} {
+		for _, whole := range []bool{false, true} {
+			if whole {
+				in = strings.NewReplacer(`"delta"`, `"message"`, `"message"`, `"delta"`).Replace(in)
+			}
+			c := chunk{form: form{whole: whole, keep: true}}
+			if !c.find([]byte(in)) && !c.decode([]byte(in)) {
+				t.Errorf("%s: want a chunk", in)
+				continue
+			}
+			if got := (said{textIn(c.said.content), textIn(c.said.reasoning), textIn(c.said.arguments)}); got != want {
+				t.Errorf("%s: want %q, got %q", in, want, got)
+			}
+			if c.content != (want != said{}) && !strings.Contains(in, "token_ids") {
+				t.Errorf("%s: content: got %v", in, c.content)
+			}
+		}
+	}
+}
+
+func textIn(t text) string {
+	b, _ := appendText(nil, t, false)
+	return string(b)
+}
+
+// FuzzTexts: in each form, what find is sure of decode sees alike, texts among it.
+func FuzzTexts(f *testing.F) {
+	for _, in := range usual {
+		f.Add([]byte(in))
+		f.Add([]byte(strings.ReplaceAll(in, `"delta"`, `"message"`)))
+	}
+	f.Add([]byte(wholeHello))
+	f.Add([]byte(`{"choices":[{"text":"a"},{"text":"\ud83d\ude00"}],"choices":[{"message":{"content":"\ud800","reasoning":"r"},"delta":{"reasoning_content":"\u0000"}}]}`))
+	f.Add([]byte("{\"choices\":[{\"message\":{\"content\":\"a\xff\",\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}},{\"function\":{\"arguments\":\"b\"}}]}}]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, form := range []form{{}, {keep: true}, {whole: true}, {whole: true, keep: true}} {
+			quick, slow := chunk{form: form}, chunk{form: form}
+			known := slow.decode(data)
+			if !quick.find(data) {
+				continue
+			}
+			if !known {
+				t.Fatalf("find takes what is no JSON object: %q", data)
+			}
+			if !form.keep && (quick.said.content != nil || quick.said.reasoning != nil || quick.said.arguments != nil) {
+				t.Errorf("%q: texts that nobody wants: %q", data, quick.said)
+			}
+			if len(quick.finish) == 0 {
+				quick.finish = nil
+			}
+			for _, pair := range [][2]*text{{&quick.said.content, &slow.said.content}, {&quick.said.reasoning, &slow.said.reasoning}, {&quick.said.arguments, &slow.said.arguments}} {
+				if a, b := textIn(*pair[0]), textIn(*pair[1]); a != b || !utf8.ValidString(a) {
+					t.Errorf("%q: find reads %q, decode %q", data, a, b)
+				}
+				*pair[0], *pair[1] = nil, nil
+			}
+			if !reflect.DeepEqual(quick, slow) {
+				t.Errorf("%q:\n  find %+v\ndecode %+v", data, quick, slow)
+			}
+		}
+	})
+}
+
+// FuzzTextsRoundTrip: what encoding/json writes is read as encoding/json reads it, however it escapes.
+func FuzzTextsRoundTrip(f *testing.F) {
+	f.Add("Grüße, \"you\" <b>\n", "r\u2028", `{"a":1}`, true)
+	f.Add("\xff\xc3", "\x00😀", "\\", false)
+	f.Fuzz(func(t *testing.T, content, reasoning, arguments string, escape bool) {
+		message := map[string]any{
+			"role": "assistant", "content": content, "reasoning_content": reasoning,
+			"tool_calls": []any{map[string]any{"function": map[string]any{"name": "f", "arguments": arguments}}},
+		}
+		var body bytes.Buffer
+		e := json.NewEncoder(&body)
+		e.SetEscapeHTML(escape)
+		if err := e.Encode(map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}}}); err != nil {
+			t.Fatal(err)
+		}
+		read := func(s string) string { // bytes that are not UTF-8 do not survive
+			var out string
+			raw, err := json.Marshal(s)
+			if err != nil || json.Unmarshal(raw, &out) != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		c := chunk{form: form{whole: true, keep: true}}
+		if !c.find(body.Bytes()) {
+			t.Fatalf("left to encoding/json: %s", body.Bytes())
+		}
+		for _, pair := range [][2]string{{textIn(c.said.content), content}, {textIn(c.said.reasoning), reasoning}, {textIn(c.said.arguments), arguments}} {
+			if got, want := pair[0], read(pair[1]); got != want {
+				t.Errorf("want %q, got %q", want, got)
+			}
+		}
+	})
+}
+
+// play runs one request against a server that gives the same answer each time.
+func play(t *testing.T, whole bool, answer string, h Hooks, use func(req *measure.Request)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Target{Timeouts: limits})
+		over(t, c, func(_ int, conn net.Conn) {
+			for {
+				if _, _, err := request(conn); err != nil {
+					return
+				}
+				send(conn, answer)
+			}
+		})
+		l := c.Lane()
+		defer l.Close()
+		var req measure.Request
+		req.Timeline.Whole = whole
+		for range 2 { // the second with the buffers of the first
+			l.Do(t.Context(), message(t, c), &req, h)
+			use(&req)
+		}
+	})
+}
+
+// The content of a stream, or of an answer in one piece, is put together; reasoning and arguments are not part of it.
+func TestKeep(t *testing.T) {
+	reasoned := `data: {"choices":[{"delta":{"reasoning":"Let me see. "}}]}` + "\n\n"
+	call := `data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{}"}}]}}]}` + "\n\n"
+	stream := streamHead + chunked(delta("")+reasoned+delta("Hello")) + chunked(delta(` \"you\"`)+call+delta("\\n")+finish("stop")+done) + bodyEnd
+	for name, c := range map[string]struct {
+		whole  bool
+		answer string
+		want   string
+	}{
+		"stream":       {false, stream, "Hello \"you\"\n"},
+		"one piece":    {true, answered(wholeHello), "Hello there."},
+		"only a call":  {true, answered(`{"choices":[{"message":{"tool_calls":[{"function":{"arguments":"{}"}}]}}]}`), ""},
+		"cut":          {false, streamHead + chunked(delta("Hel")) + "zz\r\n", "Hel"},
+		"error before": {false, "HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, c.whole, c.answer, Hooks{Keep: true}, func(req *measure.Request) {
+				if string(req.Text) != c.want || req.TextCut {
+					t.Errorf("want %q, got %q, cut %v (%s)", c.want, req.Text, req.TextCut, req.Outcome)
+				}
+			})
+			play(t, c.whole, c.answer, Hooks{}, func(req *measure.Request) {
+				if len(req.Text) != 0 {
+					t.Errorf("kept without being asked: %q", req.Text)
+				}
+			})
+		})
+	}
+}
+
+// A text of over 4 MiB is cut at a letter, which is said; the answer stays what it is.
+func TestKeepIsBounded(t *testing.T) {
+	const each = 1 << 20
+	var events strings.Builder
+	for range 5 {
+		events.WriteString(chunked(delta(strings.Repeat("é", each/2) + "x"))) // each is one byte over a MiB
+	}
+	counted := func([]byte) int { t.Error("a text that was cut was counted"); return 0 }
+	play(t, false, streamHead+events.String()+chunked(done)+bodyEnd, Hooks{Keep: true, Count: counted}, func(req *measure.Request) {
+		if n := len(req.Text); n > maxText || n < maxText-1 || !utf8.Valid(req.Text) || !req.TextCut {
+			t.Errorf("want %d bytes of whole letters, got %d, cut %v", maxText, n, req.TextCut)
+		}
+		if want := (measure.Usage{Output: 5, Source: measure.UsageCounted}); req.Outcome != measure.OK || req.Usage != want {
+			t.Errorf("want ok and %+v, got %s and %+v", want, req.Outcome, req.Usage)
+		}
+	})
+}
+
+// Where the server counts nothing, the texts are counted, reasoning and arguments too.
+func TestCount(t *testing.T) {
+	words := func(text []byte) int { return len(bytes.Fields(text)) }
+	reasoned := `data: {"choices":[{"delta":{"reasoning":"one two three"}}]}` + "\n\n"
+	call := `data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{ }"}}]}}]}` + "\n\n"
+	usage := `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":7}}` + "\n\n"
+	for name, c := range map[string]struct {
+		whole  bool
+		answer string
+		want   measure.Usage
+	}{
+		"a stream":        {false, streamHead + chunked(reasoned+delta("Hello there,")+call+delta(" you")+done) + bodyEnd, measure.Usage{Output: 8, Reasoning: 3, Source: measure.UsageText}},
+		"with usage":      {false, streamHead + chunked(delta("Hello there")+usage+done) + bodyEnd, measure.Usage{Prompt: 9, Output: 7, Source: measure.UsageFinal}},
+		"cut off":         {false, streamHead + chunked(delta("Hello there")) + bodyEnd, measure.Usage{Output: 2, Source: measure.UsageText}},
+		"one piece":       {true, answered(`{"choices":[{"message":{"content":"Hello there"}}]}`), measure.Usage{Output: 2, Source: measure.UsageText}},
+		"token ids alone": {true, answered(`{"choices":[{"token_ids":[1,2,3]}]}`), measure.Usage{Output: 1, Source: measure.UsageCounted}},
+		"nothing":         {false, streamHead + chunked(done) + bodyEnd, measure.Usage{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, c.whole, c.answer, Hooks{Count: words}, func(req *measure.Request) {
+				if req.Usage != c.want {
+					t.Errorf("want %+v, got %+v (%s: %s)", c.want, req.Usage, req.Outcome, req.Error)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"replayd/internal/measure"
+)
+
+// maxWhole bounds an answer in one piece: the longest of today have a megabyte, and ten times that with log probabilities.
+const maxWhole = 16 << 20
+
+// whole reads the answer's body as one JSON object. It is one chunk, which came with the last byte of the object.
+func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
+	if f := l.unfit(ctx, req, jsonObject); f != nil {
+		return f
+	}
+	var f *failure
+	if l.body, f = l.readBody(ctx, l.body, maxWhole); f != nil {
+		return f
+	}
+	c := &l.chunk
+	switch known := c.find(l.body) || c.decode(l.body); {
+	case !known && l.frame.mode == byClose && breaksOff(l.body):
+		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(l.body))
+	case !known:
+		return failed(measure.BadStream, "want a JSON object, got %q", head(l.body, 64))
+	case c.failed:
+		return failed(measure.ErrorEvent, "%s", c.message)
+	case c.bare:
+		return failed(measure.BadStream, "want choices in the answer, got %q", head(l.body, 64))
+	}
+	l.answer.finished = true
+	if f := l.take(l.answer.newest, req); f != nil {
+		return f
+	}
+	if len(req.Timeline.Chunks) == 0 {
+		return failed(measure.Empty, "no content in the answer")
+	}
+	return nil
+}
+
+// breaksOff reports whether data is the beginning of a JSON value: where the end of the connection is the end of the body,
+// nothing else tells that one is missing.
+func breaksOff(data []byte) bool {
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(data)).Decode(&value)
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}

@@ -1,0 +1,172 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/schedule"
+	"replayd/internal/trace"
+)
+
+// talk is what a request says, as role: text.
+func talk(t *testing.T, body []byte) (said []string) {
+	t.Helper()
+	var m struct {
+		Messages []struct{ Role, Content string }
+		Prompt   string
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range m.Messages {
+		said = append(said, m.Role+": "+m.Content)
+	}
+	if m.Prompt != "" {
+		said = append(said, m.Prompt)
+	}
+	return said
+}
+
+// A conversation of rows with messages: its later turns hold what the server answered, those of others stay as they are.
+func TestCarryMessages(t *testing.T) {
+	row := func(session, messages string) trace.Record {
+		return trace.Record{Session: session, Messages: json.RawMessage(messages)}
+	}
+	const tool = `{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}`
+	src := []trace.Record{
+		row("s", `[{"role":"system","content":"be"},{"role":"assistant","content":"of old"},{"role":"user","content":"a"}]`),
+		row("s", `[{"role":"system","content":"be"},{"role":"assistant","content":"of old"},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`),
+		row("s", `[{"role":"assistant","content":"of old"},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},`+tool+`,{"role":"tool","content":"d"}]`),
+		row("", `[{"role":"assistant","content":"alone"}]`),
+	}
+	for _, o := range []schedule.Options{once, closedOnce} {
+		for carried, says := range map[bool][2]string{true: {`w/0/0 "x" `, "w/0/1"}, false: {"b", ""}} {
+			t.Run(fmt.Sprint(o.Arrival, carried), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := &fake{api: openai.Chat, ttft: time.Second}
+					f.says = func(id string) string {
+						return map[string]string{"w/0/0": `w/0/0 "x" `, "w/0/1": "w/0/1"}[id] + map[bool]string{true: "?"}[id != "w/0/0" && id != "w/0/1"]
+					}
+					b := newBench(t, source0(slices.Clone(src)...), o, f, func(w *Workload) { w.Carry = carried })
+					b.run(t, t.Context(), t.Context())
+					want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 4})
+					first := says[0]
+					if carried {
+						first = strings.Repeat(first, 3) // chunks of the answer
+					}
+					want(t, "first turn", talk(t, f.bodies["w/0/0"]), []string{"system: be", "assistant: of old", "user: a"})
+					want(t, "second turn", talk(t, f.bodies["w/0/1"]), []string{"system: be", "assistant: of old", "user: a", "assistant: " + first, "user: c"})
+					want(t, "third turn", talk(t, f.bodies["w/0/2"]), []string{"assistant: of old", "user: a", "assistant: " + first, "user: c", "assistant: ", "tool: d"})
+					want(t, "no turn", talk(t, f.bodies["w/0/3"]), []string{"assistant: alone"})
+					if strings.Contains(string(f.bodies["w/0/2"]), "tool_calls") != true {
+						t.Error("want the call of a tool kept")
+					}
+					want(t, "bytes held at the end", b.held, 0)
+				})
+			})
+		}
+	}
+}
+
+// Conversations that are synthesized hold the server's answers too, in chat as messages and else one after the other; and
+// what has no answer keeps its own text.
+func TestCarryParts(t *testing.T) {
+	for _, api := range []openai.API{openai.Chat, openai.Completions} {
+		t.Run(string(api), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				part := func(role string, id uint64) trace.Part { return trace.Part{Role: role, ID: id, Tokens: 2} }
+				history := []trace.Part{part("user", 1), part("assistant", 2), part("user", 3), part("assistant", 4), part("user", 5)}
+				// The first turn begins with a history that nobody has sent.
+				src := source0(
+					trace.Record{Session: "s", Turn: 1, InputTokens: 6, OutputTokens: 3, Parts: history[:3]},
+					trace.Record{Session: "s", Turn: 2, InputTokens: 10, OutputTokens: 3, Parts: history},
+				)
+				f := &fake{api: api, says: func(string) string { return "Said" }}
+				b := newBench(t, src, once, f, func(w *Workload) { w.Carry = true })
+				b.run(t, t.Context(), t.Context())
+				want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 2})
+				first, second := talk(t, f.bodies["w/0/0"]), talk(t, f.bodies["w/0/1"])
+				if api == openai.Completions {
+					want(t, "words", len(strings.Fields(first[0])), 6)
+					if !strings.HasPrefix(second[0], first[0]+" SaidSaidSaid ") || len(strings.Fields(second[0])) != 9 {
+						t.Errorf("want the first turn, the answer and a message: %q, then %q", first, second)
+					}
+					return
+				}
+				want(t, "messages", len(first), 3)
+				want(t, "the same at first", second[:3], first)
+				want(t, "the answer", second[3], "assistant: SaidSaidSaid")
+				want(t, "messages", len(second), 5)
+			})
+		})
+	}
+}
+
+// A turn cannot be built before its answer is there; while it is, other rows go out.
+func TestCarriedTurnsAreBuiltLate(t *testing.T) {
+	q, _ := newQueue(2)
+	q.carry = true
+	for i, session := range []string{"s", "s", ""} {
+		it := planned(i, 10*i, session, 0)
+		it.body = nil
+		q.add(q.loops[0], it)
+	}
+	want(t, "to be built ahead", q.building.len()+q.behind.len(), 2)
+	first := q.building.front()
+	first.body = []byte("x")
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	q.finish(flying[0], true, at(5), at(5))
+	q.free++
+	want(t, "to be built ahead", q.building.len(), 3) // now that its answer is known, before it is due
+	q.fire(at(20))
+	want(t, "waiting", q.waiting.len(), 2)
+	wait := q.waiting.items[q.waiting.head:]
+	wait[1].body = []byte("x")
+	want(t, "passed over", q.take(at(20)), (*item)(nil)) // what can be built ahead goes in its order
+	wait[0].late = true
+	rows, _ := takeAll(q, at(20))
+	want(t, "sent", rows, []int{2})
+}
+
+// Answers that are too long, or say nothing, are not carried.
+func TestWhatIsCarried(t *testing.T) {
+	s := &session{}
+	s.keep(&measure.Request{Text: []byte("a")})
+	s.keep(&measure.Request{})
+	s.keep(&measure.Request{Text: []byte("b"), TextCut: true})
+	s.bytes = carriedBytes
+	s.keep(&measure.Request{Text: []byte("c")})
+	want(t, "answers", fmt.Sprintf("%q", s.answers), `["a" "" "" ""]`)
+	messages := json.RawMessage(`[{"role":"assistant","content":"1"},{"role":"assistant","content":"2"},{"role":"assistant","content":"3"},7]`)
+	want(t, "messages", string(answered(messages, [][]byte{[]byte("a"), nil})), `[{"role":"assistant","content":"1"},{"role":"assistant","content":"a"},{"role":"assistant","content":"3"},7]`)
+	want(t, "no list", string(answered(json.RawMessage(`{}`), [][]byte{[]byte("a")})), `{}`)
+	want(t, "more answers than messages", string(answered(json.RawMessage(`[{"role":"assistant"}]`), [][]byte{[]byte("a"), []byte("b")})), `[{"role":"assistant","content":"b"}]`)
+	want(t, "more answers than parts", fmt.Sprintf("%q", align([]trace.Part{{Role: assistant}}, [][]byte{[]byte("a"), []byte("b")})), `["b"]`)
+}
+
+// Answers in one piece: one chunk, no first token; their texts are there where they are kept.
+func TestWhole(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{ttft: time.Second, says: func(string) string { return "all of it" }}
+			b := newBench(t, rows(3), closedOnce, f, func(w *Workload) { w.Whole, w.Keep = true, keep })
+			b.run(t, t.Context(), t.Context())
+			want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 3})
+			for _, r := range b.kept.all {
+				_, ttft := r.TTFT()
+				e2e, _ := r.E2E()
+				want(t, r.ID+" has a first token", ttft, false)
+				want(t, r.ID+" e2e", e2e, time.Second)
+				want(t, r.ID+" text", string(r.Text), map[bool]string{true: "all of it"}[keep])
+			}
+		})
+	}
+}

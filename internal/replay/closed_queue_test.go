@@ -1,0 +1,356 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+func newClosedQueue(lanes int) (*queue, *tally) {
+	q, c := newQueue(lanes)
+	q.close(poolOf(lanes), func() {})
+	return q, c
+}
+
+// A conversation's next turn takes the lane that became free, before new conversations; its other turns are passed over while
+// it is under way, and hold nobody up.
+func TestClosedQueueConversations(t *testing.T) {
+	q, c := newClosedQueue(2)
+	for i, session := range []string{"s", "s", "s", "", "t", "t", ""} {
+		q.add(q.loops[0], planned(i, 0, session, 0))
+	}
+	q.fire(at(0))
+	rows, flying := takeAll(q, at(0))
+	want(t, "sent first", rows, []int{0, 3})
+	c.end(q, flying[1], true, at(10))
+	rows, taken := takeAll(q, at(10))
+	want(t, "after the single row", rows, []int{4})
+	c.end(q, flying[0], true, at(20))
+	rows, next := takeAll(q, at(20))
+	want(t, "after the turn", rows, []int{1})
+	want(t, "due", next[0].due.At, at(20))
+	c.end(q, taken[0], true, at(30))
+	rows, taken = takeAll(q, at(30))
+	want(t, "after the other's", rows, []int{5})
+	c.end(q, taken[0], true, at(40))
+	rows, _ = takeAll(q, at(40))
+	want(t, "after a conversation", rows, []int{6})
+	want(t, "expected", c.expected, 6)
+	want(t, "waiting", c.waiting, 0)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// While a turn's delay runs its lane takes what is next, and the turn then takes the first that becomes free.
+func TestClosedQueueDelay(t *testing.T) {
+	q, c := newClosedQueue(1)
+	for i, session := range []string{"s", "s", "", ""} {
+		q.add(q.loops[0], planned(i, 0, session, time.Duration(i)*15*time.Millisecond))
+	}
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	c.end(q, flying[0], true, at(10))
+	rows, flying := takeAll(q, at(10))
+	want(t, "in the pause", rows, []int{2})
+	next, _ := q.next()
+	want(t, "next instant", next, at(25))
+	q.fire(at(25))
+	want(t, "expected before a lane is free", c.expected, 2)
+	c.end(q, flying[0], true, at(30))
+	rows, flying = takeAll(q, at(30))
+	want(t, "when the delay is over", rows, []int{1})
+	want(t, "due", flying[0].due.At, at(30))
+	c.end(q, flying[0], true, at(40))
+	rows, _ = takeAll(q, at(40))
+	want(t, "last", rows, []int{3})
+}
+
+// The later turns of a conversation whose turn failed are missed when their turn would have come.
+func TestClosedQueueFailedTurn(t *testing.T) {
+	q, c := newClosedQueue(1)
+	for i, session := range []string{"s", "s", "", "s"} {
+		q.add(q.loops[0], planned(i, 0, session, 0))
+	}
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	c.end(q, flying[0], false, at(10))
+	want(t, "expected while no lane asks", c.expected, 1)
+	rows, flying := takeAll(q, at(10))
+	want(t, "sent", rows, []int{2})
+	q.add(q.loops[0], planned(4, 0, "s", 0))
+	c.end(q, flying[0], true, at(20))
+	takeAll(q, at(20))
+	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
+	want(t, "left", q.loops[0].open, 0)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// While it is paused, or a guard is open, nothing comes due; what had and waited for its message is due anew when that is over.
+func TestClosedQueueHeldBack(t *testing.T) {
+	for name, hold := range map[string]func(q *queue, on bool, now time.Time){
+		"paused": func(q *queue, on bool, now time.Time) { q.pause(on, now) },
+		"guarded": func(q *queue, on bool, now time.Time) {
+			q.judge(now, Load{Waiting: map[bool]float64{true: 9}[on]}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, c := newClosedQueue(2)
+			q.guard = newGuard(Guard{Waiting: 8})
+			slow := planned(1, 0, "", 0)
+			slow.body = nil
+			for _, it := range []*item{planned(0, 0, "", 0), slow, planned(2, 0, "", 0), planned(3, 0, "", 0)} {
+				q.add(q.loops[0], it)
+			}
+			q.fire(at(0))
+			_, flying := takeAll(q, at(0))
+			want(t, "sent", len(flying), 1)
+			hold(q, true, at(5))
+			slow.body = []byte("x")
+			c.end(q, flying[0], true, at(10))
+			rows, _ := takeAll(q, at(10))
+			q.fire(at(20))
+			want(t, "sent meanwhile", rows, []int(nil))
+			want(t, "expected", c.expected, 2)
+			_, more := q.next()
+			want(t, "on the calendar", more, false)
+			hold(q, false, at(30))
+			q.fire(at(30))
+			rows, flying = takeAll(q, at(30))
+			want(t, "sent after", rows, []int{1, 2})
+			want(t, "due", flying[0].due.At, at(30))
+			want(t, "dropped", len(c.dropped), 0)
+			want(t, "balance", c.balance(), error(nil))
+		})
+	}
+}
+
+// While a budget is spent nothing comes due, and it is asked again every second; only what alone is more than all of it is
+// dropped.
+func TestClosedQueueBudget(t *testing.T) {
+	q, c := newClosedQueue(1)
+	q.purse = newPurse(Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100})
+	large := 0
+	q.purse.tell, q.purse.turned = func(*item) { large++ }, func(spell, bound) {}
+	for i, tokens := range []int{1, 200, 1, 1} {
+		q.add(q.loops[0], costs(planned(i, 0, "", 0), tokens, 1))
+	}
+	sent := map[int]int{} // second by row
+	for ms := 0; ms <= 70_000; ms += 100 {
+		q.fire(at(ms))
+		_, taken := takeAll(q, at(ms))
+		for _, it := range taken {
+			sent[it.due.Number] = ms / 1000
+			c.end(q, it, true, at(ms))
+		}
+	}
+	want(t, "sent", sent, map[int]int{0: 0, 2: 0, 3: 61}) // a window of 60 slots and the running one
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1})
+	want(t, "larger than the whole", large, 1)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// A trial is let through each second while the workload's own errors hold the rest back.
+func TestClosedQueueTrials(t *testing.T) {
+	q, c := newClosedQueue(3)
+	q.guard = newGuard(Guard{ErrorRatio: 0.5})
+	for i := range 20 {
+		q.add(q.loops[0], planned(i, 0, "", 0))
+	}
+	for range healthLeast {
+		q.guard.health.ended(at(0), measure.HTTP5xx)
+	}
+	q.judge(at(0), Load{}, nil)
+	var sent []int
+	for ms := 0; ms <= 5000; ms += 100 {
+		q.fire(at(ms))
+		rows, taken := takeAll(q, at(ms))
+		if len(rows) > 1 {
+			t.Fatalf("at %d ms: %d trials", ms, len(rows))
+		}
+		for _, it := range taken {
+			sent = append(sent, ms)
+			q.guard.health.ended(at(ms), measure.HTTP5xx)
+			c.end(q, it, false, at(ms))
+		}
+	}
+	want(t, "trials", sent, []int{0, 1000, 2000, 3000, 4000, 5000})
+	want(t, "dropped", len(c.dropped), 0)
+}
+
+// Lanes that could not connect rest for a second.
+func TestClosedQueueRest(t *testing.T) {
+	q, _ := newClosedQueue(1)
+	q.add(q.loops[0], planned(0, 0, "", 0))
+	q.add(q.loops[0], planned(1, 0, "", 0))
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	q.finish(flying[0], false, at(1), at(1))
+	q.freed(at(1), measure.ConnectFailed)
+	want(t, "taken at once", q.take(at(1)), (*item)(nil))
+	next, _ := q.next()
+	want(t, "next instant", next, at(1001))
+	q.fire(at(1000))
+	want(t, "free", q.free, 0)
+	q.fire(at(1001))
+	rows, _ := takeAll(q, at(1001))
+	want(t, "taken then", rows, []int{1})
+}
+
+// Conversations at rest are forgotten when there are too many of them, the one longest at rest first.
+func TestRestingSessionsAreBounded(t *testing.T) {
+	q, c := newClosedQueue(1)
+	l := q.loops[0]
+	for i := range restingSessions + 10 {
+		q.add(l, planned(i, 0, fmt.Sprint("s", i), 0))
+		_, taken := takeAll(q, at(i))
+		taken[0].session.bytes = restingBytes / 4
+		c.end(q, taken[0], true, at(i))
+		if len(l.sessions) > 5 {
+			t.Fatalf("%d sessions after %d rows", len(l.sessions), i)
+		}
+		if i == 3 {
+			for s := range l.sessions {
+				l.sessions[s].bytes = 0
+			}
+			l.atRest = 0
+			break
+		}
+	}
+	for i := range restingSessions + 10 {
+		q.add(l, planned(i, 0, fmt.Sprint("u", i), 0))
+		_, taken := takeAll(q, at(i))
+		c.end(q, taken[0], true, at(i))
+	}
+	want(t, "sessions", len(l.sessions), restingSessions)
+	if l.sessions[sessionKey{name: "u0"}] != nil || l.sessions[sessionKey{name: "u10"}] == nil {
+		t.Error("want the ten that rested longest forgotten")
+	}
+}
+
+// Whatever the rows, the failures, the lanes, the engine's load, the budget and the instant of a stop or an end: the balance
+// holds at every step; turns never overlap and keep their order; all lanes are busy while there are rows and nothing holds
+// them back; nothing passes the guard or the budget; nothing is dropped but by a stop, a failed turn or a budget that it
+// could never fit; and in the end nothing is left.
+func TestClosedQueueProperties(t *testing.T) {
+	all, busy := map[measure.DropReason]int{}, 0
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		lanes := 1 + rnd.IntN(4)
+		q, c := newClosedQueue(lanes)
+		w := newWeather(rnd, q)
+		row, n := 0, 1+rnd.IntN(60)
+		ends := -1
+		switch rnd.IntN(6) {
+		case 0:
+			q.ends = at(1 + rnd.IntN(400))
+			ends = int(q.ends.Sub(epoch).Milliseconds())
+		case 1:
+			q.closed.opens = at(rnd.IntN(100))
+		}
+		stopAt := -1
+		if rnd.IntN(4) == 0 {
+			stopAt = rnd.IntN(300)
+		}
+		flying, last := []*item{}, map[string]int{}
+		stopped := false
+		for now := 0; ; now++ {
+			if now > 10_000_000 {
+				t.Fatalf("seed %d: no end", seed)
+			}
+			for row < n && !q.full() && !stopped && rnd.IntN(3) > 0 {
+				session := ""
+				if k := rnd.IntN(6); k < 3 {
+					session = fmt.Sprint("s", k)
+				}
+				it := planned(row, 0, session, time.Duration(rnd.IntN(3)*rnd.IntN(20))*time.Millisecond)
+				it.due.Gap = time.Duration(rnd.IntN(3)*rnd.IntN(20)) * time.Millisecond
+				it.seq = int64(row)
+				q.add(q.loops[0], it)
+				row++
+			}
+			if rnd.IntN(200) == 0 {
+				q.pause(!q.paused, at(now))
+			}
+			if rnd.IntN(500) == 0 { // the process does not run for a while: nothing of that is seen
+				now += rnd.IntN(5000)
+			}
+			if now >= stopAt && stopAt >= 0 && !stopped || ends >= 0 && now >= ends && !stopped {
+				if stopped = true; stopAt >= 0 {
+					q.stop()
+				} else {
+					q.end()
+				}
+			}
+			w.change(q, at(now))
+			q.fire(at(now))
+			_, taken := takeAll(q, at(now))
+			if err := w.judgeClosed(q, taken, at(now)); err != nil {
+				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
+			}
+			for _, it := range taken {
+				if !it.due.At.Equal(at(now)) || !it.ready.Equal(at(now)) {
+					t.Fatalf("seed %d at %d ms: row %d was due at %v, ready at %v", seed, now, it.due.Number, it.due.At, it.ready)
+				}
+				s := it.due.Session
+				if s == "" {
+					continue
+				}
+				if m, sent := last[s]; sent && m > it.due.Number {
+					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.due.Number, s, m)
+				}
+				last[s] = it.due.Number
+				if slices.ContainsFunc(flying, func(o *item) bool { return o.due.Session == s }) {
+					t.Fatalf("seed %d: two turns of %s at once", seed, s)
+				}
+			}
+			flying = append(flying, taken...)
+			if len(flying) > lanes {
+				t.Fatalf("seed %d: %d in flight on %d lanes", seed, len(flying), lanes)
+			}
+			held := q.paused || q.guard.holds() != nothing || q.purse != nil || q.closed.opens.After(at(now))
+			if !held && len(flying) < lanes && q.upcoming.len()+q.called.len() > 0 {
+				t.Fatalf("seed %d at %d ms: %d in flight on %d lanes while there are rows", seed, now, len(flying), lanes)
+			}
+			if len(flying) == lanes {
+				busy++
+			}
+			for i := 0; i < len(flying); {
+				if rnd.IntN(20) > 0 {
+					i++
+					continue
+				}
+				w.end(q, c, flying[i], rnd.IntN(10) > 0, at(now))
+				flying = slices.Delete(flying, i, i+1)
+			}
+			if err := c.balance(); err != nil {
+				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
+			}
+			if q.loops[0].open == 0 && (row == n || stopped) {
+				break
+			}
+		}
+		if left := c.waiting + c.inFlight + q.weight + len(q.delayed) + q.called.len(); left != 0 {
+			t.Fatalf("seed %d: %d left", seed, left)
+		}
+		if !stopped && c.expected != n {
+			t.Fatalf("seed %d: want %d expected, got %d", seed, n, c.expected)
+		}
+		for reason, n := range c.dropped {
+			all[reason] += n
+		}
+	}
+	if busy == 0 {
+		t.Error("the lanes were never all busy")
+	}
+	for reason, n := range all {
+		if reason != measure.Missed && reason != measure.Shutdown {
+			t.Errorf("%d dropped for %s", n, reason)
+		}
+	}
+	if all[measure.Missed] == 0 {
+		t.Error("no turn was ever missed: the property was not put to the test")
+	}
+}

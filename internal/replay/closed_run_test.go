@@ -1,0 +1,226 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/trace"
+)
+
+// Conversations on more lanes than the rows at hand would reach: as many are under way as there are lanes, each turn follows
+// the one before at once, and its message is there when it does.
+func TestClosedLoopOfConversations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, talks, turns = 20, 60, 30
+		var all []trace.Record
+		for talk := range talks {
+			for turn := range turns {
+				all = append(all, trace.Record{Session: fmt.Sprint("s", talk), Turn: turn, InputTokens: 50})
+			}
+		}
+		b := newBench(t, source(all...), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = lanes })
+		begin := time.Now()
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: talks * turns})
+		want(t, "most in flight", b.fake.most, lanes)
+		want(t, "ended after", time.Since(begin), lead+talks/lanes*turns*time.Second)
+		at := b.sinceFirst()
+		for _, r := range b.kept.all {
+			talk := r.Row / turns
+			want(t, r.ID+" arrived", at[r.ID], time.Duration(talk/lanes*turns+r.Row%turns)*time.Second)
+			want(t, r.ID+" late", r.Lateness(), time.Duration(0))
+			want(t, r.ID+" turn", r.Turn, r.Row%turns)
+		}
+		want(t, "bytes held at the end", b.held, 0)
+	})
+}
+
+// Carried conversations keep all lanes busy too, though no turn can be built ahead.
+func TestClosedLoopOfCarriedConversations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []trace.Record
+		for talk := range 8 {
+			for range 5 {
+				all = append(all, trace.Record{Session: fmt.Sprint("s", talk)})
+			}
+		}
+		b := newBench(t, source(all...), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes, w.Carry = 4, true })
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 40})
+		at := b.sinceFirst()
+		for _, r := range b.kept.all {
+			want(t, r.ID+" arrived", at[r.ID], time.Duration(r.Row/5/4*5+r.Row%5)*time.Second)
+		}
+	})
+}
+
+// A closed loop waits while it is paused or a guard is open, and goes on with all lanes; nothing is expected or dropped.
+func TestClosedLoopWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		hold  func(b *bench, on bool)
+		phase Phase
+	}{
+		"paused":  {func(b *bench, on bool) { b.Pause(on) }, Paused},
+		"guarded": {func(*bench, bool) {}, Guarded}, // by the load below
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				b := newBench(t, rows(5), closedLoop, &fake{ttft: 900 * time.Millisecond}, func(w *Workload) {
+					w.Lanes, w.Duration = 3, 20*time.Second
+					if c.phase == Guarded {
+						w.Guard = Guard{Waiting: 1}
+						w.Load = func() (Load, error) {
+							if s := time.Since(begin) - lead; s >= 5500*time.Millisecond && s < 10500*time.Millisecond {
+								return Load{Waiting: 1}, nil
+							}
+							return Load{}, nil
+						}
+					}
+				})
+				time.AfterFunc(lead+5500*time.Millisecond, func() { c.hold(b, true) })
+				time.AfterFunc(lead+8*time.Second, func() {
+					want(t, "phase", b.State().Phase, c.phase)
+					want(t, "in flight", b.counter(t, "replayd_requests_in_flight", ""), 0.0)
+					want(t, "waiting", b.counter(t, "replayd_requests_waiting", ""), 0.0)
+				})
+				time.AfterFunc(lead+10500*time.Millisecond, func() { c.hold(b, false) })
+				b.run(t, t.Context(), t.Context())
+				want(t, "dropped", len(b.kept.dropped), 0)
+				want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), float64(len(b.kept.all)))
+				held := 0
+				for _, at := range b.sinceFirst() {
+					if at > 5500*time.Millisecond && at < 10500*time.Millisecond {
+						held++
+					}
+				}
+				want(t, "sent meanwhile", held, 0)
+				if n := len(b.kept.all); n < 3*15 || n > 3*18 { // 0.9 s each in 15 s, and up to a second until the guard looks
+					t.Errorf("want some 3 × 16 requests, got %d", n)
+				}
+				want(t, "late", slices.ContainsFunc(b.kept.all, func(r measure.Request) bool { return r.Lateness() != 0 }), false)
+			})
+		})
+	}
+}
+
+// A server that is not there is tried once a second on each lane, not as fast as a refusal comes.
+func TestClosedLoopWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{ttft: time.Second}
+		b := newBench(t, rows(5), closedLoop, f, func(w *Workload) { w.Lanes, w.Duration = 3, 20*time.Second })
+		time.AfterFunc(lead+4500*time.Millisecond, func() { f.refuse.Store(true); f.cutAll() })
+		time.AfterFunc(lead+10*time.Second, func() { f.refuse.Store(false) })
+		b.run(t, t.Context(), t.Context())
+		outcomes := b.kept.outcomes()
+		if n := outcomes[measure.ConnectFailed]; n < 3*5 || n > 3*6 {
+			t.Errorf("want a try a second on 3 lanes in 5.5 s, got %d: %v", n, outcomes)
+		}
+		if n := outcomes[measure.OK]; n < 3*13 {
+			t.Errorf("want all lanes busy before and after, got %d ok", n)
+		}
+	})
+}
+
+// A process that is stopped misses nothing of a closed loop: no row had an instant.
+func TestClosedLoopOfAStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, rows(5), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
+			w.Lanes, w.Duration = 1, 60*time.Second
+			w.Sleeper = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40 * time.Second)}
+		})
+		b.run(t, t.Context(), t.Context())
+		want(t, "dropped", len(b.kept.dropped), 0)
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: len(b.kept.all)})
+	})
+}
+
+// What the runner says of itself in a closed loop.
+func TestClosedLoopState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, rows(4), closedLoop, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(lead/2, func() { want(t, "phase before", b.State().Phase, Waiting) })
+		time.AfterFunc(lead+4500*time.Millisecond, func() {
+			s := b.State()
+			want(t, "state", fmt.Sprint(s.Phase, s.Loop, s.Position, s.Next, s.Period, s.Skew), "running2 0s 0s 0s 0s")
+			want(t, "loop", b.counter(t, "replayd_loop", ""), 2.0)
+			want(t, "loops completed", b.counter(t, "replayd_loops_completed_total", ""), 2.0)
+			position, skew := b.gauges()
+			want(t, "gauges", fmt.Sprint(position, skew), "0s 0s")
+			stop()
+		})
+		b.run(t, ctx, t.Context())
+		want(t, "phase after", b.State().Phase, Over)
+	})
+}
+
+// A reload replaces a closed loop by another one: the old one sends nothing from the instant on, and the new one begins then
+// with the first row.
+func TestClosedLoopHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{ttft: time.Second}
+		old := newBench(t, rows(50), closedLoop, f, func(w *Workload) { w.Lanes = 2 })
+		at := time.Now().Add(lead + 5500*time.Millisecond)
+		next := newBench(t, rows(50), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
+			w.Lanes, w.Begin, w.After, w.Rows, w.Warmup = 2, at, old.Runner, 10, 5
+		})
+		old.Retire(at)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			old.run(t, t.Context(), t.Context())
+		}()
+		next.run(t, t.Context(), t.Context())
+		<-ended
+		want(t, "of the old one", old.kept.outcomes(), map[measure.Outcome]int{measure.OK: 12})
+		want(t, "of the new one", next.kept.outcomes(), map[measure.Outcome]int{measure.OK: 10})
+		want(t, "dropped by the old one", len(old.kept.dropped), 0)
+		want(t, "its first row", next.firstID(), "w/0/0")
+		want(t, "goes at", next.fake.arrivals["w/0/0"].Sub(at), time.Duration(0))
+	})
+}
+
+// An empty shard of a closed loop has nothing to do, and ends.
+func TestClosedLoopOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := closedLoop
+		o.Shard = schedule.Shard{Index: 1, Of: 2}
+		b := newBench(t, rows(1), o, &fake{}, nil)
+		b.run(t, t.Context(), t.Context())
+		want(t, "requests", len(b.kept.all), 0)
+	})
+}
+
+// A large budget of bytes is no reason to hold a trace in memory: rows behind an earlier turn are read over until they
+// weigh too much.
+func TestRowsAtHandAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := strings.Repeat("word ", 1<<20)
+		all := make([]trace.Record, 100)
+		for i := range all {
+			all[i] = trace.Record{Session: "s", Text: long} // all the same bytes, so that the test itself needs no memory
+		}
+		most := 0
+		f := &fake{ttft: time.Second, forgets: true}
+		b := newBench(t, source0(all...), closedOnce, f, func(w *Workload) { w.Ahead = 1 << 20 })
+		f.asked = func(string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			most = max(most, b.queue.weight)
+		}
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 100})
+		if most < poolBytes/2 || most > poolBytes+(6<<20) {
+			t.Errorf("want about %d bytes at hand, got %d", poolBytes, most)
+		}
+		want(t, "at the end", b.queue.weight, 0)
+	})
+}

@@ -1,0 +1,115 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+)
+
+// The first rows go out before the plan begins, with the texts that they will have, and count nowhere.
+func TestWarmup(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan   schedule.Options
+		salt   synth.Salt
+		warmup int
+		lanes  int
+		last   time.Duration // between the first request of the warm-up and its end
+	}{
+		"open":           {once, synth.SaltLoop, 3, 1, 3 * time.Second},
+		"two lanes":      {once, synth.SaltNone, 3, 2, 2 * time.Second},
+		"phase start":    {schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}, synth.SaltLoop, 3, 1, 3 * time.Second},
+		"comes round":    {once, synth.SaltLoop, 7, 1, 7 * time.Second},
+		"closed":         {closedOnce, synth.SaltLoop, 6, 0, 2 * time.Second}, // on its own 4 lanes
+		"closed, no end": {closedLoop, synth.SaltLoop, 6, 0, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				warmed := &kept{}
+				src := every(5, time.Second)
+				b := newBench(t, src, c.plan, &fake{ttft: time.Second}, func(w *Workload) {
+					w.Warmup, w.WarmupLanes, w.Warmed, w.Rows, w.Lanes, w.Salt = c.warmup, c.lanes, []Observer{warmed}, 5, 4, c.salt
+				})
+				begin := time.Now()
+				time.AfterFunc(1500*time.Millisecond, func() {
+					want(t, "phase", b.State().Phase, Warming)
+					want(t, "expected meanwhile", b.counter(t, "replayd_requests_expected_total", ""), 0.0)
+				})
+				b.run(t, t.Context(), t.Context())
+				want(t, "to warm up", warmed.outcomes(), map[measure.Outcome]int{measure.OK: c.warmup})
+				want(t, "in figures", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
+				want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), 5.0)
+				want(t, "finished", b.counter(t, "replayd_requests_total", ""), 5.0)
+				want(t, "latencies", b.counter(t, "replayd_ttft_seconds", ""), 5.0)
+				ids := map[string]bool{}
+				for _, r := range warmed.all {
+					ids[r.ID] = true
+					want(t, "phase", r.Phase, measure.Warmup)
+				}
+				for i := range c.warmup {
+					id := fmt.Sprint("w/warmup/", i%5)
+					if i >= 5 {
+						id += ".1"
+					} else {
+						want(t, id+" as in the run", string(b.fake.bodies[id]), string(b.fake.bodies[fmt.Sprint("w/0/", i)]))
+					}
+					want(t, id, ids[id], true)
+				}
+				for _, r := range b.kept.all {
+					want(t, r.ID+" phase", r.Phase, measure.Profiling)
+				}
+				first := b.kept.all[0].Timeline.Due
+				want(t, "the plan begins", first.Sub(begin), c.last+lead)
+			})
+		})
+	}
+}
+
+// A stop ends a warm-up, and nothing of the plan is sent.
+func TestWarmupStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		warmed := &kept{}
+		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup, w.Warmed = 100, []Observer{warmed} })
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(2500*time.Millisecond, stop)
+		begin := time.Now()
+		b.run(t, ctx, t.Context())
+		want(t, "to warm up", warmed.outcomes(), map[measure.Outcome]int{measure.OK: 3})
+		want(t, "in figures", len(b.kept.all), 0)
+		want(t, "ended after", time.Since(begin), 3*time.Second)
+	})
+}
+
+// A pause holds for a warm-up, which goes on after it; its cost is taken from the budget.
+func TestWarmupPausesAndPays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) {
+			w.Warmup, w.Budget = 3, Budget{RequestsPerMinute: 7}
+		})
+		time.AfterFunc(1500*time.Millisecond, func() { b.Pause(true) })
+		time.AfterFunc(3*time.Second, func() { want(t, "phase", b.State().Phase, Paused) })
+		time.AfterFunc(10*time.Second, func() { b.Pause(false) })
+		begin := time.Now()
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 4})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 1})
+		want(t, "the plan begins", b.kept.all[0].Timeline.Due.Sub(begin), 11*time.Second+lead)
+	})
+}
+
+// A workload that is retired while it warms up sends nothing of its plan.
+func TestWarmupRetires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 100 })
+		time.AfterFunc(1500*time.Millisecond, func() { b.Retire(time.Now().Add(time.Second)); b.SetDrain(time.Minute) })
+		begin := time.Now()
+		b.run(t, t.Context(), t.Context())
+		want(t, "in figures", len(b.kept.all), 0)
+		want(t, "ended after", time.Since(begin), 3*time.Second)
+	})
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Names of the files in an artifact directory, as AIPerf 0.5 has them; the last four are ours.
+const (
+	ExportName        = "profile_export.jsonl"
+	CSVName           = "profile_export_aiperf.csv"
+	JSONName          = "profile_export_aiperf.json"
+	SlicesCSVName     = "profile_export_aiperf_timeslices.csv"
+	SlicesJSONName    = "profile_export_aiperf_timeslices.json"
+	ServerMetricsName = "server_metrics_export.json"
+	XLSXName          = "profile_export.xlsx"
+	PromptsName       = "prompts.jsonl"
+	RecordsName       = "records.jsonl"
+	PageName          = "report.html"
+)
+
+// ours are all the files that a run of replayd or AIPerf leaves in a directory. Nothing else there is ever touched.
+var ours = []string{
+	ExportName, CSVName, JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, RecordsName, PageName,
+	"inputs.json", "outputs.json", "profile_export_raw.jsonl", "profile_export_records.csv", "gpu_telemetry_export.jsonl",
+	"server_metrics_export.csv", "server_metrics_export.jsonl", "server_metrics_export.parquet", "logs/aiperf.log",
+}
+
+// before is where the files of earlier runs lie.
+const before = "before"
+
+// An Artifacts is the directory that a run writes its files into.
+type Artifacts struct {
+	Dir   string
+	Moved string // where the files of the run before are now; "" when there were none
+}
+
+// OpenArtifacts makes a directory for the files of a run and sees that files can be made there. What an earlier run left moves to
+// before/TIME first, TIME being now: so a directory holds the files of one run only. Nothing that neither replayd nor AIPerf
+// writes is touched.
+func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
+	a := Artifacts{Dir: dir}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return a, fmt.Errorf("artifact directory: %w", err)
+	}
+	probe, err := os.CreateTemp(dir, ".replayd-*")
+	if err != nil {
+		return a, fmt.Errorf("artifact directory: %s: want to write there: %w", dir, err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return a, fmt.Errorf("artifact directory: %w", err)
+	}
+	if a.Moved, err = moveBefore(dir, now); err != nil {
+		return a, fmt.Errorf("artifact directory: files of an earlier run: %w", err)
+	}
+	return a, nil
+}
+
+// moveBefore moves the files of an earlier run and says where to.
+func moveBefore(dir string, now time.Time) (to string, err error) {
+	for _, name := range ours {
+		from := filepath.Join(dir, filepath.FromSlash(name))
+		info, err := os.Lstat(from)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+			continue
+		}
+		if err != nil {
+			return to, err
+		}
+		if to == "" {
+			if to, err = beforeDir(dir, now); err != nil {
+				return "", err
+			}
+		}
+		target := filepath.Join(to, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return to, err
+		}
+		if err := os.Rename(from, target); err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
+// beforeDir makes a directory that was not there before.
+func beforeDir(dir string, now time.Time) (string, error) {
+	if err := os.MkdirAll(filepath.Join(dir, before), 0o755); err != nil {
+		return "", err
+	}
+	name := now.UTC().Format("20060102T150405Z")
+	for i := 1; ; i++ {
+		path := filepath.Join(dir, before, name)
+		if i > 1 {
+			path += "-" + strconv.Itoa(i)
+		}
+		err := os.Mkdir(path, 0o755)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
+}
+
+// Path is where a file of the directory lies.
+func (a Artifacts) Path(name string) string { return filepath.Join(a.Dir, name) }
+
+// Write makes a file of the directory, whole or not at all: under another name first.
+func (a Artifacts) Write(name string, write func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(a.Dir, "."+name+"-*")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), a.Path(name))
+}

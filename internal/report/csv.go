@@ -1,0 +1,126 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
+// a line for each single value. Numbers have two decimals.
+func WriteCSV(w io.Writer, r Run) error {
+	f := Aggregate(r.Rows, r.Settings)
+	byTag := slices.Clone(f.Metrics)
+	slices.SortFunc(byTag, func(a, b Metric) int { return cmp.Compare(a.Tag, b.Tag) })
+	percentiles := percentilesOf(r.Settings)
+
+	head := []string{"Metric", "avg", "min", "max"}
+	for _, p := range percentiles {
+		head = append(head, percentileName(p))
+	}
+	out := csv.NewWriter(w)
+	_ = out.Write(append(head, "std")) // Flush says what went wrong
+	for _, m := range byTag {
+		if m.Single {
+			continue
+		}
+		cells := []string{m.Name + " (" + m.Unit + ")", decimals(m.Avg()), decimals(m.Of.Min()), decimals(m.Of.Max())}
+		for _, p := range percentiles {
+			cells = append(cells, decimals(m.Of.Percentile(p)))
+		}
+		_ = out.Write(append(cells, decimals(m.Of.Std)))
+	}
+	out.Flush()
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	_ = out.Write([]string{"Metric", "Value"})
+	for _, m := range byTag {
+		if !m.Single {
+			continue
+		}
+		name := m.Name
+		if m.Unit != "requests" { // as AIPerf has it: a count has no unit behind it
+			name += " (" + m.Unit + ")"
+		}
+		_ = out.Write([]string{name, decimals(m.Value)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// decimals writes a number with two decimals; nothing of one that is none.
+func decimals(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// WriteSlicesCSV writes profile_export_aiperf_timeslices.csv: a line for each figure of each metric of each slice.
+func WriteSlicesCSV(w io.Writer, r Run) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"Timeslice", "Metric", "Unit", "Stat", "Value"})
+	percentiles := percentilesOf(r.Settings)
+	for _, s := range r.Slices() {
+		metrics := slices.Clone(s.Figures.Metrics)
+		slices.SortFunc(metrics, func(a, b Metric) int { return cmp.Compare(a.Tag, b.Tag) })
+		for _, m := range metrics {
+			line := func(stat string, v float64) {
+				_ = out.Write([]string{strconv.Itoa(s.Index), m.Name, m.Unit, stat, decimals(v)})
+			}
+			line("avg", m.Avg())
+			if m.Single {
+				continue
+			}
+			line("min", m.Of.Min())
+			line("max", m.Of.Max())
+			for _, p := range percentiles {
+				line(percentileName(p), m.Of.Percentile(p))
+			}
+			line("std", m.Of.Std)
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// WriteSlicesJSON writes profile_export_aiperf_timeslices.json: the slices with all their figures, not rounded, when each began and
+// ended, and ours: what they say together.
+func WriteSlicesJSON(w io.Writer, r Run) error {
+	all := r.Slices()
+	list := make([]object, len(all))
+	for i, s := range all {
+		o := object{{"timeslice_index", s.Index}, {"start_ns", s.Start}, {"end_ns", s.End}, {"is_complete", s.Complete}}
+		for _, m := range s.Figures.Metrics {
+			o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
+		}
+		list[i] = o
+	}
+	o := object{{"timeslices", list}, {"slice_duration", r.Settings.Slice.Seconds()}}
+	if t, ok := NewTrend(all); ok {
+		o.add("trend", trendObject(t))
+	}
+	o.add("input_config", config(r.Settings))
+	return writeJSON(w, o)
+}
+
+func trendObject(t Trend) object {
+	o := object{{"metric", t.Metric}, {"min", t.Least}, {"max", t.Most}}
+	o.add("variation_percent", t.Variation())
+	o.add("first", t.First)
+	o.add("last", t.Last)
+	o.add("output_token_throughput_min", t.Rates[0])
+	o.add("output_token_throughput_max", t.Rates[1])
+	warm := object{{"test", "Mann-Whitney U, one-sided"}, {"detected", t.WarmUp.Detected()}, {"u", t.WarmUp.U}, {"first", t.WarmUp.First}, {"others", t.WarmUp.Others}}
+	warm.add("p", t.WarmUp.P)
+	warm.add("cliffs_delta", t.WarmUp.Delta)
+	o.add("warm_up", warm)
+	drift := object{{"test", "Mann-Kendall"}, {"detected", t.Drift.Detected() > 0}, {"s", t.Drift.S}, {"slices", t.Drift.N}, {"tau", t.Drift.Tau}}
+	drift.add("p", t.Drift.P)
+	o.add("degradation", drift)
+	return o
+}

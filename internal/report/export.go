@@ -1,0 +1,228 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"replayd/internal/measure"
+)
+
+// An exportLine is a line of profile_export.jsonl: AIPerf's (docs/tutorials/working-with-profile-exports.md), with a few fields
+// of ours. A metric that is not defined is absent, and so are all latencies of a request that did not end ok.
+type exportLine struct {
+	Metadata exportMetadata `json:"metadata"`
+	Metrics  exportMetrics  `json:"metrics"`
+	Error    *exportError   `json:"error"` // null of an ok request
+}
+
+type exportMetadata struct {
+	Session      int64  `json:"session_num"`
+	ID           string `json:"x_request_id"`
+	Correlation  string `json:"x_correlation_id,omitempty"`
+	Conversation string `json:"conversation_id,omitempty"`
+	Turn         int    `json:"turn_index"`
+
+	Credit instant `json:"credit_issued_ns"`
+	Start  instant `json:"request_start_ns"`
+	Ack    instant `json:"request_ack_ns"`
+	End    instant `json:"request_end_ns"`
+
+	Worker       string  `json:"worker_id"`
+	Processor    string  `json:"record_processor_id"`
+	Phase        string  `json:"benchmark_phase"` // warmup, profiling
+	WasCancelled bool    `json:"was_cancelled"`
+	Cancel       instant `json:"cancellation_time_ns"`
+
+	// Ours: the plan's instant, the first content, replayd's word for how it ended, the HTTP status.
+	Due     instant         `json:"due_ns"`
+	First   instant         `json:"first_content_ns"`
+	Outcome measure.Outcome `json:"outcome,omitempty"`
+	Status  int             `json:"status,omitempty"`
+}
+
+// An instant is Unix time in ns; null when it did not come.
+type instant int64
+
+func (i instant) MarshalJSON() ([]byte, error) {
+	if i == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(int64(i))
+}
+
+type exportMetrics struct {
+	TTFT       *exportValue  `json:"time_to_first_token,omitempty"`
+	Second     *exportValue  `json:"time_to_second_token,omitempty"`
+	Latency    *exportValue  `json:"request_latency,omitempty"`
+	ITL        *exportValue  `json:"inter_token_latency,omitempty"`
+	PerUser    *exportValue  `json:"output_token_throughput_per_user,omitempty"`
+	Gaps       *exportValues `json:"inter_chunk_latency,omitempty"`
+	Count      *exportValue  `json:"output_token_count,omitempty"`
+	Reasoning  *exportValue  `json:"reasoning_token_count,omitempty"`
+	Output     *exportValue  `json:"output_sequence_length,omitempty"`
+	Input      *exportValue  `json:"input_sequence_length,omitempty"`
+	ErrorInput *exportValue  `json:"error_isl,omitempty"` // the input of a request that did not end ok
+
+	// Ours.
+	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
+	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
+	Lateness       *exportValue `json:"lateness,omitempty"`
+}
+
+type exportValue struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+type exportValues struct {
+	Value []float64 `json:"value"`
+	Unit  string    `json:"unit"`
+}
+
+// An exportError says why a request failed: the HTTP status, or 499 of a cancellation, as AIPerf has it; the kind, which is
+// replayd's outcome; and the words.
+type exportError struct {
+	Code    *int   `json:"code"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// cancelledCode is what AIPerf gives a request that it cancelled itself.
+const cancelledCode = 499
+
+// appendExport appends the line of a row, with its newline.
+func appendExport(b []byte, r Row) []byte {
+	line := exportLine{
+		Metadata: exportMetadata{
+			Session: r.Session, ID: r.ID, Correlation: r.Correlation, Conversation: r.Conversation, Turn: r.Turn,
+			Credit: instant(r.Credit), Start: instant(r.Start), Ack: instant(r.Ack), End: instant(r.End),
+			Worker: r.Worker, Processor: r.Processor, Phase: r.Phase.String(),
+			WasCancelled: r.Outcome == measure.Cancelled, Cancel: instant(r.Cancel),
+			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
+		},
+		Metrics: exportMetrics{Lateness: defined(r.Lateness, "ms")},
+	}
+	m := &line.Metrics
+	if r.Outcome == measure.OK {
+		m.TTFT, m.Second, m.Latency, m.ITL = defined(r.TTFT, "ms"), defined(r.Second, "ms"), defined(r.Latency, "ms"), defined(r.ITL, "ms")
+		m.PerUser = defined(r.PerUser(), "tokens/sec/user")
+		m.Count, m.Reasoning = defined(length(r.Output-r.Reasoning), "tokens"), defined(length(r.Reasoning), "tokens")
+		m.Output, m.Input = defined(length(r.Output), "tokens"), defined(length(r.Input), "tokens")
+		m.TTFTFromDue, m.LatencyFromDue = defined(r.firstFromDue(), "ms"), defined(r.FromDue(r.End), "ms")
+		if len(r.Gaps) > 0 {
+			m.Gaps = &exportValues{r.Gaps, "ms"}
+		}
+	} else {
+		m.ErrorInput = defined(length(r.Input), "tokens")
+		line.Error = failureOf(r)
+	}
+	out := bytes.NewBuffer(b)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(line); err != nil {
+		panic("report: " + err.Error()) // numbers and strings: NaN was left out
+	}
+	return out.Bytes()
+}
+
+func defined(v float64, unit string) *exportValue {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &exportValue{v, unit}
+}
+
+func failureOf(r Row) *exportError {
+	e := &exportError{Type: string(r.Outcome), Message: r.Error}
+	switch {
+	case r.Outcome == measure.Cancelled:
+		code := cancelledCode
+		e.Code = &code
+	case r.Status > 0:
+		e.Code = &r.Status
+	}
+	return e
+}
+
+// row is what a line says. Metrics come in any unit of time.
+func (l exportLine) row() (Row, error) {
+	md := l.Metadata
+	r := Row{
+		Session: md.Session, ID: md.ID, Correlation: md.Correlation, Conversation: md.Conversation, Turn: md.Turn,
+		Credit: int64(md.Credit), Start: int64(md.Start), Ack: int64(md.Ack), End: int64(md.End),
+		Worker: md.Worker, Processor: md.Processor, Cancel: int64(md.Cancel),
+		Due: int64(md.Due), First: int64(md.First), Status: md.Status,
+	}
+	if md.Start == 0 && md.End == 0 {
+		return r, errors.New("metadata: want request_start_ns and request_end_ns, got neither")
+	}
+	var errs []error
+	var err error
+	if r.Phase, err = phase(md.Phase); err != nil {
+		errs = append(errs, fmt.Errorf("metadata: benchmark_phase: %w", err))
+	}
+	m := l.Metrics
+	number := func(v *exportValue) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		scale, err := toReport(v.Unit)
+		errs = append(errs, err)
+		return v.Value * scale
+	}
+	tokens := func(v *exportValue) int {
+		if v == nil {
+			return 0
+		}
+		return int(min(max(v.Value, 0), math.MaxInt32))
+	}
+	r.TTFT, r.Second, r.Latency, r.ITL, r.Lateness = number(m.TTFT), number(m.Second), number(m.Latency), number(m.ITL), number(m.Lateness)
+	r.Input, r.Output, r.Reasoning = tokens(m.Input), tokens(m.Output), tokens(m.Reasoning)
+	if m.Output == nil {
+		r.Output = tokens(m.Count) + r.Reasoning
+	}
+	if m.Input == nil {
+		r.Input = tokens(m.ErrorInput)
+	}
+	if m.Gaps != nil {
+		scale, err := toReport(m.Gaps.Unit)
+		errs = append(errs, err)
+		for _, gap := range m.Gaps.Value {
+			r.Gaps = append(r.Gaps, gap*scale)
+		}
+	}
+	if r.First == 0 && r.TTFT >= 0 && r.TTFT <= mostTime && r.Start > 0 {
+		r.First = r.Start + int64(math.Round(r.TTFT*1e6))
+	}
+	r.Outcome, r.Status, r.Error = l.outcome()
+	return r, errors.Join(errs...)
+}
+
+// phase reads what a request was sent for.
+func phase(name string) (measure.RunPhase, error) {
+	switch name {
+	case measure.Profiling.String(), "":
+		return measure.Profiling, nil
+	case measure.Warmup.String():
+		return measure.Warmup, nil
+	}
+	return "", fmt.Errorf("want warmup or profiling, got %q", name)
+}
+
+// toReport is what makes milliseconds of a unit of time.
+func toReport(unit string) (float64, error) {
+	switch unit {
+	case "ms", "tokens", "tokens/sec/user":
+		return 1, nil
+	case "s", "sec", "seconds":
+		return 1e3, nil
+	case "us":
+		return 1e-3, nil
+	case "ns":
+		return 1e-6, nil
+	}
+	return 0, fmt.Errorf("metrics: unit: want ms, sec, us or ns, got %q", unit)
+}

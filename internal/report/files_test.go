@@ -1,0 +1,191 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"replayd/internal/measure"
+)
+
+// besides are series of a server with two replicas and of a GPU, over the example's 40 s.
+func besides() []Beside {
+	times := make([]time.Time, 5)
+	for i := range times {
+		times[i] = begin.Add(time.Duration(i) * 10 * time.Second)
+	}
+	return []Beside{
+		{
+			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: Counter,
+			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again
+		},
+		{
+			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: Counter,
+			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{0, 100, 400, 400, 1000},
+		},
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:num_requests_running", Help: "Running.", Kind: Gauge, Times: times, Values: []float64{0, 4, 8, 2, 1}},
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:seen_once_total", Kind: Counter, Times: times[:1], Values: []float64{7}}, // no rate
+		{
+			Source: "http://dcgm:9400/metrics", Name: "gpu_power_usage", Unit: "W", Kind: Gauge, GPU: true, Times: times, Values: []float64{90, 300, 500, 310, 100},
+			Labels: map[string]string{"gpu": "0", "uuid": "GPU-1", "model_name": "NVIDIA H200", "hostname": "node"},
+		},
+	}
+}
+
+// whole is the example with what was counted beside it.
+func whole(t *testing.T) Run {
+	run, _ := collected(t)
+	run.Beside = besides()
+	run.Partial = []string{"profile_export.jsonl:812: cut in mid-line"}
+	return run
+}
+
+// writers are all the files and tables of a run.
+var writers = []struct {
+	name  string
+	write func(io.Writer, Run) error
+}{
+	{CSVName, WriteCSV},
+	{JSONName, WriteJSON},
+	{SlicesCSVName, WriteSlicesCSV},
+	{SlicesJSONName, WriteSlicesJSON},
+	{ServerMetricsName, WriteServerMetrics},
+	{"table_aiperf.txt", WriteAIPerfTable},
+	{"table_vllm.txt", WriteVLLMTable},
+	{"table_slices.txt", WriteSlices},
+	{"table_beside.txt", WriteBeside},
+}
+
+func TestFiles(t *testing.T) {
+	run := whole(t)
+	for _, w := range writers {
+		var b bytes.Buffer
+		if err := w.write(&b, run); err != nil {
+			t.Fatalf("%s: %v", w.name, err)
+		}
+		golden(t, "run/"+w.name, b.Bytes())
+		if strings.HasSuffix(w.name, ".json") && !json.Valid(b.Bytes()) {
+			t.Errorf("%s is no JSON", w.name)
+		}
+	}
+}
+
+// Of a run without streaming there is no first token and no gap; of one in which nothing was ok only counts are left; an empty one
+// breaks nothing.
+func TestFilesOfPoorRuns(t *testing.T) {
+	plain, none := Run{}, Run{}
+	for _, r := range whole(t).Rows {
+		r.TTFT, r.Second, r.ITL, r.Gaps, r.First = length(0), length(0), length(0), nil, 0
+		plain.Rows = append(plain.Rows, r)
+		if r.Outcome != measure.OK {
+			none.Rows = append(none.Rows, r)
+		}
+	}
+	plain.Settings = Settings{Slice: 20 * time.Second}
+	for name, run := range map[string]Run{"plain": plain, "none": none, "empty": {}} {
+		for _, w := range writers {
+			var b bytes.Buffer
+			if err := w.write(&b, run); err != nil {
+				t.Errorf("%s: %s: %v", name, w.name, err)
+			}
+			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+				t.Errorf("%s: %s: %s", name, w.name, &b)
+			}
+			if strings.HasPrefix(w.name, "table_") && name != "empty" {
+				golden(t, name+"_"+w.name, b.Bytes())
+			}
+		}
+	}
+}
+
+// The order in which shards are merged does not change a digit.
+func TestFilesDoNotDependOnOrder(t *testing.T) {
+	run := whole(t)
+	turned := run
+	turned.Rows = slices.Clone(run.Rows)
+	slices.Reverse(turned.Rows)
+	inOrder(turned.Rows)
+	for _, w := range writers {
+		var a, b bytes.Buffer
+		if err := errors.Join(w.write(&a, run), w.write(&b, turned)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(a.String(), b.String()); diff != "" {
+			t.Errorf("%s:\n%s", w.name, diff)
+		}
+	}
+}
+
+func TestReadJSONGivesTheSettings(t *testing.T) {
+	run := whole(t)
+	var b bytes.Buffer
+	if err := WriteJSON(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadJSON(&b, JSONName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Run{Settings: run.Settings, Dropped: run.Dropped}, got); diff != "" {
+		t.Errorf("-wrote +read:\n%s", diff)
+	}
+	if _, err := ReadSettings(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestXLSX(t *testing.T) {
+	run := whole(t)
+	var b bytes.Buffer
+	if err := WriteXLSX(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	book, err := excelize.OpenReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	if diff := cmp.Diff([]string{"summary", "requests"}, book.GetSheetList()); diff != "" {
+		t.Error(diff)
+	}
+	var text strings.Builder
+	for _, sheet := range book.GetSheetList() {
+		rows, err := book.GetRows(sheet, excelize.Options{RawCellValue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			text.WriteString(strings.Join(row, "|") + "\n")
+		}
+		if sheet == "requests" && len(rows) != 1+len(run.Rows) {
+			t.Errorf("%d lines of requests, want %d", len(rows), 1+len(run.Rows))
+		}
+	}
+	golden(t, "run/"+XLSXName+".txt", []byte(text.String()))
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestFilesSayThatTheyCannotBeWritten(t *testing.T) {
+	run := whole(t)
+	for _, w := range writers {
+		if err := w.write(full{}, run); !errors.Is(err, errFull) {
+			t.Errorf("%s: want %v, got %v", w.name, errFull, err)
+		}
+	}
+	if err := WriteXLSX(full{}, run); !errors.Is(err, errFull) {
+		t.Errorf("XLSX: want %v, got %v", errFull, err)
+	}
+}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// HTML is the page of one run, or of several beside each other. Its theme, foot and the dashboard's form are the caller's.
+func HTML(runs []Run) Page {
+	if len(runs) == 1 {
+		return pageOf(runs[0])
+	}
+	return comparison(runs)
+}
+
+// A lookedAt is a run with what its page computes from it once.
+type lookedAt struct {
+	Run
+	rows    []Row // measured ones, by their start
+	ok      []Row
+	figures Figures
+	zero    int64   // the first start, Unix ns
+	seconds float64 // from there to the last end
+}
+
+func look(run Run) lookedAt {
+	l := lookedAt{Run: run, rows: run.Measured(), figures: Aggregate(run.Rows, run.Settings)}
+	for _, r := range l.rows {
+		if r.Outcome == measure.OK {
+			l.ok = append(l.ok, r)
+		}
+	}
+	l.zero = l.figures.First
+	l.seconds = max(0, float64(l.figures.Last-l.figures.First)/1e9)
+	return l
+}
+
+// name is what to call the run.
+func (l lookedAt) name() string { return cmp.Or(l.Name, "this run") }
+
+// at is an instant in seconds since the first start.
+func (l lookedAt) at(instant int64) float64 { return float64(instant-l.zero) / 1e9 }
+
+// A shownQuantity is one of the latencies that pages draw.
+type shownQuantity struct {
+	tag, short, long string
+	value            func(Row) float64
+}
+
+var shownQuantities = []shownQuantity{
+	{"time_to_first_token", "TTFT", "time to first token", func(r Row) float64 { return r.TTFT }},
+	{"inter_token_latency", "ITL", "inter-token latency", func(r Row) float64 { return r.ITL }},
+	{"request_latency", "latency", "request latency", func(r Row) float64 { return r.Latency }},
+}
+
+// of is the distribution of a metric; without values where it is not defined.
+func (l lookedAt) of(tag string) Distribution {
+	m, _ := l.figures.Metric(tag)
+	return m.Of
+}
+
+// single is a metric of one value; NaN where it is not defined.
+func (l lookedAt) single(tag string) float64 {
+	if m, known := l.figures.Metric(tag); known {
+		return m.Avg()
+	}
+	return math.NaN()
+}
+
+func pageOf(run Run) Page {
+	l := look(run)
+	p := Page{Title: cmp.Or(run.Name, "replayd run"), Lead: l.lead(), Warnings: warnings(run), Facts: l.facts(), Tiles: l.tiles()}
+	if len(l.rows) == 0 {
+		return p
+	}
+	for _, s := range []Section{l.latencies(), l.overTime(), l.throughput(), l.lengths(), l.slices(), l.failures(), l.trust(), l.beside()} {
+		if s.Title != "" {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	return p
+}
+
+// warnings are what was missing from the files of a run, not more of it than can be read.
+func warnings(run Run) []string {
+	const most = 8
+	all := run.Partial
+	if len(all) > most {
+		all = append(slices.Clone(all[:most]), fmt.Sprintf("%d more of this kind", len(all)-most))
+	}
+	return all
+}
+
+// lead is the run in two sentences.
+func (l lookedAt) lead() string {
+	f := l.figures
+	if len(l.rows) == 0 {
+		return "There is no request in this run."
+	}
+	sent := fmt.Sprintf("%s in %s", plural(len(l.rows), "request"), Value(l.seconds, "s"))
+	switch {
+	case f.Failed == 0 && f.Cancelled == 0:
+		sent += ", all ok."
+	case f.Cancelled == 0:
+		sent += fmt.Sprintf(": %s ok, %s failed (%s).", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), percent(f.Failed, len(l.rows)))
+	default:
+		sent += fmt.Sprintf(": %s ok, %s failed, %s cancelled as asked.", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), thousands(float64(f.Cancelled), 0))
+	}
+	if d := l.of("time_to_first_token"); d.N() > 0 {
+		sent += fmt.Sprintf(" The first token came within %s for half of them and within %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+	} else if d := l.of("request_latency"); d.N() > 0 {
+		sent += fmt.Sprintf(" An answer took %s for half of them and at most %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+	}
+	return sent
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return thousands(float64(n), 0) + " " + what + "s"
+}
+
+func percent(n, of int) string { return digits(100*float64(n)/float64(max(of, 1)), 3) + " %" }
+
+func (l lookedAt) tiles() []Tile {
+	if len(l.rows) == 0 {
+		return nil
+	}
+	var all []Tile
+	rate := func(name, tag, unit string) {
+		if v := l.single(tag); !math.IsNaN(v) {
+			all = append(all, Tile{Name: name, Text: Value(v, ""), Note: unit})
+		}
+	}
+	rate("Requests", "request_throughput", "ok per second")
+	rate("Output", "output_token_throughput", "tokens per second")
+	rate("Output per GPU", "output_token_throughput_per_gpu", "tokens per second")
+	for _, q := range shownQuantities {
+		if d := l.of(q.tag); d.N() > 0 {
+			all = append(all, Tile{Name: upper(q.short) + " p50", Text: Value(d.Percentile(50), "ms"), Note: "p90 " + Value(d.Percentile(90), "ms") + ", p99 " + Value(d.Percentile(99), "ms")})
+		}
+	}
+	if good := l.single("goodput"); !math.IsNaN(good) {
+		share := l.single("good_request_fraction")
+		all = append(all, Tile{Name: "Goodput", Text: Value(good, ""), Note: fmt.Sprintf("per second: %s of requests", digits(100*share, 3)+" %")})
+	}
+	failed := Tile{Name: "Failed", Text: thousands(float64(l.figures.Failed), 0), Note: percent(l.figures.Failed, len(l.rows)) + " of those sent", Level: Good}
+	if l.figures.Failed > 0 {
+		failed.Level = Poor
+	}
+	if 100*l.figures.Failed > len(l.rows) {
+		failed.Level = Bad
+	}
+	all = append(all, failed)
+	if d := l.late(); d.N() > 0 {
+		all = append(all, Tile{Name: "Lateness p99", Text: Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
+	}
+	return all
+}
+
+// facts are what was run.
+func (l lookedAt) facts() (facts []Fact) {
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, Fact{name, text})
+		}
+	}
+	s := l.Settings
+	add("Command", s.Command)
+	add("Model", s.Model)
+	add("Endpoint", s.Endpoint)
+	if s.Concurrency > 0 {
+		add("Concurrency", thousands(float64(s.Concurrency), 0))
+	}
+	if s.Rate > 0 {
+		add("Rate asked for", Value(s.Rate, "requests/s"))
+	}
+	if s.GPUs > 0 {
+		add("GPUs", thousands(float64(s.GPUs), 0))
+	}
+	var bounds []string
+	for _, b := range s.Goodput {
+		bounds = append(bounds, b.String())
+	}
+	add("Goodput", strings.Join(bounds, ", "))
+	if l.zero > 0 {
+		add("Began", time.Unix(0, l.zero).UTC().Format(time.DateTime)+" UTC")
+	}
+	if warm := len(l.Rows) - len(l.rows); warm > 0 {
+		add("Warm-up", plural(warm, "request")+", in no figure here")
+	}
+	var reasons []measure.DropReason
+	for _, r := range measure.DropReasons() {
+		if l.Dropped[r] > 0 {
+			reasons = append(reasons, r)
+		}
+	}
+	for _, r := range reasons {
+		add("Never sent: "+string(r), thousands(float64(l.Dropped[r]), 0))
+	}
+	return facts
+}

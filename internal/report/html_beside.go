@@ -1,0 +1,95 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds of what a page shows of the server's and the GPUs' own figures.
+const (
+	besideRows  = 300
+	besidePlots = 8
+	besideLines = 6 // of one picture
+)
+
+// beside is what the server and the GPUs said of themselves while the run went on.
+func (l lookedAt) beside() Section {
+	s := Section{Short: "Server and GPUs"}
+	t := PageTable{Title: "Series", Folded: true, Columns: []Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
+	byName := map[string][]Beside{}
+	var names []string
+	for _, b := range l.Beside {
+		f, ok := b.Figures()
+		if !ok {
+			continue
+		}
+		cells := []string{b.Name, labelsOf(b), b.Unit, short(f.Rate), short(f.RateMin), "–", short(f.RateMax)}
+		varies := f.RateMax > f.RateMin
+		if b.Kind == Gauge {
+			cells = []string{b.Name, labelsOf(b), b.Unit, "–", short(f.Of.Min()), short(f.Of.Mean), short(f.Of.Max())}
+			varies = f.Of.Std > 0
+		}
+		if len(t.Rows) < besideRows {
+			t.Rows = append(t.Rows, cells)
+		}
+		if varies && b.Kind == Gauge {
+			if byName[b.Name] == nil {
+				names = append(names, b.Name)
+			}
+			byName[b.Name] = append(byName[b.Name], b)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return s
+	}
+	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.Beside))
+	s.Tables = []PageTable{t}
+	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: fewer series, and what is paid for
+		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
+	})
+	for _, name := range names[:min(len(names), besidePlots)] {
+		s.Plots = append(s.Plots, l.besidePlot(name, byName[name]))
+	}
+	return s
+}
+
+func rankOf(b Beside) int {
+	if b.GPU {
+		return 0
+	}
+	return 1
+}
+
+func (l lookedAt) besidePlot(name string, all []Beside) Plot {
+	first := all[0]
+	p := Plot{Title: cmp.Or(first.Help, name), X: Axis{Label: "time", Unit: "s"}, Y: Axis{Label: name, Unit: first.Unit}}
+	if len(all) > besideLines {
+		p.Note = fmt.Sprintf("%d of %d series.", besideLines, len(all))
+	}
+	for _, b := range all[:min(len(all), besideLines)] {
+		line := Series{Kind: Line}
+		if len(all) > 1 {
+			line.Name = labelsOf(b)
+		}
+		for i := range min(len(b.Times), len(b.Values)) {
+			line.X, line.Y = append(line.X, l.at(b.Times[i].UnixNano())), append(line.Y, b.Values[i])
+		}
+		p.Series = append(p.Series, line)
+	}
+	return p
+}
+
+// labelsOf writes the labels of a series in order; of a GPU only its number.
+func labelsOf(b Beside) string {
+	if b.GPU && b.Labels["gpu"] != "" {
+		return "GPU " + b.Labels["gpu"]
+	}
+	var parts []string
+	for name, value := range b.Labels {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return cutText(strings.Join(parts, " "), 80)
+}

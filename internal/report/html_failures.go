@@ -1,0 +1,142 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"replayd/internal/measure"
+)
+
+// failureBins is how many bars the picture of failures has at most.
+const failureBins = 60
+
+// failures are how requests ended, over time where not all ended ok.
+func (l lookedAt) failures() Section {
+	s := Section{Short: "Failures"}
+	by := map[measure.Outcome][]Row{}
+	for _, r := range l.rows {
+		by[r.Outcome] = append(by[r.Outcome], r)
+	}
+	if len(by[measure.OK]) == len(l.rows) {
+		return s
+	}
+	var ended []measure.Outcome // but ok; the most frequent first
+	for _, o := range measure.Outcomes() {
+		if o != measure.OK && len(by[o]) > 0 {
+			ended = append(ended, o)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
+	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", thousands(float64(len(l.rows)-len(by[measure.OK])), 0), thousands(float64(len(l.rows)), 0), ended[0])
+	t := PageTable{Title: "How requests ended", Columns: []Column{{Name: "outcome", Text: true}, {Name: "requests"}, {Name: "share"}, {Name: "95 % interval"}, {Name: "the first one said", Text: true}}}
+	for _, o := range append([]measure.Outcome{measure.OK}, ended...) {
+		n := len(by[o])
+		text := ""
+		if n > 0 && o != measure.OK {
+			text = cutText(by[o][0].Error, 200)
+		}
+		share := shareInterval(n, len(l.rows))
+		t.Rows = append(t.Rows, []string{string(o), thousands(float64(n), 0), percent(n, len(l.rows)), fmt.Sprintf("%s to %s %%", digits(100*share.Low, 3), digits(100*share.High, 3)), text})
+	}
+	s.Tables = []PageTable{t}
+	if l.seconds <= 0 {
+		return s
+	}
+	width := timeBin(l.seconds, failureBins)
+	n := int(math.Ceil(l.seconds/width - 1e-9))
+	edges := make([]float64, n+1)
+	for i := range edges {
+		edges[i] = float64(i) * width
+	}
+	p := Plot{
+		Title: "When requests failed", X: Axis{Label: "time of their end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: Axis{Label: "requests", Unit: "requests"}, Wide: true,
+		Note: fmt.Sprintf("Requests in bars of %s, by outcome, on each other.", Value(width, "s")),
+	}
+	for _, o := range ended[:min(len(ended), 7)] {
+		counts := make([]float64, n)
+		for _, r := range by[o] {
+			counts[min(n-1, max(0, int(l.at(cmp.Or(r.End, r.Start))/width)))]++
+		}
+		p.Series = append(p.Series, Series{Name: string(o), Kind: Bars, X: edges, Y: counts})
+	}
+	s.Plots = []Plot{p}
+	return s
+}
+
+// cutText is the front of a text.
+func cutText(text string, most int) string {
+	letters := []rune(text)
+	if len(letters) <= most {
+		return text
+	}
+	return string(letters[:most]) + "…"
+}
+
+// late is the lateness of every request that was sent.
+func (l lookedAt) late() Distribution {
+	values := make([]float64, 0, len(l.rows))
+	for _, r := range l.rows {
+		values = append(values, r.Lateness)
+	}
+	return NewDistribution(values)
+}
+
+// Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.
+const (
+	lateGood = 0.01
+	latePoor = 0.1
+)
+
+func (l lookedAt) lateShare() float64 {
+	of := l.of("time_to_first_token")
+	if of.N() == 0 {
+		of = l.of("request_latency")
+	}
+	return l.late().Percentile(99) / of.Percentile(50)
+}
+
+func (l lookedAt) lateLevel() Level {
+	switch share := l.lateShare(); {
+	case math.IsNaN(share):
+		return ""
+	case share <= lateGood:
+		return Good
+	case share <= latePoor:
+		return Poor
+	}
+	return Bad
+}
+
+// trust is how late replayd itself was: a late request means another load than the plan's.
+func (l lookedAt) trust() Section {
+	s := Section{Short: "Trust"}
+	d := l.late()
+	if d.N() == 0 {
+		s.Title = "How late requests were sent is not in these files"
+		s.Text = []string{"So nothing here says whether the load was the planned one."}
+		return s
+	}
+	p99 := Value(d.Percentile(99), "ms")
+	switch l.lateLevel() {
+	case Bad:
+		s.Title = fmt.Sprintf("Requests went out late (p99 %s): the load was not the planned one", p99)
+	case Poor:
+		s.Title = fmt.Sprintf("Requests went out somewhat late: p99 %s", p99)
+	default:
+		s.Title = fmt.Sprintf("The load was the planned one: requests went out within %s (p99)", p99)
+	}
+	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
+		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", Value(d.Max(), "ms"))}
+	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && d.wide()}
+	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", Value(d.Percentile(50), "ms")), x, d.Values))
+	if len(l.rows) >= fewestBinned && l.seconds > 0 {
+		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
+		whole := l
+		whole.ok = l.rows
+		plot := whole.bands(shownQuantity{short: "Lateness", long: "lateness", value: func(r Row) float64 { return r.Lateness }}, width)
+		s.Plots = append(s.Plots, plot)
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// latencies are the distributions of each latency.
+func (l lookedAt) latencies() Section {
+	s := Section{Short: "Latencies"}
+	s.Tables = []PageTable{l.latencyTable()}
+	for _, q := range shownQuantities {
+		d := l.of(q.tag)
+		if d.N() == 0 {
+			continue
+		}
+		if s.Title == "" {
+			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+		}
+		x := Axis{Label: q.long, Unit: "ms", Log: d.wide()}
+		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), Value(d.Percentile(10), "ms"), Value(d.Percentile(90), "ms")), x, d.Values)
+		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
+		for _, bound := range l.Settings.Goodput {
+			if bound.Metric == q.tag {
+				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Value, "ms"), digits(100*d.share(bound.Value), 3))
+				ecdf.Marks = []Mark{{Name: "bound", At: bound.Value, X: true}}
+			}
+		}
+		s.Plots = append(s.Plots, histogram, ecdf)
+	}
+	if d := l.of("inter_chunk_latency"); d.N() > 0 {
+		x := Axis{Label: "gap between content chunks", Unit: "ms", Log: d.wide()}
+		s.Plots = append(s.Plots,
+			Histogram(fmt.Sprintf("Single gaps: the longest is %s", Value(d.Max(), "ms")), x, d.Values),
+			ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", Value(d.Percentile(99), "ms")), x, Series{Y: d.Values}))
+	}
+	return s
+}
+
+// pagePercentiles are the columns of tables of latencies, those that were asked for among them.
+func pagePercentiles(s Settings) []float64 {
+	all := append([]float64{25, 50, 75, 90, 95, 99, 99.9}, s.Percentiles...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// latencyTable has a row for each quantity of the run that has one value a request.
+func (l lookedAt) latencyTable() PageTable {
+	t := PageTable{Title: "Figures of ok requests; lateness of all that were sent", Columns: []Column{{Text: true}, {Name: "unit", Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
+	percentiles := pagePercentiles(l.Settings)
+	for _, p := range percentiles {
+		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("p%g", p)})
+	}
+	t.Columns = append(t.Columns, Column{Name: "max"})
+	for _, m := range l.figures.Metrics {
+		if m.Single || m.Of.N() == 0 {
+			continue
+		}
+		d := m.Of
+		half := math.NaN()
+		if q, known := quantityOf(m.Tag); known {
+			_, half = batchMean(l.valuesOf(q.value))
+		}
+		cells := []string{m.Name, m.Unit, thousands(float64(d.N()), 0), thousands(d.Mean, 2), thousands(half, 2), thousands(d.Std, 2), thousands(d.Min(), 2)}
+		for _, p := range percentiles {
+			cells = append(cells, thousands(d.Percentile(p), 2))
+		}
+		t.Rows = append(t.Rows, append(cells, thousands(d.Max(), 2)))
+	}
+	return t
+}
+
+// valuesOf are the defined values of ok requests, by their start.
+func (l lookedAt) valuesOf(value func(Row) float64) []float64 {
+	values := make([]float64, 0, len(l.ok))
+	for _, r := range l.ok {
+		if v := value(r); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}

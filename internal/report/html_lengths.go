@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// lengthBins is how many groups of equal size the medians over lengths are of.
+const lengthBins = 24
+
+// lengths are latencies against lengths.
+func (l lookedAt) lengths() Section {
+	s := Section{Short: "Lengths"}
+	var words []string
+	add := func(q shownQuantity, axis, unit string, length func(Row) int, per float64, perText string) {
+		var x, y []float64
+		for _, r := range l.ok {
+			if v := q.value(r); !math.IsNaN(v) && length(r) > 0 {
+				x, y = append(x, float64(length(r))), append(y, v)
+			}
+		}
+		if len(x) < 2 {
+			return
+		}
+		s.Plots = append(s.Plots, against(q, Axis{Label: axis, Unit: unit}, x, y, per, perText))
+		if _, r2 := leastSquares(x, y); r2 > 0 {
+			words = append(words, fmt.Sprintf("%s length explains %s %% of the variance of %s", axis, digits(100*r2, 2), q.short))
+		}
+	}
+	add(shownQuantities[0], "input", "tokens", func(r Row) int { return r.Input }, 1000, "1,000 input tokens")
+	add(shownQuantities[2], "output", "tokens", func(r Row) int { return r.Output }, 1, "output token")
+	if len(s.Plots) > 0 {
+		s.Title = "Latencies against lengths"
+		if len(words) > 0 {
+			s.Title = upper(strings.Join(words, ", "))
+		}
+	}
+	return s
+}
+
+// against is a latency over a length: all requests as a cloud, and the median of groups of equal size.
+func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText string) Plot {
+	all := NewDistribution(slices.Clone(ys))
+	lengths := NewDistribution(slices.Clone(xs))
+	x.Log = lengths.wide()
+	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: all.wide()}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", plural(len(xs), "ok request"))}
+	slope, r2 := leastSquares(xs, ys)
+	switch {
+	case lengths.Min() == lengths.Max():
+		p.Title = fmt.Sprintf("%s: all requests have %s", upper(q.short), Value(lengths.Min(), x.Label+" "+x.Unit))
+	case r2 < 0.05:
+		p.Title = fmt.Sprintf("%s does not follow the %s length (r² = %s)", upper(q.short), x.Label, digits(r2, 2))
+	default:
+		p.Title = fmt.Sprintf("%s: %s%s for each %s (r² = %s)", upper(q.short), map[bool]string{true: "+", false: "−"}[slope >= 0], Value(math.Abs(slope)*per, "ms"), perText, digits(r2, 2))
+	}
+	groups := groupsOf(xs, ys)
+	line := Series{Name: "median", Kind: Line}
+	t := &PageTable{Columns: []Column{{Name: x.Label + ", " + x.Unit, Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}}}
+	for _, g := range groups {
+		line.X, line.Y = append(line.X, g.x), append(line.Y, g.of.Percentile(50))
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%s to %s", thousands(g.from, 0), thousands(g.to, 0)), thousands(float64(g.of.N()), 0),
+			Value(g.of.Percentile(50), "ms"), Value(g.of.Percentile(90), "ms"), Value(g.of.Percentile(99), "ms"),
+		})
+	}
+	p.Series = []Series{{Kind: Cloud, X: xs, Y: ys}}
+	if len(groups) > 1 {
+		p.Series = append(p.Series, line)
+	}
+	p.Table = t
+	return p
+}
+
+// A group is the requests of neighbouring lengths.
+type group struct {
+	x, from, to float64 // x: the mean length
+	of          Distribution
+}
+
+// groupsOf cuts pairs into groups of about equal size; those of one length stay together.
+func groupsOf(xs, ys []float64) (groups []group) {
+	at := make([]int, len(xs))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int {
+		switch {
+		case xs[a] < xs[b]:
+			return -1
+		case xs[a] > xs[b]:
+			return 1
+		}
+		return 0
+	})
+	size := max(1, (len(at)+lengthBins-1)/lengthBins)
+	for from := 0; from < len(at); {
+		to := min(from+size, len(at))
+		for to < len(at) && xs[at[to]] == xs[at[to-1]] {
+			to++
+		}
+		g := group{from: xs[at[from]], to: xs[at[to-1]]}
+		var values []float64
+		for _, i := range at[from:to] {
+			g.x += xs[i] / float64(to-from)
+			values = append(values, ys[i])
+		}
+		g.of = NewDistribution(values)
+		groups = append(groups, g)
+		from = to
+	}
+	return groups
+}
+
+// leastSquares is the slope of the least squares line, and which share of the variance it explains; 0 where x does not vary.
+func leastSquares(xs, ys []float64) (slope, r2 float64) {
+	n := float64(len(xs))
+	var mx, my float64
+	for i := range xs {
+		mx, my = mx+xs[i]/n, my+ys[i]/n
+	}
+	var xx, xy, yy float64
+	for i := range xs {
+		dx, dy := xs[i]-mx, ys[i]-my
+		xx, xy, yy = xx+dx*dx, xy+dx*dy, yy+dy*dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0, 0
+	}
+	return xy / xx, xy * xy / (xx * yy)
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// pageSlices is into at most how many slices a page cuts a run that was given no duration of them.
+const pageSlices = 18
+
+// slices are the figures of stretches of time, with what they say together.
+func (l lookedAt) slices() Section {
+	s := Section{Short: "Slices"}
+	run := l.Run
+	if run.Settings.Slice <= 0 && l.seconds > 0 {
+		run.Settings.Slice = time.Duration(timeBin(l.seconds, pageSlices) * float64(time.Second))
+	}
+	all := run.Slices()
+	trend, ok := NewTrend(all)
+	if !ok {
+		return s
+	}
+	s.Title = fmt.Sprintf("Slices of %s: mean %s from %s to %s", Value(run.Settings.Slice.Seconds(), "s"), trend.Name, Value(trend.Least, "ms"), Value(trend.Most, "ms"))
+	s.Text = trend.Lines()
+	t := PageTable{Title: "Slices", Folded: true, Columns: []Column{
+		{Name: "from", Text: true}, {Name: "sent"}, {Name: "ok"}, {Name: "TTFT mean"}, {Name: "TTFT p90"}, {Name: "latency mean"}, {Name: "latency p90"}, {Name: "tokens/s"}, {Text: true},
+	}}
+	latency := Series{Name: "mean", Kind: Line}
+	p90 := Series{Name: "p90", Kind: Line, Ramp: 2}
+	rate := Series{Kind: Step}
+	for _, slice := range all {
+		cell := func(tag string, p float64) string {
+			m, known := slice.Figures.Metric(tag)
+			switch {
+			case !known:
+				return "–"
+			case p > 0:
+				return Value(m.Of.Percentile(p), "ms")
+			case m.Single:
+				return thousands(m.Value, 1)
+			}
+			return Value(m.Avg(), "ms")
+		}
+		note := ""
+		if !slice.Complete {
+			note = "not complete"
+		}
+		from := l.at(slice.Start)
+		t.Rows = append(t.Rows, []string{
+			Value(from, "s"), thousands(float64(len(slice.rows)), 0), thousands(float64(slice.Figures.OK), 0), cell("time_to_first_token", 0), cell("time_to_first_token", 90),
+			cell("request_latency", 0), cell("request_latency", 90), cell("output_token_throughput", 0), note,
+		})
+		if m, known := slice.Figures.Metric(trend.Metric); known {
+			middle := from + run.Settings.Slice.Seconds()/2
+			latency.X, latency.Y = append(latency.X, middle), append(latency.Y, m.Avg())
+			p90.X, p90.Y = append(p90.X, middle), append(p90.Y, m.Of.Percentile(90))
+		}
+		if m, known := slice.Figures.Metric("output_token_throughput"); known {
+			rate.X, rate.Y = append(rate.X, from), append(rate.Y, m.Value)
+		}
+	}
+	x := Axis{Label: "time of sending", Unit: "s"}
+	s.Plots = append(s.Plots, Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, Value(trend.First, "ms"), Value(trend.Last, "ms")), X: x, Y: Axis{Label: trend.Name, Unit: "ms"}, Series: []Series{latency, p90}, Table: &t})
+	if n := len(rate.X); n > 1 {
+		rate.X, rate.Y = append(rate.X, rate.X[n-1]+run.Settings.Slice.Seconds()), append(rate.Y, rate.Y[n-1])
+		s.Plots = append(s.Plots, Plot{
+			Title: fmt.Sprintf("Output: %s to %s tokens per second", short(trend.Rates[0]), short(trend.Rates[1])), X: x, Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{rate}, Table: &t,
+			Note: "Of the requests sent in a slice, over the time from the first of them to the last one’s end.",
+		})
+	}
+	return s
+}

@@ -1,0 +1,248 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Bins of time: about so many requests in each for percentiles, and at most so many bins.
+const (
+	perBin       = 40
+	percentBins  = 90
+	throughBins  = 120
+	fewestBins   = 8
+	fewestBinned = 20 // requests from which on there is something to see over time
+)
+
+// timeBin is a round width in seconds that cuts a span into at most so many bins.
+func timeBin(span float64, most int) float64 {
+	return niceStep(max(span, 1e-6)/float64(most), "s")
+}
+
+// overTime are percentiles of each latency for bins of when the requests were sent.
+func (l lookedAt) overTime() Section {
+	s := Section{Short: "Over time"}
+	if len(l.ok) < fewestBinned || l.seconds <= 0 {
+		return s
+	}
+	width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.ok)/perBin)))
+	var words []string
+	for _, q := range shownQuantities {
+		plot := l.bands(q, width)
+		if len(plot.Series) == 0 {
+			continue
+		}
+		word, _, _ := strings.Cut(plot.Title, ":")
+		words = append(words, strings.Replace(word, upper(q.short), q.short, 1))
+		s.Plots = append(s.Plots, plot)
+	}
+	if len(s.Plots) > 0 {
+		s.Title = "Over time " + strings.Join(words, ", ")
+		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", Value(width, "s"))
+	}
+	return s
+}
+
+// bands are p50, p90 and p99 of a latency over time.
+func (l lookedAt) bands(q shownQuantity, width float64) Plot {
+	n := int(l.lastSent()/width) + 1
+	values := make([][]float64, n)
+	for _, r := range l.ok {
+		if v := q.value(r); !math.IsNaN(v) {
+			bin := min(n-1, max(0, int(l.at(r.Start)/width)))
+			values[bin] = append(values[bin], v)
+		}
+	}
+	x := make([]float64, n)
+	lines := [3][]float64{}
+	t := &PageTable{Columns: []Column{{Name: "from", Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "max"}}}
+	any := 0
+	for i, bin := range values {
+		x[i] = (float64(i) + 0.5) * width
+		d := NewDistribution(bin)
+		any += d.N()
+		cells := []string{Value(float64(i)*width, "s"), thousands(float64(d.N()), 0)}
+		for k, p := range []float64{50, 90, 99} {
+			lines[k] = append(lines[k], d.Percentile(p))
+			cells = append(cells, Value(d.Percentile(p), "ms"))
+		}
+		t.Rows = append(t.Rows, append(cells, Value(d.Max(), "ms")))
+	}
+	if any == 0 {
+		return Plot{}
+	}
+	spread := NewDistribution(slices.Concat(lines[0], lines[2]))
+	return Plot{
+		Title: l.drift(q), X: Axis{Label: "time of sending", Unit: "s", Ends: [2]float64{0, float64(n) * width}},
+		Y: Axis{Label: q.long, Unit: "ms", Log: spread.Min() > 0 && spread.Max() > 15*spread.Min()},
+		Series: []Series{
+			{Kind: Area, X: x, Y: lines[2], Low: lines[0]},
+			{Name: "p50", X: x, Y: lines[0], Ramp: 1, Kind: Line},
+			{Name: "p90", X: x, Y: lines[1], Ramp: 2, Kind: Line},
+			{Name: "p99", X: x, Y: lines[2], Ramp: 3, Kind: Line},
+		},
+		Table: t,
+	}
+}
+
+// lastSent is when the last request was sent, in seconds since the first.
+func (l lookedAt) lastSent() float64 {
+	last := 0.0
+	for _, r := range l.rows {
+		last = max(last, l.at(r.Start))
+	}
+	return last
+}
+
+// drift says whether the median of the last third of the requests differs from that of the first third, by intervals.
+func (l lookedAt) drift(q shownQuantity) string {
+	values := l.valuesOf(q.value)
+	third := len(values) / 3
+	if third < fewestBinned {
+		return upper(q.short) + " over time"
+	}
+	first := percentileInterval(distribution(values[:third]), 50)
+	last := percentileInterval(distribution(values[len(values)-third:]), 50)
+	change := last.Value/first.Value - 1
+	if !difference(last, first).apart() || math.Abs(change) < 0.05 {
+		return fmt.Sprintf("%s is steady: p50 %s in the first third, %s in the last", upper(q.short), Value(first.Value, "ms"), Value(last.Value, "ms"))
+	}
+	word := "rises"
+	if change < 0 {
+		word = "falls"
+	}
+	return fmt.Sprintf("%s %s: p50 %s in the first third, %s in the last", upper(q.short), word, Value(first.Value, "ms"), Value(last.Value, "ms"))
+}
+
+// throughput are the rates over time.
+func (l lookedAt) throughput() Section {
+	s := Section{Short: "Throughput"}
+	if len(l.rows) < 2 || l.seconds <= 0 {
+		return s
+	}
+	width := timeBin(l.seconds, throughBins)
+	n := max(1, int(l.seconds/width+0.5)) // the last bin has half a width to one and a half
+	requests, sent, tokens := make([]float64, n), make([]float64, n), make([]float64, n)
+	bin := func(at float64) int { return min(n-1, max(0, int(at/width))) }
+	for _, r := range l.rows {
+		if r.Start > 0 { // one that could not be connected was not sent
+			sent[bin(l.at(r.Start))]++
+		}
+	}
+	for _, r := range l.ok {
+		requests[bin(l.at(r.End))]++
+		spread(tokens, width, l.at(cmp.Or(r.First, r.End)), l.at(r.End), float64(r.Output))
+	}
+	x := make([]float64, n+1)
+	for i := range n {
+		x[i] = float64(i) * width
+		length := width
+		if i == n-1 {
+			length = l.seconds - x[i]
+		}
+		requests[i] /= length
+		sent[i] /= length
+		tokens[i] /= length
+	}
+	x[n] = l.seconds
+	held := func(values []float64) []float64 { return append(slices.Clone(values), values[n-1]) }
+	time := Axis{Label: "time", Unit: "s", Ends: [2]float64{0, l.seconds}}
+	rate := l.single("request_throughput")
+	output := l.single("output_token_throughput")
+	s.Title = fmt.Sprintf("%s requests and %s output tokens per second", Value(rate, ""), Value(output, ""))
+	s.Plots = append(s.Plots, Plot{
+		Title: fmt.Sprintf("Requests: %s ok per second over the run", Value(rate, "")), X: time, Y: Axis{Label: "requests", Unit: "requests/s"},
+		Series: []Series{{Name: "ended ok", Kind: Step, X: x, Y: held(requests)}, {Name: "sent", Kind: Step, X: x, Y: held(sent), Soft: true}},
+		Note:   fmt.Sprintf("In bins of %s.", Value(width, "s")),
+	})
+	if output > 0 {
+		s.Plots = append(s.Plots, Plot{
+			Title: fmt.Sprintf("Output: %s tokens per second over the run", Value(output, "")), X: time, Y: Axis{Label: "output", Unit: "tokens/s"},
+			Series: []Series{{Kind: Step, X: x, Y: held(tokens)}},
+			Note:   "The tokens of an answer count evenly between its first and its last content.",
+		})
+	}
+	flight := l.inFlight(n, width)
+	most := slices.Max(flight)
+	s.Plots = append(s.Plots, Plot{
+		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", Value(l.meanInFlight(), ""), thousands(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
+		Series: []Series{{Kind: Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
+		Note: "From sending to the last content, the mean of each bin.",
+	})
+	return s
+}
+
+// lanes marks the concurrency that was asked for.
+func (l lookedAt) lanes(most float64) []Mark {
+	if c := float64(l.Settings.Concurrency); c > 0 && most < 1.5*c {
+		return []Mark{{Name: "concurrency", At: c}}
+	}
+	return nil
+}
+
+// meanInFlight is over the whole run: the sum of all times in flight over its length.
+func (l lookedAt) meanInFlight() float64 {
+	sum := 0.0
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			sum += float64(r.End-r.Start) / 1e9
+		}
+	}
+	return sum / l.seconds
+}
+
+// spread adds an amount evenly to the bins between two instants; at once, where they are one.
+func spread(into []float64, width, from, to, amount float64) {
+	last := len(into) - 1
+	first := min(last, max(0, int(from/width)))
+	if to <= from {
+		into[first] += amount
+		return
+	}
+	for i := first; i <= last && float64(i)*width < to; i++ {
+		part := min(to, float64(i+1)*width) - max(from, float64(i)*width)
+		if i == last {
+			part = to - max(from, float64(i)*width)
+		}
+		into[i] += amount * part / (to - from)
+	}
+}
+
+// inFlight is how many requests were in flight at the mean of each bin.
+func (l lookedAt) inFlight(n int, width float64) []float64 {
+	flight := make([]float64, n)
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			spread(flight, width, l.at(r.Start), l.at(r.End), float64(r.End-r.Start)/1e9)
+		}
+	}
+	for i := range flight[:n-1] {
+		flight[i] /= width
+	}
+	flight[n-1] /= l.seconds - float64(n-1)*width
+	return flight
+}
+
+// mostInFlight is the exact highest number of requests in flight. One that ends where another begins is gone by then.
+func (l lookedAt) mostInFlight() float64 {
+	type event struct {
+		at int64
+		by int
+	}
+	events := make([]event, 0, 2*len(l.rows))
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			events = append(events, event{r.Start, 1}, event{r.End, -1})
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	now, most := 0, 0
+	for _, e := range events {
+		now += e.by
+		most = max(most, now)
+	}
+	return float64(most)
+}

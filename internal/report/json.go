@@ -1,0 +1,244 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// An object is a JSON object that keeps the order of its members.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendQuote(b, m.key) // keys are names of metrics and fields
+		b = append(b, ':')
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.key, err)
+		}
+		b = append(b, value...)
+	}
+	return append(b, '}'), nil
+}
+
+// add appends a member, unless its value is a number that is none.
+func (o *object) add(key string, value any) {
+	if v, number := value.(float64); number && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		return
+	}
+	*o = append(*o, member{key, value})
+}
+
+// usual are the percentiles of AIPerf's files.
+var usual = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99}
+
+// percentilesOf are the usual ones and those of the settings, in order.
+func percentilesOf(s Settings) []float64 {
+	all := append(slices.Clone(usual), s.Percentiles...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// statsObject is a metric as AIPerf 0.5 writes it (export schema 1.0): a distribution with all its figures, a single value as
+// avg. Values are not rounded.
+func statsObject(m Metric, percentiles []float64) object {
+	o := object{{"unit", m.Unit}}
+	o.add("avg", m.Avg())
+	if m.Single {
+		return o
+	}
+	return append(o, spreadObject(m.Of, percentiles)...)
+}
+
+func spreadObject(d Distribution, percentiles []float64) object {
+	var o object
+	for _, p := range percentiles {
+		o.add(percentileName(p), d.Percentile(p))
+	}
+	o.add("min", d.Min())
+	o.add("max", d.Max())
+	o.add("std", d.Std)
+	return o
+}
+
+// WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
+// Ours beside it: dropped, the requests that were never sent; partial, what is missing from these figures.
+func WriteJSON(w io.Writer, r Run) error {
+	f := Aggregate(r.Rows, r.Settings)
+	o := object{{"schema_version", "1.0"}}
+	for _, m := range f.Metrics {
+		o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
+	}
+	o.add("input_config", config(r.Settings))
+	o.add("was_cancelled", false)
+	o.add("error_summary", errorSummary(r.Measured()))
+	if f.First > 0 {
+		o.add("start_time", stamp(f.First))
+		o.add("end_time", stamp(f.Last))
+	}
+	if gpus := telemetry(r.Beside); gpus != nil {
+		o.add("telemetry_data", gpus)
+	}
+	if len(r.Dropped) > 0 {
+		o.add("dropped", r.Dropped)
+	}
+	if len(r.Partial) > 0 {
+		o.add("partial", r.Partial)
+	}
+	return writeJSON(w, o)
+}
+
+func writeJSON(w io.Writer, o object) error {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err = w.Write(out.Bytes())
+	return err
+}
+
+// stamp is an instant in ISO 8601, UTC.
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// An inputConfig is AIPerf's input_config as far as reports use it.
+type inputConfig struct {
+	Endpoint struct {
+		Models    []string `json:"model_names,omitempty"`
+		Type      string   `json:"type,omitempty"`
+		Streaming bool     `json:"streaming"`
+	} `json:"endpoint"`
+	Load struct {
+		Concurrency int     `json:"concurrency,omitempty"`
+		Rate        float64 `json:"request_rate,omitempty"`
+	} `json:"loadgen"`
+	Output struct {
+		Slice float64 `json:"slice_duration,omitempty"` // seconds
+	} `json:"output"`
+	Input struct {
+		Goodput map[string]float64 `json:"goodput,omitempty"`
+	} `json:"input"`
+	Command string `json:"cli_command,omitempty"`
+
+	// Ours.
+	GPUs        int       `json:"gpus,omitempty"`
+	Percentiles []float64 `json:"percentiles,omitempty"`
+}
+
+func config(s Settings) inputConfig {
+	var c inputConfig
+	if s.Model != "" {
+		c.Endpoint.Models = []string{s.Model}
+	}
+	c.Endpoint.Type, c.Endpoint.Streaming = s.Endpoint, s.Streamed
+	c.Load.Concurrency, c.Load.Rate = s.Concurrency, s.Rate
+	c.Output.Slice = s.Slice.Seconds()
+	if len(s.Goodput) > 0 {
+		c.Input.Goodput = map[string]float64{}
+		for _, b := range s.Goodput {
+			c.Input.Goodput[b.Metric] = b.Value
+		}
+	}
+	c.Command, c.GPUs, c.Percentiles = s.Command, s.GPUs, s.Percentiles
+	return c
+}
+
+// mostErrors bounds the list of errors in a file.
+const mostErrors = 100
+
+type errorCount struct {
+	Details exportError `json:"error_details"`
+	Count   int         `json:"count"`
+}
+
+// errorSummary counts the failures by their code, type and words, as AIPerf does, the most frequent first. Numbers in the words
+// do not tell them apart; those of the first one are shown.
+func errorSummary(rows []Row) []errorCount {
+	list := []errorCount{}
+	for _, one := range reasons(rows) {
+		if len(list) == mostErrors {
+			break
+		}
+		list = append(list, errorCount{*failureOf(Row{Outcome: one.outcome, Status: one.status, Error: one.text}), one.requests})
+	}
+	cancelled := 0
+	for _, r := range rows {
+		if r.Outcome == measure.Cancelled {
+			cancelled++
+		}
+	}
+	if cancelled > 0 {
+		list = append(list, errorCount{*failureOf(Row{Outcome: measure.Cancelled}), cancelled})
+	}
+	slices.SortStableFunc(list, func(a, b errorCount) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}
+
+// mostSettings bounds a file of figures that is read.
+const mostSettings = 64 << 20
+
+// ReadSettings reads what a run was told to do from its profile_export_aiperf.json, AIPerf's or replayd's, as far as reports use
+// it.
+func ReadSettings(r io.Reader, name string) (Settings, error) {
+	run, err := ReadJSON(r, name)
+	return run.Settings, err
+}
+
+// ReadJSON reads from a profile_export_aiperf.json, AIPerf's or replayd's, what the requests of the run do not tell: its settings,
+// and what was never sent.
+func ReadJSON(r io.Reader, name string) (Run, error) {
+	var file struct {
+		Config struct {
+			inputConfig
+			Model  string `json:"model"`
+			Output struct {
+				Slice *float64 `json:"slice_duration"`
+			} `json:"output"`
+		} `json:"input_config"`
+		Dropped map[measure.DropReason]int64 `json:"dropped"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
+		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, err)
+	}
+	c := file.Config
+	s := Settings{
+		Command: c.Command, Model: c.Model, Endpoint: c.Endpoint.Type, Concurrency: c.Load.Concurrency, Rate: c.Load.Rate,
+		GPUs: c.GPUs, Percentiles: c.Percentiles, Streamed: c.Endpoint.Streaming,
+	}
+	if len(c.Endpoint.Models) > 0 {
+		s.Model = c.Endpoint.Models[0]
+	}
+	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
+		s.Slice = time.Duration(*d * float64(time.Second))
+	}
+	for tag, value := range c.Input.Goodput {
+		if _, known := quantityOf(tag); known {
+			s.Goodput = append(s.Goodput, Bound{tag, value})
+		}
+	}
+	slices.SortFunc(s.Goodput, func(a, b Bound) int { return cmp.Compare(a.Metric, b.Metric) })
+	return Run{Settings: s, Dropped: file.Dropped}, nil
+}

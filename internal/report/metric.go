@@ -1,0 +1,197 @@
+package report
+
+import (
+	"math"
+
+	"replayd/internal/measure"
+)
+
+// A Metric is one figure of some requests: a distribution of one value a request, or a single value of them all.
+type Metric struct {
+	Tag    string // AIPerf's: time_to_first_token
+	Name   string // for people: Time to First Token
+	Unit   string // ms, tokens, tokens/sec/user, tokens/sec, requests/sec, requests, sec
+	Of     Distribution
+	Single bool
+	Value  float64 // of a single one
+}
+
+// Avg is the mean, or the single value; NaN where there is none.
+func (m Metric) Avg() float64 {
+	switch {
+	case m.Single:
+		return m.Value
+	case m.Of.N() == 0:
+		return math.NaN()
+	}
+	return m.Of.Mean
+}
+
+// A quantity is what a request has one value of, NaN where it is not defined.
+type quantity struct {
+	tag, name, unit string
+	value           func(Row) float64
+	larger          bool // is better
+	extra           bool // in files, but not in AIPerf's table
+	all             bool // of every request that was sent, not of ok ones alone
+}
+
+// quantities are the metrics that each ok request has, in the order of AIPerf's table. Definitions are those of AIPerf
+// (docs/metrics-reference.md): times count from when the request was sent, to the first and last chunk with content, and from the
+// first to the second. Two differ a little: an answer all of whose tokens came in one chunk has no inter-token latency, where
+// AIPerf has 0; token counts are the server's own where it sends them. The two "from due" and the lateness are ours: from the
+// instant at which the plan has the request go out.
+var quantities = []quantity{
+	{tag: "time_to_first_token", name: "Time to First Token", unit: "ms", value: func(r Row) float64 { return r.TTFT }},
+	{tag: "time_to_second_token", name: "Time to Second Token", unit: "ms", value: func(r Row) float64 { return r.Second }},
+	{tag: "request_latency", name: "Request Latency", unit: "ms", value: func(r Row) float64 { return r.Latency }},
+	{tag: "inter_token_latency", name: "Inter Token Latency", unit: "ms", value: func(r Row) float64 { return r.ITL }},
+	{tag: "output_token_throughput_per_user", name: "Output Token Throughput Per User", unit: "tokens/sec/user", larger: true, value: Row.PerUser},
+	{tag: "output_sequence_length", name: "Output Sequence Length", unit: "tokens", value: func(r Row) float64 { return length(r.Output) }},
+	{tag: "input_sequence_length", name: "Input Sequence Length", unit: "tokens", value: func(r Row) float64 { return length(r.Input) }},
+	{tag: "output_token_count", name: "Output Token Count", unit: "tokens", extra: true, value: func(r Row) float64 { return length(r.Output - r.Reasoning) }},
+	{tag: "reasoning_token_count", name: "Reasoning Token Count", unit: "tokens", extra: true, value: func(r Row) float64 { return length(r.Reasoning) }},
+	{tag: "time_to_first_token_from_due", name: "Time to First Token From Due", unit: "ms", extra: true, value: Row.firstFromDue},
+	{tag: "request_latency_from_due", name: "Request Latency From Due", unit: "ms", extra: true, value: func(r Row) float64 { return r.FromDue(r.End) }},
+	{tag: "lateness", name: "Lateness", unit: "ms", extra: true, all: true, value: func(r Row) float64 { return r.Lateness }},
+}
+
+// length is a number of tokens that is known, else NaN.
+func length(tokens int) float64 {
+	if tokens <= 0 {
+		return math.NaN()
+	}
+	return float64(tokens)
+}
+
+func (r Row) firstFromDue() float64 {
+	if math.IsNaN(r.TTFT) { // one answer as a whole has no first token
+		return math.NaN()
+	}
+	return r.FromDue(r.First)
+}
+
+// Figures are what some requests came to, the warm-up left out.
+type Figures struct {
+	Metrics []Metric // those that are defined
+
+	OK, Failed, Cancelled int // requests by how they ended
+
+	Start, End  int64 // AIPerf's span, Unix ns: the first start to the last end of ok requests
+	First, Last int64 // vLLM's: the same of all that were sent, whatever became of them
+}
+
+// Aggregate computes the figures of rows. Spans and rates are AIPerf's; those of vLLM's table come from WriteVLLMTable.
+func Aggregate(rows []Row, s Settings) Figures {
+	var f Figures
+	var all, ok []Row
+	for _, r := range rows {
+		if r.Phase == measure.Warmup {
+			continue
+		}
+		all = append(all, r)
+		f.count(r)
+		if r.Outcome == measure.OK {
+			ok = append(ok, r)
+		}
+	}
+	for _, q := range quantities {
+		of := ok
+		if q.all {
+			of = all
+		}
+		values := make([]float64, len(of))
+		for i, r := range of {
+			values[i] = q.value(r)
+		}
+		f.add(Metric{Tag: q.tag, Name: q.name, Unit: q.unit, Of: NewDistribution(values)})
+	}
+	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: NewDistribution(gaps(ok))})
+	f.totals(ok, s)
+	return f
+}
+
+func (f *Figures) count(r Row) {
+	switch {
+	case r.Outcome == measure.OK:
+		f.OK++
+		f.Start, f.End = earlier(f.Start, r.Start), max(f.End, r.End)
+	case r.Outcome.Failed():
+		f.Failed++
+	default:
+		f.Cancelled++
+	}
+	f.First, f.Last = earlier(f.First, r.Start), max(f.Last, r.End)
+}
+
+// earlier is the lesser of two instants, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func gaps(rows []Row) (all []float64) {
+	for _, r := range rows {
+		all = append(all, r.Gaps...)
+	}
+	return all
+}
+
+// add takes a metric that is defined.
+func (f *Figures) add(m Metric) {
+	if m.Single && !math.IsNaN(m.Value) && !math.IsInf(m.Value, 0) || m.Of.N() > 0 {
+		f.Metrics = append(f.Metrics, m)
+	}
+}
+
+// Metric finds a metric by its tag. It is false where that is not defined.
+func (f Figures) Metric(tag string) (Metric, bool) {
+	for _, m := range f.Metrics {
+		if m.Tag == tag {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Seconds is AIPerf's benchmark duration.
+func (f Figures) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
+
+// totals adds what is one value for all requests. Rates are per second of AIPerf's benchmark duration, of ok requests; tokens
+// that reason are output too.
+func (f *Figures) totals(ok []Row, s Settings) {
+	var input, output, reasoning int
+	for _, r := range ok {
+		input, output, reasoning = input+r.Input, output+r.Output, reasoning+r.Reasoning
+	}
+	span := f.Seconds()
+	single := func(tag, name, unit string, value float64) {
+		f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
+	}
+	single("output_token_throughput", "Output Token Throughput", "tokens/sec", float64(output)/span)
+	if s.GPUs > 0 {
+		single("output_token_throughput_per_gpu", "Output Token Throughput Per GPU", "tokens/sec/gpu", float64(output)/span/float64(s.GPUs))
+	}
+	single("total_token_throughput", "Total Token Throughput", "tokens/sec", float64(input+output)/span)
+	single("request_throughput", "Request Throughput", "requests/sec", float64(len(ok))/span)
+	single("request_count", "Request Count", "requests", float64(len(ok)))
+	if len(s.Goodput) > 0 {
+		good := 0
+		for _, r := range ok {
+			if Keeps(r, s.Goodput) {
+				good++
+			}
+		}
+		single("goodput", "Goodput", "requests/sec", float64(good)/span)
+		single("good_request_count", "Good Request Count", "requests", float64(good))
+		single("good_request_fraction", "Good Request Fraction", "ratio", float64(good)/float64(f.OK+f.Failed))
+	}
+	single("error_request_count", "Error Request Count", "requests", float64(f.Failed))
+	single("cancelled_request_count", "Cancelled Request Count", "requests", float64(f.Cancelled))
+	single("benchmark_duration", "Benchmark Duration", "sec", span)
+	single("total_isl", "Total Input Sequence Length", "tokens", float64(input))
+	single("total_osl", "Total Output Sequence Length", "tokens", float64(output))
+	single("total_output_tokens", "Total Output Tokens", "tokens", float64(output-reasoning))
+}

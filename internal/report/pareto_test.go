@@ -1,0 +1,63 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The table of AIPerf's document: concurrency, total tokens/s, tokens/s per user, TTFT.
+var documented = []ParetoPoint{
+	{Name: "c10", Concurrency: 10, Total: 3045, PerUser: 364.69, TTFT: 250, GPUs: 8},
+	{Name: "c50", Concurrency: 50, Total: 12890, PerUser: 326.10, TTFT: 270, GPUs: 8},
+	{Name: "c100", Concurrency: 100, Total: 22521, PerUser: 285.03, TTFT: 347, GPUs: 8},
+	{Name: "c200", Concurrency: 200, Total: 35999, PerUser: 238.67, TTFT: 420, GPUs: 8},
+	{Name: "c500", Concurrency: 500, Total: 29836, PerUser: 128.85, TTFT: 1129, GPUs: 8},
+}
+
+func TestKnee(t *testing.T) {
+	f := func(name string, points []ParetoPoint, want int, text string) {
+		t.Helper()
+		at, got := Knee(points)
+		if at != want || !strings.Contains(got, text) || (text == "") != (got == "") {
+			t.Errorf("%s: %d, %q, want %d and %q", name, at, got, want, text)
+		}
+	}
+	f("the document's", documented, 3, "the knee is at concurrency 200, 36k output tokens/s; at 500 they fall to 29.8k")
+	back := slices.Clone(documented)
+	slices.Reverse(back)
+	f("in any order", back, 1, "concurrency 200")
+	flat := slices.Clone(documented)
+	flat[4].Total = 37000
+	f("it rises no more", flat, 3, "beyond it up to 500 they do not rise by more than 2.8 %")
+	f("it still rises", documented[:4], 3, "no knee up to concurrency 200")
+	f("too few", documented[:2], -1, "")
+	f("one concurrency", []ParetoPoint{documented[0], documented[0], documented[0]}, -1, "")
+	f("none", nil, -1, "")
+}
+
+// 10 to 200 trade one for the other; 500 is worse than 200 in both.
+func TestFrontier(t *testing.T) {
+	var xs, ys []float64
+	for _, p := range documented {
+		xs, ys = append(xs, p.PerUser), append(ys, p.PerGPU())
+	}
+	if got, want := frontier(xs, ys), []bool{true, true, true, true, false}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := frontier([]float64{1, math.NaN(), 1}, []float64{1, 9, 1}); !slices.Equal(got, []bool{true, false, true}) {
+		t.Errorf("%v: equal points beat nobody, and one that is not known is nowhere", got)
+	}
+}
+
+// Without GPUs the section says what stands for them.
+func TestTradeOffWithoutGPUs(t *testing.T) {
+	run := whole(t)
+	other := run
+	other.Settings.GPUs, other.Settings.Concurrency, other.Name = 0, 16, "other"
+	s := tradeOff([]lookedAt{look(run), look(other)})
+	if !strings.Contains(strings.Join(s.Text, " "), "not known of all") || s.Plots[0].Y.Unit != "tokens/s" || s.Tables[0].Rows[1][3] != "n/a" {
+		t.Errorf("%q, %+v, %+v", s.Text, s.Plots[0].Y, s.Tables[0].Rows)
+	}
+}

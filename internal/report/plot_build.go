@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// bins is how many bars a histogram has, and steps how many corners the line of an ECDF has at most.
+const (
+	bins  = 50
+	steps = 240
+)
+
+// farBelow is how many times below the median a logarithmic histogram begins at the latest.
+const farBelow = 1000
+
+// Histogram is how often values lie where, in percent of them, with marks at p50, p90 and p99. The axis becomes
+// logarithmic where the values need it.
+func Histogram(title string, x Axis, values []float64) Plot {
+	d := distribution(values)
+	x.Log = x.Log || d.wide()
+	p := Plot{
+		Title: title, X: x, Y: Axis{Label: "share of values", Unit: "%"},
+		Note: fmt.Sprintf("%s values in bars of %s width.", thousands(float64(d.N()), 0), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
+	}
+	edges, counts := d.histogram(x, bins)
+	if d.N() == 0 {
+		return p
+	}
+	for i := range counts {
+		counts[i] *= 100 / float64(d.N())
+	}
+	p.Series = []Series{{Kind: Bars, X: edges, Y: counts}}
+	for _, q := range []float64{50, 90, 99} {
+		p.Marks = append(p.Marks, Mark{Name: fmt.Sprintf("p%g", q), At: d.Percentile(q), X: true})
+	}
+	return p
+}
+
+// histogram counts values in at most n bars of equal width on the axis. Whole numbers get bars of whole width.
+func (d Distribution) histogram(x Axis, n int) (edges, counts []float64) {
+	if d.N() == 0 {
+		return nil, nil
+	}
+	lo, hi := d.Min(), d.Max()
+	if x.Log { // what is far below the others, or not above 0 and so without a place there, counts in the first bar
+		lo = max(lo, d.Percentile(50)/farBelow, hi/(farBelow*farBelow))
+	}
+	switch {
+	case lo == hi:
+		margin := max(math.Abs(lo)*0.05, 1e-9)
+		lo, hi, n = lo-margin, hi+margin, 1
+	case !x.Log && d.whole():
+		width := math.Ceil((hi - lo + 1) / float64(n))
+		n = int(math.Ceil((hi - lo + 1) / width))
+		lo, hi = lo-0.5, lo-0.5+width*float64(n)
+	}
+	edges, counts = make([]float64, n+1), make([]float64, n)
+	for i := range edges {
+		at := float64(i) / float64(n)
+		if x.Log {
+			edges[i] = lo * math.Pow(hi/lo, at)
+		} else {
+			edges[i] = lo + (hi-lo)*at
+		}
+	}
+	edges[n] = hi
+	bar := 0
+	for _, v := range d.Values {
+		for bar < n-1 && v >= edges[bar+1] {
+			bar++
+		}
+		counts[bar]++
+	}
+	return edges, counts
+}
+
+func (d Distribution) whole() bool {
+	for _, v := range d.Values {
+		if v != math.Trunc(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// ECDF is which part of the values is at most x, for one or several sets: the Y of each are its values, in any order.
+func ECDF(title string, x Axis, sets ...Series) Plot {
+	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}}
+	for _, set := range sets {
+		d := distribution(set.Y)
+		x.Log = x.Log || d.wide()
+		set.Kind, set.X, set.Y = Step, nil, nil
+		last := -1
+		for k := range steps + 1 { // by rank, so that the line has corners where the values are
+			i := k * (d.N() - 1) / steps
+			if d.N() == 0 || i == last {
+				continue
+			}
+			last = i
+			set.X = append(set.X, d.Values[i])
+			set.Y = append(set.Y, 100*d.share(d.Values[i]))
+		}
+		p.Series = append(p.Series, set)
+	}
+	p.X = x
+	return p
+}
+
+// distribution takes the finite ones of some values, and leaves those as they are.
+func distribution(values []float64) Distribution {
+	return NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
+}
+
+// upTo is how many values are at most v.
+func (d Distribution) upTo(v float64) int {
+	n, _ := slices.BinarySearchFunc(d.Values, v, func(have, want float64) int {
+		if have <= want {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// share is the part of the values that are at most v, 0 to 1.
+func (d Distribution) share(v float64) float64 { return float64(d.upTo(v)) / float64(d.N()) }
+
+// wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
+func (d Distribution) wide() bool {
+	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
+}

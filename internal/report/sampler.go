@@ -1,0 +1,134 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Bounds of a Sampler: some 64 MiB.
+const (
+	mostSeries  = 4096
+	mostSamples = 512 // of a series; when there are more, every other one is left out, so that the whole run stays covered
+)
+
+// A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
+type Sampler struct {
+	names  map[string]string // prefix of a family to whose it is
+	series map[string]*Beside
+	every  int // looks per sample that is kept
+	looks  int
+	times  int // samples kept, of the series that has most
+}
+
+// NewSampler keeps the families that begin with engine or gpu.
+func NewSampler(engine, gpu string) *Sampler {
+	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*Beside{}, every: 1}
+}
+
+// Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
+func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
+	s.looks++
+	if (s.looks-1)%s.every != 0 {
+		return
+	}
+	for _, f := range families {
+		for prefix, whose := range s.names {
+			if strings.HasPrefix(f.GetName(), prefix) {
+				s.family(at, f, whose == "gpu")
+			}
+		}
+	}
+	if s.times++; s.times >= mostSamples {
+		s.thin()
+	}
+}
+
+func (s *Sampler) family(at time.Time, f *dto.MetricFamily, gpu bool) {
+	for _, m := range f.GetMetric() {
+		switch f.GetType() {
+		case dto.MetricType_COUNTER:
+			s.add(at, f, f.GetName(), Counter, m, gpu, m.GetCounter().GetValue())
+		case dto.MetricType_GAUGE:
+			s.add(at, f, f.GetName(), Gauge, m, gpu, m.GetGauge().GetValue())
+		case dto.MetricType_HISTOGRAM, dto.MetricType_GAUGE_HISTOGRAM:
+			count := m.GetHistogram().GetSampleCountFloat()
+			if count == 0 {
+				count = float64(m.GetHistogram().GetSampleCount())
+			}
+			s.add(at, f, f.GetName()+"_count", Counter, m, gpu, count)
+			s.add(at, f, f.GetName()+"_sum", Counter, m, gpu, m.GetHistogram().GetSampleSum())
+		}
+	}
+}
+
+func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind BesideKind, m *dto.Metric, gpu bool, value float64) {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	key := name
+	for _, l := range slices.Sorted(maps.Keys(labels)) {
+		key += "\x00" + l + "\x00" + labels[l]
+	}
+	b := s.series[key]
+	if b == nil {
+		if len(s.series) >= mostSeries {
+			return
+		}
+		b = &Beside{
+			Source: labels["target"], Name: name, Help: f.GetHelp(), Unit: unitOf(f.GetName()), Labels: labels, Kind: kind, GPU: gpu,
+		}
+		s.series[key] = b
+	}
+	b.Times, b.Values = append(b.Times, at), append(b.Values, value)
+}
+
+// unitOf is the base unit at the end of a name, as Prometheus' conventions have it; "" where there is none.
+func unitOf(name string) string {
+	name = strings.TrimSuffix(name, "_total")
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	if slices.Contains([]string{"seconds", "tokens", "bytes", "ratio", "watts", "joules", "celsius", "hertz"}, last) {
+		return last
+	}
+	return ""
+}
+
+// thin leaves out every other sample, but never the last one.
+func (s *Sampler) thin() {
+	s.every *= 2
+	s.times /= 2
+	for _, b := range s.series {
+		n := 0
+		for i := range b.Times {
+			if (len(b.Times)-1-i)%2 == 0 {
+				b.Times[n], b.Values[n] = b.Times[i], b.Values[i]
+				n++
+			}
+		}
+		b.Times, b.Values = b.Times[:n], b.Values[:n]
+	}
+}
+
+// Series are all that was seen, by name and labels.
+func (s *Sampler) Series() []Beside {
+	var all []Beside
+	for _, key := range slices.Sorted(maps.Keys(s.series)) {
+		all = append(all, *s.series[key])
+	}
+	return all
+}
+
+// CountGPUs is how many GPUs were seen.
+func CountGPUs(all []Beside) int {
+	seen := map[string]bool{}
+	for _, b := range all {
+		if b.GPU && b.Labels["uuid"] != "" {
+			seen[b.Labels["uuid"]] = true
+		}
+	}
+	return len(seen)
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// mostKept is how many requests of runs that were read a Dashboard keeps in memory; one run is always kept.
+const mostKept = 1 << 20
+
+// A Dashboard serves the page of runs with a choice of them and of their requests. It reads files and changes nothing. One
+// page is made at a time.
+type Dashboard struct {
+	sources []Source
+	theme   Theme
+	made    string
+	hosts   []string
+
+	turn chan struct{} // holds one token: whoever has it owns what follows
+	kept []keptRun     // the one used last comes last
+}
+
+// A keptRun is a run and what its files looked like when it was read.
+type keptRun struct {
+	name, stamp string
+	run         Run
+}
+
+// NewDashboard makes one of runs that FindRuns found. It answers to the host names given, so that no page of a stranger can reach it by a
+// name that leads here; none: to any.
+func NewDashboard(sources []Source, theme Theme, made string, hosts ...string) *Dashboard {
+	d := &Dashboard{sources: sources, theme: theme, made: made, hosts: hosts, turn: make(chan struct{}, 1)}
+	d.turn <- struct{}{}
+	return d
+}
+
+// ServeHTTP answers GET / with the page.
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", pagePolicy(true)+"; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !d.known(r.Host):
+		http.Error(w, fmt.Sprintf("want one of the hosts %s, got %q", strings.Join(d.hosts, ", "), r.Host), http.StatusMisdirectedRequest)
+		return
+	case r.URL.Path != "/":
+		http.NotFound(w, r)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "the dashboard only reads", http.StatusMethodNotAllowed)
+		return
+	}
+	select {
+	case <-d.turn:
+		defer func() { d.turn <- struct{}{} }()
+	case <-r.Context().Done():
+		return
+	}
+	page, status := d.page(r.URL.Query())
+	var body bytes.Buffer
+	var err error
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		z, _ := gzip.NewWriterLevel(&body, gzip.BestSpeed) // the level is known
+		err = page.Write(z)
+		if err == nil {
+			err = z.Close()
+		}
+	} else {
+		err = page.Write(&body)
+	}
+	if err != nil {
+		h.Del("Content-Encoding")
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(body.Bytes())
+	}
+}
+
+// known says whether a host is one to answer to.
+func (d *Dashboard) known(host string) bool {
+	if len(d.hosts) == 0 {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return slices.Contains(d.hosts, strings.ToLower(strings.Trim(host, "[]")))
+}
+
+// page makes the page of what was chosen.
+func (d *Dashboard) page(q url.Values) (Page, int) {
+	filter, errs := readFilter(q)
+	var chosen []Source
+	for _, s := range d.sources {
+		if slices.Contains(q["run"], s.Name) {
+			chosen = append(chosen, s)
+		}
+	}
+	for _, name := range q["run"] {
+		if !slices.ContainsFunc(d.sources, func(s Source) bool { return s.Name == name }) {
+			errs = append(errs, fmt.Sprintf("run: want one of those listed, got %q", cutText(name, 100)))
+		}
+	}
+	form := d.form(q, filter)
+	if len(chosen) == 0 {
+		chosen = d.sources[:min(len(d.sources), mostOverlaid)]
+	}
+	if len(d.sources) > 1 {
+		for i := range form.Runs {
+			form.Runs[i].On = slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == form.Runs[i].Name })
+		}
+	}
+	status := http.StatusOK
+	if len(errs) > 0 {
+		status = http.StatusBadRequest
+	}
+	var runs []Run
+	shown, all := 0, 0
+	for _, s := range chosen {
+		run, err := d.read(s)
+		if err != nil {
+			errs = append(errs, err.Error())
+			continue
+		}
+		all += len(run.Measured())
+		run = filter.apply(run)
+		shown += len(run.Measured())
+		runs = append(runs, run)
+	}
+	page := Page{Title: "No run"}
+	if len(runs) > 0 {
+		page = HTML(runs)
+	}
+	form.Shown = fmt.Sprintf("%s of %s shown.", thousands(float64(shown), 0), plural(all, "measured request"))
+	form.Errors = errs
+	page.form, page.Theme, page.Made = form, d.theme, d.made
+	return page, status
+}
+
+// form is the page's form as it was sent.
+func (d *Dashboard) form(q url.Values, f filter) *form {
+	v := &form{}
+	if len(d.sources) > 1 {
+		for _, s := range d.sources {
+			v.Runs = append(v.Runs, option{Name: s.Name})
+		}
+	}
+	phase := choice{Name: "phase", Label: "Phase"}
+	for _, o := range [][2]string{{"profiling", "measured"}, {"warmup", "warm-up"}, {"all", "both"}} {
+		phase.Options = append(phase.Options, option{Name: o[0], Label: o[1], On: f.Phase == o[0]})
+	}
+	outcome := choice{Name: "outcome", Label: "Outcome", Options: []option{{Label: "any", On: f.Outcome == ""}}}
+	for _, o := range measure.Outcomes() {
+		outcome.Options = append(outcome.Options, option{Name: string(o), Label: string(o), On: f.Outcome == o})
+	}
+	v.Choices = []choice{phase, outcome}
+	typed := func(name, label, hint, kind string) {
+		v.Fields = append(v.Fields, entry{Name: name, Label: label, Value: cutText(q.Get(name), 200), Hint: hint, Kind: kind})
+	}
+	typed("from", "From second", "0", "decimal")
+	typed("to", "to", "end", "decimal")
+	typed("min_input", "Input tokens from", "0", "numeric")
+	typed("max_input", "to", "any", "numeric")
+	typed("session", "Session", "any", "")
+	return v
+}
+
+// read gives a run as it is on the disk now.
+func (d *Dashboard) read(s Source) (Run, error) {
+	stamp := s.stamp()
+	i := slices.IndexFunc(d.kept, func(k keptRun) bool { return k.name == s.Name })
+	if i >= 0 {
+		k := d.kept[i]
+		d.kept = slices.Delete(d.kept, i, i+1)
+		if k.stamp == stamp {
+			d.kept = append(d.kept, k)
+			return k.run, nil
+		}
+	}
+	run, err := s.Read()
+	if err != nil {
+		return run, err
+	}
+	d.kept = append(d.kept, keptRun{s.Name, stamp, run})
+	for rows := d.rows(); rows > mostKept && len(d.kept) > 1; rows = d.rows() {
+		d.kept = slices.Delete(d.kept, 0, 1)
+	}
+	return run, nil
+}
+
+func (d *Dashboard) rows() (n int) {
+	for _, k := range d.kept {
+		n += len(k.run.Rows)
+	}
+	return n
+}
+
+// stamp changes when the run's files do.
+func (s Source) stamp() string {
+	text := ""
+	for _, path := range s.Files {
+		if info, err := os.Stat(path); err == nil {
+			text += fmt.Sprintf("%d %s;", info.Size(), info.ModTime().Format(time.RFC3339Nano))
+		}
+	}
+	return text
+}

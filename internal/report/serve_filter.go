@@ -1,0 +1,111 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"replayd/internal/measure"
+)
+
+// A filter is which requests the dashboard shows.
+type filter struct {
+	Phase    string // profiling, warmup, all
+	Outcome  measure.Outcome
+	From, To float64 // seconds since the first request of the run was sent
+	MinInput int     // tokens
+	MaxInput int     // 0: no bound
+	Session  string  // conversation of the trace, or its number
+}
+
+// readFilter reads what a form sends; what is wrong is left out, and told.
+func readFilter(q url.Values) (f filter, errs []string) {
+	wrong := func(name, want string) {
+		errs = append(errs, fmt.Sprintf("%s: want %s, got %q", name, want, cutText(q.Get(name), 100)))
+	}
+	f = filter{Phase: "profiling", To: math.Inf(1)}
+	switch phase := q.Get("phase"); phase {
+	case "", "profiling":
+	case "warmup", "all":
+		f.Phase = phase
+	default:
+		wrong("phase", "profiling, warmup or all")
+	}
+	if o := measure.Outcome(q.Get("outcome")); o == "" || slices.Contains(measure.Outcomes(), o) {
+		f.Outcome = o
+	} else {
+		wrong("outcome", "one of those listed")
+	}
+	seconds := func(name string, into *float64) {
+		text := strings.TrimSpace(q.Get(name))
+		if text == "" {
+			return
+		}
+		if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && !math.IsInf(v, 0) {
+			*into = v
+		} else {
+			wrong(name, "seconds ≥ 0")
+		}
+	}
+	seconds("from", &f.From)
+	seconds("to", &f.To)
+	tokens := func(name string, into *int) {
+		text := strings.TrimSpace(q.Get(name))
+		if text == "" {
+			return
+		}
+		if v, err := strconv.Atoi(text); err == nil && v >= 0 {
+			*into = v
+		} else {
+			wrong(name, "tokens ≥ 0")
+		}
+	}
+	tokens("min_input", &f.MinInput)
+	tokens("max_input", &f.MaxInput)
+	f.Session = strings.TrimSpace(q.Get("session"))
+	if f.To <= f.From {
+		errs = append(errs, fmt.Sprintf("to: want more seconds than from, %g, got %g", f.From, f.To))
+		f.To = math.Inf(1)
+	}
+	if f.MaxInput > 0 && f.MaxInput < f.MinInput {
+		errs = append(errs, fmt.Sprintf("max_input: want at least min_input, %d, got %d", f.MinInput, f.MaxInput))
+		f.MaxInput = 0
+	}
+	return f, errs
+}
+
+// whole says that all measured requests are shown.
+func (f filter) whole() bool {
+	return f == filter{Phase: "profiling", To: math.Inf(1)}
+}
+
+// apply leaves the requests that are to be seen. Those of the warm-up count as measured then, because they were asked for.
+func (f filter) apply(run Run) Run {
+	if f.whole() {
+		return run
+	}
+	zero := int64(0)
+	for _, r := range run.Measured() {
+		zero = earlier(zero, r.Start)
+	}
+	rows := make([]Row, 0, len(run.Rows))
+	for _, r := range run.Rows {
+		at := float64(cmp.Or(r.Start, r.End)-zero) / 1e9
+		switch {
+		case f.Phase == "profiling" && r.Phase != measure.Profiling, f.Phase == "warmup" && r.Phase != measure.Warmup,
+			f.Outcome != "" && r.Outcome != f.Outcome,
+			f.From > 0 && at < f.From, !math.IsInf(f.To, 1) && at >= f.To,
+			r.Input < f.MinInput, f.MaxInput > 0 && r.Input > f.MaxInput,
+			f.Session != "" && r.Conversation != f.Session && strconv.FormatInt(r.Session, 10) != f.Session:
+			continue
+		}
+		r.Phase = measure.Profiling
+		rows = append(rows, r)
+	}
+	run.Rows = rows
+	return run
+}

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds of a request to the dashboard. A page of 100,000 requests takes a second.
+const (
+	headerTime  = 10 * time.Second
+	answerTime  = 2 * time.Minute
+	idleTime    = time.Minute
+	headerBytes = 32 << 10
+	leaveTime   = 5 * time.Second
+)
+
+// Run serves until ctx is cancelled, and then lets pages that are under way be sent.
+func (d *Dashboard) Run(ctx context.Context, l net.Listener) error {
+	s := &http.Server{Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	err := s.Shutdown(leave)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close()
+	}
+	<-served // ErrServerClosed
+	return err
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"replayd/internal/measure"
+)
+
+// Bounds of what is said of failures in one line.
+const (
+	mostReasons = 3
+	mostReason  = 160 // characters of a server's words
+)
+
+// A reason is why requests failed: the same outcome with the same words, numbers apart.
+type reason struct {
+	outcome  measure.Outcome
+	status   int
+	text     string // of the first one
+	requests int
+}
+
+// reasons groups the failures of rows, the most frequent first.
+func reasons(rows []Row) []reason {
+	type key struct {
+		outcome measure.Outcome
+		status  int
+		text    string
+	}
+	groups := map[key]*reason{}
+	var all []*reason
+	for _, r := range rows {
+		if !r.Outcome.Failed() {
+			continue
+		}
+		k := key{r.Outcome, r.Status, withoutNumbers(r.Error)}
+		if groups[k] == nil {
+			groups[k] = &reason{outcome: r.Outcome, status: r.Status, text: r.Error}
+			all = append(all, groups[k])
+		}
+		groups[k].requests++
+	}
+	slices.SortStableFunc(all, func(a, b *reason) int { return cmp.Compare(b.requests, a.requests) })
+	list := make([]reason, len(all))
+	for i, one := range all {
+		list[i] = *one
+	}
+	return list
+}
+
+// withoutNumbers makes one of the messages that differ in their numbers only.
+func withoutNumbers(text string) string {
+	b, digit := strings.Builder{}, false
+	for _, r := range text {
+		if unicode.IsDigit(r) {
+			if !digit {
+				b.WriteByte('0')
+			}
+			digit = true
+			continue
+		}
+		digit = false
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// refused says whether a server did not take a request: its answer was one of HTTP's 4xx.
+func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measure.HTTP429 }
+
+// successLine says in one line what became of all requests, and why some failed. Those that were cancelled on purpose are
+// neither ok nor failed, and no part of the rate.
+func successLine(r Run, f Figures) string {
+	rows := r.Measured()
+	turnedAway := 0
+	for _, row := range rows {
+		if refused(row.Outcome) {
+			turnedAway++
+		}
+	}
+	counts := []string{count(len(rows)) + " sent", count(f.OK) + " ok"}
+	add := func(n int, what string) {
+		if n > 0 {
+			counts = append(counts, count(n)+" "+what)
+		}
+	}
+	add(turnedAway, "refused")
+	add(f.Failed-turnedAway, "failed")
+	add(f.Cancelled, "cancelled")
+	for _, why := range measure.DropReasons() {
+		if why == measure.Filtered {
+			add(int(r.Dropped[why]), "filtered")
+		} else {
+			add(int(r.Dropped[why]), "dropped ("+string(why)+")")
+		}
+	}
+	line := fmt.Sprintf("Success Rate: %s (%s", share(f.OK, f.OK+f.Failed), strings.Join(counts, ", "))
+	why := reasons(rows)
+	for i, one := range why {
+		if i == mostReasons {
+			line += fmt.Sprintf("; %d other reasons", len(why)-mostReasons)
+			break
+		}
+		between := "; "
+		if i == 0 {
+			between = ": "
+		}
+		line += between + one.String()
+	}
+	return line + ")"
+}
+
+func (r reason) String() string {
+	text := strings.Join(strings.Fields(r.text), " ") // in one line
+	kind := string(r.outcome)
+	if r.status >= 300 {
+		kind = fmt.Sprintf("HTTP %d", r.status)
+	}
+	if strings.HasPrefix(text, kind) { // the words say it themselves
+		kind = ""
+	}
+	if width(text) > mostReason {
+		text = cut(text, mostReason) + "…"
+	}
+	parts := []string{count(r.requests) + "×"}
+	for _, p := range []string{kind, text} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, " ")
+}

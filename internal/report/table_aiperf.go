@@ -1,0 +1,215 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// consoleTags are the rows of AIPerf's table after those of quantities, in its order.
+var consoleTags = []string{"output_token_throughput", "request_throughput", "request_count", "goodput"}
+
+// streamedTags are what only a streamed answer has: without streaming they are printed as not available.
+var streamedTags = []string{"time_to_first_token", "time_to_second_token", "inter_token_latency", "output_token_throughput_per_user"}
+
+// longName is how long a metric's name is at most with its unit behind it; that of a longer one stands below it.
+const longName = 30
+
+// WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
+// took and how much of it succeeded. Percentiles of the settings are columns of their own.
+func WriteAIPerfTable(w io.Writer, r Run) error {
+	f := Aggregate(r.Rows, r.Settings)
+	columns, cells := aiperfCells(f, r.Settings)
+	title := "replayd | LLM Metrics"
+	if r.Settings.Model != "" {
+		title += " | " + r.Settings.Model
+	}
+	out := &strings.Builder{}
+	writeBox(out, title, columns, cells)
+	fmt.Fprintf(out, "\nBenchmark Duration: %.2f sec\n", f.Seconds())
+	for _, line := range footer(r, f) {
+		fmt.Fprintln(out, line)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// aiperfCells are the headings and the rows of the table.
+func aiperfCells(f Figures, s Settings) (columns []string, rows [][]string) {
+	columns = []string{"Metric", "avg", "min", "max", "p99", "p90", "p50"}
+	percentiles := []float64{99, 90, 50}
+	for _, p := range s.Percentiles {
+		if !slices.Contains(percentiles, p) {
+			percentiles = append(percentiles, p)
+			columns = append(columns, percentileName(p))
+		}
+	}
+	columns = append(columns, "std")
+	row := func(name, unit string, m Metric) {
+		cells := []string{fmt.Sprintf("%s (%s)", name, unit)}
+		if len(name) > longName {
+			cells[0] = fmt.Sprintf("%s\n(%s)", name, unit)
+		}
+		cells = append(cells, grouped(m.Avg()), grouped(m.Of.Min()), grouped(m.Of.Max()))
+		for _, p := range percentiles {
+			cells = append(cells, grouped(m.Of.Percentile(p)))
+		}
+		std := math.NaN()
+		if m.Of.N() > 0 {
+			std = m.Of.Std
+		}
+		rows = append(rows, append(cells, grouped(std)))
+	}
+	for _, q := range quantities {
+		m, ok := f.Metric(q.tag)
+		if !q.extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.tag)) {
+			row(q.name, q.unit, m)
+		}
+	}
+	for _, tag := range consoleTags {
+		if m, ok := f.Metric(tag); ok {
+			row(m.Name, m.Unit, m)
+		}
+	}
+	return columns, rows
+}
+
+// percentileName is that of a column or a field: p99, p99.9.
+func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+
+// grouped writes a number with two decimals and commas; N/A of one that is none.
+func grouped(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "N/A"
+	}
+	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
+	whole, decimals, _ := strings.Cut(text, ".")
+	b := []byte{}
+	for i, digit := range []byte(whole) {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b = append(b, ',')
+		}
+		b = append(b, digit)
+	}
+	sign := ""
+	if v < 0 {
+		sign = "-"
+	}
+	return sign + string(b) + "." + decimals
+}
+
+// count writes a whole number with commas.
+func count(n int) string { return strings.TrimSuffix(grouped(float64(n)), ".00") }
+
+// writeBox draws a table; a cell can have lines. All columns end at the right.
+func writeBox(out *strings.Builder, title string, columns []string, rows [][]string) {
+	widths := make([]int, len(columns))
+	lines := [][]string{}
+	for _, cells := range rows {
+		height := 0
+		for _, c := range cells {
+			height = max(height, strings.Count(c, "\n")+1)
+		}
+		for i := range height {
+			line := make([]string, len(cells))
+			for j, c := range cells {
+				if parts := strings.Split(c, "\n"); i < len(parts) {
+					line[j] = parts[i]
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	for i, c := range columns {
+		widths[i] = width(c)
+		for _, line := range lines {
+			widths[i] = max(widths[i], width(line[i]))
+		}
+	}
+	edge := func(left, fill, between, right string) string {
+		parts := make([]string, len(widths))
+		for i, n := range widths {
+			parts[i] = strings.Repeat(fill, n+2)
+		}
+		return left + strings.Join(parts, between) + right
+	}
+	row := func(bar string, cells []string) {
+		for i, c := range cells {
+			fmt.Fprintf(out, "%s %s%s ", bar, strings.Repeat(" ", widths[i]-width(c)), c)
+		}
+		fmt.Fprintln(out, bar)
+	}
+	top := edge("┏", "━", "┳", "┓")
+	fmt.Fprintln(out, strings.Repeat(" ", max(0, width(top)-width(title))/2)+title)
+	fmt.Fprintln(out, top)
+	row("┃", columns)
+	fmt.Fprintln(out, edge("┡", "━", "╇", "┩"))
+	for _, line := range lines {
+		row("│", line)
+	}
+	fmt.Fprintln(out, edge("└", "─", "┴", "┘"))
+}
+
+// footer is what both layouts say below their figures.
+func footer(r Run, f Figures) []string {
+	lines := []string{successLine(r, f)}
+	if line := goodputLine(r.Settings, f); line != "" {
+		lines = append(lines, line)
+	}
+	if line := capacityLine(r.Settings, f); line != "" {
+		lines = append(lines, line)
+	}
+	perGPU := "N/A (how many GPUs there are is not known)"
+	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
+		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
+	}
+	lines = append(lines, "Output Token Throughput Per GPU: "+perGPU)
+	for _, p := range r.Partial {
+		lines = append(lines, "Incomplete: "+p)
+	}
+	return lines
+}
+
+func goodputLine(s Settings, f Figures) string {
+	good, ok := f.Metric("good_request_count")
+	if !ok {
+		return ""
+	}
+	bounds := make([]string, len(s.Goodput))
+	for i, b := range s.Goodput {
+		bounds[i] = b.String()
+	}
+	judged := f.OK + f.Failed
+	return fmt.Sprintf("Goodput: %s of %s requests (%s) kept %s", count(int(good.Value)), count(judged), share(int(good.Value), judged), strings.Join(bounds, " "))
+}
+
+// capacityLine says how many servers such as this one a number of requests a second takes.
+func capacityLine(s Settings, f Figures) string {
+	good, ok := f.Metric("goodput")
+	rate, _ := f.Metric("request_throughput")
+	if !ok {
+		return ""
+	}
+	wanted := cmp.Or(s.Serve, 1000)
+	within, some := Servers(wanted, good.Value)
+	if !some {
+		return fmt.Sprintf("Servers for %s requests/sec: no number of them, nothing was goodput", strconv.FormatFloat(wanted, 'f', -1, 64))
+	}
+	all, _ := Servers(wanted, rate.Value)
+	return fmt.Sprintf("Servers for %s requests/sec: %s within these bounds, %s without any", strconv.FormatFloat(wanted, 'f', -1, 64), count(within), count(all))
+}
+
+// share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "N/A"
+	}
+	if part == whole {
+		return "100%"
+	}
+	return fmt.Sprintf("%.2f%%", float64(part*10_000/whole)/100)
+}

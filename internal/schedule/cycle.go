@@ -1,0 +1,56 @@
+package schedule
+
+import (
+	"errors"
+	"io"
+
+	"replayd/internal/trace"
+)
+
+// A cycle reads the window's rows, and begins again after the last, without an end.
+type cycle struct {
+	p    *Plan
+	rows func() (trace.Record, error)
+	pass int64
+}
+
+// openCycle begins behind so many rows.
+func (p *Plan) openCycle(skip int) (*cycle, error) {
+	c := &cycle{p: p}
+	if p.users == nil && p.window > 0 {
+		c.pass, skip = int64(skip/p.window), skip%p.window
+	}
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	for range skip {
+		if _, err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *cycle) begin() (err error) {
+	if c.p.users != nil {
+		c.rows = c.p.users.rows()
+		return nil
+	}
+	c.rows, err = c.p.openWindow()
+	return err
+}
+
+func (c *cycle) next() (trace.Record, error) {
+	r, err := c.rows()
+	if errors.Is(err, io.EOF) {
+		c.pass++
+		if err := c.begin(); err != nil {
+			return r, err
+		}
+		if r, err = c.rows(); errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // there were rows when they were counted
+		}
+	}
+	r.Pass += c.pass
+	return r, err
+}

@@ -1,0 +1,58 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// ladder has divisors of a day, so that PromQL's offset by an hour or a day meets the same place of the trace.
+var ladder = []time.Duration{
+	1 * time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 30 * time.Minute,
+	1 * time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+}
+
+// fit settles the loop's length, given how long it lasts by itself, 0 where that is nothing but the time to its last row.
+// The last row lies inside its loop: strictly before the border, where the next begins; or at the latest there, where a loop's
+// end is part of it and its start is not.
+func (p *Plan) fit(natural time.Duration) (errs []error) {
+	if p.o.Mode != Loops {
+		p.every = p.length
+		return nil
+	}
+	length, speed := "the length of the trace", fmt.Sprintf(" at speed %v", p.o.Speed)
+	if !p.o.timed() {
+		length, speed = "the time to the last row", ""
+	}
+	least := p.length + p.o.Gap
+	want := fmt.Sprintf("at least %v, %s", least, length)
+	switch {
+	case p.o.Gap > 0:
+		want += " and the gap"
+	case !p.afterGap():
+		want = fmt.Sprintf("more than %v, %s", least, length)
+		least++
+	}
+	switch p.every = p.o.Every; {
+	case p.every == 0 && natural > 0 && p.o.Phase == Start:
+		p.every = natural + p.o.Gap
+	case p.every == 0:
+		p.every = shortest(least)
+	case p.every < least:
+		errs = append(errs, fmt.Errorf("every: want %s%s, got %v", want, speed, p.every))
+	}
+	if p.o.Offset <= -p.every || p.o.Offset >= p.every {
+		errs = append(errs, fmt.Errorf("offset: want less than every (%v), either way, got %v", p.every, p.o.Offset))
+	}
+	return errs
+}
+
+// shortest is the first step of the ladder, else the fewest whole days, that is not below least.
+func shortest(least time.Duration) time.Duration {
+	for _, step := range ladder {
+		if step >= least {
+			return step
+		}
+	}
+	const day = 24 * time.Hour
+	return (least + day - 1) / day * day
+}

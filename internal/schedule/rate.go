@@ -1,0 +1,85 @@
+package schedule
+
+import (
+	"math"
+	"time"
+)
+
+// A Stage takes the rate to another: from what it was before, Options.Rate at first. From 0 to 100 a second in a minute,
+// there for two, then 200 at once is
+//
+//	[]Stage{{Rate: 100, Over: time.Minute, Hold: 2 * time.Minute}, {Rate: 200}}
+//
+// with Options.Rate 0. The last stage's rate stays; with rate 0 nothing is due any more.
+type Stage struct {
+	Rate float64       // requests per second at its end
+	Over time.Duration // how long the rate takes to get there, on a straight line; 0: it is there at once
+	Hold time.Duration // how long it then stays, until the next stage begins; the last stage has none
+}
+
+// A profile is a rate as a function of time, and the count of requests that it makes expected: its integral, in pieces that
+// are straight lines.
+type profile []piece
+
+type piece struct {
+	begin    time.Duration
+	before   float64 // requests expected until begin
+	from, to float64 // rate at its two ends, per second
+	seconds  float64 // from one to the other; +Inf for the last piece
+}
+
+func newProfile(rate float64, stages []Stage) profile {
+	var p profile
+	var begin time.Duration
+	before := 0.0
+	add := func(from, to float64, length time.Duration) {
+		s := float64(length) / float64(time.Second)
+		p = append(p, piece{begin, before, from, to, s})
+		begin += length
+		before += float64((from + to) / 2 * s)
+	}
+	for _, s := range stages {
+		if s.Over > 0 {
+			add(rate, s.Rate, s.Over)
+		}
+		if rate = s.Rate; s.Hold > 0 {
+			add(rate, rate, s.Hold)
+		}
+	}
+	return append(p, piece{begin, before, rate, rate, math.Inf(1)})
+}
+
+// at is the first instant by which a count of requests is expected, to the nearest nanosecond where that is 13 days (2⁵⁰ ns)
+// or less after a piece's begin; not ok where that is never, or beyond longest.
+func (p profile) at(count float64) (at time.Duration, ok bool) {
+	for len(p) > 1 && count > p[1].before {
+		p = p[1:]
+	}
+	within := math.Round(p[0].nanoseconds(count - p[0].before))
+	if !(within <= float64(longest)) { // in this form NaN is none either
+		return 0, false
+	}
+	at = p[0].begin + time.Duration(within)
+	return at, at <= longest
+}
+
+// nanoseconds is how long it takes from the piece's begin until more requests are expected.
+func (p *piece) nanoseconds(more float64) float64 {
+	const second = 1e9
+	switch {
+	case more <= 0:
+		return 0
+	case p.from == p.to:
+		return more * second / p.from // one rounding where more is whole, and a division
+	}
+	// from t + slope t² / 2 = more, solved for t in the form that loses no digits.
+	slope := (p.to - p.from) / p.seconds
+	root := math.Sqrt(max(0, float64(p.from*p.from)+float64(2*slope*more)))
+	return min(2*more/(p.from+root), p.seconds) * second
+}
+
+// ends says whether nothing is due any more from some instant on, and which that is.
+func (p profile) ends() (time.Duration, bool) {
+	last := p[len(p)-1]
+	return last.begin, last.to == 0
+}

@@ -1,0 +1,114 @@
+package synth
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"replayd/internal/trace"
+)
+
+// A user holds one conversation after the other.
+type user struct {
+	conversation
+	begun int // conversations
+}
+
+// next is the user's next row, but for its number.
+func (u *user) next(s *Synthetic, slot int) trace.Record {
+	if u.turn == u.turns {
+		// Numbers are apart between users, whoever's conversation ends first.
+		u.begin(s, uint64(slot)+uint64(max(1, s.Users))*uint64(u.begun))
+		if u.begun++; u.begun == 1 && s.Rate > 0 {
+			u.skip(s, u.turns-min(u.turns, s.turnsLeft(slot)))
+		}
+	}
+	return u.take(s)
+}
+
+// A conversation is one that is under way. What it draws comes from a stream of its number.
+type conversation struct {
+	number  uint64
+	session string
+	rng     *rand.Rand
+	lengths Pair
+	turns   int // in all
+	turn    int // next
+	fresh   bool
+	parts   []trace.Part // of the next turn, but for its message
+	tokens  int          // of parts
+}
+
+func (c *conversation) begin(s *Synthetic, number uint64) {
+	source := newStream(s.Seed, 0, lengthDomain, number)
+	*c = conversation{
+		number: number, rng: rand.New(&source), fresh: true,
+		turns: 1, lengths: Pair{Input: s.Input, Output: s.Output},
+	}
+	if s.Turns.Mean > 0 || s.Turns.Stddev > 0 {
+		c.turns = s.Turns.whole(c.rng, MaxTurns)
+	}
+	if len(s.Pairs) > 0 {
+		c.lengths = *pick(s.Pairs, c.rng)
+	}
+	if s.plain() {
+		return
+	}
+	if s.talks() {
+		c.session = "c" + strconv.FormatUint(number, 10)
+	}
+	c.parts = make([]trace.Part, 0, min(2*c.turns+1, 64))
+	if s.System > 0 {
+		c.say("system", systemID, s.System)
+	}
+}
+
+// skip goes over turns that were virtually done: their messages and answers become history.
+func (c *conversation) skip(s *Synthetic, turns int) {
+	for range turns {
+		c.take(s)
+	}
+	c.fresh = true
+}
+
+// take is the conversation's next row.
+func (c *conversation) take(s *Synthetic) trace.Record {
+	input := c.lengths.Input.whole(c.rng, trace.MaxTokens)
+	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn}
+	answer := max(standInTokens, input/2)
+	if c.lengths.Output.Mean > 0 {
+		answer = c.lengths.Output.whole(c.rng, trace.MaxTokens)
+		r.OutputTokens = answer
+	}
+	if !c.fresh {
+		wait := Normal{float64(s.Delay), float64(s.DelayStddev)}
+		r.Delay, r.Gap = time.Duration(wait.draw(c.rng)), s.gap()
+	}
+	if !s.plain() {
+		c.say("user", c.id(2*c.turn), input)
+		// Later turns append behind what this row sees, never into it.
+		r.InputTokens, r.Parts = c.tokens, c.parts[:len(c.parts):len(c.parts)]
+		c.say("assistant", c.id(2*c.turn+1), answer)
+	}
+	c.turn++
+	c.fresh = false
+	return r
+}
+
+func (c *conversation) say(role string, id uint64, tokens int) {
+	c.parts = append(c.parts, trace.Part{Role: role, ID: id, Tokens: tokens})
+	c.tokens += tokens
+}
+
+const (
+	systemID = 0
+
+	// standInTokens is the least length of an answer in a history where rows do not say how long answers are to be. With
+	// half of the message where that is more, it is what AIPerf assumes (src/aiperf/dataset/composer/base.py).
+	standInTokens = 128
+)
+
+// id is that of the part at a place of the conversation.
+func (c *conversation) id(place int) uint64 {
+	return (c.number+1)<<20 | uint64(place)
+}

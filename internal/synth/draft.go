@@ -1,0 +1,186 @@
+package synth
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"replayd/internal/trace"
+)
+
+// A Draft describes a made-up trace by its rate, its lengths and what its prompts share, where a Shape tells how people talk.
+type Draft struct {
+	Rate float64       // conversations per second; with one turn each, requests
+	Span time.Duration // rows come before it
+	Even bool          // conversations begin at equal distances, else by a Poisson process; the first one at 0
+
+	Rows        Synthetic // lengths, turns and delays; Users must be 0
+	BlockTokens int
+	Tree        Tree
+	Seed        uint64
+}
+
+// A Tree is what first messages share, behind the system prompt. It has Roots beginnings, each of which goes on in Branching ways,
+// and so on: a path of Depth pieces of the same length. A row takes one path, at random, for the share Shared of its first
+// message's tokens, in whole blocks; what is behind is its own. The zero value shares nothing.
+type Tree struct {
+	Roots, Branching, Depth int
+	Shared                  float64 // 0 to 1
+}
+
+// Bounds of a Draft.
+const (
+	MaxRows  = 10_000_000 // in the mean
+	maxPaths = 1 << 40
+)
+
+// Check says all that is wrong at once. Each error begins with the field's name, in small letters.
+func (d *Draft) Check() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	rate := d.Rate > 0 && !math.IsInf(d.Rate, 1)
+	if !rate {
+		fault("rate: want more than 0 requests per second, got %v", d.Rate)
+	}
+	if d.Span <= 0 {
+		fault("duration: want more than 0s, got %v", d.Span)
+	}
+	if n := d.Rate * d.Span.Seconds() * max(1, d.Rows.Turns.Mean); rate && d.Span > 0 && n > MaxRows {
+		fault("duration: want at most %d rows, got about %.0f", MaxRows, n)
+	}
+	if d.BlockTokens < 1 || d.BlockTokens > trace.MaxTokens {
+		fault("block_tokens: want 1 to %d, got %d", trace.MaxTokens, d.BlockTokens)
+	}
+	if d.Rows.Users != 0 || d.Rows.Rate != 0 {
+		fault("users: want none, got %d", d.Rows.Users)
+	}
+	return errors.Join(append(errs, d.Rows.Check(), d.Tree.check())...)
+}
+
+func (t *Tree) check() error {
+	switch {
+	case *t == Tree{}:
+		return nil
+	case !(t.Shared > 0 && t.Shared <= 1):
+		return fmt.Errorf("shared: want more than 0, and at most 1, of a prompt's tokens, got %v", t.Shared)
+	}
+	paths := float64(t.Roots) * math.Pow(float64(t.Branching), float64(t.Depth-1))
+	if t.Roots < 1 || t.Branching < 1 || t.Depth < 1 || paths > maxPaths {
+		return fmt.Errorf("tree: want roots, branching and depth ≥ 1, and at most %d paths, got %d, %d and %d", maxPaths, t.Roots, t.Branching, t.Depth)
+	}
+	return nil
+}
+
+// Records makes the trace, in due order and with ids from 0 in order of use. Instants are whole milliseconds. Later turns are due
+// with the first one of their conversation and have their delay: they go out when the turn before has ended. The same draft
+// gives the same trace.
+func (d *Draft) Records() ([]trace.Record, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	source := newStream(d.Seed, 0, arriveDomain, 0)
+	m := drafting{Draft: d, rng: rand.New(&source), ids: map[block]uint64{}}
+	s := d.Rows
+	s.Seed = d.Seed
+	next := s.Rows()
+	r := next()
+	for n, at := 0, 0.0; ; n++ {
+		if d.Even {
+			at = float64(n) / d.Rate
+		} else if n > 0 {
+			at += m.rng.ExpFloat64() / d.Rate
+		}
+		due := time.Duration(at * float64(time.Second)).Round(time.Millisecond)
+		if due >= d.Span {
+			number(m.rows)
+			return m.rows, nil
+		}
+		m.begin(&r)
+		for first := r.Session; ; {
+			m.add(r, due)
+			if r = next(); first == "" || r.Session != first {
+				break
+			}
+		}
+	}
+}
+
+// drafting is a trace that is being made.
+type drafting struct {
+	*Draft
+	rng  *rand.Rand
+	rows []trace.Record
+	ids  map[block]uint64 // of the tree
+	last uint64           // id given
+
+	known []uint64 // full blocks that the next turn begins with
+}
+
+// A block is one of a tree's: the at-th behind the node of a level that has a number.
+type block struct {
+	level, at int
+	node      uint64
+}
+
+// begin finds what the first turn of a conversation shares.
+func (m *drafting) begin(r *trace.Record) {
+	m.known = nil
+	size, system := m.BlockTokens, m.Rows.System
+	for i := range system / size {
+		m.known = append(m.known, m.id(block{level: -1, at: i}))
+	}
+	if m.Tree.Shared == 0 {
+		return
+	}
+	message := r.InputTokens - system
+	reach := int(math.Round((float64(system) + m.Tree.Shared*float64(message)) / float64(size)))
+	reach = min(reach, (r.InputTokens-1)/size) // the last block is the row's own
+	piece := max(1, int(math.Ceil(m.Tree.Shared*m.mean()/float64(size)/float64(m.Tree.Depth))))
+	node := m.rng.Uint64N(uint64(m.Tree.Roots))
+	level := 0
+	for i := len(m.known); i < reach; i++ {
+		for at := min((i-system/size)/piece, m.Tree.Depth-1); level < at; level++ {
+			node = node*uint64(m.Tree.Branching) + m.rng.Uint64N(uint64(m.Tree.Branching))
+		}
+		m.known = append(m.known, m.id(block{level, i, node}))
+	}
+}
+
+// mean is the mean length of a message.
+func (m *drafting) mean() float64 {
+	if len(m.Rows.Pairs) == 0 {
+		return m.Rows.Input.Mean
+	}
+	sum, weight := 0.0, 0.0
+	for _, p := range m.Rows.Pairs {
+		sum += p.Weight * p.Input.Mean
+		weight += p.Weight
+	}
+	return sum / weight
+}
+
+// add adds a row that begins with the known blocks, which its own full ones then are too.
+func (m *drafting) add(r trace.Record, due time.Duration) {
+	r.Offset, r.Parts = due, nil
+	r.Delay = r.Delay.Round(time.Millisecond)
+	r.Blocks = slices.Clone(m.known)
+	for range blocks(r.InputTokens, m.BlockTokens) - len(m.known) {
+		m.last++
+		r.Blocks = append(r.Blocks, m.last)
+	}
+	m.known = r.Blocks[:r.InputTokens/m.BlockTokens]
+	m.rows = append(m.rows, r)
+}
+
+func (m *drafting) id(b block) uint64 {
+	id, known := m.ids[b]
+	if !known {
+		m.last++
+		id = m.last
+		m.ids[b] = id
+	}
+	return id
+}

@@ -1,0 +1,123 @@
+package synth
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"replayd/internal/trace"
+)
+
+// RescaleOptions say how a trace is changed: AIPerf's six synthesis options (docs/tutorials/prefix-synthesis.md). The zero value
+// of a field changes nothing.
+//
+// What a row shares is the longest run of its blocks, from the first one on, that another row begins with too. The rest is
+// its own.
+type RescaleOptions struct {
+	Speedup    float64 // instants are divided by it; delays between turns stay
+	PrefixLen  float64 // times what rows share, in whole blocks: a shared prefix of d blocks has round(d × PrefixLen) of them
+	PromptLen  float64 // times the tokens that are a row's own, at least one where it had any
+	PrefixRoot int     // trees that share nothing, each a copy of the trace's; each row, or session, is in one of them, drawn by Seed
+
+	MaxInput  int // rows that would be longer, after all that, are left out
+	MaxOutput int // longer answers are cut to it
+
+	BlockTokens int // of the trace: Stats.BlockTokens
+	Seed        uint64
+}
+
+// Bounds of RescaleOptions.
+const (
+	MaxSpeedup    = 1000
+	MaxMultiplier = 100
+	MaxRoots      = 1 << 20
+)
+
+// Check says all that is wrong at once. Each error begins with the field's name, in small letters.
+func (s *RescaleOptions) Check() error {
+	var errs []error
+	for _, f := range []struct {
+		name      string
+		got, most float64
+	}{{"speedup", s.Speedup, MaxSpeedup}, {"prefix_len", s.PrefixLen, MaxMultiplier}, {"prompt_len", s.PromptLen, MaxMultiplier}} {
+		if f.got != 0 && !(f.got >= 1/f.most && f.got <= f.most) { // in this form NaN is refused too
+			errs = append(errs, fmt.Errorf("%s: want %v to %v, got %v", f.name, 1/f.most, f.most, f.got))
+		}
+	}
+	for _, f := range []struct {
+		name      string
+		got, most int
+	}{{"prefix_root", s.PrefixRoot, MaxRoots}, {"max_input", s.MaxInput, trace.MaxTokens}, {"max_output", s.MaxOutput, trace.MaxTokens}, {"block_tokens", s.BlockTokens, trace.MaxTokens}} {
+		if f.got < 0 || f.got > f.most {
+			errs = append(errs, fmt.Errorf("%s: want 1 to %d, or 0 for none, got %d", f.name, f.most, f.got))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Rescale returns the rows as the scale changes them; they keep their numbers and lines. Only rows that are given as a length
+// change theirs; a row has one id for each of its blocks, the last of which may be partial, if it had any before. Rows
+// stand in any order, and the ones returned share nothing with them that is written to.
+func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	for _, f := range []*float64{&s.Speedup, &s.PrefixLen, &s.PromptLen} {
+		if *f == 0 {
+			*f = 1
+		}
+	}
+	f := newForest(s)
+	paths := make([][]uint32, len(rows))
+	for i := range rows {
+		if ids := len(rows[i].Blocks); ids > 0 {
+			if s.BlockTokens == 0 {
+				return nil, errors.New("block_tokens: want an integer ≥ 1 for rows with ids, got 0")
+			}
+			paths[i] = f.plant(rows[i].Blocks[:min(ids, blocks(rows[i].InputTokens, s.BlockTokens))])
+		}
+	}
+	out := make([]trace.Record, 0, len(rows))
+	for i, r := range rows {
+		r.Offset = time.Duration(math.Round(float64(r.Offset) / s.Speedup))
+		if s.MaxOutput > 0 {
+			r.OutputTokens = min(r.OutputTokens, s.MaxOutput)
+		}
+		if r.InputTokens > 0 && r.Parts == nil {
+			p := f.part(paths[i], r.InputTokens)
+			switch r.InputTokens = p.tokens(); {
+			case s.MaxInput > 0 && r.InputTokens > s.MaxInput:
+				continue
+			case r.InputTokens > trace.MaxTokens:
+				return nil, fmt.Errorf("line %d: want at most %d tokens, got %d", r.Line, trace.MaxTokens, r.InputTokens)
+			}
+			if paths[i] != nil {
+				r.Blocks = f.name(paths[i], p, s.tree(&r))
+			}
+		} else if s.MaxInput > 0 && r.InputTokens > s.MaxInput {
+			continue
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// tree is the number of the one that a row is in.
+func (s *RescaleOptions) tree(r *trace.Record) int {
+	if s.PrefixRoot <= 1 {
+		return 0
+	}
+	key := uint64(r.Number)
+	if r.Session != "" {
+		hash := fnv.New64a()
+		hash.Write([]byte(r.Session)) // never fails
+		key = hash.Sum64()
+	}
+	draws := newStream(s.Seed, 0, rootDomain, key)
+	return draws.below(uint64(s.PrefixRoot))
+}
+
+// blocks is how many of them so many tokens take.
+func blocks(tokens, size int) int { return (tokens + size - 1) / size }

@@ -1,0 +1,214 @@
+package token
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxID bounds the ids of a vocabulary; the largest one seen has 262,144 tokens.
+const maxID = 1<<24 - 1
+
+// A tokenizerFile is what matters to counting in a tokenizer.json, as Hugging Face's tokenizers 0.23 writes it. Its post-processor adds the
+// special tokens around a text, which are not counted; its truncation and padding are for training.
+type tokenizerFile struct {
+	AddedTokens []struct {
+		ID         int    `json:"id"`
+		Content    string `json:"content"`
+		SingleWord bool   `json:"single_word"`
+		Lstrip     bool   `json:"lstrip"`
+		Rstrip     bool   `json:"rstrip"`
+		Normalized bool   `json:"normalized"`
+	} `json:"added_tokens"`
+	Normalizer   *component `json:"normalizer"`
+	PreTokenizer *component `json:"pre_tokenizer"`
+	Model        struct {
+		Type                    string           `json:"type"`
+		Dropout                 float64          `json:"dropout"`
+		UnkToken                *string          `json:"unk_token"`
+		ContinuingSubwordPrefix string           `json:"continuing_subword_prefix"`
+		EndOfWordSuffix         string           `json:"end_of_word_suffix"`
+		FuseUnk                 bool             `json:"fuse_unk"`
+		ByteFallback            bool             `json:"byte_fallback"`
+		IgnoreMerges            bool             `json:"ignore_merges"`
+		Vocab                   map[string]int32 `json:"vocab"`
+		Merges                  merges           `json:"merges"`
+	} `json:"model"`
+}
+
+// readJSON reads a tokenizer.json.
+func (t *Tokenizer) readJSON(data []byte) error {
+	var f tokenizerFile
+	err := json.Unmarshal(data, &f) // what is of a wrong type is left out, and the rest is read
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
+	}
+	m := &f.Model
+	if m.Type != "BPE" && (m.Type != "" || m.Merges == nil) {
+		return fmt.Errorf(`model.type: want "BPE", got %q`, m.Type) // and its vocabulary may have another form
+	}
+	if err != nil {
+		return located(err)
+	}
+	var errs []error
+	want := func(ok bool, field, what string, got any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("model.%s: want %s, got %v", field, what, got))
+		}
+	}
+	want(len(m.Vocab) > 0, "vocab", "tokens and their ids", "none")
+	want(m.Merges != nil, "merges", "pairs of tokens", "none")
+	want(m.Dropout == 0, "dropout", "none", m.Dropout)
+	want(m.ContinuingSubwordPrefix == "", "continuing_subword_prefix", "none", strconv.Quote(m.ContinuingSubwordPrefix))
+	want(m.EndOfWordSuffix == "", "end_of_word_suffix", "none", strconv.Quote(m.EndOfWordSuffix))
+	errs = append(errs, t.normalizer(f.Normalizer, "normalizer"), t.preTokenizer(f.PreTokenizer, "pre_tokenizer", true))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+
+	for content, id := range m.Vocab {
+		if id < 0 || id > maxID {
+			return fmt.Errorf("model.vocab: want ids from 0 to %d, got %d of %q", maxID, id, content)
+		}
+	}
+	b := &t.model
+	b.unknown, b.fuseUnknown, b.byteFallback, b.ignoreMerges = none, m.FuseUnk, m.ByteFallback, m.IgnoreMerges
+	if m.UnkToken != nil {
+		id, ok := m.Vocab[*m.UnkToken]
+		if !ok {
+			return fmt.Errorf("model.unk_token: want a token of the vocabulary, got %q", *m.UnkToken)
+		}
+		b.unknown = id
+	}
+	if err := b.readMerges(m.Merges, m.Vocab); err != nil {
+		return err
+	}
+	b.readVocab(m.Vocab)
+	t.format = "SentencePiece BPE"
+	if b.byteLevel {
+		t.format = "byte-level BPE"
+	}
+
+	for i, a := range f.AddedTokens {
+		if a.ID < 0 || a.ID > maxID {
+			return fmt.Errorf("added_tokens[%d].id: want 0 to %d, got %d", i, maxID, a.ID)
+		}
+		token := addedToken{id: a.ID, lstrip: a.Lstrip, rstrip: a.Rstrip, singleWord: a.SingleWord}
+		if a.Normalized { // then the token is looked for as a text would be normalized
+			t.late.add(string(normalize(t.steps, []byte(a.Content), &[2][]byte{}, false)), token)
+		} else {
+			t.early.add(a.Content, token)
+		}
+	}
+	return nil
+}
+
+// readMerges ranks the pairs in their order.
+func (b *bpe) readMerges(all merges, vocab map[string]int32) error {
+	b.merges = makePairs(len(all))
+	for i, m := range all {
+		left, ok := vocab[m[0]]
+		right, too := vocab[m[1]]
+		becomes, three := vocab[m[0]+m[1]]
+		if !ok || !too || !three {
+			return fmt.Errorf("model.merges[%d]: want two tokens that make a third one of the vocabulary, got %q and %q", i, m[0], m[1])
+		}
+		b.merges.set(left, right, int32(i), becomes)
+	}
+	return nil
+}
+
+// merges are the pairs of tokens that may become one, the first ones first.
+type merges [][2]string
+
+// UnmarshalJSON takes a list of "a b", as it was until version 0.20, or of ["a", "b"].
+func (m *merges) UnmarshalJSON(data []byte) error {
+	var lines []string
+	if bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t\r\n"), []byte("[")) {
+		var both [][]string
+		if err := json.Unmarshal(data, &both); err != nil {
+			return fmt.Errorf("model.merges: %w", err)
+		}
+		*m = make(merges, len(both))
+		for i, b := range both {
+			if len(b) != 2 {
+				return fmt.Errorf("model.merges[%d]: want two tokens, got %d", i, len(b))
+			}
+			(*m)[i] = [2]string(b)
+		}
+		return nil
+	}
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return fmt.Errorf("model.merges: %w", err)
+	}
+	*m = make(merges, len(lines))
+	for i, line := range lines {
+		left, right, ok := strings.Cut(line, " ")
+		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
+			return fmt.Errorf("model.merges[%d]: want two tokens with a space between them, got %.60q", i, line)
+		}
+		(*m)[i] = [2]string{left, right}
+	}
+	return nil
+}
+
+// readVocab keys the tokens by their bytes. A byte-level vocabulary writes each byte as a printable character; what has other
+// characters there is an added token.
+func (b *bpe) readVocab(vocab map[string]int32) {
+	for i := range b.bytes {
+		b.bytes[i] = none
+	}
+	if !b.byteLevel {
+		b.ids = vocab
+		for i := range b.bytes {
+			if id, ok := vocab[fmt.Sprintf("<0x%02X>", i)]; ok {
+				b.bytes[i] = id
+			}
+		}
+		return
+	}
+	b.ids = make(map[string]int32, len(vocab))
+	var word []byte
+next:
+	for content, id := range vocab {
+		word = word[:0]
+		for _, r := range content {
+			c, ok := byteOf(r)
+			if !ok {
+				continue next
+			}
+			word = append(word, c)
+		}
+		b.ids[string(word)] = id
+		if len(word) == 1 {
+			b.bytes[word[0]] = id
+		}
+	}
+}
+
+// byteOf is the byte that a character stands for in a byte-level vocabulary: the printable ones of Latin-1 stand for themselves,
+// U+0100 and the following for the others, in order (GPT-2's bytes_to_unicode).
+func byteOf(r rune) (byte, bool) {
+	printable := func(r rune) bool { return '!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ' }
+	switch {
+	case r < 0x100:
+		return byte(r), printable(r)
+	case r <= 0x120: // NUL to space
+		return byte(r - 0x100), true
+	case r <= 0x142: // DEL to no-break space
+		return byte(r - 0x121 + 0x7f), true
+	}
+	return 0xad, r == 0x143 // the soft hyphen
+}
+
+// located says which field has a wrong type.
+func located(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: want %s, got %s", wrong.Field, wrong.Type, wrong.Value)
+	}
+	return err
+}

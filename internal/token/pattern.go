@@ -1,0 +1,199 @@
+package token
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxPattern bounds a pre-tokenizer's pattern, in bytes; the longest one seen in a published tokenizer has 500.
+const maxPattern = 8 << 10
+
+// A pattern is a regular expression that takes a text apart. Go's own regexp does not look ahead, has no \s beyond ASCII and is
+// slow at this, so it gives the syntax tree only: this is a backtracking matcher for what published tokenizers use, which is
+// alternatives of repeated character classes, and the look ahead (?!\S). What it cannot do is refused when it is compiled.
+type pattern struct {
+	first   *node
+	classes classes
+}
+
+// A node of a pattern matches something and hands what follows to next; nil is the end of the pattern.
+type node struct {
+	class    int     // the class of the runes to take; -1 for the other kinds
+	min, max int     // how many of them, at least and at most; max -1 is no limit
+	branches []*node // without a class: to be tried in this order
+	atSpace  bool    // without class and branches: the look ahead (?!\S)
+	next     *node
+}
+
+// compilePattern takes Oniguruma's syntax, as far as it means the same in Go's.
+func compilePattern(source string) (*pattern, error) {
+	if len(source) > maxPattern {
+		return nil, fmt.Errorf("want a pattern of at most %d bytes, got %d", maxPattern, len(source))
+	}
+	translated, err := translate(source)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := syntax.Parse(translated, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("unsupported pattern %q: %w", source, err)
+	}
+	p := &pattern{}
+	if p.first, err = p.compile(tree, nil); err != nil {
+		return nil, fmt.Errorf("unsupported pattern %q: %w", source, err)
+	}
+	if p.first.mayBeEmpty() {
+		return nil, fmt.Errorf("unsupported pattern %q: it matches nothing at all", source)
+	}
+	return p, nil
+}
+
+// space is Unicode's White_Space, to stand in brackets.
+const space = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
+
+// translate writes what Oniguruma and Go spell alike and mean differently as Go means it. A look ahead (?!\S) becomes \b, which
+// is refused in the source: there it would be an ASCII notion.
+func translate(source string) (string, error) {
+	var out strings.Builder
+	inClass := false
+	for i := 0; i < len(source); i++ {
+		rest := source[i:]
+		switch {
+		case rest[0] == '\\' && len(rest) > 1:
+			i++
+			switch escape := rest[1]; {
+			case escape == 's' && inClass:
+				out.WriteString(space)
+			case escape == 's':
+				out.WriteString("[" + space + "]")
+			case escape == 'S' && !inClass:
+				out.WriteString("[^" + space + "]")
+			case escape == 'd':
+				out.WriteString(`\p{Nd}`)
+			case strings.IndexByte("SDwWbBAzZGQE", escape) >= 0:
+				return "", fmt.Errorf(`unsupported pattern %q: \%c`, source, escape)
+			default:
+				out.WriteString(rest[:2])
+			}
+		case inClass && (rest[0] == '[' || strings.HasPrefix(rest, "&&")): // a class in a class
+			return "", fmt.Errorf("unsupported pattern %q: %q inside of brackets", source, rest[:1])
+		case inClass:
+			inClass = rest[0] != ']'
+			out.WriteByte(rest[0])
+		case strings.HasPrefix(rest, `(?!\S)`):
+			i += len(`(?!\S)`) - 1
+			out.WriteString(`\b`)
+		default:
+			inClass = rest[0] == '['
+			out.WriteByte(rest[0])
+		}
+	}
+	return out.String(), nil
+}
+
+// compile builds the nodes of a tree in front of those that follow it.
+func (p *pattern) compile(tree *syntax.Regexp, next *node) (*node, error) {
+	switch tree.Op {
+	case syntax.OpWordBoundary:
+		return &node{class: -1, atSpace: true, next: next}, nil
+	case syntax.OpEmptyMatch:
+		return &node{class: -1, branches: []*node{next}}, nil
+	case syntax.OpCapture:
+		return p.compile(tree.Sub[0], next)
+	case syntax.OpConcat:
+		var err error
+		for i := len(tree.Sub) - 1; i >= 0 && err == nil; i-- {
+			next, err = p.compile(tree.Sub[i], next)
+		}
+		return next, err
+	case syntax.OpAlternate:
+		n := &node{class: -1}
+		for _, sub := range tree.Sub {
+			branch, err := p.compile(sub, next)
+			if err != nil {
+				return nil, err
+			}
+			n.branches = append(n.branches, branch)
+		}
+		return n, nil
+	case syntax.OpLiteral:
+		for i := len(tree.Rune) - 1; i >= 0; i-- {
+			class, err := p.classes.add(literal(tree.Rune[i], tree.Flags&syntax.FoldCase != 0))
+			if err != nil {
+				return nil, err
+			}
+			next = &node{class: class, min: 1, max: 1, next: next}
+		}
+		return next, nil
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		return p.repeat(tree, next)
+	}
+	return p.one(tree, 1, 1, next)
+}
+
+// repeat compiles a quantifier, which may follow a character or a class; only ? may follow a group.
+func (p *pattern) repeat(tree *syntax.Regexp, next *node) (*node, error) {
+	if tree.Flags&syntax.NonGreedy != 0 {
+		return nil, fmt.Errorf("%s is not greedy", tree)
+	}
+	least, most := tree.Min, tree.Max
+	switch tree.Op {
+	case syntax.OpStar:
+		least, most = 0, -1
+	case syntax.OpPlus:
+		least, most = 1, -1
+	case syntax.OpQuest:
+		least, most = 0, 1
+	}
+	sub := tree.Sub[0]
+	for sub.Op == syntax.OpCapture {
+		sub = sub.Sub[0]
+	}
+	if tree.Op != syntax.OpQuest || sub.Op == syntax.OpCharClass || sub.Op == syntax.OpLiteral && len(sub.Rune) == 1 {
+		return p.one(sub, least, most, next)
+	}
+	with, err := p.compile(sub, next)
+	if err != nil {
+		return nil, err
+	}
+	return &node{class: -1, branches: []*node{with, next}}, nil
+}
+
+// one compiles a single character or class, so many times.
+func (p *pattern) one(tree *syntax.Regexp, least, most int, next *node) (*node, error) {
+	var runes []rune // pairs: from, to
+	switch {
+	case tree.Op == syntax.OpCharClass:
+		runes = tree.Rune
+	case tree.Op == syntax.OpLiteral && len(tree.Rune) == 1:
+		runes = literal(tree.Rune[0], tree.Flags&syntax.FoldCase != 0)
+	case tree.Op == syntax.OpAnyChar:
+		runes = []rune{0, utf8.MaxRune}
+	case tree.Op == syntax.OpAnyCharNotNL:
+		runes = []rune{0, '\n' - 1, '\n' + 1, utf8.MaxRune}
+	default:
+		return nil, fmt.Errorf("want a character or a class, got %s", tree)
+	}
+	class, err := p.classes.add(runes)
+	return &node{class: class, min: least, max: most, next: next}, err
+}
+
+// mayBeEmpty reports whether the pattern from n on can match without taking a rune.
+func (n *node) mayBeEmpty() bool {
+	switch {
+	case n == nil:
+		return true
+	case n.class >= 0:
+		return n.min == 0 && n.next.mayBeEmpty()
+	case n.atSpace:
+		return n.next.mayBeEmpty()
+	}
+	for _, branch := range n.branches {
+		if branch.mayBeEmpty() {
+			return true
+		}
+	}
+	return false
+}

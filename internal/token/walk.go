@@ -1,0 +1,129 @@
+package token
+
+import "bytes"
+
+// A walk is one text on its way through a tokenizer: it is cut at added tokens, normalized, cut into words, and the words become
+// tokens. One goroutine uses it at a time.
+type walk struct {
+	t      *Tokenizer
+	merger merger
+	spare  [2][]byte // for normalized texts
+	led    []byte    // for a text with its lead
+
+	tokens int
+	keep   bool            // the ids, in merger.ids
+	mark   func(mark) bool // if it is set, called in front of each word or part of one; false ends the walk
+}
+
+// A mark is a place between two words.
+type mark struct {
+	tokens int // that are in front of it
+	begin  int // where the text between added tokens, to which the word belongs, begins and ends
+	end    int
+	at     int  // how many bytes of that text, normalized, are in front of it
+	same   bool // and the normalized text is the text itself
+}
+
+func (t *Tokenizer) walk() *walk {
+	w, ok := t.walks.Get().(*walk)
+	if !ok {
+		w = &walk{t: t}
+	}
+	w.tokens, w.keep, w.mark, w.merger.ids = 0, false, nil, w.merger.ids[:0]
+	return w
+}
+
+// whole takes a text from its beginning.
+func (w *walk) whole(text []byte) { w.from(text, true, false) }
+
+// from takes a text, which is the first one or comes after something else, and may be the rest of one that was begun.
+func (w *walk) from(text []byte, first, continued bool) {
+	w.t.early.each(text, func(begin, end, id int) bool {
+		if id != none {
+			return w.token(mark{begin: begin, end: end, same: true}, id)
+		}
+		return w.section(text[begin:end], mark{begin: begin, end: end}, first && begin == 0, continued && begin == 0)
+	})
+}
+
+// token takes an added token.
+func (w *walk) token(at mark, id int) bool {
+	at.tokens = w.tokens
+	if w.mark != nil && !w.mark(at) {
+		return false
+	}
+	w.tokens++
+	if w.keep {
+		w.merger.ids = append(w.merger.ids, id)
+	}
+	return true
+}
+
+// section takes a text between two added tokens.
+func (w *walk) section(text []byte, m mark, first, continued bool) bool {
+	normal := normalize(w.t.steps, text, &w.spare, continued)
+	done := 0 // bytes of the text with what was put into it
+	return w.t.late.each(normal, func(begin, end, id int) bool {
+		m.at, m.same = done, len(normal) == len(text) && done == begin && &normal[0] == &text[0]
+		if id != none {
+			done += end - begin
+			return w.token(m, id)
+		}
+		part := w.lead(normal[begin:end], first && begin == 0, continued && begin == 0)
+		m.same = m.same && &part[0] == &normal[begin]
+		done += len(part)
+		at := m.at
+		return pieces(w.t.splits, part, 0, func(begin, end int) bool {
+			m.at = at + begin
+			return w.word(part[begin:end], m)
+		})
+	})
+}
+
+// lead does to a text what the pre-tokenizer does before it takes it apart.
+func (w *walk) lead(text []byte, first, continued bool) []byte {
+	l := &w.t.lead
+	spaced := l.spaces != "" && bytes.IndexByte(text, ' ') >= 0
+	put := l.text != "" && !continued && (first || !l.firstOnly)
+	if !spaced && !put {
+		return text
+	}
+	out := w.led[:0]
+	if put && !bytes.HasPrefix(text, []byte(l.text)) && !(l.spaces == l.text && text[0] == ' ') {
+		out = append(out, l.text...)
+	}
+	if !spaced {
+		out = append(out, text...)
+	} else {
+		for _, c := range text {
+			if c == ' ' {
+				out = append(out, l.spaces...)
+			} else {
+				out = append(out, c)
+			}
+		}
+	}
+	w.led = out
+	return out
+}
+
+// word takes a word, part by part.
+func (w *walk) word(word []byte, m mark) bool {
+	w.merger.unknown = false
+	begin := m.at
+	for at := 0; at < len(word); {
+		// Unknown characters may be one token with unknown ones in front of them: that is no place to begin at.
+		if m.tokens, m.at = w.tokens, begin+at; w.mark != nil && !w.merger.unknown && !w.mark(m) {
+			return false
+		}
+		end := w.t.model.border(word, at)
+		before := len(w.merger.ids)
+		w.merger.ids = w.t.model.append(w.merger.ids, word[at:end], &w.merger)
+		w.tokens += len(w.merger.ids) - before
+		if !w.keep {
+			w.merger.ids = w.merger.ids[:before]
+		}
+		at = end
+	}
+	return true
+}

@@ -1,0 +1,113 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Format is the shape of a trace file's rows.
+type Format string
+
+// Formats.
+const (
+	Auto     Format = "auto"     // told by the first line; VLLM looks like Mooncake and must be named
+	Mooncake Format = "mooncake" // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
+	Azure    Format = "azure"    // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
+	BurstGPT Format = "burstgpt" // HPMLL/BurstGPT: CSV; seconds
+	VLLM     Format = "vllm"     // the timed_trace of vllm bench serve: Mooncake's lengths and ids; seconds
+	Bailian  Format = "bailian"  // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
+)
+
+// formats are those that a file can have, in the order in which errors name them.
+var formats = []Format{Mooncake, Azure, BurstGPT, VLLM, Bailian}
+
+// A layout is how a file is read.
+type layout struct {
+	decode  decoder
+	unit    time.Duration // of a timestamp; 0 where it is a date
+	block   int           // tokens of a block, where no row tells; 0: 512
+	rebased bool          // offset 0 is the first instant, wherever the file's own clock begins
+}
+
+// detect looks at the first line, which in CSV is no row.
+func (p *pass) detect(line []byte, number int) (header bool, err error) {
+	named := p.options.Format
+	csv := map[Format]func([]byte) (layout, bool){Azure: azureLayout, BurstGPT: burstLayout}
+	for _, format := range []Format{Azure, BurstGPT} {
+		if named != Auto && named != format {
+			continue
+		}
+		if l, ok := csv[format](line); ok {
+			p.format, p.layout = format, l
+			return true, nil
+		}
+	}
+	switch {
+	case named == Azure || named == BurstGPT:
+		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, headerOf(named), excerpt(line))
+	case named != Auto:
+		p.format = named
+	case line[0] != '{':
+		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), Azure's header %s or BurstGPT's %s, got %s",
+			p.file.name, number, azureHeader, burstHeader, excerpt(line))
+	case hasChat(line):
+		p.format = Bailian
+	default:
+		p.format = Mooncake
+	}
+	p.layout = map[Format]layout{
+		Mooncake: {decode: decodeMooncake, unit: time.Millisecond},
+		VLLM:     {decode: decodeVLLM, unit: time.Second, block: vllmBlock},
+		Bailian:  {decode: decodeBailian, unit: time.Second, block: bailianBlock},
+	}[p.format]
+	return false, nil
+}
+
+func headerOf(f Format) string {
+	if f == Azure {
+		return azureHeader
+	}
+	return burstHeader
+}
+
+// hasChat tells a row of Bailian's, by the two fields that link its chats.
+func hasChat(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"parent_chat_id"`)) { // most files end here
+		return false
+	}
+	var o map[string]json.RawMessage
+	if json.Unmarshal(line, &o) != nil {
+		return false
+	}
+	return o["chat_id"] != nil && o["parent_chat_id"] != nil
+}
+
+func (f Format) check() error {
+	if f == Auto {
+		return nil
+	}
+	var names []string
+	for _, known := range formats {
+		if f == known {
+			return nil
+		}
+		names = append(names, string(known))
+	}
+	return fmt.Errorf("trace format: want auto, %s, got %q", strings.Join(names, ", "), string(f))
+}
+
+// unitName is what timestamps are counted in.
+func (l layout) unitName() string { return unitName(l.unit) }
+
+func unitName(unit time.Duration) string {
+	switch unit {
+	case time.Millisecond:
+		return "milliseconds"
+	case time.Second:
+		return "seconds"
+	}
+	return "an instant"
+}

@@ -1,0 +1,50 @@
+package trace
+
+// recurring knows which ids come at the same place of more than one row: what AIPerf calls a row's context. Nearly every id
+// has one place, so that one stands with the id's number, and only further ones need a map.
+type recurring struct {
+	first []placed // by the id's number
+	more  map[place]bool
+}
+
+type placed struct {
+	at    uint32 // from 1
+	again bool
+}
+
+func newRecurring() *recurring { return &recurring{more: map[place]bool{}} }
+
+// add takes a row's blocks, each from its number on.
+func (r *recurring) add(row []step) {
+	for i, s := range row {
+		at := uint32(i) + 1
+		for int(s.number) >= len(r.first) {
+			r.first = push(r.first, placed{})
+		}
+		switch p := &r.first[s.number]; p.at {
+		case 0:
+			p.at = at
+		case at:
+			p.again = true
+		default:
+			_, came := r.more[place{at, s.number}]
+			r.more[place{at, s.number}] = came
+		}
+	}
+}
+
+// tokens returns how many of a row's tokens lie in blocks that recur at their place. All rows were added before.
+func (r *recurring) tokens(numbers map[uint64]uint32, blocks []uint64, tokens, size int) (n int) {
+	for i, id := range blocks {
+		number, at := numbers[id], uint32(i)+1
+		again := r.first[number].again
+		if r.first[number].at != at {
+			again = r.more[place{at, number}]
+		}
+		if again {
+			n += min(tokens, size)
+		}
+		tokens -= size
+	}
+	return n
+}

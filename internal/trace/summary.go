@@ -1,0 +1,139 @@
+package trace
+
+import (
+	"math"
+	"slices"
+)
+
+// A Summary describes values that are no whole numbers. Percentiles are as in Distribution.
+type Summary struct {
+	Count                   int64
+	Mean, StdDev            float64 // the population's
+	Min, Max                float64
+	P25, P50, P75, P90, P99 float64
+}
+
+func (d Distribution) summary() Summary {
+	return Summary{d.Count, d.Mean, d.StdDev, float64(d.Min), float64(d.Max), d.P25, d.P50, d.P75, d.P90, d.P99}
+}
+
+// weighted are distinct values in ascending order, each with how often it occurs.
+type weighted []weight
+
+type weight struct {
+	value float64
+	n     int64
+}
+
+func weigh(values map[float64]int64) weighted {
+	w := make(weighted, 0, len(values))
+	for v, n := range values {
+		w = append(w, weight{v, n})
+	}
+	slices.SortFunc(w, func(a, b weight) int {
+		if a.value < b.value {
+			return -1
+		}
+		return 1
+	})
+	return w
+}
+
+func (w weighted) count() (n int64) {
+	for _, v := range w {
+		n += v.n
+	}
+	return n
+}
+
+func (w weighted) summary() Summary {
+	s := Summary{Count: w.count()}
+	if s.Count == 0 {
+		return Summary{}
+	}
+	for _, v := range w {
+		s.Mean += v.value * float64(v.n) / float64(s.Count)
+	}
+	for _, v := range w {
+		s.StdDev += (v.value - s.Mean) * (v.value - s.Mean) * float64(v.n) / float64(s.Count)
+	}
+	s.StdDev = math.Sqrt(s.StdDev)
+	s.Min, s.Max = w[0].value, w[len(w)-1].value
+	for _, p := range []struct {
+		of      *float64
+		percent int64
+	}{{&s.P25, 25}, {&s.P50, 50}, {&s.P75, 75}, {&s.P90, 90}, {&s.P99, 99}} {
+		rank := (s.Count - 1) * p.percent
+		low, high := w.at(rank/100), w.at(min(rank/100+1, s.Count-1))
+		*p.of = low + (high-low)*float64(rank%100)/100
+	}
+	return s
+}
+
+// at returns the value of the given rank, from 0.
+func (w weighted) at(rank int64) float64 {
+	for _, v := range w {
+		if rank -= v.n; rank < 0 {
+			return v.value
+		}
+	}
+	return w[len(w)-1].value
+}
+
+// A Shape is what a picture of values needs. Its size does not depend on how many values there are.
+type Shape struct {
+	Log    bool      // the values need a logarithmic axis
+	Edges  []float64 // of the bars of a histogram; none where all values are 0
+	Counts []int64   // values from an edge on to below the next one; one fewer than edges
+
+	// Steps of the share of values at or below each X, in percent: at most one for every half percent of the values.
+	X, Below []float64
+}
+
+const (
+	shapeBars  = 50
+	shapeSteps = 200
+)
+
+// shape draws whole numbers in bars whose edges lie between them.
+func (w weighted) shape() Shape {
+	if len(w) == 0 {
+		return Shape{}
+	}
+	var s Shape
+	n := w.count()
+	low, high := w[0].value, w[len(w)-1].value
+	s.Log = low > 0 && w.at((n-1)*99/100) > 12*w.at((n-1)/100)
+	for i := range shapeBars + 1 {
+		at := low + (high+1-low)*float64(i)/shapeBars
+		if s.Log {
+			at = low * math.Pow((high+1)/low, float64(i)/shapeBars)
+		}
+		at = math.Floor(at+1e-9) - 0.5
+		if i == 0 || at > s.Edges[len(s.Edges)-1] {
+			s.Edges = append(s.Edges, at)
+		}
+	}
+	s.Counts = make([]int64, len(s.Edges)-1)
+	bar := 0
+	for _, v := range w {
+		for bar < len(s.Counts)-1 && v.value >= s.Edges[bar+1] {
+			bar++
+		}
+		s.Counts[bar] += v.n
+	}
+	s.X, s.Below = w.steps(n)
+	return s
+}
+
+// steps leaves out values that are less than half a percent of all behind the last one that is shown.
+func (w weighted) steps(n int64) (x, below []float64) {
+	var sum, shown int64
+	for i, v := range w {
+		sum += v.n
+		if sum-shown >= (n+shapeSteps-1)/shapeSteps || i == 0 || i == len(w)-1 {
+			x, below, shown = append(x, v.value), append(below, 100*float64(sum)/float64(n)), sum
+		}
+	}
+	return x, below
+}
