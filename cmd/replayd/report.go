@@ -106,11 +106,13 @@ func made(now time.Time) string {
 // write makes the file.
 func (o *reportFlags) write(w *world, sources []report.Source, now time.Time) error {
 	var runs []report.Run
+	var errs []error
 	requests := 0
 	for _, s := range sources {
 		run, err := s.Read()
-		if err != nil {
-			return wrongInput(err)
+		if err != nil { // the others are worth a page
+			errs = append(errs, err)
+			continue
 		}
 		for _, what := range run.Partial {
 			w.log.Warn("not whole", "run", run.Name, "what", what)
@@ -118,7 +120,14 @@ func (o *reportFlags) write(w *world, sources []report.Source, now time.Time) er
 		requests += len(run.Rows)
 		runs = append(runs, run)
 	}
+	if len(runs) == 0 {
+		return wrongInput(errors.Join(errs...))
+	}
 	page := report.HTML(runs)
+	for _, err := range errs {
+		w.log.Warn("left out", "err", err)
+		page.Warnings = append(page.Warnings, "Left out: "+err.Error())
+	}
 	page.Theme, page.Made = o.colours(), made(now)
 	if o.output == "-" {
 		return page.Write(w.out)

@@ -127,7 +127,7 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.IntVar(&a.port, "port", 8000, "its port")
 	f.StringVar(&a.tracePath, "trace-path", "", "the trace")
 	f.StringVar(&a.traceMode, "trace-mode", "trace", "trace: prompts by length and hash_ids; benchmark: lengths of the trace, texts of a dataset")
-	f.StringVar(&a.datasetName, "dataset-name", "sharegpt", "of benchmark: sharegpt, or bundled for a small set that needs no file")
+	f.StringVar(&a.datasetName, "dataset-name", "sharegpt", "of benchmark: sharegpt, custom (a prompt a line), or bundled, a small set that needs no file")
 	f.StringVar(&a.datasetPath, "dataset-path", "", "its file")
 	f.BoolVar(&a.savePrompts, "save-prompts", false, "write the requests, with their instants, to a trace")
 	f.BoolVar(&a.saveExcel, "save-result", false, "write the figures to a spreadsheet")

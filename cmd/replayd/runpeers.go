@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
+	"replayd/internal/dataset"
 )
 
 // A faults function takes what is wrong with a flag.
@@ -262,11 +263,12 @@ func (o *runFlags) takeTraceReplay(path string, given *pflag.FlagSet, fault faul
 			fault("--dataset-name", errors.New("is for --trace-mode benchmark"))
 		}
 	case "benchmark":
-		w.Dataset = config.Dataset{Format: a.datasetName, Path: a.datasetPath}
-		if a.datasetName != "sharegpt" && a.datasetName != "bundled" {
-			fault("--dataset-name", fmt.Errorf("want sharegpt or bundled: others cannot be fetched from here, got %q", a.datasetName))
-			w.Dataset.Format = "bundled"
+		format, err := dataset.Named(a.datasetName)
+		if err != nil {
+			fault("--dataset-name", err)
+			format = dataset.Bundled
 		}
+		w.Dataset = config.Dataset{Format: string(format), Path: a.datasetPath}
 	default:
 		fault("--trace-mode", fmt.Errorf("want trace or benchmark, got %q", a.traceMode))
 	}

@@ -52,6 +52,7 @@ func (c *Config) Check() Faults {
 		w.check(at, &f)
 		if i := slices.IndexFunc(c.Targets, func(t Target) bool { return t.Name == w.Target }); i >= 0 {
 			w.Guard.check(at+".guard", c.Targets[i], &f)
+			w.SLO.check(at+".slo", c.Targets[i], &f)
 		}
 	}
 	for i := range c.GPUs {
@@ -106,16 +107,26 @@ func (w *Workload) check(at string, f *Faults) {
 		f.add(at+".ahead.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Ahead.Bytes)
 	}
 	w.Shard.check(at+".shard", f)
-	f.notNegative(at+".slo.ttft", w.SLO.TTFT)
-	f.notNegative(at+".slo.tpot", w.SLO.TPOT)
-	f.notNegative(at+".slo.e2e", w.SLO.E2E)
-	if o := w.SLO.Objective; !(o > 0 && o < 1) { // at 1 nothing may fail, and there is no budget to burn
-		f.add(at+".slo.objective", "want a number > 0 and < 1, got %v", o)
-	}
 	f.atLeast(at+".budget.requests_per_minute", w.Budget.RequestsPerMinute, 0)
 	f.atLeast(at+".budget.prompt_tokens_per_hour", w.Budget.PromptTokensPerHour, 0)
 	f.atLeast(at+".budget.output_tokens_per_day", w.Budget.OutputTokensPerDay, 0)
 	w.Mark.check(at+".mark", f)
+}
+
+// check also refuses bounds on what an answer in one piece does not have: nothing would ever break them.
+func (s SLO) check(at string, t Target, f *Faults) {
+	f.notNegative(at+".ttft", s.TTFT)
+	f.notNegative(at+".tpot", s.TPOT)
+	f.notNegative(at+".e2e", s.E2E)
+	if !t.Stream && s.TTFT > 0 {
+		f.add(at+".ttft", "want none where answers are not streamed, got %v", s.TTFT)
+	}
+	if !t.Stream && s.TPOT > 0 {
+		f.add(at+".tpot", "want none where answers are not streamed, got %v", s.TPOT)
+	}
+	if o := s.Objective; !(o > 0 && o < 1) { // at 1 nothing may fail, and there is no budget to burn
+		f.add(at+".objective", "want a number > 0 and < 1, got %v", o)
+	}
 }
 
 // check also sets what an empty phase, timezone and overlap stand for.

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"replayd/internal/synth"
 )
 
 // Rescale are run's --synthesis-* flags: the trace is changed before it is replayed. 0 leaves as it is.
@@ -30,6 +32,7 @@ type Synthetic struct {
 type Dataset struct {
 	Path   string `koanf:"path"`
 	Format string `koanf:"format"` // empty: none
+	Turns  bool   `koanf:"turns"`  // of sharegpt: whole conversations
 }
 
 // Stage is one step of a rate: it moves evenly from the one before to Rate in Over, and stays there for Hold.
@@ -174,6 +177,11 @@ func (s *Synthetic) check(at string, w *Workload, f *Faults) {
 	f.notNegative(at+".turn_delay_stddev", s.TurnDelayStddev)
 	if s.Lengths != "" && (s.InputTokens != 0 || s.InputStddev != 0 || s.OutputTokens != 0 || s.OutputStddev != 0) {
 		f.add(at+".lengths", "want it in place of input_tokens, output_tokens and their deviations, got both")
+	}
+	if s.Lengths != "" {
+		if _, err := synth.ParsePairs(s.Lengths); err != nil {
+			f.add(at+".lengths", "%v", err)
+		}
 	}
 	if !s.Given() && *s != (Synthetic{}) {
 		f.add(at+".input_tokens", "want an integer ≥ 1, or lengths, got none")

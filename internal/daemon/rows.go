@@ -21,7 +21,7 @@ type rowSource struct {
 	source schedule.Source
 	stats  trace.Stats // of rows that are made up, only how many there are
 	stat   os.FileInfo // of their file when it was opened; nil for a pipe, and without a file
-	texts  func(dst []byte, r *trace.Record, tokens int) []byte
+	texts  func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 	close  func() error
 }
 
@@ -159,7 +159,9 @@ func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *toke
 }
 
 func (g *Generation) openDataset(ctx context.Context, c config.Workload, t *token.Tokenizer) (*dataset.Set, error) {
-	set, err := dataset.Open(ctx, dataset.Format(c.Dataset.Format), c.Dataset.Path, dataset.Options{Tokenizer: t, Seed: c.Prompt.Seed})
+	set, err := dataset.Open(ctx, dataset.Format(c.Dataset.Format), c.Dataset.Path, dataset.Options{
+		Tokenizer: t, Seed: c.Prompt.Seed, Most: c.Rows, Draws: c.Rows, Turns: c.Dataset.Turns,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func TestTextsAreExact(t *testing.T) {
 			if n > 2 {
 				n -= n % 3
 			}
-			got := texts([]byte("before"), &r, n)
+			got := texts([]byte("before"), &r, 0, n)
 			text := strings.TrimPrefix(string(got), "before")
 			if len(text)+6 != len(got) || tok.Count([]byte(text)) != n || !utf8.ValidString(text) {
 				t.Fatalf("%s: row %d: %d tokens, want %d: %q", name, i, tok.Count([]byte(text)), n, text)
@@ -43,7 +43,7 @@ func TestTextsAreExact(t *testing.T) {
 				t.Fatalf("%s: row %d: a chat template would trim %q", name, i, text)
 			}
 			seen[text] = true
-			if again := texts(nil, &r, n); string(again) != text {
+			if again := texts(nil, &r, 0, n); string(again) != text {
 				t.Fatalf("%s: row %d: twice not the same", name, i)
 			}
 		}
@@ -51,10 +51,10 @@ func TestTextsAreExact(t *testing.T) {
 			t.Errorf("%d of 300 rows have a text of their own", len(seen))
 		}
 		row, other := trace.Record{Number: 3}, trace.Record{Number: 3, Pass: 1}
-		if name == "bundled" && string(texts(nil, &row, 50)) == string(texts(nil, &other, 50)) {
+		if name == "bundled" && string(texts(nil, &row, 0, 50)) == string(texts(nil, &other, 0, 50)) {
 			t.Error("a later pass has the same text")
 		}
-		if name == "bundled" && string(texts(nil, &row, 50)) == string(s.Texts(8)(nil, &row, 50)) {
+		if name == "bundled" && string(texts(nil, &row, 0, 50)) == string(s.Texts(8)(nil, &row, 0, 50)) {
 			t.Error("another seed has the same text")
 		}
 	}
@@ -63,12 +63,25 @@ func TestTextsAreExact(t *testing.T) {
 	}
 }
 
+// A whole number of rounds through the set ends behind a blank line, whichever prompt it begins with.
+func TestTextsOfWholeRounds(t *testing.T) {
+	tok := tokenizer(t)
+	s := open(t, SingleTurn, `{"text": "one two"}`+"\n"+`{"text": "three four five"}`, Options{Tokenizer: tok})
+	round := tok.Count([]byte("one two\n\nthree four five\n\n"))
+	for i := range 50 {
+		got := string(s.Texts(1)(nil, &trace.Record{Number: i}, 0, 3*round))
+		if tok.Count([]byte(got)) != 3*round || strings.TrimSpace(got) != got {
+			t.Errorf("row %d: %q has %d tokens, want %d and no blank at its ends", i, got, tok.Count([]byte(got)), 3*round)
+		}
+	}
+}
+
 // Where each character is three tokens only every third length can be met: the longest shorter one is given.
 func TestTextsThatCannotBeExact(t *testing.T) {
 	tok := tokenizer(t)
 	s := open(t, SingleTurn, `{"text": "漢字漢字"}`, Options{Tokenizer: tok})
 	for n, want := range map[int]string{2: "", 3: "漢", 5: "漢", 6: "漢字", 12: "漢字漢字"} {
-		if got := string(s.Texts(1)(nil, &trace.Record{}, n)); got != want {
+		if got := string(s.Texts(1)(nil, &trace.Record{}, 0, n)); got != want {
 			t.Errorf("%d tokens: got %q, want %q", n, got, want)
 		}
 	}
@@ -80,12 +93,12 @@ func TestTextsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := s.Texts(1)
-	want := texts(nil, &trace.Record{Number: 1}, 500)
+	want := texts(nil, &trace.Record{Number: 1}, 0, 500)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
 			for range 20 {
-				if got := texts(nil, &trace.Record{Number: 1}, 500); !cmp.Equal(got, want) {
+				if got := texts(nil, &trace.Record{Number: 1}, 0, 500); !cmp.Equal(got, want) {
 					t.Error("another text at the same time")
 				}
 			}

@@ -65,7 +65,7 @@ func TestCarryMessages(t *testing.T) {
 					want(t, "second turn", talk(t, f.bodies["w/0/1"]), []string{"system: be", "assistant: of old", "user: a", "assistant: " + first, "user: c"})
 					want(t, "third turn", talk(t, f.bodies["w/0/2"]), []string{"assistant: of old", "user: a", "assistant: " + first, "user: c", "assistant: ", "tool: d"})
 					want(t, "no turn", talk(t, f.bodies["w/0/3"]), []string{"assistant: alone"})
-					if strings.Contains(string(f.bodies["w/0/2"]), "tool_calls") != true {
+					if !strings.Contains(string(f.bodies["w/0/2"]), "tool_calls") {
 						t.Error("want the call of a tool kept")
 					}
 					want(t, "bytes held at the end", b.held, 0)

@@ -32,7 +32,7 @@ const (
 // close makes it the queue of a closed plan.
 func (q *queue) close(pool int, want func()) {
 	q.closed = &circuit{pool: pool, want: want}
-	q.maxWait, q.dropLate, q.missed = 0, false, 0 // nothing waits for a lane, and nothing has an instant to miss
+	q.maxWait = 0 // nothing waits for a lane
 }
 
 // poolOf is how many rows are kept at hand for so many lanes: the next one of each, and some for rows that end at once.
@@ -141,7 +141,7 @@ func (q *queue) draw(now time.Time) {
 			list.pop()
 			q.giveUp(it, measure.Budget)
 			q.endTurn(it, false, now)
-			c.again = now.Add(lookAgain) // where all rows are like this one, they are not gone in no time
+			c.opens = now.Add(lookAgain) // where all rows are like this one, they are not gone in no time
 			return
 		case !q.purse.pay(it, now):
 			c.again = now.Add(lookAgain)

@@ -12,6 +12,7 @@ import (
 
 func newClosedQueue(lanes int) (*queue, *tally) {
 	q, c := newQueue(lanes)
+	q.maxWait = time.Millisecond // which holds for nothing here
 	q.close(poolOf(lanes), func() {})
 	return q, c
 }
@@ -146,9 +147,31 @@ func TestClosedQueueBudget(t *testing.T) {
 			c.end(q, it, true, at(ms))
 		}
 	}
-	want(t, "sent", sent, map[int]int{0: 0, 2: 0, 3: 61}) // a window of 60 slots and the running one
+	want(t, "sent", sent, map[int]int{0: 0, 2: 1, 3: 61}) // a window of 60 slots and the running one
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1})
 	want(t, "larger than the whole", large, 1)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// What comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are missed.
+func TestClosedQueueRefunds(t *testing.T) {
+	q, c := newClosedQueue(1)
+	q.purse = newPurse(Budget{PromptTokensPerHour: 100})
+	q.purse.tell, q.purse.turned = func(*item) {}, func(spell, bound) {}
+	unbuilt := costs(planned(2, 0, "", 0), 50, 1)
+	unbuilt.body = nil
+	for _, it := range []*item{costs(planned(0, 0, "s", 0), 200, 1), costs(planned(1, 0, "s", 0), 1, 1), unbuilt} {
+		q.add(q.loops[0], it)
+	}
+	for ms := range 3000 {
+		q.fire(at(ms))
+	}
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1, measure.Missed: 1})
+	want(t, "waiting", c.waiting, 1)
+	want(t, "spent", q.purse.spent.prompt.sum, int64(50))
+	q.stop()
+	want(t, "spent", q.purse.spent.prompt.sum, int64(0))
+	want(t, "left", q.loops[0].open, 0)
 	want(t, "balance", c.balance(), error(nil))
 }
 
@@ -203,31 +226,28 @@ func TestClosedQueueRest(t *testing.T) {
 func TestRestingSessionsAreBounded(t *testing.T) {
 	q, c := newClosedQueue(1)
 	l := q.loops[0]
-	for i := range restingSessions + 10 {
-		q.add(l, planned(i, 0, fmt.Sprint("s", i), 0))
-		_, taken := takeAll(q, at(i))
-		taken[0].session.bytes = restingBytes / 4
-		c.end(q, taken[0], true, at(i))
-		if len(l.sessions) > 5 {
-			t.Fatalf("%d sessions after %d rows", len(l.sessions), i)
-		}
-		if i == 3 {
-			for s := range l.sessions {
-				l.sessions[s].bytes = 0
-			}
-			l.atRest = 0
-			break
-		}
+	turn := func(session string, bytes int) {
+		q.add(l, planned(0, 0, session, 0))
+		_, taken := takeAll(q, at(0))
+		taken[0].session.bytes = bytes
+		c.end(q, taken[0], true, at(0))
 	}
 	for i := range restingSessions + 10 {
-		q.add(l, planned(i, 0, fmt.Sprint("u", i), 0))
-		_, taken := takeAll(q, at(i))
-		c.end(q, taken[0], true, at(i))
+		turn(fmt.Sprint("s", i), 0)
 	}
-	want(t, "sessions", len(l.sessions), restingSessions)
-	if l.sessions[sessionKey{name: "u0"}] != nil || l.sessions[sessionKey{name: "u10"}] == nil {
-		t.Error("want the ten that rested longest forgotten")
+	turn("s10", 0) // which rests anew
+	turn("t", 0)
+	want(t, "sessions", len(l.sessions), restingSessions-1)
+	for name, there := range map[string]bool{"s9": false, "s10": true, "s11": false, "s12": true} {
+		want(t, name, l.sessions[sessionKey{name: name}] != nil, there)
 	}
+	for range 3 { // twice as many answers as are kept, in four conversations
+		for i := range 4 {
+			turn(fmt.Sprint("u", i), restingBytes/2)
+		}
+	}
+	want(t, "sessions with many answers", len(l.sessions), 2)
+	want(t, "bytes of their answers", l.atRest, restingBytes)
 }
 
 // Whatever the rows, the failures, the lanes, the engine's load, the budget and the instant of a stop or an end: the balance

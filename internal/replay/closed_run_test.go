@@ -142,6 +142,22 @@ func TestClosedLoopOfAStoppedProcess(t *testing.T) {
 	})
 }
 
+// Nor does a wall clock that is set move a closed loop, though it has an epoch.
+func TestClosedLoopIgnoresTheWallClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &wallClock{}
+		b := newBench(t, rows(20), closedOnce, &fake{ttft: time.Second}, func(w *Workload) {
+			w.Lanes, w.Wall, w.Epoch = 1, clock.now, clock.now().Add(time.Second)
+			w.Rejoined = func(text string) { t.Error(text) }
+		})
+		time.AfterFunc(5500*time.Millisecond, func() { clock.step(time.Hour) })
+		begin := time.Now()
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 20})
+		want(t, "ended after", time.Since(begin), 21*time.Second)
+	})
+}
+
 // What the runner says of itself in a closed loop.
 func TestClosedLoopState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

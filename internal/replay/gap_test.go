@@ -97,6 +97,24 @@ func TestGapOfALateTurn(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
+// One whose turn comes at the end is not due any more, whoever finds that out first.
+func TestGapAtTheVeryEnd(t *testing.T) {
+	q, c := newQueue(9)
+	q.ends = at(25)
+	for i := range 3 {
+		it := planned(i, 10*i, "u", 0)
+		it.due.Gap = time.Millisecond
+		q.add(q.loops[0], it)
+	}
+	q.fire(at(20))
+	_, flying := takeAll(q, at(20))
+	c.end(q, flying[0], true, at(25))
+	want(t, "expected", c.expected, 1)
+	q.end()
+	want(t, "left", q.loops[0].open, 0)
+	want(t, "balance", c.balance(), error(nil))
+}
+
 // A late turn that would be due when nothing is due any more is not sent.
 func TestGapAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,8 +133,10 @@ func TestGapAtTheEnd(t *testing.T) {
 func TestUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := schedule.FromRecords([]trace.Record{
-			{InputTokens: 4, Session: "a"}, {Number: 1, InputTokens: 4, Session: "a"},
-			{Number: 2, InputTokens: 4, Session: "b"}, {Number: 3, InputTokens: 4, Session: "b"},
+			{Number: 0, InputTokens: 4, Session: "a"},
+			{Number: 1, InputTokens: 4, Session: "a"},
+			{Number: 2, InputTokens: 4, Session: "b"},
+			{Number: 3, InputTokens: 4, Session: "b"},
 		}, false)
 		o := schedule.Options{Mode: schedule.Once, Arrival: schedule.Users, Users: 2, Rate: 1, Rows: 8}
 		b := newBench(t, src, o, &fake{ttft: 100 * time.Millisecond}, nil)

@@ -102,6 +102,21 @@ func TestWarmupPausesAndPays(t *testing.T) {
 	})
 }
 
+// A workload that begins paused does not warm up either, until it goes on.
+func TestWarmupBeginsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, every(2, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 3 })
+		b.Pause(true)
+		time.AfterFunc(10*time.Second, func() {
+			want(t, "sent", len(b.fake.bodies), 1) // the question for models
+			b.Pause(false)
+		})
+		begin := time.Now()
+		b.run(t, t.Context(), t.Context())
+		want(t, "the plan begins", b.kept.all[0].Timeline.Due.Sub(begin), 13*time.Second+lead)
+	})
+}
+
 // A workload that is retired while it warms up sends nothing of its plan.
 func TestWarmupRetires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

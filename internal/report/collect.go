@@ -32,6 +32,7 @@ type Collector struct {
 	options  CollectorOptions
 	settings Settings
 	sink     *measure.Sink
+	most     int // rows
 
 	mu       sync.Mutex
 	clock    wallClock
@@ -51,7 +52,7 @@ func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
 	}
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
 	c := &Collector{
-		options: o, settings: s, sink: measure.NewSink(lost, o.Log),
+		options: o, settings: s, sink: measure.NewSink(lost, o.Log), most: mostRows,
 		sessions: map[string]int64{}, dropped: map[measure.DropReason]int64{},
 	}
 	if err := c.sink.Use(measure.RecordsOptions{Path: o.Path}); err != nil {
@@ -79,7 +80,7 @@ func (c *Collector) add(r *measure.Request) Row {
 	defer c.mu.Unlock()
 	row := c.clock.row(r, c.options.Processor, c.options.Gaps)
 	row.Session = c.session(row)
-	if len(c.rows) >= mostRows {
+	if len(c.rows) >= c.most {
 		c.beyond++
 		return row
 	}
@@ -103,7 +104,7 @@ func (c *Collector) session(row Row) int64 {
 	key := string(row.Phase) + "/" + row.Correlation
 	n, known := c.sessions[key]
 	if !known {
-		if len(c.sessions) >= mostRows {
+		if len(c.sessions) >= c.most {
 			clear(c.sessions)
 		}
 		n = c.next
@@ -127,7 +128,7 @@ func (c *Collector) Collected() Run {
 	run := Run{Settings: c.settings, Rows: slices.Clone(c.rows), Dropped: maps.Clone(c.dropped)}
 	inOrder(run.Rows)
 	if c.beyond > 0 {
-		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, mostRows))
+		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))
 	}
 	if c.gapless > 0 {
 		run.Partial = append(run.Partial, fmt.Sprintf("the gaps between chunks of %d requests are not in these figures", c.gapless))

@@ -178,7 +178,9 @@ func TestExportWhileItGoesOn(t *testing.T) {
 			t.Errorf("want one line without gaps, got %q, %v", b, err)
 		}
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -231,6 +233,67 @@ func TestWholeAnswer(t *testing.T) {
 	if line := string(appendExport(nil, row)); strings.Contains(line, "time_to_first_token") || strings.Contains(line, "inter_") || !strings.Contains(line, `"request_latency":{"value":800,"unit":"ms"}`) {
 		t.Error(line)
 	}
+}
+
+// What is beyond the bounds of the memory is counted, and in the file all the same.
+func TestCollectorIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ExportName)
+	synctest.Test(t, func(t *testing.T) {
+		c, err := NewCollector(settings, CollectorOptions{Path: path, Gaps: true, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.most, c.gaps = 4, mostGaps-1
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		for _, r := range example()[3:11] { // of each of 0, 1 and 2 mod 3
+			c.Observe(r)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		run := c.Collected()
+		want := []string{"4 requests after the first 4 are not in these figures", "the gaps between chunks of 3 requests are not in these figures"}
+		if diff := cmp.Diff(want, run.Partial); diff != "" || len(run.Rows) != 4 || len(c.sessions) > 4 {
+			t.Errorf("%d rows, %d sessions\n%s", len(run.Rows), len(c.sessions), diff)
+		}
+	})
+	file, err := os.ReadFile(path)
+	if err != nil || bytes.Count(file, []byte("\n")) != 8 || bytes.Count(file, []byte("inter_chunk_latency")) != 7 {
+		t.Errorf("%v\n%s", err, file)
+	}
+	run, err := readExport(bytes.NewReader(file), "x", 5)
+	if diff := cmp.Diff([]string{"x: 3 requests after the first 5 were not read"}, run.Partial); diff != "" || err != nil || len(run.Rows) != 5 {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// A disk that takes nothing costs lines of the file, which is said, and no figure.
+func TestCollectorOnAFullDisk(t *testing.T) {
+	const device = "/dev/full"
+	if _, err := os.Stat(device); err != nil {
+		t.Skip("this system has no device that is always full:", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, err := NewCollector(settings, CollectorOptions{Path: device, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		c.Observe(example()[3])
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("want an error at the end, got none")
+		}
+		run := c.Collected()
+		if diff := cmp.Diff([]string{"/dev/full: 1 lines could not be written"}, run.Partial); diff != "" || len(run.Rows) != 1 {
+			t.Errorf("%d rows\n%s", len(run.Rows), diff)
+		}
+	})
 }
 
 func BenchmarkCollector(b *testing.B) {

@@ -21,75 +21,6 @@ var methods = []string{
 	"None of them knows by how much one run differs from the next of the same kind. For that, repeat runs.",
 }
 
-// A compared figure is one of those by which runs are held against each other.
-type comparedFigure struct {
-	name, unit string
-	larger     bool // is better
-	of         func(l lookedAt) interval
-}
-
-func percentileOf(tag string, p float64) func(lookedAt) interval {
-	return func(l lookedAt) interval { return percentileInterval(l.of(tag), p) }
-}
-
-func meanOfTag(tag string) func(lookedAt) interval {
-	q, _ := quantityOf(tag)
-	return func(l lookedAt) interval {
-		mean, half := batchMean(l.valuesOf(q.value))
-		if l.of(tag).N() == 0 {
-			mean = math.NaN()
-		}
-		return around(mean, half)
-	}
-}
-
-// around is an interval by half its width; an unknown half bounds nothing.
-func around(value, half float64) interval {
-	if math.IsNaN(half) {
-		half = math.Inf(1)
-	}
-	return interval{value, value - half, value + half}
-}
-
-var comparedFigures = []comparedFigure{
-	{"Requests, ok", "requests/s", true, func(l lookedAt) interval { return l.rate(func(Row) float64 { return 1 }, "request_throughput") }},
-	{"Output", "tokens/s", true, func(l lookedAt) interval {
-		return l.rate(func(r Row) float64 { return float64(r.Output) }, "output_token_throughput")
-	}},
-	{"Output per user, mean", "tokens/s", true, meanOfTag("output_token_throughput_per_user")},
-	{"TTFT mean", "ms", false, meanOfTag("time_to_first_token")},
-	{"TTFT p50", "ms", false, percentileOf("time_to_first_token", 50)},
-	{"TTFT p90", "ms", false, percentileOf("time_to_first_token", 90)},
-	{"TTFT p99", "ms", false, percentileOf("time_to_first_token", 99)},
-	{"ITL mean", "ms", false, meanOfTag("inter_token_latency")},
-	{"ITL p50", "ms", false, percentileOf("inter_token_latency", 50)},
-	{"ITL p99", "ms", false, percentileOf("inter_token_latency", 99)},
-	{"Latency mean", "ms", false, meanOfTag("request_latency")},
-	{"Latency p50", "ms", false, percentileOf("request_latency", 50)},
-	{"Latency p99", "ms", false, percentileOf("request_latency", 99)},
-	{"Failed", "%", false, func(l lookedAt) interval {
-		in := shareInterval(l.figures.Failed, len(l.rows))
-		return interval{100 * in.Value, 100 * in.Low, 100 * in.High}
-	}},
-	{"Lateness p99", "ms", false, func(l lookedAt) interval { return percentileInterval(l.late(), 99) }},
-}
-
-// rate is a figure of ok requests per second, with an interval from parts of equal time.
-func (l lookedAt) rate(amount func(Row) float64, tag string) interval {
-	value := l.single(tag)
-	span := l.figures.Seconds()
-	if len(l.ok) < 2*batches || span <= 0 || math.IsNaN(value) {
-		return around(value, math.NaN())
-	}
-	parts := make([]float64, batches)
-	for _, r := range l.ok {
-		at := float64(r.End-l.figures.Start) / 1e9 / span
-		parts[min(batches-1, max(0, int(at*batches)))] += amount(r) * batches / span
-	}
-	_, half := batchMean(parts)
-	return around(value, half)
-}
-
 // comparison is the page of several runs.
 func comparison(runs []Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
@@ -218,62 +149,6 @@ func sideBySide(all []lookedAt) Section {
 		}
 	}
 	return Section{Title: "Side by side", Text: []string{"In brackets: intervals of 95 %, made as said under Method."}, Tables: []PageTable{t}}
-}
-
-// differences holds each run against the first.
-func differences(all []lookedAt) Section {
-	base := all[0]
-	s := Section{Title: "Differences to " + base.name(), Short: "Differences"}
-	forest := Plot{
-		Title: "Differences in percent, with 95 % intervals", X: Axis{Label: "difference to " + base.name(), Unit: "%"}, Y: Axis{}, Wide: true,
-		Note: "Right of 0: more than " + base.name() + ". An interval that reaches over 0 shows no difference.",
-	}
-	for _, other := range all[1:] {
-		t := PageTable{Title: other.name() + " against " + base.name(), Folded: len(all) > 2, Columns: []Column{
-			{Name: "figure", Text: true}, {Name: base.name()}, {Name: other.name()}, {Name: "difference"}, {Name: "95 % interval"}, {Name: "in percent"}, {Text: true},
-		}}
-		points := Series{Kind: Points}
-		for _, f := range comparedFigures {
-			a, b := f.of(base), f.of(other)
-			if math.IsNaN(a.Value) || math.IsNaN(b.Value) {
-				continue
-			}
-			d := difference(b, a)
-			bounds := "–"
-			if !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0) {
-				bounds = signed(d.Low, f.unit) + " to " + signed(d.High, f.unit)
-			}
-			share := "–"
-			if a.Value != 0 {
-				share = signed(100*d.Value/a.Value, "%")
-			}
-			t.Rows = append(t.Rows, []string{f.name, Value(a.Value, f.unit), Value(b.Value, f.unit), signed(d.Value, f.unit), bounds, share, verdict(f, d)})
-			if a.Value > 0 && f.unit != "%" && f.name != "Lateness p99" && !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0) {
-				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first at the top
-				points.X, points.Y = append(points.X, 100*d.Value/a.Value), append([]float64{float64(len(points.Y))}, points.Y...)
-				points.Low, points.High = append(points.Low, 100*d.Low/a.Value), append(points.High, 100*d.High/a.Value)
-			}
-		}
-		s.Tables = append(s.Tables, t)
-		forest.Series = []Series{points}
-	}
-	if len(forest.Y.Names) > 0 && len(all) == 2 {
-		forest.Marks = []Mark{{Name: "no difference", At: 0, X: true}}
-		forest.Table = &s.Tables[0]
-		s.Plots = []Plot{forest}
-	}
-	return s
-}
-
-// verdict says what an interval shows.
-func verdict(f comparedFigure, d interval) string {
-	switch {
-	case !d.apart():
-		return "no difference shown"
-	case (d.Value > 0) == f.larger:
-		return "better"
-	}
-	return "worse"
 }
 
 // overlaid are the distributions of several runs in one picture.

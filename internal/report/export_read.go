@@ -25,7 +25,11 @@ var recordStart = []byte(`{"id":`)
 // the file, for messages. A last line that was cut, and lines that are no JSON, are left out; Partial says so. The error is that
 // the file cannot be read on, or holds something else.
 func ReadExport(r io.Reader, name string) (Run, error) {
-	x := exportReader{name: name, sessions: map[string]int64{}}
+	return readExport(r, name, mostRows)
+}
+
+func readExport(r io.Reader, name string, most int) (Run, error) {
+	x := exportReader{name: name, most: most, sessions: map[string]int64{}}
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
 		x.line++
@@ -59,6 +63,7 @@ func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 
 type exportReader struct {
 	name         string
+	most         int // rows
 	line, faults int
 	beyond, gaps int
 	gapless      int
@@ -83,10 +88,10 @@ func (x *exportReader) take(line []byte, whole, last bool) error {
 		return nil
 	}
 	row, err := x.row(line)
-	if err = errors.Join(err, sane(row)); err != nil {
+	if err := errors.Join(err, sane(row)); err != nil {
 		return err
 	}
-	if len(x.run.Rows) >= mostRows {
+	if len(x.run.Rows) >= x.most {
 		x.beyond++
 		return nil
 	}
@@ -153,7 +158,7 @@ func (x *exportReader) end() (Run, error) {
 		}
 	}
 	partial(x.faults-mostFaults, "%d more lines that cannot be read", x.faults-mostFaults)
-	partial(x.beyond, "%d requests after the first %d were not read", x.beyond, mostRows)
+	partial(x.beyond, "%d requests after the first %d were not read", x.beyond, x.most)
 	partial(x.gapless, "the gaps between chunks of %d requests were not read", x.gapless)
 	if len(x.run.Rows) == 0 && x.faults > 0 {
 		return x.run, fmt.Errorf("%s: want a profile_export.jsonl or a file of records, got no line that is one: %s", x.name, x.run.Partial[0])

@@ -156,43 +156,51 @@ func (s Source) Read() (Run, error) {
 		if err != nil {
 			return Run{}, err
 		}
-		run.Name = filepath.Base(path)
+		run.Name = path
+		if s.apart() { // each shard has settings of its own
+			readSettings(&run, filepath.Dir(path))
+		}
 		shards = append(shards, run)
 	}
-	run := Run{}
-	if len(shards) == 1 {
-		run = shards[0]
-	} else {
+	run := shards[0]
+	if len(shards) > 1 {
 		var err error
 		if run, err = MergeShards(shards); err != nil {
 			return Run{}, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	run.Name = s.Name
-	if err := s.settings(&run); err != nil {
-		run.Partial = append(run.Partial, err.Error())
+	if !s.apart() {
+		readSettings(&run, s.Dir)
 	}
 	return run, nil
 }
 
-// settings takes what stands in the run's other files, where there are any.
-func (s Source) settings(run *Run) error {
-	f, err := os.Open(filepath.Join(s.Dir, JSONName))
+// apart says whether the files lie in folders of their own.
+func (s Source) apart() bool {
+	seen := map[string]bool{}
+	for _, path := range s.Files {
+		seen[filepath.Dir(path)] = true
+	}
+	return len(seen) > 1 && len(seen) == len(s.Files)
+}
+
+// readSettings takes what stands in a run's other files, where there are any.
+func readSettings(run *Run, dir string) {
+	f, err := os.Open(filepath.Join(dir, JSONName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		defer f.Close()
+		var read Settings
+		if read, err = ReadSettings(f, f.Name()); err == nil {
+			read.Streamed = run.Settings.Streamed // what was seen, not what was asked for
+			run.Settings = read
+			return
+		}
 	}
-	defer f.Close()
-	streamed := run.Settings.Streamed
-	read, err := ReadSettings(f, JSONName)
-	if err != nil {
-		return err
-	}
-	run.Settings = read
-	run.Settings.Streamed = streamed
-	return nil
+	run.Partial = append(run.Partial, err.Error())
 }
 
 func readRequests(path string) (Run, error) {

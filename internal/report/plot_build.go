@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -87,7 +88,7 @@ func (d Distribution) whole() bool {
 
 // ECDF is which part of the values is at most x, for one or several sets: the Y of each are its values, in any order.
 func ECDF(title string, x Axis, sets ...Series) Plot {
-	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}}
+	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}, Table: percentileTable(x.Unit, sets)}
 	for _, set := range sets {
 		d := distribution(set.Y)
 		x.Log = x.Log || d.wide()
@@ -130,4 +131,29 @@ func (d Distribution) share(v float64) float64 { return float64(d.upTo(v)) / flo
 // wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
 func (d Distribution) wide() bool {
 	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
+}
+
+// percentileTable has a column for each set.
+func percentileTable(unit string, sets []Series) *PageTable {
+	t := &PageTable{Columns: []Column{{Name: "percentile", Text: true}}}
+	var all []Distribution
+	for _, set := range sets {
+		all = append(all, distribution(set.Y))
+		t.Columns = append(t.Columns, Column{Name: cmp.Or(set.Name, "value")})
+	}
+	for _, p := range []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100} {
+		name := fmt.Sprintf("p%g", p)
+		switch p {
+		case 0:
+			name = "least"
+		case 100:
+			name = "most"
+		}
+		row := []string{name}
+		for _, d := range all {
+			row = append(row, Value(d.Percentile(p), unit))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }

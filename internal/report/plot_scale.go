@@ -26,6 +26,9 @@ func (s scale) value(at float64) float64 {
 	return s.lo + (s.hi-s.lo)*at/1000
 }
 
+// mostTicks bounds what an axis is given.
+const mostTicks = 40
+
 // scaleOf makes the scale of an axis for values between lo and hi. From the ground up means that it begins at 0; round
 // means that it ends at ticks, as upright axes do.
 func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
@@ -45,7 +48,7 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	if !given && (ground || lo > 0 && lo < 0.4*hi && round) {
 		lo, hi = min(0, lo), max(0, hi)
 	}
-	if lo == hi { //nolint:staticcheck // QF: all values are one
+	if hi-lo <= 1e-9*max(math.Abs(lo), math.Abs(hi)) { // all values are one, as far as can be seen
 		margin := max(math.Abs(lo)*0.1, 1e-3)
 		if lo == 0 {
 			margin = 1
@@ -61,8 +64,8 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 		lo, hi = step*math.Floor(lo/step+1e-9), step*math.Ceil(hi/step-1e-9)
 	}
 	s := scale{lo: lo, hi: hi, step: step}
-	for i := math.Ceil(lo/step - 1e-9); i*step <= hi+1e-9*step; i++ {
-		s.ticks = append(s.ticks, i*step)
+	for from, i := math.Ceil(lo/step-1e-9), 0.0; (from+i)*step <= hi+1e-9*step && i < mostTicks; i++ {
+		s.ticks = append(s.ticks, (from+i)*step)
 	}
 	return s
 }
@@ -102,7 +105,7 @@ func logScale(lo, hi float64, given bool) scale {
 	if !given {
 		s.lo, s.hi = ladder(lo, false), ladder(hi, true)
 		for s.hi/s.lo < 4.99 {
-			s.hi = ladder(s.hi*1.001, true)
+			s.hi = ladder(s.hi*1.01, true)
 		}
 	}
 	decades := math.Log10(s.hi / s.lo)

@@ -85,13 +85,12 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	return r, nil
 }
 
-// session numbers the conversations of records in the order of the file. There are at most as many as rows, until those are
-// full.
+// session numbers the conversations of records in the order of the file, as far as rows are kept.
 func (x *exportReader) session(correlation string) int64 {
 	n, known := x.sessions[correlation]
 	if !known {
 		n = int64(len(x.sessions))
-		if len(x.sessions) < 2*mostRows {
+		if len(x.sessions) < x.most {
 			x.sessions[correlation] = n
 		}
 	}

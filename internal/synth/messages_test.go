@@ -162,7 +162,7 @@ func TestAnswersReplaceTheAssistant(t *testing.T) {
 func TestRowsWithoutPartsAreOneMessage(t *testing.T) {
 	for name, p := range map[string]*Prompter{
 		"words": prompter(t, Options{Seed: 42, BlockTokens: 16}),
-		"texts": prompter(t, Options{Texts: func(dst []byte, r *trace.Record, tokens int) []byte {
+		"texts": prompter(t, Options{Texts: func(dst []byte, r *trace.Record, _ uint64, tokens int) []byte {
 			return fmt.Appendf(dst, "row \"%d\", %d tokens", r.Number, tokens)
 		}}),
 	} {
@@ -180,7 +180,7 @@ func TestRowsWithoutPartsAreOneMessage(t *testing.T) {
 }
 
 func TestTextsOfADataSetReplaceWords(t *testing.T) {
-	texts := func(dst []byte, r *trace.Record, tokens int) []byte {
+	texts := func(dst []byte, r *trace.Record, _ uint64, tokens int) []byte {
 		return fmt.Appendf(dst, "%d:%d", r.Number, tokens)
 	}
 	p := prompter(t, Options{Texts: texts})

@@ -30,7 +30,7 @@ type Options struct {
 
 	// Texts, where it is set, appends to dst a text of so many tokens for a row without parts, in place of words: with a
 	// data set. It is for the form Text, and called by as many goroutines as the Prompter.
-	Texts func(dst []byte, r *trace.Record, tokens int) []byte
+	Texts func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 
 // A Prompter makes the prompts of one trace. It may be used by several goroutines at once.
@@ -40,7 +40,7 @@ type Prompter struct {
 	words       *token.Words
 	seed        uint64
 	blockTokens int
-	texts       func(dst []byte, r *trace.Record, tokens int) []byte
+	texts       func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 
 // New returns all that is wrong with the options at once.
@@ -73,7 +73,7 @@ func New(o Options) (*Prompter, error) {
 func (p *Prompter) AppendText(dst []byte, r *trace.Record, salt uint64, overhead int) (prompt []byte, tokens int) {
 	if p.texts != nil && len(r.Parts) == 0 {
 		tokens = max(1, r.InputTokens-overhead)
-		return p.texts(dst, r, tokens), tokens
+		return p.texts(dst, r, salt, tokens), tokens
 	}
 	return p.AppendTurns(dst, r, salt, overhead, nil)
 }

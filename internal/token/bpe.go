@@ -69,8 +69,8 @@ func (b *bpe) append(dst []int, word []byte, m *merger) []int {
 	for _, c := range word {
 		if id := b.bytes[c]; id != none {
 			m.symbols, m.unknown = append(m.symbols, id), false
-		} else if b.unknown != none && !(b.fuseUnknown && m.unknown) {
-			m.symbols, m.unknown = append(m.symbols, b.unknown), true
+		} else {
+			b.spellUnknown(m)
 		}
 	}
 	return b.merge(dst, m)
@@ -111,10 +111,18 @@ func (b *bpe) spell(word []byte, m *merger) {
 				m.symbols = append(m.symbols, b.bytes[c])
 			}
 			m.unknown = false
-		case b.unknown != none && !(b.fuseUnknown && m.unknown):
-			m.symbols, m.unknown = append(m.symbols, b.unknown), true
+		default:
+			b.spellUnknown(m)
 		}
 	}
+}
+
+// spellUnknown puts the unknown token, if there is one, where it is not one with the last symbol.
+func (b *bpe) spellUnknown(m *merger) {
+	if b.unknown == none || b.fuseUnknown && m.unknown {
+		return
+	}
+	m.symbols, m.unknown = append(m.symbols, b.unknown), true
 }
 
 func (b *bpe) spellsBytes(one []byte) bool {

@@ -50,21 +50,22 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 	}
 	low, high := window(text, begin, high, n, count)
 	best, most := begin, 0
-	for end = high; end > low; end = runeBefore(text, end) {
+	for end = high; end > low; {
 		tokens = count(end)
 		if tokens == n {
 			whole := t.Count(text[:end])
 			if whole == n {
 				return end, n
 			}
-			if wrong == 0 {
+			if wrong == 0 { // then all again
 				wrong, best, most, end = whole-n, begin, 0, high
-				tokens = count(end)
+				continue
 			}
 		}
 		if tokens < n && tokens > most {
 			best, most = end, tokens
 		}
+		end = runeBefore(text, end)
 	}
 	for end = best; ; end = runeBefore(text, end) {
 		if tokens = t.Count(text[:end]); tokens <= n {

@@ -2,6 +2,7 @@ package token
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (t *Tokenizer) readJSON(data []byte) error {
 		return fmt.Errorf(`model.type: want "BPE", got %q`, m.Type) // and its vocabulary may have another form
 	}
 	if err != nil {
-		return located(err)
+		return located(err, "")
 	}
 	var errs []error
 	want := func(ok bool, field, what string, got any) {
@@ -130,7 +131,7 @@ func (m *merges) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t\r\n"), []byte("[")) {
 		var both [][]string
 		if err := json.Unmarshal(data, &both); err != nil {
-			return fmt.Errorf("model.merges: %w", err)
+			return located(err, "model.merges")
 		}
 		*m = make(merges, len(both))
 		for i, b := range both {
@@ -142,7 +143,7 @@ func (m *merges) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, &lines); err != nil {
-		return fmt.Errorf("model.merges: %w", err)
+		return located(err, "model.merges")
 	}
 	*m = make(merges, len(lines))
 	for i, line := range lines {
@@ -204,11 +205,11 @@ func byteOf(r rune) (byte, bool) {
 	return 0xad, r == 0x143 // the soft hyphen
 }
 
-// located says which field has a wrong type.
-func located(err error) error {
+// located says which field has a wrong type, below the one that was being read.
+func located(err error, field string) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: want %s, got %s", wrong.Field, wrong.Type, wrong.Value)
+		return fmt.Errorf("%s: want %s, got %s", cmp.Or(wrong.Field, field), wrong.Type, wrong.Value)
 	}
 	return err
 }

@@ -10,6 +10,9 @@ import (
 // maxPattern bounds a pre-tokenizer's pattern, in bytes; the longest one seen in a published tokenizer has 500.
 const maxPattern = 8 << 10
 
+// maxWays bounds the ways through a pattern that a match may have to try: (a|b)(a|b)(a|b)… has 2, 4, 8. GPT-4o's has 19.
+const maxWays = 1000
+
 // A pattern is a regular expression that takes a text apart. Go's own regexp does not look ahead, has no \s beyond ASCII and is
 // slow at this, so it gives the syntax tree only: this is a backtracking matcher for what published tokenizers use, which is
 // alternatives of repeated character classes, and the look ahead (?!\S). What it cannot do is refused when it is compiled.
@@ -46,6 +49,9 @@ func compilePattern(source string) (*pattern, error) {
 	}
 	if p.first.mayBeEmpty() {
 		return nil, fmt.Errorf("unsupported pattern %q: it matches nothing at all", source)
+	}
+	if ways := p.first.ways(map[*node]int{}); ways > maxWays {
+		return nil, fmt.Errorf("unsupported pattern %q: want at most %d ways through its alternatives, got more", source, maxWays)
 	}
 	return p, nil
 }
@@ -196,4 +202,20 @@ func (n *node) mayBeEmpty() bool {
 		}
 	}
 	return false
+}
+
+// ways is the number of ways from n to the end, or a number over maxWays.
+func (n *node) ways(known map[*node]int) int {
+	if n == nil {
+		return 1
+	}
+	if _, ok := known[n]; !ok {
+		if n.branches == nil {
+			known[n] = n.next.ways(known)
+		}
+		for _, branch := range n.branches {
+			known[n] = min(known[n]+branch.ways(known), maxWays+1)
+		}
+	}
+	return known[n]
 }

@@ -99,6 +99,7 @@ func TestPatternsThatAreRefused(t *testing.T) {
 		`(?<=a)b`:                         "unsupported pattern \"(?<=a)b\": error parsing regexp: invalid named capture: `(?<=a)b`",
 		`^a`:                              `unsupported pattern "^a": want a character or a class, got \A`,
 		`a*`:                              `unsupported pattern "a*": it matches nothing at all`,
+		strings.Repeat("(?:ab|cd)", 10):   `unsupported pattern "` + strings.Repeat("(?:ab|cd)", 10) + `": want at most 1000 ways through its alternatives, got more`,
 		`[a`:                              "unsupported pattern \"[a\": error parsing regexp: missing closing ]: `[a`",
 		strings.Repeat("a", maxPattern+1): "want a pattern of at most 8192 bytes, got 8193",
 	} {

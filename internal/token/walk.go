@@ -89,7 +89,8 @@ func (w *walk) lead(text []byte, first, continued bool) []byte {
 		return text
 	}
 	out := w.led[:0]
-	if put && !bytes.HasPrefix(text, []byte(l.text)) && !(l.spaces == l.text && text[0] == ' ') {
+	begun := bytes.HasPrefix(text, []byte(l.text)) || l.spaces == l.text && text[0] == ' '
+	if put && !begun {
 		out = append(out, l.text...)
 	}
 	if !spaced {

@@ -144,12 +144,12 @@ func TestDistribution(t *testing.T) {
 		want   Distribution
 	}{
 		{nil, Distribution{}},
-		{[]int{7}, Distribution{Count: 1, Sum: 7, Mean: 7, P50: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
-		{[]int{4, 1}, Distribution{Count: 2, Sum: 5, Mean: 2.5, P50: 2.5, P90: 3.7, P99: 3.97, Min: 1, Max: 4}},
-		// ranks 1.5, 2.7, 2.97 of 0, 10, 20000, MaxTokens
+		{[]int{7}, Distribution{Count: 1, Sum: 7, Mean: 7, P25: 7, P50: 7, P75: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
+		{[]int{4, 1}, Distribution{Count: 2, Sum: 5, Mean: 2.5, StdDev: 1.5, P25: 1.75, P50: 2.5, P75: 3.25, P90: 3.7, P99: 3.97, Min: 1, Max: 4}},
+		// ranks 0.75, 1.5, 2.25, 2.7, 2.97 of 0, 10, 20000, MaxTokens
 		{[]int{20000, 0, MaxTokens, 10}, Distribution{
 			Count: 4, Sum: 20010 + MaxTokens, Mean: (20010.0 + MaxTokens) / 4,
-			P50: 10005, P90: 20000 + 0.7*(MaxTokens-20000), P99: 20000 + 0.97*(MaxTokens-20000), Min: 0, Max: MaxTokens,
+			StdDev: 7_261_864.0235649, P25: 7.5, P50: 10005, P75: 20000 + 0.25*(MaxTokens-20000), P90: 20000 + 0.7*(MaxTokens-20000), P99: 20000 + 0.97*(MaxTokens-20000), Min: 0, Max: MaxTokens,
 		}},
 	} {
 		var got counts
@@ -213,13 +213,16 @@ func TestFiguresOfMooncake(t *testing.T) {
 	defer f.Close()
 	exact := Stats{
 		Path: f.Stats.Path, SHA256: f.Stats.SHA256, Bytes: 3_029_533, // the file's, not figures
-		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published
+		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published, as some of the lengths below: those have tests of their own
 		Format: Mooncake, Requests: 12_031, Prompts: Prompts{Synthesized: 12_031},
 		HasTimestamps: true, Sorted: true, Span: 3_536_999 * ms, Instants: 1_180, Burst: 28, Tick: 3 * time.Second, Rate: 3.40147,
 		Input: Distribution{
-			Count: 12_031, Sum: 144_793_823, Mean: 12_035.061, P50: 6_909, P90: 27_367, P99: 85_400.4, Min: 891, Max: 126_195,
+			Count: 12_031, Sum: 144_793_823, Mean: 12_035.061, StdDev: f.Stats.Input.StdDev, P25: f.Stats.Input.P25, P50: 6_909, P75: f.Stats.Input.P75, P90: 27_367, P99: 85_400.4, Min: 891, Max: 126_195,
 		},
-		Output:      Distribution{Count: 12_031, Sum: 4_122_048, Mean: 342.619, P50: 350, P90: 597, P99: 1_118.5, Min: 1, Max: 2_000},
+		Output: Distribution{
+			Count: 12_031, Sum: 4_122_048, Mean: 342.619, StdDev: f.Stats.Output.StdDev, P25: f.Stats.Output.P25, P50: 350, P75: f.Stats.Output.P75,
+			P90: 597, P99: 1_118.5, Min: 1, Max: 2_000,
+		},
 		Balance:     [3]Balance{{2, 1.0124}, {4, 1.0211}, {8, 1.0364}},
 		BlockTokens: 512, RowsWithIDs: 12_031,
 		Prefix: Prefix{

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A spread counts durations in buckets of at most 1/128 of their value, in constant memory. Where all in a bucket are alike, as
-// with timestamps of whole ticks, nothing is lost.
+// A spread counts durations in bounded memory. As long as there are few distinct ones, as in most traces, it is exact; with
+// more of them it goes over to buckets, whose widths are at most 1/128 of what they hold.
 type spread struct {
+	exact   map[int64]int64 // nanoseconds to how often
 	buckets []bucket
-	n       int64
 }
 
 // A bucket keeps the ends and the sum of what fell into it, nanoseconds.
@@ -20,50 +20,61 @@ type bucket struct {
 }
 
 const (
+	maxExact    = 1 << 16
 	finest      = 128 // buckets from a power of two to the next
 	spreadSlots = (63-7)*finest + finest
 )
 
 func (s *spread) add(d time.Duration) {
-	if s.buckets == nil {
-		s.buckets = make([]bucket, spreadSlots)
-	}
 	v := int64(max(d, 0))
+	if s.buckets != nil {
+		s.put(v, 1)
+		return
+	}
+	if s.exact == nil {
+		s.exact = map[int64]int64{}
+	}
+	s.exact[v]++
+	if len(s.exact) <= maxExact {
+		return
+	}
+	s.buckets = make([]bucket, spreadSlots)
+	for v, n := range s.exact {
+		s.put(v, n)
+	}
+	s.exact = nil
+}
+
+func (s *spread) put(v, n int64) {
 	shift := max(bits.Len64(uint64(v))-8, 0)
 	b := &s.buckets[shift*finest+int(v>>shift)]
 	if b.n == 0 {
 		b.low, b.high = v, v
 	}
-	b.n++
+	b.n += n
 	b.low, b.high = min(b.low, v), max(b.high, v)
-	b.sum += float64(v)
-	s.n++
+	b.sum += float64(v) * float64(n)
 }
 
-// seconds lists what was counted. Of more than two in a bucket, all but the least and the greatest stand at their mean.
+// seconds lists what was counted. All but the least and the greatest of a bucket stand at their mean.
 func (s *spread) seconds() weighted {
-	var w weighted
-	put := func(v float64, n int64) {
-		if v /= 1e9; len(w) > 0 && w[len(w)-1].value == v {
-			w[len(w)-1].n += n
-		} else {
-			w = append(w, weight{v, n})
-		}
+	values := make(map[float64]int64, len(s.exact))
+	for v, n := range s.exact {
+		values[float64(v)/1e9] += n
 	}
 	for _, b := range s.buckets {
 		if b.n == 0 {
 			continue
 		}
 		low, high := float64(b.low), float64(b.high)
-		if b.low == b.high {
-			put(low, b.n)
-			continue
-		}
-		put(low, 1)
 		if b.n > 2 {
-			put(min(max((b.sum-low-high)/float64(b.n-2), low), high), b.n-2)
+			mean := (b.sum - low - high) / float64(b.n-2)
+			values[min(max(mean, low), high)/1e9] += b.n - 2
 		}
-		put(high, 1)
+		if b.n > 1 {
+			values[high/1e9]++
+		}
+		values[low/1e9]++
 	}
-	return w
+	return weigh(values)
 }

@@ -100,6 +100,9 @@ func millis(d time.Duration) string {
 func decimal(v float64, digits int) string {
 	whole, fraction, _ := strings.Cut(strconv.FormatFloat(v, 'f', digits, 64), ".")
 	n, _ := strconv.ParseInt(whole, 10, 64) // what FormatFloat has just written; values are token counts
+	if digits == 0 {
+		return grouped(n)
+	}
 	return grouped(n) + "." + fraction
 }
 

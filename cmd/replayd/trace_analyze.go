@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"replayd/internal/trace"
+)
+
+// analyzeFlags say how a trace is analyzed, and where the analysis goes besides the terminal.
+type analyzeFlags struct {
+	file   traceFlags
+	output string
+	html   string
+	caches []int
+}
+
+func newTraceAnalyze(w *world) *cobra.Command {
+	var o analyzeFlags
+	c := &cobra.Command{
+		Use: "analyze FILE", Short: "Print lengths, arrivals, prefixes and what caches of every size would hit; as JSON and as a page with pictures too",
+		Example: "  replayd trace analyze conversation_trace.jsonl\n" +
+			"  replayd trace analyze conversation_trace.jsonl --output-file analysis.json --html analysis.html\n" +
+			"  replayd trace analyze conversation_trace.jsonl --cache-blocks 8192,16384,32768",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			for _, n := range o.caches {
+				if n < 1 {
+					return wrongInput(fmt.Errorf("--cache-blocks: want 1 or more, got %d", n))
+				}
+			}
+			f, err := o.file.open(c, w, args[0])
+			if err != nil {
+				return wrongInput(err)
+			}
+			defer f.Close()
+			a, err := f.Analyze(c.Context(), o.caches)
+			if err != nil {
+				return err
+			}
+			return o.write(w, a, time.Now())
+		},
+	}
+	o.file.add(c)
+	c.Flags().StringVar(&o.output, "output-file", "", "file for the analysis as JSON, with AIPerf's names; -: stdout, in place of the tables")
+	c.Flags().StringVar(&o.html, "html", "", "file for a page with pictures")
+	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of LRU caches to show, in blocks, such as 8192,16384; default: about a dozen")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "block-size" { // AIPerf's
+			name = "block-tokens"
+		}
+		return pflag.NormalizedName(name)
+	})
+	return c
+}
+
+// write writes everything that was asked for. Standard output is kept for one thing.
+func (o *analyzeFlags) write(w *world, a trace.Analysis, now time.Time) error {
+	if o.output == "-" {
+		return errors.Join(a.WriteJSON(w.out), o.page(a, now))
+	}
+	if err := a.WriteTable(w.out); err != nil {
+		return err
+	}
+	if o.output != "" {
+		if err := save("--output-file", o.output, a.WriteJSON); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", o.output); err != nil {
+			return err
+		}
+	}
+	return o.page(a, now)
+}
+
+func (o *analyzeFlags) page(a trace.Analysis, now time.Time) error {
+	if o.html == "" {
+		return nil
+	}
+	p := analysisPage(a)
+	p.Made = made(now)
+	return save("--html", o.html, p.Write)
+}
+
+// save writes a file whole, in a folder that is made if it is not there.
+func save(flag, path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if err := trace.Replace(path, write); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}

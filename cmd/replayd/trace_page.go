@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"replayd/internal/report"
+	"replayd/internal/trace"
+)
+
+// analysisPage is an analysis as a page with pictures.
+func analysisPage(a trace.Analysis) report.Page {
+	s := a.Stats
+	p := report.Page{
+		Title: filepath.Base(s.Path), Warnings: s.Warnings,
+		Facts: []report.Fact{
+			{Name: "file", Text: s.Path},
+			{Name: "content", Text: fmt.Sprintf("%s, %s", s.Format, report.Value(float64(s.Bytes), "bytes"))},
+			{Name: "sha256", Text: s.SHA256},
+		},
+		Tiles: []report.Tile{{Name: "requests", Text: report.Value(float64(s.Requests), "")}},
+	}
+	lead := []string{plural(s.Requests, "request")}
+	if length := (s.Span - s.First).Seconds(); length > 0 {
+		lead[0] += " in " + report.Value(length, "s")
+		p.Tiles = append(p.Tiles,
+			report.Tile{Name: "requests per minute", Text: report.Value(s.Rate*60, "")},
+			report.Tile{Name: "variation of gaps", Text: report.Value(s.GapCV, ""), Note: "Poisson: 1"})
+	}
+	for _, m := range []struct {
+		name string
+		of   trace.Distribution
+	}{{"input", s.Input}, {"output", s.Output}} {
+		if m.of.Count > 0 {
+			p.Tiles = append(p.Tiles, report.Tile{Name: m.name, Text: report.Value(m.of.Mean, "tokens"), Note: "mean; p99 " + report.Value(m.of.P99, "")})
+			lead = append(lead, report.Value(m.of.Mean, "tokens")+" of "+m.name+" at the mean")
+		}
+	}
+	if s.RowsWithIDs > 0 {
+		p.Facts = append(p.Facts, report.Fact{Name: "blocks", Text: fmt.Sprintf("%s of %d tokens", report.Value(float64(s.Prefix.Blocks), ""), s.BlockTokens)})
+		p.Tiles = append(p.Tiles, report.Tile{Name: "input that came before", Text: share(s.Prefix.HitTokenRatio), Note: "what an endless cache hits"})
+		lead = append(lead, share(s.Prefix.HitTokenRatio)+" of the input came before")
+	}
+	p.Lead = strings.Join(lead, ", ") + "."
+	for _, section := range []report.Section{
+		analysisLoad(a), analysisLengths(a), analysisPrefixes(a), analysisGaps(a), analysisSessions(a), analysisAIPerf(a),
+	} {
+		if section.Title != "" {
+			p.Sections = append(p.Sections, section)
+		}
+	}
+	return p
+}
+
+func share(part float64) string { return report.Value(100*part, "%") }
+
+// overTime has a value for each bin of the trace's curve, but for a last one that is not whole.
+func overTime(a trace.Analysis, value func(bin int) float64) report.Series {
+	s := report.Series{Kind: report.Step}
+	width := a.Stats.Curve.Bin.Seconds()
+	bins := len(a.Stats.Curve.Requests)
+	if bins > 1 {
+		bins--
+	}
+	for i := range bins + 1 { // the last value holds until the end of its bin
+		s.X, s.Y = append(s.X, float64(i)*width), append(s.Y, value(min(i, bins-1)))
+	}
+	return s
+}
+
+func binNote(a trace.Analysis) string {
+	return fmt.Sprintf("By %s of the trace; a last one that is not whole is left out.", report.Value(a.Stats.Curve.Bin.Seconds(), "s"))
+}
+
+func analysisLoad(a trace.Analysis) report.Section {
+	c := a.Stats.Curve
+	if len(c.Requests) == 0 {
+		return report.Section{}
+	}
+	section := report.Section{Title: "Requests over time", Short: "Load"}
+	if d := a.Minutes; d.Windows > 0 {
+		section.Title = fmt.Sprintf("The busiest minute has %s, %s times the mean", report.Value(float64(d.Peak), "requests"), report.Value(d.PeakToMean, ""))
+	}
+	per := func(values []int64) report.Series {
+		return overTime(a, func(i int) float64 { return float64(values[i]) / c.Bin.Seconds() })
+	}
+	time := report.Axis{Label: "time in the trace", Unit: "s"}
+	in, out := per(c.InputTokens), per(c.OutputTokens)
+	in.Name, out.Name = "input", "output"
+	section.Plots = []report.Plot{
+		{
+			Title: fmt.Sprintf("%s requests/s at the mean", report.Value(a.Stats.Rate, "")), X: time,
+			Y: report.Axis{Label: "requests", Unit: "requests/s"}, Series: []report.Series{per(c.Requests)}, Note: binNote(a), Wide: true,
+		},
+		{Title: tokenRates(a), X: time, Y: report.Axis{Label: "tokens", Unit: "tokens/s"}, Series: []report.Series{in, out}, Note: binNote(a), Wide: true},
+	}
+	t := report.PageTable{
+		Title: "Windows of " + report.Value(a.Interval.Seconds(), "s"), Folded: true,
+		Columns: []report.Column{{Name: "from, min", Text: true}, {Name: "to, min"}, {Name: "requests"}, {Name: "per minute"}, {Name: "input tokens"}, {Name: "output tokens"}, {Name: "ideal hits"}},
+	}
+	for _, v := range a.Intervals {
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%.4g", v.From.Minutes()), fmt.Sprintf("%.4g", v.To.Minutes()), fmt.Sprint(v.Requests), fmt.Sprintf("%.1f", v.PerMinute()),
+			fmt.Sprint(v.InputTokens), fmt.Sprint(v.OutputTokens), share(portion(v.CacheTokens, v.InputTokens)),
+		})
+	}
+	section.Tables = []report.PageTable{t}
+	return section
+}
+
+func tokenRates(a trace.Analysis) string {
+	length := (a.Stats.Span - a.Stats.First).Seconds()
+	if length == 0 {
+		return "Tokens asked for"
+	}
+	return fmt.Sprintf("%s in and %s out at the mean", report.Value(float64(a.Stats.Input.Sum)/length, "tokens/s"), report.Value(float64(a.Stats.Output.Sum)/length, "tokens/s"))
+}
+
+func portion(part, whole int64) float64 {
+	if whole == 0 {
+		return math.NaN()
+	}
+	return float64(part) / float64(whole)
+}
+
+func analysisLengths(a trace.Analysis) report.Section {
+	s := a.Stats
+	if a.Total.Count == 0 {
+		return report.Section{}
+	}
+	section := report.Section{
+		Short: "Lengths",
+		Title: fmt.Sprintf("Half of the prompts have %s or less, one in a hundred over %s", report.Value(s.Input.P50, "tokens"), report.Value(s.Input.P99, "tokens")),
+	}
+	both := report.Plot{Title: "Share of requests up to a length", Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
+	for _, m := range []struct {
+		name  string
+		of    trace.Distribution
+		shape trace.Shape
+	}{{"input", s.Input, a.InputShape}, {"output", s.Output, a.OutputShape}} {
+		if m.of.Count == 0 {
+			continue
+		}
+		section.Plots = append(section.Plots, histogram(m.name, m.of, m.shape))
+		both.X = report.Axis{Label: "length", Unit: "tokens", Log: both.X.Log || m.shape.Log}
+		both.Series = append(both.Series, report.Series{Name: m.name, Kind: report.Step, X: m.shape.X, Y: m.shape.Below})
+	}
+	ranges := report.Plot{
+		X: report.Axis{Label: "tokens"}, Y: report.Axis{Label: "share of requests", Unit: "%"},
+		Table: &report.PageTable{Columns: []report.Column{{Name: "tokens", Text: true}, {Name: "requests"}, {Name: "share"}}},
+	}
+	bars := report.Series{Kind: report.Bars}
+	most := 0
+	for i, z := range a.Sizes {
+		name := fmt.Sprintf("%d–%dk", z.From/1000, z.Below/1000)
+		if z.Below == 0 {
+			name = fmt.Sprintf("%dk +", z.From/1000)
+		}
+		ranges.X.Names = append(ranges.X.Names, name)
+		bars.X, bars.Y = append(bars.X, float64(i)), append(bars.Y, 100*z.Share)
+		ranges.Table.Rows = append(ranges.Table.Rows, []string{name, fmt.Sprint(z.Rows), share(z.Share)})
+		if z.Rows > a.Sizes[most].Rows {
+			most = i
+		}
+	}
+	ranges.Title = fmt.Sprintf("%s of requests have %s tokens, in and out", share(a.Sizes[most].Share), ranges.X.Names[most])
+	ranges.Series = []report.Series{bars}
+	section.Plots = append(section.Plots, both, ranges)
+	return section
+}
+
+func histogram(name string, of trace.Distribution, shape trace.Shape) report.Plot {
+	p := report.Plot{
+		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], report.Value(of.P50, ""), report.Value(of.P90, ""), report.Value(of.P99, "tokens")),
+		X:     report.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: report.Axis{Label: "share of requests", Unit: "%"},
+	}
+	bars := report.Series{Kind: report.Bars, X: shape.Edges}
+	for _, n := range shape.Counts {
+		bars.Y = append(bars.Y, 100*float64(n)/float64(of.Count))
+	}
+	p.Series = []report.Series{bars}
+	for _, m := range []struct {
+		name string
+		at   float64
+	}{{"p50", of.P50}, {"p90", of.P90}, {"p99", of.P99}} {
+		p.Marks = append(p.Marks, report.Mark{Name: m.name, At: m.at, X: true})
+	}
+	return p
+}

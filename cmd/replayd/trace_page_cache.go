@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"replayd/internal/report"
+	"replayd/internal/trace"
+)
+
+// cacheSteps is how many sizes of a cache the curve shows.
+const cacheSteps = 200
+
+func analysisPrefixes(a trace.Analysis) report.Section {
+	s := a.Stats
+	if s.RowsWithIDs == 0 {
+		return report.Section{}
+	}
+	section := report.Section{
+		Title: fmt.Sprintf("%s of the input tokens came before", share(s.Prefix.HitTokenRatio)), Short: "Prefixes and caches",
+		Text: []string{fmt.Sprintf("The tree has %s prefixes, %s of them used more than once, from %s; a prompt has %s blocks at the mean, %d at most.",
+			report.Value(float64(s.Prefix.Unique), ""), report.Value(float64(a.Tree.Reused), ""), plural(a.Tree.Roots, "root"), report.Value(a.Tree.MeanDepth, ""), a.Tree.MaxDepth)},
+	}
+	if len(a.CurveHits) > 0 {
+		section.Plots = append(section.Plots, reuseOverTime(a))
+	}
+	if s.Prefix.HitTokens > 0 {
+		section.Plots = append(section.Plots, cacheCurve(a))
+	}
+	return section
+}
+
+func reuseOverTime(a trace.Analysis) report.Plot {
+	c := a.Stats.Curve
+	hits := overTime(a, func(i int) float64 { return 100 * portion(a.CurveHits[i], c.InputTokens[i]) })
+	first, last := portion(a.Intervals[0].CacheTokens, a.Intervals[0].InputTokens), math.NaN()
+	for _, v := range a.Intervals {
+		if v.InputTokens > 0 {
+			last = portion(v.CacheTokens, v.InputTokens)
+		}
+	}
+	title := "Share of the input tokens that came before"
+	if len(a.Intervals) > 1 {
+		title = fmt.Sprintf("From %s in the first %s to %s in the last", share(first), report.Value(a.Interval.Seconds(), "s"), share(last))
+	}
+	return report.Plot{
+		Title: title, X: report.Axis{Label: "time in the trace", Unit: "s"}, Y: report.Axis{Label: "of the input tokens", Unit: "%", Ends: [2]float64{0, 100}},
+		Series: []report.Series{hits}, Marks: []report.Mark{{Name: "whole trace", At: 100 * a.Stats.Prefix.HitTokenRatio}}, Wide: true,
+		Note: binNote(a) + " A cache that forgets nothing and begins empty.",
+	}
+}
+
+// cacheCurve is what an LRU cache hits by its size.
+func cacheCurve(a trace.Analysis) report.Plot {
+	s := a.Stats
+	tokens, blocks := report.Series{Name: "of tokens", Kind: report.Line}, report.Series{Name: "of blocks", Kind: report.Line, Soft: true}
+	last := 0
+	for i := range cacheSteps + 1 {
+		n := int(math.Round(math.Pow(float64(s.Prefix.Unique), float64(i)/cacheSteps)))
+		if n == last {
+			continue
+		}
+		last = n
+		hitBlocks, hitTokens := a.LRU.Hits(n)
+		tokens.X, tokens.Y = append(tokens.X, float64(n)), append(tokens.Y, 100*portion(hitTokens, s.Input.Sum))
+		blocks.X, blocks.Y = append(blocks.X, float64(n)), append(blocks.Y, 100*portion(hitBlocks, s.Prefix.Blocks))
+	}
+	t := &report.PageTable{Columns: []report.Column{{Name: "blocks", Text: true}, {Name: "tokens"}, {Name: "hits, of blocks"}, {Name: "hits, of tokens"}, {Name: "of the ideal"}}}
+	for _, c := range a.Caches {
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprint(c.Blocks), report.Value(float64(c.Blocks)*float64(s.BlockTokens), ""), share(portion(c.HitBlocks, s.Prefix.Blocks)),
+			share(portion(c.HitTokens, s.Input.Sum)), share(portion(c.HitTokens, s.Prefix.HitTokens)),
+		})
+	}
+	enough := a.LRU.Enough(0.9)
+	return report.Plot{
+		Title: fmt.Sprintf("A cache of %s blocks (%s) hits 90 %% of what an endless one does", report.Value(float64(enough), ""), report.Value(float64(enough)*float64(s.BlockTokens), "tokens")),
+		X:     report.Axis{Label: "size of an LRU cache", Unit: "blocks", Log: true}, Y: report.Axis{Label: "hits", Unit: "%"},
+		Series: []report.Series{tokens, blocks}, Table: t, Wide: true,
+		Marks: []report.Mark{{Name: "90 %", At: float64(enough), X: true}},
+		Note:  fmt.Sprintf("Blocks of %d tokens. A prompt hits from its front on until the first block that is not there; the end of a prompt is forgotten before its front. Exact for each size.", s.BlockTokens),
+	}
+}
+
+func analysisGaps(a trace.Analysis) report.Section {
+	if a.Gaps.Count == 0 || a.Gaps.Max == 0 {
+		return report.Section{}
+	}
+	s := a.Stats
+	section := report.Section{
+		Title: fmt.Sprintf("Gaps between requests vary %s times as much as a Poisson process's", report.Value(s.GapCV, "")), Short: "Bursts",
+		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", plural(s.Instants, "distinct instant"), plural(s.Burst, "request"))},
+	}
+	t := report.PageTable{Columns: []report.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
+	for _, d := range []trace.Dispersion{a.Seconds, a.Minutes} {
+		if d.Windows > 0 {
+			t.Rows = append(t.Rows, []string{
+				report.Value(d.Window.Seconds(), "s"), fmt.Sprint(d.Windows), fmt.Sprintf("%.3f", d.Mean), fmt.Sprint(d.Peak),
+				fmt.Sprintf("%.2f", d.PeakToMean), fmt.Sprintf("%.3f", d.Index),
+			})
+		}
+	}
+	if len(t.Rows) > 0 {
+		section.Tables = []report.PageTable{t}
+	}
+	poisson := report.Series{Name: "Poisson", Kind: report.Line, Soft: true}
+	for i := range 101 {
+		at := a.Gaps.Mean * math.Pow(10, -3+4.5*float64(i)/100)
+		poisson.X, poisson.Y = append(poisson.X, at), append(poisson.Y, 100*(1-math.Exp(-at/a.Gaps.Mean)))
+	}
+	gaps := report.Series{Name: "gaps", Kind: report.Step, X: a.GapShape.X, Y: a.GapShape.Below}
+	if gaps.X[0] == 0 { // on a logarithmic axis, from its left end on
+		gaps.X = append([]float64{poisson.X[0]}, gaps.X[1:]...)
+	}
+	title := fmt.Sprintf("Half of the gaps are %s or less", report.Value(a.Gaps.P50, "s"))
+	if a.Gaps.P50 == 0 {
+		title = fmt.Sprintf("%s of the requests come with the one before, at the same instant", report.Value(a.GapShape.Below[0], "%"))
+	}
+	section.Plots = []report.Plot{{
+		Title: title, X: report.Axis{Label: "gap", Unit: "s", Log: true}, Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}},
+		Series: []report.Series{gaps, poisson},
+		Note:   "Gaps of 0 count in the share at the left end. Poisson: gaps of independent requests at the same rate.",
+	}}
+	return section
+}
+
+func analysisSessions(a trace.Analysis) report.Section {
+	if a.Turns.Count == 0 {
+		return report.Section{}
+	}
+	section := report.Section{
+		Title: fmt.Sprintf("%s of %s turns at the mean", plural(a.Stats.Sessions, "session"), report.Value(a.Turns.Mean, "")), Short: "Sessions",
+	}
+	p := histogram("turns", a.Turns, a.TurnShape)
+	p.X.Label, p.X.Unit, p.Y.Label = "turns of a session", "", "share of sessions"
+	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %d", report.Value(a.Turns.P50, ""), a.Turns.Max)
+	section.Plots = []report.Plot{p}
+	t := report.PageTable{Columns: []report.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
+	for _, m := range []struct {
+		name string
+		of   trace.Summary
+	}{{"from due to due", a.TurnGaps}, {"delay after the answer", a.Delays}} {
+		if m.of.Count > 0 {
+			t.Rows = append(t.Rows, []string{
+				m.name, fmt.Sprint(m.of.Count), report.Value(m.of.Mean, "s"), report.Value(m.of.P50, "s"), report.Value(m.of.P90, "s"), report.Value(m.of.Max, "s"),
+			})
+		}
+	}
+	if len(t.Rows) > 0 {
+		section.Tables = []report.PageTable{t}
+	}
+	return section
+}
+
+// analysisAIPerf is AIPerf's report as a table.
+func analysisAIPerf(a trace.Analysis) report.Section {
+	s := a.Stats
+	section := report.Section{
+		Title: "The same as AIPerf has it", Short: "AIPerf's figures",
+		Text: []string{fmt.Sprintf("Unique prefixes %d, prefix groups %d, cache hit rate %.10f, prefix reuse ratio %.10f.",
+			s.Prefix.Unique, s.Prefix.SharedRoots, s.Prefix.CacheHitRate, s.Prefix.ReuseRatio)},
+	}
+	t := report.PageTable{Columns: []report.Column{{Name: "", Text: true}, {Name: "mean"}, {Name: "std dev"}, {Name: "min"}, {Name: "p25"}, {Name: "median"}, {Name: "p75"}, {Name: "max"}}}
+	for _, m := range a.AIPerf() {
+		row := []string{m.Name}
+		for _, v := range []float64{m.Mean, m.StdDev, m.Min, m.P25, m.P50, m.P75, m.Max} {
+			if m.Count == 0 {
+				v = math.NaN()
+			}
+			row = append(row, report.Value(v, ""))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	section.Tables = []report.PageTable{t}
+	return section
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// throughput are the rates over time.
+func (l lookedAt) throughput() Section {
+	s := Section{Short: "Throughput"}
+	if len(l.rows) < 2 || l.seconds <= 0 {
+		return s
+	}
+	width := timeBin(l.seconds, throughBins)
+	n := max(1, int(l.seconds/width+0.5)) // the last bin has half a width to one and a half
+	requests, sent, tokens := make([]float64, n), make([]float64, n), make([]float64, n)
+	bin := func(at float64) int { return min(n-1, max(0, int(at/width))) }
+	for _, r := range l.rows {
+		if r.Start > 0 { // one that could not be connected was not sent
+			sent[bin(l.at(r.Start))]++
+		}
+	}
+	for _, r := range l.ok {
+		requests[bin(l.at(r.End))]++
+		spread(tokens, width, l.at(cmp.Or(r.First, r.End)), l.at(r.End), float64(r.Output))
+	}
+	x := make([]float64, n+1)
+	for i := range n {
+		x[i] = float64(i) * width
+		length := width
+		if i == n-1 {
+			length = l.seconds - x[i]
+		}
+		requests[i] /= length
+		sent[i] /= length
+		tokens[i] /= length
+	}
+	x[n] = l.seconds
+	held := func(values []float64) []float64 { return append(slices.Clone(values), values[n-1]) }
+	time := Axis{Label: "time", Unit: "s", Ends: [2]float64{0, l.seconds}}
+	rate := l.single("request_throughput")
+	output := l.single("output_token_throughput")
+	s.Title = fmt.Sprintf("%s requests and %s output tokens per second", Value(rate, ""), Value(output, ""))
+	s.Plots = append(s.Plots, Plot{
+		Title: fmt.Sprintf("Requests: %s ok per second over the run", Value(rate, "")), X: time, Y: Axis{Label: "requests", Unit: "requests/s"},
+		Series: []Series{{Name: "ended ok", Kind: Step, X: x, Y: held(requests)}, {Name: "sent", Kind: Step, X: x, Y: held(sent), Soft: true}},
+		Note:   fmt.Sprintf("In bins of %s.", Value(width, "s")),
+	})
+	if output > 0 {
+		s.Plots = append(s.Plots, Plot{
+			Title: fmt.Sprintf("Output: %s tokens per second over the run", Value(output, "")), X: time, Y: Axis{Label: "output", Unit: "tokens/s"},
+			Series: []Series{{Kind: Step, X: x, Y: held(tokens)}},
+			Note:   "The tokens of an answer count evenly between its first and its last content.",
+		})
+	}
+	flight := l.inFlight(n, width)
+	most := slices.Max(flight)
+	s.Plots = append(s.Plots, Plot{
+		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", Value(l.meanInFlight(), ""), thousands(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
+		Series: []Series{{Kind: Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
+		Note: "From sending to the last content, the mean of each bin.",
+	})
+	return s
+}
+
+// lanes marks the concurrency that was asked for.
+func (l lookedAt) lanes(most float64) []Mark {
+	if c := float64(l.Settings.Concurrency); c > 0 && most < 1.5*c {
+		return []Mark{{Name: "concurrency", At: c}}
+	}
+	return nil
+}
+
+// meanInFlight is over the whole run: the sum of all times in flight over its length.
+func (l lookedAt) meanInFlight() float64 {
+	sum := 0.0
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			sum += float64(r.End-r.Start) / 1e9
+		}
+	}
+	return sum / l.seconds
+}
+
+// spread adds an amount evenly to the bins between two instants; at once, where they are one.
+func spread(into []float64, width, from, to, amount float64) {
+	last := len(into) - 1
+	first := min(last, max(0, int(from/width)))
+	if to <= from {
+		into[first] += amount
+		return
+	}
+	for i := first; i <= last && float64(i)*width < to; i++ {
+		part := min(to, float64(i+1)*width) - max(from, float64(i)*width)
+		if i == last {
+			part = to - max(from, float64(i)*width)
+		}
+		into[i] += amount * part / (to - from)
+	}
+}
+
+// inFlight is how many requests were in flight at the mean of each bin.
+func (l lookedAt) inFlight(n int, width float64) []float64 {
+	flight := make([]float64, n)
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			spread(flight, width, l.at(r.Start), l.at(r.End), float64(r.End-r.Start)/1e9)
+		}
+	}
+	for i := range flight[:n-1] {
+		flight[i] /= width
+	}
+	flight[n-1] /= l.seconds - float64(n-1)*width
+	return flight
+}
+
+// mostInFlight is the exact highest number of requests in flight. One that ends where another begins is gone by then.
+func (l lookedAt) mostInFlight() float64 {
+	type event struct {
+		at int64
+		by int
+	}
+	events := make([]event, 0, 2*len(l.rows))
+	for _, r := range l.rows {
+		if r.Start > 0 && r.End > r.Start {
+			events = append(events, event{r.Start, 1}, event{r.End, -1})
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	now, most := 0, 0
+	for _, e := range events {
+		now += e.by
+		most = max(most, now)
+	}
+	return float64(most)
+}

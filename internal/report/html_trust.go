@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"math"
+)
+
+// late is the lateness of every request that was sent.
+func (l lookedAt) late() Distribution {
+	values := make([]float64, 0, len(l.rows))
+	for _, r := range l.rows {
+		values = append(values, r.Lateness)
+	}
+	return NewDistribution(values)
+}
+
+// Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.
+const (
+	lateGood = 0.01
+	latePoor = 0.1
+)
+
+func (l lookedAt) lateShare() float64 {
+	of := l.of("time_to_first_token")
+	if of.N() == 0 {
+		of = l.of("request_latency")
+	}
+	return l.late().Percentile(99) / of.Percentile(50)
+}
+
+func (l lookedAt) lateLevel() Level {
+	switch share := l.lateShare(); {
+	case math.IsNaN(share):
+		return ""
+	case share <= lateGood:
+		return Good
+	case share <= latePoor:
+		return Poor
+	}
+	return Bad
+}
+
+// trust is how late replayd itself was: a late request means another load than the plan's.
+func (l lookedAt) trust() Section {
+	s := Section{Short: "Trust"}
+	d := l.late()
+	if d.N() == 0 {
+		s.Title = "How late requests were sent is not in these files"
+		s.Text = []string{"So nothing here says whether the load was the planned one."}
+		return s
+	}
+	p99 := Value(d.Percentile(99), "ms")
+	switch l.lateLevel() {
+	case Bad:
+		s.Title = fmt.Sprintf("Requests went out late (p99 %s): the load was not the planned one", p99)
+	case Poor:
+		s.Title = fmt.Sprintf("Requests went out somewhat late: p99 %s", p99)
+	default:
+		s.Title = fmt.Sprintf("The load was the planned one: requests went out within %s (p99)", p99)
+	}
+	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
+		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", Value(d.Max(), "ms"))}
+	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && d.wide()}
+	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", Value(d.Percentile(50), "ms")), x, d.Values))
+	if len(l.rows) >= fewestBinned && l.seconds > 0 {
+		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
+		whole := l
+		whole.ok = l.rows
+		plot := whole.bands(shownQuantity{short: "Lateness", long: "lateness", value: func(r Row) float64 { return r.Lateness }}, width)
+		s.Plots = append(s.Plots, plot)
+	}
+	return s
+}

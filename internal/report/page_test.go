@@ -1,0 +1,120 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// written is a page without the style and the script that all of them have.
+func written(t *testing.T, p Page) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(b.String(), "<style></style>")
+	text = regexp.MustCompile(`sha256-[^ ]*`).ReplaceAllString(text, "sha256-")
+	return regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(text, "<script></script>")
+}
+
+func TestPageGolden(t *testing.T) {
+	run := whole(t)
+	run.Name = "example"
+	one := HTML([]Run{run})
+	one.Made = "Made by a test."
+	golden(t, "page.html", []byte(withoutShapes(written(t, one))))
+
+	slower := run
+	slower.Name, slower.Rows = "slower", nil
+	for _, r := range run.Rows {
+		r.TTFT, r.Latency = r.TTFT*1.5, r.Latency*1.2
+		slower.Rows = append(slower.Rows, r)
+	}
+	two := HTML([]Run{run, slower})
+	two.Theme = Dark
+	golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
+}
+
+// withoutShapes leaves out what is drawn and read, which TestPlotGolden looks at.
+func withoutShapes(text string) string {
+	text = regexp.MustCompile(` d="[^"]*"`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`(?s)(<script type="application/json"[^>]*>).*?</script>`).ReplaceAllString(text, "$1</script>")
+}
+
+// Each kind of series, on scales that are given and that are not.
+func TestPlotGolden(t *testing.T) {
+	nan := math.NaN()
+	p := Page{Title: "All that can be drawn", Sections: []Section{{Title: "Plots", Plots: []Plot{
+		{Title: "Lines with a gap", X: Axis{Label: "time", Unit: "s"}, Y: Axis{Label: "latency", Unit: "ms"}, Series: []Series{
+			{Kind: Area, X: []float64{0, 60, 120, 180}, Y: []float64{20, nan, 30, 25}, Low: []float64{10, 5, 12, 14}},
+			{Name: "p50", X: []float64{0, 60, 120, 180}, Y: []float64{10, nan, 12, 14}},
+		}},
+		{Title: "Bars by name", X: Axis{Label: "size", Names: []string{"0 to 5k", "5k to 10k"}}, Y: Axis{Label: "requests"}, Series: []Series{{Kind: Bars, Y: []float64{3, 1}}}},
+		{Title: "Points", X: Axis{Label: "per user", Unit: "tokens/s"}, Y: Axis{Label: "output", Unit: "tokens/s", Log: true}, Series: []Series{
+			{Kind: Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Low: []float64{1500, 800}, High: []float64{2500, 1000}, Text: []string{"c=100", "c=10"}},
+		}, Marks: []Mark{{Name: "asked for", At: 1000}}},
+		{Title: "A cloud", X: Axis{Label: "input", Unit: "tokens"}, Y: Axis{Label: "TTFT", Unit: "ms"}, Series: []Series{{Kind: Cloud, X: []float64{1, 2, 3, nan}, Y: []float64{1, 2, 3, 4}}}},
+		{Title: "Nothing"},
+		Histogram("Whole numbers", Axis{Label: "turns"}, []float64{1, 1, 1, 2, 3, 3}),
+	}}}}
+	golden(t, "plots.html", []byte(written(t, p)))
+}
+
+// Nothing that a server, a trace or a folder's name says becomes part of the page, and nothing leads out of it.
+func TestPageEscapes(t *testing.T) {
+	const bad = `</script></title><img src=x onerror=alert(1)>"'{{.}}`
+	run := whole(t)
+	run.Name, run.Settings.Command, run.Settings.Model, run.Partial = bad, bad, bad, []string{bad}
+	for i := range run.Rows {
+		run.Rows[i].Error, run.Rows[i].Conversation = bad, bad
+	}
+	run.Beside[0].Name, run.Beside[2].Help, run.Beside[2].Unit = bad, bad, bad
+	other := run
+	other.Name = bad + "2"
+	for _, p := range []Page{HTML([]Run{run}), HTML([]Run{run, other})} {
+		text := written(t, p)
+		if strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img") {
+			t.Error("want what comes from outside escaped")
+		}
+		if found := regexp.MustCompile(`(?i)\b(?:src|href|action|url)\s*[=(]\s*["']?(?:https?:|//)[^"' ]*`).FindString(text); found != "" {
+			t.Errorf("it leads out: %s", found)
+		}
+	}
+}
+
+// A run of nothing, and of failures alone, has a page that says so.
+func TestPageOfLittle(t *testing.T) {
+	if text := written(t, HTML([]Run{{Name: "none"}})); !strings.Contains(text, "There is no request in this run.") {
+		t.Error("want it said that there is none")
+	}
+	run := whole(t)
+	var failed []Row
+	for _, r := range run.Rows {
+		if r.Outcome.Failed() {
+			failed = append(failed, r)
+		}
+	}
+	run.Rows = failed
+	if text := written(t, HTML([]Run{run})); !strings.Contains(text, "did not end ok") {
+		t.Error("want the failures")
+	}
+	run.Rows = failed[:1]
+	run.Settings.Slice = time.Second
+	written(t, HTML([]Run{run, {Name: "none"}}))
+	written(t, HTML([]Run{{Name: "none"}, {Name: "none either"}}))
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestPageWriteFails(t *testing.T) {
+	if err := HTML([]Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want %v", err, errFull)
+	}
+}

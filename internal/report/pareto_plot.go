@@ -1,0 +1,165 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// tradeOff is the section of the Pareto curve; without a title where it has no points.
+func tradeOff(runs []lookedAt) Section {
+	s := Section{Short: "Trade-off"}
+	var points []ParetoPoint
+	gpus := true
+	for _, l := range runs {
+		p := l.pareto()
+		if !math.IsNaN(p.Total) {
+			points = append(points, p)
+			gpus = gpus && p.GPUs > 0
+		}
+	}
+	if len(points) < 2 {
+		return s
+	}
+	knee, text := Knee(points)
+	s.Title = "What a user sees against what the server makes"
+	if knee >= 0 {
+		s.Title = upper(text)
+	}
+	y, made := Axis{Label: "output", Unit: "tokens/s"}, ParetoPoint.total
+	if gpus {
+		y, made = Axis{Label: "output per GPU", Unit: "tokens/s per GPU"}, ParetoPoint.PerGPU
+	} else {
+		s.Text = append(s.Text, "How many GPUs served the runs is not known of all of them, so the total output stands for output per GPU.")
+	}
+	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. A run on the line is beaten by no other in both directions.", 100*kneeShare))
+	s.Tables = []PageTable{paretoTable(points, knee)}
+	if plot, ok := paretoPlot(points, knee, y, made); ok {
+		s.Plots = append(s.Plots, plot)
+	}
+	s.Plots = append(s.Plots, loadPlots(points)...)
+	return s
+}
+
+func (p ParetoPoint) total() float64 { return p.Total }
+
+// upper begins a text with a capital.
+func upper(text string) string {
+	if text == "" || text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	return string(text[0]-'a'+'A') + text[1:]
+}
+
+func paretoTable(points []ParetoPoint, knee int) PageTable {
+	t := PageTable{Columns: []Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Text: true}}}
+	for i, p := range points {
+		concurrency, note := "–", ""
+		if p.Concurrency > 0 {
+			concurrency = thousands(float64(p.Concurrency), 0)
+		}
+		if i == knee {
+			note = "knee"
+		}
+		perGPU := "n/a"
+		if p.GPUs > 0 {
+			perGPU = thousands(p.PerGPU(), 1)
+		}
+		t.Rows = append(t.Rows, []string{p.Name, concurrency, thousands(p.Total, 1), perGPU, thousands(p.PerUser, 2), Value(p.TTFT, "ms"), note})
+	}
+	return t
+}
+
+// paretoPlot is false where no point has both coordinates.
+func paretoPlot(points []ParetoPoint, knee int, y Axis, made func(ParetoPoint) float64) (Plot, bool) {
+	var xs, ys []float64
+	var names []string
+	for i, p := range points {
+		xs, ys = append(xs, p.PerUser), append(ys, made(p))
+		name := p.label()
+		if i == knee {
+			name += " (knee)"
+		}
+		names = append(names, name)
+	}
+	front := frontier(xs, ys)
+	on, off, line := Series{Name: "on the frontier", Kind: Points}, Series{Name: "beaten", Kind: Points}, Series{Kind: Line, Soft: true}
+	for i := range xs {
+		if math.IsNaN(xs[i]) {
+			continue
+		}
+		into := &off
+		if front[i] {
+			into = &on
+			line.X, line.Y = append(line.X, xs[i]), append(line.Y, ys[i])
+		}
+		into.X, into.Y, into.Text = append(into.X, xs[i]), append(into.Y, ys[i]), append(into.Text, names[i])
+	}
+	sortByX(&line)
+	if len(on.X) == 0 {
+		return Plot{}, false
+	}
+	p := Plot{
+		Title: "Right is better for a user, up is better for who pays", X: Axis{Label: "output per user", Unit: "tokens/s per user"}, Y: y,
+		Series: []Series{line, on}, Wide: true,
+	}
+	if len(off.X) > 0 {
+		p.Series = append(p.Series, off)
+	}
+	t := paretoTable(points, knee)
+	p.Table = &t
+	return p, true
+}
+
+func sortByX(s *Series) {
+	at := make([]int, len(s.X))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(s.X[a], s.X[b]) })
+	x, y := make([]float64, 0, len(at)), make([]float64, 0, len(at))
+	for _, i := range at {
+		x, y = append(x, s.X[i]), append(y, s.Y[i])
+	}
+	s.X, s.Y = x, y
+}
+
+// loadPlots are output and TTFT over concurrency.
+func loadPlots(points []ParetoPoint) []Plot {
+	output, ttft := Series{Kind: Line}, Series{Kind: Line}
+	for _, p := range points {
+		if p.Concurrency < 1 {
+			continue
+		}
+		output.X, output.Y = append(output.X, float64(p.Concurrency)), append(output.Y, p.Total)
+		if !math.IsNaN(p.TTFT) {
+			ttft.X, ttft.Y = append(ttft.X, float64(p.Concurrency)), append(ttft.Y, p.TTFT)
+		}
+	}
+	if len(output.X) < 2 {
+		return nil
+	}
+	sortByX(&output)
+	sortByX(&ttft)
+	dots := func(s Series) Series { s.Kind = Points; return s }
+	x := Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
+	best := slices.Index(output.Y, slices.Max(output.Y))
+	plots := []Plot{{
+		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], short(output.Y[best])), X: x,
+		Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{output, ramped(dots(output))},
+	}}
+	if n := len(ttft.X); n > 1 {
+		plots = append(plots, Plot{
+			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", Value(ttft.Y[0], "ms"), ttft.X[0], Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
+			Y: Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []Series{ttft, ramped(dots(ttft))},
+		})
+	}
+	return plots
+}
+
+// ramped gives a series the colour of the one before.
+func ramped(s Series) Series {
+	s.Ramp = 1
+	return s
+}

@@ -1,0 +1,164 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"replayd/internal/measure"
+)
+
+// onDisk is a folder with two runs of the example.
+func onDisk(t *testing.T) (dir string, sources []Source) {
+	t.Helper()
+	_, file := collected(t)
+	dir = t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, ExportName), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources, err := FindRuns([]string{dir}, true)
+	if err != nil || len(sources) != 2 {
+		t.Fatalf("%+v, %v", sources, err)
+	}
+	return dir, sources
+}
+
+func ask(d *Dashboard, method, target, host string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = host
+	d.ServeHTTP(w, r)
+	return w
+}
+
+func TestDashboard(t *testing.T) {
+	dir, sources := onDisk(t)
+	d := NewDashboard(sources, Dark, "Made by a test.", "localhost", "127.0.0.1", "::1")
+	f := func(method, target, host string, status int, want ...string) {
+		t.Helper()
+		w := ask(d, method, target, host)
+		if w.Code != status {
+			t.Errorf("%s %s: status %d, want %d", method, target, w.Code, status)
+		}
+		for _, text := range want {
+			if !strings.Contains(w.Body.String(), text) {
+				t.Errorf("%s %s: want %q in it", method, target, text)
+			}
+		}
+		policy := w.Header().Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s %s: policy %q", method, target, policy)
+		}
+	}
+	const host = "localhost:8050"
+	f("GET", "/", host, 200, "2 runs side by side", `value="a" checked`, `value="b" checked`, `data-theme="dark"`, "240 of 240 measured requests shown")
+	f("GET", "/?run=b", host, 200, "<h1>b</h1>", "120 of 120 measured requests shown")
+	f("GET", "/?run=b&outcome=http_429", host, 200, "1 of 120 measured requests shown", `<option value="http_429" selected>`)
+	f("GET", "/?run=b&phase=warmup", host, 200, "3 of 120 measured")
+	f("GET", "/?run=b&from=10&to=20", host, 200, `name="from" value="10"`)
+	f("GET", "/?run=b&session=nobody", host, 200, "0 of 120", "There is no request in this run.")
+	f("GET", "/?run=%3Cb%3E", host, 400, "run: want one of those listed, got &#34;&lt;b&gt;&#34;")
+	f("GET", "/?from=-1&to=x&min_input=1.5&phase=p&outcome=o", host, 400, "from: want seconds", "to: want seconds", "min_input: want tokens", "phase: want", "outcome: want")
+	f("GET", "/?from=9&to=3&min_input=9&max_input=3", host, 400, "to: want more seconds than from", "max_input: want at least")
+	f("GET", "/", "127.0.0.1", 200)
+	f("GET", "/", "[::1]:8050", 200)
+	f("GET", "/", "elsewhere.example:8050", http.StatusMisdirectedRequest, "want one of the hosts")
+	f("POST", "/", host, 405)
+	f("GET", "/favicon.ico", host, 404)
+	if w := ask(d, "HEAD", "/", host); w.Code != 200 || w.Body.Len() > 0 || w.Header().Get("Content-Length") == "0" {
+		t.Errorf("HEAD: %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
+	}
+
+	// What a run writes meanwhile is seen; what cannot be read is said.
+	path := filepath.Join(dir, "a", ExportName)
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfterN(string(file), "\n", 4)
+	if err := os.WriteFile(path, []byte(strings.Join(lines[:3], "")+lines[3][:20]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f("GET", "/?run=a", host, 200, "cut in mid-line")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f("GET", "/?run=a", host, 200, "no such file")
+}
+
+// Each filter leaves the rows that it says, by another way of counting.
+func TestFilter(t *testing.T) {
+	run := whole(t)
+	f := func(query string, keep func(Row) bool) {
+		t.Helper()
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filter, errs := readFilter(q)
+		if len(errs) > 0 {
+			t.Errorf("%s: %q", query, errs)
+		}
+		want := 0
+		for _, r := range run.Rows {
+			if keep(r) {
+				want++
+			}
+		}
+		if got := len(filter.apply(run).Measured()); got != want || want == 0 || want == len(run.Rows) && query != "phase=all" {
+			t.Errorf("%s: %d rows, want %d of %d", query, got, want, len(run.Rows))
+		}
+	}
+	measured := func(r Row) bool { return r.Phase == measure.Profiling }
+	zero := look(run).zero
+	seconds := func(r Row) float64 { return float64(max(r.Start, 1)-zero) / 1e9 }
+	f("", measured)
+	f("phase=all", func(Row) bool { return true })
+	f("phase=warmup", func(r Row) bool { return !measured(r) })
+	f("outcome=cancelled", func(r Row) bool { return measured(r) && r.Outcome == measure.Cancelled })
+	f("from=5.5", func(r Row) bool { return measured(r) && (seconds(r) >= 5.5 || r.Start == 0) })
+	f("to=5.5", func(r Row) bool { return measured(r) && seconds(r) < 5.5 && r.Start != 0 })
+	f("min_input=2000&max_input=4000", func(r Row) bool { return measured(r) && r.Input >= 2000 && r.Input <= 4000 })
+	f("session=s4", func(r Row) bool { return measured(r) && r.Conversation == "s4" })
+}
+
+// It is over when its context is, and gives the port back.
+func TestDashboardRun(t *testing.T) {
+	_, sources := onDisk(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- NewDashboard(sources, "", "").Run(ctx, l) }()
+	resp, err := http.Get("http://" + l.Addr().String() + "/?run=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 || !strings.Contains(string(text), "<h1>a</h1>") {
+		t.Errorf("%v, %s", err, resp.Status)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("want the listener closed, got %v", err)
+	}
+}

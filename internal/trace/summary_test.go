@@ -1,0 +1,105 @@
+package trace
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSpread(t *testing.T) {
+	rng := rand.New(rand.NewPCG(51, 52))
+	for _, c := range []struct {
+		name   string
+		n      int
+		draw   func() time.Duration
+		within float64 // relative
+	}{
+		{"ticks", 100_000, func() time.Duration { return time.Duration(rng.IntN(4)) * time.Second }, 1e-12},
+		{"as many as are exact", 1 << 16, func() time.Duration { return time.Duration(rng.ExpFloat64() * 1e9) }, 1e-12},
+		{"more", 200_000, func() time.Duration { return time.Duration(rng.ExpFloat64() * 1e9) }, 1. / 128},
+		{"of every size", 200_000, func() time.Duration { return time.Duration(rng.Int64() >> rng.IntN(63)) }, 1. / 128},
+	} {
+		var s spread
+		values := make([]float64, c.n)
+		for i := range values {
+			d := c.draw()
+			s.add(d)
+			values[i] = float64(d) / 1e9
+		}
+		got, want := s.seconds().summary(), summarize(values)
+		for name, pair := range map[string][2]float64{
+			"mean": {got.Mean, want.Mean}, "p25": {got.P25, want.P25}, "p50": {got.P50, want.P50}, "p75": {got.P75, want.P75},
+			"p90": {got.P90, want.P90}, "p99": {got.P99, want.P99}, "std dev": {got.StdDev, want.StdDev},
+		} {
+			within := c.within
+			if name == "mean" { // the sums of buckets lose nothing
+				within = 1e-9
+			}
+			if math.Abs(pair[0]-pair[1]) > within*pair[1] {
+				t.Errorf("%s: %s: got %v, want %v", c.name, name, pair[0], pair[1])
+			}
+		}
+		if got.Count != want.Count || got.Min != want.Min || got.Max != want.Max {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
+		}
+	}
+	var none spread
+	if got := none.seconds().summary(); got != (Summary{}) {
+		t.Errorf("no values: got %+v", got)
+	}
+}
+
+func TestShape(t *testing.T) {
+	rng := rand.New(rand.NewPCG(53, 54))
+	for range 200 {
+		values := make([]int, 1+rng.IntN(3000))
+		most := 1 + rng.IntN(1<<rng.IntN(24))
+		least := rng.IntN(2)
+		var c counts
+		for i := range values {
+			values[i] = least + rng.IntN(most)
+			c.add(values[i])
+		}
+		s := c.weighted().shape()
+		if len(s.Edges) != len(s.Counts)+1 || len(s.Counts) > shapeBars || !slices.IsSorted(s.Edges) {
+			t.Fatalf("%d counts, edges %v", len(s.Counts), s.Edges)
+		}
+		counted := make([]int64, len(s.Counts))
+		for _, v := range values {
+			for i := range counted {
+				if s.Edges[i] <= float64(v) && float64(v) < s.Edges[i+1] {
+					counted[i]++
+				}
+			}
+		}
+		if diff := cmp.Diff(counted, s.Counts); diff != "" || sum(s.Counts) != int64(len(values)) {
+			t.Fatalf("of %d to %d: %s", least, most, diff)
+		}
+		if len(s.X) > 2*shapeSteps+2 || len(s.X) != len(s.Below) || s.Below[len(s.Below)-1] != 100 {
+			t.Fatalf("%d steps to %v", len(s.X), s.Below)
+		}
+		for i, x := range s.X {
+			n := 0
+			for _, v := range values {
+				if float64(v) <= x {
+					n++
+				}
+			}
+			if want := 100 * float64(n) / float64(len(values)); s.Below[i] != want {
+				t.Fatalf("at or below %v: got %v %%, want %v", x, s.Below[i], want)
+			}
+		}
+	}
+	if got := (&counts{}).weighted().shape(); got.X != nil || got.Edges != nil {
+		t.Errorf("no values: got %+v", got)
+	}
+	var one counts
+	one.add(7)
+	if diff := cmp.Diff(Shape{Edges: []float64{6.5, 7.5}, Counts: []int64{1}, X: []float64{7}, Below: []float64{100}}, one.weighted().shape()); diff != "" {
+		t.Error(diff)
+	}
+}
