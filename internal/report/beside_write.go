@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,32 +149,95 @@ func telemetry(rows []Beside) object {
 }
 
 // WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
-// and the greatest between two readings, a gauge's mean, least and greatest value.
+// and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
+// replayd's prefix, and of the labels those stand there that tell series apart.
 func WriteBeside(w io.Writer, r Run) error {
 	rows := slices.Clone(r.Beside)
 	slices.SortStableFunc(rows, func(a, b Beside) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
 	})
+	telling := tellingLabels(rows)
 	var cells [][]string
-	for _, b := range rows {
-		f, ok := b.Figures()
-		if !ok {
-			continue
+	for i, b := range rows {
+		if c := besideCells(b, rows[i+1:]); c != nil {
+			cells = append(cells, append([]string{besideName(b, telling)}, c...))
 		}
-		name := b.Name + labelText(b.Labels)
-		if b.Kind == Gauge {
-			cells = append(cells, []string{name, b.Source, orNone(b.Unit), grouped(f.Of.Mean), grouped(f.Of.Min()), grouped(f.Of.Max())})
-			continue
-		}
-		cells = append(cells, []string{name, b.Source, orNone(b.Unit) + "/s", grouped(f.Rate), grouped(f.RateMin), grouped(f.RateMax)})
 	}
 	if len(cells) == 0 {
 		return nil
 	}
 	out := &strings.Builder{}
-	writeBox(out, "replayd | Server and GPU Metrics", []string{"Series", "Source", "Unit", "avg", "min", "max"}, cells)
+	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells)
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// besideCells are a series' columns after its name; nil where it has none, and of a histogram's sum, which stands with its count.
+func besideCells(b Beside, later []Beside) []string {
+	f, ok := b.Figures()
+	switch {
+	case !ok:
+		return nil
+	case b.Kind == Gauge:
+		return []string{orNone(b.Unit), grouped(f.Of.Mean), grouped(f.Of.Min()), grouped(f.Of.Max())}
+	case strings.HasSuffix(b.Name, "_sum"):
+		return nil
+	}
+	base, isCount := strings.CutSuffix(b.Name, "_count")
+	if !isCount {
+		return []string{orNone(b.Unit) + "/s", grouped(f.Rate), grouped(f.RateMin), grouped(f.RateMax)}
+	}
+	at := slices.IndexFunc(later, func(s Beside) bool {
+		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)
+	})
+	if at < 0 || f.Total == 0 {
+		return nil
+	}
+	sum, ok := later[at].Figures()
+	if !ok {
+		return nil
+	}
+	return []string{orNone(b.Unit), small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
+}
+
+// besideName is what a series is called in the table.
+func besideName(b Beside, telling map[string]bool) string {
+	labels := withSource(b)
+	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
+	name := strings.TrimPrefix(b.Name, "replayd_")
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_total"), "_"+b.Unit)
+	return name + labelText(labels)
+}
+
+// withSource are a series' labels and where it was read.
+func withSource(b Beside) map[string]string {
+	labels := map[string]string{"source": b.Source}
+	maps.Copy(labels, b.Labels)
+	return labels
+}
+
+// tellingLabels are those that have more than one value among the series of one name.
+func tellingLabels(rows []Beside) map[string]bool {
+	seen := map[[2]string]string{}
+	telling := map[string]bool{}
+	for _, b := range rows {
+		for name, value := range withSource(b) {
+			key := [2]string{b.Name, name}
+			if first, known := seen[key]; known && first != value {
+				telling[name] = true
+			}
+			seen[key] = value
+		}
+	}
+	return telling
+}
+
+// small writes a number so that what is not 0 is not 0.00.
+func small(v float64) string {
+	if v != 0 && math.Abs(v) < 1 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return grouped(v)
 }
 
 func orNone(unit string) string { return cmp.Or(unit, "1") }

@@ -18,7 +18,7 @@ type picture struct {
 	Dots     []label // at points
 	Lines    []rule
 	Key      []label
-	Read     []reading
+	Read     []spoken
 	Cloud    *cloud
 	Measured PageTable
 	Gutter   bool // there is something to read at the right

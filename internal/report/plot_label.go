@@ -9,8 +9,11 @@ import (
 
 // Room that a text takes, in permille of a box as high as the style sheet makes it.
 const (
-	endRoom   = 62
-	endLetter = 9 // longest name that has room at the right of a box
+	endRoom   = 85
+	endLetter = 9 // letters that have room at the right of a box
+
+	markLetter = 34 // a letter of a mark's name in a narrow box
+	dotLetter  = 38 // a letter of a point's name there
 )
 
 // spreadEnds moves the names at the ends of lines apart, and says whether they stand well there: all lines have one, none
@@ -54,7 +57,7 @@ func (c *picture) rules() {
 		if !axis.valid(m.At) {
 			continue
 		}
-		width := 24 * float64(len(text)) // of a narrow box, about
+		width := markLetter * float64(len([]rune(text)))
 		r := rule{At: permille(s.at(m.At)), Text: text, X: m.X, Late: m.X && s.at(m.At)+width > 1000, Low: m.X && c.Y.Ends != [2]float64{}}
 		if m.X {
 			from := s.at(m.At)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A reading is what stands at a place of the x axis, in words.
-type reading struct {
+// A spoken place is what stands at a place of the x axis, in words.
+type spoken struct {
 	At   float64 `json:"at"` // 0 to 100
 	Text string  `json:"text"`
 }
@@ -18,8 +18,8 @@ type reading struct {
 const readingPlaces = 100
 
 // readings are for who points at the picture.
-func (c *picture) readings() []reading {
-	var all []reading
+func (c *picture) readings() []spoken {
+	var all []spoken
 	for _, row := range c.rows(readingPlaces) {
 		var parts []string
 		for i, s := range c.shown() {
@@ -33,7 +33,7 @@ func (c *picture) readings() []reading {
 			parts = append(parts, text)
 		}
 		if len(parts) > 0 {
-			all = append(all, reading{At: math.Round(row.at*100) / 1000, Text: row.name + ": " + strings.Join(parts, ", ")})
+			all = append(all, spoken{At: math.Round(row.at*100) / 1000, Text: row.name + ": " + strings.Join(parts, ", ")})
 		}
 	}
 	return all

@@ -142,7 +142,7 @@ func (c *picture) points(s Series, class string) {
 		}
 		if i < len(s.Text) && s.Text[i] != "" {
 			side := class
-			if x > 800 {
+			if x > 1000-dotLetter*float64(len([]rune(s.Text[i]))) {
 				side += " left"
 			}
 			c.Dots = append(c.Dots, label{X: permille(x), Y: permille(y), Class: side, Text: s.Text[i]})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -9,11 +10,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Bounds of a Sampler: some 64 MiB.
+// sameReading is far below the second that lies between two readings, and above what a clock's fraction makes of one.
+const sameReading = 100 * time.Millisecond
+
+// Bounds of a Sampler: 128 MiB.
 const (
-	mostSeries  = 4096
-	mostSamples = 512 // of a series; when there are more, every other one is left out, so that the whole run stays covered
+	mostSeries  = 1024
+	mostSamples = 4096 // of a series; when there are more, every other one is left out, so that the whole run stays covered
 )
+
+// bookkeeping are the families that say how the reading went; they are no figures of the server.
+var bookkeeping = regexp.MustCompile(`_(up|info|age_seconds|address_shared|duplicate_devices|scrape_[a-z_]+)$`)
 
 // A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
 type Sampler struct {
@@ -35,10 +42,11 @@ func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	if (s.looks-1)%s.every != 0 {
 		return
 	}
+	ages := s.ages(families)
 	for _, f := range families {
 		for prefix, whose := range s.names {
-			if strings.HasPrefix(f.GetName(), prefix) {
-				s.family(at, f, whose == "gpu")
+			if strings.HasPrefix(f.GetName(), prefix) && !bookkeeping.MatchString(f.GetName()) {
+				s.family(at, ages, f, whose == "gpu")
 			}
 		}
 	}
@@ -47,8 +55,40 @@ func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	}
 }
 
-func (s *Sampler) family(at time.Time, f *dto.MetricFamily, gpu bool) {
+// A sight is where figures were read: a target, and of an engine which replica.
+type sight struct{ target, replica string }
+
+func sightOf(m *dto.Metric) (r sight) {
+	for _, l := range m.GetLabel() {
+		switch l.GetName() {
+		case "target":
+			r.target = l.GetValue()
+		case "replica":
+			r.replica = l.GetValue()
+		}
+	}
+	return r
+}
+
+// ages are how long ago the figures on the page were read: so much before the page they count.
+func (s *Sampler) ages(families []*dto.MetricFamily) map[sight]time.Duration {
+	ages := map[sight]time.Duration{}
+	for _, f := range families {
+		for prefix := range s.names {
+			if f.GetName() != prefix+"age_seconds" {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				ages[sightOf(m)] = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
+			}
+		}
+	}
+	return ages
+}
+
+func (s *Sampler) family(page time.Time, ages map[sight]time.Duration, f *dto.MetricFamily, gpu bool) {
 	for _, m := range f.GetMetric() {
+		at := page.Add(-ages[sightOf(m)])
 		switch f.GetType() {
 		case dto.MetricType_COUNTER:
 			s.add(at, f, f.GetName(), Counter, m, gpu, m.GetCounter().GetValue())
@@ -83,6 +123,9 @@ func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind Besid
 			Source: labels["target"], Name: name, Help: f.GetHelp(), Unit: unitOf(f.GetName()), Labels: labels, Kind: kind, GPU: gpu,
 		}
 		s.series[key] = b
+	}
+	if n := len(b.Times); n > 0 && at.Sub(b.Times[n-1]) < sameReading {
+		return // nothing was read since
 	}
 	b.Times, b.Values = append(b.Times, at), append(b.Values, value)
 }

@@ -72,6 +72,8 @@ func find(name string) (string, error) {
 		return "", fmt.Errorf("%s: want a file or a folder, got %s", name, info.Mode().Type())
 	case err == nil:
 		return name, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", err
 	}
 	hub, hubErr := hub()
 	if hubErr != nil {

@@ -297,9 +297,19 @@ var cases = []peer{
 			got := artifact[map[string]any](t, dir, "analysis.json")
 			for name, want := range map[string]float64{
 				"total_requests": 5, "unique_prefixes": 7, "num_prefix_groups": 1, "cache_hit_rate": 2. / 3, "prefix_reuse_ratio": 7. / 12,
+				"min_isl": 1024, "max_isl": 1536, "avg_isl": 1228.8, "min_osl": 20, "max_osl": 40, "avg_osl": 27.4,
 			} {
 				if v, _ := got[name].(float64); v < want-1e-10 || v > want+1e-10 {
 					t.Errorf("%s: want %.10f, got %v", name, want, got[name])
+				}
+			}
+			// The means of AIPerf's AnalysisStats; each has std_dev, min, p25, median, p75 and max beside it.
+			for name, want := range map[string]float64{
+				"isl_stats": 1228.8, "osl_stats": 27.4, "context_length_stats": 921.6, "unique_prompt_length_stats": 307.2, "hit_rate_stats": 2. / 3,
+			} {
+				m, _ := got[name].(map[string]any)
+				if v, _ := m["mean"].(float64); v < want-1e-10 || v > want+1e-10 || len(m) != 7 {
+					t.Errorf("%s: want a mean of %.10f among seven figures, got %v", name, want, m)
 				}
 			}
 		},
