@@ -12,6 +12,7 @@ import (
 // for a lane, and none is overloaded or missed: while lanes are held back by a pause, a guard, a spent budget or a process
 // that is stopped, nothing comes due. The rows wait.
 type circuit struct {
+	hold    bool        // a lane stays with its conversation while a delay runs
 	pool    int         // most rows at hand, without turns that wait for an earlier one
 	want    func()      // hears that half of them are gone
 	opens   time.Time   // nothing comes due before
@@ -116,6 +117,9 @@ func (q *queue) draw(now time.Time) {
 	for q.free > q.waiting.len() && !q.paused && !now.Before(c.opens) && !q.over(now) {
 		list := &q.called
 		if list.len() == 0 {
+			if q.closed.hold && q.free <= q.waiting.len()+len(q.delayed) {
+				return // the rest are those of conversations that pause
+			}
 			list = &q.upcoming
 		}
 		it := list.front()

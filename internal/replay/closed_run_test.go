@@ -61,6 +61,26 @@ func TestClosedLoopOfCarriedConversations(t *testing.T) {
 	})
 }
 
+// Where conversations hold their lanes, no more of them are under way than there are lanes, and nothing goes out in their
+// pauses.
+func TestClosedLoopHoldsLanes(t *testing.T) {
+	for hold, last := range map[bool]time.Duration{true: 24 * time.Second, false: 12 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var all []trace.Record
+			for talk := range 4 {
+				all = append(all, trace.Record{Session: fmt.Sprint("s", talk)}, trace.Record{Session: fmt.Sprint("s", talk), Delay: 10 * time.Second})
+			}
+			b := newBench(t, source(all...), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes, w.Hold = 2, hold })
+			begin := time.Now()
+			b.run(t, t.Context(), t.Context())
+			want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 8})
+			want(t, "ended after", time.Since(begin), lead+last+map[bool]time.Duration{false: time.Second}[hold])
+			third := b.sinceFirst()["w/0/4"]
+			want(t, "third conversation", third, map[bool]time.Duration{true: 12 * time.Second, false: time.Second}[hold])
+		})
+	}
+}
+
 // A closed loop waits while it is paused or a guard is open, and goes on with all lanes; nothing is expected or dropped.
 func TestClosedLoopWaits(t *testing.T) {
 	for name, c := range map[string]struct {

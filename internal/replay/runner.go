@@ -77,6 +77,7 @@ func newRunner(w Workload, count figures, closed bool) *Runner {
 	}
 	if closed {
 		r.queue.close(poolOf(w.Lanes), r.move)
+		r.queue.closed.hold = w.Hold
 	}
 	if w.After != nil {
 		r.follow(w.After)

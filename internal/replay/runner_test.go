@@ -284,7 +284,7 @@ func TestDelayWhileTheLaneGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := source(
 			trace.Record{Session: "s"}, trace.Record{Session: "s", Delay: 1500 * time.Millisecond},
-			trace.Record{}, trace.Record{}, // the second of them waits for a lane
+			trace.Record{Offset: 100 * time.Millisecond}, trace.Record{Offset: 100 * time.Millisecond}, // the second waits for a lane
 			trace.Record{Offset: time.Minute},
 		)
 		b := newBench(t, src, once, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })

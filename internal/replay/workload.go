@@ -62,6 +62,7 @@ type Workload struct {
 	Guarded   func(slog.Level, string) // hears in words of each time that a limit of the guard opens or closes; nil: nobody
 
 	Lanes      int           // most requests in flight; of a closed plan, as many as there are while there are rows
+	Hold       bool          // in a closed plan a conversation keeps its lane while a delay between its turns runs; else that takes other rows
 	Overload   Overload      // Wait or Drop; of a closed plan nothing waits for a lane
 	MaxWait    time.Duration // longest wait for a lane; 0: without limit
 	Ahead      int           // bytes of messages built and not yet sent

@@ -86,7 +86,7 @@ func sortRuns(all []lookedAt) {
 func headline(a, b lookedAt) string {
 	var parts []string
 	for _, f := range comparedFigures {
-		if f.name != "Output" && f.name != "TTFT p50" && f.name != "TTFT p99" && f.name != "Latency p50" {
+		if f.name != "Output" && f.name != "TTFT p50" && f.name != "TTFT p99" && f.name != "ITL p50" && f.name != "Latency p50" {
 			continue
 		}
 		x, y := f.of(a), f.of(b)
@@ -95,7 +95,7 @@ func headline(a, b lookedAt) string {
 		}
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("%s against %s: no difference is shown in output, TTFT or latency.", b.name(), a.name())
+		return fmt.Sprintf("%s against %s: no difference is shown in output, TTFT, ITL or latency.", b.name(), a.name())
 	}
 	return fmt.Sprintf("%s against %s: %s.", b.name(), a.name(), strings.Join(parts, ", "))
 }
