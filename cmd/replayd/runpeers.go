@@ -46,6 +46,7 @@ func (o *runFlags) peerDefaults(who spelling, given *pflag.FlagSet) {
 	if who == aiperf {
 		unless("stream", func() { t.Stream = o.aliases.streaming })
 		unless("arrival", func() { w.Arrival = "concurrency" })
+		w.KeepLane = true
 	} else {
 		o.gaps = true // its table has them
 	}

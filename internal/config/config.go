@@ -129,6 +129,7 @@ type Workload struct {
 
 	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target answers
 	Rows     int       `koanf:"-"` // run's --requests: rows after which the plan is over, coming round again if need be; 0: all
+	KeepLane bool      `koanf:"-"` // in a closed loop a conversation keeps its lane between turns, as AIPerf has it
 	Duration Duration  `koanf:"-"` // run's --duration where rows have no instants of their own: nothing is due after it; 0: none
 }
 

@@ -47,7 +47,7 @@ func studentT(freedom int) float64 {
 	}
 	const z = 1.959964
 	v := float64(freedom)
-	z3, z5, z7 := math.Pow(z, 3), math.Pow(z, 5), math.Pow(z, 7)
+	const z3, z5, z7 = z * z * z, z * z * z * z * z, z * z * z * z * z * z * z
 	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z7+19*z5+17*z3-15*z)/(384*v*v*v)
 }
 
@@ -110,9 +110,8 @@ func shareInterval(n, of int) interval {
 // difference is a − b with an interval from those of both, which may be lopsided. Zou and Donner, Construction of confidence
 // limits about effect measures: a general approach, Statistics in Medicine 27 (2008).
 func difference(a, b interval) interval {
-	away := func(x, y float64) float64 { return math.Hypot(x, y) } // infinite when one of them is
 	d := a.Value - b.Value
-	return interval{d, d - away(a.Value-a.Low, b.High-b.Value), d + away(a.High-a.Value, b.Value-b.Low)}
+	return interval{d, d - math.Hypot(a.Value-a.Low, b.High-b.Value), d + math.Hypot(a.High-a.Value, b.Value-b.Low)}
 }
 
 // apart says whether an interval of a difference leaves 0 out.

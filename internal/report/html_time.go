@@ -58,11 +58,11 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 	x := make([]float64, n)
 	lines := [3][]float64{}
 	t := &PageTable{Columns: []Column{{Name: "from", Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "max"}}}
-	any := 0
+	known := 0
 	for i, bin := range values {
 		x[i] = (float64(i) + 0.5) * width
 		d := NewDistribution(bin)
-		any += d.N()
+		known += d.N()
 		cells := []string{Value(float64(i)*width, "s"), thousands(float64(d.N()), 0)}
 		for k, p := range []float64{50, 90, 99} {
 			lines[k] = append(lines[k], d.Percentile(p))
@@ -70,7 +70,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 		}
 		t.Rows = append(t.Rows, append(cells, Value(d.Max(), "ms")))
 	}
-	if any == 0 {
+	if known == 0 {
 		return Plot{}
 	}
 	spread := NewDistribution(slices.Concat(lines[0], lines[2]))

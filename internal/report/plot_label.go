@@ -64,7 +64,8 @@ func (c *picture) rules() {
 			if r.Late {
 				from -= width
 			}
-			for r.Row = 0; r.Row < len(ends) && ends[r.Row] > from; r.Row++ {
+			for r.Row < len(ends) && ends[r.Row] > from {
+				r.Row++
 			}
 			if r.Row == len(ends) {
 				ends = append(ends, 0)

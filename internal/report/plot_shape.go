@@ -92,7 +92,7 @@ func (c *picture) bars(s Series, class string, base []float64) {
 func (c *picture) area(s Series, class string) {
 	d := pen{c: c}
 	low := func(i int) float64 {
-		if s.Low == nil {
+		if len(s.Low) == 0 {
 			return 0
 		}
 		return max(0, c.YS.at(s.Low[i]))
@@ -111,7 +111,7 @@ func (c *picture) area(s Series, class string) {
 		piece = piece[:0]
 	}
 	for i := range min(len(s.X), len(s.Y)) {
-		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) || s.Low != nil && !c.Y.valid(s.Low[i]) {
+		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) || len(s.Low) > 0 && (i >= len(s.Low) || !c.Y.valid(s.Low[i])) {
 			flush()
 			continue
 		}

@@ -33,6 +33,8 @@ func (d *Dashboard) Run(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.Close()
 	}
-	<-served // ErrServerClosed
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }

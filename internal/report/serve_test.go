@@ -151,7 +151,7 @@ func TestDashboardRun(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || !strings.Contains(string(text), "<h1>a</h1>") {
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "<h1>a</h1>") {
 		t.Errorf("%v, %s", err, resp.Status)
 	}
 	cancel()
