@@ -73,7 +73,7 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,report ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers ./...
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
 	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
@@ -180,7 +180,7 @@ test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets 
 	go test -tags prometheus -count=1 -v -timeout 15m ./test/prometheus/
 
 .PHONY: test-live
-test-live: ## the live page in a real Chromium, which root installs by apt
+test-live: ## the live page and the report in a real Chromium, which root installs by apt
 	go test -tags live -count=1 -v -timeout 15m ./test/live/
 
 .PHONY: bench

@@ -53,7 +53,11 @@ type aliases struct {
 	gpuTelemetry           []string
 	publicDataset          string
 	extraInputs, headers   []string
+	apiKey                 string
 	requestTimeout         secondsValue
+	startOffset, endOffset int // milliseconds
+	autoOffset             bool
+	entries                int
 
 	backend, host          string
 	port                   int
@@ -76,16 +80,20 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.StringVar(&a.datasetType, "custom-dataset-type", "", "mooncake_trace, burst_gpt_trace, bailian_trace, single_turn, multi_turn or random_pool; empty: by the file")
 	f.StringVar(&a.publicDataset, "public-dataset", "", "sharegpt: with --input-file, the file that was downloaded")
 	f.BoolVar(&a.fixedSchedule, "fixed-schedule", false, "send at the file's timestamps; without it in the file's order, as fast as --concurrency allows")
+	f.IntVar(&a.startOffset, "fixed-schedule-start-offset", 0, "leave out rows before it, in milliseconds of the file")
+	f.IntVar(&a.endOffset, "fixed-schedule-end-offset", 0, "leave out rows after it, in milliseconds of the file")
+	f.BoolVar(&a.autoOffset, "fixed-schedule-auto-offset", false, "count from the file's first row, as is always done")
 	f.Float64Var(&a.inputTokens, "isl", 550, "mean input length in tokens, of made-up requests")
 	f.Float64Var(&a.inputStddev, "isl-stddev", 0, "its standard deviation")
 	f.Float64Var(&a.outputTokens, "osl", 0, "mean output length in tokens; 0: no limit is sent")
 	f.Float64Var(&a.outputStddev, "osl-stddev", 0, "its standard deviation")
 	f.StringVar(&a.sequences, "sequence-distribution", "", `pairs of lengths with their shares in percent, such as "256,128:40;512,256:60"`)
 	f.IntVar(&a.systemTokens, "shared-system-prompt-length", 0, "tokens of a system prompt that all requests share")
+	f.IntVar(&a.entries, "num-dataset-entries", 0, "different prompts to make up, which then come round again; 0: each request has its own")
 	f.StringVar(&a.requestRate, "request-rate", "", "requests per second, or inf; at most --concurrency at once, where that is given")
 	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
 	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
-	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file comes round again. 0: the file's, or 10 where rows are made up")
+	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file comes round again. 0: the file's; where rows are made up 10, or twice --concurrency if that is more")
 	f.Var(&a.benchmarkDuration, "benchmark-duration", "send for so many seconds")
 	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
 	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")
@@ -106,19 +114,10 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.Var(&a.slice, "slice-duration", "seconds of a time slice of the report")
 	f.StringArrayVar(&a.serverMetrics, "server-metrics", nil, "metrics pages to summarize beside the server's own, one or several")
 	f.StringArrayVar(&a.gpuTelemetry, "gpu-telemetry", nil, "pages of dcgm-exporters to summarize, one or several")
-	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request")
-	f.StringArrayVar(&a.headers, "header", nil, "NAME:VALUE, sent with each request")
+	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request, one or several")
+	f.StringArrayVarP(&a.headers, "header", "H", nil, "NAME:VALUE, sent with each request")
+	f.StringVar(&a.apiKey, "api-key", "", "sent as Authorization: Bearer; --http.config.file can take it from a file")
 	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
-	for long, short := range map[string]string{
-		"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev", "output-tokens-mean": "osl",
-		"output-tokens-stddev": "osl-stddev", "prompt-input-tokens-mean": "isl", "prompt-output-tokens-mean": "osl",
-		"request-rate-mode": "arrival-pattern", "num-requests": "request-count", "seq-dist": "sequence-distribution",
-		"num-warmup-requests": "warmup-request-count",
-	} {
-		second := *f.Lookup(short)
-		second.Name, second.Hidden = long, true
-		f.AddFlag(&second)
-	}
 
 	f = pflag.NewFlagSet(string(traceReplay), pflag.ContinueOnError)
 	f.SortFlags, sets[traceReplay] = false, f
@@ -160,44 +159,6 @@ func spelled(given *pflag.FlagSet, sets map[spelling]*pflag.FlagSet) (spelling, 
 // isSaving says of a flag of trace_replay.py that it goes with any spelling.
 func isSaving(name string) bool {
 	return name == "save-prompts" || name == "save-result" || name == "result-dir"
-}
-
-// wordLists are the flags that take several words, and what a further word looks like.
-var wordLists = map[string]func(word string) bool{
-	"--server-metrics": isAddress,
-	"--gpu-telemetry":  isAddress,
-	"--paths":          func(string) bool { return true },
-}
-
-// inWords repeats the flag before each further word of those that take several, which pflag does not know.
-func inWords(args []string) []string {
-	var out []string
-	list := "" // the flag that words still belong to
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		more := wordLists[list]
-		switch {
-		case arg == "--":
-			return append(out, args[i:]...)
-		case strings.HasPrefix(arg, "-"):
-			out, list = append(out, arg), ""
-			if wordLists[arg] != nil && i+1 < len(args) {
-				out, list = append(out, args[i+1]), arg
-				i++
-			}
-		case list != "" && more(arg):
-			out = append(out, list, arg)
-		default:
-			out, list = append(out, arg), ""
-		}
-	}
-	return out
-}
-
-// isAddress tells an address, with or without scheme, from the path of a trace.
-func isAddress(word string) bool {
-	host, port, ok := strings.Cut(word, ":")
-	return ok && host != "" && (strings.HasPrefix(port, "//") || port != "" && port[0] >= '0' && port[0] <= '9')
 }
 
 // secondsValue is a length of time that may be given as a number of seconds, as other load generators have it.

@@ -2,39 +2,50 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"replayd/internal/measure"
 	"replayd/internal/replay"
+	"replayd/internal/trace"
 )
 
-// A promptFile is a trace of the requests that were sent: it replays to the same bodies. The file takes its lines as records
-// are taken, so no request waits for a disk.
+// A promptFile is a trace of the requests that were sent: it replays to the same bodies, byte for byte, in the plan's order.
+// A lane writes its request's line while it waits for the answer, whose times are the kernel's: so nothing is lost to a slow
+// disk, and nothing is measured of it. Rows that are due together go out over several connections, and their lines come
+// in any order: close sorts them.
 type promptFile struct {
 	path  string
-	sink  *measure.Sink
 	timed bool // the plan has instants
-	end   context.CancelFunc
-	done  chan error
+
+	mu     sync.Mutex
+	file   *os.File
+	lines  []savedLine // as they stand in the file
+	size   int64       // of the file, in bytes
+	failed error       // the first that went wrong; nothing is written after it
 }
 
-// savedRow is a line, in Mooncake's form.
+// A savedLine is where a request stands in the file, and where it belongs.
+type savedLine struct {
+	due        time.Time
+	pass       int64
+	row        int
+	from, size int64 // bytes
+}
+
+// savedRow is what a line, in Mooncake's form, begins with.
 type savedRow struct {
-	Timestamp *float64        `json:"timestamp,omitempty"` // ms
-	Session   string          `json:"session_id,omitempty"`
-	Delay     float64         `json:"delay,omitempty"` // ms
-	Messages  json.RawMessage `json:"messages,omitempty"`
-	Tools     json.RawMessage `json:"tools,omitempty"`
-	Text      string          `json:"text_input,omitempty"`
-	Payload   json.RawMessage `json:"payload,omitempty"`
-	Output    int             `json:"output_length,omitempty"`
-	Extra     json.RawMessage `json:"extra,omitempty"`
+	Timestamp *float64 `json:"timestamp,omitempty"` // ms
+	Session   string   `json:"session_id,omitempty"`
+	Delay     float64  `json:"delay,omitempty"` // ms
+	Text      string   `json:"text_input,omitempty"`
+	Output    int      `json:"output_length,omitempty"`
 }
 
 // openPrompts makes the file anew.
@@ -42,21 +53,11 @@ func (a *account) openPrompts() error {
 	if a.order.savePrompts == "" {
 		return nil
 	}
-	if err := writeFile(a.order.savePrompts, func(*os.File) error { return nil }); err != nil {
+	f, err := os.Create(a.order.savePrompts)
+	if err != nil {
 		return fmt.Errorf("--save-prompts: %w", err)
 	}
-	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: close says it
-	p := &promptFile{
-		path: a.order.savePrompts, sink: measure.NewSink(lost, a.log), done: make(chan error, 1),
-		timed: a.order.config.Workloads[0].Arrival != "concurrency",
-	}
-	if err := p.sink.Use(measure.RecordsOptions{Path: p.path}); err != nil {
-		return fmt.Errorf("--save-prompts: %w", err)
-	}
-	var ctx context.Context
-	ctx, p.end = context.WithCancel(context.Background())
-	go func() { p.done <- p.sink.Run(ctx) }() // close waits for it
-	a.prompts = p
+	a.prompts = &promptFile{path: a.order.savePrompts, file: f, timed: a.order.config.Workloads[0].Arrival != "concurrency"}
 	return nil
 }
 
@@ -75,36 +76,78 @@ func (p *promptFile) add(s replay.Sent) {
 		Tools    json.RawMessage `json:"tools"`
 		Prompt   json.RawMessage `json:"prompt"`
 	}
-	row := savedRow{Session: s.Due.Session, Delay: milliseconds(s.Due.Delay), Output: s.Due.OutputTokens, Extra: s.Due.Extra}
+	row := savedRow{Session: s.Due.Session, Delay: milliseconds(s.Due.Delay), Output: s.Due.OutputTokens}
 	if p.timed {
 		at := milliseconds(s.Offset)
 		row.Timestamp = &at
 	}
+	extra, payload := s.Due.Extra, []byte(nil)
 	err := json.Unmarshal(s.Body, &body)
-	switch {
-	case s.Due.Payload != nil || err != nil:
-		row.Payload, row.Output, row.Extra = s.Body, 0, nil
-	case body.Messages != nil:
-		row.Messages, row.Tools = body.Messages, body.Tools
-	case json.Unmarshal(body.Prompt, &row.Text) != nil:
-		row.Payload, row.Output, row.Extra = s.Body, 0, nil
+	if s.Due.Payload != nil || err != nil || body.Messages == nil && json.Unmarshal(body.Prompt, &row.Text) != nil {
+		row.Text, row.Output, extra, payload = "", 0, nil, s.Body
+		body.Messages, body.Tools = nil, nil
 	}
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false) // messages come out byte for byte
-	if e.Encode(row) == nil {
-		p.sink.Append(func(b []byte) []byte { return append(b, line.Bytes()...) })
+	line, err := json.Marshal(row)
+	if err != nil { // of text and finite numbers there is none
+		return
 	}
+	line = line[:len(line)-1]
+	for _, f := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"messages", body.Messages}, {"tools", body.Tools}, {"payload", payload}, {"extra", extra}} {
+		line = appendRaw(line, f.name, f.raw)
+	}
+	line = append(line, '}', '\n')
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		_, p.failed = p.file.Write(line)
+	}
+	at := savedLine{due: s.Due.At, pass: s.Due.Passes(), row: s.Due.Number, from: p.size, size: int64(len(line))}
+	p.lines, p.size = append(p.lines, at), p.size+at.size
 }
 
-// close writes what is still in memory.
-func (p *promptFile) close() error {
-	p.end()
-	err := <-p.done
-	if lost := p.sink.Lost(); lost > 0 {
-		return fmt.Errorf("%s: %d requests are missing in it: the disk was too slow", p.path, lost)
+// appendRaw adds a field whose JSON stays as it is, blanks included: a body that is made of it is the same to the byte.
+func appendRaw(line []byte, name string, raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return line
 	}
-	return err
+	if line[len(line)-1] != '{' {
+		line = append(line, ',')
+	}
+	line = append(append(append(line, '"'), name...), '"', ':')
+	if bytes.IndexByte(raw, '\n') < 0 {
+		return append(line, raw...)
+	}
+	var one bytes.Buffer // it would be two lines
+	if json.Compact(&one, raw) != nil {
+		return append(line, "null"...)
+	}
+	return append(line, one.Bytes()...)
+}
+
+// close puts the lines in order. Nothing is added any more.
+func (p *promptFile) close() error {
+	defer p.file.Close()
+	inOrder := func(a, b savedLine) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pass, b.pass), cmp.Compare(a.row, b.row))
+	}
+	if p.failed != nil {
+		return fmt.Errorf("--save-prompts: %w", p.failed)
+	}
+	if slices.IsSortedFunc(p.lines, inOrder) {
+		return p.file.Close()
+	}
+	slices.SortFunc(p.lines, inOrder)
+	return trace.Replace(p.path, func(w io.Writer) error {
+		var errs []error
+		for _, l := range p.lines {
+			_, err := io.Copy(w, io.NewSectionReader(p.file, l.from, l.size))
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

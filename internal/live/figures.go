@@ -46,7 +46,7 @@ type rates struct {
 type lastMinute struct {
 	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
 	Drops     map[measure.DropReason]int64 `json:"drops"`
-	WithinSLO figure                       `json:"within_slo"` // share of all that finished or were dropped
+	WithinSLO figure                       `json:"within_slo"` // share of all that finished or were dropped, less those that the workload cancelled
 	TTFT      quantiles                    `json:"ttft"`
 	TPOT      quantiles                    `json:"tpot"`
 	Lateness  quantiles                    `json:"lateness"`
@@ -85,7 +85,7 @@ func (w *Workload) figures(now time.Time) figures {
 			TTFT: latency[ttft].quantiles(), TPOT: latency[tpot].quantiles(), Lateness: latency[lateness].quantiles(),
 		},
 	}
-	if ended := minute.finished() + minute.lost(); ended > 0 && w.options.SLO != (measure.SLO{}) {
+	if ended := minute.finished() - minute.cancelled() + minute.lost(); ended > 0 && w.options.SLO != (measure.SLO{}) {
 		f.Minute.WithinSLO = figure(float64(minute.goodput) / float64(ended))
 	}
 	if !s.Next.IsZero() {

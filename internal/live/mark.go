@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	"replayd/internal/measure"
@@ -10,6 +11,8 @@ import (
 var (
 	outcomes    = measure.Outcomes()
 	dropReasons = measure.DropReasons()
+
+	cancelledPlace = slices.Index(outcomes, measure.Cancelled)
 )
 
 // A mark is what had been counted at an instant; or, as a difference, what was counted within a time.
@@ -67,6 +70,9 @@ func (m mark) failed() (n int64) {
 }
 
 func (m mark) ok() int64 { return m.outcomes[0] } // the list begins with it
+
+// cancelled counts those that the workload ended itself: they are neither good nor bad.
+func (m mark) cancelled() int64 { return m.outcomes[cancelledPlace] }
 
 // lost counts what fell due and was never sent, for whatever reason. Filtered rows were never due.
 func (m mark) lost() (n int64) {

@@ -37,6 +37,7 @@ type described struct {
 	API      string   `json:"api"`
 	Model    string   `json:"model"`
 	Schedule string   `json:"schedule"`
+	Closed   bool     `json:"closed,omitempty"`
 	Lanes    int      `json:"lanes"`
 	SLO      bounds   `json:"slo"`
 	Trace    playing  `json:"trace"`
@@ -100,7 +101,7 @@ func (b *Board) snapshot() snapshot {
 		w.history.mu.Unlock()
 		o := &w.options
 		s.Workloads[i] = described{
-			Name: o.Name, Target: o.Target, URL: o.URL, API: o.API, Model: o.Model, Schedule: o.Schedule, Lanes: o.Lanes,
+			Name: o.Name, Target: o.Target, URL: o.URL, API: o.API, Model: o.Model, Schedule: o.Schedule, Closed: o.Closed, Lanes: o.Lanes,
 			SLO: bounds{figure(o.SLO.TTFT.Seconds()), figure(o.SLO.TPOT.Seconds()), figure(o.SLO.E2E.Seconds())},
 			Trace: playing{
 				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],

@@ -52,7 +52,11 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 	case Failed:
 		return verdict{Level: bad, Text: "failed" + because(s.Reason)}
 	case Paused:
-		return verdict{Level: strained, Text: "paused: what falls due is dropped" + because(s.Reason)}
+		text := "paused: what falls due is dropped"
+		if o.Closed {
+			text = "paused: nothing falls due"
+		}
+		return verdict{Level: strained, Text: text + because(s.Reason)}
 	case Guarded: // whatever else is wrong, this is why nothing is sent
 		v := verdict{Level: strained, Text: "held back by the guard" + because(s.Reason)}
 		if down(s) {
@@ -84,6 +88,8 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 		return verdict{Level: strained, Text: "the wall clock moved by " + s.Skew.Round(time.Millisecond).String() + " since the loop began"}
 	case s.Phase == Waiting:
 		return verdict{Level: idle, Text: "waiting" + because(s.Reason)}
+	case s.Phase == Warming:
+		return verdict{Level: well, Text: "warming up" + because(s.Reason)}
 	case s.Phase == Draining:
 		return verdict{Level: idle, Text: "draining" + because(s.Reason)}
 	}

@@ -17,12 +17,13 @@ type WorkloadOptions struct {
 	API      string
 	Model    string
 	Schedule string // in words: "loop on the wall clock, speed 2", "once"
+	Closed   bool   // rows are due when a lane is free: there is no place in a plan, and nothing falls due in a pause
 	Lanes    int
 	SLO      measure.SLO
 	Trace    measure.TraceInfo
 	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
-	Length   time.Duration // of the whole trace: the offset of its last row
-	Curve    trace.Curve   // of the same
+	Length   time.Duration // of the whole trace: the offset of its last row; 0 where rows do not go by its times
+	Curve    trace.Curve   // of the same; empty likewise
 
 	// State is asked once a second, from the goroutine that Run is called on and without a lock held, until the
 	// workload is removed or replaced; once more may come just after.
@@ -35,6 +36,7 @@ type Phase string
 // Phases.
 const (
 	Waiting  Phase = "waiting" // for the target or for its first instant
+	Warming  Phase = "warming" // rows go out before the plan begins, and count nowhere
 	Running  Phase = "running"
 	Paused   Phase = "paused"
 	Guarded  Phase = "guarded" // held back by its guard; the reason says by which limits

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -34,12 +35,12 @@ func (l lookedAt) overTime() Section {
 		if len(plot.Series) == 0 {
 			continue
 		}
-		word, _, _ := strings.Cut(plot.Title, ":")
-		words = append(words, strings.Replace(word, upper(q.short), q.short, 1))
+		word, _, _ := strings.Cut(plot.Title, ":") // before the figures
+		words = append(words, word)
 		s.Plots = append(s.Plots, plot)
 	}
 	if len(s.Plots) > 0 {
-		s.Title = "Over time " + strings.Join(words, ", ")
+		s.Title = "Over time: " + strings.Join(words, "; ")
 		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", Value(width, "s"))
 	}
 	return s
@@ -96,7 +97,7 @@ func (l lookedAt) lastSent() float64 {
 	return last
 }
 
-// drift says whether the median of the last third of the requests differs from that of the first third, by intervals.
+// drift says how the median of a latency goes over thirds of the requests, by their intervals.
 func (l lookedAt) drift(q shownQuantity) string {
 	values := l.valuesOf(q.value)
 	third := len(values) / 3
@@ -104,14 +105,26 @@ func (l lookedAt) drift(q shownQuantity) string {
 		return upper(q.short) + " over time"
 	}
 	first := percentileInterval(distribution(values[:third]), 50)
-	last := percentileInterval(distribution(values[len(values)-third:]), 50)
-	change := last.Value/first.Value - 1
-	if !difference(last, first).apart() || math.Abs(change) < 0.05 {
-		return fmt.Sprintf("%s is steady: p50 %s in the first third, %s in the last", upper(q.short), Value(first.Value, "ms"), Value(last.Value, "ms"))
-	}
-	word := "rises"
-	if change < 0 {
+	middle := percentileInterval(distribution(values[third:2*third]), 50)
+	last := percentileInterval(distribution(values[2*third:]), 50)
+	word := "is steady"
+	switch a, b := moved(first, middle), moved(middle, last); {
+	case a > 0 && b < 0:
+		word = "rises, then falls"
+	case a < 0 && b > 0:
+		word = "falls, then rises"
+	case a+b > 0, a+b == 0 && moved(first, last) > 0:
+		word = "rises"
+	case a+b < 0, moved(first, last) < 0:
 		word = "falls"
 	}
-	return fmt.Sprintf("%s %s: p50 %s in the first third, %s in the last", upper(q.short), word, Value(first.Value, "ms"), Value(last.Value, "ms"))
+	return fmt.Sprintf("%s %s: p50 %s, %s, %s by thirds of the requests", upper(q.short), word, Value(first.Value, "ms"), Value(middle.Value, "ms"), Value(last.Value, "ms"))
+}
+
+// moved is 1 where b is shown to be more than a, by at least 5 %, −1 where it is less, else 0.
+func moved(a, b interval) int {
+	if d := difference(b, a); !d.apart() || math.Abs(d.Value) < 0.05*a.Value {
+		return 0
+	}
+	return cmp.Compare(b.Value, a.Value)
 }

@@ -162,3 +162,21 @@ func TestDashboardRun(t *testing.T) {
 		t.Errorf("want the listener closed, got %v", err)
 	}
 }
+
+// Whatever is in an address: what is wrong is told, and the rest leaves some of the rows.
+func FuzzFilter(f *testing.F) {
+	for _, query := range []string{"", "phase=warmup&from=1e300", "to=NaN", "min_input=-1&max_input=99999999999999999999", "session=%00&outcome=ok;", "from=0x1p-2&to=Inf"} {
+		f.Add(query)
+	}
+	rows := []Row{{Start: 1, Input: 5, Outcome: measure.OK}, {End: 9, Phase: measure.Warmup, Conversation: "s"}}
+	f.Fuzz(func(t *testing.T, query string) {
+		q, _ := url.ParseQuery(query) // what could be read of it
+		filter, _ := readFilter(q)
+		if !(filter.From >= 0 && filter.To > filter.From) || filter.MinInput < 0 || filter.MaxInput < 0 {
+			t.Errorf("%+v", filter)
+		}
+		if left := filter.apply(Run{Rows: rows}); len(left.Rows) > len(rows) {
+			t.Errorf("%d rows of %d", len(left.Rows), len(rows))
+		}
+	})
+}

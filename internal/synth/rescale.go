@@ -81,7 +81,11 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 	}
 	out := make([]trace.Record, 0, len(rows))
 	for i, r := range rows {
-		r.Offset = time.Duration(math.Round(float64(r.Offset) / s.Speedup))
+		due := math.Round(float64(r.Offset) / s.Speedup)
+		if due >= math.MaxInt64 {
+			return nil, fmt.Errorf("speedup: want one at which the row at %v is due within 292 years, got %v", r.Offset, s.Speedup)
+		}
+		r.Offset = time.Duration(due)
 		if s.MaxOutput > 0 {
 			r.OutputTokens = min(r.OutputTokens, s.MaxOutput)
 		}

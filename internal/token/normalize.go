@@ -18,8 +18,9 @@ type normalization struct {
 // normalize applies steps to a text. It gives the text itself, or one in a buffer of spare. A continued text is the rest of
 // one whose beginning is known: nothing is put in front of it.
 func normalize(steps []normalization, text []byte, spare *[2][]byte, continued bool) []byte {
+	free := 0 // the buffer that text is not in
 	for i := range steps {
-		s, out := &steps[i], spare[i%2][:0]
+		s, out := &steps[i], spare[free][:0]
 		switch {
 		case s.form != nil:
 			if s.form.IsNormal(text) {
@@ -54,8 +55,7 @@ func normalize(steps []normalization, text []byte, spare *[2][]byte, continued b
 				text = after
 			}
 		}
-		spare[i%2] = out
-		text = out
+		spare[free], text, free = out, out, 1-free
 	}
 	return text
 }

@@ -84,7 +84,22 @@ export class Card {
     return Array(this.board.slots - this.rows.length).fill(null).concat(this.rows.map(r => r[i]))
   }
 
-  end() { return this.w.trace.to || this.w.trace.length }
+  // Of the trace's own times, else of the loop.
+  end() { return this.w.trace.to || this.w.trace.length || (this.w.curve.requests.length ? 0 : this.f.loop_duration) }
+
+  // Where in its plan it is. A closed loop has no instants, so no place either.
+  place() {
+    const { w, f } = this
+    if (w.closed) return count(f.finished) + ' finished'
+    return clock(f.position) + (this.end() ? ' of ' + clock(this.end()) : '')
+  }
+
+  // What is played: a file, or rows that were made up.
+  source() {
+    const { path, format, requests, sha256 } = this.w.trace
+    const about = [path && format, requests && count(requests) + ' requests', path && sha256].filter(Boolean).join(', ')
+    return (path || format + ' rows') + (about && ` (${about})`)
+  }
 
   since() { return long(this.board.now - this.f.verdict.since) }
 
@@ -94,8 +109,8 @@ export class Card {
     t.name.dataset.level = f.verdict.level
     put(t.phase, f.phase)
     put(t.where, [
-      f.loop_duration && 'loop ' + count(f.loop),
-      f.phase !== 'waiting' && clock(f.position) + (this.end() ? ' of ' + clock(this.end()) : ''),
+      (f.loop_duration || w.closed && f.loop) && 'loop ' + count(f.loop),
+      !['waiting', 'warming'].includes(f.phase) && this.place(),
       f.next != null && (f.phase === 'waiting' ? 'begins in ' : 'next in ') + long(f.next),
     ].filter(Boolean).join(' · '))
     put(t.target, '→ ' + w.target)
@@ -113,7 +128,7 @@ export class Card {
     const slo = Object.entries(w.slo).map(([name, s]) => `${name} ${latency(s)}`).join(', ')
     put(t.facts, [
       w.schedule, f.target_text && `${w.target} ${f.target_text}`, slo && 'SLO ' + slo,
-      w.trace.path && `${w.trace.path} (${w.trace.format}, ${count(w.trace.requests)} requests, ${w.trace.sha256})`,
+      w.trace.format && this.source(),
       (w.trace.from || w.trace.to) && `played from ${clock(w.trace.from)} to ${clock(this.end())}`,
       f.retries && count(f.retries) + ' sent twice', Math.abs(f.skew) >= 0.1 && `wall clock moved by ${f.skew.toFixed(1)} s`,
       f.started && 'running for ' + long(this.board.now - f.started),
@@ -151,7 +166,7 @@ export class Card {
       ...board.drop_reasons.map(r => [r, 'dropped: ' + r, f.drops[r] ?? 0, f.minute.drops[r] ?? 0]),
     ]
     list(this.el.querySelector('.chips'), all.filter(([key, , n]) => n || key === 'ok'), () => make('li'), (li, [key, name, n, minute]) => {
-      const good = key === 'ok' || !minute
+      const good = key === 'ok' || key === 'cancelled' || !minute
       li.className = key === 'ok' ? 'ok' : good ? '' : 'bad'
       put(li, `${name} ${count(n)}` + (good ? '' : `, ${count(minute)} in the last minute`))
     })

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"replayd/internal/measure"
+)
+
+// steps3 is a run of 300 requests, one a second, whose latency is around three values one after the other.
+func steps3(a, b, c float64) lookedAt {
+	random := rand.New(rand.NewPCG(2, 2))
+	run := Run{Name: "steps"}
+	for i := range 300 {
+		latency := []float64{a, b, c}[i/100] * (1 + 0.1*random.Float64())
+		start := begin.UnixNano() + int64(i)*1e9
+		run.Rows = append(run.Rows, Row{
+			Outcome: measure.OK, Start: start, End: start + int64(latency*1e6), Latency: latency, Output: 10,
+			TTFT: latency / 2, First: start + int64(latency/2*1e6), Lateness: 0.1, ITL: 1,
+		})
+	}
+	return look(run)
+}
+
+func TestDrift(t *testing.T) {
+	for want, l := range map[string]lookedAt{
+		"Latency is steady: ":         steps3(100, 101, 99),
+		"Latency rises: ":             steps3(100, 100, 150),
+		"Latency falls: ":             steps3(200, 150, 100),
+		"Latency rises, then falls: ": steps3(100, 200, 110),
+		"Latency falls, then rises: ": steps3(200, 100, 300),
+	} {
+		if got := l.drift(shownQuantities[2]); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// One request a second that takes 2 s: two in flight at most, and over the run of 301 s 600 s of requests.
+func TestInFlight(t *testing.T) {
+	l := steps3(1, 1, 1)
+	for i := range l.rows {
+		l.rows[i].End = l.rows[i].Start + 2e9
+	}
+	l.seconds = 301
+	if got := l.mostInFlight(); got != 2 { // one that ends where another begins is gone by then
+		t.Errorf("%v at most, want 2", got)
+	}
+	within(t, "mean", l.meanInFlight(), 600.0/301, 1e-12)
+	flight := l.inFlight(301, 1)
+	sum := 0.0
+	for _, v := range flight {
+		sum += v
+	}
+	within(t, "sum of the bins", sum, 600, 1e-9)
+	within(t, "the first", flight[0], 1, 1e-9)
+	within(t, "the second", flight[1], 2, 1e-9)
+}
+
+// The bins of the pictures hold all that happened: requests, and the tokens of all answers.
+func TestThroughputBins(t *testing.T) {
+	l := look(whole(t))
+	s := l.throughput()
+	for _, c := range []struct {
+		plot, series int
+		want         float64
+	}{{0, 0, float64(l.figures.OK)}, {1, 0, l.single("total_osl")}} {
+		line := s.Plots[c.plot].Series[c.series]
+		sum := 0.0
+		for i := range len(line.X) - 1 {
+			sum += line.Y[i] * (line.X[i+1] - line.X[i])
+		}
+		within(t, s.Plots[c.plot].Title, sum, c.want, 1e-6*c.want)
+	}
+}
