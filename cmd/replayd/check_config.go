@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,11 @@ func newCheckConfig(w *world) *cobra.Command {
 			if err != nil {
 				return wrongInput(err)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s\n", args[0], plural(len(c.Targets), "target"), plural(len(c.Workloads), "workload"))
+			var names []string
+			for _, w := range c.Workloads {
+				names = append(names, w.Name)
+			}
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s\n", args[0], plural(len(c.Targets), "target"), plural(len(names), "workload"), strings.Join(names, ", "))
 			return err
 		},
 	}

@@ -46,6 +46,7 @@ Exit codes:
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args) },
 	}
 	o.add(c)
+	c.SetFlagErrorFunc(wrongFlag)
 	return c
 }
 
@@ -74,7 +75,8 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 		least: o.least, end: make(chan struct{}),
 	}
 	if err := a.open(o); err != nil {
-		return a, wrongInput(err)
+		a.stopWriting()
+		return a, wrongInput(errors.Join(err, a.putBack()))
 	}
 	defer a.stopWriting()
 	once := daemon.Once{
@@ -92,6 +94,10 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	}
 	o.await(&once, w)
 	err := once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
+	if !a.begun {
+		a.stopWriting()
+		a.fail(a.putBack())
+	}
 	if screen := w.screen(); screen != nil {
 		screen.Leave() // what was waited for until the end
 	}

@@ -24,6 +24,7 @@ type account struct {
 	requests int // that there should be; 0: not known
 	end      chan struct{}
 	shown    sync.WaitGroup
+	begun    bool // something may have been sent
 	closed   bool
 	verdict  error // of a run that came to its end without failing
 
@@ -39,7 +40,10 @@ func (a *account) fail(err error) {
 
 // begin shows how it goes, until close.
 func (a *account) begin(ctx context.Context, requests int, now func() daemon.Standing) {
-	a.requests = requests
+	a.requests, a.begun = requests, true
+	if a.folder != nil && a.folder.Moved != "" {
+		a.log.Info("the files of an earlier run were moved", "to", a.folder.Moved)
+	}
 	outlook := func() report.Outlook {
 		s := now()
 		return report.Outlook{

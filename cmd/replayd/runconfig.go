@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
@@ -148,6 +149,9 @@ func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
 	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.aliases.fixedSchedule {
 		w.Arrival = "concurrency"
 	}
+	if w.Arrival == "concurrency" && o.few {
+		o.requests = max(fewRequests, fewRounds*w.Lanes)
+	}
 	if w.Arrival != "concurrency" {
 		if len(all) > 1 {
 			fault("--concurrency", fmt.Errorf("want one number with arrival %s, got %d", w.Arrival, len(all)))
@@ -258,6 +262,12 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	if t.URL != "" && !strings.Contains(t.URL, "://") {
 		t.URL = "http://" + t.URL
 	}
+	if key := o.aliases.apiKey; key != "" {
+		t.HTTP.Authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
+		if o.client != "" {
+			fault("--api-key", errors.New("contradicts --http.config.file: want one of them"))
+		}
+	}
 	if o.client != "" {
 		http, err := httpConfig(o.client)
 		if err != nil {
@@ -300,7 +310,7 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 		fault("--warmup", errors.New("contradicts --start: the plan begins when the warm-up is over"))
 	}
 	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
-	o.beside(&c)
+	o.beside(&c, fault)
 	return c
 }
 
@@ -322,7 +332,7 @@ func (o *runFlags) bounded(l *config.Workload, fault faults) {
 }
 
 // beside adds what is read beside the server: further metrics pages, and GPUs.
-func (o *runFlags) beside(c *config.Config) {
+func (o *runFlags) beside(c *config.Config, fault faults) {
 	if o.artifacts != "" {
 		c.Targets[0].Metrics.Interval = config.Duration(sampleEvery)
 	}
@@ -336,12 +346,21 @@ func (o *runFlags) beside(c *config.Config) {
 		c.Targets = append(c.Targets, t)
 	}
 	for _, page := range o.aliases.gpuTelemetry {
+		g := config.DefaultGPU()
+		g.Interval = config.Duration(sampleEvery)
+		g.Target = c.Targets[0].Name
+		if page == "pynvml" { // AIPerf's word for this host's own GPUs
+			g.NvidiaSMI = "auto"
+			c.GPUs = append(c.GPUs, g)
+			continue
+		}
+		if !isAddress(page) {
+			fault("--gpu-telemetry", fmt.Errorf("want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page))
+		}
 		if !strings.Contains(page, "://") {
 			page = "http://" + page
 		}
-		g := config.DefaultGPU()
-		g.Interval = config.Duration(sampleEvery)
-		g.Target, g.DCGMExporter = c.Targets[0].Name, page
+		g.DCGMExporter = page
 		c.GPUs = append(c.GPUs, g)
 	}
 }

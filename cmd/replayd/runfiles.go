@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -42,15 +44,20 @@ func (a *account) open(o *runFlags) error {
 		settings.Concurrency = r.concurrency[0]
 	}
 	collected := report.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
+	for flag, path := range map[string]string{"--save-result": r.saveExcel, "--save-prompts": r.savePrompts} {
+		if path == "" {
+			continue
+		}
+		if err := writable(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
 	if r.artifacts != "" {
 		folder, err := report.OpenArtifacts(r.artifacts, time.Now())
 		if err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
 		}
 		a.folder, collected.Path = &folder, folder.Path(report.ExportName)
-		if folder.Moved != "" {
-			a.log.Info("the files of an earlier run were moved", "to", folder.Moved)
-		}
 	}
 	if r.collect || r.artifacts != "" || r.saveExcel != "" || r.table != string(ownSpelling) || len(o.percentiles) > 0 {
 		var err error
@@ -66,6 +73,37 @@ func (a *account) open(o *runFlags) error {
 		a.sampler = report.NewSampler("replayd_engine_", "replayd_gpu_")
 	}
 	return a.openPrompts()
+}
+
+// putBack leaves the artifact directory as it was: the files of the run before are worth more than those of one that sent
+// nothing.
+func (a *account) putBack() error {
+	if a.folder == nil {
+		return nil
+	}
+	for _, empty := range []string{a.folder.Path(report.ExportName), a.order.savePrompts} {
+		if err := os.Remove(empty); empty != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	moved := a.folder.Moved
+	if moved == "" {
+		return nil
+	}
+	err := filepath.WalkDir(moved, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(moved, path)
+		if err != nil {
+			return err
+		}
+		return os.Rename(path, a.folder.Path(name))
+	})
+	if err == nil {
+		err = os.RemoveAll(moved) // folders that are empty now
+	}
+	return err
 }
 
 // stopWriting ends the files that are written while the run goes on; once.
@@ -159,6 +197,9 @@ func (a *account) report() error {
 	if path := a.order.saveExcel; path != "" {
 		errs = append(errs, writeFile(path, func(w *os.File) error { return report.WriteXLSX(w, *run) }))
 	}
+	if a.folder != nil {
+		a.log.Info("the files of this run", "in", a.folder.Dir)
+	}
 	for _, said := range run.Partial {
 		fmt.Fprintln(a.err, "replayd: "+said)
 	}
@@ -185,12 +226,24 @@ func (a *account) write(run report.Run) error {
 	return errors.Join(errs...)
 }
 
+// writable makes a folder and sees that files can be made there.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(dir, ".replayd-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 // typed is a command line as it was typed, less what may be a secret.
 func typed(args []string) string {
 	words := slices.Clone(args)
 	for i := range words {
 		name, _, _ := strings.Cut(words[i], "=")
-		if secret := name == "--header" || name == "--extra-inputs"; secret && strings.Contains(words[i], "=") {
+		if secret := name == "--header" || name == "-H" || name == "--extra-inputs" || name == "--api-key"; secret && strings.Contains(words[i], "=") {
 			words[i] = name + "=…"
 		} else if secret && i+1 < len(words) {
 			words[i+1] = "…"

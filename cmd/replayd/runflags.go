@@ -34,6 +34,7 @@ type runFlags struct {
 
 	duration config.Duration
 	requests int
+	few      bool // requests follow from the concurrency, as AIPerf has it
 	wait     config.Duration // --wait-ready
 	hold     config.Duration
 	slo      string
@@ -123,6 +124,7 @@ func (o *runFlags) addAliases(c *cobra.Command) {
 			c.Flags().AddFlag(&hidden)
 		})
 	}
+	c.Flags().SetNormalizeFunc(firstName)
 	c.Flags().BoolVar(&o.helpAliases, "help-aliases", false, "show the flags of aiperf and trace_replay.py that run takes too")
 }
 

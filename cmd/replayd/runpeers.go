@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,6 +76,12 @@ func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 	if a.requestTimeout > 0 {
 		t.Timeouts.Total = config.Duration(a.requestTimeout)
 	}
+	if given.Changed("request-timeout-seconds") && a.requestTimeout == 0 {
+		fault("--request-timeout-seconds", errors.New("want seconds > 0, got 0"))
+	}
+	if given.Changed("slice-duration") && a.slice == 0 {
+		fault("--slice-duration", errors.New("want seconds > 0, got 0"))
+	}
 	t.ExtraBody = extraBody(a.extraInputs, fault)
 	w.Mark.Headers = headers(a.headers, fault)
 }
@@ -106,6 +113,9 @@ var traceTypes = map[string]string{
 	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian",
 }
 
+// textTypes are those that are texts.
+var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
+
 // takeRows finds out where the rows come from: a trace, texts, or lengths to be drawn.
 func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	a, w := &o.aliases, &o.workload
@@ -122,20 +132,21 @@ func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	case a.inputFile != "" && isTrace:
 		w.Trace.Path, w.Trace.Format = a.inputFile, format
 	case a.inputFile != "":
+		if !slices.Contains(textTypes, a.datasetType) {
+			fault("--custom-dataset-type", fmt.Errorf("want mooncake_trace, burst_gpt_trace, bailian_trace, %s, got %q", strings.Join(textTypes, ", "), a.datasetType))
+			break
+		}
 		w.Dataset = config.Dataset{Format: a.datasetType, Path: a.inputFile}
 	case a.datasetType != "":
 		fault("--custom-dataset-type", errors.New("want --input-file too"))
 	default:
-		o.takeSynthetic(given)
+		o.takeSynthetic(given, fault)
 	}
-	if (w.Trace.Path != "" || w.Dataset.Given()) && !given.Changed("isl") {
-		for _, flag := range []string{"osl", "sequence-distribution", "shared-system-prompt-length"} {
-			if given.Changed(flag) {
-				fault("--"+flag, errors.New("is for made-up requests: want no file with it"))
-			}
+	for _, flag := range madeUp {
+		if given.Changed(flag) && !w.Synthetic.Given() {
+			fault("--"+flag, errors.New("is for made-up requests: want no file with it"))
+			break // the others say the same
 		}
-	} else if w.Trace.Path != "" || w.Dataset.Given() {
-		fault("--isl", errors.New("is for made-up requests: want no file with it"))
 	}
 	w.Trace.Rescale = a.rescale
 	for flag, v := range map[string]float64{
@@ -153,12 +164,30 @@ func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	}
 }
 
-func (o *runFlags) takeSynthetic(given *pflag.FlagSet) {
+// madeUp are the flags that say what to make up.
+var madeUp = []string{
+	"isl", "isl-stddev", "osl", "osl-stddev", "sequence-distribution", "shared-system-prompt-length", "num-dataset-entries",
+	"session-turns-mean", "session-turns-stddev", "session-turn-delay-mean", "session-turn-delay-stddev",
+}
+
+func (o *runFlags) takeSynthetic(given *pflag.FlagSet, fault faults) {
 	a := &o.aliases
 	s := &o.workload.Synthetic
+	if !(a.inputTokens >= 1) {
+		fault("--isl", fmt.Errorf("want a number ≥ 1, got %v", a.inputTokens))
+		a.inputTokens = 1 // one fault is enough
+	}
+	if a.outputStddev > 0 && a.outputTokens == 0 {
+		fault("--osl-stddev", errors.New("want --osl too"))
+	}
+	if a.entries < 0 || given.Changed("num-dataset-entries") && a.entries == 0 {
+		fault("--num-dataset-entries", fmt.Errorf("want an integer ≥ 1, got %d", a.entries))
+	} else if a.entries > 0 && (a.turns != 1 || a.turnsStddev > 0 || given.Changed("user-centric-rate")) {
+		fault("--num-dataset-entries", errors.New("is for single requests: each conversation has texts of its own"))
+	}
 	*s = config.Synthetic{
 		InputTokens: a.inputTokens, InputStddev: a.inputStddev, OutputTokens: a.outputTokens, OutputStddev: a.outputStddev,
-		SystemTokens: a.systemTokens, Turns: a.turns, TurnsStddev: a.turnsStddev,
+		SystemTokens: a.systemTokens, Turns: a.turns, TurnsStddev: a.turnsStddev, Requests: a.entries,
 		TurnDelay:       config.Duration(a.turnDelay * float64(time.Millisecond)),
 		TurnDelayStddev: config.Duration(a.turnDelayStddev * float64(time.Millisecond)),
 	}
@@ -170,8 +199,12 @@ func (o *runFlags) takeSynthetic(given *pflag.FlagSet) {
 	}
 }
 
-// fewRequests is how many AIPerf sends where nothing says how many.
-const fewRequests = 10
+// Where nothing says how many, AIPerf 0.5 sends fewRequests, in a closed loop fewRounds for each place in it if that is more
+// (user_config.py, validate_timing_mode). It does so with a file too; here a file is sent once.
+const (
+	fewRequests = 10
+	fewRounds   = 2
+)
 
 // takeTiming finds out when rows are due, and how many there are.
 func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
@@ -195,6 +228,9 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 		}
 		w.Arrival, w.Rate = a.rateMode, rate
 		if given.Changed("arrival-smoothness") {
+			if given.Changed("arrival-pattern") && a.rateMode != "gamma" {
+				fault("--arrival-smoothness", fmt.Errorf("is for --arrival-pattern gamma, got %q", a.rateMode))
+			}
 			w.Arrival, w.Burstiness = "gamma", a.smoothness
 		}
 		if w.Arrival != "poisson" && w.Arrival != "constant" && w.Arrival != "gamma" {
@@ -216,6 +252,15 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 			o.concurrency = strconv.Itoa(unlimited)
 		}
 	}
+	for _, flag := range []string{"arrival-pattern", "arrival-smoothness"} {
+		if given.Changed(flag) && a.requestRate == "" {
+			fault("--"+flag, errors.New("want --request-rate too"))
+		}
+	}
+	o.takeWindow(given, fault)
+	if given.Changed("benchmark-duration") && a.benchmarkDuration == 0 {
+		fault("--benchmark-duration", errors.New("want seconds > 0, got 0"))
+	}
 	if a.benchmarkDuration > 0 {
 		o.duration = config.Duration(a.benchmarkDuration)
 	}
@@ -224,8 +269,28 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 		fault("--request-count", fmt.Errorf("want an integer ≥ 1, got %d", a.requestCount))
 	case a.requestCount > 0:
 		o.requests = a.requestCount
-	case w.Synthetic.Given() && a.benchmarkDuration == 0 && o.requests == 0:
-		o.requests = fewRequests
+	case w.Synthetic.Given() && o.duration == 0 && o.requests == 0:
+		o.requests, o.few = fewRequests, a.requestRate == "" && !given.Changed("user-centric-rate")
+	}
+}
+
+// takeWindow reads the part of the file that is sent.
+func (o *runFlags) takeWindow(given *pflag.FlagSet, fault faults) {
+	a, w := &o.aliases, &o.workload
+	for _, name := range []string{"start", "end", "auto"} {
+		if flag := "fixed-schedule-" + name + "-offset"; given.Changed(flag) && !a.fixedSchedule {
+			fault("--"+flag, errors.New("want --fixed-schedule too"))
+		}
+	}
+	if a.startOffset < 0 || a.endOffset < 0 || a.endOffset > 0 && a.endOffset < a.startOffset {
+		fault("--fixed-schedule-end-offset", fmt.Errorf("want milliseconds, and the end behind the start, got %d to %d", a.startOffset, a.endOffset))
+		return
+	}
+	if given.Changed("fixed-schedule-start-offset") {
+		w.Trace.From = config.Duration(time.Duration(a.startOffset) * time.Millisecond)
+	}
+	if given.Changed("fixed-schedule-end-offset") { // a row at the end itself is sent
+		w.Trace.To = config.Duration(time.Duration(a.endOffset+1) * time.Millisecond)
 	}
 }
 
@@ -268,6 +333,13 @@ func (o *runFlags) takeTraceReplay(path string, given *pflag.FlagSet, fault faul
 		if err != nil {
 			fault("--dataset-name", err)
 			format = dataset.Bundled
+		}
+		if format != dataset.Bundled && a.datasetPath == "" {
+			fault("--dataset-path", fmt.Errorf("want the file of %s: nothing is downloaded (ShareGPT_V3_unfiltered_cleaned_split.json is at huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered); --dataset-name bundled needs none", a.datasetName))
+			format = dataset.Bundled // one fault is enough
+		}
+		if t.Tokenizer == "" {
+			fault("--tokenizer", errors.New("want one with --trace-mode benchmark: texts are cut to the trace's lengths"))
 		}
 		w.Dataset = config.Dataset{Format: string(format), Path: a.datasetPath}
 	default:

@@ -26,6 +26,9 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 		one.collect = true
 		one.config.Workloads = append(one.config.Workloads[:0:0], r.config.Workloads...)
 		one.config.Workloads[0].Lanes = n
+		if o.few {
+			one.config.Workloads[0].Rows = max(fewRequests, fewRounds*n)
+		}
 		if name := fmt.Sprintf("concurrency-%d", n); r.artifacts != "" {
 			one.artifacts = filepath.Join(r.artifacts, name)
 			one.savePrompts, one.saveExcel = within(name, r.savePrompts), within(name, r.saveExcel)

@@ -53,6 +53,9 @@ func (c *Config) Check() Faults {
 		if i := slices.IndexFunc(c.Targets, func(t Target) bool { return t.Name == w.Target }); i >= 0 {
 			w.Guard.check(at+".guard", c.Targets[i], &f)
 			w.SLO.check(at+".slo", c.Targets[i], &f)
+			if w.Trace.Path != "" && w.Dataset.Given() && c.Targets[i].Tokenizer == "" {
+				f.add(at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
+			}
 		}
 	}
 	for i := range c.GPUs {
@@ -91,8 +94,11 @@ func (t Target) check(at string, f *Faults) {
 
 func (w *Workload) check(at string, f *Faults) {
 	w.checkRows(at, f)
-	if !(w.Speed >= 0.001 && w.Speed <= 1000) { // in this form NaN is refused too
+	switch {
+	case !(w.Speed >= 0.001 && w.Speed <= 1000): // in this form NaN is refused too
 		f.add(at+".speed", "want 0.001 to 1000, got %v", w.Speed)
+	case w.Speed != 1 && !Timed(w.Arrival):
+		f.add(at+".speed", "is for the arrivals exact and spread, got %v with arrival %s", w.Speed, w.Arrival)
 	}
 	w.Repeat.check(at+".repeat", f)
 	f.oneOf(at+".prompt.form", w.Prompt.Form, "text", "tokens")

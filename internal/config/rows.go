@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"replayd/internal/synth"
 )
@@ -64,6 +66,28 @@ func Timed(arrival string) bool { return arrival == "exact" || arrival == "sprea
 // Given says whether rows are to be made up.
 func (s Synthetic) Given() bool { return s.InputTokens != 0 || s.Lengths != "" }
 
+// Made is how the rows are to be made up.
+func (w *Workload) Made() (synth.Synthetic, error) {
+	s := w.Synthetic
+	made := synth.Synthetic{
+		System: s.SystemTokens, Turns: synth.Normal{Mean: s.Turns, Stddev: s.TurnsStddev},
+		Delay: time.Duration(s.TurnDelay), DelayStddev: time.Duration(s.TurnDelayStddev), Users: w.Users, Seed: w.Prompt.Seed,
+	}
+	if w.Arrival == "users" { // else it is the plan's alone
+		made.Rate = w.Rate
+	}
+	if s.Lengths == "" {
+		made.Input, made.Output = synth.Normal{Mean: s.InputTokens, Stddev: s.InputStddev}, synth.Normal{Mean: s.OutputTokens, Stddev: s.OutputStddev}
+		return made, made.Check()
+	}
+	pairs, err := synth.ParsePairs(s.Lengths)
+	if err != nil {
+		return made, err
+	}
+	made.Pairs = pairs
+	return made, made.Check()
+}
+
 // Given says whether texts come from a dataset.
 func (d Dataset) Given() bool { return d.Format != "" || d.Path != "" }
 
@@ -82,6 +106,15 @@ func (w *Workload) checkRows(at string, f *Faults) {
 		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // of ShareGPT the reader says where it comes from
 			f.add(at+".dataset.path", "want a file, got none")
 		}
+		if d.Path != "" && d.Format == "bundled" {
+			f.add(at+".dataset.path", "want none for format bundled, got %q", d.Path)
+		}
+		if d.Turns && d.Format != "sharegpt" {
+			f.add(at+".dataset.turns", "is for format sharegpt, got format %q", d.Format)
+		}
+	}
+	if (w.Synthetic.Given() || w.Dataset.Given()) && w.Trace.Path == "" && (w.Trace.From != 0 || w.Trace.To != 0) {
+		f.add(at+".trace.from", "want no part of a trace where there is none, got %v to %v", w.Trace.From, w.Trace.To)
 	}
 	f.oneOf(at+".arrival", w.Arrival, "exact", "spread", "constant", "poisson", "gamma", "concurrency", "users")
 	switch {
@@ -89,6 +122,15 @@ func (w *Workload) checkRows(at string, f *Faults) {
 		f.add(at+".arrival", "want constant, poisson, gamma, concurrency or users for rows that have no times, got %q", w.Arrival)
 	case w.Arrival == "concurrency" && w.Repeat.Mode == "cron":
 		f.add(at+".arrival", "want one with times for repeat mode cron, got %q", w.Arrival)
+	case w.Arrival == "concurrency": // its loops follow each other
+		for _, k := range []struct {
+			key string
+			got Duration
+		}{{".every", w.Repeat.Every}, {".gap", w.Repeat.Gap}, {".offset", w.Repeat.Offset}} {
+			if k.got != 0 {
+				f.add(at+".repeat"+k.key, "is for the other arrivals, got %v with arrival concurrency", k.got)
+			}
+		}
 	}
 	w.checkRate(at, f)
 	f.atLeast(at+".warmup.requests", w.Warmup.Requests, 0)
@@ -132,16 +174,22 @@ func (w *Workload) checkRate(at string, f *Faults) {
 			f.add(stage+".hold", "want none for the last stage, whose rate stays, got %v", s.Hold)
 		}
 	}
+	if n := len(w.Stages); n > 0 && w.Rate == 0 && !slices.ContainsFunc(w.Stages, func(s Stage) bool { return s.Rate != 0 }) {
+		f.add(at+".stages", "want one with a rate above 0, got none")
+	}
 	switch users := w.Arrival == "users"; {
-	case users && w.Users < 1:
-		f.add(at+".users", "want an integer ≥ 1 for arrival users, got %d", w.Users)
+	case users && (w.Users < 1 || w.Users > maxUsers):
+		f.add(at+".users", "want 1 to %d for arrival users, got %d", maxUsers, w.Users)
 	case !users && w.Users != 0:
 		f.add(at+".users", "is for arrival users, got %d with arrival %s", w.Users, w.Arrival)
 	}
 }
 
-// maxRate is far above what a process sends, so that instants stay apart.
-const maxRate = 1e6
+// maxRate is far above what a process sends, so that instants stay apart. Of each user something is kept.
+const (
+	maxRate  = 1e6
+	maxUsers = synth.MaxUsers
+)
 
 func (t *Trace) check(at string, f *Faults) {
 	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
@@ -159,6 +207,7 @@ func (t *Trace) check(at string, f *Faults) {
 }
 
 func (s *Synthetic) check(at string, w *Workload, f *Faults) {
+	before := len(*f)
 	number := func(key string, v, most float64) {
 		if !(v >= 0 && v <= most) {
 			f.add(at+key, "want 0 to %.0f, got %v", most, v)
@@ -182,6 +231,9 @@ func (s *Synthetic) check(at string, w *Workload, f *Faults) {
 		if _, err := synth.ParsePairs(s.Lengths); err != nil {
 			f.add(at+".lengths", "%v", err)
 		}
+	}
+	if _, err := w.Made(); err != nil && s.Given() && len(*f) == before && w.Users <= maxUsers { // what single keys do not tell
+		f.add(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if !s.Given() && *s != (Synthetic{}) {
 		f.add(at+".input_tokens", "want an integer ≥ 1, or lengths, got none")

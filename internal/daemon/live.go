@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"replayd/internal/config"
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/schedule"
 )
 
 // show puts a workload on the live page, where there is one.
@@ -16,13 +19,16 @@ func (w *workload) show(b *live.Board, slo measure.SLO) {
 	}
 	c, t, stats := w.config, w.server.config, w.rows.stats
 	started := time.Now()
-	w.shown = b.Workload(live.WorkloadOptions{
+	o := live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: t.API, Model: t.Model,
-		Schedule: inWords(c), Lanes: c.Lanes, SLO: slo, Trace: traceInfo(stats),
-		From: time.Duration(c.Trace.From), To: time.Duration(c.Trace.To),
-		Length: stats.Span, Curve: stats.Curve,
+		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: slo, Trace: traceInfo(stats),
 		State: func() live.State { return w.state(started) },
-	})
+	}
+	if config.Timed(c.Arrival) { // else the trace's own times are nobody's
+		o.From, o.To = time.Duration(c.Trace.From), time.Duration(c.Trace.To)
+		o.Length, o.Curve = stats.Span, stats.Curve
+	}
+	w.shown = b.Workload(o)
 }
 
 // A card observes for the live page.
@@ -31,11 +37,19 @@ type card struct{ w *workload }
 // Observe implements replay.Observer.
 func (c card) Observe(r *measure.Request) { c.w.shown.Observe(r) }
 
-// inWords says when a workload plays its trace.
-func inWords(c config.Workload) string {
+// inWords says when a workload sends its rows, and what is done to them.
+func inWords(c config.Workload, t config.Target) string {
 	r := c.Repeat
 	words := r.Mode
 	switch {
+	case c.Arrival == string(schedule.Concurrency):
+		words = fmt.Sprintf("closed loop, %d at a time", c.Lanes)
+		switch {
+		case c.Synthetic.Given() && c.Synthetic.Requests == 0:
+			words += ", without end"
+		case r.Mode == "once":
+			words += ", once"
+		}
 	case r.Mode == "cron":
 		words = fmt.Sprintf("cron %s %s, overlap %s", r.Cron, r.Timezone, r.Overlap)
 	case r.Mode == "loop" && r.Phase == "start":
@@ -46,14 +60,50 @@ func inWords(c config.Workload) string {
 	if c.Speed != 1 {
 		words += fmt.Sprintf(", speed %v", c.Speed)
 	}
-	if c.Arrival != "exact" {
-		words += ", arrival " + c.Arrival
+	switch {
+	case config.ByRate(c.Arrival):
+		words += ", " + rateInWords(c)
+	case c.Arrival == string(schedule.Spread):
+		words += ", arrival spread"
+	}
+	if c.Cancel.Ratio > 0 {
+		words += fmt.Sprintf(", %v %% cancelled after %v", 100*c.Cancel.Ratio, time.Duration(c.Cancel.After))
+	}
+	if !t.Stream {
+		words += ", answers in one piece"
 	}
 	if c.Shard.Of > 1 {
 		words += fmt.Sprintf(", shard %d of %d", c.Shard.Index, c.Shard.Of)
 	}
 	return words
 }
+
+// rateInWords says by which rate rows are due: "poisson 2/s, then 20/s over 10m".
+func rateInWords(c config.Workload) string {
+	words := fmt.Sprintf("%s %v/s", c.Arrival, c.Rate)
+	if c.Arrival == string(schedule.Users) {
+		words = fmt.Sprintf("%d users, together %v/s", c.Users, c.Rate)
+	}
+	for i, s := range c.Stages {
+		if i == most {
+			return words + fmt.Sprintf(", and %d stages more", len(c.Stages)-i)
+		}
+		words += fmt.Sprintf(", then %v/s", s.Rate)
+		if s.Over > 0 {
+			words += " over " + model.Duration(s.Over).String()
+		}
+		if s.Hold > 0 {
+			words += " for " + model.Duration(s.Hold).String()
+		}
+	}
+	if c.Arrival == string(schedule.Gamma) {
+		words += fmt.Sprintf(", burstiness %v", c.Burstiness)
+	}
+	return words
+}
+
+// most stages are told.
+const most = 4
 
 // state is asked once a second.
 func (w *workload) state(started time.Time) live.State {
@@ -74,6 +124,9 @@ func (w *workload) state(started time.Time) live.State {
 	}
 	if r.Next > 0 {
 		s.Next = time.Now().Add(r.Next)
+	}
+	if s.Phase == live.Warming {
+		s.Reason = fmt.Sprintf("%d requests that count nowhere", w.config.Warmup.Requests)
 	}
 	if text := w.failure.Load(); text != nil {
 		s.Phase, s.Reason = live.Failed, *text

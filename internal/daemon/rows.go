@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"time"
 
 	"replayd/internal/config"
 	"replayd/internal/dataset"
@@ -19,8 +21,9 @@ import (
 // A rowSource is where the rows of a workload come from.
 type rowSource struct {
 	source schedule.Source
-	stats  trace.Stats // of rows that are made up, only how many there are
-	stat   os.FileInfo // of their file when it was opened; nil for a pipe, and without a file
+	stats  trace.Stats   // of rows that are not a trace's as noTrace says
+	files  []os.FileInfo // of filesOf the configuration when they were opened; nil for a pipe
+	texted string        // digest of the dataset that gives the texts; "" without one
 	texts  func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 	close  func() error
 }
@@ -35,15 +38,14 @@ func (r *rowSource) Close() error {
 
 // openRows opens a trace, reads a dataset, or makes rows up.
 func (g *Generation) openRows(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
-	switch {
-	case c.Synthetic.Given():
-		return syntheticRows(c)
-	case c.Trace.Path == "":
-		return g.datasetRows(ctx, c, t)
+	files := filesOf(c)
+	r, err := g.openSource(ctx, c, t)
+	if err != nil {
+		return nil, err
 	}
-	r, err := g.traceRows(ctx, c)
-	if err != nil || !c.Dataset.Given() {
-		return r, err
+	r.files = files
+	if c.Trace.Path == "" || !c.Dataset.Given() {
+		return r, nil
 	}
 	if t == nil {
 		return nil, errors.Join(errors.New("dataset: want a tokenizer too: texts are cut to the trace's lengths"), r.Close())
@@ -52,12 +54,33 @@ func (g *Generation) openRows(ctx context.Context, c config.Workload, t *token.T
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.texts = set.Texts(c.Prompt.Seed)
+	r.texts, r.texted = set.Texts(c.Prompt.Seed), set.SHA256()
 	return r, nil
 }
 
+// filesOf stats the files that a workload's rows come from. A fault is told by whoever opens them.
+func filesOf(c config.Workload) []os.FileInfo {
+	var files []os.FileInfo
+	for _, path := range []string{c.Trace.Path, c.Dataset.Path} {
+		if path != "" {
+			stat, _ := os.Stat(path)
+			files = append(files, stat)
+		}
+	}
+	return files
+}
+
+func (g *Generation) openSource(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
+	switch {
+	case c.Synthetic.Given():
+		return syntheticRows(c)
+	case c.Trace.Path == "":
+		return g.datasetRows(ctx, c, t)
+	}
+	return g.traceRows(ctx, c)
+}
+
 func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSource, error) {
-	stat, _ := os.Stat(c.Trace.Path) // a fault is trace.Open's to tell
 	block := int(c.Trace.BlockTokens)
 	if c.Trace.BlockTokens == config.AutoValue {
 		block = 0
@@ -71,7 +94,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	for _, warning := range file.Stats.Warnings {
 		g.options.Log.Warn("trace", "workload", c.Name, "warning", warning)
 	}
-	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, stat: stat, close: file.Close}
+	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
 	if c.Trace.Rescale == (config.Rescale{}) {
 		return r, nil
 	}
@@ -90,7 +113,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	stats := file.Stats
 	source := schedule.FromRecords(all, stats.HasTimestamps)
 	stats.Requests, stats.Span, stats.Tick = len(all), source.Last, source.Tick
-	return &rowSource{source: source, stats: stats, stat: stat}, file.Close()
+	return &rowSource{source: source, stats: stats}, file.Close()
 }
 
 // all reads a whole source.
@@ -114,36 +137,29 @@ func all(s schedule.Source) ([]trace.Record, error) {
 
 // syntheticRows are made up as they are wanted.
 func syntheticRows(c config.Workload) (*rowSource, error) {
-	s := c.Synthetic
-	made := synth.Synthetic{
-		System: s.SystemTokens, Turns: synth.Normal{Mean: s.Turns, Stddev: s.TurnsStddev},
-		Delay: time.Duration(s.TurnDelay), DelayStddev: time.Duration(s.TurnDelayStddev), Users: c.Users, Rate: c.Rate, Seed: c.Prompt.Seed,
-	}
-	if c.Arrival != string(schedule.Users) {
-		made.Rate = 0 // it is the plan's alone
-	}
-	if s.Lengths == "" {
-		made.Input, made.Output = synth.Normal{Mean: s.InputTokens, Stddev: s.InputStddev}, synth.Normal{Mean: s.OutputTokens, Stddev: s.OutputStddev}
-	} else {
-		pairs, err := synth.ParsePairs(s.Lengths)
-		if err != nil {
-			return nil, fmt.Errorf("synthetic.lengths: %w", err)
-		}
-		made.Pairs = pairs
-	}
-	if err := made.Check(); err != nil {
+	made, err := c.Made()
+	if err != nil {
 		return nil, fmt.Errorf("synthetic: %w", err)
 	}
-	n := s.Requests
+	n := c.Synthetic.Requests
 	if n == 0 {
 		n = c.Rows
 	}
-	return &rowSource{source: schedule.Generated(n, made.Rows), stats: trace.Stats{Path: "synthetic", Format: "synthetic", Requests: n}}, nil
+	// What is held against another time is of one digest: other lengths or another seed are other rows.
+	digest := sha256.Sum256(fmt.Appendf(nil, "%+v %d", made, n))
+	return &rowSource{source: schedule.Generated(n, made.Rows), stats: noTrace("", "synthetic", n, hex.EncodeToString(digest[:]))}, nil
+}
+
+// noTrace is what is known of rows that are not a trace's: how many there are, 0: no end of them, and what they come from. What a
+// prefix cache could hit of them is not.
+func noTrace(path, format string, rows int, sha256 string) trace.Stats {
+	s := trace.Stats{Path: path, Format: trace.Format(format), Requests: rows, SHA256: sha256}
+	s.Prefix.HitTokenRatio = math.NaN()
+	return s
 }
 
 // datasetRows are texts in their file's order.
 func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
-	stat, _ := os.Stat(c.Dataset.Path)
 	set, err := g.openDataset(ctx, c, t)
 	if err != nil {
 		return nil, err
@@ -153,8 +169,8 @@ func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *toke
 	}
 	all := set.Records()
 	return &rowSource{
-		source: schedule.FromRecords(all, false), stat: stat,
-		stats: trace.Stats{Path: c.Dataset.Path, Format: trace.Format(c.Dataset.Format), Requests: len(all), SHA256: set.SHA256()},
+		source: schedule.FromRecords(all, false),
+		stats: noTrace(c.Dataset.Path, c.Dataset.Format, len(all), set.SHA256()),
 	}, nil
 }
 

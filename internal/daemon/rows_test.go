@@ -129,10 +129,12 @@ func TestRowsByRateAndRescaled(t *testing.T) {
 }
 
 func TestRowsThatCannotBe(t *testing.T) {
+	t.Setenv("HF_HOME", t.TempDir())
 	path := write(t, "trace.jsonl", rows(3))
 	for want, change := range map[string]func(*config.Workload, *config.Target){
-		"want a tokenizer too": func(w *config.Workload, _ *config.Target) {
+		"want a tokenizer too": func(w *config.Workload, server *config.Target) {
 			w.Trace.Path, w.Dataset = path, config.Dataset{Format: "bundled"}
+			server.Tokenizer = "Qwen/Qwen3-0.6B" // a family's name, and no file of it
 		},
 		"https://huggingface.co/": func(w *config.Workload, _ *config.Target) {
 			w.Dataset, w.Arrival = config.Dataset{Format: "sharegpt"}, "concurrency"

@@ -10,7 +10,6 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
-	"replayd/internal/token"
 )
 
 // A server is a target with the watch over it. Several generations and their workloads may share one; it ends with the
@@ -20,7 +19,7 @@ type server struct {
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
-	tokens *token.Tokenizer // nil: texts are not counted
+	tokens *tokens          // nil: texts are not counted
 	lost   chan struct{}    // closed when it cannot be used and asking again does not mend that
 
 	mu    sync.Mutex
@@ -41,15 +40,16 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	for _, w := range g.options.Config.Workloads {
 		probe = probe || w.Target == t.Name && calibrates(w)
 	}
-	if old != nil {
-		if s := old.servers[t.Name]; s != nil && s.probe == probe && reflect.DeepEqual(s.config, requestsOf(t)) && s.share() {
-			g.servers[t.Name] = s
-			return nil
-		}
-	}
 	tokens, err := g.openTokenizer(t)
 	if err != nil {
 		return err
+	}
+	if old != nil {
+		s := old.servers[t.Name]
+		if s != nil && s.probe == probe && reflect.DeepEqual(s.config, requestsOf(t)) && s.tokens.same(tokens) && s.share() {
+			g.servers[t.Name] = s
+			return nil
+		}
 	}
 	c, err := openai.New(openai.Target{
 		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A workload is a trace that was found to be good, its plan and its prompts, and then the runner over them.
+// A workload is rows that were found to be good, their plan and their prompts, and then the runner over them.
 type workload struct {
 	config   config.Workload
 	server   *server
@@ -58,16 +59,15 @@ func (e *workloadError) Unwrap() error { return e.err }
 func (g *Generation) openWorkload(ctx context.Context, c config.Workload, old *Generation) (*workload, error) {
 	before := old.workload(c.Name)
 	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == g.servers[c.Target] && before.failure.Load() == nil
-	stat, _ := os.Stat(pathOf(c)) // a fault is that of opening it
-	if same && (pathOf(c) == "" || unchanged(before.rows.stat, stat)) {
+	if same && slices.EqualFunc(before.rows.files, filesOf(c), unchanged) {
 		return before, nil
 	}
-	opened, err := g.openRows(ctx, c, g.servers[c.Target].tokens)
+	opened, err := g.openRows(ctx, c, g.servers[c.Target].tokens.tokenizer())
 	if err != nil {
 		return nil, err
 	}
-	if same && opened.stats.SHA256 == before.rows.stats.SHA256 { // only put in place anew
-		before.rows.stat = stat
+	if same && opened.stats.SHA256 == before.rows.stats.SHA256 && opened.texted == before.rows.texted { // only put in place anew
+		before.rows.files = opened.files
 		return before, opened.Close()
 	}
 	w := &workload{config: c, server: g.servers[c.Target], rows: opened, over: make(chan struct{}), leave: make(chan struct{})}
@@ -76,14 +76,6 @@ func (g *Generation) openWorkload(ctx context.Context, c config.Workload, old *G
 		return nil, err
 	}
 	return w, nil
-}
-
-// pathOf is the file that a workload's rows come from; "" where they are made up.
-func pathOf(c config.Workload) string {
-	if c.Trace.Path == "" {
-		return c.Dataset.Path
-	}
-	return c.Trace.Path
 }
 
 // unchanged says whether a path still holds the file that it held.
@@ -234,7 +226,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Load: func() (replay.Load, error) { return shared.load(c.Target) }, After: after,
 		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
-		CountInput: counter(w.server.tokens), CountOutput: counter(w.server.tokens),
+		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
@@ -273,14 +265,6 @@ func closedFor(c config.Workload) time.Duration {
 		return time.Duration(c.Duration)
 	}
 	return 0
-}
-
-// counter counts by a tokenizer; nil without one.
-func counter(t *token.Tokenizer) func([]byte) int {
-	if t == nil {
-		return nil
-	}
-	return t.Count
 }
 
 func traceInfo(s trace.Stats) measure.TraceInfo {

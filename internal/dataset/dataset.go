@@ -36,7 +36,7 @@ const (
 // Bounds on what a set may hold.
 const (
 	MaxEntryBytes = trace.MaxLineBytes // a line, or a conversation of ShareGPT's
-	MaxBytes      = 1 << 30            // what the rows hold together
+	MaxBytes      = 1 << 30            // what the rows hold together, with the pools or conversations that they come from
 	maxFiles      = 1024               // in a folder
 	defaultDraws  = 100                // AIPerf's
 )
@@ -48,7 +48,6 @@ type Options struct {
 	Draws     int              // how many rows RandomPool has; 0: 100
 	Most      int              // other formats: reading ends with the line or entry that has the last of so many rows; 0: with the file
 	Turns     bool             // ShareGPT: whole conversations, not the first prompt of each
-	AnyLength bool             // ShareGPT: also what is shorter or longer than vLLM and AIPerf take
 }
 
 // A Set is what was read. It does not change, and may be used by several goroutines at once.
@@ -201,13 +200,18 @@ func files(path string) ([]string, error) {
 	return all, nil
 }
 
-// add takes a row into the set. Bytes are what the set did not hold yet.
+// add takes a row into the set.
 func (b *builder) add(r trace.Record, name string) error {
 	r.Number = len(b.set.records)
-	if b.bytes += len(r.Text) + len(r.Messages) + len(r.Extra); b.bytes > MaxBytes {
+	b.set.records = append(b.set.records, r)
+	return b.hold(len(r.Text)+len(r.Messages)+len(r.Extra), name)
+}
+
+// hold counts bytes of prompts: those of rows, and of what rows will be made of.
+func (b *builder) hold(bytes int, name string) error {
+	if b.bytes += bytes; b.bytes > MaxBytes {
 		return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
 	}
-	b.set.records = append(b.set.records, r)
 	return nil
 }
 

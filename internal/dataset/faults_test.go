@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,6 +77,22 @@ func TestLongEntries(t *testing.T) {
 	_, err = Open(t.Context(), ShareGPT, write(t, "set", `[{"id":"a"},{"id":"`+long+long+`"}]`), Options{})
 	if want := "set: entry 1: want at most 8388608 bytes, got more"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What a set holds is bounded where it is read: conversations become rows only at the end of their files.
+func TestTooMuch(t *testing.T) {
+	for name, read := range map[string]func(b *builder) error{
+		"conversations": func(b *builder) error {
+			return b.lines(strings.NewReader(`{"turns":[{"text":"hello","answer":"well"}]}`), "set", b.multi)
+		},
+		"prompts": func(b *builder) error { return b.lines(strings.NewReader(`{"text":"hello"}`), "set", b.single) },
+		"a pool":  func(b *builder) error { return b.randomPool(write(t, "set", `{"text":"hello"}`)) },
+	} {
+		b := &builder{ctx: t.Context(), set: &Set{}, hash: sha256.New(), sessions: map[string]int{}, bytes: MaxBytes - 4}
+		if err, want := read(b), "set: want at most 1073741824 bytes of prompts, got more"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
 	}
 }
 

@@ -13,7 +13,6 @@ func (b *builder) randomPool(path string) error {
 		return err
 	}
 	var pools [][]turn
-	var size int
 	for _, path := range paths {
 		var pool []turn
 		err := b.file(path, func(in io.Reader, name string) error {
@@ -24,15 +23,9 @@ func (b *builder) randomPool(path string) error {
 					}
 				}
 				t := o.turn()
-				for _, text := range t.texts {
-					size += len(text)
-				}
-				if size > MaxBytes {
-					return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
-				}
 				pool = append(pool, t)
 				b.texts(t.texts...)
-				return nil
+				return b.hold(t.bytes(), name)
 			})
 		})
 		if err != nil {

@@ -106,7 +106,7 @@ func (b *builder) entry(e *entry, name string) error {
 }
 
 func (b *builder) tooShortOrLong(t *turn) bool {
-	if b.options.AnyLength || b.options.Tokenizer == nil {
+	if b.options.Tokenizer == nil {
 		return false
 	}
 	prompt := b.count(t.texts[0])

@@ -47,9 +47,6 @@ func TestShareGPTFirstPrompts(t *testing.T) {
 	if diff := cmp.Diff(wantWarnings, s.Warnings); diff != "" {
 		t.Error(diff)
 	}
-	if s := open(t, ShareGPT, conversations, Options{Tokenizer: tok, AnyLength: true}); len(s.Records()) != 3 {
-		t.Errorf("got %d rows of any length, want 3", len(s.Records()))
-	}
 }
 
 // The limits are those of vLLM's is_valid_sequence, to the token.

@@ -25,6 +25,15 @@ func (b *builder) single(o object) error {
 	return b.add(r, o.name)
 }
 
+// bytes are what is kept of a turn until it is a row.
+func (t *turn) bytes() int {
+	n := len(t.answer) + len(t.extra)
+	for _, text := range t.texts {
+		n += len(text)
+	}
+	return n
+}
+
 // row is a turn without any before it: a text where it can be one.
 func (t *turn) row() trace.Record {
 	r := trace.Record{OutputTokens: t.output, Extra: t.extra, Delay: t.delay}
@@ -55,9 +64,15 @@ func (b *builder) multi(o object) error {
 		session = fmt.Sprintf("line %d", o.number)
 	}
 	var turns []turn
+	size := 0
 	for i, values := range list {
 		part := object{b: b, name: o.name, at: fmt.Sprintf("%s: turns[%d]", o.at, i), values: values}
-		turns = append(turns, part.turn())
+		t := part.turn()
+		turns = append(turns, t)
+		size += t.bytes()
+	}
+	if err := b.hold(size, o.name); err != nil {
+		return err
 	}
 	b.pending += len(turns)
 	if at, known := b.sessions[session]; known {

@@ -128,7 +128,7 @@ func judgeRequests(m mark) verdict {
 	case dropped > 0:
 		what = "failed or were dropped"
 	}
-	share := float64(lost) / float64(m.finished()+dropped)
+	share := float64(lost) / float64(m.finished()-m.cancelled()+dropped)
 	if mostN < lost {
 		most = "mostly " + most
 	}

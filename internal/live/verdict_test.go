@@ -42,6 +42,12 @@ func TestJudge(t *testing.T) {
 	f(up(State{Phase: Draining}), measure.Counts{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
+	closed := up(State{Phase: Paused})
+	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newMark(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
+		t.Errorf("a closed loop in a pause: got %q", got.Text)
+	}
+	f(up(State{Phase: Warming, Reason: "10 requests that count nowhere"}), measure.Counts{}, 0, none, well, "warming up: 10 requests that count nowhere")
+
 	guarded := up(State{Phase: Guarded, Reason: "waiting 9 ≥ 8"})
 	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
 	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
@@ -55,6 +61,11 @@ func TestJudge(t *testing.T) {
 
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
+	cancelled := counts(45, 5, 45)
+	cancelled.Outcomes[measure.Cancelled] = 50
+	f(running, cancelled, 0, none, bad, "10 % of requests failed in the last minute: http_5xx") // of those that were to end
+	cancelled.Outcomes[measure.HTTP5xx] = 0
+	f(running, cancelled, 0, slo, well, "all well")
 	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one alone
 	f(running, dropped(counts(90, 0, 90), measure.Overload, 10), 0, none, bad, "10 % of requests were dropped in the last minute: overload")
 	f(running, dropped(counts(4990, 4, 4990), measure.Missed, 6), 0, none, strained, "0.2 % of requests failed or were dropped in the last minute: mostly missed")

@@ -28,7 +28,7 @@ type TraceInfo struct {
 	SHA256         string // hexadecimal; the first 12 digits are shown
 	Requests       int
 	BlockTokens    int     // 0 when the rows have no blocks
-	PrefixHitRatio float64 // 0 to 1, by tokens
+	PrefixHitRatio float64 // 0 to 1, by tokens; NaN where it is not known
 }
 
 // A Shard is this process among those that share a workload's trace; the zero value has all of it.

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -132,7 +133,9 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	gauge(descShard, float64(n.shard.Index))
 	t := n.trace
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
-	gauge(descHitRatio, t.PrefixHitRatio)
+	if !math.IsNaN(t.PrefixHitRatio) {
+		gauge(descHitRatio, t.PrefixHitRatio)
+	}
 
 	for _, h := range s.hists {
 		ch <- h.(prometheus.Metric)

@@ -32,6 +32,7 @@ type fake struct {
 	refuse     atomic.Bool            // dials fail
 	status     func(id string) int    // 0: 200
 	asked      func(id string)        // hears of each request; nil: nobody
+	dials      time.Duration          // how long it takes to connect
 	models     string                 // "": one
 	prompt     atomic.Int64           // prompt_tokens of an answer that is not streamed
 	forgets    bool                   // it keeps no bodies and no arrivals
@@ -53,6 +54,9 @@ type fake struct {
 func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 	if f.refuse.Load() {
 		return nil, fmt.Errorf("connection refused")
+	}
+	if f.dials > 0 {
+		<-time.After(f.dials)
 	}
 	near, far := net.Pipe()
 	f.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
+	"replayd/internal/trace"
 )
 
 // The first rows go out before the plan begins, with the texts that they will have, and count nowhere.
@@ -127,4 +128,50 @@ func TestWarmupRetires(t *testing.T) {
 		want(t, "in figures", len(b.kept.all), 0)
 		want(t, "ended after", time.Since(begin), 3*time.Second)
 	})
+}
+
+// A drain time that is set while the warm-up is about to begin, by a reload, is that of the warm-up too.
+func TestDrainIsSetBeforeTheWarmup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{ttft: 20 * time.Second}
+		f.refuse.Store(true) // so that the warm-up waits for the target
+		warmed := &kept{}
+		b := newBench(t, rows(3), closedOnce, f, func(w *Workload) { w.Warmup, w.Lanes, w.Warmed = 3, 1, []Observer{warmed} })
+		time.AfterFunc(500*time.Millisecond, func() { b.SetDrain(time.Second) })
+		time.AfterFunc(2*time.Second, func() { f.refuse.Store(false) })
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, stop)
+		begin := time.Now()
+		b.run(t, ctx, t.Context())
+		last := warmed.all[len(warmed.all)-1]
+		want(t, "outcome", last.Outcome, measure.Aborted)
+		want(t, "cut after", last.Timeline.End.Sub(begin), 11*time.Second)
+	})
+}
+
+// The turns of a conversation follow each other in a warm-up as answers come, whatever instants the trace has for them, and
+// however far away the start of the plan.
+func TestWarmupOfTimedConversations(t *testing.T) {
+	for name, epoch := range map[string]time.Duration{"start": 0, "an epoch to come": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Offset: time.Minute}, trace.Record{Session: "s", Offset: 2 * time.Minute})
+				warmed := &kept{}
+				b := newBench(t, src, once, &fake{ttft: time.Second}, func(w *Workload) {
+					w.Warmup, w.Warmed = 3, []Observer{warmed}
+					if epoch > 0 {
+						w.Epoch = time.Now().Add(epoch).Round(0)
+					}
+				})
+				b.run(t, t.Context(), t.Context())
+				want(t, "to warm up", warmed.outcomes(), map[measure.Outcome]int{measure.OK: 3})
+				first := b.fake.arrivals["w/warmup/0"]
+				for i := range 3 {
+					id := fmt.Sprint("w/warmup/", i)
+					want(t, id, b.fake.arrivals[id].Sub(first), time.Duration(i)*time.Second)
+				}
+				want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 3})
+			})
+		})
+	}
 }

@@ -47,8 +47,8 @@ func (p ParetoPoint) label() string {
 const kneeShare = 0.95
 
 // Knee is the place of the run beyond which more load brings no more throughput: the one of the least concurrency that reaches 95 %
-// of the highest output tokens/s. Text says so in words. It is −1 where there are fewer than three closed loops of different
-// concurrency, or none made tokens. The points may be in any order.
+// of the highest output tokens/s. Text says so in words. It is −1 where output still rises at the
+// last, which text says too, and where there are fewer than three closed loops of different concurrency, or none made tokens. The points may be in any order.
 func Knee(points []ParetoPoint) (at int, text string) {
 	var order []int
 	for i, p := range points {
@@ -70,7 +70,7 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	p, last := points[at], points[order[len(order)-1]]
 	switch {
 	case k == len(order)-1:
-		return at, fmt.Sprintf("no knee up to concurrency %d: output still rises there, to %s tokens/s", p.Concurrency, short(p.Total))
+		return -1, fmt.Sprintf("no knee up to concurrency %d: output still rises there, to %s tokens/s", p.Concurrency, short(p.Total))
 	case last.Total < kneeShare*p.Total:
 		return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; at %d they fall to %s", p.Concurrency, short(p.Total), last.Concurrency, short(last.Total))
 	}

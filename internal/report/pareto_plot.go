@@ -24,7 +24,7 @@ func tradeOff(runs []lookedAt) Section {
 	}
 	knee, text := Knee(points)
 	s.Title = "What a user sees against what the server makes"
-	if knee >= 0 {
+	if text != "" {
 		s.Title = upper(text)
 	}
 	y, made := Axis{Label: "output", Unit: "tokens/s"}, ParetoPoint.total

@@ -31,7 +31,7 @@ func TestKnee(t *testing.T) {
 	flat := slices.Clone(documented)
 	flat[4].Total = 37000
 	f("it rises no more", flat, 3, "beyond it up to 500 they do not rise by more than 2.8 %")
-	f("it still rises", documented[:4], 3, "no knee up to concurrency 200")
+	f("it still rises", documented[:4], -1, "no knee up to concurrency 200")
 	f("too few", documented[:2], -1, "")
 	f("one concurrency", []ParetoPoint{documented[0], documented[0], documented[0]}, -1, "")
 	f("none", nil, -1, "")

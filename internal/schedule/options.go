@@ -16,7 +16,7 @@ const (
 	Constant    Arrival = "constant"    // at a rate, all gaps the same
 	Poisson     Arrival = "poisson"     // at a rate, gaps from the exponential distribution
 	Gamma       Arrival = "gamma"       // at a rate, gaps from the gamma distribution of shape Burstiness
-	Users       Arrival = "users"       // at a rate, by so many users in turn; see Slots
+	Users       Arrival = "users"       // at a rate, by so many users in turn; see Source.Turns
 	Concurrency Arrival = "concurrency" // a closed loop: when a lane is free
 )
 
@@ -57,7 +57,7 @@ type Options struct {
 	Speed    float64       // trace seconds per wall second, 0.001 to 1000; 1 where the trace's times are not those of its rows
 	From, To time.Duration // window of the trace, [From, To); To 0: to the end
 	Mode     Mode
-	Phase    Phase         // for Loops, but with Concurrency
+	Phase    Phase         // for Loops, without Concurrency
 	Every    time.Duration // loop length; 0: see Plan.Period
 	Gap      time.Duration // least pause between the last row of a loop and the next loop
 	Offset   time.Duration // shifts loop borders of phase wall, by less than Every
@@ -72,8 +72,8 @@ type Options struct {
 	Users      int     // for Users: how many
 	Seed       uint64  // for Poisson and Gamma: other gaps for other seeds
 
-	// Rows is how many rows a loop has, coming round again, but with Exact and Spread, where the source has fewer; 0: so
-	// many as are in its window.
+	// Rows is how many rows a loop has; where the source has fewer they come round again, except with Exact and Spread, which
+	// refuse that. 0: so many as are in its window.
 	Rows int
 
 	// Duration is how long after a loop's start no more rows are due; 0: there is no such time. With Constant, Poisson and

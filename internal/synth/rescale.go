@@ -33,6 +33,8 @@ const (
 	MaxSpeedup    = 1000
 	MaxMultiplier = 100
 	MaxRoots      = 1 << 20
+
+	longest = 285 * 365 * 24 * time.Hour // as far as a trace file's times reach
 )
 
 // Check says all that is wrong at once. Each error begins with the field's name, in small letters.
@@ -82,8 +84,8 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 	out := make([]trace.Record, 0, len(rows))
 	for i, r := range rows {
 		due := math.Round(float64(r.Offset) / s.Speedup)
-		if due >= math.MaxInt64 {
-			return nil, fmt.Errorf("speedup: want one at which the row at %v is due within 292 years, got %v", r.Offset, s.Speedup)
+		if due > float64(longest) {
+			return nil, fmt.Errorf("line %d: want times of at most %v, got %v at speedup %v", r.Line, longest, r.Offset, s.Speedup)
 		}
 		r.Offset = time.Duration(due)
 		if s.MaxOutput > 0 {

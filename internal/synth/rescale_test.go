@@ -234,8 +234,10 @@ func TestRescaleRefuses(t *testing.T) {
 		},
 		{RescaleOptions{}, "block_tokens: want an integer ≥ 1 for rows with ids, got 0"},
 		{RescaleOptions{PromptLen: 3, BlockTokens: 16}, "line 2: want at most 16777216 tokens, got 50331648"},
+		{RescaleOptions{Speedup: 0.001, BlockTokens: 16}, "line 2: want times of at most 2496600h0m0s, got 2920h0m0s at speedup 0.001"},
 	} {
 		rows := lines([]int{5, trace.MaxTokens}, []uint64{1}, nil)
+		rows[1].Offset = 2920 * time.Hour
 		got, err := Rescale(rows, c.s)
 		if got != nil || err == nil || err.Error() != c.want {
 			t.Errorf("%+v: got %v, %v\nwant %s", c.s, got, err, c.want)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// secondNames are AIPerf 0.5's further names of flags that run has.
+var secondNames = map[string]string{
+	"model-names": "model", "output-artifact-dir": "artifact-dir", "custom-endpoint": "endpoint",
+	"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev",
+	"prompt-input-tokens-mean": "isl", "prompt-input-tokens-stddev": "isl-stddev",
+	"output-tokens-mean": "osl", "output-tokens-stddev": "osl-stddev",
+	"prompt-output-tokens-mean": "osl", "prompt-output-tokens-stddev": "osl-stddev",
+	"seq-dist": "sequence-distribution", "num-prompts": "num-dataset-entries",
+	"conversation-turn-mean": "session-turns-mean", "conversation-turn-stddev": "session-turns-stddev",
+	"conversation-turn-delay-mean": "session-turn-delay-mean", "conversation-turn-delay-stddev": "session-turn-delay-stddev",
+	"request-rate-mode": "arrival-pattern", "vllm-burstiness": "arrival-smoothness",
+	"num-requests": "request-count", "num-warmup-requests": "warmup-request-count",
+}
+
+// firstName is the name that a flag is kept under, whichever was typed.
+func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if first := secondNames[name]; first != "" {
+		name = first
+	}
+	return pflag.NormalizedName(name)
+}
+
+// notTaken says of AIPerf's other flags why run has none of them, or what does the same.
+var notTaken = map[string]string{
+	"num-sessions":                "conversations are not counted: --request-count is how many requests are sent",
+	"num-conversations":           "conversations are not counted: --request-count is how many requests are sent",
+	"conversation-num":            "conversations are not counted: --request-count is how many requests are sent",
+	"benchmark-grace-period":      "requests in flight at the end are waited for, as long as their own limits allow (--request-timeout-seconds)",
+	"warmup-duration":             "the warm-up is counted in requests: --warmup-request-count",
+	"warmup-concurrency":          "the warm-up has the run's --concurrency",
+	"warmup-request-rate":         "the warm-up goes as fast as --concurrency allows",
+	"request-rate-ramp-duration":  "a configuration file for serve has ramps: stages",
+	"dataset-sampling-strategy":   "a file is sent in its order; random_pool draws from it",
+	"use-server-token-count":      "tokens are always counted by the server's usage, where it sends one",
+	"use-legacy-max-tokens":       "max_tokens is what is always sent",
+	"user-context-prompt-length":  "each conversation begins with a text of its own as it is: --isl",
+	"no-server-metrics":           "pages are read for the files of --artifact-dir only",
+	"no-gpu-telemetry":            "GPUs are read only where --gpu-telemetry says so",
+	"ui":                          "a terminal gets a bar, anything else the log",
+	"ui-type":                     "a terminal gets a bar, anything else the log",
+	"workers-max":                 "there is one process: --shard is for several",
+	"max-workers":                 "there is one process: --shard is for several",
+	"record-processors":           "there is one process: --shard is for several",
+	"tokenizer-revision":          "nothing is fetched: --tokenizer takes the file",
+	"tokenizer-trust-remote-code": "nothing is fetched, and no code of a tokenizer is run",
+	"export-level":                "profile_export.jsonl has a line for each request; --save-prompts keeps what was sent",
+	"profile-export-prefix":       "the files have AIPerf's names, in --artifact-dir",
+	"profile-export-file":         "the files have AIPerf's names, in --artifact-dir",
+}
+
+// wrongFlag explains what is wrong with a flag.
+func wrongFlag(_ *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	switch why := notTaken[name]; {
+	case why != "":
+		err = fmt.Errorf("--%s: is not taken: %s", name, why)
+	case unknown:
+		err = fmt.Errorf("%w (replayd run --help and --help-aliases list the flags)", err)
+	default:
+		err = fmt.Errorf("%w (replayd run --help and --help-aliases say what each flag wants)", err)
+	}
+	return wrongInput(err)
+}
+
+// wordLists are the flags that take several words, and what a further word looks like.
+var wordLists = map[string]func(word string) bool{
+	"--server-metrics": isAddress,
+	"--gpu-telemetry":  isAddress,
+	"--extra-inputs":   isPair,
+	"--header":         isPair,
+	"-H":               isPair,
+	"--paths":          func(string) bool { return true },
+}
+
+// inWords repeats the flag before each further word of those that take several, which pflag does not know.
+func inWords(args []string) []string {
+	var out []string
+	list := "" // the flag that words still belong to
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		more := wordLists[list]
+		switch {
+		case arg == "--":
+			return append(out, args[i:]...)
+		case strings.HasPrefix(arg, "-"):
+			out, list = append(out, arg), ""
+			if wordLists[arg] != nil && i+1 < len(args) {
+				out, list = append(out, args[i+1]), arg
+				i++
+			}
+		case list != "" && more(arg):
+			out = append(out, list, arg)
+		default:
+			out, list = append(out, arg), ""
+		}
+	}
+	return out
+}
+
+// isAddress tells an address, with or without scheme, from the path of a trace.
+func isAddress(word string) bool {
+	host, port, ok := strings.Cut(word, ":")
+	return ok && host != "" && (strings.HasPrefix(port, "//") || port != "" && port[0] >= '0' && port[0] <= '9')
+}
+
+// isPair tells NAME:VALUE, or a JSON object, from the path of a trace.
+func isPair(word string) bool {
+	name, _, ok := strings.Cut(word, ":")
+	return ok && name != ""
+}
