@@ -18,7 +18,7 @@ const (
 	SlicesCSVName     = "profile_export_aiperf_timeslices.csv"
 	SlicesJSONName    = "profile_export_aiperf_timeslices.json"
 	ServerMetricsName = "server_metrics_export.json"
-	XLSXName          = "profile_export.xlsx"
+	XLSXName          = "result.xlsx"
 	PromptsName       = "prompts.jsonl"
 	RecordsName       = "records.jsonl"
 	PageName          = "report.html"

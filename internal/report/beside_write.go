@@ -105,6 +105,7 @@ func (s *sourceTimes) object() object {
 func telemetry(rows []Beside) object {
 	var sources sourceTimes
 	type gpu struct {
+		uuid    string
 		head    object
 		metrics object
 	}
@@ -120,9 +121,13 @@ func telemetry(rows []Beside) object {
 		}
 		key := "gpu_" + b.Labels["gpu"]
 		g := endpoints[b.Source][key]
+		if g != nil && g.uuid != b.Labels["uuid"] { // another host's GPU of that number
+			key += "_" + b.Labels["uuid"]
+			g = endpoints[b.Source][key]
+		}
 		if g == nil {
 			index, _ := strconv.Atoi(b.Labels["gpu"])
-			g = &gpu{head: object{{"gpu_index", index}, {"gpu_name", b.Labels["model_name"]}, {"gpu_uuid", b.Labels["uuid"]}, {"hostname", orNull(b.Labels["hostname"])}}}
+			g = &gpu{uuid: b.Labels["uuid"], head: object{{"gpu_index", index}, {"gpu_name", b.Labels["model_name"]}, {"gpu_uuid", b.Labels["uuid"]}, {"hostname", orNull(b.Labels["hostname"])}}}
 			endpoints[b.Source][key] = g
 		}
 		stats := object{{"unit", b.Unit}}

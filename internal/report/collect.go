@@ -24,6 +24,8 @@ type CollectorOptions struct {
 	Log       *slog.Logger
 }
 
+const rowsAtOnce = 1 << 13
+
 // A Collector keeps the requests of a run while it goes on, and writes each into profile_export.jsonl within a second of its
 // end. Its methods may be called at once. In memory are at most 2^20 requests of some 500 bytes and 2^24 gaps of 8: what comes
 // beyond them is in the file alone, and the Run says how much that is. The file takes records as measure.Sink does: no request
@@ -36,7 +38,8 @@ type Collector struct {
 
 	mu       sync.Mutex
 	clock    wallClock
-	rows     []Row
+	rows     [][]Row          // rowsAtOnce each: growing one slice would copy hundreds of MB while lanes wait
+	kept     int              // in rows
 	beyond   int              // requests that are not in rows
 	gaps     int              // in rows
 	gapless  int              // rows whose gaps are not kept
@@ -80,7 +83,7 @@ func (c *Collector) add(r *measure.Request) Row {
 	defer c.mu.Unlock()
 	row := c.clock.row(r, c.options.Processor, c.options.Gaps)
 	row.Session = c.session(row)
-	if len(c.rows) >= c.most {
+	if c.kept >= c.most {
 		c.beyond++
 		return row
 	}
@@ -90,7 +93,12 @@ func (c *Collector) add(r *measure.Request) Row {
 		c.gapless++
 	}
 	c.gaps += len(kept.Gaps)
-	c.rows = append(c.rows, kept)
+	if n := len(c.rows); n == 0 || len(c.rows[n-1]) == rowsAtOnce {
+		c.rows = append(c.rows, make([]Row, 0, rowsAtOnce))
+	}
+	last := &c.rows[len(c.rows)-1]
+	*last = append(*last, kept)
+	c.kept++
 	return row
 }
 
@@ -125,7 +133,7 @@ func (c *Collector) Drop(why measure.DropReason) {
 func (c *Collector) Collected() Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	run := Run{Settings: c.settings, Rows: slices.Clone(c.rows), Dropped: maps.Clone(c.dropped)}
+	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...), Dropped: maps.Clone(c.dropped)}
 	inOrder(run.Rows)
 	if c.beyond > 0 {
 		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))

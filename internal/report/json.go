@@ -89,7 +89,7 @@ func WriteJSON(w io.Writer, r Run) error {
 		o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
 	}
 	o.add("input_config", config(r.Settings))
-	o.add("was_cancelled", false)
+	o.add("was_cancelled", r.Cut)
 	o.add("error_summary", errorSummary(r.Measured()))
 	if f.First > 0 {
 		o.add("start_time", stamp(f.First))

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"replayd/internal/measure"
@@ -65,7 +64,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		return r, fmt.Errorf("phase: %w", err)
 	}
 	if l.Session != "" {
-		r.Correlation = l.ID[:strings.LastIndexByte(l.ID, '/')+1] + l.Session
+		r.Correlation = correlation(l.ID, l.Session)
 	}
 	r.Session = x.session(string(r.Phase) + "/" + r.Correlation)
 	if l.Lateness != nil {

@@ -25,6 +25,17 @@ func (c *wallClock) ns(t time.Time) int64 {
 	return c.base.UnixNano() + int64(t.Sub(c.base))
 }
 
+// correlation names one conversation of one pass: its turns share workload, loop, pass and session. Of an id that is
+// workload/loop/row, and workload/loop/row.pass where rows come round.
+func correlation(id, session string) string {
+	slash := strings.LastIndexByte(id, '/')
+	_, pass, again := strings.Cut(id[slash+1:], ".")
+	if again {
+		session += "." + pass
+	}
+	return id[:slash+1] + session
+}
+
 // row is what reports keep of a finished request, all but its session number.
 func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row {
 	t := &r.Timeline
@@ -37,8 +48,8 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 		TTFT: nan, Second: nan, Latency: nan, ITL: nan, Lateness: nan,
 		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
 	}
-	if r.Session != "" { // its turns share workload, pass and session
-		row.Correlation = r.ID[:strings.LastIndexByte(r.ID, '/')+1] + r.Session
+	if r.Session != "" {
+		row.Correlation = correlation(r.ID, r.Session)
 	}
 	if r.Sent() {
 		row.Lateness = milliseconds(r.Lateness())

@@ -20,6 +20,7 @@ type Run struct {
 	Rows     []Row
 	Dropped  map[measure.DropReason]int64 // never sent, by reason; known to the process that ran it
 	Beside   []Beside                     // what the server and the GPUs said of themselves meanwhile
+	Cut      bool                         // it was stopped before its end
 	Partial  []string                     // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
 }
 
@@ -53,7 +54,6 @@ type Settings struct {
 	Goodput     []Bound       // service levels; none: every ok request is goodput
 	Percentiles []float64     // beside the usual ones, 0 to 100
 	Streamed    bool          // without it there is no first token and no gap
-	Serve       float64       // requests/s for which the capacity line says how many servers it takes; 0: 1000
 }
 
 // A Bound is one service level: a metric of the export by its name there, and the most (for rates per user the least) that keeps it.

@@ -26,14 +26,15 @@ var bookkeeping = regexp.MustCompile(`_(up|info|age_seconds|address_shared|dupli
 type Sampler struct {
 	names  map[string]string // prefix of a family to whose it is
 	series map[string]*Beside
-	every  int // looks per sample that is kept
+	beyond map[string]bool // series that are not kept, at most as many again
+	every  int             // looks per sample that is kept
 	looks  int
 	times  int // samples kept, of the series that has most
 }
 
 // NewSampler keeps the families that begin with engine or gpu.
 func NewSampler(engine, gpu string) *Sampler {
-	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*Beside{}, every: 1}
+	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*Beside{}, beyond: map[string]bool{}, every: 1}
 }
 
 // Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
@@ -117,6 +118,9 @@ func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind Besid
 	b := s.series[key]
 	if b == nil {
 		if len(s.series) >= mostSeries {
+			if len(s.beyond) < mostSeries {
+				s.beyond[key] = true
+			}
 			return
 		}
 		b = &Beside{
@@ -155,6 +159,9 @@ func (s *Sampler) thin() {
 		b.Times, b.Values = b.Times[:n], b.Values[:n]
 	}
 }
+
+// Beyond is how many series were too many to keep, as far as they were counted.
+func (s *Sampler) Beyond() int { return len(s.beyond) }
 
 // Series are all that was seen, by name and labels.
 func (s *Sampler) Series() []Beside {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -160,7 +159,7 @@ func footer(r Run, f Figures) []string {
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
 	}
-	if line := capacityLine(r.Settings, f); line != "" {
+	if line := capacityLine(f); line != "" {
 		lines = append(lines, line)
 	}
 	perGPU := "N/A (how many GPUs there are is not known)"
@@ -187,14 +186,17 @@ func goodputLine(s Settings, f Figures) string {
 	return fmt.Sprintf("Goodput: %s of %s requests (%s) kept %s", count(int(good.Value)), count(judged), share(int(good.Value), judged), strings.Join(bounds, " "))
 }
 
+// capacityRate is the rate for which the capacity line says how many servers it takes, requests/s: AIPerf's own example has it.
+const capacityRate = 1000
+
 // capacityLine says how many servers such as this one a number of requests a second takes.
-func capacityLine(s Settings, f Figures) string {
+func capacityLine(f Figures) string {
 	good, ok := f.Metric("goodput")
 	rate, _ := f.Metric("request_throughput")
 	if !ok {
 		return ""
 	}
-	wanted := cmp.Or(s.Serve, 1000)
+	wanted := float64(capacityRate)
 	within, some := Servers(wanted, good.Value)
 	if !some {
 		return fmt.Sprintf("Servers for %s requests/sec: no number of them, nothing was goodput", strconv.FormatFloat(wanted, 'f', -1, 64))

@@ -90,19 +90,18 @@ func (t MannKendall) Detected() int {
 func NewMannKendall(values []float64) MannKendall {
 	n := len(values)
 	t := MannKendall{N: n, P: math.NaN()}
-	for i := range values {
-		for j := i + 1; j < n; j++ {
-			t.S += cmp.Compare(values[j], values[i])
-		}
+	pairs, sizes := n*(n-1)/2, map[float64]int{}
+	for _, v := range values {
+		sizes[v]++
+	}
+	t.S = pairs - 2*inversions(slices.Clone(values), make([]float64, n))
+	for _, k := range sizes {
+		t.S -= k * (k - 1) / 2
 	}
 	if n < 4 {
 		return t
 	}
-	t.Tau = float64(t.S) / (float64(n) * float64(n-1) / 2)
-	sizes := map[float64]int{}
-	for _, v := range values {
-		sizes[v]++
-	}
+	t.Tau = float64(t.S) / float64(pairs)
 	if len(sizes) == n && n <= 30 {
 		t.P = kendallExact(n, t.S)
 		return t
@@ -115,6 +114,28 @@ func NewMannKendall(values []float64) MannKendall {
 		t.P = min(1, 2*above((math.Abs(float64(t.S))-1)/math.Sqrt(variance)))
 	}
 	return t
+}
+
+// inversions sorts values by merging, with scratch of the same length, and counts the pairs in which the later one is less.
+func inversions(values, scratch []float64) int {
+	n := len(values)
+	if n < 2 {
+		return 0
+	}
+	left, right := values[:n/2], values[n/2:]
+	count := inversions(left, scratch) + inversions(right, scratch)
+	merged := scratch[:0]
+	for len(left) > 0 && len(right) > 0 {
+		if right[0] < left[0] {
+			count += len(left)
+			merged, right = append(merged, right[0]), right[1:]
+		} else {
+			merged, left = append(merged, left[0]), left[1:]
+		}
+	}
+	merged = append(append(merged, left...), right...)
+	copy(values, merged)
+	return count
 }
 
 // kendallExact is the probability that |S| of a random order of n values is at least that of s. The orders of n values by their
