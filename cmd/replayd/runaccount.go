@@ -68,6 +68,7 @@ func (a *account) close(ctx context.Context, cut bool) {
 	if cut {
 		a.verdict = a.cutShort(stopped(ctx), f)
 	}
+	a.fail(a.save())
 	if a.verdict != nil {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}

@@ -37,7 +37,7 @@ var flagOf = map[string]string{
 	"workloads[0].synthetic.turns": "--session-turns-mean", "workloads[0].synthetic.turns_stddev": "--session-turns-stddev",
 	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
 	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
-	"workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
+	"workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address",
 }
 
@@ -241,7 +241,7 @@ func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
 		r.savePrompts = filepath.Join(dir, "prompts.jsonl")
 	}
 	if a.saveExcel {
-		r.saveExcel = filepath.Join(dir, "result.xlsx")
+		r.saveExcel = filepath.Join(dir, report.XLSXName)
 	}
 	if given.Changed("result-dir") && !a.savePrompts && !a.saveExcel {
 		fault("--result-dir", errors.New("want --save-result or --save-prompts too: nothing else goes there"))
@@ -360,7 +360,10 @@ func (o *runFlags) beside(c *config.Config, fault faults) {
 		if !strings.Contains(page, "://") {
 			page = "http://" + page
 		}
-		g.DCGMExporter = page
+		t := config.DefaultTarget() // of its own, so that each page's figures can be told apart; nothing is sent there
+		t.Name, t.URL, t.Metrics.URL, t.Metrics.Interval = fmt.Sprintf("gpus%d", len(c.GPUs)+1), c.Targets[0].URL, page, 0
+		c.Targets = append(c.Targets, t)
+		g.Target, g.DCGMExporter = t.Name, page
 		c.GPUs = append(c.GPUs, g)
 	}
 }

@@ -44,12 +44,12 @@ func (a *account) open(o *runFlags) error {
 		settings.Concurrency = r.concurrency[0]
 	}
 	collected := report.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
-	for flag, path := range map[string]string{"--save-result": r.saveExcel, "--save-prompts": r.savePrompts} {
-		if path == "" {
+	for _, f := range []struct{ flag, path string }{{"--save-result", r.saveExcel}, {"--save-prompts", r.savePrompts}} {
+		if f.path == "" {
 			continue
 		}
-		if err := writable(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
+		if err := writable(filepath.Dir(f.path)); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
 		}
 	}
 	if r.artifacts != "" {
@@ -161,15 +161,19 @@ func (a *account) pageOf(target string) string {
 // clip counts a row that was cut to a limit.
 func (a *account) clip() { a.clipped.Add(1) }
 
-// report prints the table and writes the files.
-func (a *account) report() error {
+// save writes the files, before anything is printed: whoever reads what is printed may be gone.
+func (a *account) save() error {
 	a.stopWriting()
 	if a.collector == nil {
-		return a.summary.WriteTable(a.out)
+		return nil
 	}
 	a.collected = a.collector.Collected()
 	run := &a.collected
+	run.Cut = a.verdict != nil
 	if a.sampler != nil {
+		if n := a.sampler.Beyond(); n > 0 {
+			run.Partial = append(run.Partial, fmt.Sprintf("%d series of the server and the GPUs were too many to keep", n))
+		}
 		run.Beside = a.sampler.Series()
 		for i := range run.Beside {
 			run.Beside[i].Source = a.pageOf(run.Beside[i].Labels["target"])
@@ -178,6 +182,22 @@ func (a *account) report() error {
 			run.Settings.GPUs = report.CountGPUs(run.Beside)
 		}
 	}
+	var errs []error
+	if a.folder != nil {
+		errs = append(errs, a.write(*run))
+	}
+	if path := a.order.saveExcel; path != "" {
+		errs = append(errs, writeFile(path, func(w *os.File) error { return report.WriteXLSX(w, *run) }))
+	}
+	return errors.Join(errs...)
+}
+
+// report prints the tables.
+func (a *account) report() error {
+	if a.collector == nil {
+		return a.summary.WriteTable(a.out)
+	}
+	run := &a.collected
 	var errs []error
 	switch spelling(a.order.table) {
 	case aiperf:
@@ -190,12 +210,6 @@ func (a *account) report() error {
 	errs = append(errs, report.WriteBeside(a.out, *run))
 	if run.Settings.Slice > 0 {
 		errs = append(errs, report.WriteSlices(a.out, *run))
-	}
-	if a.folder != nil {
-		errs = append(errs, a.write(*run))
-	}
-	if path := a.order.saveExcel; path != "" {
-		errs = append(errs, writeFile(path, func(w *os.File) error { return report.WriteXLSX(w, *run) }))
 	}
 	if a.folder != nil {
 		a.log.Info("the files of this run", "in", a.folder.Dir)
@@ -238,15 +252,26 @@ func writable(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
+// secretFlags have values that may be secret.
+var secretFlags = []string{"--header", "-H", "--extra-inputs", "--api-key"}
+
 // typed is a command line as it was typed, less what may be a secret.
 func typed(args []string) string {
 	words := slices.Clone(args)
-	for i := range words {
-		name, _, _ := strings.Cut(words[i], "=")
-		if secret := name == "--header" || name == "-H" || name == "--extra-inputs" || name == "--api-key"; secret && strings.Contains(words[i], "=") {
-			words[i] = name + "=…"
-		} else if secret && i+1 < len(words) {
-			words[i+1] = "…"
+	secret := false // the word before was a secret flag, or another secret of it
+	for i, word := range args {
+		name, _, joined := strings.Cut(word, "=")
+		switch isFlag := strings.HasPrefix(word, "-"); {
+		case slices.Contains(secretFlags, name) && joined:
+			words[i], secret = name+"=…", false
+		case slices.Contains(secretFlags, name):
+			secret = true
+		case isFlag && strings.HasPrefix(word, "-H"):
+			words[i], secret = "-H…", false
+		case secret && (slices.Contains(secretFlags, args[i-1]) || isPair(word)):
+			words[i] = "…"
+		default:
+			secret = false
 		}
 	}
 	return "replayd " + strings.Join(words, " ")

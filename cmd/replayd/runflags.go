@@ -34,7 +34,7 @@ type runFlags struct {
 
 	duration config.Duration
 	requests int
-	few      bool // requests follow from the concurrency, as AIPerf has it
+	few      bool            // requests follow from the concurrency, as AIPerf has it
 	wait     config.Duration // --wait-ready
 	hold     config.Duration
 	slo      string

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
-	"replayd/internal/dataset"
+	"replayd/internal/synth"
 )
 
 // A faults function takes what is wrong with a flag.
@@ -66,11 +66,12 @@ func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 	if a.warmupCount < 0 {
 		fault("--warmup-request-count", fmt.Errorf("want an integer ≥ 0, got %d", a.warmupCount))
 	}
-	if !(a.cancelPercent >= 0 && a.cancelPercent <= 100) {
+	switch {
+	case !(a.cancelPercent >= 0 && a.cancelPercent <= 100):
 		fault("--request-cancellation-rate", fmt.Errorf("want 0 to 100 percent, got %v", a.cancelPercent))
-	} else if a.cancelPercent > 0 {
+	case a.cancelPercent > 0:
 		w.Cancel = config.Cancel{Ratio: a.cancelPercent / 100, After: config.Duration(a.cancelDelay)}
-	} else if a.cancelDelay > 0 {
+	case a.cancelDelay > 0:
 		fault("--request-cancellation-delay", errors.New("want --request-cancellation-rate too: without it nothing is cancelled"))
 	}
 	if a.requestTimeout > 0 {
@@ -119,6 +120,9 @@ var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
 // takeRows finds out where the rows come from: a trace, texts, or lengths to be drawn.
 func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	a, w := &o.aliases, &o.workload
+	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" {
+		a.datasetType = typeOf(a.inputFile)
+	}
 	switch format, isTrace := traceTypes[a.datasetType]; {
 	case path != "" && a.inputFile != "":
 		fault("--input-file", fmt.Errorf("want it or TRACE, got both, %q and %q", a.inputFile, path))
@@ -134,9 +138,13 @@ func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	case a.inputFile != "":
 		if !slices.Contains(textTypes, a.datasetType) {
 			fault("--custom-dataset-type", fmt.Errorf("want mooncake_trace, burst_gpt_trace, bailian_trace, %s, got %q", strings.Join(textTypes, ", "), a.datasetType))
+			w.Trace.Path = a.inputFile // one fault is enough
 			break
 		}
 		w.Dataset = config.Dataset{Format: a.datasetType, Path: a.inputFile}
+		if a.datasetType == "multi_turn" && !given.Changed("carry") {
+			w.Prompt.Carry = true // its turns have no answers
+		}
 	case a.datasetType != "":
 		fault("--custom-dataset-type", errors.New("want --input-file too"))
 	default:
@@ -149,12 +157,18 @@ func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 		}
 	}
 	w.Trace.Rescale = a.rescale
-	for flag, v := range map[string]float64{
-		"--synthesis-speedup-ratio": a.rescale.Speedup, "--synthesis-prefix-len-multiplier": a.rescale.PrefixLen,
-		"--synthesis-prefix-root-multiplier": float64(a.rescale.PrefixRoots), "--synthesis-prompt-len-multiplier": a.rescale.PromptLen,
+	for _, m := range []struct {
+		flag        string
+		got         float64
+		least, most float64
+	}{
+		{"--synthesis-speedup-ratio", a.rescale.Speedup, 1. / synth.MaxSpeedup, synth.MaxSpeedup},
+		{"--synthesis-prefix-len-multiplier", a.rescale.PrefixLen, 1. / synth.MaxMultiplier, synth.MaxMultiplier},
+		{"--synthesis-prefix-root-multiplier", float64(a.rescale.PrefixRoots), 1, synth.MaxRoots},
+		{"--synthesis-prompt-len-multiplier", a.rescale.PromptLen, 1. / synth.MaxMultiplier, synth.MaxMultiplier},
 	} {
-		if !(v > 0 && v <= 1000) {
-			fault(flag, fmt.Errorf("want a number above 0, at most 1000, got %v", v))
+		if !(m.got >= m.least && m.got <= m.most) {
+			fault(m.flag, fmt.Errorf("want a number above 0, %v to %v, got %v", m.least, m.most, m.got))
 		}
 	}
 	if a.rescale == (config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}) {
@@ -294,72 +308,12 @@ func (o *runFlags) takeWindow(given *pflag.FlagSet, fault faults) {
 	}
 }
 
-// takeTraceReplay translates trace_replay.py's flags.
-func (o *runFlags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults) {
-	a, t, w := &o.aliases, &o.target, &o.workload
-	switch a.backend {
-	case "", "vllm", "sglang", "lmdeploy", "openai-chat":
-		t.API = "chat"
-	case "openai":
-		t.API = "completions"
-	default:
-		fault("--backend", fmt.Errorf("want vllm, sglang, lmdeploy, openai-chat or openai: others do not speak the OpenAI API, got %q", a.backend))
-	}
-	if given.Changed("url") && (given.Changed("host") || given.Changed("port")) {
-		fault("--host", errors.New("contradicts --url: want one of them"))
-	} else if !given.Changed("url") {
-		t.URL = "http://" + hostPort(a.host, a.port)
-	}
-	if a.port < 1 || a.port > math.MaxUint16 {
-		fault("--port", fmt.Errorf("want 1 to 65535, got %d", a.port))
-	}
-	switch {
-	case path != "" && a.tracePath != "":
-		fault("--trace-path", fmt.Errorf("want it or TRACE, got both, %q and %q", a.tracePath, path))
-	case path == "" && a.tracePath == "":
-		fault("--trace-path", errors.New("want the path of a trace, got none"))
-	case path == "":
-		w.Trace.Path = a.tracePath
-	default:
-		w.Trace.Path = path
-	}
-	switch a.traceMode {
-	case "trace":
-		if given.Changed("dataset-name") || given.Changed("dataset-path") {
-			fault("--dataset-name", errors.New("is for --trace-mode benchmark"))
-		}
-	case "benchmark":
-		format, err := dataset.Named(a.datasetName)
-		if err != nil {
-			fault("--dataset-name", err)
-			format = dataset.Bundled
-		}
-		if format != dataset.Bundled && a.datasetPath == "" {
-			fault("--dataset-path", fmt.Errorf("want the file of %s: nothing is downloaded (ShareGPT_V3_unfiltered_cleaned_split.json is at huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered); --dataset-name bundled needs none", a.datasetName))
-			format = dataset.Bundled // one fault is enough
-		}
-		if t.Tokenizer == "" {
-			fault("--tokenizer", errors.New("want one with --trace-mode benchmark: texts are cut to the trace's lengths"))
-		}
-		w.Dataset = config.Dataset{Format: string(format), Path: a.datasetPath}
-	default:
-		fault("--trace-mode", fmt.Errorf("want trace or benchmark, got %q", a.traceMode))
-	}
-}
-
-func hostPort(host string, port int) string {
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		host = "[" + host + "]"
-	}
-	return host + ":" + strconv.Itoa(port)
-}
-
 // extraBody reads --extra-inputs: NAME:VALUE, where VALUE is JSON or else text, or a whole JSON object.
 func extraBody(inputs []string, fault faults) map[string]any {
 	body := map[string]any{}
 	for _, in := range inputs {
 		if strings.HasPrefix(strings.TrimSpace(in), "{") {
-			if err := json.Unmarshal([]byte(in), &body); err != nil {
+			if err := exactly(in, &body); err != nil {
 				fault("--extra-inputs", fmt.Errorf("want a JSON object, got %q: %w", in, err))
 			}
 			continue
@@ -370,7 +324,7 @@ func extraBody(inputs []string, fault faults) map[string]any {
 			continue
 		}
 		var value any
-		if json.Unmarshal([]byte(text), &value) != nil {
+		if exactly(text, &value) != nil {
 			value = text
 		}
 		body[name] = value
@@ -379,6 +333,19 @@ func extraBody(inputs []string, fault faults) map[string]any {
 		return nil
 	}
 	return body
+}
+
+// exactly reads JSON with its numbers as they are written.
+func exactly(text string, into any) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("want one value, got more")
+	}
+	return nil
 }
 
 // headers reads --header.

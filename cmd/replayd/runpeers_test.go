@@ -55,8 +55,10 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		"trace.jsonl --url http://h:1":                                    {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
 		"trace.jsonl --url http://h:1 --concurrency 7 --requests 30":      {ownSpelling, "http://h:1", true, "concurrency", 7, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 30, none},
 		"trace.jsonl --url h:1 --arrival poisson --rate 2 --duration 10s": {ownSpelling, "http://h:1", true, "poisson", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, 10 * time.Second},
-		"-m x --isl 10": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--isl 10 --streaming --benchmark-duration 5":          {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
+		"-m x --isl 10":            {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--isl 10 --concurrency 8": {aiperf, "http://localhost:8000", false, "concurrency", 8, "none", none, longPatience, "aiperf", "artifacts", 16, none},
+		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
+		"--isl 10 --streaming --benchmark-duration 5":                               {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
 		"--input-file t.jsonl":                                 {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule":                 {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule --concurrency 9": {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
@@ -123,6 +125,26 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"t.jsonl --url h:1 --gpus -1":                         "--gpus: want an integer ≥ 0",
 		"t.jsonl --url h:1 --result-dir x":                    "--result-dir: want --save-result or --save-prompts too",
 		"t.jsonl --url h:1 --warmup 3 --start next:1m":        "--warmup: contradicts --start",
+		"--isl 0":                             "--isl: want a number ≥ 1, got 0",
+		"--isl 5 --osl-stddev 2":              "--osl-stddev: want --osl too",
+		"--isl 5 --benchmark-duration 0":      "--benchmark-duration: want seconds > 0, got 0",
+		"--isl 5 --slice-duration 0":          "--slice-duration: want seconds > 0, got 0",
+		"--isl 5 --request-timeout-seconds 0": "--request-timeout-seconds: want seconds > 0, got 0",
+		"--isl 5 --arrival-pattern constant":  "--arrival-pattern: want --request-rate too",
+		"--isl 5 --arrival-smoothness 2":      "--arrival-smoothness: want --request-rate too",
+		"--request-rate 2 --arrival-pattern constant --arrival-smoothness 2":                     `--arrival-smoothness: is for --arrival-pattern gamma, got "constant"`,
+		"--input-file t.jsonl --session-turns-mean 3":                                            "--session-turns-mean: is for made-up requests",
+		"--input-file t.jsonl --output-tokens-mean 3":                                            "--osl: is for made-up requests",
+		"--input-file t.jsonl --num-dataset-entries 3":                                           "--num-dataset-entries: is for made-up requests",
+		"--isl 5 --session-turns-mean 2 --num-dataset-entries 3":                                 "--num-dataset-entries: is for single requests",
+		"--isl 5 --num-dataset-entries 0":                                                        "--num-dataset-entries: want an integer ≥ 1, got 0",
+		"--input-file t.jsonl --fixed-schedule-start-offset 3":                                   "--fixed-schedule-start-offset: want --fixed-schedule too",
+		"t.jsonl --fixed-schedule --fixed-schedule-start-offset 3 --fixed-schedule-end-offset 2": "--fixed-schedule-end-offset: want milliseconds, and the end behind the start, got 3 to 2",
+		"--input-file t.jsonl --custom-dataset-type mooncake":                                    "--custom-dataset-type: want mooncake_trace, burst_gpt_trace, bailian_trace, single_turn, multi_turn, random_pool, sharegpt, got",
+		"--isl 5 --gpu-telemetry dashboard":                                                      "--gpu-telemetry: want pynvml or addresses",
+		"--isl 5 --api-key k --http.config.file none.yml":                                        "--api-key: contradicts --http.config.file",
+		"--trace-path b.jsonl --trace-mode benchmark":                                            "--dataset-path: want the file of sharegpt: nothing is downloaded",
+		"--trace-path b.jsonl --trace-mode benchmark --dataset-name bundled":                     "--tokenizer: want",
 	} {
 		_, err := ordered(t, line)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -139,6 +161,7 @@ func TestInWords(t *testing.T) {
 		"run --server-metrics":                                    "run --server-metrics",
 		"run -- --paths a b":                                      "run -- --paths a b",
 		"run a b --gpu-telemetry n1:9400 n2:9400":                 "run a b --gpu-telemetry n1:9400 --gpu-telemetry n2:9400",
+		"run --extra-inputs a:1 b:2 t.jsonl -H X:y Z:w -m x":      "run --extra-inputs a:1 --extra-inputs b:2 t.jsonl -H X:y -H Z:w -m x",
 	} {
 		if got := strings.Join(inWords(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: want %s, got %s", line, want, got)
@@ -147,15 +170,22 @@ func TestInWords(t *testing.T) {
 }
 
 func TestTypedHidesSecrets(t *testing.T) {
-	got := typed([]string{"run", "--header", "Authorization:Bearer x", "--header=X:y", "--isl", "5"})
-	if want := "replayd run --header … --header=… --isl 5"; got != want {
-		t.Errorf("want %s, got %s", want, got)
+	for line, want := range map[string]string{
+		"run --header Authorization:x --header=X:y --isl 5":    "replayd run --header … --header=… --isl 5",
+		"run -H A:x B:y -HC:z --isl 5":                         "replayd run -H … … -H… --isl 5",
+		"run --extra-inputs key:x top_p:1 t.jsonl --url h:1":   "replayd run --extra-inputs … … t.jsonl --url h:1",
+		"run --api-key -x t.jsonl":                             "replayd run --api-key … t.jsonl",
+		"run t.jsonl --api-key=x --server-metrics a:1 b:2 --o": "replayd run t.jsonl --api-key=… --server-metrics a:1 b:2 --o",
+	} {
+		if got := typed(strings.Fields(line)); got != want {
+			t.Errorf("%s: want %s, got %s", line, want, got)
+		}
 	}
 }
 
 // What AIPerf has in flags of its own arrives where replayd keeps it.
 func TestPeersFlagsArrive(t *testing.T) {
-	r, err := ordered(t, `--streaming --url h:1/gw --endpoint /v1/chat/completions --endpoint-type chat --extra-inputs ignore_eos:true --extra-inputs "name:abc" --header X-A:b
+	r, err := ordered(t, `--streaming --url h:1/gw --endpoint /v1/chat/completions --endpoint-type chat --extra-inputs ignore_eos:true "name:abc" -H X-A:b --api-key k
 		--request-cancellation-rate 20 --request-cancellation-delay 0.5 --session-turns-mean 3 --session-turn-delay-mean 250 --random-seed 7
 		--shared-system-prompt-length 100 --server-metrics http://s1:9090/metrics s2:9090/metrics --gpu-telemetry n:9400/metrics --warmup-request-count 4
 		--goodput "time_to_first_token:370 request_latency:648"`)
@@ -173,11 +203,14 @@ func TestPeersFlagsArrive(t *testing.T) {
 		t.Errorf("synthetic: got %+v", s)
 	}
 	var pages []string
-	for _, t := range r.config.Targets[1:] {
+	for _, t := range r.config.Targets[1:3] {
 		pages = append(pages, t.Metrics.URL)
 	}
 	if want := []string{"http://s1:9090/metrics", "http://s2:9090/metrics"}; !slices.Equal(pages, want) {
 		t.Errorf("pages: want %q, got %q", want, pages)
+	}
+	if a := target.HTTP.Authorization; a == nil || a.Type != "Bearer" || a.Credentials != "k" {
+		t.Errorf("key: want it as a bearer's, got %+v", a)
 	}
 	if len(r.config.GPUs) != 1 || r.config.GPUs[0].DCGMExporter != "http://n:9400/metrics" {
 		t.Errorf("gpus: got %+v", r.config.GPUs)

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,9 +46,18 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 		if errors.As(err, &code) && code.code == exitMissed {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
+			if len(points) > 0 { // what there is
+				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points))
+			}
 			return err
 		}
 		points = append(points, report.ParetoOf(a.collected))
+		if r.artifacts != "" && len(points) == 1 { // a folder of a sweep holds no run of its own
+			_, err := report.OpenArtifacts(r.artifacts, time.Now())
+			if err = errors.Join(err, r.setAside(time.Now())); err != nil {
+				return fmt.Errorf("--artifact-dir: %w", err)
+			}
+		}
 		if _, err := fmt.Fprintln(w.out); err != nil {
 			return err
 		}
@@ -55,6 +67,27 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 	}
 	if missed != nil {
 		return &exitError{exitMissed, missed}
+	}
+	return nil
+}
+
+// setAside moves the folders of an earlier sweep that this one does not make anew, so that a report of all is one of this sweep.
+func (r order) setAside(now time.Time) error {
+	old, err := filepath.Glob(filepath.Join(r.artifacts, "concurrency-*"))
+	old = slices.DeleteFunc(old, func(path string) bool {
+		return slices.ContainsFunc(r.concurrency, func(n int) bool { return filepath.Base(path) == fmt.Sprintf("concurrency-%d", n) })
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	before := filepath.Join(r.artifacts, "before", now.UTC().Format("20060102T150405.000Z"))
+	if err := os.MkdirAll(before, 0o755); err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := os.Rename(path, filepath.Join(before, filepath.Base(path))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func ofClient() []*panel {
 			"ReplaydErrorRatio",
 			query{perSecond("replayd_requests_expected_total", ""), "due"},
 			query{perSecond("replayd_requests_total", `,outcome="ok"`), "ok"},
-			query{perSecond("replayd_requests_total", `,outcome!="ok"`), "failed"},
+			query{perSecond("replayd_requests_total", `,outcome!~"ok|cancelled"`), "failed"},
 			query{perSecond("replayd_requests_dropped_total", `,reason!="filtered"`), "dropped"}).
 			set(object{"min": 0}).colored("^due$", blue).colored("^ok$", green).colored("^failed$", "red").colored("^dropped$", "dark-orange"),
 	}

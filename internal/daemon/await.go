@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"replayd/internal/config"
 	"replayd/internal/openai"
 )
 
@@ -17,13 +19,16 @@ const (
 // ErrNotReady is that a target did not answer in time.
 var ErrNotReady = errors.New("not ready")
 
-// Await asks each target for its models, one target after the other, until it has answered properly. tried hears how each
+// Await asks each target that requests go to for its models, one target after the other, until it has answered properly. tried hears how each
 // try went; nil is the target's last. The error is ErrNotReady with the last try's when patience is over, or that of one that asking again
 // does not mend, else ctx's cause. Nothing of the generation needs to run.
 func (g *Generation) Await(ctx context.Context, patience time.Duration, tried func(url string, err error)) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, t := range g.options.Config.Targets {
+		if !slices.ContainsFunc(g.options.Config.Workloads, func(w config.Workload) bool { return w.Target == t.Name }) {
+			continue // nothing is sent there
+		}
 		c := g.servers[t.Name].client
 		err := await(limited, func(ctx context.Context) error {
 			models, err := c.Models(ctx)

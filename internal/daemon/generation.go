@@ -141,7 +141,7 @@ func (g *Generation) Requests() int {
 	n := 0
 	for _, w := range g.workloads {
 		c := w.config
-		filtered := c.Trace.OverLimit == "filter" && (c.Trace.MaxInput > 0 || c.Trace.MaxOutput > 0)
+		filtered := c.Trace.OverLimit == "filter" && (c.Trace.MaxInput > 0 || c.Trace.MaxOutput > 0 || c.Trace.MaxContext > 0)
 		if c.Repeat.Mode != "once" || !c.Epoch.IsZero() && c.Epoch.Before(time.Now()) || c.Trace.From != 0 || c.Trace.To != 0 || c.Shard.Of > 1 || filtered {
 			return 0
 		}

@@ -48,7 +48,7 @@ func (g *Generation) openRows(ctx context.Context, c config.Workload, t *token.T
 		return r, nil
 	}
 	if t == nil {
-		return nil, errors.Join(errors.New("dataset: want a tokenizer too: texts are cut to the trace's lengths"), r.Close())
+		return nil, errors.Join(errors.New("dataset: want a tokenizer too: texts are cut to the trace's lengths, and the name of a family has no file to cut them by"), r.Close())
 	}
 	set, err := g.openDataset(ctx, c, t)
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *toke
 	all := set.Records()
 	return &rowSource{
 		source: schedule.FromRecords(all, false),
-		stats: noTrace(c.Dataset.Path, c.Dataset.Format, len(all), set.SHA256()),
+		stats:  noTrace(c.Dataset.Path, c.Dataset.Format, len(all), set.SHA256()),
 	}, nil
 }
 

@@ -19,8 +19,8 @@ type server struct {
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
-	tokens *tokens          // nil: texts are not counted
-	lost   chan struct{}    // closed when it cannot be used and asking again does not mend that
+	tokens *tokens       // nil: texts are not counted
+	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
 
 	mu    sync.Mutex
 	users int                // generations that list it, and workloads

@@ -242,7 +242,7 @@ func (o *Options) dropped(workload string, why measure.DropReason) {
 	if o.Dropped != nil {
 		o.Dropped(why)
 	}
-	if o.Complain != nil {
+	if o.Complain != nil && why != measure.Filtered { // that is as it was configured
 		o.Complain(workload, "dropped: "+string(why), "", "")
 	}
 }

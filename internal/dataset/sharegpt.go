@@ -31,7 +31,11 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 		}
 		return fmt.Errorf("%s: want a JSON list of conversations, got %w", name, err)
 	}
-	for number := 0; !b.full() && dec.More(); number++ {
+	more := func() bool {
+		bounded.left = MaxEntryBytes // what stands between two entries is part of neither
+		return dec.More()
+	}
+	for number := 0; !b.full() && more(); number++ {
 		if err := b.ctx.Err(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

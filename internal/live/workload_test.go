@@ -237,3 +237,23 @@ func BenchmarkTick(b *testing.B) {
 		})
 	}
 }
+
+// Requests that the workload cancelled itself are neither within the service levels nor over them.
+func TestCancelledAreNotJudged(t *testing.T) {
+	run(t, func(t *testing.T, b *Board) {
+		f := newFeed(b, WorkloadOptions{Name: "a", Closed: true, SLO: measure.SLO{TTFT: second}})
+		pass(second)
+		for range 10 {
+			f.end(measure.OK, 100*ms, 10*ms, "")
+			f.end(measure.Cancelled, 0, 0, "")
+		}
+		pass(2 * second)
+		s := told(b).Workloads[0]
+		if got := s.Figures.Minute.WithinSLO; got != 1 {
+			t.Errorf("within the SLO: want 1, got %v", got)
+		}
+		if s.Figures.Verdict.Level != well || len(s.Figures.Failures) != 0 || !s.Closed {
+			t.Errorf("want all well, got %+v", s.Figures.Verdict)
+		}
+	})
+}

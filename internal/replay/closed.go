@@ -19,6 +19,8 @@ type circuit struct {
 	fired   time.Time   // when fire was called last
 	again   time.Time   // when to look again for what may not go out now; zero: somebody will tell
 	resting []time.Time // when lanes are free again whose requests could not connect
+	full    func() bool // all lanes are taken, some by the runner before; nil: there was none
+	until   time.Time   // nothing comes due from this instant on: it is another runner's; zero: for ever
 }
 
 const (
@@ -48,6 +50,7 @@ func (q *queue) full() bool { return q.upcoming.len() >= q.closed.pool || q.weig
 
 // join puts a row of a closed plan in its place: behind the turn before it, or among those that a lane may take.
 func (q *queue) join(it *item) {
+	it.ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
 	s := it.session
 	if s == nil || !it.follows || s.failed {
 		q.upcoming.push(it)
@@ -114,7 +117,8 @@ func (q *queue) draw(now time.Time) {
 			c.want()
 		}
 	}()
-	for q.free > q.waiting.len() && !q.paused && !now.Before(c.opens) && !q.over(now) {
+	for q.free > q.waiting.len() && !q.paused && !now.Before(c.opens) && !q.over(now) &&
+		(c.until.IsZero() || now.Before(c.until)) && (c.full == nil || !c.full()) {
 		list := &q.called
 		if list.len() == 0 {
 			if q.closed.hold && q.free <= q.waiting.len()+len(q.delayed) {
@@ -135,6 +139,10 @@ func (q *queue) draw(now time.Time) {
 		case s != nil && s.failed:
 			list.pop()
 			q.giveUp(it, measure.Missed)
+			continue
+		case s != nil && s.soonest(it).After(now): // it was read when the turn before had long ended
+			list.pop()
+			q.release(it, now)
 			continue
 		case q.guard.refuses(now):
 			if q.guard.holds() != all { // a trial must end, or its second: judge tells of everything else
@@ -159,7 +167,7 @@ func (q *queue) draw(now time.Time) {
 // comeUp lets a row of a closed plan come due.
 func (q *queue) comeUp(it *item, now time.Time) {
 	q.current = it.loop
-	it.planned, it.due.At, it.ready = now, now, now
+	it.dueNow(now)
 	q.expect(it)
 	q.guard.admit(it, now) // it does: nothing has happened since refuses
 	if s := it.session; s != nil {
@@ -173,6 +181,12 @@ func (q *queue) comeUp(it *item, now time.Time) {
 	}
 	it.state = waiting
 	q.waiting.push(it)
+}
+
+// dueNow lets a row have the instant at which it came due for the plan's.
+func (it *item) dueNow(now time.Time) {
+	it.offset += now.Sub(it.planned)
+	it.planned, it.due.At, it.ready = now, now, now
 }
 
 // takeClosed is take of a closed plan: what has come due waits for its message only, or for the end of a pause or of a guard
@@ -192,7 +206,8 @@ func (q *queue) takeClosed(now time.Time) *item {
 	}
 	for _, it := range q.waiting.items[q.waiting.head:] {
 		if it.held { // its turn comes again
-			it.held, it.planned, it.due.At, it.ready = false, now, now, now
+			it.held = false
+			it.dueNow(now)
 		}
 	}
 	it := q.waiting.takeBuilt()

@@ -251,7 +251,7 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 }
 
 // Whatever the rows, the failures, the lanes, the engine's load, the budget and the instant of a stop or an end: the balance
-// holds at every step; turns never overlap and keep their order; all lanes are busy while there are rows and nothing holds
+// holds at every step; turns never overlap, keep their order, and go when their delays and gaps are over; all lanes are busy while there are rows and nothing holds
 // them back; nothing passes the guard or the budget; nothing is dropped but by a stop, a failed turn or a budget that it
 // could never fit; and in the end nothing is left.
 func TestClosedQueueProperties(t *testing.T) {
@@ -275,6 +275,7 @@ func TestClosedQueueProperties(t *testing.T) {
 			stopAt = rnd.IntN(300)
 		}
 		flying, last := []*item{}, map[string]int{}
+		began, ended := map[string]time.Time{}, map[string]time.Time{} // of a conversation's last turn
 		stopped := false
 		for now := 0; ; now++ {
 			if now > 10_000_000 {
@@ -321,7 +322,10 @@ func TestClosedQueueProperties(t *testing.T) {
 				if m, sent := last[s]; sent && m > it.due.Number {
 					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.due.Number, s, m)
 				}
-				last[s] = it.due.Number
+				if b, sent := began[s]; sent && (at(now).Before(ended[s].Add(it.due.Delay)) || at(now).Before(b.Add(it.due.Gap))) {
+					t.Fatalf("seed %d at %d ms: turn %d of %s went before its delay of %v and its gap of %v were over", seed, now, it.due.Number, s, it.due.Delay, it.due.Gap)
+				}
+				last[s], began[s] = it.due.Number, it.due.At
 				if slices.ContainsFunc(flying, func(o *item) bool { return o.due.Session == s }) {
 					t.Fatalf("seed %d: two turns of %s at once", seed, s)
 				}
@@ -343,6 +347,7 @@ func TestClosedQueueProperties(t *testing.T) {
 					continue
 				}
 				w.end(q, c, flying[i], rnd.IntN(10) > 0, at(now))
+				ended[flying[i].due.Session] = at(now)
 				flying = slices.Delete(flying, i, i+1)
 			}
 			if err := c.balance(); err != nil {
@@ -372,51 +377,5 @@ func TestClosedQueueProperties(t *testing.T) {
 	}
 	if all[measure.Missed] == 0 {
 		t.Error("no turn was ever missed: the property was not put to the test")
-	}
-}
-
-// Where conversations lie interleaved in a long trace, a turn may be read when the one before has long ended: its delay and
-// its gap hold all the same, by the instants of that one.
-func TestClosedQueueTurnReadLate(t *testing.T) {
-	for name, c := range map[string]struct {
-		delay, gap time.Duration
-		due        int // ms
-	}{
-		"delay":           {delay: 50 * time.Millisecond, due: 60},
-		"gap":             {gap: 50 * time.Millisecond, due: 50},
-		"neither":         {due: 20},
-		"both over":       {delay: 5 * time.Millisecond, gap: 15 * time.Millisecond, due: 20},
-		"one of them not": {delay: 5 * time.Millisecond, gap: 30 * time.Millisecond, due: 30},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q, c2 := newClosedQueue(1)
-			q.add(q.loops[0], planned(0, 0, "s", 0))
-			q.fire(at(0))
-			_, flying := takeAll(q, at(0))
-			c2.end(q, flying[0], true, at(10))
-			it := planned(1, 0, "s", c.delay)
-			it.due.Gap = c.gap
-			q.add(q.loops[0], it)
-			q.add(q.loops[0], planned(2, 0, "s", 0))
-			q.fire(at(20))
-			for ms := 20; ms < c.due; ms++ {
-				q.fire(at(ms))
-				rows, _ := takeAll(q, at(ms))
-				want(t, fmt.Sprint("sent at ", ms), rows, []int(nil))
-			}
-			if next, ok := q.next(); c.due > 20 && (!ok || !next.Equal(at(c.due))) {
-				t.Errorf("next instant: want %v, got %v, %t", at(c.due), next, ok)
-			}
-			q.fire(at(c.due))
-			rows, flying := takeAll(q, at(c.due))
-			want(t, "sent then", rows, []int{1})
-			if len(flying) == 1 {
-				want(t, "due", flying[0].due.At, at(c.due))
-				c2.end(q, flying[0], true, at(c.due+5))
-				rows, _ = takeAll(q, at(c.due+5))
-				want(t, "the turn behind it", rows, []int{2})
-			}
-			want(t, "balance", c2.balance(), error(nil))
-		})
 	}
 }

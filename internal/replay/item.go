@@ -8,13 +8,14 @@ import (
 
 // An item is one row on its way: planned, due, waiting, handed to a lane.
 type item struct {
-	id       string       // X-Request-Id: workload/loop/row, and the pass where that is not the first
-	due      schedule.Due // At is on the monotonic clock once the queue has it, and the due instant once that has come
-	planned  time.Time    // the plan's instant, on the monotonic clock; of a closed loop's row that at which it came due
-	ready    time.Time    // max(due, end of the session wait)
-	charged  time.Time    // when its cost was taken from the budget; zero: it was not
-	cost     cost         // what was taken then
-	session  *session     // nil for a row of no session
+	id       string        // X-Request-Id: workload/loop/row, and the pass where that is not the first
+	due      schedule.Due  // At is on the monotonic clock once the queue has it, and the due instant once that has come
+	planned  time.Time     // the plan's instant, on the monotonic clock; of a closed loop's row that at which it came due
+	offset   time.Duration // of planned, since the loop's start
+	ready    time.Time     // max(due, end of the session wait)
+	charged  time.Time     // when its cost was taken from the budget; zero: it was not
+	cost     cost          // what was taken then
+	session  *session      // nil for a row of no session
 	loop     *loop
 	state    state
 	waited   bool     // no lane was free when it became ready
@@ -54,7 +55,7 @@ const (
 type loop struct {
 	schedule.Loop
 	clock    clock         // what its instants were laid on the monotonic clock by
-	salt     time.Time     // Start, but where it is to have the texts of a warm-up
+	salt     time.Time     // Start, but where it is to have the texts of a warm-up; never changed once there are items
 	period   time.Duration // from its start to the next one's
 	sessions map[sessionKey]*session
 	resting  []rest // sessions without open turns, the one longest at rest first

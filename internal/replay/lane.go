@@ -37,8 +37,10 @@ func (r *Runner) startLane(hard context.Context) *lane {
 func (r *Runner) carry(hard context.Context, l *lane) {
 	defer l.wire.Close()
 	for range l.work {
-		for more := true; more; more = r.finish(l) {
+		for more := true; more; {
 			r.send(hard, l)
+			more = r.finish(l)
+			r.wakeHeirs()
 		}
 	}
 }
@@ -74,7 +76,7 @@ func (r *Runner) send(hard context.Context, l *lane) {
 		return
 	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
-		Sent:   func() { r.sent(it) },
+		Sent:   func() { r.sent(l) },
 		Again:  func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
 		Cancel: it.cancel, CancelAfter: r.w.Cancel.After,
 		Keep: r.w.Keep || r.w.Carry && it.session != nil, Count: r.w.CountOutput,
@@ -83,11 +85,12 @@ func (r *Runner) send(hard context.Context, l *lane) {
 
 var headEnd = []byte("\r\n\r\n")
 
-// sent gives the bytes of a written message back: a retry builds them again.
-func (r *Runner) sent(it *item) {
-	if r.w.Saved != nil && r.phase == measure.Profiling {
+// sent gives the bytes of a lane's message back, which was written or never will be: a retry builds them again.
+func (r *Runner) sent(l *lane) {
+	it := l.next.item
+	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
 		if _, body, ok := bytes.Cut(it.body, headEnd); ok {
-			r.w.Saved(Sent{Due: &it.due, Offset: it.loop.clock.planned(it.due.At).Sub(it.loop.Start.Round(0)), Body: body})
+			r.w.Saved(Sent{Due: &it.due, Offset: it.offset + it.due.At.Sub(it.planned), Body: body})
 		}
 	}
 	r.mu.Lock()

@@ -20,6 +20,7 @@ type queue struct {
 	building  fifo  // items whose bodies are to be built, in plan order
 	behind    fifo  // the same for turns that wait for an earlier one
 	free      int   // lanes that would take an item now
+	flying    int   // items that lanes have
 	weight    int   // bytes that rows which have not come due take
 	carry     bool  // turns hold what the server answered to those before
 	maxWait   time.Duration
@@ -51,16 +52,17 @@ type counter interface {
 func (q *queue) begin(l schedule.Loop, c clock) *loop {
 	lp := q.loops[l.Number]
 	if lp == nil {
-		lp = &loop{sessions: map[sessionKey]*session{}}
+		lp = &loop{sessions: map[sessionKey]*session{}, salt: l.Start}
 		q.loops[l.Number] = lp
 	}
-	lp.Loop, lp.clock, lp.salt, lp.read = l, c, l.Start, false
+	lp.Loop, lp.clock, lp.read = l, c, false
 	return lp
 }
 
 // add takes a row of a loop from the plan.
 func (q *queue) add(l *loop, it *item) {
 	l.open++
+	it.offset = it.due.At.Sub(l.Start)
 	it.due.At = l.clock.at(it.due.At)
 	it.loop, it.planned, it.ready = l, it.due.At, it.due.At
 	q.weight += it.weight
@@ -136,6 +138,7 @@ func (q *queue) fire(now time.Time) {
 // filter counts an item that is too long.
 func (q *queue) filter(it *item) {
 	q.count.Filtered(1)
+	q.dropped(it, measure.Filtered)
 	q.forget(it)
 }
 
@@ -313,12 +316,14 @@ func (q *queue) take(now time.Time) *item {
 
 func (q *queue) fly(it *item) {
 	it.state = flying
+	q.flying++
 	q.count.Sent()
 }
 
 // finish ends an item that a lane had; its answer ended at an instant before now.
 func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
+	q.flying--
 	q.guard.over(it, it.err == nil)
 	q.leave(it)
 	if it.session != nil {

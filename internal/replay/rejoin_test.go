@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -358,5 +359,22 @@ func TestCronWaits(t *testing.T) {
 		time.AfterFunc(3*time.Hour, end)
 		b.run(t, ctx, t.Context())
 		want(t, "requests", len(b.kept.all), 600)
+	})
+}
+
+// A loop that is entered again, after the clock was set back, is as its messages had it that are being built.
+func TestLoopIsEnteredAgainWhileAMessageIsBuilt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, rows(1), minutes, &fake{}, nil)
+		l, now := schedule.Loop{Start: epoch}, readClock(nil)
+		it := planned(0, 0, "", 0)
+		it.due.InputTokens, it.loop = 4, b.queue.begin(l, now)
+		var builder sync.WaitGroup
+		var m message
+		builder.Go(func() { m = b.message(it, nil, nil) })
+		want(t, "loop", b.queue.begin(l, now), it.loop)
+		builder.Wait()
+		again := b.message(it, nil, nil)
+		want(t, "message", string(again.body), string(m.body))
 	})
 }

@@ -35,10 +35,12 @@ type Runner struct {
 	done    bool // nothing is left and nothing will come
 	fed     bool // the feed has ended
 
-	succeeds bool      // it takes over from another runner
-	warming  *Runner   // of the warm-up, while that runs
-	salt     time.Time // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
-	first    time.Time // its start; the feed's
+	succeeds bool                   // it takes over from another runner
+	ancestor *Runner                // of a closed plan: that one, until it is over
+	heir     atomic.Pointer[Runner] // of whatever plan: the closed one that takes over from it
+	warming  *Runner                // of the warm-up, while that runs
+	salt     time.Time              // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	first    time.Time              // its start; the feed's
 
 	seq      int64 // rows read, without filtered ones; the feed's
 	filtered int   // rows that were filtered since the last that was not; the feed's
@@ -82,6 +84,9 @@ func newRunner(w Workload, count figures, closed bool) *Runner {
 	if w.After != nil {
 		r.follow(w.After)
 		r.succeeds = true
+		if closed {
+			r.inherit(w.After)
+		}
 		r.w.After = nil // or runners would keep each other in memory, reload after reload
 	}
 	if p := r.queue.purse; p != nil {
@@ -185,6 +190,7 @@ func (r *Runner) close() {
 
 // stop ends the taking of new work.
 func (r *Runner) stop() {
+	defer r.wakeHeirs()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true

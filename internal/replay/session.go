@@ -106,12 +106,7 @@ func (q *queue) release(it *item, now time.Time) {
 		s.turns = s.turns[1:]
 	}
 	s.busy = true
-	if !s.ended.IsZero() {
-		it.ready = latest(it.ready, s.ended.Add(it.due.Delay))
-	}
-	if it.due.Gap > 0 && !s.due.IsZero() {
-		it.ready = latest(it.ready, s.due.Add(it.due.Gap))
-	}
+	it.ready = s.soonest(it)
 	switch {
 	case it.ready.After(now):
 		it.state = delayed
@@ -122,6 +117,18 @@ func (q *queue) release(it *item, now time.Time) {
 	default:
 		q.makeReady(it, now)
 	}
+}
+
+// soonest is when a turn may go: by the plan, its delay after the end of the turn before, and its gap after that one's instant.
+func (s *session) soonest(it *item) time.Time {
+	at := it.ready
+	if !s.ended.IsZero() {
+		at = latest(at, s.ended.Add(it.due.Delay))
+	}
+	if it.due.Gap > 0 && !s.due.IsZero() {
+		at = latest(at, s.due.Add(it.due.Gap))
+	}
+	return at
 }
 
 func latest(a, b time.Time) time.Time {

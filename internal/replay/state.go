@@ -121,6 +121,9 @@ func (r *Runner) Retire(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = at.Round(0)
+	if c := r.queue.closed; c != nil {
+		c.until = r.retires()
+	}
 	if r.warming != nil {
 		r.warming.Retire(at)
 	}
@@ -157,14 +160,10 @@ func (r *Runner) untilOver(now, at time.Time) time.Time {
 // untilRetired stops the taking of new work when the instant has come, with the lock held; else it gives the earlier of
 // that instant and the one that the pacer would sleep for.
 func (r *Runner) untilRetired(now, at time.Time) time.Time {
-	if r.until.IsZero() {
+	end := r.retires()
+	if end.IsZero() {
 		return at
 	}
-	c := readClock(r.w.Wall)
-	if r.playing != nil {
-		c = r.playing.clock
-	}
-	end := c.at(r.until)
 	if !now.Before(end) {
 		r.endWork()
 		return at

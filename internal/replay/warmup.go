@@ -13,6 +13,7 @@ func (r *Runner) warmUp(ctx, hard context.Context) error {
 	if err := r.w.Target.await(ctx); err != nil {
 		return nil // a stop
 	}
+	r.mu.Lock() // from here on what a reload changes is passed on
 	w := r.w
 	w.Rows, w.Duration, w.Warmup = r.w.Warmup, 0, 0
 	w.Observers, w.Dropped, w.Clipped = r.w.Warmed, nil, nil
@@ -24,7 +25,6 @@ func (r *Runner) warmUp(ctx, hard context.Context) error {
 	warm := newRunner(w, uncounted{w.Count}, true)
 	warm.phase = measure.Warmup
 
-	r.mu.Lock()
 	warm.queue.paused, warm.until = r.queue.paused, r.until
 	r.warming = warm
 	r.mu.Unlock()

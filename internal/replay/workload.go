@@ -38,7 +38,7 @@ type Observer interface {
 // Sent is a request as it was written.
 type Sent struct {
 	Due    *schedule.Due
-	Offset time.Duration // planned instant since the loop's start
+	Offset time.Duration // when it was due, since the loop's start
 	Body   []byte        // the JSON; valid until Saved returns
 }
 
@@ -55,7 +55,7 @@ type Workload struct {
 	Log    *slog.Logger
 
 	Observers []Observer
-	Dropped   func(measure.DropReason) // hears of every request that was due and not sent; nil: nobody
+	Dropped   func(measure.DropReason) // hears of every request that was due and not sent, filtered ones too; nil: nobody
 	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
 	Saved     func(Sent)               // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
 	Clipped   func()                   // hears of every request that came due and was clipped; nil: nobody

@@ -77,7 +77,10 @@ func (p *Progress) Observe(r *measure.Request) {
 }
 
 // Drop takes a request that was due and not sent.
-func (p *Progress) Drop(measure.DropReason) {
+func (p *Progress) Drop(why measure.DropReason) {
+	if why == measure.Filtered {
+		return // it was never part of the run
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropped++

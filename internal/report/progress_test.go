@@ -32,6 +32,7 @@ func TestView(t *testing.T) {
 	}
 	expect(view{})
 	p.Drop(measure.Overload)
+	p.Drop(measure.Filtered) // was never part of the run
 	expect(view{dropped: 1})
 
 	// Never sent: no lateness.

@@ -20,7 +20,7 @@ const (
 )
 
 // bookkeeping are the families that say how the reading went; they are no figures of the server.
-var bookkeeping = regexp.MustCompile(`_(up|info|age_seconds|address_shared|duplicate_devices|scrape_[a-z_]+)$`)
+var bookkeeping = regexp.MustCompile(`_(up|info|restarts_total|age_seconds|address_shared|duplicate_devices|scrape_[a-z_]+)$`)
 
 // A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
 type Sampler struct {

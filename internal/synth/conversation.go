@@ -16,7 +16,7 @@ type user struct {
 
 // next is the user's next row, but for its number.
 func (u *user) next(s *Synthetic, slot int) trace.Record {
-	if u.turn == u.turns {
+	for u.turn == u.turns { // twice where what was skipped left no room for more
 		// Numbers are apart between users, whoever's conversation ends first.
 		u.begin(s, uint64(slot)+uint64(max(1, s.Users))*uint64(u.begun))
 		if u.begun++; u.begun == 1 && s.Rate > 0 {
@@ -65,15 +65,15 @@ func (c *conversation) begin(s *Synthetic, number uint64) {
 
 // skip goes over turns that were virtually done: their messages and answers become history.
 func (c *conversation) skip(s *Synthetic, turns int) {
-	for range turns {
+	for c.turn < min(turns, c.turns) {
 		c.take(s)
 	}
 	c.fresh = true
 }
 
-// take is the conversation's next row.
+// take is the conversation's next row. The conversation is over when a prompt would hold no more of it.
 func (c *conversation) take(s *Synthetic) trace.Record {
-	input := c.lengths.Input.whole(c.rng, trace.MaxTokens)
+	input := min(c.lengths.Input.whole(c.rng, trace.MaxTokens), trace.MaxTokens-c.tokens)
 	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn}
 	answer := max(standInTokens, input/2)
 	if c.lengths.Output.Mean > 0 {
@@ -91,6 +91,9 @@ func (c *conversation) take(s *Synthetic) trace.Record {
 		c.say("assistant", c.id(2*c.turn+1), answer)
 	}
 	c.turn++
+	if c.tokens >= trace.MaxTokens {
+		c.turns = c.turn
+	}
 	c.fresh = false
 	return r
 }

@@ -37,6 +37,7 @@ type Synthetic struct {
 const (
 	MaxTurns = 10_000
 	MaxUsers = 1 << 20
+	MaxDelay = 24 * time.Hour
 )
 
 // Check says all that is wrong at once. Each error begins with the field's name, in small letters.
@@ -64,8 +65,11 @@ func (s *Synthetic) Check() error {
 	if n := float64(s.System) + max(1, s.Turns.Mean)*longest; len(errs) == 0 && n > maxTokens {
 		fault("turns: want conversations of at most %d tokens, got about %.0f", trace.MaxTokens, n)
 	}
-	if s.Delay < 0 || s.DelayStddev < 0 {
+	switch {
+	case s.Delay < 0 || s.DelayStddev < 0:
 		fault("delay: want 0s or more, got %v and a standard deviation of %v", s.Delay, s.DelayStddev)
+	case max(s.Delay, s.DelayStddev) > MaxDelay:
+		fault("delay: want at most %v, got %v and a standard deviation of %v", MaxDelay, s.Delay, s.DelayStddev)
 	}
 	if s.Users < 0 || s.Users > MaxUsers {
 		fault("users: want 0 to %d, got %d", MaxUsers, s.Users)

@@ -251,6 +251,31 @@ func TestConversationsNeverChange(t *testing.T) {
 	}
 }
 
+// Check goes by means; what is drawn may be far above them, and a conversation ends when no more fits into a prompt.
+func TestConversationsFitIntoPrompts(t *testing.T) {
+	for _, s := range []Synthetic{
+		{Input: Normal{1e6, 1e6}, Output: Normal{1e5, 0}, Turns: Normal{10, 500}, System: 99},
+		{Input: Normal{1e6, 0}, Output: Normal{1e6, 0}, Turns: Normal{5, 500}, Users: 5, Rate: 1},
+		{Input: Normal{trace.MaxTokens - 1, 1e6}, Turns: Normal{1, 0}, System: 1},
+	} {
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		next := s.Rows()
+		for range 300 {
+			r, sum := next(), 0
+			for _, p := range r.Parts {
+				if sum += p.Tokens; p.Tokens < 1 {
+					t.Fatalf("row %d has a part of %d tokens", r.Number, p.Tokens)
+				}
+			}
+			if sum != r.InputTokens || sum > trace.MaxTokens {
+				t.Fatalf("%+v: row %d has %d tokens, parts of %d", s, r.Number, r.InputTokens, sum)
+			}
+		}
+	}
+}
+
 func TestSyntheticCheck(t *testing.T) {
 	for _, c := range []struct {
 		s    Synthetic
@@ -270,6 +295,7 @@ func TestSyntheticCheck(t *testing.T) {
 			"pairs: pair 1: input length: want a mean of 1 to 16777216, got 0\npair 1: output length: want a mean of 1 to 16777216, got 0\n" +
 			"shares: want one above 0, got none"},
 		{Synthetic{Input: Normal{10_000, 0}, Turns: Normal{2000, 0}}, "turns: want conversations of at most 16777216 tokens, got about 20000000"},
+		{Synthetic{Input: Normal{1, 0}, Delay: time.Hour, DelayStddev: 25 * time.Hour}, "delay: want at most 24h0m0s, got 1h0m0s and a standard deviation of 25h0m0s"},
 		{Synthetic{Input: Normal{1, 0}, Rate: 1}, "rate: want users too, got none"},
 		{Synthetic{Input: Normal{1, 0}, Rate: 1, Users: 2, Delay: time.Second}, "delay: want none with a rate, which sets the time between turns, got 1s"},
 	} {

@@ -39,7 +39,7 @@ func TestEveryCommandOfTheDocumentsHasACase(t *testing.T) {
 		}
 	}
 	var known []string
-	for _, c := range cases {
+	for _, c := range cases() {
 		known = append(known, c.typed)
 	}
 	for _, c := range documented {

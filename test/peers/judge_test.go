@@ -4,52 +4,13 @@ package peers_test
 
 import (
 	"cmp"
-	"encoding/json"
-	"math"
-	"os"
-	"path/filepath"
+	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	"replayd/test/outside"
+	"time"
 )
-
-// A request is a line of the simulated engine's log.
-type request struct {
-	ID           string `json:"id"`
-	API          string `json:"api"`
-	Stream       bool   `json:"stream"`
-	Arrival      int64  `json:"arrival"`
-	PromptTokens int    `json:"prompt_tokens"`
-	MaxTokens    int    `json:"max_tokens"`
-	OutputTokens int    `json:"output_tokens"`
-	Messages     int    `json:"messages"`
-	Body         string `json:"body_sha256"`
-	Outcome      string `json:"outcome"`
-	End          int64  `json:"end"`
-}
-
-// requests reads the log. What carries no id of replayd's is a probe.
-func requests(t *testing.T, log string) (all []request) {
-	t.Helper()
-	lines, _ := outside.Lines[request](t, log)
-	for _, r := range lines {
-		if strings.Count(r.ID, "/") >= 2 {
-			all = append(all, r)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b request) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	return all
-}
-
-func (r request) warmup() bool { return strings.Contains(r.ID, "/warmup/") }
-
-// measured are the requests that count.
-func (s seen) measured() []request {
-	return slices.DeleteFunc(slices.Clone(s.all), request.warmup)
-}
 
 // count demands so many requests, all of which ended well.
 func (s seen) count(t *testing.T, want int) {
@@ -65,57 +26,93 @@ func (s seen) count(t *testing.T, want int) {
 	}
 }
 
-// lengths demands each prompt's and each limit's length, in order of the rows.
-func (s seen) lengths(t *testing.T, want [][2]int) {
+// rows demands what the lines of a trace say: each once, and each prompt's and each limit's length.
+func (s seen) rows(t *testing.T, want []traceRow) {
 	t.Helper()
+	s.count(t, len(want))
 	for i, r := range byRow(t, s.measured()) {
-		if i < len(want) && (r.PromptTokens != want[i][0] || r.MaxTokens != want[i][1]) {
-			t.Errorf("row %d: want %d tokens in and a limit of %d, got %d and %d", i, want[i][0], want[i][1], r.PromptTokens, r.MaxTokens)
+		if i < len(want) && (r.PromptTokens != want[i].Input || r.MaxTokens != want[i].Output) {
+			t.Errorf("row %d: want %d tokens in and a limit of %d, got %d and %d", i, want[i].Input, want[i].Output, r.PromptTokens, r.MaxTokens)
 		}
 	}
 }
 
-// byRow sorts requests by pass and row.
-func byRow(t *testing.T, all []request) []request {
+// streamed demands that all are, or that none is.
+func (s seen) streamed(t *testing.T, want bool) {
 	t.Helper()
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b request) int {
-		aPlace, bPlace := place(t, a.ID), place(t, b.ID)
-		return slices.Compare(aPlace[:], bPlace[:])
-	})
-	return sorted
+	for _, r := range s.measured() {
+		if r.Stream != want {
+			t.Fatalf("want streamed: %v, got %+v", want, r)
+		}
+	}
 }
 
-// place takes an id apart: its pass, workload/loop/row or workload/loop/row.pass, and its row.
-func place(t *testing.T, id string) [2]int {
+// order demands that requests came in the order of their rows.
+func (s seen) order(t *testing.T, inFlight int) {
 	t.Helper()
-	row, pass, again := strings.Cut(id[strings.LastIndexByte(id, '/')+1:], ".")
-	n, err := strconv.Atoi(row)
-	p := 0
-	if again && err == nil {
-		p, err = strconv.Atoi(pass)
+	for _, fault := range disorder(byRow(t, s.measured()), inFlight) {
+		t.Error(fault)
 	}
-	if err != nil {
-		t.Fatalf("want workload/loop/row or workload/loop/row.pass, got %q", id)
-	}
-	return [2]int{p, n}
 }
 
-// order demands that requests came in the order of their rows. Two that went out at one instant over two connections may
-// change places on the way: so it looks at those that are apart by as many as are in flight.
-func (s seen) order(t *testing.T, apart int) {
+// oneByOne demands that they came in the file's order, each after the end of the one before. Rows of a session may go before
+// others.
+func (s seen) oneByOne(t *testing.T, rows []traceRow) {
 	t.Helper()
-	sorted := byRow(t, s.measured())
+	s.atMost(t, 1)
+	if !slices.ContainsFunc(rows, func(r traceRow) bool { return r.Session != "" }) {
+		s.order(t, 1)
+	}
+}
+
+// disorder finds rows that came before others that they should follow. Two that went out at one instant over two connections
+// may change places on the way: so it looks at those that are apart by as many as are in flight.
+func disorder(sorted []request, inFlight int) (faults []string) {
 	for i := range sorted {
-		if j := i + apart; j < len(sorted) && sorted[j].Arrival < sorted[i].Arrival {
-			t.Errorf("%s came before %s", sorted[j].ID, sorted[i].ID)
+		if j := i + inFlight; j < len(sorted) && sorted[j].Arrival < sorted[i].Arrival {
+			faults = append(faults, sorted[j].ID+" came before "+sorted[i].ID)
 		}
+	}
+	return faults
+}
+
+// What instants allows for the way to the engine, for its connections and for a machine on which others work.
+const (
+	halfWithin = 50 * time.Millisecond
+	allWithin  = 500 * time.Millisecond
+)
+
+// instants demands that each request came at its row's time.
+func (s seen) instants(t *testing.T, want []time.Duration) {
+	t.Helper()
+	all := byRow(t, s.measured())
+	if len(all) != len(want) {
+		t.Fatalf("want %d requests, got %d", len(want), len(all))
+	}
+	late := lateness(all, want)
+	median, last := late[len(late)/2], late[len(late)-1]
+	t.Logf("after its row's time: %v at the median, %v at most", median, last)
+	if median > halfWithin || last > allWithin {
+		t.Errorf("want half of the requests within %v of their rows' times and all within %v, got %v and %v", halfWithin, allWithin, median, last)
 	}
 }
 
-// concurrency is how many requests were in the engine at once, by its own log: the most, and the share of the time between the
-// first tenth and the last tenth of the requests in which it was that many or, for an instant, one fewer.
-func concurrency(all []request) (most int, steady float64) {
+// lateness is sorted: how much later than planned each request came, if the earliest came when it should. A request cannot come
+// before its time, so that one tells the most of when the first row was due.
+func lateness(all []request, want []time.Duration) (late []time.Duration) {
+	for i, r := range all {
+		late = append(late, time.Duration(r.Arrival-all[0].Arrival)-want[i])
+	}
+	slices.Sort(late)
+	for i := len(late) - 1; i >= 0; i-- {
+		late[i] -= late[0]
+	}
+	return late
+}
+
+// crowd is how many requests were in an engine at once, by its own log: the most; and between the first tenth of the arrivals
+// and the last tenth, for which share of the time how many.
+func crowd(all []request) (most int, share map[int]float64) {
 	type edge struct {
 		at   int64
 		step int
@@ -126,78 +123,64 @@ func concurrency(all []request) (most int, steady float64) {
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
 	from, to := all[len(all)/10].Arrival, all[len(all)*9/10-1].Arrival
-	held := map[int]int64{}
+	share = map[int]float64{}
 	now := 0
 	for i, e := range edges {
 		now += e.step
 		most = max(most, now)
-		if i+1 < len(edges) && e.at >= from && edges[i+1].at <= to {
-			held[now] += edges[i+1].at - e.at
+		if i+1 < len(edges) {
+			if span := min(to, edges[i+1].at) - max(from, e.at); span > 0 {
+				share[now] += float64(span) / float64(to-from)
+			}
 		}
 	}
-	var all64 int64
-	for _, ns := range held {
-		all64 += ns
-	}
-	return most, float64(held[most]) / float64(max(1, all64))
+	return most, share
 }
 
-// instants demands that each request came at its row's time, in milliseconds since the first one's, within a tolerance for the
-// way to the engine: the median is near 0, and none is far.
-func (s seen) instants(t *testing.T, want []float64) {
+// atMost demands that never more were in the engine than that, and that it came to that.
+func (s seen) atMost(t *testing.T, want int) {
 	t.Helper()
-	all := byRow(t, s.measured())
-	if len(all) != len(want) {
-		t.Fatalf("want %d requests, got %d", len(want), len(all))
+	if most, _ := crowd(s.measured()); most != want {
+		t.Errorf("want %d at once at most, got %d", want, most)
 	}
-	var off []float64
-	for i, r := range all {
-		off = append(off, float64(r.Arrival-all[0].Arrival)/1e6-(want[i]-want[0]))
-	}
-	slices.Sort(off)
-	if m := off[len(off)/2]; math.Abs(m) > 50 {
-		t.Errorf("half of the requests are off by more than %.1f ms from their rows' times", m)
-	}
-	t.Logf("off their rows' times by %.2f ms at the median, %.2f to %.2f", off[len(off)/2], off[0], off[len(off)-1])
 }
 
-// artifact reads a JSON file of the run.
-func artifact[T any](t *testing.T, dir, name string) (v T) {
+// shares tells of a crowd.
+func shares(of map[int]float64) string {
+	var text []string
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		text = append(text, fmt.Sprintf("%d: %.3f %%", n, 100*of[n]))
+	}
+	return strings.Join(text, ", ")
+}
+
+// prefixes demands that the engine's cache found of each prompt what its ids share with an earlier row, in whole blocks of the
+// engine. The rows must have come one after the other.
+func (s seen) prefixes(t *testing.T, rows []traceRow) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
+	const block = 16 // the engine's
+	hits := 0
+	for i, r := range byRow(t, s.measured()) {
+		want := 0
+		for _, earlier := range rows[:i] {
+			same := sameStart(rows[i].IDs, earlier.IDs)
+			want = max(want, min(same*512, rows[i].Input-1, earlier.Input)/block*block) // the last token is always computed
+		}
+		hits += want
+		if r.CachedTokens != want {
+			t.Errorf("%s: want %d of %d tokens found in the cache, got %d", r.ID, want, r.PromptTokens, r.CachedTokens)
+		}
 	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatalf("%s: %v", name, err)
+	if hits == 0 {
+		t.Error("want rows that share something, there are none")
 	}
-	return v
 }
 
-// An exported is a line of profile_export.jsonl.
-type exported struct {
-	Metadata struct {
-		Phase        string `json:"benchmark_phase"`
-		RequestID    string `json:"x_request_id"`
-		Conversation string `json:"conversation_id"`
-		Turn         int    `json:"turn_index"`
-		Cancelled    bool   `json:"was_cancelled"`
-		Start        int64  `json:"request_start_ns"`
-		CancelledAt  int64  `json:"cancellation_time_ns"`
-	} `json:"metadata"`
-	Metrics map[string]struct {
-		Value float64 `json:"value"`
-		Unit  string  `json:"unit"`
-	} `json:"metrics"`
-}
-
-func export(t *testing.T, dir string) []exported {
-	t.Helper()
-	all, torn := outside.Lines[exported](t, filepath.Join(dir, "artifacts", "profile_export.jsonl"))
-	if torn {
-		t.Error("profile_export.jsonl: want whole lines")
+func sameStart(a, b []int64) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
 	}
-	return all
+	return n
 }
 
 // says demands words on stdout, blanks apart.
@@ -207,16 +190,6 @@ func (s seen) says(t *testing.T, want ...string) {
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			t.Errorf("want %q in the report, got\n%s", w, s.said)
-		}
-	}
-}
-
-// has demands files in a folder.
-func has(t *testing.T, dir string, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
-			t.Errorf("want a file %s, got %v", name, err)
 		}
 	}
 }

@@ -5,12 +5,15 @@
 package peers_test
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,12 +22,20 @@ import (
 	"replayd/test/outside"
 )
 
-const repository = "../.."
-
 // binary is replayd, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
+// TestMain lets more tests run at once than there are cores: most of them wait for the instants of a trace.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	flag.Parse() // a -parallel that is given goes before
+	os.Exit(outside.Main(m, &binary))
+}
+
+// full says whether the tests run at the documents' size, for the figures in bench/README.md, or at one for CI.
+func full(t *testing.T) bool { return outside.Knob(t, "PEERS_FULL", false, strconv.ParseBool) }
 
 // A peer is one command line of a document.
 type peer struct {
@@ -35,47 +46,88 @@ type peer struct {
 	files  func(t *testing.T, dir, address string) // what the document makes or downloads before
 	judge  func(t *testing.T, dir string, s seen)  // what must have come of it
 	serves string                                  // the flag's default address, of a command that serves a page until it is ended
+	reads  bool                                    // the bodies are looked at too
+	alone  bool                                    // it needs the machine for itself
 }
 
 // A seen is what a command did.
 type seen struct {
-	all      []request // in order of arrival, probes left out
-	said     string    // on stdout
-	warned   string    // on stderr
-	address  string    // of the engine
-	began    time.Time
-	duration time.Duration
+	all    []request       // in order of arrival, probes left out
+	bodies map[string]body // by id, of a peer that reads
+	said   string          // on stdout
+	warned string          // on stderr
+	cpu    time.Duration   // of the command
+	code   int             // exit code
 }
 
 // run types the command in a folder of its own.
 func (p peer) run(t *testing.T) {
+	if !p.alone {
+		t.Parallel()
+	}
 	dir := t.TempDir()
-	address, log := outside.Address(t), filepath.Join(dir, "engine.jsonl")
-	flags := append([]string{"sim", "--web.listen-address", address, "--log", log, "--model", p.model()}, p.engine...)
-	engine := outside.Start(t, filepath.Join(dir, "engine.out"), binary, flags...)
-	engine.Ready(t, http.DefaultClient, "http://"+address+"/health")
+	e := start(t, dir, append([]string{"--model", p.model()}, p.engine...)...)
 	if p.files != nil {
-		p.files(t, dir, address)
+		p.files(t, dir, e.address)
 	}
 	if p.serves != "" {
 		p.serve(t, dir)
-		engine.Term(t, 15*time.Second)
 		return
 	}
-	s := seen{address: address, began: time.Now()}
-	c := exec.CommandContext(t.Context(), "sh", "-ec", p.command(address))
+	address, bodies := e.address, func() map[string]body { return nil }
+	if p.reads {
+		address, bodies = between(t, e.address)
+	}
+	s := shell(t, dir, address, p.command(address))
+	if s.code != 0 {
+		t.Fatalf("%s: want exit 0, got %d\n%s\n%s", p.command(address), s.code, s.said, s.warned)
+	}
+	s.all, s.bodies = e.received(t), bodies()
+	p.judge(t, dir, s)
+	if strings.Contains(p.command(""), "replayd run") {
+		s.agrees(t, dir)
+		s.recomputed(t, dir)
+	}
+}
+
+// An engine is a simulated one in a process of its own.
+type engine struct {
+	*outside.Process
+	address, log string
+}
+
+func start(t *testing.T, dir string, flags ...string) engine {
+	t.Helper()
+	e := engine{address: outside.Address(t), log: filepath.Join(dir, "engine.jsonl")}
+	e.Process = outside.Start(t, filepath.Join(dir, "engine.out"), binary,
+		append([]string{"sim", "--web.listen-address", e.address, "--log", e.log}, flags...)...)
+	e.Ready(t, http.DefaultClient, "http://"+e.address+"/health")
+	return e
+}
+
+// received ends the engine and reads its log.
+func (e engine) received(t *testing.T) []request {
+	t.Helper()
+	e.Term(t, 15*time.Second)
+	return requests(t, e.log)
+}
+
+// shell types a command. The engine's address stands in $ENDPOINT_URL, replayd in the path, and nothing in Hugging Face's folder.
+func shell(t *testing.T, dir, address, command string) (s seen) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-ec", command)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "ENDPOINT_URL="+address, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "HF_HOME="+dir)
 	var said, warned strings.Builder
 	c.Stdout, c.Stderr = &said, &warned
 	err := c.Run()
-	s.said, s.warned, s.duration = said.String(), warned.String(), time.Since(s.began)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s\n%s", c.Args[2], err, s.said, s.warned)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", command, err)
 	}
-	engine.Term(t, 15*time.Second)
-	s.all = requests(t, log)
-	p.judge(t, dir, s)
+	s.said, s.warned, s.code = said.String(), warned.String(), c.ProcessState.ExitCode()
+	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime() // of all processes that it waited for
+	return s
 }
 
 // serve lets a command that serves a page run until the page was seen. Its port may be somebody's: another one is typed.
@@ -89,16 +141,22 @@ func (p peer) serve(t *testing.T, dir string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var page string
 	outside.Until(t, 20*time.Second, func() error {
 		status, body, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, "http://localhost:"+port+"/")
-		if err == nil && (status != http.StatusOK || !strings.Contains(string(body), "<svg") && !strings.Contains(string(body), "<canvas")) {
-			err = fmt.Errorf("want a page with pictures, got %d, %d bytes", status, len(body))
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("want 200, got %d, %d bytes", status, len(body))
 		}
+		page = string(body)
 		return err
 	})
 	_ = c.Process.Signal(syscall.SIGTERM)
 	if err := c.Wait(); err != nil {
 		t.Errorf("%s: want it to end well, got %v\n%s", text, err, said.String())
+	}
+	wholeRun(t, page)
+	if !strings.Contains(page, "<form") {
+		t.Error("want a form to filter with")
 	}
 	if !strings.Contains(p.typed, "--port") {
 		help, err := exec.CommandContext(t.Context(), binary, "report", "--help").Output()
@@ -143,8 +201,20 @@ func (p peer) command(address string) string {
 	return text
 }
 
+// Those that need the machine come first: a parallel test waits until no other kind runs.
+func TestCommandLinesAlone(t *testing.T) {
+	for _, p := range cases() {
+		if p.alone {
+			t.Run(p.name, p.run)
+		}
+	}
+}
+
 func TestCommandLines(t *testing.T) {
-	for _, p := range cases {
-		t.Run(p.name, p.run)
+	t.Parallel()
+	for _, p := range cases() {
+		if !p.alone {
+			t.Run(p.name, p.run)
+		}
 	}
 }

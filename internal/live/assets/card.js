@@ -84,21 +84,13 @@ export class Card {
     return Array(this.board.slots - this.rows.length).fill(null).concat(this.rows.map(r => r[i]))
   }
 
-  // Of the trace's own times, else of the loop.
-  end() { return this.w.trace.to || this.w.trace.length || (this.w.curve.requests.length ? 0 : this.f.loop_duration) }
+  // By the trace's own times, else the loop's.
+  end() { return this.w.trace.to || this.w.trace.length || !this.w.curve.requests.length && this.f.loop_duration }
 
-  // Where in its plan it is. A closed loop has no instants, so no place either.
-  place() {
-    const { w, f } = this
-    if (w.closed) return count(f.finished) + ' finished'
-    return clock(f.position) + (this.end() ? ' of ' + clock(this.end()) : '')
-  }
+  place() { return this.w.closed ? count(this.f.finished) + ' finished' : clock(this.f.position) + (this.end() ? ' of ' + clock(this.end()) : '') }
 
-  // What is played: a file, or rows that were made up.
-  source() {
-    const { path, format, requests, sha256 } = this.w.trace
-    const about = [path && format, requests && count(requests) + ' requests', path && sha256].filter(Boolean).join(', ')
-    return (path || format + ' rows') + (about && ` (${about})`)
+  source({ path, format, requests, sha256 } = this.w.trace) {
+    return [path || format + ' rows', path && format, requests && count(requests) + ' requests', path && sha256].filter(Boolean).join(', ')
   }
 
   since() { return long(this.board.now - this.f.verdict.since) }

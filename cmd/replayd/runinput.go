@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+)
+
+// longestLook bounds the line by which a file's type is told.
+const longestLook = 1 << 20
+
+// typeOf tells AIPerf's type of a file of texts by its first row, as AIPerf does; "" is a trace, or what its reader will complain of.
+func typeOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	if info.IsDir() {
+		return "random_pool"
+	}
+	if !info.Mode().IsRegular() { // a pipe is read once
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, longestLook)).ReadBytes('\n')
+	var row map[string]json.RawMessage
+	if json.Unmarshal(line, &row) != nil {
+		return ""
+	}
+	for key, kind := range map[string]string{"turns": "multi_turn", "text": "single_turn", "texts": "single_turn"} {
+		if row[key] != nil {
+			return kind
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/sim"
+)
+
+// put replaces a file by another of its name.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	beside := filepath.Join(filepath.Dir(path), "new")
+	if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(beside, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reloaded reloads what has not changed in the configuration, and wants in words how many workloads that touched.
+func (d *daemon) reloaded(want string) {
+	d.t.Helper()
+	d.reload(func(*config.Config) {})
+	page := fetch(d.t, d.url+"/live/snapshot.json")
+	if i := strings.LastIndex(page, "reloaded: "); i < 0 || !strings.HasPrefix(page[i:], "reloaded: "+want) {
+		d.t.Errorf("want %q, got %s", want, page[max(0, len(page)-300):])
+	}
+}
+
+// Workloads of every kind run on through a reload that changes none of them.
+func TestReloadOfKinds(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := kinds(t, url)
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	d.reloaded("11 unchanged, 0 changed, 0 added, 0 removed")
+	d.stop()
+	d.end()
+}
+
+// A tokenizer, and a dataset that gives a trace its texts, are what their files hold: another one in its place is a change of
+// those who use it, the same is none, and one that is no good changes nothing.
+func TestFilesInPlaceOfOthers(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile("../token/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	words, texts := read("byte_level.json"), `{"text": "one two three"}`+"\n"
+	tokenizer, prompts := write(t, "tokenizer.json", words), write(t, "prompts.jsonl", texts)
+	c := conf([]config.Target{target("sim", url), target("other", url)}, looped("texts", "sim", write(t, "trace.jsonl", rows(90))), looped("none", "other", write(t, "trace.jsonl", rows(90))))
+	c.Targets[0].Tokenizer = tokenizer
+	c.Workloads[0].Dataset = config.Dataset{Path: prompts, Format: "single_turn"}
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	const same, changed = "2 unchanged, 0 changed", "1 unchanged, 1 changed"
+
+	put(t, tokenizer, words)
+	d.reloaded(same)
+	put(t, prompts, texts)
+	d.reloaded(same)
+	put(t, prompts, texts+`{"text": "four five six"}`+"\n")
+	d.reloaded(changed)
+	put(t, tokenizer, words+"\n")
+	d.reloaded(changed)
+
+	for _, bad := range []struct{ path, text, want string }{
+		{tokenizer, `{"model": `, "target sim: tokenizer: " + tokenizer + ": "},
+		{prompts, texts + "{\n", "prompts.jsonl:2: "},
+	} {
+		good, err := os.ReadFile(bad.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, bad.path, bad.text)
+		if status, text := d.post("/-/reload"); status != http.StatusInternalServerError || !strings.Contains(text, bad.want) {
+			t.Errorf("want 500 and %q, got %d and %q", bad.want, status, text)
+		}
+		d.next()
+		put(t, bad.path, string(good))
+		d.reloaded(same)
+	}
+	d.stop()
+	d.end()
+}
+
+// A workload that is a trace's, then made-up rows by a rate and in a closed loop, and a trace's again: nothing is lost, all counters go on.
+func TestFromTraceToSyntheticAndBack(t *testing.T) {
+	e, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	all := map[string]measure.Request{}
+	take := func(until func(r measure.Request) bool) {
+		t.Helper()
+		for {
+			r := d.next()
+			all[r.ID+r.Timeline.Due.String()] = r
+			if r.Outcome != measure.OK {
+				t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Error)
+			}
+			if until(r) {
+				return
+			}
+		}
+	}
+	ofInput := func(tokens int) func(r measure.Request) bool {
+		return func(r measure.Request) bool { return r.InputTokens == tokens }
+	}
+	d.next()
+	traced := c.Workloads[0]
+	for i, change := range []func(w *config.Workload){
+		func(w *config.Workload) { w.Arrival, w.Rate, w.Synthetic.Requests = "poisson", 50, 5000 },
+		func(w *config.Workload) { w.Arrival, w.Rate, w.Synthetic.Requests = "poisson", 80, 5000 },
+		func(w *config.Workload) { w.Arrival, w.Lanes = "concurrency", 3 },
+		func(w *config.Workload) { w.Arrival, w.Lanes = "concurrency", 2 },
+	} {
+		w := config.DefaultWorkload()
+		w.Name, w.Target, w.Synthetic = "w", "sim", config.Synthetic{InputTokens: float64(300 + i), OutputTokens: 2}
+		w.Repeat.Phase = "start"
+		change(&w)
+		d.reload(func(c *config.Config) { c.Workloads = []config.Workload{w} })
+		take(ofInput(300 + i))
+	}
+	d.reload(func(c *config.Config) { c.Workloads = []config.Workload{traced} })
+	take(ofInput(20))
+	d.stop()
+	d.end()
+	for len(d.finished) > 0 {
+		r := <-d.finished
+		all[r.ID+r.Timeline.Due.String()] = r
+	}
+	if n := e.Totals(); n.Outcomes[sim.OK] != n.Requests {
+		t.Errorf("want all to end well, got %+v", n)
+	}
+	// By the plans' own instants, one kind of rows is over when the next begins.
+	byPlan := slices.SortedFunc(maps.Values(all), func(a, b measure.Request) int { return a.Timeline.Planned.Compare(b.Timeline.Planned) })
+	kind := func(r measure.Request) int { return max(299, r.InputTokens) }
+	for i, r := range byPlan[1:] {
+		if before := byPlan[i]; kind(r) < kind(before) && kind(r) != 299 {
+			t.Errorf("%s of %d tokens is planned %v after one of %d", r.ID, r.InputTokens, r.Timeline.Planned.Sub(before.Timeline.Planned), before.InputTokens)
+		}
+	}
+}
+
+// In a pause of a closed loop nothing falls due and nothing is dropped; its guard and its budget hold rows back, and a stop lets
+// what is in flight end.
+func TestClosedLoopsHeldBack(t *testing.T) {
+	_, url := engine(t, func(o *sim.Options) { o.TTFT = 20 * time.Millisecond })
+	c := conf([]config.Target{target("sim", url)}, once("closed", "sim", ""), once("poor", "sim", ""))
+	c.Web.EnableLifecycle = true
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		w.Synthetic, w.Arrival, w.Lanes = config.Synthetic{InputTokens: 10, OutputTokens: 2}, "concurrency", 3
+	}
+	c.Workloads[1].Budget.RequestsPerMinute = 5
+	d := start(t, c)
+	of := func(name string) string { return `{model="",target="sim",workload="` + name + `"}` }
+	for !strings.HasPrefix(d.next().ID, "closed/") {
+		continue
+	}
+	d.see("replayd_requests_expected_total"+of("poor")+" 5", "replayd_requests_in_flight"+of("poor")+" 0", "replayd_requests_in_flight"+of("closed")+" 3")
+	if status, text := d.post("/-/pause"); status != http.StatusOK {
+		t.Fatalf("want 200, got %d: %s", status, text)
+	}
+	d.see("replayd_requests_in_flight"+of("closed")+" 0", "replayd_requests_waiting"+of("closed")+" 0", "replayd_paused"+of("closed")+" 1")
+	page := fetch(t, d.url+"/metrics")
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "replayd_requests_dropped_total{") && !strings.HasSuffix(line, " 0\n") {
+			t.Errorf("something was dropped: %s", line)
+		}
+	}
+	if status, text := d.post("/-/resume"); status != http.StatusOK {
+		t.Fatalf("want 200, got %d: %s", status, text)
+	}
+	d.see("replayd_requests_in_flight" + of("closed") + " 3")
+	d.stop()
+	d.end()
+	for len(d.finished) > 0 {
+		if r := <-d.finished; r.Outcome != measure.OK {
+			t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Error)
+		}
+	}
+}
