@@ -105,10 +105,13 @@ func start(t *testing.T, dir string, flags ...string) engine {
 	return e
 }
 
+// drainTime is how long an engine may take to end.
+const drainTime = 15 * time.Second
+
 // received ends the engine and reads its log.
 func (e engine) received(t *testing.T) []request {
 	t.Helper()
-	e.Term(t, 15*time.Second)
+	e.Term(t, drainTime)
 	return requests(t, e.log)
 }
 
