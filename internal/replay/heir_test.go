@@ -55,6 +55,8 @@ func TestHeirs(t *testing.T) {
 				c.run(t, t.Context(), t.Context())
 				<-ended
 				<-ended
+				mu.Lock()
+				defer mu.Unlock()
 				theirs := 6
 				if !first {
 					theirs = counts[900]

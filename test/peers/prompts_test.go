@@ -35,24 +35,25 @@ func TestSavedPrompts(t *testing.T) {
 		files       func(*testing.T, string, string)
 		first, then string
 		timed       bool
+		lacks       string // a text that is not in the saved file
 	}{
 		"TraceReplay": {
 			conversation("trace.jsonl", 9*time.Second),
-			"--trace-path trace.jsonl --backend vllm --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", "prompts.jsonl --url $ENDPOINT_URL --output max", true,
+			"--trace-path trace.jsonl --backend vllm --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", "prompts.jsonl --url $ENDPOINT_URL --output max", true, "",
 		},
 		"TraceReplay twice": {
 			conversation("trace.jsonl", 6*time.Second),
-			"--trace-path trace.jsonl --backend vllm --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", "--trace-path prompts.jsonl --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", true,
+			"--trace-path trace.jsonl --backend vllm --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", "--trace-path prompts.jsonl --host ${ENDPOINT_URL%:*} --port ${ENDPOINT_URL#*:}", true, "",
 		},
-		"replayd":        {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true},
-		"faster":         {conversation("trace.jsonl", 30*time.Second), "trace.jsonl --url $ENDPOINT_URL --speed 10", "prompts.jsonl --url $ENDPOINT_URL", true},
-		"conversations":  {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true},
-		"completions":    {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions", "prompts.jsonl --url $ENDPOINT_URL --api completions", true},
-		"token ids":      {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions --prompt tokens", "prompts.jsonl --url $ENDPOINT_URL --api completions", true},
-		"one at a time":  {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL --concurrency 1", "prompts.jsonl --url $ENDPOINT_URL --concurrency 1", false},
-		"a million":      {text("trace.jsonl", `{"timestamp": 0, "input_length": 1000000, "output_length": 5}`), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true},
-		"made-up talks":  {nil, "--url $ENDPOINT_URL --streaming --isl 100 --osl 10 --request-count 12 --session-turns-mean 3", "prompts.jsonl --url $ENDPOINT_URL --output max --concurrency 1", false},
-		"in the answers": {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL --carry", "prompts.jsonl --url $ENDPOINT_URL", true},
+		"replayd":         {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
+		"faster":          {conversation("trace.jsonl", 30*time.Second), "trace.jsonl --url $ENDPOINT_URL --speed 10", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
+		"conversations":   {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
+		"completions":     {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions", "prompts.jsonl --url $ENDPOINT_URL --api completions", true, ""},
+		"token ids":       {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions --prompt tokens", "prompts.jsonl --url $ENDPOINT_URL --api completions", true, ""},
+		"one at a time":   {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL --concurrency 1", "prompts.jsonl --url $ENDPOINT_URL --concurrency 1", false, ""},
+		"a million":       {text("trace.jsonl", `{"timestamp": 0, "input_length": 1000000, "output_length": 5}`), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
+		"made-up talks":   {nil, "--url $ENDPOINT_URL --streaming --isl 100 --osl 10 --request-count 12 --session-turns-mean 3", "prompts.jsonl --url $ENDPOINT_URL --output max --concurrency 1", false, ""},
+		"answers carried": {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL --carry", "prompts.jsonl --url $ENDPOINT_URL", true, "Hi!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +73,9 @@ func TestSavedPrompts(t *testing.T) {
 			then := byRow(t, e.received(t)) // a row is a line of the file
 
 			lines, torn := outside.Lines[struct{ Timestamp *float64 }](t, filepath.Join(dir, "prompts.jsonl"))
+			if saved, err := os.ReadFile(filepath.Join(dir, "prompts.jsonl")); err != nil || c.lacks != "" && strings.Contains(string(saved), c.lacks) {
+				t.Errorf("want %q in no saved request: %v", c.lacks, err)
+			}
 			if torn || len(lines) != len(first) || len(then) != len(first) || distinct(first) != len(first) {
 				t.Fatalf("want %d requests, each of its own, saved and sent again, got %d lines and %d requests", distinct(first), len(lines), len(then))
 			}
