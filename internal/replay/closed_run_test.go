@@ -18,7 +18,7 @@ import (
 // the one before at once, and its message is there when it does.
 func TestClosedLoopOfConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const lanes, talks, turns = 20, 60, 30
+		const lanes, talks, turns = 6, 18, 12
 		var all []trace.Record
 		for talk := range talks {
 			for turn := range turns {
