@@ -144,6 +144,10 @@ test-tokenizers: ## prompts and texts counted by real tokenizers, which it gets 
 test-peers: ## the command lines of AIPerf's and TraceReplay's documents, judged by what the simulated engine received
 	go test -tags peers -count=1 -v -timeout 15m ./test/peers/
 
+.PHONY: bench-peers
+bench-peers: ## the guide's table of five concurrencies at full size, and a hundred at once
+	PEERS_FULL=true go test -tags peers -count=1 -v -timeout 25m -run 'Knee|Hundred' ./test/peers/
+
 # A part of the real trace for CI; make bench-replay plays it whole.
 .PHONY: test-replay
 test-replay: ## 3 minutes of trace against the simulated engine in another process, judged by the engine's log

@@ -229,6 +229,11 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 			fault(pair[1], fmt.Errorf("contradicts %s: want one way to say when requests are due", pair[0]))
 		}
 	}
+	for _, flag := range []string{"--fixed-schedule", "--request-rate", "--user-centric-rate"} {
+		if modes[flag] && given.Changed("arrival") {
+			fault("--arrival", fmt.Errorf("contradicts %s: want one way to say when requests are due", flag))
+		}
+	}
 	switch {
 	case a.fixedSchedule:
 		w.Arrival = "exact"

@@ -91,6 +91,8 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"t.jsonl --fixed-schedule --user-centric-rate 1 --num-users 2": "--user-centric-rate: contradicts --fixed-schedule",
 		"t.jsonl --fixed-schedule --request-rate 1":                    "--request-rate: contradicts --fixed-schedule",
+		"t.jsonl --fixed-schedule --arrival spread":                    "--arrival: contradicts --fixed-schedule",
+		"--request-rate 1 --arrival constant":                          "--arrival: contradicts --request-rate",
 		"--request-rate 1 --user-centric-rate 1 --num-users 2":         "--user-centric-rate: contradicts --request-rate",
 		"--fixed-schedule":                                                  "--fixed-schedule: want --input-file too",
 		"--request-rate -1":                                                 `--request-rate: want requests per second above 0, or inf, got "-1"`,

@@ -39,6 +39,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{file + "--fixed-schedule --user-centric-rate 1 --num-users 3", "--user-centric-rate: contradicts --fixed-schedule: want one way to say when requests are due"},
 		{file + "--fixed-schedule --request-rate 3", "--request-rate: contradicts --fixed-schedule"},
 		{made + "--request-rate 3 --user-centric-rate 1 --num-users 3", "--user-centric-rate: contradicts --request-rate"},
+		{file + "--fixed-schedule --arrival spread", "--arrival: contradicts --fixed-schedule"},
 		{file + "--isl 50", "--isl: is for made-up requests: want no file with it"},
 		{"trace.jsonl " + file, "--input-file: want it or TRACE, got both"},
 		{"--trace-path trace.jsonl --url $ENDPOINT_URL --streaming", "want the flags of one of them"},
