@@ -28,6 +28,7 @@ type promptFile struct {
 	file   *os.File
 	lines  []savedLine // as they stand in the file
 	size   int64       // of the file, in bytes
+	long   int         // requests that no line of a trace can hold
 	failed error       // the first that went wrong; nothing is written after it
 }
 
@@ -101,6 +102,10 @@ func (p *promptFile) add(s replay.Sent) {
 	line = append(line, '}', '\n')
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(line) > trace.MaxLineBytes {
+		p.long++
+		return
+	}
 	if p.failed == nil {
 		_, p.failed = p.file.Write(line)
 	}
@@ -127,14 +132,22 @@ func appendRaw(line []byte, name string, raw json.RawMessage) []byte {
 	return append(line, one.Bytes()...)
 }
 
-// close puts the lines in order. Nothing is added any more.
+// close ends the file, and says what is not in it. Nothing is added any more.
 func (p *promptFile) close() error {
 	defer p.file.Close()
-	inOrder := func(a, b savedLine) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pass, b.pass), cmp.Compare(a.row, b.row))
-	}
 	if p.failed != nil {
 		return fmt.Errorf("--save-prompts: %w", p.failed)
+	}
+	if p.long > 0 {
+		return errors.Join(fmt.Errorf("--save-prompts: %s left out: a line of a trace has at most %d bytes", plural(p.long, "request"), trace.MaxLineBytes), p.sort())
+	}
+	return p.sort()
+}
+
+// sort puts the lines in the plan's order.
+func (p *promptFile) sort() error {
+	inOrder := func(a, b savedLine) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pass, b.pass), cmp.Compare(a.row, b.row))
 	}
 	if slices.IsSortedFunc(p.lines, inOrder) {
 		return p.file.Close()

@@ -51,7 +51,7 @@ func TestSavedPrompts(t *testing.T) {
 		"completions":     {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions", "prompts.jsonl --url $ENDPOINT_URL --api completions", true, ""},
 		"token ids":       {text("trace.jsonl", prose), "trace.jsonl --url $ENDPOINT_URL --api completions --prompt tokens", "prompts.jsonl --url $ENDPOINT_URL --api completions", true, ""},
 		"one at a time":   {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL --concurrency 1", "prompts.jsonl --url $ENDPOINT_URL --concurrency 1", false, ""},
-		"a million":       {text("trace.jsonl", `{"timestamp": 0, "input_length": 1000000, "output_length": 5}`), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
+		"very long":       {text("trace.jsonl", `{"timestamp": 0, "input_length": 800000, "output_length": 5}`), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
 		"made-up talks":   {nil, "--url $ENDPOINT_URL --streaming --isl 100 --osl 10 --request-count 12 --session-turns-mean 3", "prompts.jsonl --url $ENDPOINT_URL --output max --concurrency 1", false, ""},
 		"answers carried": {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL --carry", "prompts.jsonl --url $ENDPOINT_URL", true, "Hi!"},
 	} {
@@ -134,5 +134,18 @@ func TestSavedPromptsOnAFullDisk(t *testing.T) {
 	s := shell(t, dir, e.address, "replayd run trace.jsonl --url $ENDPOINT_URL --save-prompts")
 	if n := len(e.received(t)); s.code != 1 || !strings.Contains(s.warned, "--save-prompts: write") || !strings.Contains(s.warned, "no space left") || n != 3 {
 		t.Errorf("want exit 1, all 3 requests and the reason, got %d and %d\n%s", s.code, n, s.warned)
+	}
+}
+
+// A request that is longer than a trace's line may be is not saved, and that is said; the others are.
+func TestSavedPromptsThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outside.Write(t, dir, "trace.jsonl", prose+`{"timestamp": 100, "input_length": 1200000, "output_length": 5}`)
+	e := start(t, dir, append([]string{"--model", "m", "--max-model-len", "2000000"}, fast...)...)
+	s := shell(t, dir, e.address, "replayd run trace.jsonl --url $ENDPOINT_URL --save-prompts")
+	lines, torn := outside.Lines[traceRow](t, filepath.Join(dir, "prompts.jsonl"))
+	if n := len(e.received(t)); s.code != 1 || !strings.Contains(s.warned, "--save-prompts: 1 request left out: a line of a trace has at most 8388608 bytes") || n != 4 || torn || len(lines) != 3 {
+		t.Errorf("want exit 1, 4 requests, 3 of them saved, and the reason, got %d, %d and %d\n%s", s.code, n, len(lines), s.warned)
 	}
 }

@@ -27,7 +27,7 @@ var binary string
 
 // TestMain lets more tests run at once than there are cores: most of them wait for the instants of a trace.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	flag.Parse() // a -parallel that is given goes before
