@@ -265,6 +265,8 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 		}
 	case a.users != 0:
 		fault("--num-users", errors.New("want --user-centric-rate too"))
+	case a.rescale.Speedup != 1 && o.workload.Trace.Path != "" && a.requestRate == "" && o.concurrency == "" && !given.Changed("arrival"):
+		w.Arrival = "exact" // times that are scaled are times that are kept
 	case o.concurrency == "" && !given.Changed("arrival"):
 		o.concurrency = "1"
 		if strings.EqualFold(a.requestRate, "inf") {

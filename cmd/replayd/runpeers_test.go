@@ -59,6 +59,7 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		"--isl 10 --concurrency 8": {aiperf, "http://localhost:8000", false, "concurrency", 8, "none", none, longPatience, "aiperf", "artifacts", 16, none},
 		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
 		"--isl 10 --streaming --benchmark-duration 5":                               {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
+		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {aiperf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"--input-file t.jsonl":                                 {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule":                 {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule --concurrency 9": {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},

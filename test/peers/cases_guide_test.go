@@ -123,7 +123,11 @@ var guide = []peer{
 			}
 			s.rows(t, rows)
 			s.streamed(t, false)
-			s.oneByOne(t, rows)
+			at := times(rows)
+			for i := range at {
+				at[i] /= 2
+			}
+			s.instants(t, at)
 		},
 	},
 	{
