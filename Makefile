@@ -141,8 +141,9 @@ test-tokenizers: ## prompts and texts counted by real tokenizers, which it gets 
 	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
 
 .PHONY: test-peers
-test-peers: ## the command lines of AIPerf's and TraceReplay's documents, judged by what the simulated engine received
+test-peers: ## the command lines of AIPerf's and TraceReplay's documents, judged by the engine's log, and their reports recomputed: needs python3
 	go test -tags peers -count=1 -v -timeout 15m ./test/peers/
+	go test -tags peers -count=1 -v -run Recompute ./internal/report/
 
 .PHONY: bench-peers
 bench-peers: ## the guide's table of five concurrencies at full size, and a hundred at once

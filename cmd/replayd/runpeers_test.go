@@ -60,16 +60,18 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
 		"--isl 10 --streaming --benchmark-duration 5":                               {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
 		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {aiperf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"--input-file t.jsonl":                                                      {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"t.jsonl --streaming --fixed-schedule":                                      {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"t.jsonl --streaming --fixed-schedule --concurrency 9":                      {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"--request-rate 5 --request-count 20 --concurrency 3":                       {aiperf, "http://localhost:8000", false, "poisson", 3, "none", none, longPatience, "aiperf", "artifacts", 20, none},
-		"--request-rate 5 --arrival-smoothness 2":                                   {aiperf, "http://localhost:8000", false, "gamma", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--request-rate inf":                                                        {aiperf, "http://localhost:8000", false, "concurrency", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--user-centric-rate 1 --num-users 15":                                      {aiperf, "http://localhost:8000", false, "users", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--trace-path t.jsonl":                                                      {traceReplay, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "tracereplay", "artifacts", 0, none},
-		"--trace-path t.jsonl --host ::1 --port 9 --salt loop":                      {traceReplay, "http://[::1]:9", true, "exact", unlimited, "loop", none, longPatience, "tracereplay", "artifacts", 0, none},
-		"t.jsonl --url h:1 --save-result":                                           {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
+
+		// A trace without a time of its own is taken as fast as can be; with one, or a speed of it, at its times.
+		"--input-file t.jsonl":                                 {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule":                 {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule --concurrency 9": {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"--request-rate 5 --request-count 20 --concurrency 3":  {aiperf, "http://localhost:8000", false, "poisson", 3, "none", none, longPatience, "aiperf", "artifacts", 20, none},
+		"--request-rate 5 --arrival-smoothness 2":              {aiperf, "http://localhost:8000", false, "gamma", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--request-rate inf":                                   {aiperf, "http://localhost:8000", false, "concurrency", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--user-centric-rate 1 --num-users 15":                 {aiperf, "http://localhost:8000", false, "users", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--trace-path t.jsonl":                                 {traceReplay, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"--trace-path t.jsonl --host ::1 --port 9 --salt loop": {traceReplay, "http://[::1]:9", true, "exact", unlimited, "loop", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"t.jsonl --url h:1 --save-result":                      {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
 	} {
 		r, err := ordered(t, line)
 		if err != nil {
