@@ -6,11 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
 )
 
 func newHealth(w *world) *cobra.Command {
@@ -103,7 +106,11 @@ func daemonAt(args []string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("want an http or https address such as %s, got %q", daemonURL, args[0])
+		got := strconv.Quote(args[0])
+		if strings.Contains(got, "@") { // whatever stands before it may be a password
+			got = "one that is none and has an @ in it"
+		}
+		return nil, fmt.Errorf("want an http or https address such as %s, got %s", daemonURL, got)
 	}
 	u.RawQuery, u.Fragment = "", ""
 	return u, nil
@@ -129,7 +136,7 @@ func (d *daemonCall) client() (*http.Client, error) {
 func httpConfig(path string) (commoncfg.HTTPClientConfig, error) {
 	c, _, err := commoncfg.LoadHTTPConfigFile(path)
 	if err != nil {
-		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %w", path, err)
+		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %w", path, config.WithoutValues(err))
 	}
 	return *c, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/report"
@@ -149,7 +150,7 @@ func (a *account) drop(why measure.DropReason) {
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.config.Targets {
 		if t.Name == target && t.Metrics.URL != "" {
-			return t.Metrics.URL
+			return config.WithoutUsers(t.Metrics.URL)
 		}
 		if t.Name == target {
 			return t.URL
@@ -274,7 +275,7 @@ func typed(args []string) string {
 			secret = false
 		}
 	}
-	return "replayd " + strings.Join(words, " ")
+	return "replayd " + config.WithoutUsers(strings.Join(words, " "))
 }
 
 // writeFile makes a file anew.

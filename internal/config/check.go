@@ -160,6 +160,12 @@ func (r *Repeat) check(at string, f *Faults) {
 	switch r.Mode {
 	case "loop":
 		f.oneOf(at+".phase", r.Phase, "wall", "start")
+		switch every := r.Every; {
+		case r.Phase == "start" && r.Offset != 0:
+			f.add(at+".offset", "is for phase %q, got %v with phase %q", "wall", r.Offset, r.Phase)
+		case every > 0 && (r.Offset >= every || r.Offset <= -every):
+			f.add(at+".offset", "want less than every (%v), either way, got %v", every, r.Offset)
+		}
 	case "cron":
 		f.oneOf(at+".overlap", r.Overlap, "skip", "queue")
 		if err := schedule.CheckCron(r.Cron); err != nil {

@@ -45,7 +45,7 @@ func (f Faults) in(file string, lines map[string]int) error {
 		if fault.Path != "" {
 			at += ": " + fault.Path
 		}
-		all = append(all, placed{line, at + ": " + fault.Want})
+		all = append(all, placed{line, at + ": " + WithoutUsers(fault.Want)})
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return a.line - b.line })
 	var errs []error

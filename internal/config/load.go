@@ -23,6 +23,8 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/openai"
 )
 
 // maxFile bounds a configuration file.
@@ -53,12 +55,12 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
+		return Config{}, fmt.Errorf("%s: %w", path, WithoutValues(err))
 	}
 	lines := lineTable(&doc)
 	k := koanf.New(".")
 	if err := k.Load(rawbytes.Provider(text), yamlparser.Parser()); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
+		return Config{}, fmt.Errorf("%s: %w", path, WithoutValues(err))
 	}
 	if err := k.Load(env.Provider(".", env.Opt{
 		Prefix:      "REPLAYD_",
@@ -156,9 +158,8 @@ func into(out any, at string, entry any) Faults {
 	if _, ok := entry.(map[string]any); !ok {
 		return Faults{{at, "want keys and values"}}
 	}
-	var meta mapstructure.Metadata
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result: out, Metadata: &meta, TagName: "koanf", DecodeHook: scalars,
+		Result: out, TagName: "koanf", DecodeHook: scalars,
 		MatchName: func(key, field string) bool { return key == field },
 	})
 	if err != nil {
@@ -173,8 +174,33 @@ func into(out any, at string, entry any) Faults {
 			faults = append(faults, Fault{at, err.Error()})
 		}
 	}
-	for _, key := range meta.Unused {
-		faults = append(faults, Fault{join(at, key), unknownKey})
+	return append(faults, unknown(at, reflect.TypeOf(out).Elem(), entry)...)
+}
+
+// unknown finds the keys that there are no fields for. Mapstructure's own list lacks those that stand beside, or around, a
+// value that it cannot read.
+func unknown(at string, t reflect.Type, entry any) (faults Faults) {
+	if list, ok := entry.([]any); ok && t.Kind() == reflect.Slice {
+		for i, one := range list {
+			faults = append(faults, unknown(fmt.Sprintf("%s[%d]", at, i), t.Elem(), one)...)
+		}
+	}
+	keys, ok := entry.(map[string]any)
+	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // whose decoder knows its keys
+		return faults
+	}
+	fields := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if key := f.Tag.Get("koanf"); key != "-" {
+			fields[key] = f.Type
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if of := fields[key]; of == nil {
+			faults = append(faults, Fault{join(at, key), unknownKey})
+		} else {
+			faults = append(faults, unknown(join(at, key), of, keys[key])...)
+		}
 	}
 	return faults
 }
@@ -183,7 +209,7 @@ func into(out any, at string, entry any) Faults {
 func cause(de *mapstructure.DecodeError) string {
 	var kind *mapstructure.UnconvertibleTypeError
 	if errors.As(de, &kind) {
-		return fmt.Sprintf("want %s, got %v", kindName(kind.Expected.Type()), kind.Value)
+		return fmt.Sprintf("want %s, got %s", kindName(kind.Expected.Type()), valueName(de.Name(), kind))
 	}
 	if strings.Contains(de.Error(), "must be an array or slice") {
 		return "want a list"
@@ -195,6 +221,26 @@ func cause(de *mapstructure.DecodeError) string {
 		return "want an integer ≥ 0"
 	}
 	return de.Unwrap().Error()
+}
+
+// valueName is a value as an error may show it: one number or word that may be misspelt. What is under a secret's name, where a
+// whole section belongs, or in a section or a list may be secret.
+func valueName(path string, kind *mapstructure.UnconvertibleTypeError) string {
+	switch value := reflect.ValueOf(kind.Value); value.Kind() {
+	case reflect.Map:
+		return "keys and values"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		if k := kind.Expected.Kind(); k == reflect.Map || k == reflect.Struct || openai.IsSecretName(path) {
+			return "a text"
+		}
+	default:
+		if openai.IsSecretName(path) {
+			return "a " + value.Kind().String()
+		}
+	}
+	return fmt.Sprint(kind.Value)
 }
 
 func kindName(t reflect.Type) string {
@@ -229,7 +275,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		}
 		c, err := commoncfg.LoadHTTPConfig(string(text))
 		if err != nil {
-			return nil, errors.New(unknownField.ReplaceAllString(err.Error(), "unknown key $1"))
+			return nil, errors.New(unknownField.ReplaceAllString(WithoutValues(err).Error(), "unknown key $1"))
 		}
 		return HTTP{*c}, nil
 	}

@@ -123,14 +123,9 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	case w.Arrival == "concurrency" && w.Repeat.Mode == "cron":
 		f.add(at+".arrival", "want one with times for repeat mode cron, got %q", w.Arrival)
 	case w.Arrival == "concurrency": // its loops follow each other
-		for _, k := range []struct {
-			key string
-			got Duration
-		}{{".every", w.Repeat.Every}, {".gap", w.Repeat.Gap}, {".offset", w.Repeat.Offset}} {
-			if k.got != 0 {
-				f.add(at+".repeat"+k.key, "is for the other arrivals, got %v with arrival concurrency", k.got)
-			}
-		}
+		w.Repeat.checkNone(at+".repeat", "the other arrivals", "arrival concurrency", f)
+	case w.Repeat.Mode == "once" || w.Repeat.Mode == "cron":
+		w.Repeat.checkNone(at+".repeat", `mode "loop"`, fmt.Sprintf("mode %q", w.Repeat.Mode), f)
 	}
 	w.checkRate(at, f)
 	f.atLeast(at+".warmup.requests", w.Warmup.Requests, 0)
@@ -140,6 +135,18 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	f.notNegative(at+".cancel.after", w.Cancel.After)
 	if w.Cancel.After != 0 && w.Cancel.Ratio == 0 {
 		f.add(at+".cancel.after", "is for a ratio above 0, got ratio 0")
+	}
+}
+
+// checkNone refuses the lengths of loops where there are none.
+func (r Repeat) checkNone(at, where, here string, f *Faults) {
+	for _, k := range []struct {
+		key string
+		got Duration
+	}{{".every", r.Every}, {".gap", r.Gap}, {".offset", r.Offset}} {
+		if k.got != 0 {
+			f.add(at+k.key, "is for %s, got %v with %s", where, k.got, here)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package gpu
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -29,18 +28,9 @@ func (e *Exporter) Read(ctx context.Context) ([]Device, error) {
 		return nil, err
 	}
 	if len(p.Samples) == 0 {
-		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", e.name(), p.Total)
+		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", scrape.Shown(e.url), p.Total)
 	}
 	return devices(p), nil
-}
-
-// name is the URL as an error may have it, without its password.
-func (e *Exporter) name() string {
-	u, err := url.Parse(e.url)
-	if err != nil { // which gave no page either
-		return "the page"
-	}
-	return u.Redacted()
 }
 
 // Close implements Source.

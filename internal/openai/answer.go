@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"replayd/internal/measure"
@@ -34,14 +36,14 @@ func (l *Lane) event(e event, req *measure.Request) *failure {
 	case e.failed && known && c.message != "":
 		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
 	case e.failed:
-		text := e.data
+		text, most := e.data, errorTextBytes
 		if len(text) == 0 {
-			text = e.note
+			text, most = e.note, noteBytes
 		}
-		l.answer.settled = failed(measure.ErrorEvent, "event: error: %s", head(text, errorTextBytes))
+		l.answer.settled = failed(measure.ErrorEvent, "event: error: %s", l.client.front(text, most))
 	case !known && e.named: // an annotation, not a chunk
 	case !known:
-		return failed(measure.BadStream, "want a JSON object in a data line, got %q", head(e.data, 64))
+		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.data))
 	case c.failed:
 		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
 	default:
@@ -50,8 +52,13 @@ func (l *Lane) event(e event, req *measure.Request) *failure {
 	return nil
 }
 
-// head is the front of b, at most n bytes.
-func head(b []byte, n int) []byte { return b[:min(len(b), n)] }
+// notJSON shows data that is no JSON object. What began as one is a chunk, of which a text may be private: it is not shown.
+func (c *Client) notJSON(data []byte) string {
+	if len(data) > 0 && data[0] == '{' {
+		return fmt.Sprintf("a broken one of %d bytes", len(data))
+	}
+	return strconv.Quote(c.front(data, shownBytes))
+}
 
 // take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
 func (l *Lane) take(a arrival, req *measure.Request) *failure {
@@ -68,7 +75,7 @@ func (l *Lane) take(a arrival, req *measure.Request) *failure {
 	if len(c.finish) > 0 {
 		l.answer.finished = true
 		if string(c.finish) != req.FinishReason {
-			req.FinishReason = l.client.words(string(head(c.finish, 64)))
+			req.FinishReason = l.client.words(l.client.front(c.finish, shownBytes))
 		}
 	}
 	u := &req.Usage

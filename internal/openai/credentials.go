@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ type header struct{ name, value string }
 // and remembers what is secret in them.
 func (c *Client) credentials() ([]header, error) {
 	var headers []header
-	var secrets []string
+	secrets := slices.Clone(c.own)
 	cfg := c.target.HTTP
 	if a := cfg.Authorization; a != nil {
 		secret, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
@@ -67,15 +68,28 @@ func (c *Client) credentials() ([]header, error) {
 			}
 		}
 	}
-	c.secrets.Store(&secrets)
+	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
+		c.secrets.Store(&hidden{secrets, spelt(secrets)})
+	}
 	return headers, nil
 }
+
+// maxSecret bounds a file with a secret: servers refuse a head of more than 8 to 16 KiB.
+const maxSecret = 64 << 10
 
 func valueOrFile(value, file string) (string, error) {
 	if file == "" {
 		return value, nil
 	}
-	b, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(b) > maxSecret {
+		err = fmt.Errorf("%s: want at most %d bytes, got more", file, maxSecret)
+	}
 	return strings.TrimSpace(string(b)), err
 }
 
@@ -83,6 +97,26 @@ func valueOrFile(value, file string) (string, error) {
 func IsSecretName(name string) bool { return secretNames.MatchString(name) }
 
 var secretNames = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
+
+// secretsIn are the texts under names that sound like a secret, at any depth.
+func secretsIn(v any, secret bool) (texts []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			texts = append(texts, secretsIn(value, secret || IsSecretName(name))...)
+		}
+	case []any:
+		for _, value := range v {
+			texts = append(texts, secretsIn(value, secret)...)
+		}
+	case string:
+		if secret {
+			texts = append(texts, v)
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
 
 // secrets are the values of the mark's headers whose names sound like it.
 func (m *Mark) secrets() []string {
@@ -105,31 +139,15 @@ func (c *Client) hide(values []string) {
 			old := c.marked.Load()
 			var known []string
 			if old != nil {
-				known = *old
+				known = old.values
 			}
 			if slices.Contains(known, v) {
 				break
 			}
 			known = append(slices.Clone(known[max(0, len(known)+1-maxMarked):]), v)
-			if c.marked.CompareAndSwap(old, &known) {
+			if c.marked.CompareAndSwap(old, &hidden{known, spelt(known)}) {
 				break
 			}
 		}
 	}
-}
-
-// redact takes the target's own credentials, and the marks' secrets, out of what a server wrote: some repeat the key that
-// they refuse. Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
-func (c *Client) redact(text string) string {
-	for _, secrets := range []*[]string{c.secrets.Load(), c.marked.Load()} {
-		if secrets == nil {
-			continue
-		}
-		for _, s := range *secrets {
-			if len(s) >= 4 {
-				text = strings.ReplaceAll(text, s, "<secret>")
-			}
-		}
-	}
-	return text
 }

@@ -64,10 +64,13 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 		Data []Model `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models: %w", c.base, err)
+		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models: %s", c.base, c.words(err.Error()))
 	}
 	return list.Data, nil
 }
+
+// maxModelBytes bounds a name that the server gives: it goes into every request. Some are paths.
+const maxModelBytes = 4 << 10
 
 // ErrSeveralModels is that the server lists several models and the configuration names none.
 var ErrSeveralModels = errors.New("model: the server lists several, name one")
@@ -86,6 +89,9 @@ func (c *Client) Choose(models []Model) (Model, error) {
 		}
 	case len(models) == 1:
 		m = models[0]
+		if len(m.ID) > maxModelBytes || c.redact(m.ID) != m.ID {
+			return Model{}, fmt.Errorf("model: want a name of at most %d bytes from the server, without our credentials, got one of %d bytes", maxModelBytes, len(m.ID))
+		}
 	case len(models) == 0:
 		return m, errors.New("model: the server lists none: name one")
 	default:
@@ -93,7 +99,7 @@ func (c *Client) Choose(models []Model) (Model, error) {
 		for _, listed := range models[:min(len(models), cap(ids))] {
 			ids = append(ids, listed.ID)
 		}
-		return m, fmt.Errorf("%w of %d: %s", ErrSeveralModels, len(models), strings.Join(ids, ", "))
+		return m, fmt.Errorf("%w of %d: %s", ErrSeveralModels, len(models), c.words(strings.Join(ids, ", ")))
 	}
 	c.served.Store(&served{model: m.ID, engine: engineOf(m)})
 	return m, nil
@@ -125,7 +131,7 @@ func (c *Client) Probe(ctx context.Context) (overhead int, err error) {
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return 0, fmt.Errorf("probe %s: want a JSON answer: %w", c.base, err)
+		return 0, fmt.Errorf("probe %s: want a JSON answer: %s", c.base, c.words(err.Error()))
 	}
 	if n := answer.Usage.Prompt; n < 1 || n > maxTokens {
 		return 0, fmt.Errorf("probe %s: usage.prompt_tokens: want an integer ≥ 1, got %d", c.base, n)

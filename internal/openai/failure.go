@@ -30,6 +30,7 @@ func aborted(ctx context.Context) *failure {
 const (
 	errorBodyBytes = 4 << 10
 	errorTextBytes = 512
+	shownBytes     = 64 // of what is no answer at all
 )
 
 // words makes a line out of what may hold a server's text: printable, at most 512 bytes, without our credentials.

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
+	"io"
 	"os"
 	"time"
 
@@ -35,8 +35,12 @@ type Lane struct {
 	reasoning, arguments []byte // texts that are only counted
 }
 
-// headBytes bounds the head of an answer; it is the size of a lane's read buffer, too.
-const headBytes = 16 << 10
+// headBytes bounds the head of an answer. readBytes is a lane's buffer until a head needs more: heads have some hundred
+// bytes, and most of a lane's memory is this.
+const (
+	headBytes = 16 << 10
+	readBytes = 4 << 10
+)
 
 // Bounds of what is read once the outcome is settled, only so that the connection can be kept.
 const (
@@ -46,7 +50,7 @@ const (
 
 // Lane gives a lane without a connection. Close it.
 func (c *Client) Lane() *Lane {
-	return &Lane{client: c, in: bufio.NewReaderSize(nil, headBytes)}
+	return &Lane{client: c, in: bufio.NewReaderSize(nil, readBytes)}
 }
 
 // Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled.
@@ -81,7 +85,7 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 
 // Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
 // for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
-// that cannot be: no open connection, TLS, a transport without descriptors. Do with the same arguments must follow,
+// that cannot be: no open connection, a transport without descriptors. Do with the same arguments must follow,
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	if now := time.Now(); !l.Fresh(now) {
@@ -90,13 +94,13 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 			return false
 		}
 	}
-	if w := l.conn.wire; w.stamps == nil || l.conn.app != net.Conn(w) {
+	if l.conn.wire.stamps == nil {
 		return false
 	}
 	l.prepare(req)
 	l.begun.message, l.begun.err = message, l.arm(req)
 	if l.begun.err == nil {
-		l.begun.n, l.begun.err = l.conn.wire.stamps.write(message[:min(len(message), beginBytes)])
+		l.begun.n, l.begun.err = l.conn.offer(message[:min(len(message), beginBytes)])
 	}
 	return true
 }
@@ -226,6 +230,9 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	}
 	l.begun = begun{}
 	written := req.Timeline.Write // by Begin, at once
+	if err == nil {
+		err = l.conn.wire.flush() // what Begin had to leave
+	}
 	if err == nil && n < len(message) {
 		_, err = l.conn.app.Write(message[n:])
 		written = time.Now()
@@ -254,7 +261,7 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	}
 	const maxInterim = 10
 	for range maxInterim {
-		if err := l.head.Read(l.in); err != nil {
+		if err := l.readHead(); err != nil {
 			return l.badHead(ctx, err)
 		}
 		if s := l.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
@@ -267,21 +274,33 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
 }
 
+// readHead reads one head. A buffer that one has made larger stays so: the next from this server will be as long.
+func (l *Lane) readHead() error {
+	err := l.head.Read(l.in)
+	var small *fasthttp.ErrSmallBuffer
+	if l.in.Size() == headBytes || !errors.As(err, &small) {
+		return err
+	}
+	begun, _ := l.in.Peek(l.in.Buffered())
+	l.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(begun), l.conn), headBytes)
+	return l.head.Read(l.in)
+}
+
 // badHead tells apart why the head of an answer could not be read.
 func (l *Lane) badHead(ctx context.Context, err error) *failure {
-	got, _ := l.in.Peek(min(l.in.Buffered(), 64))
+	got, _ := l.in.Peek(min(l.in.Buffered(), shownBytes))
 	var large *fasthttp.ErrSmallBuffer
 	switch {
 	case l.conn.err == nil && errors.As(err, &large):
 		return failed(measure.BadStream, "the head of the answer is over 16 KiB")
 	case l.conn.err == nil: // all bytes so far were read, and are wrong
-		return failed(measure.BadStream, "not an HTTP answer: %q", got)
+		return failed(measure.BadStream, "not an HTTP answer: %q", l.client.front(got, shownBytes))
 	}
 	if f := l.cutShort(ctx, l.conn.err); f != nil {
 		return f
 	}
 	if http := []byte("HTTP/1."); !bytes.HasPrefix(got, http[:min(len(got), len(http))]) {
-		return failed(measure.BadStream, "not an HTTP answer: %q", got)
+		return failed(measure.BadStream, "not an HTTP answer: %q", l.client.front(got, shownBytes))
 	}
 	return failed(measure.Truncated, "the answer ended within its head: %v", l.conn.err)
 }

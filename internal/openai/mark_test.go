@@ -129,7 +129,7 @@ func TestMarkSecretsAreRedacted(t *testing.T) {
 	for i := range maxMarked - 1 { // what reloads may bring is bounded
 		send(Mark{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
 	}
-	if n := len(*c.marked.Load()); n != maxMarked {
+	if n := len(c.marked.Load().values); n != maxMarked {
 		t.Errorf("want %d values remembered, got %d", maxMarked, n)
 	}
 	if got, want := c.words(said), "sesame-1, sesame-2, <secret>, canary, abc"; got != want {

@@ -74,10 +74,11 @@ type Client struct {
 	target  Target
 	base    endpoint
 	extra   []field
+	own     []string // secrets in target.ExtraBody
 	clock   *clock
 	served  atomic.Pointer[served]
-	secrets atomic.Pointer[[]string] // what no error text may show, as of the newest message
-	marked  atomic.Pointer[[]string] // likewise, of the marks of all messages; never changed in place
+	secrets atomic.Pointer[hidden] // what no error text may show, as of the newest message
+	marked  atomic.Pointer[hidden] // likewise, of the marks of all messages
 	stock   stock
 	stamps  io.Closer // keeps the kernel stamping; nil where it does not
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
@@ -123,6 +124,7 @@ func New(t Target) (*Client, error) {
 			note(fmt.Errorf("%s: want 0 or more, got %v", d.key, d.d))
 		}
 	}
+	c.own = secretsIn(t.ExtraBody, false)
 	c.extra, err = fieldsOf(t.ExtraBody)
 	note(err)
 	c.target.HTTP, err = checkHTTP(t.HTTP)

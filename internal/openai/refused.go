@@ -29,19 +29,19 @@ func (l *Lane) unfit(ctx context.Context, req *measure.Request, want string) *fa
 	switch {
 	case bytes.EqualFold(kind, []byte(want)):
 	case bytes.EqualFold(kind, []byte(eventStream)): // its first words would take until the first token to come
-		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, kind)
+		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, l.client.front(kind, shownBytes))
 	default:
-		return failed(measure.BadStream, "want content type %s, got %q: %s", want, kind, serverText(l.errorBody(ctx)))
+		return failed(measure.BadStream, "want content type %s, got %q: %s", want, l.client.front(kind, shownBytes), l.serverText(ctx))
 	}
 	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
-		return failed(measure.BadStream, "want no content encoding, got %q", e)
+		return failed(measure.BadStream, "want no content encoding, got %q", l.client.front(e, shownBytes))
 	}
 	return nil
 }
 
 // refused is the failure that a status other than 2xx means, with the server's words.
 func (l *Lane) refused(ctx context.Context, req *measure.Request) *failure {
-	text := serverText(l.errorBody(ctx))
+	text := l.serverText(ctx)
 	switch s := req.Status; {
 	case s == 429:
 		return failed(measure.HTTP429, "HTTP 429: %s", text)
@@ -65,11 +65,14 @@ func location(raw []byte) string {
 	return u.Redacted()
 }
 
-// errorBody reads what a server says about an error: the beginning of it, and for a second at most.
-func (l *Lane) errorBody(ctx context.Context) []byte {
+// serverText reads what a server says about an error: the beginning of it, and for a second at most.
+func (l *Lane) serverText(ctx context.Context) string {
 	l.limit(time.Now(), drainTime, l.late)
 	body, _ := l.readBody(ctx, nil, errorBodyBytes) // a part will do
-	return body
+	if len(body) == errorBodyBytes {
+		return l.client.front(body, errorBodyBytes) // it is no whole JSON
+	}
+	return serverText(body)
 }
 
 // readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty.

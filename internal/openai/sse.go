@@ -23,8 +23,11 @@ type scanner struct {
 	single  []byte // its only data line, in the caller's buffer
 	lines   int    // data lines that it has
 	event   event  // what else is known of it
-	comment [128]byte
+	comment [noteBytes]byte
 }
+
+// noteBytes is what is kept of a comment.
+const noteBytes = 128
 
 // maxEvent bounds a line, and the data of an event.
 const maxEvent = 4 << 20

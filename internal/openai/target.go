@@ -33,6 +33,9 @@ func parseURL(raw string) (endpoint, error) {
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
+		if strings.Contains(raw, "@") { // it repeats the part that it could not read, too
+			err = errors.New("want an address, got one that is none and has an @ in it")
+		}
 		return endpoint{}, fmt.Errorf("url: %w", err)
 	}
 	e := endpoint{secure: u.Scheme == "https", host: u.Host, name: u.Hostname()}

@@ -35,7 +35,7 @@ func TestURL(t *testing.T) {
 		"ftp://h":             `url: want scheme http or https, got "ftp"`,
 		"http://":             "url: want a host, got none",
 		"http://u:s3cret@h":   "url: want no user or password in it: use http.basic_auth",
-		"http://u:s3cret@h:x": `url: invalid port ":x" after host`,
+		"http://u:s3cret@h:x": "url: want an address, got one that is none and has an @ in it",
 		"http://h?key=1":      `url: want no query and no fragment, got "http://h?key=1"`,
 	} {
 		if _, err := parseURL(in); err == nil || err.Error() != want || strings.Contains(err.Error(), "s3cret") {

@@ -27,11 +27,11 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 	case !known && l.frame.mode == byClose && breaksOff(l.body):
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(l.body))
 	case !known:
-		return failed(measure.BadStream, "want a JSON object, got %q", head(l.body, 64))
+		return failed(measure.BadStream, "want a JSON object, got %s", l.client.notJSON(l.body))
 	case c.failed:
 		return failed(measure.ErrorEvent, "%s", c.message)
 	case c.bare:
-		return failed(measure.BadStream, "want choices in the answer, got %q", head(l.body, 64))
+		return failed(measure.BadStream, "want choices in the answer, got %q", l.client.front(l.body, shownBytes))
 	}
 	l.answer.finished = true
 	if f := l.take(l.answer.newest, req); f != nil {

@@ -24,6 +24,8 @@ type wire struct {
 	until  time.Time // reads end here; zero: never
 	armed  time.Time // what the runtime's timer is set to
 	last   arrival
+	hold   bool   // a write is not to wait: what the kernel has no room for is left
+	left   []byte // goes out before anything else
 }
 
 func newWire(c net.Conn, k *clock) *wire { return &wire{Conn: c, clock: k, stamps: newStamper(c)} }
@@ -32,6 +34,34 @@ func newWire(c net.Conn, k *clock) *wire { return &wire{Conn: c, clock: k, stamp
 func (w *wire) arm() error {
 	w.armed = w.until
 	return w.SetDeadline(w.until)
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	if !w.hold {
+		if err := w.flush(); err != nil {
+			return 0, err
+		}
+		return w.Conn.Write(p)
+	}
+	n := 0
+	if len(w.left) == 0 {
+		var err error
+		if n, err = w.stamps.write(p); err != nil {
+			return n, err
+		}
+	}
+	w.left = append(w.left, p[n:]...)
+	return len(p), nil
+}
+
+// flush writes what was left.
+func (w *wire) flush() error {
+	if len(w.left) == 0 {
+		return nil
+	}
+	_, err := w.Conn.Write(w.left)
+	w.left = nil
+	return err
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -82,6 +112,17 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.app.Read(p)
 	c.err = err
 	return n, err
+}
+
+// offer writes p and does not wait. n is what needs no further write: what the kernel took, over TLS all of p, since a record
+// cannot be taken back, and the wire keeps what the kernel had no room for. The wire has stamps.
+func (c *conn) offer(p []byte) (n int, err error) {
+	if c.app == net.Conn(c.wire) {
+		return c.wire.stamps.write(p)
+	}
+	c.wire.hold = true
+	defer func() { c.wire.hold = false }()
+	return c.app.Write(p)
 }
 
 // cut closes the connection under TLS's feet: no close_notify, which could block behind a write.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/url"
 	"sync/atomic"
 	"time"
 )
@@ -72,7 +71,7 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 		if p != nil && p.Total > 0 {
 			if e.found != u {
 				e.found = u
-				e.log().Info("found the engine's page", "url", redactedURL(u))
+				e.log().Info("found the engine's page", "url", Shown(u))
 			}
 			return p, err
 		}
@@ -81,14 +80,6 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 		}
 	}
 	return p, err
-}
-
-func redactedURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
 }
 
 // tell logs what changed.

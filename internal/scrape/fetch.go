@@ -36,6 +36,7 @@ type FetchOptions struct {
 // A Fetcher gets metrics pages over HTTP and keeps its connections. It is safe for concurrent use.
 type Fetcher struct {
 	client *http.Client
+	own    []string // secrets of its options that stand in no header of a request
 }
 
 // NewFetcher makes a fetcher. It reads the files that the options name, and fails where one cannot be read.
@@ -68,7 +69,7 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		// What http_headers holds would go with it, keys among them.
 		if to, from := req.URL, via[0].URL; to.Scheme != from.Scheme || to.Host != from.Host {
-			return fmt.Errorf("it leads to %s, and another address is not followed", to.Redacted())
+			return fmt.Errorf("it leads to %s, and another address is not followed", shownURL(to))
 		}
 		if follow != nil {
 			return follow(req, via)
@@ -78,21 +79,22 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 		}
 		return nil
 	}
-	return &Fetcher{client: client}, nil
+	return &Fetcher{client: client, own: secretsOf(o.HTTP)}, nil
 }
 
 // Close closes the connections that no Get uses.
 func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
 
 // Get fetches a page and reads it; Parse says what is kept and what comes with which error. A cancelled context gives its
-// error as it is, everything else an *Error that begins with the URL, without its password. A page whose connection broke is
+// error as it is, everything else an *Error that begins with the URL, without user and query; no credential is in it. A page whose connection broke is
 // not kept: nothing says that its last line is whole.
 func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string) bool) (*Page, error) {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fault(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(redacted(u), 200))
+		return nil, fault(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(shownURL(u), 200))
 	}
-	p, err := f.get(ctx, u, wanted)
+	told := &told{secrets: f.own}
+	p, err := f.get(told.watch(ctx), u, wanted)
 	if err == nil {
 		return p, nil
 	}
@@ -110,15 +112,7 @@ func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string)
 		e = &Error{ReasonTimeout, fmt.Errorf("no whole page within the time given: %w", err)}
 		p = nil
 	}
-	return p, &Error{e.Reason, fmt.Errorf("%s: %w", u.Redacted(), e.Err)}
-}
-
-// redacted is a URL that an error may show; one that could not be read may hide a password anywhere.
-func redacted(u *url.URL) string {
-	if u == nil {
-		return "one that cannot be read"
-	}
-	return u.Redacted()
+	return p, &Error{e.Reason, told.without(fmt.Errorf("%s: %w", shownURL(u), e.Err))}
 }
 
 func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) bool) (*Page, error) {
@@ -203,29 +197,5 @@ func refusal(resp *http.Response) error {
 	if from, err := unzipped(resp); err == nil {
 		said, _ = io.ReadAll(io.LimitReader(from, 4<<10)) // what came is enough to show
 	}
-	text := withoutSecrets(strings.TrimSpace(string(said)), resp.Request)
-	return fault(ReasonHTTP, "want status 200, got %q: %q", clip(resp.Status, 80), clip(text, 120))
-}
-
-// withoutSecrets takes out of a server's answer what the request proved itself with: some repeat the key that they refuse.
-// Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
-func withoutSecrets(text string, req *http.Request) string {
-	_, secret, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-	secrets := []string{secret}
-	if _, password, ok := req.BasicAuth(); ok {
-		secrets = append(secrets, password)
-	}
-	for name, values := range req.Header {
-		switch name {
-		case "Accept", "Accept-Encoding", "User-Agent", "Authorization":
-		default:
-			secrets = append(secrets, values...)
-		}
-	}
-	for _, secret := range secrets {
-		if len(secret) >= 4 {
-			text = strings.ReplaceAll(text, secret, "<secret>")
-		}
-	}
-	return text
+	return fault(ReasonHTTP, "want status 200, got %q: %q", clip(resp.Status, 80), clip(strings.TrimSpace(string(said)), 120))
 }

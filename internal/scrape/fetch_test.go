@@ -285,8 +285,8 @@ func TestGetConnect(t *testing.T) {
 	address := l.Addr().String()
 	l.Close() // now nobody is there
 	for _, c := range []struct{ url, want string }{
-		{"http://user:sesame@" + address + "/m", "http://user:xxxxx@" + address + "/m: dial tcp " + address + ": connect: connection refused"},
-		{"ftp://user:sesame@x/m", `want an http or https URL of a metrics page, got "ftp://user:xxxxx@x/m"`},
+		{"http://user:sesame@" + address + "/m", "http://xxxxx@" + address + "/m: dial tcp " + address + ": connect: connection refused"},
+		{"ftp://user:sesame@x/m", `want an http or https URL of a metrics page, got "ftp://xxxxx@x/m"`},
 		{"http://user:sesame@\x00", `want an http or https URL of a metrics page, got "one that cannot be read"`},
 	} {
 		if _, err := fetcher(t, nil).Get(t.Context(), c.url, anyName); reasonOf(t, err) != ReasonConnect || err.Error() != c.want {

@@ -34,11 +34,18 @@ func Open(name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data := []byte(nil)
+	if info.Size() <= maxFile { // else reading it would only take time
+		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(data) > maxFile {
+	if info.Size() > maxFile || len(data) > maxFile {
 		return nil, fmt.Errorf("%s: want at most %d MiB, got more", path, maxFile>>20)
 	}
 	t, err := read(path, data)

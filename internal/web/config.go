@@ -1,8 +1,12 @@
 package web
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"regexp"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
@@ -14,10 +18,40 @@ type ConfigError struct {
 	Err  error
 }
 
-func (e *ConfigError) Error() string { return fmt.Sprintf("web.config_file: %s: %v", e.File, e.Err) }
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("web.config_file: %s: %s", e.File, repeats.ReplaceAllString(e.Err.Error(), ""))
+}
+
+// repeats are what errors about YAML repeat of a file: the beginning of a value, or a name after *, which may be a password.
+var repeats = regexp.MustCompile("(?s) ?`.*`| '.*'")
 
 // Unwrap gives the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
+
+// A servingError may be about a web configuration that has become bad meanwhile.
+type servingError struct{ err error }
+
+func (e servingError) Error() string { return repeats.ReplaceAllString(e.err.Error(), "") }
+func (e servingError) Unwrap() error { return e.err }
+
+// withoutValues keeps them out of exporter-toolkit's log too: it reads the file again for each request, and logs why it cannot.
+type withoutValues struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
+	clean := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "err" {
+			a.Value = slog.StringValue(repeats.ReplaceAllString(a.Value.String(), ""))
+		}
+		clean.AddAttrs(a)
+		return true
+	})
+	return h.Handler.Handle(ctx, clean)
+}
+
+// maxConfig bounds a web configuration file, in bytes, when the server starts.
+const maxConfig = 1 << 20
 
 // schemeOf checks a web configuration file, "" for none, and tells how the server will speak: exporter-toolkit serves
 // plain HTTP when the file has no TLS section.
@@ -25,11 +59,19 @@ func schemeOf(file string) (string, error) {
 	if file == "" {
 		return "http", nil
 	}
-	if err := web.Validate(file); err != nil {
+	f, err := os.Open(file)
+	if err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(file)
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	if err != nil {
+		return "", err
+	}
+	if len(text) > maxConfig {
+		return "", fmt.Errorf("want at most %d bytes, got more", maxConfig)
+	}
+	if err := web.Validate(file); err != nil {
 		return "", err
 	}
 	var c struct {

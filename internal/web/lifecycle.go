@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 )
 
 // lifecycle is for POST and PUT, as Prometheus has it. A browser may send them from this server's own pages only: else
-// any site that an operator visits could pause a daemon.
+// any site that an operator visits could pause a daemon. Nor from a page that it has come to by a name.
 func (s *Server) lifecycle(mux *http.ServeMux) {
 	sites := http.NewCrossOriginProtection()
 	handle := func(path string, h http.HandlerFunc) {
@@ -20,7 +23,7 @@ func (s *Server) lifecycle(mux *http.ServeMux) {
 			}
 		}
 		for _, method := range []string{http.MethodPost, http.MethodPut} {
-			mux.Handle(method+" "+path, sites.Handler(h))
+			mux.Handle(method+" "+path, sites.Handler(atAddress(h)))
 		}
 	}
 	if s.options.Reload != nil {
@@ -29,6 +32,21 @@ func (s *Server) lifecycle(mux *http.ServeMux) {
 	if s.options.Pause != nil {
 		handle("/-/pause", func(w http.ResponseWriter, r *http.Request) { s.pause(w, r, true) })
 		handle("/-/resume", func(w http.ResponseWriter, r *http.Request) { s.pause(w, r, false) })
+	}
+}
+
+// atAddress refuses browsers that have come by a host's name. A stranger's page whose name is made to lead here (DNS rebinding)
+// looks to its browser, and so to the check of origins, like one of ours; an address and localhost cannot be made to lead
+// elsewhere. Programs give no origin, and may use any name.
+func atAddress(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		_, err := netip.ParseAddr(host)
+		if browser := r.Header.Get("Origin") + r.Header.Get("Sec-Fetch-Site"); browser != "" && err != nil && !strings.EqualFold(host, "localhost") {
+			say(w, http.StatusForbidden, "A browser may use this at an address or at localhost only, not at a name that could be made to lead here.")
+			return
+		}
+		h(w, r)
 	}
 }
 

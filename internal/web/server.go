@@ -92,13 +92,20 @@ func newServer(o Options, scheme string, l net.Listener) (*Server, error) {
 	return s, nil
 }
 
+// policy is for the landing page and Go's profiles, which have their style in the page; the live page has its own.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 // bounded holds for every request. The handlers get the ResponseWriter itself, not one around it: the live page sets
 // deadlines and flushes through it.
 func bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store") // all of it is about now
-		if r.ContentLength != 0 {                   // net/http waits without limit for a body, also for one that nobody reads
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		if w.Header().Get("Content-Security-Policy") == "" { // else the web configuration has one
+			w.Header().Set("Content-Security-Policy", policy)
+		}
+		if r.ContentLength != 0 { // net/http waits without limit for a body, also for one that nobody reads
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 		}
 		h.ServeHTTP(w, r)
@@ -130,12 +137,12 @@ func (s *Server) Run(ctx context.Context) error {
 	systemd, addresses := false, []string{s.options.Listen}
 	err := web.Serve(s.listener, s.http, &web.FlagConfig{
 		WebListenAddresses: &addresses, WebSystemdSocket: &systemd, WebConfigFile: &s.options.ConfigFile,
-	}, s.options.Log)
+	}, slog.New(withoutValues{s.options.Log.Handler()}))
 	end() // it may have ended by itself
 	if errors.Is(err, http.ErrServerClosed) {
 		return <-stopped
 	}
-	return fmt.Errorf("web: %w", errors.Join(err, <-stopped))
+	return fmt.Errorf("web: %w", servingError{errors.Join(err, <-stopped)})
 }
 
 // stop closes the address, then lets answers under way end.

@@ -35,7 +35,9 @@ func serve(t *testing.T, o Options) *Server {
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
-	o.Log = slog.New(slog.DiscardHandler)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	s, err := Listen(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"net"
+	"sync"
+	"testing"
+
+	"replayd/internal/measure"
+)
+
+// Between the socket and the timeline nothing is allocated: an answer of 1,100 chunks costs as many objects as one of 100. That
+// the ruler would see one object a chunk is shown by a content that is kept and has an escape, which needs one.
+func TestChunksAllocateNothing(t *testing.T) {
+	plain, escaped := usual[0], `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
+	for name, f := range map[string]struct {
+		chunk   string
+		hooks   Hooks
+		atLeast float64 // objects a chunk
+		atMost  float64
+	}{
+		"measured": {plain, Hooks{}, 0, 0},
+		"kept":     {plain, Hooks{Keep: true}, 0, 0},
+		"unescape": {escaped, Hooks{Keep: true}, 1, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const short, long = 100, 1100
+			few, many := objects(t, f.chunk, short, f.hooks), objects(t, f.chunk, long, f.hooks)
+			a := (many - few) / (long - short)
+			t.Logf("objects: %v in an answer of %d chunks, %v in one of %d", few, short, many, long)
+			if a < f.atLeast || a > f.atMost {
+				t.Errorf("want %v to %v objects a chunk, got %v", f.atLeast, f.atMost, a)
+			}
+			if few > mostAnswer && f.atMost == 0 {
+				t.Errorf("want at most %v objects an answer, got %v", mostAnswer, few)
+			}
+		})
+	}
+}
+
+// mostAnswer is what an answer may cost beside its chunks, in objects; they were counted. Fewer are welcome: lower it then.
+const mostAnswer = 4.0
+
+// objects counts what one answer of so many chunks allocates, on a kept connection, after the buffers have grown.
+func objects(t *testing.T, chunk string, chunks int, hooks Hooks) float64 {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	defer served.Wait()
+	defer l.Close()
+	served.Go(func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		head, piece, end := []byte(streamHead), []byte(chunked("data: "+chunk+"\n\n")), []byte(chunked(done)+bodyEnd)
+		buffer := make([]byte, 4096)
+		for {
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+			_, _ = conn.Write(head)
+			for range chunks {
+				_, _ = conn.Write(piece)
+			}
+			_, _ = conn.Write(end)
+		}
+	})
+	c := newClient(t, Target{URL: l.Addr().String(), Timeouts: limits})
+	m := message(t, c)
+	lane := c.Lane()
+	defer lane.Close()
+	var req measure.Request
+	return testing.AllocsPerRun(10, func() {
+		lane.Do(t.Context(), m, &req, hooks)
+		if req.Outcome != measure.OK || len(req.Timeline.Chunks) != chunks {
+			t.Fatalf("want %d chunks, got %d, %s: %s", chunks, len(req.Timeline.Chunks), req.Outcome, req.Error)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package openai
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+)
+
+const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
+
+// withKey is a client whose credentials are the canary, read once.
+func withKey(t *testing.T, target Target) *Client {
+	t.Helper()
+	target.HTTP.Authorization = &config.Authorization{Type: "Bearer", Credentials: canary}
+	target.ExtraBody = map[string]any{"a": []any{map[string]any{"api_key": "kanarie-body"}}, "tokens": 3}
+	c := newClient(t, target)
+	message(t, c)
+	return c
+}
+
+// However a server spells our key, and wherever a cut parts it, no part of four bytes of it is in a text.
+func TestWordsHaveNoCredentials(t *testing.T) {
+	c := withKey(t, Target{})
+	for name, said := range map[string]string{
+		"plain": canary, "JSON": `kanarie/+\"\u003c\u0026\u003e` + "\u00e9" + "kanarie", "PHP's JSON": `kanarie\/+\"<&>` + "\u00e9" + "kanarie",
+		"a query": "kanarie%2F%2B%22%3C%26%3E%C3%A9kanarie", "a path": "kanarie%2F+%22%3C&%3E%C3%A9kanarie", "a Location": "kanarie/+%22%3C&%3E%C3%A9kanarie",
+		"HTML": "kanarie/+&#34;&lt;&amp;&gt;\u00e9kanarie", "Go": `kanarie/+\"<&>` + "\u00e9" + "kanarie", "extra_body's": "kanarie-body",
+	} {
+		if got := c.words("bad key " + said + ", sorry"); got != "bad key <secret>, sorry" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		for n := range len(said) + 1 {
+			if got := c.front([]byte(said), n); strings.Contains(got, "kana") {
+				t.Errorf("%s, cut at %d: got %q", name, n, got)
+			}
+		}
+	}
+	if got := c.front([]byte("stop"), 64); got != "stop" {
+		t.Errorf("want what is no secret as it is, got %q", got)
+	}
+	if got := c.words("maximum of 3 tokens"); got != "maximum of 3 tokens" {
+		t.Errorf("want what is no secret as it is, got %q", got)
+	}
+}
+
+// What begins as a chunk may have an answer's text in it, and is not shown; what is none is, as far as it helps.
+func TestChunksAreNotShown(t *testing.T) {
+	c := withKey(t, Target{})
+	for given, want := range map[string]string{
+		`{"choices":[{"delta":{"content":"private`: "a broken one of 40 bytes", "hello": `"hello"`, "": `""`,
+		strings.Repeat("x", 100): `"` + strings.Repeat("x", 64) + `"`,
+	} {
+		if got := c.notJSON([]byte(given)); got != want {
+			t.Errorf("%q: want %s, got %s", given, want, got)
+		}
+	}
+}
+
+// A file with a secret has a bound, and a line end in it begins no header of its own.
+func TestSecretFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	put := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a\r\nX-Injected: 1\r\n\r\nGET / HTTP/1.1")
+	c := newClient(t, Target{HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{Type: "Bearer", CredentialsFile: file}}})
+	if m := string(message(t, c)); strings.Contains(m, "\nX-Injected") || strings.Contains(m, "\nGET /") {
+		t.Errorf("a header was smuggled in:\n%s", m)
+	}
+	put(strings.Repeat("x", maxSecret+1))
+	if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a")}); err == nil || !strings.Contains(err.Error(), "want at most 65536 bytes, got more") {
+		t.Errorf("a large file: got %v", err)
+	}
+}
+
+// A name that a server gives goes into requests, logs and a label: it is no key of ours, and has a bound.
+func TestModelsOfAHostileServer(t *testing.T) {
+	c := withKey(t, Target{})
+	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", maxModelBytes+1)} {
+		if _, err := c.Choose([]Model{{ID: id}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 200 {
+			t.Errorf("%.40q: want an error that does not repeat it, got %v", id, err)
+		}
+	}
+	if _, err := c.Choose([]Model{{ID: strings.Repeat("x", maxModelBytes)}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Choose([]Model{{ID: canary}, {ID: strings.Repeat("y", 1<<20)}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 1000 {
+		t.Errorf("several: want an error within bounds and without the key, got %.200v", err)
+	}
+}
+
+// A stream without end ends with the total timeout, and a timeline has a bound whatever the timeouts are.
+func TestTimelineIsBounded(t *testing.T) {
+	l := newClient(t, Target{}).Lane()
+	defer l.Close()
+	l.chunk.content = true
+	req := measure.Request{Timeline: measure.Timeline{Chunks: make([]time.Duration, maxChunks-1)}}
+	if f := l.take(arrival{at: time.Now()}, &req); f != nil {
+		t.Fatalf("the last chunk: %s", f.text)
+	}
+	if f := l.take(arrival{at: time.Now()}, &req); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
+		t.Errorf("one more: want bad_stream and %d chunks, got %v and %d", maxChunks, f, len(req.Timeline.Chunks))
+	}
+}
+
+// A certificate that nobody vouches for is refused unless the configuration says otherwise, and nothing is sent.
+func TestTLSIsVerified(t *testing.T) {
+	heard := make(chan struct{}, 2)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard <- struct{}{} }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are the test
+	s.StartTLS()
+	defer s.Close()
+	l := withKey(t, Target{URL: s.URL, Timeouts: limits}).Lane()
+	defer l.Close()
+	var req measure.Request
+	do(t, l, &req)
+	if req.Outcome != measure.ConnectFailed || !strings.Contains(req.Error, "certificate") || len(heard) > 0 {
+		t.Errorf("want connect and nothing sent, got %s: %s, %d requests", req.Outcome, req.Error, len(heard))
+	}
+}

@@ -1,0 +1,22 @@
+package token
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A tokenizer's file has a bound; a file with a hole is as long as it says, and takes no disk.
+func TestOpenIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "want at most 256 MiB, got more") {
+		t.Errorf("want the bound, got %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/test/outside"
+)
+
+const canary = "kanarie"
+
+// A password that stands in a wrong place of the web configuration is in no error.
+func TestWebConfigKeepsItsSecrets(t *testing.T) {
+	dir := t.TempDir()
+	outside.Certificate(t, dir)
+	for _, text := range []string{
+		"basic_auth_users: " + canary, "basic_auth_users: [" + canary + "]", "basic_auth_users: {a: *" + canary + "}",
+		"basic_auth_users: {a: !!int " + canary + "}", "basic_auth_users: {a: " + canary + "}", "basic_auth_users: {a: [" + canary + "]}",
+		"basic_auth_users: {a: {b: " + canary + "}}", "basic_auth_users: {a: " + canary + ", b: @" + canary + "}", canary, "tls_server_config: " + canary,
+	} {
+		file := write(t, dir, "web.yaml", text)
+		_, err := Listen(Options{Listen: "127.0.0.1:0", ConfigFile: file, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		if err == nil || strings.Contains(err.Error(), canary[:4]) {
+			t.Errorf("%s: want an error without the password, got %v", text, err)
+		}
+	}
+	file := write(t, dir, "web.yaml", "basic_auth_users: {}\n#"+strings.Repeat("x", maxConfig))
+	if _, err := Listen(Options{Listen: "127.0.0.1:0", ConfigFile: file, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "want at most 1048576 bytes, got more") {
+		t.Errorf("a large file: got %v", err)
+	}
+}
+
+// Nor is it in the log when the file becomes bad while the server runs. Nothing is served then.
+func TestWebConfigKeepsItsSecretsInTheLog(t *testing.T) {
+	var log bytes.Buffer // one request at a time writes to it
+	dir := t.TempDir()
+	file := write(t, dir, "web.yaml", "basic_auth_users: {}\n")
+	s := serve(t, Options{ConfigFile: file, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if got := ask(t, "GET", s.URL()+"/-/healthy", ""); got.code != http.StatusOK {
+		t.Fatalf("want 200 before, got %d", got.code)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte("basic_auth_users: "+canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, "GET", s.URL()+"/-/healthy", ""); got.code != http.StatusInternalServerError || strings.Contains(got.body, canary[:4]) {
+		t.Errorf("want 500 without the password, got %d %q", got.code, got.body)
+	}
+	if said := log.String(); !strings.Contains(said, "cannot unmarshal !!str into") || strings.Contains(said, canary[:4]) {
+		t.Errorf("want why, without the password, got %s", said)
+	}
+}
+
+// A page of a stranger whose name is made to lead here is of the same origin to its browser (DNS rebinding). Programs may come
+// by any name, and browsers at an address.
+func TestReboundNamesArePowerless(t *testing.T) {
+	calls := 0
+	s := serve(t, Options{Lifecycle: true, Pause: func(context.Context, string, bool) error { calls++; return nil }})
+	address := strings.TrimPrefix(s.URL(), "http://")
+	_, port, _ := strings.Cut(address, ":")
+	for _, c := range []struct {
+		host, key, value string
+		status           int
+	}{
+		{"evil.example:" + port, "Origin", "http://evil.example:" + port, 403},
+		{"evil.example", "Origin", "http://evil.example", 403},
+		{"127.0.0.1.evil.example:" + port, "Origin", "http://127.0.0.1.evil.example:" + port, 403},
+		{"evil.example:" + port, "Sec-Fetch-Site", "same-origin", 403},
+		{"replayd.monitoring.svc:" + port, "User-Agent", "curl/8", 200},
+		{address, "Origin", s.URL(), 200},
+		{"localhost:" + port, "Origin", "http://localhost:" + port, 200},
+		{"[::1]:" + port, "Origin", "http://[::1]:" + port, 200},
+	} {
+		calls = 0
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/-/pause", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host
+		req.Header.Set(c.key, c.value)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != c.status || calls > 0 != (c.status == 200) {
+			t.Errorf("%s, %s %s: want %d, got %d after %d calls", c.host, c.key, c.value, c.status, resp.StatusCode, calls)
+		}
+	}
+}
+
+// No page may be framed, load anything or be guessed to be something else.
+func TestPagesHaveSecurityHeaders(t *testing.T) {
+	s := serve(t, Options{Profiling: true, Config: func() ([]byte, error) { return []byte("drain: 30s\n"), nil }})
+	s.Ready()
+	for _, path := range []string{"/", "/metrics", "/config", "/-/ready", "/debug/pprof/", "/nowhere"} {
+		got := ask(t, "GET", s.URL()+path, "")
+		for key, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": policy,
+		} {
+			if got.header.Get(key) != want {
+				t.Errorf("%s: %s: want %q, got %q", path, key, want, got.header.Get(key))
+			}
+		}
+	}
+	own := "default-src 'self'"
+	file := write(t, t.TempDir(), "web.yaml", fmt.Sprintf("http_server_config: {headers: {Content-Security-Policy: %q}}\n", own))
+	if got := ask(t, "GET", serve(t, Options{ConfigFile: file}).URL()+"/", "").header.Get("Content-Security-Policy"); got != own {
+		t.Errorf("want the web configuration's own policy, got %q", got)
+	}
+}
+
+// A request's header has a bound, and what is beyond it reaches no handler.
+func TestHeaderIsBounded(t *testing.T) {
+	s := serve(t, Options{Live: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
+	for size, want := range map[int]int{maxHeader / 2: 200, maxHeader + 8<<10: http.StatusRequestHeaderFieldsTooLarge} {
+		if got := ask(t, "GET", s.URL()+"/live", "", "X-Long", strings.Repeat("x", size)); got.code != want {
+			t.Errorf("%d bytes: want %d, got %d", size, want, got.code)
+		}
+	}
+}
