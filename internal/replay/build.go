@@ -63,8 +63,10 @@ func (r *Runner) bytes(it *item) int {
 // through, and a session's late turn is not held up by rows that are due after it.
 func (r *Runner) nextToBuild() *item {
 	q := &r.queue
-	if it := q.waiting.front(); it != nil && it.unbuilt() && q.free > 0 {
-		return it
+	if q.free > 0 {
+		if it := q.first(); it != nil && it.unbuilt() {
+			return it
+		}
 	}
 	if it := q.called.front(); it != nil && it.unbuilt() && r.held < r.w.Ahead {
 		return it
@@ -72,19 +74,31 @@ func (r *Runner) nextToBuild() *item {
 	if it := q.delayed.front(); it != nil && it.unbuilt() && r.held < r.w.Ahead {
 		return it
 	}
-	if it := q.building.skip(func(it *item) bool { return !it.unbuilt() }); it != nil && r.fits(it, r.w.Ahead) {
+	it := q.building.skip((*item).settled)
+	for q.waiting.parked.n > 0 && (it == nil || it.state != waiting) { // what waits comes before what is not due
+		last := q.waiting.back()
+		if r.held > 0 && r.held >= r.w.Ahead || last != nil && last.late && q.waiting.fifo.len() >= q.waiting.near {
+			return nil // of turns that are not built ahead no more are made whole than are kept so
+		}
+		q.approach()
+		it = q.building.skip((*item).settled)
+	}
+	if it != nil && r.fits(it, r.w.Ahead) {
 		return q.building.pop()
 	}
 	// Turns that wait for an earlier one may take half of the budget: they must not starve the rows that can go.
-	if it := q.behind.skip(func(it *item) bool { return !it.unbuilt() }); it != nil && r.fits(it, r.w.Ahead/2) {
+	if it := q.behind.skip((*item).settled); it != nil && r.fits(it, r.w.Ahead/2) {
 		return q.behind.pop()
 	}
 	return nil
 }
 
+// unbuilt says of an item whether its message is still to be made.
 func (it *item) unbuilt() bool {
-	return it.body == nil && it.err == nil && it.state != gone && it.state != flying
+	return it.body == nil && it.err == nil && it.state != gone && it.state != flying && it.state != replaced
 }
+
+func (it *item) settled() bool { return !it.unbuilt() }
 
 func (r *Runner) fits(it *item, budget int) bool {
 	return r.held == 0 || r.held+r.bytes(it) <= budget

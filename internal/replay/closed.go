@@ -35,7 +35,8 @@ const (
 // close makes it the queue of a closed plan.
 func (q *queue) close(pool int, want func()) {
 	q.closed = &circuit{pool: pool, want: want}
-	q.maxWait = 0 // nothing waits for a lane
+	q.maxWait = 0      // nothing waits for a lane
+	q.waiting.near = 0 // but for its message
 }
 
 // poolOf is how many rows are kept at hand for so many lanes: the next one of each, and some for rows that end at once.
@@ -210,7 +211,7 @@ func (q *queue) takeClosed(now time.Time) *item {
 			it.dueNow(now)
 		}
 	}
-	it := q.waiting.takeBuilt()
+	it := q.takeBuilt()
 	if it != nil {
 		q.fly(it)
 	}

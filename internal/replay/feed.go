@@ -56,6 +56,9 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 			if !ok {
 				return nil
 			}
+			if r.queue.closed != nil && r.filtered >= max(lp.rows, fewFiltered) {
+				return r.tooLong()
+			}
 			err = r.room(ctx, lp, next.Start)
 		}
 		switch {
@@ -175,7 +178,7 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 		it.filtered = !r.limit(it)
 		if it.filtered {
 			if r.filtered++; r.queue.closed != nil && r.filtered == maxFiltered {
-				return fmt.Errorf("workload %s: %d rows one after the other are over the length limits", r.w.Name, r.filtered)
+				return r.tooLong()
 			}
 		} else {
 			r.filtered = 0
@@ -196,8 +199,15 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 	return nil
 }
 
-// maxFiltered rows in a row are no plan: a closed one would be read for ever, as fast as it can be.
-const maxFiltered = 1 << 20
+// So many filtered rows one after the other are no plan: a closed one would be read for ever, as fast as it can be.
+const (
+	maxFiltered = 1 << 20
+	fewFiltered = 1 << 12 // where they are whole loops: those of made-up rows differ
+)
+
+func (r *Runner) tooLong() error {
+	return fmt.Errorf("workload %s: %d rows one after the other are over the length limits", r.w.Name, r.filtered)
+}
 
 // id is a request's X-Request-Id.
 func (r *Runner) id(due *schedule.Due) string {

@@ -49,6 +49,7 @@ const (
 	waiting               // may be sent, waits for a lane or for its body
 	flying                // a lane has it
 	gone                  // finished or dropped
+	replaced              // it waits, parked: this item is used no more
 )
 
 // A loop is one pass over the trace, kept until its last request has ended.

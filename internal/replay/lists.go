@@ -1,5 +1,7 @@
 package replay
 
+import "slices"
+
 // turns is a heap of session turns whose delay runs, the soonest first.
 type turns []*item
 
@@ -85,19 +87,20 @@ func (f *fifo) pop() *item {
 	return it
 }
 
-// takeBuilt removes the first item whose message is there. It passes over those that could not be built ahead of their time,
-// and over no others: a prefix still goes out before the request that reuses it.
-func (f *fifo) takeBuilt() *item {
-	for i, it := range f.items[f.head:] {
-		if it.body != nil || it.err != nil {
-			f.remove(i)
-			return it
-		}
-		if !it.late {
-			break
-		}
+// pushFront puts an item before all others.
+func (f *fifo) pushFront(it *item) {
+	if f.head > 0 {
+		f.head--
+		f.items[f.head] = it
+		return
 	}
-	return nil
+	f.items = slices.Insert(f.items, 0, it)
+}
+
+// keep drops all items that f does not want.
+func (f *fifo) keep(wanted func(*item) bool) {
+	f.items = slices.DeleteFunc(f.items, func(it *item) bool { return it == nil || !wanted(it) })
+	f.head = 0
 }
 
 // remove takes out the item at a place, counted from the front.

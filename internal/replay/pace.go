@@ -27,16 +27,19 @@ func (r *Runner) pace(hard context.Context) {
 			r.enter(l)
 		}
 		given = r.assign(hard, now, given[:0])
-		r.changed.Signal() // an item may wait for nothing but its message
 		at, _ := r.queue.next()
 		at = r.untilRetired(now, r.untilOver(now, at))
 		news := r.takeNews()
 		r.mu.Unlock()
+		// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
+		// takes as long as a write, so nobody is woken before the last of them.
 		for _, l := range given {
-			// This thread is awake now, the lane's has yet to be woken: it writes what the kernel takes at once.
 			l.begin()
+		}
+		for _, l := range given {
 			l.work <- struct{}{}
 		}
+		r.changed.Signal() // the builder: an item may wait for nothing but its message
 		if len(given) > 0 {
 			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
 			// woken, until somebody takes them away. Yielding first lets them run now.

@@ -12,13 +12,14 @@ import (
 // step takes the instant it happens at, and the caller holds the runner's lock.
 type queue struct {
 	upcoming  fifo // in order of due; of a closed plan in its order, without turns that wait for an earlier one
-	waiting   fifo // in order of ready
+	waiting   line // in order of ready
 	delayed   turns
 	called    fifo // of a closed plan: turns whose time has come, before new conversations
 	loops     map[int64]*loop
 	current   *loop // of the row that came due last
 	building  fifo  // items whose bodies are to be built, in plan order
 	behind    fifo  // the same for turns that wait for an earlier one
+	replaced  int   // items in these two, at most, that are parked now
 	free      int   // lanes that would take an item now
 	flying    int   // items that lanes have
 	weight    int   // bytes that rows which have not come due take
@@ -34,6 +35,7 @@ type queue struct {
 	guard     *guard
 	purse     *purse
 	count     counter
+	named     func(*schedule.Due) string // gives requests their ids, made anew where they were parked; nil: they have none
 	dropped   func(*item, measure.DropReason)
 	forgotten func(*item) // hears of an item that never came due
 	clipped   func(*item) // hears of one that is due and was cut
@@ -101,8 +103,8 @@ func (q *queue) next() (time.Time, bool) {
 	if len(q.delayed) > 0 {
 		earlier(q.delayed[0].ready)
 	}
-	if it := q.waiting.front(); it != nil && q.maxWait > 0 {
-		earlier(it.ready.Add(q.maxWait))
+	if ready, ok := q.waiting.since(); ok && q.maxWait > 0 {
+		earlier(ready.Add(q.maxWait))
 	}
 	return at, !at.IsZero()
 }
@@ -273,7 +275,7 @@ func (q *queue) makeReady(it *item, now time.Time) {
 	case it.waited && q.dropLate:
 		why = measure.Overload
 	default:
-		q.waiting.push(it)
+		q.wait(it)
 		return
 	}
 	q.drop(it, why)
@@ -285,8 +287,8 @@ func (q *queue) expire(now time.Time) {
 	if q.maxWait <= 0 {
 		return
 	}
-	for it := q.waiting.front(); it != nil && now.Sub(it.ready) >= q.maxWait; it = q.waiting.front() {
-		q.waiting.pop()
+	for ready, ok := q.waiting.since(); ok && now.Sub(ready) >= q.maxWait; ready, ok = q.waiting.since() {
+		it := q.waiting.pop()
 		q.drop(it, measure.Overload)
 		q.endTurn(it, false, now)
 	}
@@ -301,7 +303,7 @@ func (q *queue) take(now time.Time) *item {
 	q.rejoin(now) // a lane may come back before the pacer does
 	q.expire(now)
 	for {
-		it := q.waiting.takeBuilt()
+		it := q.takeBuilt()
 		if it == nil {
 			return nil
 		}

@@ -17,6 +17,10 @@ type kernelTimers struct {
 	fine  bool // the thread's timer slack is set
 }
 
+// slice is how long the pacer's thread asks to run at once: the least that Linux grants (__setparam_fair in the kernel's
+// kernel/sched/syscalls.c), and a little more than spin.
+const slice = 100 * time.Microsecond
+
 // NewSleeper gives the most exact Sleeper of this system. Its Until locks the goroutine to its thread, whose
 // timer slack is set to the minimum; the goroutine must end with it, never unlock.
 func NewSleeper() (Sleeper, error) {
@@ -33,6 +37,12 @@ func (k *kernelTimers) Until(at time.Time) {
 		runtime.LockOSThread()
 		// The default slack of 50 µs lets the kernel bundle wake-ups; a refusal only costs exactness.
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		// A thread that asks for less at once is let onto a busy core sooner when it wakes (Linux 6.12; older ones take no
+		// notice). It needs no privilege, and has no larger share of the core for it.
+		if a, err := unix.SchedGetAttr(0, 0); err == nil && a.Policy == unix.SCHED_NORMAL {
+			a.Runtime = uint64(slice)
+			_ = unix.SchedSetAttr(0, a, 0)
+		}
 		k.fine = true
 	}
 	fds := []unix.PollFd{{Fd: int32(k.event), Events: unix.POLLIN}}
