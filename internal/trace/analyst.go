@@ -102,7 +102,7 @@ func (g *analyst) addContext(r *Record) {
 	if r.InputTokens == 0 {
 		return
 	}
-	shared := g.recurring.tokens(g.prefixes.numbers, r.Blocks, r.InputTokens, g.stats.BlockTokens)
+	shared := g.recurring.tokens(&g.prefixes.numbers, r.Blocks, r.InputTokens, g.stats.BlockTokens)
 	g.context.add(shared)
 	g.own.add(r.InputTokens - shared)
 }

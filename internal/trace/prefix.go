@@ -3,11 +3,11 @@ package trace
 import "slices"
 
 // prefixes is the tree of all id sequences. Nearly every id of a real trace has one place in it, so the place stands with
-// the id, and only further ones need a map: about 40 bytes a distinct id.
+// the id, and only further ones need a map: about 40 bytes a distinct id, and 30 where ids count from 0.
 type prefixes struct {
 	size int // tokens of a block
 
-	numbers map[uint64]uint32 // id to its place in ids
+	numbers numbers // id to its place in ids
 	ids     []knownID
 	more    map[place]uint32 // nodes of ids that have several
 	nodes   []node           // 0 is the root, above all first ids
@@ -50,7 +50,7 @@ type node struct {
 }
 
 func newPrefixes(size int) prefixes {
-	return prefixes{size: size, numbers: map[uint64]uint32{}, more: map[place]uint32{}, nodes: make([]node, 1)}
+	return prefixes{size: size, more: map[place]uint32{}, nodes: make([]node, 1)}
 }
 
 // add takes a row's ids, of which there are as many as its tokens have blocks.
@@ -95,10 +95,10 @@ func (p *prefixes) add(blocks []uint64, tokens int) (had share) {
 
 // know returns the number of an id and whether it came before. A new one gets a node below parent.
 func (p *prefixes) know(id uint64, parent uint32, tokens int32) (number uint32, known bool) {
-	number, known = p.numbers[id]
+	number, known = p.numbers.find(id)
 	if !known {
 		number = uint32(len(p.ids))
-		p.numbers[id] = number
+		p.numbers.add(id, number)
 		p.ids = push(p.ids, knownID{parent: parent, tokens: tokens})
 		return number, false
 	}

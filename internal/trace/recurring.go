@@ -34,9 +34,10 @@ func (r *recurring) add(row []step) {
 }
 
 // tokens returns how many of a row's tokens lie in blocks that recur at their place. All rows were added before.
-func (r *recurring) tokens(numbers map[uint64]uint32, blocks []uint64, tokens, size int) (n int) {
+func (r *recurring) tokens(known *numbers, blocks []uint64, tokens, size int) (n int) {
 	for i, id := range blocks {
-		number, at := numbers[id], uint32(i)+1
+		number, _ := known.find(id)
+		at := uint32(i) + 1
 		again := r.first[number].again
 		if r.first[number].at != at {
 			again = r.more[place{at, number}]
