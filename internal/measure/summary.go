@@ -18,6 +18,7 @@ type Summary struct {
 	broken   [sloKinds]int64
 	prompt   int64
 	output   int64
+	merged   int64
 	userRate float64 // Σ 1/TPOT, in tokens/s
 	users    int64
 	first    time.Time // the earliest due instant
@@ -32,6 +33,7 @@ const (
 	sampleE2E
 	sampleE2EFromDue
 	sampleLateness
+	sampleReadDelay
 	numSamples
 )
 
@@ -39,6 +41,8 @@ const (
 type Figures struct {
 	TTFT, TTFTFromDue, TPOT, ITL, E2E, E2EFromDue Stats // of ok requests
 	Lateness                                      Stats // of every request sent
+	ReadDelay                                     Stats // of every read that held content and that the kernel stamped
+	MergedReads                                   int64 // those that held several chunks; without stamps these are counted too
 
 	Outcomes map[Outcome]int64    // those that occurred
 	Dropped  map[DropReason]int64 // those that occurred, filtered among them
@@ -74,6 +78,10 @@ func (s *Summary) Observe(r *Request) {
 	if r.Sent() {
 		s.samples[sampleLateness].add(r.Lateness())
 	}
+	for _, d := range r.Timeline.ReadDelays {
+		s.samples[sampleReadDelay].add(d)
+	}
+	s.merged += int64(r.Timeline.MergedReads)
 	if r.Outcome != OK {
 		return
 	}
@@ -139,6 +147,8 @@ func (s *Summary) figures() Figures {
 		E2E:         s.samples[sampleE2E].stats(),
 		E2EFromDue:  s.samples[sampleE2EFromDue].stats(),
 		Lateness:    s.samples[sampleLateness].stats(),
+		ReadDelay:   s.samples[sampleReadDelay].stats(),
+		MergedReads: s.merged,
 		Outcomes:    map[Outcome]int64{}, Dropped: map[DropReason]int64{},
 		Goodput: s.goodput, SLO: s.slo,
 		PromptTokens: s.prompt, OutputTokens: s.output,
@@ -170,6 +180,11 @@ func (s *Summary) figures() Figures {
 	}
 	return f
 }
+
+// Blurred says whether so many reads held several chunks, 1 in 100 or more, that the gaps between chunks are not to be trusted
+// in their p99: of chunks that are read together all but the last have too late a time. It is so past what the machine carries, and
+// where the server writes several at once: then ReadDelay is small.
+func (f Figures) Blurred() bool { return f.MergedReads > 0 && f.MergedReads*100 >= f.ReadDelay.N }
 
 // Judged is how many requests can be goodput: the expected ones, without those that the workload cancelled itself.
 func (f Figures) Judged() int64 { return f.Expected - f.Outcomes[Cancelled] }

@@ -73,6 +73,8 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 		}
 	}
 
+	f.writeBlurred(out)
+
 	fmt.Fprintln(out)
 	rate := func(v float64, defined bool) string {
 		if !defined {
@@ -102,6 +104,22 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// writeBlurred says that chunks were read together, where that was often.
+func (f Figures) writeBlurred(out *strings.Builder) {
+	if !f.Blurred() {
+		return
+	}
+	reads, delay := "", f.ReadDelay
+	if delay.N > 0 {
+		reads = fmt.Sprintf(" of %d (%.3g %%)", delay.N, 100*float64(f.MergedReads)/float64(delay.N))
+	}
+	fmt.Fprintln(out)
+	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", f.MergedReads, reads)
+	if delay.N > 0 {
+		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", Short(delay.Mean), Short(delay.P99))
+	}
 }
 
 // Missed says in one line which bounds were broken, by how many of the judged requests and how far, and that goodput was

@@ -68,6 +68,9 @@ type exportMetrics struct {
 	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
 	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
 	Lateness       *exportValue `json:"lateness,omitempty"`
+	ReadDelay      *exportValue `json:"read_delay,omitempty"`   // mean of its reads
+	Reads          *exportValue `json:"reads,omitempty"`        // with content, that the kernel stamped
+	Merged         *exportValue `json:"merged_reads,omitempty"` // that held several chunks; absent: none
 }
 
 type exportValue struct {
@@ -101,9 +104,14 @@ func appendExport(b []byte, r Row) []byte {
 			WasCancelled: r.Outcome == measure.Cancelled, Cancel: instant(r.Cancel),
 			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
 		},
-		Metrics: exportMetrics{Lateness: defined(r.Lateness, "ms")},
+		Metrics: exportMetrics{
+			Lateness: defined(r.Lateness, "ms"), Reads: defined(length(r.Reads), "reads"), Merged: defined(length(r.Merged), "reads"),
+		},
 	}
 	m := &line.Metrics
+	if r.Reads > 0 {
+		m.ReadDelay = defined(r.ReadDelay, "ms")
+	}
 	if r.Outcome == measure.OK {
 		m.TTFT, m.Second, m.Latency, m.ITL = defined(r.TTFT, "ms"), defined(r.Second, "ms"), defined(r.Latency, "ms"), defined(r.ITL, "ms")
 		m.PerUser = defined(r.PerUser(), "tokens/sec/user")

@@ -162,6 +162,13 @@ func (l lookedAt) tiles() []Tile {
 	if d := l.late(); d.N() > 0 {
 		all = append(all, Tile{Name: "Lateness p99", Text: Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
 	}
+	if reads, merged, delay := l.reads(); l.blurred() != "" {
+		tile := Tile{Name: "Read together", Text: thousands(float64(merged), 0), Note: "reads with several chunks", Level: Poor}
+		if reads > 0 {
+			tile.Text, tile.Note = percent(merged, reads), "of reads held several chunks; read delay "+Value(delay, "ms")
+		}
+		all = append(all, tile)
+	}
 	return all
 }
 

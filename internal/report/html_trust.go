@@ -40,6 +40,32 @@ func (l lookedAt) lateLevel() Level {
 	return Bad
 }
 
+// reads are those with content that the kernel stamped, those that held several chunks, and the mean of their delay in ms; NaN
+// where it is not known.
+func (l lookedAt) reads() (all, merged int, delay float64) {
+	sum := 0.0
+	for _, r := range l.rows {
+		all, merged = all+r.Reads, merged+r.Merged
+		sum += r.ReadDelay * float64(r.Reads)
+	}
+	return all, merged, sum / float64(all)
+}
+
+// blurred says that chunks were read together so often, in 1 read of 100 or more, that the gaps between them are not the
+// server's; "" where they were not.
+func (l lookedAt) blurred() string {
+	all, merged, delay := l.reads()
+	switch {
+	case merged == 0 || merged*100 < all:
+		return ""
+	case all == 0: // without the kernel's times, and in files of records
+		return fmt.Sprintf("%s held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s.", plural(merged, "read"))
+	}
+	return fmt.Sprintf("%s of %s (%s) held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s. "+
+		"Reads came %s after the bytes in the mean: where that is about as long as a gap or longer, this machine could not keep up; where it is far shorter, the server wrote several chunks at once.",
+		plural(merged, "read"), thousands(float64(all), 0), percent(merged, all), Value(delay, "ms"))
+}
+
 // trust is how late replayd itself was: a late request means another load than the plan's.
 func (l lookedAt) trust() Section {
 	s := Section{Short: "Trust"}
@@ -47,6 +73,9 @@ func (l lookedAt) trust() Section {
 	if d.N() == 0 {
 		s.Title = "How late requests were sent is not in these files"
 		s.Text = []string{"So nothing here says whether the load was the planned one."}
+		if b := l.blurred(); b != "" {
+			s.Text = append(s.Text, b)
+		}
 		return s
 	}
 	p99 := Value(d.Percentile(99), "ms")
@@ -60,6 +89,10 @@ func (l lookedAt) trust() Section {
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
 		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", Value(d.Max(), "ms"))}
+	if b := l.blurred(); b != "" {
+		s.Title += "; chunks were read together"
+		s.Text = append(s.Text, b)
+	}
 	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && d.wide()}
 	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {

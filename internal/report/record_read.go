@@ -36,6 +36,7 @@ type recordLine struct {
 	TTFT     *int64 `json:"ttft_ns"`
 	E2E      *int64 `json:"e2e_ns"`
 	Chunks   int    `json:"chunks"`
+	Merged   int    `json:"merged_reads"`
 
 	Input     int `json:"input_tokens"`
 	Counted   int `json:"counted_input_tokens"`
@@ -57,7 +58,8 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
 		TTFT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: math.NaN(),
-		Input: cmp.Or(l.Input, l.Counted, l.Prompt),
+		Merged: l.Merged,
+		Input:  cmp.Or(l.Input, l.Counted, l.Prompt),
 	}
 	var err error
 	if r.Phase, err = phase(l.Phase); err != nil {

@@ -46,6 +46,7 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: r.Error,
 		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
 		TTFT: nan, Second: nan, Latency: nan, ITL: nan, Lateness: nan,
+		Reads: len(t.ReadDelays), Merged: t.MergedReads,
 		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
 	}
 	if r.Session != "" {
@@ -53,6 +54,13 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 	}
 	if r.Sent() {
 		row.Lateness = milliseconds(r.Lateness())
+	}
+	if row.Reads > 0 {
+		var sum time.Duration
+		for _, d := range t.ReadDelays {
+			sum += max(0, d)
+		}
+		row.ReadDelay = milliseconds(sum) / float64(row.Reads)
 	}
 	n := len(t.Chunks)
 	if n == 0 {

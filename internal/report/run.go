@@ -81,10 +81,12 @@ type Row struct {
 
 	TTFT, Latency, ITL float64   // of ok requests; ITL is AIPerf's: (latency − TTFT) / (output − 1), one value a request
 	Second             float64   // time_to_second_token: the second content chunk − the first
+	ReadDelay          float64   // time of a read with content − the kernel's receive time, the mean of the request's Reads; 0 without any
 	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
 	Gaps               []float64 // between content chunks; nil where they were not kept
 	Input, Output      int       // input_sequence_length: as asked for, else as counted, else as the server says; output_sequence_length of an ok request
 	Reasoning          int       // of Output
+	Reads, Merged      int       // reads with content that the kernel stamped, and reads that held several content chunks
 }
 
 // FromDue is what a user of the real system would have waited for an instant: its distance from the due instant in

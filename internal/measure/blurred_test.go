@@ -1,0 +1,43 @@
+package measure
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Chunks that are read together are said from 1 read of 100 on.
+func TestBlurred(t *testing.T) {
+	table := func(merged, reads int) (Figures, string) {
+		s := NewSummary(SLO{})
+		r := request("", 0, OK, time.Millisecond)
+		r.Timeline.MergedReads = merged
+		for range reads {
+			r.Timeline.ReadDelays = append(r.Timeline.ReadDelays, 2*time.Millisecond)
+		}
+		s.Observe(r)
+		var b strings.Builder
+		if err := s.WriteTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		return s.Figures(), b.String()
+	}
+	for _, c := range []struct {
+		merged, reads int
+		want          string
+	}{
+		{0, 100, ""},
+		{1, 101, ""},
+		{1, 100, "read together             1 of 100 (1 %) reads held several chunks: all but the last in each have too late a time\n" +
+			"read delay                2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
+		{3, 0, "read together             3 reads held several chunks: all but the last in each have too late a time\n"},
+	} {
+		f, got := table(c.merged, c.reads)
+		if f.Blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {
+			t.Errorf("%d of %d: want %q, got %s", c.merged, c.reads, c.want, got)
+		}
+		if f.MergedReads != int64(c.merged) || f.ReadDelay.N != int64(c.reads) {
+			t.Errorf("want %d of %d, got %d of %d", c.merged, c.reads, f.MergedReads, f.ReadDelay.N)
+		}
+	}
+}
