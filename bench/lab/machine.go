@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Machine says in a line what figures were measured on.
+func Machine() string {
+	cpu := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+				cpu = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	kernel := runtime.GOOS
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		kernel = "Linux " + strings.TrimSpace(string(text))
+	}
+	return fmt.Sprintf("%s, %d cores (%s), %s, %s", cpu, runtime.NumCPU(), runtime.GOARCH, kernel, runtime.Version())
+}
+
+// Today is the date, in UTC.
+func Today() string { return time.Now().UTC().Format(time.DateOnly) }

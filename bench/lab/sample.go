@@ -1,0 +1,52 @@
+package lab
+
+import (
+	"math"
+	"slices"
+)
+
+// A Sample is a set of figures, such as errors in µs.
+type Sample []float64
+
+// Mean is NaN without figures.
+func (s Sample) Mean() float64 {
+	sum := 0.0
+	for _, v := range s {
+		sum += v
+	}
+	return sum / float64(len(s))
+}
+
+// Quantile interpolates linearly between the two figures that q, of 0 to 1, lies between: numpy's default. NaN without
+// figures. It sorts the sample.
+func (s Sample) Quantile(q float64) float64 {
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	if !slices.IsSorted(s) {
+		slices.Sort(s)
+	}
+	at := q * float64(len(s)-1)
+	low := int(at)
+	if low+1 >= len(s) {
+		return s[len(s)-1]
+	}
+	return s[low] + (at-float64(low))*(s[low+1]-s[low])
+}
+
+// Max is NaN without figures.
+func (s Sample) Max() float64 { return s.Quantile(1) }
+
+// Median of figures that may hold NaN, which are left out.
+func Median(values ...float64) float64 {
+	return Sample(slices.DeleteFunc(slices.Clone(values), math.IsNaN)).Quantile(0.5)
+}
+
+// Around are the two figures that the quantile q lies between. It sorts the sample, which must not be empty.
+func (s Sample) Around(q float64) (low, high float64) {
+	if !slices.IsSorted(s) {
+		slices.Sort(s)
+	}
+	at := int(q * float64(len(s)-1))
+	return s[at], s[min(at+1, len(s)-1)]
+}

@@ -1,0 +1,78 @@
+package limits_test
+
+import (
+	"testing"
+
+	"replayd/internal/openai"
+	"replayd/internal/synth"
+	"replayd/internal/token"
+	"replayd/internal/trace"
+)
+
+// A hotPath is what makes the messages of a run, with a row as long as the mean of Mooncake's conversation trace.
+type hotPath struct {
+	prompter *synth.Prompter
+	client   *openai.Client
+	row      trace.Record
+	text     []byte // its prompt
+	buffer   []byte // of the message
+}
+
+func newHotPath(t *testing.T) *hotPath {
+	t.Helper()
+	words, err := token.List("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hotPath{row: trace.Record{InputTokens: 12_035, OutputTokens: 100}}
+	for i := range uint64(24) {
+		h.row.Blocks = append(h.row.Blocks, i)
+	}
+	if h.prompter, err = synth.New(synth.Options{Words: words, Form: synth.Text, Seed: 42, BlockTokens: 512}); err != nil {
+		t.Fatal(err)
+	}
+	h.client, err = openai.New(openai.Target{Name: "none", URL: "127.0.0.1:1", API: openai.Chat, Model: "m", Output: openai.OutputExact, UserAgent: "replayd/bench"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.client.Close)
+	h.text, _ = h.prompter.AppendText(nil, &h.row, 1, 0)
+	return h
+}
+
+// message makes the whole of one and gives its length.
+func (h *hotPath) message(t *testing.T) int {
+	var err error
+	h.text, _ = h.prompter.AppendText(h.text[:0], &h.row, 1, 0)
+	h.buffer, err = h.client.AppendRequest(h.buffer[:0], openai.Body{Prompt: h.text, MaxTokens: h.row.OutputTokens, RequestID: "load/1/17", Stream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(h.buffer)
+}
+
+// A prompt is made into a buffer that is there, whatever its length; a message costs a few objects, whatever its prompt.
+func TestMessagesAllocateLittle(t *testing.T) {
+	h := newHotPath(t)
+	count := func() float64 { return testing.AllocsPerRun(100, func() { h.message(t) }) }
+	long := count()
+	text := testing.AllocsPerRun(100, func() { h.text, _ = h.prompter.AppendText(h.text[:0], &h.row, 1, 0) })
+	var ids []byte
+	ids, _ = h.prompter.AppendIDs(ids, &h.row, 1, 0)
+	tokens := testing.AllocsPerRun(100, func() { ids, _ = h.prompter.AppendIDs(ids[:0], &h.row, 1, 0) })
+	h.row.InputTokens, h.row.Blocks = 20, h.row.Blocks[:1]
+	short := count()
+	t.Logf("objects: text %v, token ids %v, message of a long prompt %v, of a short one %v", text, tokens, long, short)
+	if text > mostPrompt || tokens > mostPrompt {
+		t.Errorf("want at most %v objects for a prompt, got %v of text and %v of token ids", mostPrompt, text, tokens)
+	}
+	if long > mostMessage || short != long {
+		t.Errorf("want at most %v objects for a message, and as many for a short prompt, got %v and %v", mostMessage, long, short)
+	}
+}
+
+// What a message and its prompt may cost, in objects; they were counted. Fewer are welcome: lower them then.
+const (
+	mostPrompt  = 0.0
+	mostMessage = 45.0
+)

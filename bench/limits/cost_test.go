@@ -1,0 +1,192 @@
+//go:build bench && linux
+
+package limits_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/bench/lab"
+	"replayd/test/outside"
+)
+
+// A cost is what a client took for a load.
+type cost struct {
+	tokens float64 // per second
+	cpu    float64 // µs a token
+	memory float64 // KiB in RAM a stream
+	heap   float64 // of these, KiB of Go's heap
+	stack  float64 // and of stacks
+	flying float64 // streams at the end
+}
+
+// TestCostOfStreams shows how the cost of a token and of a stream grows with the number of streams.
+func TestCostOfStreams(t *testing.T) {
+	s, steal := sizeOf(t), watch(t)
+	streams := []int{10, 300, 2000}
+	if s.full {
+		streams = []int{10, 100, 300, 500, 700, 1000, 2000}
+	}
+	type key struct{ streams, round int }
+	ours, floor := map[key]cost{}, map[key]cost{}
+	for round := range s.rounds {
+		for _, n := range streams {
+			l := streaming(n)
+			ours[key{n, round}] = l.replayd(t, s.slice)
+			floor[key{n, round}] = l.floor(t, s.slice)
+		}
+	}
+	table := &lab.Table{
+		Title: fmt.Sprintf("What tokens and streams cost, 100 tokens an answer; medians of %d rounds of %v a client. KiB of replayd are what it has more than idle; of the floor, "+
+			"more than with the fewest streams. TTFT 50 ms, ITL 10 ms, from 1,000 streams on 40 ms.", s.rounds, s.slice),
+		Head: []string{"streams", "tokens/s", "CPU µs a token", "the floor's", "ratio", "KiB a stream", "its heap", "its stacks", "the floor's"},
+	}
+	median := func(of map[key]cost, n int, value func(cost) float64) float64 {
+		var all []float64
+		for round := range s.rounds {
+			all = append(all, value(of[key{n, round}]))
+		}
+		return lab.Median(all...)
+	}
+	peak := func(c cost) float64 { return c.memory }
+	for _, n := range streams {
+		show := func(of map[key]cost, value func(cost) float64) string { return lab.Number(median(of, n, value)) }
+		cpu := func(c cost) float64 { return c.cpu }
+		base := streams[0]
+		floorMemory := (median(floor, n, peak) - median(floor, base, peak)) / float64(n-base)
+		table.Add(strconv.Itoa(n), show(ours, func(c cost) float64 { return c.tokens }), show(ours, cpu), show(floor, cpu),
+			lab.Number(median(ours, n, cpu)/median(floor, n, cpu)), show(ours, peak), show(ours, func(c cost) float64 { return c.heap }),
+			show(ours, func(c cost) float64 { return c.stack }), lab.Number(floorMemory))
+	}
+	table.Note("Goals: a ratio of 2 at most, 45 KiB a stream at most from 300 on.")
+	show(t, "limits_streams", steal, table)
+}
+
+// streaming is so many streams of 100 tokens, 10 ms apart, or 40 where that would be more than two cores carry.
+func streaming(streams int) load {
+	l := load{streams: streams, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
+	if streams >= 1000 {
+		l.itl = 40 * time.Millisecond
+	}
+	return l
+}
+
+// replayd plays the load as a daemon, from an idle start, and measures when as many streams have ended as begin.
+func (l load) replayd(t *testing.T, slice time.Duration) cost {
+	t.Helper()
+	const rest = time.Second
+	dir := t.TempDir()
+	stamp, target := l.server(t, dir, "")
+	trace := l.trace(t, dir, rest, l.answer()+slice+rest)
+	p, url := serve(t, dir, target, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
+	defer stop(p, stamp)
+	began := first(t, url)
+	wait(t, began.Add(rest*8/10))
+	idle := look(t, p, url)
+	wait(t, began.Add(rest+l.answer()))
+	from := look(t, p, url)
+	wait(t, from.at.Add(slice))
+	to := look(t, p, url)
+	to.allOK(t)
+	c := cost{flying: to.page.Sum("replayd_requests_in_flight")}
+	tokens := to.page.Sum("replayd_tokens_total", "output") - from.page.Sum("replayd_tokens_total", "output")
+	c.tokens = tokens / to.at.Sub(from.at).Seconds()
+	c.cpu = float64((to.cpu - from.cpu).Microseconds()) / tokens
+	more := func(name string) float64 { return (to.page.Sum(name) - idle.page.Sum(name)) / 1024 / c.flying }
+	c.memory = float64(to.memory-idle.memory) / 1024 / c.flying
+	c.heap, c.stack = more("go_memstats_heap_inuse_bytes"), more("go_memstats_stack_inuse_bytes")
+	return c
+}
+
+// floor has bench/floor play the load. Its memory is that of the whole process.
+func (l load) floor(t *testing.T, slice time.Duration) cost {
+	t.Helper()
+	dir := t.TempDir()
+	stamp, target := l.server(t, dir, "")
+	defer stop(stamp)
+	spent := l.loop(t, dir, target, int((l.answer()+slice)/l.spacing()), l.spacing(), "")
+	return cost{
+		tokens: float64(spent.Tokens) / spent.Wall, cpu: 1e6 * spent.CPU / float64(spent.Tokens),
+		memory: float64(spent.Peak) / 1024, flying: float64(l.streams),
+	}
+}
+
+// loop runs bench/floor to its end.
+func (l load) loop(t *testing.T, dir, target string, requests int, spacing time.Duration, out string) (s lab.Spent) {
+	t.Helper()
+	p := outside.Start(t, filepath.Join(dir, "floor.out"), filepath.Join(tools, "floor"), "--url", target, "--streams", strconv.Itoa(l.streams),
+		"--requests", strconv.Itoa(requests), "--spacing", spacing.String(), "--tokens", strconv.Itoa(l.tokens), "--out", out)
+	p.Wait(t, time.Minute)
+	if err := json.Unmarshal([]byte(p.Said(t)), &s); p.Err != nil || err != nil {
+		t.Fatalf("floor: %v, %v: %s", p.Err, err, p.Said(t))
+	}
+	if s.Requests != requests || s.Tokens != requests*l.tokens {
+		t.Errorf("floor: want %d requests of %d tokens, got %d and %d tokens", requests, l.tokens, s.Requests, s.Tokens)
+	}
+	return s
+}
+
+// serve starts the daemon with one workload; more is the rest of its keys.
+func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
+	t.Helper()
+	address := outside.Address(t)
+	config := outside.Write(t, dir, "replayd.yaml", strings.Join([]string{
+		fmt.Sprintf("web: {listen: %q}", address),
+		fmt.Sprintf("targets: [{name: stamp, url: %q, metrics: {interval: 0s}}]", target),
+		fmt.Sprintf("workloads: [{name: load, target: stamp, %s}]\n", more),
+	}, "\n"))
+	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config)
+	return p, "http://" + address
+}
+
+// first waits for the first request to fall due.
+func first(t *testing.T, url string) time.Time {
+	t.Helper()
+	outside.Until(t, 20*time.Second, func() error {
+		page, err := outside.Scrape(t.Context(), url)
+		if err == nil && page.Sum("replayd_requests_expected_total") == 0 {
+			err = fmt.Errorf("want a request on the page, got none")
+		}
+		return err
+	})
+	return time.Now()
+}
+
+// A sight is what a daemon shows and has used at one instant.
+type sight struct {
+	at     time.Time
+	page   outside.Page
+	cpu    time.Duration
+	memory int64 // bytes in RAM
+}
+
+func look(t *testing.T, p *outside.Process, url string) (s sight) {
+	t.Helper()
+	var err error
+	if s.page, err = outside.Scrape(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if s.memory, _, err = lab.Memory(p.Cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if s.cpu, err = lab.CPU(p.Cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	s.at = time.Now()
+	return s
+}
+
+// allOK wants some requests, and each of them to have ended ok.
+func (s sight) allOK(t *testing.T) {
+	t.Helper()
+	all, ok := s.page.Sum("replayd_requests_total"), s.page.Sum("replayd_requests_total", "ok")
+	dropped := s.page.Sum("replayd_requests_dropped_total")
+	if all == 0 || ok != all || dropped > 0 {
+		t.Errorf("want all requests to end ok, got %v of %v, and %v were dropped", ok, all, dropped)
+	}
+}

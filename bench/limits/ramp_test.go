@@ -1,0 +1,179 @@
+//go:build bench && linux
+
+package limits_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"replayd/bench/lab"
+	"replayd/test/outside"
+)
+
+// bound is what the error of 99 chunks of 100 is to stay under.
+const bound = time.Millisecond
+
+// A height is how a client did at one load: chunk errors in µs, all and those without steal near.
+type height struct {
+	perSecond  float64 // tokens
+	all, clean float64 // 99th percentile, µs
+}
+
+// TestRamp raises the number of streams and shows up to how many tokens/s each client still knows when they came.
+func TestRamp(t *testing.T) {
+	s, steal := sizeOf(t), watch(t)
+	streams := []int{100, 500, 700}
+	if s.full {
+		streams = []int{100, 300, 500, 700, 800, 900, 1000}
+	}
+	loadOf := func(n int) load {
+		return load{streams: n, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
+	}
+	type key struct{ streams, round int }
+	ours, floor := map[key]height{}, map[key]height{}
+	for round := range s.rounds {
+		for _, n := range streams {
+			l := loadOf(n)
+			ours[key{n, round}] = l.height(t, s.slice, steal, l.report)
+			floor[key{n, round}] = l.height(t, s.slice, steal, l.watched)
+		}
+	}
+	table := &lab.Table{
+		Title: fmt.Sprintf("Tokens/s and the error of chunk times, client − server's stamp before its write: 99th percentile in µs; medians of %d rounds of %v a client. "+
+			"Clean: without steal near. TTFT 50 ms, ITL 10 ms.", s.rounds, s.slice),
+		Head: []string{"streams", "asked tokens/s", "replayd's", "error", "clean", "the floor's", "error", "clean"},
+	}
+	most := map[string]float64{}
+	for _, n := range streams {
+		row := []string{strconv.Itoa(n), lab.Number(loadOf(n).perSecond())}
+		for _, who := range []string{"replayd", "the floor"} {
+			of := ours
+			if who != "replayd" {
+				of = floor
+			}
+			median := func(value func(height) float64) float64 {
+				var all []float64
+				for round := range s.rounds {
+					all = append(all, value(of[key{n, round}]))
+				}
+				return lab.Median(all...)
+			}
+			rate := median(func(h height) float64 { return h.perSecond })
+			clean := median(func(h height) float64 { return h.clean })
+			row = append(row, lab.Number(rate), lab.Number(median(func(h height) float64 { return h.all })), lab.Number(clean))
+			if clean < float64(bound.Microseconds()) {
+				most[who] = max(most[who], rate)
+			}
+		}
+		table.Add(row...)
+	}
+	table.Note("Under %v, clean: replayd up to %s tokens/s, the floor, which has no kernel stamps, up to %s.", bound, lab.Number(most["replayd"]), lab.Number(most["the floor"]))
+	show(t, "limits_ramp", steal, table)
+}
+
+// height plays the load with a client and holds what it saw against the server's stamps.
+func (l load) height(t *testing.T, slice time.Duration, steal *lab.Steal, play func(*testing.T, string, string, time.Duration) []lab.Seen) (h height) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "stamps.jsonl")
+	stamp, target := l.server(t, dir, log)
+	seen := play(t, dir, target, l.answer()+slice)
+	stamp.Term(t, 20*time.Second)
+	stamps, err := lab.ReadLines[lab.Stamped](log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]lab.Stamped{}
+	from, to := int64(math.MaxInt64), int64(0) // when as many streams end as begin
+	for _, s := range stamps {
+		known[s.ID] = s
+		from, to = min(from, s.Arrival+int64(l.answer())), max(to, s.Arrival)
+	}
+	var all, clean lab.Sample
+	for _, r := range seen {
+		s, ok := known[r.ID]
+		if !ok || len(s.Chunks) != l.tokens || len(r.Chunks) != l.tokens {
+			t.Fatalf("request %s: want %d chunks, got %d, and %d stamps", r.ID, l.tokens, len(r.Chunks), len(s.Chunks))
+		}
+		for i, at := range s.Chunks {
+			if at < from || at > to {
+				continue
+			}
+			wrong := float64(r.Chunks[i]-at) / 1e3
+			all = append(all, wrong)
+			if steal.Clean(at, r.Chunks[i]) {
+				clean = append(clean, wrong)
+			}
+		}
+	}
+	if len(seen) != len(stamps) || len(all) == 0 {
+		t.Errorf("want %d requests, some of them within the slice, got %d and %d chunks", len(stamps), len(seen), len(all))
+	}
+	return height{float64(len(all)) / (float64(to-from) / 1e9), all.Quantile(0.99), clean.Quantile(0.99)}
+}
+
+// watched has bench/floor play the load.
+func (l load) watched(t *testing.T, dir, target string, over time.Duration) []lab.Seen {
+	t.Helper()
+	out := filepath.Join(dir, "seen.jsonl")
+	l.loop(t, dir, target, int(over/l.spacing()), l.spacing(), out)
+	seen, err := lab.ReadLines[lab.Seen](out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// report has replayd play the load once, and reads the times of chunks from what it wrote down of each request.
+func (l load) report(t *testing.T, dir, target string, over time.Duration) (all []lab.Seen) {
+	t.Helper()
+	artifacts := filepath.Join(dir, "artifacts")
+	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "run", l.trace(t, dir, 0, over), "--url", target, "--lanes", "8192", "--export-gaps", "--artifact-dir", artifacts)
+	p.Wait(t, time.Minute)
+	if p.Err != nil {
+		t.Fatalf("replayd: want exit 0, got %v", p.Err)
+	}
+	f, err := os.Open(filepath.Join(artifacts, "profile_export.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	type value[T any] struct{ Value T } // ms
+	var row struct {
+		Metadata struct {
+			ID    string `json:"x_request_id"`
+			Start int64  `json:"request_start_ns"`
+		}
+		Metrics struct {
+			TTFT value[float64]   `json:"time_to_first_token"`
+			Gaps value[[]float64] `json:"inter_chunk_latency"`
+		}
+		Error any
+	}
+	for d := json.NewDecoder(bufio.NewReader(f)); ; {
+		row.Metrics.Gaps.Value = nil
+		if err := d.Decode(&row); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil || row.Error != nil {
+			t.Fatalf("%s: want ok, got %v, %v", row.Metadata.ID, row.Error, err)
+		}
+		since := row.Metrics.TTFT.Value
+		s := lab.Seen{ID: row.Metadata.ID, Start: row.Metadata.Start}
+		at := func() { s.Chunks = append(s.Chunks, s.Start+int64(math.Round(since*1e6))) }
+		at()
+		for _, gap := range row.Metrics.Gaps.Value {
+			since += gap
+			at()
+		}
+		all = append(all, s)
+	}
+}

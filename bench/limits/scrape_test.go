@@ -1,0 +1,81 @@
+//go:build bench && linux
+
+package limits_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"replayd/bench/lab"
+)
+
+// TestScrape shows what a scrape takes while many streams are in flight, beside the least that the same server can answer.
+func TestScrape(t *testing.T) {
+	s, steal := sizeOf(t), watch(t)
+	l := load{streams: 300, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
+	scrapes := 10
+	if s.full {
+		l.streams, scrapes = 500, 50
+	}
+	dir := t.TempDir()
+	stamp, target := l.server(t, dir, "")
+	const rest, every = 2 * time.Second, 100 * time.Millisecond
+	trace := l.trace(t, dir, rest, l.answer()+time.Duration(scrapes+10)*every)
+	p, url := serve(t, dir, target, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
+	defer stop(p, stamp)
+	began := first(t, url)
+	table := &lab.Table{
+		Title: fmt.Sprintf("A scrape of one workload's page, gzip and text as Prometheus asks for them; %d under each load, one in %v. The floor is /-/ready of the same server at the same time.", scrapes, every),
+		Head:  []string{"in flight", "ms, median", "worst", "the floor's, median", "worst", "bytes", "as sent"},
+	}
+	measure := func(n int) {
+		var page, floor lab.Sample
+		var text, sent int
+		for i := range n {
+			at := time.Now()
+			d, size := get(t, url+"/metrics", "gzip")
+			page, sent = append(page, d), size
+			d, _ = get(t, url+"/-/ready", "gzip")
+			floor = append(floor, d)
+			if i == 0 {
+				_, text = get(t, url+"/metrics", "identity")
+			}
+			wait(t, at.Add(every))
+		}
+		flying := look(t, p, url).page.Sum("replayd_requests_in_flight")
+		table.Add(lab.Number(flying), lab.Number(page.Quantile(0.5)), lab.Number(page.Max()), lab.Number(floor.Quantile(0.5)), lab.Number(floor.Max()), fmt.Sprint(text), fmt.Sprint(sent))
+	}
+	measure(10)
+	wait(t, began.Add(rest+l.answer()))
+	measure(scrapes)
+	look(t, p, url).allOK(t)
+	show(t, "limits_scrape", steal, table)
+}
+
+// get asks for a page and gives how long it took, in ms, and the bytes of the body as they were sent.
+func get(t *testing.T, url, encoding string) (ms float64, size int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	req.Header.Set("Accept-Encoding", encoding)
+	began := time.Now()
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: want 200, got %s: %v", url, answer.Status, err)
+	}
+	return time.Since(began).Seconds() * 1e3, len(body)
+}

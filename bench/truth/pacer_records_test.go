@@ -1,0 +1,130 @@
+//go:build bench && linux
+
+package truth_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/bench/lab"
+	"replayd/test/outside"
+)
+
+// A record is what these benches read of a line of replayd's records. Instants are ns since the Unix epoch.
+type record struct {
+	ID       string `json:"id"`
+	Row      int    `json:"row"`
+	Outcome  string `json:"outcome"`
+	Error    string `json:"error"`
+	Due      int64  `json:"due_ns"`
+	Ready    int64  `json:"ready_ns"`
+	Lane     int64  `json:"lane_ns"`
+	Write    int64  `json:"write_ns"`
+	Lateness int64  `json:"lateness_ns"`
+	TTFT     int64  `json:"ttft_ns"`
+	FromDue  int64  `json:"ttft_from_due_ns"`
+	Chunks   int    `json:"chunks"`
+	Kernel   bool   `json:"kernel_time"`
+}
+
+// readRecords wants n requests, each ok and with so many chunks that the kernel stamped, and gives them by row.
+func readRecords(t *testing.T, path string, n, chunks int) []record {
+	t.Helper()
+	all, err := lab.ReadLines[record](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != n {
+		t.Fatalf("want %d records, got %d", n, len(all))
+	}
+	for _, r := range all {
+		if r.Outcome != "ok" || r.Chunks != chunks || !r.Kernel {
+			t.Fatalf("%s: want %d chunks with the kernel's time and ok, got %d, %v and %s %s", r.ID, chunks, r.Chunks, r.Kernel, r.Outcome, r.Error)
+		}
+	}
+	slices.SortFunc(all, func(a, b record) int { return cmp.Compare(a.Row, b.Row) })
+	return all
+}
+
+// serveStamps starts bench/stamp with further flags.
+func serveStamps(t *testing.T, tls bool, args ...string) server {
+	t.Helper()
+	dir := t.TempDir()
+	s := server{log: filepath.Join(dir, "stamps.jsonl")}
+	args, scheme := append(args, "--log", s.log), "http://"
+	if tls {
+		s.trust = outside.Certificate(t, dir)
+		s.ca, scheme = filepath.Join(dir, "cert.pem"), "https://"
+		args = append(args, "--cert", s.ca, "--key", filepath.Join(dir, "key.pem"))
+	}
+	s.Process = outside.Start(t, filepath.Join(dir, "server.out"), stampServer, args...)
+	outside.Until(t, 20*time.Second, func() error {
+		said, _, whole := strings.Cut(s.Said(t), "\n")
+		if !whole {
+			return errors.New("the server says no address")
+		}
+		s.url = scheme + strings.TrimPrefix(said, "listening on ")
+		return nil
+	})
+	return s
+}
+
+// runRecords has replayd play a trace with further flags to its end, and gives the path of its records.
+func runRecords(t *testing.T, s server, trace string, within time.Duration, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	records := filepath.Join(dir, "records.jsonl")
+	args = append([]string{
+		"run", outside.Write(t, dir, "trace.jsonl", trace), "--url", s.url, "--name", "truth", "--records", records,
+		"--max-wait", "0", "--log.level", "warn",
+	}, args...)
+	if s.ca != "" {
+		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.ca+"}\n"))
+	}
+	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
+	p.Wait(t, within)
+	if p.Err != nil {
+		t.Fatalf("replayd: want exit 0, got %v", p.Err)
+	}
+	return records
+}
+
+// matched wants each request to have reached the server once and to have been answered whole, and no others.
+func matched(t *testing.T, records []record, stamps map[string]lab.Stamped, chunks int) {
+	t.Helper()
+	if len(stamps) != len(records) {
+		t.Errorf("want %d answers, the server gave %d", len(records), len(stamps))
+	}
+	for _, r := range records {
+		if s, ok := stamps[r.ID]; !ok || len(s.Chunks) != chunks || s.End == 0 {
+			t.Fatalf("%s: want %d chunks sent, got %d, known %v, ended at %d", r.ID, chunks, len(s.Chunks), ok, s.End)
+		}
+	}
+}
+
+// micros shows a sample's p50, p90 and p99.
+func micros(of []lab.Sample) (cells []string) {
+	for _, q := range []float64{0.5, 0.9, 0.99} {
+		var values []float64
+		for _, s := range of {
+			values = append(values, s.Quantile(q))
+		}
+		cells = append(cells, lab.Number(lab.Median(values...)))
+	}
+	return cells
+}
+
+// traceOf is n rows, those of one group due together, the groups so far apart.
+func traceOf(n, group, outputTokens int, apart time.Duration) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"timestamp":%d,"input_length":25,"output_length":%d}`+"\n", int64(i/group)*apart.Milliseconds(), outputTokens)
+	}
+	return b.String()
+}

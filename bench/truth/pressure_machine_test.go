@@ -1,0 +1,62 @@
+//go:build bench && linux
+
+package truth_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"replayd/test/outside"
+)
+
+// takeCore has a process do nothing on the last core for the rest of the test, and for so much CPU time at most.
+func takeCore(t *testing.T, most time.Duration) (free func()) {
+	t.Helper()
+	script := fmt.Sprintf("ulimit -t %d; while :; do :; done", int(most.Seconds()))
+	p := outside.Start(t, filepath.Join(t.TempDir(), "busy.out"), "sh", "-c", script)
+	var core unix.CPUSet
+	core.Set(runtime.NumCPU() - 1)
+	if err := unix.SchedSetaffinity(p.Cmd.Process.Pid, &core); err != nil {
+		t.Fatalf("sched_setaffinity: %v", err)
+	}
+	return func() {
+		_ = p.Cmd.Process.Kill() // it may have come to its end
+		<-p.Done
+	}
+}
+
+// scrapeEachSecond reads a page until it is told to end, and wants it to have been there at least once.
+func scrapeEachSecond(t *testing.T, url string) (end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	scrapes := 0
+	running.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if _, err := outside.Scrape(ctx, url); err == nil { // before the run and after it nobody listens
+				scrapes++
+			}
+		}
+	})
+	return func() {
+		stop()
+		running.Wait()
+		if scrapes == 0 {
+			t.Errorf("want %s/metrics scraped, got no page", url)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+//go:build bench && linux
+
+package truth_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/bench/lab"
+	"replayd/test/outside"
+)
+
+// A pressure is what stands against replayd while it plays the same load.
+type pressure struct {
+	name   string
+	busy   bool // another process takes a core
+	large  int  // each so many'th body has 0.8 MB; 0: none
+	scrape bool // its page is read each second
+}
+
+// largeTokens are about 0.8 MB of text.
+const largeTokens = 125_000
+
+// TestPressure shows lateness and chunk errors with one core taken by another process, with bodies of 0.8 MB and under a
+// scrape a second, beside those of the same load alone.
+func TestPressure(t *testing.T) {
+	size := readSizes(t)
+	l := load{streams: 100, itl: 10 * time.Millisecond}
+	if size.all {
+		l.streams = 300
+	}
+	steal := lab.WatchSteal(outside.StealTime)
+	defer steal.Stop()
+	all := []pressure{
+		{name: "none"},
+		{name: "a core taken", busy: true},
+		{name: "a body in 20 of 0.8 MB", large: 20},
+		{name: "a scrape a second", scrape: true},
+	}
+	rounds := make([][]pressed, len(all))
+	for range size.rounds {
+		for i, p := range all {
+			rounds[i] = append(rounds[i], p.play(t, l, size.slice, steal))
+		}
+	}
+	steal.Stop()
+	table := &lab.Table{
+		Title: fmt.Sprintf("%d streams at %v under pressure, µs:", l.streams, l.itl),
+		Head: []string{
+			"pressure", "requests", "clean: lateness p50", "p90", "p99", "chunk error p50", "p90", "p99",
+			"all: lateness p50", "p90", "p99", "chunk error p50", "p90", "p99", "clean, %",
+		},
+	}
+	for i, p := range all {
+		p.add(table, rounds[i], "all", func(s pressed) both { return s.requests })
+		if p.large > 0 {
+			p.add(table, rounds[i], "of 0.8 MB", func(s pressed) both { return s.larges })
+		}
+	}
+	table.Note("Medians of %d rounds of %v, interleaved. Chunk error: client − server. Clean: without steal in the slices of 100 ms around.", size.rounds, size.slice)
+	results(t, "pressure", steal, table)
+}
+
+// An offset is how late requests and chunks were, in µs.
+type offset struct{ lateness, chunk lab.Sample }
+
+// both are those of all requests, and of those without steal.
+type both [2]offset
+
+func (b *both) add(ns int64, clean bool, to func(*offset) *lab.Sample) {
+	for i := range b {
+		if s := to(&b[i]); i == 0 || clean {
+			*s = append(*s, float64(ns)/1e3)
+		}
+	}
+}
+
+// pressed is a slice: all of it, and what was seen without steal.
+type pressed struct{ requests, larges both }
+
+func (p pressure) add(table *lab.Table, rounds []pressed, what string, of func(pressed) both) {
+	cells := []string{p.name, what}
+	for _, i := range []int{1, 0} {
+		var lateness, chunk []lab.Sample
+		for _, s := range rounds {
+			lateness, chunk = append(lateness, of(s)[i].lateness), append(chunk, of(s)[i].chunk)
+		}
+		cells = append(append(cells, micros(lateness)...), micros(chunk)...)
+	}
+	var shares []float64
+	for _, s := range rounds {
+		shares = append(shares, 100*float64(len(of(s)[1].chunk))/float64(len(of(s)[0].chunk)))
+	}
+	table.Add(append(cells, lab.Number(lab.Median(shares...)))...)
+}
+
+// play has replayd play the load, and holds what it says against the server's stamps.
+func (p pressure) play(t *testing.T, l load, slice time.Duration, steal *lab.Steal) pressed {
+	t.Helper()
+	n := l.requests(slice)
+	var trace strings.Builder
+	for i := range n {
+		input := 25
+		if p.large > 0 && i%p.large == p.large-1 {
+			input = largeTokens
+		}
+		fmt.Fprintf(&trace, `{"timestamp":0,"input_length":%d,"output_length":%d}`+"\n", input, tokens)
+	}
+	s := serveStamps(t, false, "--ttft", ttft.String(), "--itl", l.itl.String())
+	within := slice + time.Minute
+	if p.busy {
+		free := takeCore(t, within)
+		defer free()
+	}
+	artifacts, listen := filepath.Join(t.TempDir(), "artifacts"), outside.Address(t)
+	args := []string{
+		"--arrival", "constant", "--rate", fmt.Sprint(1 / l.spacing().Seconds()), "--lanes", fmt.Sprint(2 * l.streams),
+		"--artifact-dir", artifacts, "--export-gaps", "--web.listen-address", listen,
+	}
+	scraped := func() {}
+	if p.scrape {
+		scraped = scrapeEachSecond(t, "http://"+listen)
+	}
+	path := runRecords(t, s, trace.String(), within, args...)
+	scraped()
+	records, stamps := readRecords(t, path, n, tokens), s.stamps(t)
+	matched(t, records, stamps, tokens)
+	seen := map[string]lab.Seen{}
+	for _, e := range readExport(t, filepath.Join(artifacts, "profile_export.jsonl")) {
+		seen[e.ID] = e
+	}
+	var of pressed
+	for _, r := range records[l.streams:] { // the first open the connections
+		to := []*both{&of.requests}
+		if p.large > 0 && r.Row%p.large == p.large-1 {
+			to = append(to, &of.larges)
+		}
+		if len(seen[r.ID].Chunks) != tokens {
+			t.Fatalf("%s: want the time of %d chunks, got %d", r.ID, tokens, len(seen[r.ID].Chunks))
+		}
+		for _, b := range to {
+			b.add(r.Lateness, steal.Clean(r.Ready, r.Write), func(o *offset) *lab.Sample { return &o.lateness })
+			for i, ns := range seen[r.ID].Chunks {
+				sent := stamps[r.ID].Chunks[i]
+				b.add(ns-sent, steal.Clean(sent, ns), func(o *offset) *lab.Sample { return &o.chunk })
+			}
+		}
+	}
+	return of
+}

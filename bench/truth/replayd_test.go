@@ -1,0 +1,132 @@
+//go:build bench && linux
+
+package truth_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"replayd/bench/lab"
+	"replayd/test/outside"
+)
+
+// A page is what replayd says of a run at its end.
+type page struct {
+	outside.Page        // scraped as protobuf: native histograms are in it
+	said         string // the table, and the log
+	artifacts    string // folder
+}
+
+// playReplayd has replayd play a load, and reads what it has written.
+func playReplayd(t *testing.T, l load, slice time.Duration, s server) played {
+	t.Helper()
+	dir, n := t.TempDir(), l.requests(slice)
+	var trace strings.Builder
+	for range n {
+		fmt.Fprintf(&trace, `{"timestamp":0,"input_length":25,"output_length":%d}`+"\n", tokens)
+	}
+	listen, artifacts := outside.Address(t), filepath.Join(dir, "artifacts")
+	args := []string{
+		"run", outside.Write(t, dir, "trace.jsonl", trace.String()), "--url", s.url, "--name", "truth",
+		"--arrival", "constant", "--rate", fmt.Sprint(1 / l.spacing().Seconds()), "--lanes", fmt.Sprint(2 * l.streams), "--max-wait", "0",
+		"--artifact-dir", artifacts, "--export-gaps", "--web.listen-address", listen, "--hold", "1m", "--log.level", "info",
+	}
+	if s.ca != "" {
+		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.ca+"}\n"))
+	}
+	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
+	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
+	defer cpu.Stop()
+	outside.Until(t, time.Minute+slice, func() error {
+		select {
+		case <-p.Done:
+			t.Fatalf("want replayd to hold, it ended: %v", p.Err)
+		default:
+		}
+		if !strings.Contains(p.Said(t), "holding: ") {
+			return errors.New("the run has not ended")
+		}
+		return nil
+	})
+	families := scrapeNative(t, "http://"+listen)
+	p.Term(t, 10*time.Second)
+	if ok := families.Sum("replayd_requests_total", "ok"); ok != float64(n) {
+		t.Errorf("want %d requests ok, got %v", n, ok)
+	}
+	if families.Sum("replayd_timestamp_source_info", "kernel") != 1 {
+		t.Error("want the kernel's times, got those of reads")
+	}
+	return played{
+		seen: readExport(t, filepath.Join(artifacts, "profile_export.jsonl")), cpu: cpu,
+		page: page{Page: families, said: p.Said(t), artifacts: artifacts},
+	}
+}
+
+// scrapeNative reads the page as a Prometheus that takes native histograms does.
+func scrapeNative(t *testing.T, url string) outside.Page {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	families := outside.Page{}
+	for d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header)); ; {
+		var f dto.MetricFamily
+		err := d.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			return families
+		}
+		if err != nil {
+			t.Fatalf("/metrics: %v", err)
+		}
+		families[f.GetName()] = &f
+	}
+}
+
+// readExport gives the time of each chunk as replayd has it.
+func readExport(t *testing.T, path string) []lab.Seen {
+	t.Helper()
+	type value struct{ Value float64 }
+	lines, err := lab.ReadLines[struct {
+		Metadata struct {
+			ID    string `json:"x_request_id"`
+			Start int64  `json:"request_start_ns"`
+		}
+		Metrics struct {
+			TTFT *value                    `json:"time_to_first_token"` // ms
+			Gaps struct{ Value []float64 } `json:"inter_chunk_latency"` // ms
+		}
+	}](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]lab.Seen, len(lines))
+	for i, l := range lines {
+		if l.Metrics.TTFT == nil {
+			t.Fatalf("%s: want a TTFT of %s, got none", path, l.Metadata.ID)
+		}
+		at := l.Metadata.Start + int64(math.Round(l.Metrics.TTFT.Value*1e6))
+		seen[i] = lab.Seen{ID: l.Metadata.ID, Start: l.Metadata.Start, Chunks: []int64{at}}
+		for _, gap := range l.Metrics.Gaps.Value {
+			at += int64(math.Round(gap * 1e6))
+			seen[i].Chunks = append(seen[i].Chunks, at)
+		}
+	}
+	return seen
+}
