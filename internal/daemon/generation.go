@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,10 @@ type Options struct {
 	// Failed hears of what ended before its time: a trace that changed while it was read, a target that cannot be
 	// used. Everything else goes on.
 	Failed func(error)
+
+	// A life in virtual time has its own connections and pacers. Nil: TCP's, and the most exact of this system.
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Sleeper func() replay.Sleeper
 }
 
 // A Generation is everything that one configuration asks for, built and checked, and then run. What the one before

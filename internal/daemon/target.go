@@ -53,7 +53,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	}
 	c, err := openai.New(openai.Target{
 		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
-		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent,
+		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent, Dial: g.options.Dial,
 		Timeouts: openai.Timeouts{
 			Connect: time.Duration(t.Timeouts.Connect), FirstToken: time.Duration(t.Timeouts.FirstToken),
 			Stall: time.Duration(t.Timeouts.Stall), Total: time.Duration(t.Timeouts.Total),

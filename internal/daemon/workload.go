@@ -192,6 +192,10 @@ func (w *workload) fail(err error) {
 func (g *Generation) prepare(w *workload, from handover) {
 	// Not g: a workload that runs on through a reload keeps no old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
+	var sleeper replay.Sleeper
+	if o.Sleeper != nil {
+		sleeper = o.Sleeper()
+	}
 	var after *replay.Runner
 	if from.before != nil {
 		after = from.before.runner
@@ -231,7 +235,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
-		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(),
+		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(), Sleeper: sleeper,
 	})
 	w.engine = func() string { return shared.words(c.Target) }
 	w.show(o.Board, slo)

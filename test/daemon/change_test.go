@@ -66,20 +66,20 @@ func (r *reloading) step(t *testing.T, i int) {
 	}
 	if i%3 == 2 {
 		r.now.edition++
-		put(t, r.replaced, text(editionRows(r.now.edition)))
+		outside.Put(t, r.replaced, outside.Trace(editionRows(r.now.edition)))
 	}
 	if i%7 == 5 { // the same content in another file is the same trace
 		again, err := os.ReadFile(r.sample)
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, r.sample, string(again))
+		outside.Put(t, r.sample, string(again))
 	}
 	r.mount.swap(t, r.yaml(r.now))
 	r.bring(t, i)
 	end := time.Now()
 
-	p := see(t, r.url(), "the page of the new configuration", 25*time.Second, func(p page) bool {
+	p := outside.See(t, r.url(), "the page of the new configuration", 25*time.Second, func(p page) bool {
 		return hasWorkload(p, "guest") == r.now.guest
 	})
 	if got := p.Sum("replayd_config_last_reload_successful"); got != 1 {
@@ -88,22 +88,22 @@ func (r *reloading) step(t *testing.T, i int) {
 	if got := p.Sum("replayd_slo_threshold_seconds", "changing", "ttft"); got != r.now.slo.Seconds() {
 		t.Errorf("threshold of the changing workload: want %v, got %v s", r.now.slo, got)
 	}
-	handover := func(to *plan) shift { return shift{begin.Add(time.Second), end.Add(time.Second), to} }
+	handover := func(to *plan) shift { return shift{From: begin.Add(time.Second), To: end.Add(time.Second), Plan: to} }
 	if r.now.speed != before.speed {
 		r.changes = append(r.changes, handover(r.changingPlan(r.now.speed)))
 	}
 	if r.now.edition != before.edition {
-		r.editions = append(r.editions, handover(&plan{editionRows(r.now.edition), 2, 30 * time.Second}))
+		r.editions = append(r.editions, handover(&plan{Rows: editionRows(r.now.edition), Speed: 2, Every: 30 * time.Second}))
 	}
 	if r.now.guest != before.guest {
 		var to *plan
 		if r.now.guest {
-			to = &plan{r.guestRows, 1, 30 * time.Second}
+			to = &plan{Rows: r.guestRows, Speed: 1, Every: 30 * time.Second}
 		}
-		if n := len(r.guests); n > 0 && r.guests[n-1].to.After(begin) {
-			r.guests[n-1].to = begin
+		if n := len(r.guests); n > 0 && r.guests[n-1].To.After(begin) {
+			r.guests[n-1].To = begin
 		}
-		r.guests = append(r.guests, shift{begin, end.Add(time.Second), to}) // it joins a little after the answer
+		r.guests = append(r.guests, shift{From: begin, To: end.Add(time.Second), Plan: to}) // it joins a little after the answer
 	}
 }
 
@@ -171,13 +171,13 @@ func (r *reloading) bad(t *testing.T, i int) {
 	}
 	r.mount.swap(t, f.text)
 	if i%2 == 0 {
-		if words := post(t, r.url()+"/-/reload", 500); !strings.Contains(words, f.words) {
+		if words := outside.Post(t, r.url()+"/-/reload", 500); !strings.Contains(words, f.words) {
 			t.Errorf("a bad file: want %q in the answer, got %q", f.words, words)
 		}
 	} else {
 		r.daemon.Signal(t, syscall.SIGHUP)
 	}
-	see(t, r.url(), "replayd_config_last_reload_successful 0", 20*time.Second, func(p page) bool {
+	outside.See(t, r.url(), "replayd_config_last_reload_successful 0", 20*time.Second, func(p page) bool {
 		return p.Sum("replayd_config_last_reload_successful") == 0
 	})
 	_, after, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
@@ -190,11 +190,13 @@ func (r *reloading) bad(t *testing.T, i int) {
 }
 
 func (r *reloading) changingPlan(speed float64) *plan {
-	return &plan{r.changingRows, speed, 30 * time.Second}
+	return &plan{Rows: r.changingRows, Speed: speed, Every: 30 * time.Second}
 }
 
 // editionRows are the contents of the trace that is replaced: other instants and lengths each time.
-func editionRows(edition int) []row { return plain(110, 2, 50+edition, 20, 100+uint64(edition)) }
+func editionRows(edition int) []row {
+	return outside.Plain(110, 2, 50+edition, 20, 100+uint64(edition))
+}
 
 func (r *reloading) number() string {
 	return fmt.Sprintf("drain: %v\n", model.Duration(time.Duration(r.now.number)*time.Millisecond))

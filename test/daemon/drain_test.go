@@ -38,13 +38,13 @@ func newDraining(t *testing.T, drain time.Duration) *draining {
 		rows = append(rows, row{Timestamp: at, Input: 100, Output: 10})
 	}
 	path := filepath.Join(d.dir, "trace.jsonl")
-	put(t, path, text(rows))
+	outside.Put(t, path, outside.Trace(rows))
 	d.write(t, fmt.Sprintf(`drain: %v
 records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
 `, drain, d.records, path))
 	d.daemon, _ = d.serve(t)
-	see(t, d.url(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
+	outside.See(t, d.url(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
 		return p.Sum("replayd_requests_in_flight") >= longStreams && p.Sum("replayd_requests_total", "ok") >= 10
 	})
 	return d
@@ -54,7 +54,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
 func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[string]int) {
 	t.Helper()
 	log := d.arrivals(t)
-	records, _ := d.lines(t, false)
+	records, _ := outside.Records(t, d.records, false)
 	byEngine, byRecord = map[string]int{}, map[string]int{}
 	long := 0
 	var last, end time.Time
@@ -64,7 +64,7 @@ func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[s
 		if ok := x.Outcome == "ok"; ok != (x.engine.Outcome == sim.OK) || !ok && x.Outcome != "aborted" {
 			t.Errorf("%s: ended %s by its record, %s by the engine", x.ID, x.Outcome, x.engine.Outcome)
 		}
-		if x.row < longStreams {
+		if x.Row < longStreams {
 			long++
 		}
 		if at := time.Unix(0, x.engine.Arrival); at.After(last) {
@@ -147,7 +147,7 @@ func TestDrainTooShort(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	d := newDraining(t, time.Minute)
 	d.daemon.Signal(t, syscall.SIGTERM)
-	see(t, d.url(), "a drain without short streams", 10*time.Second, func(p page) bool {
+	outside.See(t, d.url(), "a drain without short streams", 10*time.Second, func(p page) bool {
 		return p.Sum("replayd_requests_in_flight") == longStreams
 	})
 	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)

@@ -30,9 +30,9 @@ func TestKill(t *testing.T) {
 	kills := outside.Knob(t, "DAEMON_KILLS", 5, strconv.Atoi)
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
 	const speed = 2
-	p := &plan{plain(570, 10, 100, 40, 3), speed, 30 * time.Second}
+	p := &plan{Rows: outside.Plain(570, 10, 100, 40, 3), Speed: speed, Every: 30 * time.Second}
 	path := filepath.Join(s.dir, "trace.jsonl")
-	put(t, path, text(p.rows))
+	outside.Put(t, path, outside.Trace(p.Rows))
 	random := rand.New(rand.NewPCG(1, 2))
 	var lives []life
 	for n := range kills + 1 {
@@ -42,8 +42,8 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 		daemon, ready := s.serve(t)
 		l := life{began: daemon.Began, ready: ready}
 		enough := 20 + random.IntN(60)
-		at := see(t, s.url(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
-			return now.Sum("replayd_requests_total", "ok") >= float64(enough) && p.inMid(time.Now())
+		at := outside.See(t, s.url(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
+			return now.Sum("replayd_requests_total", "ok") >= float64(enough) && inMid(p, time.Now())
 		})
 		s.checkPosition(t, p, at)
 		if _, dropped := at.Ended("w"); dropped != 0 {
@@ -56,14 +56,14 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 		}
 		_, l.killed = daemon.Signal(t, syscall.SIGKILL)
 		daemon.Wait(t, 10*time.Second)
-		whole, torn := s.lines(t, true)
+		whole, torn := outside.Records(t, s.records, true)
 		if n%2 == 1 && !torn {
 			l.torn = s.tear(t, whole)
 		}
 		lives = append(lives, l)
 	}
 	log := s.arrivals(t)
-	records, _ := s.lines(t, false)
+	records, _ := outside.Records(t, s.records, false)
 	s.checkLives(t, p, lives, log)
 	s.checkRecords(t, lives, log, records)
 }
@@ -86,9 +86,9 @@ func (s *stage) tear(t *testing.T, records []record) (id string) {
 }
 
 // inMid says that an instant is not at a border, where joining and starting are the same.
-func (p *plan) inMid(t time.Time) bool {
-	at := t.Sub(time.Unix(0, p.loop(t)*int64(p.every)))
-	return at > 2*time.Second && at < p.every-4*time.Second
+func inMid(p *plan, t time.Time) bool {
+	at := t.Sub(time.Unix(0, p.LoopAt(t)*int64(p.Every)))
+	return at > 2*time.Second && at < p.Every-4*time.Second
 }
 
 // checkPosition holds the two gauges to the wall clock, within a second. They are as old as the page.
@@ -101,11 +101,11 @@ func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
 	}
 	end := time.Now()
 	loop, position := int64(now.Sum("replayd_loop")), time.Duration(now.Sum("replayd_position_seconds")*1e9)
-	low, high := p.position(begin.Add(-time.Second)), p.position(end.Add(time.Second))
-	if loop != p.loop(begin) || position < low || position > high {
-		t.Errorf("want loop %d and %v to %v, got %d and %v", p.loop(begin), low, high, loop, position)
+	low, high := p.Position(begin.Add(-time.Second)), p.Position(end.Add(time.Second))
+	if loop != p.LoopAt(begin) || position < low || position > high {
+		t.Errorf("want loop %d and %v to %v, got %d and %v", p.LoopAt(begin), low, high, loop, position)
 	}
-	mean := p.position(begin.Add(end.Sub(begin) / 2))
+	mean := p.Position(begin.Add(end.Sub(begin) / 2))
 	t.Logf("loop %d, position %v of the trace, by the wall clock %v; %v expected", loop, position.Round(time.Millisecond),
 		mean.Round(time.Millisecond), was.Sum("replayd_requests_expected_total"))
 }
@@ -130,9 +130,9 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 			continue
 		}
 		_, loop, row := outside.Place(t, of[0].ID)
-		first := p.at(loop, row)
+		first := p.At(loop, row)
 		// The next row after it was ready, and a second for the host, is the last that may be the first.
-		latest := p.between(l.ready.Add(time.Second), l.ready.Add(time.Minute))[0].at
+		latest := p.Between(l.ready.Add(time.Second), l.ready.Add(time.Minute))[0].At
 		t.Logf("life %d: started, ready after %v; first row %d of loop %d, planned %v after the start; %d requests", n,
 			l.ready.Sub(l.began).Round(time.Millisecond), row, loop, first.Sub(l.began).Round(time.Millisecond), len(of))
 		if first.Before(l.began) || first.After(latest) {
@@ -140,8 +140,8 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 		}
 		_, loop, row = outside.Place(t, of[len(of)-1].ID)
 		missing := 0
-		for _, d := range p.between(first, p.at(loop, row)) {
-			if seen[d.id("w")] == 0 {
+		for _, d := range p.Between(first, p.At(loop, row)) {
+			if seen[d.RequestID("w")] == 0 {
 				missing++
 			}
 		}

@@ -3,17 +3,8 @@
 package daemon_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,89 +20,6 @@ func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	all = slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all
-}
-
-// A record is what the test reads of a line of replayd's records.
-type record struct {
-	ID       string `json:"id"`
-	Outcome  string `json:"outcome"`
-	Planned  int64  `json:"planned_ns"`
-	Write    int64  `json:"write_ns"`
-	First    int64  `json:"first_ns"`
-	Last     int64  `json:"last_ns"`
-	Lateness int64  `json:"lateness_ns"`
-	Kernel   bool   `json:"kernel_time"`
-	Input    int    `json:"input_tokens"`
-	Chunks   int    `json:"chunks"`
-	Merged   int    `json:"merged_reads"`
-}
-
-// recordFiles gives the content of each file of records, the oldest first. A compression that a kill cut short is no
-// file yet, and its original is still there.
-func (s *stage) recordFiles(t *testing.T) (files []string, compressed int) {
-	t.Helper()
-	for n := 1; ; n++ {
-		old := fmt.Sprint(s.records, ".", n)
-		b, err := os.ReadFile(old)
-		if errors.Is(err, fs.ErrNotExist) {
-			if b, err = os.ReadFile(old + ".gz"); errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			compressed++
-			if err == nil {
-				b, err = unzip(b)
-			}
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", old, err)
-		}
-		files = append(files, string(b))
-	}
-	slices.Reverse(files)
-	b, err := os.ReadFile(s.records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(files, string(b)), compressed
-}
-
-func unzip(b []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
-
-// lines reads all records. Every line must be whole; only a kill may leave a torn one, the very last, and killed says
-// that there was one since the daemon opened the file.
-func (s *stage) lines(t *testing.T, killed bool) (all []record, torn bool) {
-	t.Helper()
-	files, compressed := s.recordFiles(t)
-	for i, text := range files {
-		whole, rest := "", text
-		if end := strings.LastIndexByte(text, '\n') + 1; end > 0 {
-			whole, rest = text[:end], text[end:]
-		}
-		if rest != "" {
-			torn = true
-			if !killed || i < len(files)-1 {
-				t.Errorf("records, file %d of %d: want a newline at its end, got %q", i+1, len(files), rest)
-			}
-		}
-		n := 0
-		for line := range strings.Lines(whole) {
-			n++
-			var r record
-			if err := json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" {
-				t.Errorf("records, file %d of %d, line %d: want a whole record, got %q: %v", i+1, len(files), n, line, err)
-				continue
-			}
-			all = append(all, r)
-		}
-	}
-	t.Logf("%d records in %d files, %d of them compressed", len(all), len(files), compressed)
-	return all, torn
 }
 
 // A sent is one request as both sides saw it.
@@ -139,8 +47,8 @@ func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []
 			continue
 		}
 		x := sent{record: of[0], engine: e}
-		x.workload, x.loop, x.row = outside.Place(t, e.ID)
-		x.at = time.Unix(0, x.Planned)
+		x.workload, x.Loop, x.Row = outside.Place(t, e.ID)
+		x.At = time.Unix(0, x.Planned)
 		byID[e.ID] = of[1:]
 		if way := time.Duration(e.Arrival - x.Write); way.Abs() > time.Second {
 			t.Errorf("%s: written %v before it arrived", e.ID, way)

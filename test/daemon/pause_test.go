@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // A pause drops what falls due of one workload, counts it, and touches no other. A reload does not end it.
@@ -17,9 +19,9 @@ func TestPause(t *testing.T) {
 	plans := map[string]*plan{}
 	var workloads strings.Builder
 	for i, name := range []string{"held", "other"} {
-		p := &plan{plain(295, 10, 100, 20, uint64(5+i)), 1, 30 * time.Second}
+		p := &plan{Rows: outside.Plain(295, 10, 100, 20, uint64(5+i)), Speed: 1, Every: 30 * time.Second}
 		path := filepath.Join(s.dir, name+".jsonl")
-		put(t, path, text(p.rows))
+		outside.Put(t, path, outside.Trace(p.Rows))
 		plans[name] = p
 		fmt.Fprintf(&workloads, "- {name: %s, trace: {path: %q}, repeat: {every: 30s}, lanes: LANES}\n", name, path)
 	}
@@ -29,35 +31,35 @@ func TestPause(t *testing.T) {
 	configure("64")
 	daemon, _ := s.serve(t)
 	ended := func(p page) float64 { finished, _ := p.Ended("held"); return finished }
-	w := watch(t, s.url(), 200*time.Millisecond, "held", "other")
-	see(t, s.url(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
+	w := outside.Watch(t, s.url(), 200*time.Millisecond, "held", "other")
+	outside.See(t, s.url(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
 
-	if words := post(t, s.url()+"/-/pause?workload=nobody", 404); words == "" {
+	if words := outside.Post(t, s.url()+"/-/pause?workload=nobody", 404); words == "" {
 		t.Error("want words about a name that there is not")
 	}
 	command := func(verb string) (before, after time.Time) {
 		before = time.Now()
-		t.Logf("%s: %s", verb, post(t, s.url()+"/-/"+verb+"?"+url.Values{"workload": {"held"}}.Encode(), 200))
+		t.Logf("%s: %s", verb, outside.Post(t, s.url()+"/-/"+verb+"?"+url.Values{"workload": {"held"}}.Encode(), 200))
 		return before, time.Now()
 	}
 	pauseBefore, pauseAfter := command("pause")
-	see(t, s.url(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
+	outside.See(t, s.url(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
 	configure("65") // both are handed over: the pause goes with it
-	post(t, s.url()+"/-/reload", 200)
-	see(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
+	outside.Post(t, s.url()+"/-/reload", 200)
+	outside.See(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
 		if got := p.Sum("replayd_paused", "held") - p.Sum("replayd_paused", "other"); got != 1 {
 			t.Fatalf("replayd_paused: want 1 of the one and 0 of the other, got a difference of %v", got)
 		}
 		return time.Since(pauseAfter) >= 3*time.Second
 	})
 	resumeBefore, resumeAfter := command("resume")
-	was := ended(see(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.Sum("replayd_paused", "held") == 0 }))
-	final := see(t, s.url(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
-	w.stop()
+	was := ended(outside.See(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.Sum("replayd_paused", "held") == 0 }))
+	final := outside.See(t, s.url(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
+	w.Stop()
 	daemon.Term(t, 40*time.Second)
 
 	log := s.arrivals(t)
-	records, _ := s.lines(t, false)
+	records, _ := outside.Records(t, s.records, false)
 	all := s.join(t, log, records)
 	figuresHead(t)
 	for name, p := range plans {
@@ -73,29 +75,29 @@ func TestPause(t *testing.T) {
 			}
 			arrived[x.ID] = true
 			late = append(late, time.Duration(x.Lateness))
-			if first.IsZero() || x.at.Before(first) {
-				first = x.at
+			if first.IsZero() || x.At.Before(first) {
+				first = x.At
 			}
-			if x.at.After(last) {
-				last = x.at
+			if x.At.After(last) {
+				last = x.At
 			}
 		}
 		figures(t, "lateness, "+name, late)
 		missing, inside := 0, 0
-		for _, d := range p.between(first, last) {
-			there := arrived[d.id(name)]
+		for _, d := range p.Between(first, last) {
+			there := arrived[d.RequestID(name)]
 			if !there {
 				missing++
 			}
 			switch {
-			case name == "other" || d.at.Before(pauseBefore) || d.at.After(resumeAfter):
+			case name == "other" || d.At.Before(pauseBefore) || d.At.After(resumeAfter):
 				if !there {
-					t.Errorf("%s: planned %v, outside of the pause, and not sent", d.id(name), d.at)
+					t.Errorf("%s: planned %v, outside of the pause, and not sent", d.RequestID(name), d.At)
 				}
-			case d.at.After(pauseAfter) && d.at.Before(resumeBefore):
+			case d.At.After(pauseAfter) && d.At.Before(resumeBefore):
 				inside++
 				if there {
-					t.Errorf("%s: planned %v into the pause, and sent", d.id(name), d.at.Sub(pauseAfter))
+					t.Errorf("%s: planned %v into the pause, and sent", d.RequestID(name), d.At.Sub(pauseAfter))
 				}
 			}
 		}

@@ -27,12 +27,12 @@ func TestReload(t *testing.T) {
 	r.conversation, r.sample, r.changing, r.replaced, r.guest = in("conversation.jsonl"), in("sample.jsonl"), in("changing.jsonl"),
 		in("replaced.jsonl"), in("guest.jsonl")
 	outside.Conversation(t, r.conversation, 3*time.Minute)
-	put(t, r.sample, string(synth.Sample))
-	conversationRows, sampleRows := read(t, r.conversation), read(t, r.sample)
-	r.changingRows, r.guestRows = plain(240, 4, 200, 30, 1), plain(145, 5, 150, 20, 2)
-	put(t, r.changing, text(r.changingRows))
-	put(t, r.guest, text(r.guestRows))
-	put(t, r.replaced, text(editionRows(0)))
+	outside.Put(t, r.sample, string(synth.Sample))
+	conversationRows, sampleRows := outside.Rows(t, r.conversation), outside.Rows(t, r.sample)
+	r.changingRows, r.guestRows = outside.Plain(240, 4, 200, 30, 1), outside.Plain(145, 5, 150, 20, 2)
+	outside.Put(t, r.changing, outside.Trace(r.changingRows))
+	outside.Put(t, r.guest, outside.Trace(r.guestRows))
+	outside.Put(t, r.replaced, outside.Trace(editionRows(0)))
 	r.now = change{lanes: 64, slo: time.Second, seed: 1, speed: 2, number: 10000}
 	r.mount, r.config = newMount(t, in("etc"), r.yaml(r.now))
 
@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 	r.daemon, _ = r.serve(t, "--config.watch", "--web.enable-pprof")
 	began := time.Now()
 	stay := []string{"conversation", "sample"}
-	w := watch(t, r.url(), min(every/4, time.Second), stay...)
+	w := outside.Watch(t, r.url(), min(every/4, time.Second), stay...)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	steps := 0
@@ -51,11 +51,11 @@ func TestReload(t *testing.T) {
 		r.step(t, steps)
 	}
 	took := time.Since(began)
-	w.stop()
+	w.Stop()
 	t.Logf("%d reloads in %v: %v; POST took at most %v; %d scrapes, the slowest %v; steal %v", steps, took.Round(time.Second), r.ways,
-		longest(r.spans).Round(time.Millisecond), w.scrapes, longest(w.wall).Round(time.Millisecond), outside.StealTime()-stolen)
-	t.Logf("counters that fell: %d of %d; workloads that came back: %d times", w.fallen, len(w.last), w.returned)
-	w.settled(length >= 5*time.Minute)
+		longest(r.spans).Round(time.Millisecond), w.Scrapes, longest(w.Wall).Round(time.Millisecond), outside.StealTime()-stolen)
+	t.Logf("counters that fell: %d of %d; workloads that came back: %d times", w.Fallen, len(w.Last), w.Returned)
+	w.Settled(length >= 5*time.Minute)
 	r.profile(t)
 	final, err := outside.Scrape(t.Context(), r.url())
 	if err != nil {
@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 	r.step(t, 3) // it is told to stop in the middle of a handover
 	r.daemon.Term(t, 40*time.Second)
 
-	records, _ := r.lines(t, false)
+	records, _ := outside.Records(t, r.records, false)
 	all := r.join(t, r.arrivals(t), records)
 	// A session's turn may still wait for the one before it when the process is told to stop.
 	until := stop.Add(-3 * time.Second)
@@ -75,10 +75,10 @@ func TestReload(t *testing.T) {
 		plan     *plan
 		shifts   []shift
 	}{
-		{"conversation", &plan{conversationRows, 4, time.Minute}, nil},
-		{"sample", &plan{sampleRows, 4, time.Minute}, nil},
+		{"conversation", &plan{Rows: conversationRows, Speed: 4, Every: time.Minute}, nil},
+		{"sample", &plan{Rows: sampleRows, Speed: 4, Every: time.Minute}, nil},
 		{"changing", r.changingPlan(2), r.changes},
-		{"replaced", &plan{editionRows(0), 2, 30 * time.Second}, r.editions},
+		{"replaced", &plan{Rows: editionRows(0), Speed: 2, Every: 30 * time.Second}, r.editions},
 		{"guest", nil, r.guests},
 	} {
 		from := began
@@ -86,12 +86,12 @@ func TestReload(t *testing.T) {
 		for _, s := range all {
 			if s.workload == c.workload {
 				if len(late) == 0 {
-					from = s.at // the first in order of arrival
+					from = s.At // the first in order of arrival
 				}
 				late = append(late, time.Duration(s.Lateness))
 			}
 		}
-		rows := exactly(t, c.workload, c.plan, c.shifts, all, from, until)
+		rows, _ := outside.Exactly(t, c.workload, c.plan, c.shifts, records, from, until, 0)
 		figures(t, fmt.Sprintf("lateness, %s (%d shifts)", c.workload, len(c.shifts)), late)
 		finished, dropped := final.Ended(c.workload)
 		if c.workload != "guest" && (rows == 0 || finished == 0 || dropped != 0) {
@@ -104,8 +104,8 @@ func TestReload(t *testing.T) {
 		}
 	}
 	r.checkLog(t, stay)
-	if w.returned == 0 || r.ways["watch"] == 0 || r.ways["bad"] == 0 {
-		t.Errorf("want every kind of reload, got %v, and %d workloads that came back", r.ways, w.returned)
+	if w.Returned == 0 || r.ways["watch"] == 0 || r.ways["bad"] == 0 {
+		t.Errorf("want every kind of reload, got %v, and %d workloads that came back", r.ways, w.Returned)
 	}
 }
 

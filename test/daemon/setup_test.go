@@ -22,6 +22,16 @@ import (
 
 var binary string
 
+// What tests of the daemon share with those of faults.
+type (
+	page   = outside.Page
+	row    = outside.Row
+	plan   = outside.Plan
+	due    = outside.Due
+	shift  = outside.Shift
+	record = outside.Record
+)
+
 func TestMain(m *testing.M) {
 	var args []string
 	if os.Getenv("DAEMON_RACE") != "" { // a race that is found is exit code 66
@@ -63,7 +73,7 @@ func newStage(t *testing.T, flags ...string) *stage {
 // write writes a configuration with the engine as its target: the rest follows the targets.
 func (s *stage) write(t *testing.T, rest string) {
 	t.Helper()
-	put(t, s.config, s.text(rest))
+	outside.Put(t, s.config, s.text(rest))
 }
 
 func (s *stage) text(rest string) string {
@@ -82,27 +92,3 @@ func (s *stage) serve(t *testing.T, flags ...string) (p *outside.Process, ready 
 }
 
 func (s *stage) url() string { return "http://" + s.listen }
-
-// put writes a file as an editor does that is careful: beside it, then in its place.
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// post wants an answer of a status and gives its words.
-func post(t *testing.T, url string, want int) string {
-	t.Helper()
-	status, body, err := outside.Call(t.Context(), http.DefaultClient, http.MethodPost, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status != want {
-		t.Fatalf("POST %s: want %d, got %d: %s", url, want, status, body)
-	}
-	return string(body)
-}

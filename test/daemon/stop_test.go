@@ -20,19 +20,19 @@ func TestStop(t *testing.T) {
 	length := outside.Knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
 	const itl = 25 * time.Millisecond
 	s := newStage(t, "--ttft", "50ms", "--itl", itl.String(), "--chunk-tokens", "5", "--log-chunks")
-	p := &plan{plain(55*40, 40, 100, 60, 4), 1, time.Minute}
-	for i := 0; i < len(p.rows); i += 10 {
-		p.rows[i].Output = int((length - 2*time.Second) / itl) // these end late in the stop
+	p := &plan{Rows: outside.Plain(55*40, 40, 100, 60, 4), Speed: 1, Every: time.Minute}
+	for i := 0; i < len(p.Rows); i += 10 {
+		p.Rows[i].Output = int((length - 2*time.Second) / itl) // these end late in the stop
 	}
 	path := filepath.Join(s.dir, "trace.jsonl")
-	put(t, path, text(p.rows))
+	outside.Put(t, path, outside.Trace(p.Rows))
 	s.write(t, fmt.Sprintf(`records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 `, s.records, path))
 	// The whole of it in one loop: at its end there is nothing that could be missed.
 	room := length + 15*time.Second
 	outside.Until(t, time.Minute, func() error {
-		if at := time.Duration(time.Now().UnixNano()) % p.every; at >= p.offset(len(p.rows)-1)-room {
+		if at := time.Duration(time.Now().UnixNano()) % p.Every; at >= p.Offset(len(p.Rows)-1)-room {
 			return fmt.Errorf("want the next loop, it is %v into one", at)
 		}
 		return nil
@@ -40,21 +40,21 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	stolen := outside.StealTime()
 	daemon, _ := s.serve(t)
 	w := func(now page) float64 { return now.Sum("replayd_requests_total", "ok") }
-	see(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
+	outside.See(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
 	stopBefore, stopAfter := daemon.Signal(t, syscall.SIGSTOP)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	<-timer.C
 	contBefore, contAfter := daemon.Signal(t, syscall.SIGCONT)
-	before := w(see(t, s.url(), "a page", 20*time.Second, func(page) bool { return true }))
-	final := see(t, s.url(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
+	before := w(outside.See(t, s.url(), "a page", 20*time.Second, func(page) bool { return true }))
+	final := outside.See(t, s.url(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
 	daemon.Term(t, 40*time.Second)
 	for _, fault := range final.Balance() {
 		t.Error(fault)
 	}
 
 	log := s.arrivals(t)
-	records, _ := s.lines(t, false)
+	records, _ := outside.Records(t, s.records, false)
 	all := s.join(t, log, records)
 	arrived := map[string]sent{}
 	for _, x := range all {
@@ -71,15 +71,15 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	}
 	planned := func(e sim.LogEntry) time.Time {
 		_, loop, row := outside.Place(t, e.ID)
-		return p.at(loop, row)
+		return p.At(loop, row)
 	}
 	var missing []due
-	for _, d := range p.between(planned(log[0]), planned(log[len(log)-1])) {
-		if _, ok := arrived[d.id("w")]; !ok {
+	for _, d := range p.Between(planned(log[0]), planned(log[len(log)-1])) {
+		if _, ok := arrived[d.RequestID("w")]; !ok {
 			missing = append(missing, d)
 		}
 	}
-	inside := len(p.between(stopAfter, contBefore))
+	inside := len(p.Between(stopAfter, contBefore))
 	missed := int(final.Sum("replayd_requests_dropped_total", "missed"))
 	t.Logf("stopped for %v: the plan has %d rows in it, %d were not sent, counted as missed %d; steal %v",
 		contBefore.Sub(stopAfter).Round(time.Millisecond), inside, len(missing), missed, outside.StealTime()-stolen)
@@ -94,19 +94,19 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	}
 	// All that the stop holds, and at its edges what the process could not do before it was stopped or after.
 	const edge = time.Second
-	for _, d := range p.between(stopAfter, contBefore) {
-		if _, ok := arrived[d.id("w")]; ok {
-			t.Errorf("row %d was due %v before the end of the stop, and was sent", d.row, contBefore.Sub(d.at))
+	for _, d := range p.Between(stopAfter, contBefore) {
+		if _, ok := arrived[d.RequestID("w")]; ok {
+			t.Errorf("row %d was due %v before the end of the stop, and was sent", d.Row, contBefore.Sub(d.At))
 		}
 	}
-	if at := missing[0].at; at.Before(stopBefore.Add(-edge)) {
-		t.Errorf("row %d was missed %v before the stop", missing[0].row, stopBefore.Sub(at))
+	if at := missing[0].At; at.Before(stopBefore.Add(-edge)) {
+		t.Errorf("row %d was missed %v before the stop", missing[0].Row, stopBefore.Sub(at))
 	}
-	if at := missing[len(missing)-1].at; at.After(contAfter.Add(edge)) {
-		t.Errorf("row %d was missed %v after the stop", missing[len(missing)-1].row, at.Sub(contAfter))
+	if at := missing[len(missing)-1].At; at.After(contAfter.Add(edge)) {
+		t.Errorf("row %d was missed %v after the stop", missing[len(missing)-1].Row, at.Sub(contAfter))
 	}
-	resumed := p.between(missing[len(missing)-1].at.Add(1), missing[len(missing)-1].at.Add(time.Minute))[0]
-	t.Logf("goes on with row %d, due %v after SIGCONT", resumed.row, resumed.at.Sub(contAfter).Round(time.Microsecond))
+	resumed := p.Between(missing[len(missing)-1].At.Add(1), missing[len(missing)-1].At.Add(time.Minute))[0]
+	t.Logf("goes on with row %d, due %v after SIGCONT", resumed.Row, resumed.At.Sub(contAfter).Round(time.Microsecond))
 	noBurst(t, p, log, contBefore)
 	inFlight(t, all, stopBefore, contAfter)
 	figuresHead(t)
@@ -138,8 +138,8 @@ func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 		return n
 	}
 	var plans []time.Time
-	for _, d := range p.between(from, after[len(after)-1].Add(time.Second)) {
-		plans = append(plans, d.at)
+	for _, d := range p.Between(from, after[len(after)-1].Add(time.Second)) {
+		plans = append(plans, d.At)
 	}
 	for _, begin := range plans {
 		planned = max(planned, count(begin, plans))
@@ -151,7 +151,7 @@ func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 		if lower.Before(from) {
 			lower = from
 		}
-		if most := len(p.between(lower, begin.Add(window))); n > most {
+		if most := len(p.Between(lower, begin.Add(window))); n > most {
 			t.Errorf("%v after the stop: %d requests within %v, the plan has %d until then", begin.Sub(from), n, window, most)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"testing"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -28,6 +30,19 @@ func Call(ctx context.Context, client *http.Client, method, url string) (status 
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, body, err
+}
+
+// Post wants an answer of a status and gives its words.
+func Post(t *testing.T, url string, want int) string {
+	t.Helper()
+	status, body, err := Call(t.Context(), http.DefaultClient, http.MethodPost, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != want {
+		t.Fatalf("POST %s: want %d, got %d: %s", url, want, status, body)
+	}
+	return string(body)
 }
 
 // A Page is one scrape of replayd.
@@ -106,4 +121,55 @@ func (p Page) Workloads() (names []string) {
 		}
 	}
 	return names
+}
+
+// See scrapes until the page shows something.
+func See(t *testing.T, url, what string, within time.Duration, shows func(Page) bool) (p Page) {
+	t.Helper()
+	Until(t, within, func() (err error) {
+		if p, err = Scrape(t.Context(), url); err == nil && !shows(p) {
+			err = fmt.Errorf("want on the page: %s", what)
+		}
+		return err
+	})
+	return p
+}
+
+// Counters are all of our own that must not fall, histograms by their parts. The key begins with the workload's name
+// and a blank, where there is one.
+func (p Page) Counters() map[string]float64 {
+	all := map[string]float64{}
+	for name, f := range p {
+		if !strings.HasPrefix(name, "replayd_") || strings.HasPrefix(name, "replayd_engine_") || strings.HasPrefix(name, "replayd_gpu_") {
+			continue // those of engines and GPUs pass through with their resets
+		}
+		for _, m := range f.GetMetric() {
+			key := keyOf(name, m)
+			if m.GetCounter() != nil {
+				all[key] = m.GetCounter().GetValue()
+			}
+			if h := m.GetHistogram(); h != nil {
+				all[key+" count"] = float64(h.GetSampleCount())
+				all[key+" sum"] = h.GetSampleSum()
+				for _, b := range h.GetBucket() {
+					all[fmt.Sprint(key, " le ", b.GetUpperBound())] = float64(b.GetCumulativeCount())
+				}
+			}
+		}
+	}
+	return all
+}
+
+func keyOf(name string, m *dto.Metric) string {
+	var b strings.Builder
+	for _, l := range m.GetLabel() {
+		if l.GetName() == "workload" {
+			b.WriteString(l.GetValue() + " ")
+		}
+	}
+	b.WriteString(name)
+	for _, l := range m.GetLabel() {
+		fmt.Fprintf(&b, ",%s=%q", l.GetName(), l.GetValue())
+	}
+	return b.String()
 }

@@ -120,6 +120,17 @@ func Write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
+// Put writes a file as an editor does that is careful: beside it, then in its place.
+func Put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Until asks again and again, and fails the test when there is still an error after a time: it says what is missing.
 func Until(t *testing.T, within time.Duration, come func() error) {
 	t.Helper()

@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/config"
+)
+
+// load writes the files of an invention, and reads it as serve would.
+func (v *invention) load(t *testing.T) (config.Config, error) {
+	t.Helper()
+	for path, text := range v.files {
+		if _, err := os.Stat(path); err == nil {
+			continue // a reload writes no file anew that is being read
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return loadText(t, v.dir, []byte(v.text.String()))
+}
+
+func loadText(t *testing.T, dir string, text []byte) (config.Config, error) {
+	t.Helper()
+	path := filepath.Join(dir, "replayd.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(path, nil, nil, func(string) {})
+}
+
+// placed is a fault as Load tells it: file, line, key, what was wanted.
+var placed = regexp.MustCompile(`^[1-9][0-9]*: [a-z_0-9.\[\]]+: [a-z]`)
+
+// onlyBuilt are the faults that no check of the configuration can tell: they are between it and the rows of a file.
+var onlyBuilt = regexp.MustCompile(`^(workload w[0-9]: )?(from: want 0s to the trace's last row at |from, to: want a window with a row in it|every: want (more than|at least) |offset: want less than every )`)
+
+// Of any configuration whose keys mostly go together, Load tells every fault with its line, and those that were put there
+// on purpose are among them. What it takes is shown, and loaded again is the same; it gives plans, or says which file is at fault.
+func FuzzConfigurations(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		v := invent(&dice{choices}, t.TempDir(), false)
+		c, err := v.load(t)
+		if err != nil {
+			var told []string
+			for line := range strings.Lines(err.Error()) {
+				line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), filepath.Join(v.dir, "replayd.yaml")+":")
+				if !placed.MatchString(line) {
+					t.Errorf("want a line and a key, got %q\nin\n%s", line, &v.text)
+				}
+				told = append(told, line)
+			}
+			for _, wrong := range v.wrong {
+				if !slices.ContainsFunc(told, func(line string) bool { return strings.HasPrefix(line, wrong) }) {
+					t.Errorf("want %s among\n%s\nin\n%s", wrong, strings.Join(told, "\n"), &v.text)
+				}
+			}
+			return
+		}
+		if len(v.wrong) > 0 {
+			t.Fatalf("want a fault at %v, got none in\n%s", v.wrong, &v.text)
+		}
+		once, err := c.Show()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := loadText(t, v.dir, once)
+		if err != nil {
+			t.Fatalf("%v\nin\n%s", err, once)
+		}
+		twice, err := again.Show()
+		if err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%v\n-once +twice\n%s", err, cmp.Diff(string(once), string(twice)))
+		}
+		errs := built(t, c)
+		if d := cmp.Diff(errs, built(t, again)); d != "" {
+			t.Errorf("-built +built of what was shown\n%s", d)
+		}
+		for line := range strings.Lines(errs) {
+			if !onlyBuilt.MatchString(line) {
+				t.Errorf("Load does not tell %qin\n%s", line, &v.text)
+			}
+		}
+	})
+}
+
+// built builds a generation and lets it go again; it gives the faults.
+func built(t *testing.T, c config.Config) string {
+	t.Helper()
+	g, err := Build(t.Context(), new(heard).options(c))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	return ""
+}
+
+// seeds are choices at random, a few of each length.
+func seeds(f *testing.F) {
+	f.Add([]byte{})
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 12 {
+		choices := make([]byte, 40*n)
+		for i := range choices {
+			choices[i] = byte(r.UintN(254)) // nothing wrong on purpose
+		}
+		f.Add(choices)
+	}
+}

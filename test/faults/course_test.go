@@ -1,0 +1,108 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/test/outside"
+)
+
+// restart kills the engine and starts it again.
+func (s *soak) restart(t *testing.T) {
+	t.Helper()
+	s.sim.Signal(t, syscall.SIGKILL)
+	s.sim.Wait(t, 10*time.Second)
+	s.start(t)
+}
+
+// reload brings the next configuration: another speed or trace of one workload, guests that come and go.
+func (s *soak) reload(t *testing.T) {
+	t.Helper()
+	n := s.reloads
+	s.bring(t, func(c *course) {
+		switch {
+		case c.turn > 0: // two of three
+			c.on = n%3 != c.turn-1
+		case c.name == "changing" && n%2 == 0 && c.on:
+			c.speed = 3 - c.speed
+		case c.name == "changing" && c.on:
+			c.rows = outside.Plain(int(28*soakRate), soakRate, 100+n, soakOutput, uint64(100+n))
+			outside.Put(t, c.path, outside.Trace(c.rows))
+		default:
+			c.on = true
+		}
+	})
+}
+
+// bring changes courses, has the daemon reload, and notes from when on each is another.
+func (s *soak) bring(t *testing.T, change func(*course)) {
+	t.Helper()
+	before := map[string]course{}
+	for _, c := range s.courses {
+		before[c.name] = *c
+		change(c)
+	}
+	s.write(t, s.yaml())
+	s.reloads++
+	begin := time.Now()
+	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
+	end := time.Now()
+	for _, c := range s.courses {
+		was := before[c.name]
+		switch {
+		case !was.on && !c.on:
+		case was.on != c.on: // it joins a little after the answer
+			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(time.Second), Plan: c.plan()})
+		case was.speed != c.speed || &was.rows[0] != &c.rows[0]: // at one instant
+			c.shifts = append(c.shifts, outside.Shift{From: begin.Add(time.Second), To: end.Add(time.Second), Plan: c.plan()})
+		}
+	}
+}
+
+// standing brings all workloads back onto the page, where they stood, with nothing to do before midnight.
+func (s *soak) standing(t *testing.T) outside.Page {
+	t.Helper()
+	none := filepath.Join(s.dir, "none.jsonl")
+	outside.Put(t, none, outside.Trace([]outside.Row{{Input: 20, Output: 20}}))
+	for _, c := range s.courses {
+		c.on, c.path, c.every = true, none, 24*time.Hour
+	}
+	s.write(t, s.yaml())
+	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
+	return outside.See(t, s.url(), "all workloads, with nothing in flight", totalLimit+30*time.Second, func(p outside.Page) bool {
+		return len(p.Workloads()) == len(s.courses) && p.Sum("replayd_requests_in_flight")+p.Sum("replayd_requests_waiting") == 0
+	})
+}
+
+// counted holds the counters of finished requests to the records, by workload and outcome.
+func (s *soak) counted(t *testing.T, final outside.Page, records []outside.Record) {
+	t.Helper()
+	more := map[string]float64{}
+	for _, c := range s.courses[1:] { // without rest, whose next request may be after the page
+		for _, m := range final["replayd_requests_total"].GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["workload"] == c.name {
+				more[c.name+" "+labels["outcome"]] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	for _, r := range records {
+		name, _, _ := outside.Place(t, r.ID)
+		if name != "rest" {
+			more[name+" "+r.Outcome]--
+		}
+	}
+	for what, n := range more {
+		if n != 0 {
+			t.Errorf("%s: counted %v times more than there are records", what, n)
+		}
+	}
+}

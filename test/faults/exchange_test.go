@@ -1,0 +1,111 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+)
+
+// An exchange is a request and its answer under way.
+type exchange struct {
+	passage
+	proxy   *proxy
+	client  net.Conn      // TLS or not
+	raw     *net.TCPConn  // beneath it
+	in      *bufio.Reader // from the client
+	request *http.Request
+	body    []byte
+	random  *rand.Rand // the same for each try of a request
+	stop    int        // give the client no more than so many bytes; -1: all
+
+	complete bool   // the framing has come to its end
+	together bool   // what is given is held until the end
+	held     []byte // of it
+	given    []byte // of the body, without its framing
+
+	spoiling, misframed bool
+}
+
+// ask sends the request to the engine and gives the answer's head. Its body is to be closed.
+func (x *exchange) ask() (*http.Response, error) {
+	engine, err := new(net.Dialer).DialContext(x.proxy.ctx, "tcp", x.proxy.engine)
+	if err != nil {
+		return nil, err
+	}
+	if !x.proxy.hold(engine) {
+		x.proxy.release(engine)
+		return nil, net.ErrClosed
+	}
+	out := x.request.Clone(x.proxy.ctx)
+	out.Body, out.ContentLength, out.Close = io.NopCloser(bytes.NewReader(x.body)), int64(len(x.body)), true
+	resp, err := (*http.Response)(nil), out.Write(engine)
+	if err == nil {
+		resp, err = http.ReadResponse(bufio.NewReader(engine), out)
+	}
+	if err != nil {
+		x.proxy.release(engine)
+		return nil, fmt.Errorf("the engine: %w", err)
+	}
+	resp.Body = &engineBody{resp.Body, func() { x.proxy.release(engine) }}
+	return resp, nil
+}
+
+// An engineBody closes the connection with it.
+type engineBody struct {
+	io.Reader
+	release func()
+}
+
+// Close implements io.Closer.
+func (b *engineBody) Close() error {
+	b.release()
+	return nil
+}
+
+// wait is for a time, or until the client or the test goes away: then it is false.
+func (x *exchange) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-x.proxy.ctx.Done():
+		return false
+	}
+}
+
+// silent waits until the client has gone.
+func (x *exchange) silent() { _, _ = x.in.Peek(1) }
+
+// cutOff makes the close of the connection a reset, by which the client's kernel throws away what has not been read. It has a
+// moment to be read.
+func (x *exchange) cutOff() {
+	x.reset = true
+	x.wait(100 * time.Millisecond)
+	_ = x.raw.SetLinger(0)
+}
+
+// carried is the assistant's text in a request, "" without one.
+func carried(body []byte) (text string) {
+	if !bytes.Contains(body, []byte(`"assistant"`)) {
+		return ""
+	}
+	var turn struct {
+		Messages []struct{ Role, Content string }
+	}
+	_ = json.Unmarshal(body, &turn) // then there is no text
+	for _, m := range turn.Messages {
+		if m.Role == "assistant" {
+			text += m.Content
+		}
+	}
+	return text
+}

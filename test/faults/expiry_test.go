@@ -1,0 +1,138 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+
+	"replayd/test/outside"
+)
+
+// A server's certificate ends while connections are open: those that are kept go on, new ones fail with the outcome connect
+// and words that say so, and when the server has another certificate they are there again. So it is with a certificate of
+// another name, and with one of an authority that is not trusted until its file is there: it is read again for each connection.
+func TestExpiry(t *testing.T) {
+	dir := t.TempDir()
+	first, second := newAuthority(t, dir, "first"), newAuthority(t, dir, "second")
+	trusted := filepath.Join(dir, "trusted.pem")
+	copyFile(t, first.file, trusted)
+	var present atomic.Pointer[tls.Certificate]
+	end := time.Now().Add(6 * time.Second).Truncate(time.Second)
+	present.Store(first.issue(t, end, "127.0.0.1"))
+	secure := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return present.Load(), nil }}
+	// Both answer all rows well; the one closes after each answer, and says so, as one does that has new connections only.
+	closing := &server{answer: says(closedHead + goodEvents), always: true, secure: secure}
+	keeping := &server{answer: streams(goodEvents), always: true, kept: true, secure: secure}
+
+	trace := filepath.Join(dir, "trace.jsonl")
+	var rows strings.Builder
+	for at := 0; at < 600_000; at += 100 {
+		fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 20, "output_length": 4}`+"\n", at)
+	}
+	outside.Put(t, trace, rows.String())
+	records := filepath.Join(dir, "records.jsonl")
+	s := &stage{dir: dir, config: filepath.Join(dir, "replayd.yaml"), listen: outside.Address(t)}
+	target := `- {name: %s, url: "https://%s", model: m, metrics: {interval: 0s}, idle: 1m, timeouts: {connect: 1m}, http: {tls_config: {ca_file: %q}}}` + "\n"
+	workload := "- {name: %s, target: %[1]s, trace: {path: %q}, repeat: {mode: once}, lanes: 1, max_wait: 0s, prompt: {calibrate: false}}\n"
+	s.write(t, fmt.Sprintf("records: {path: %q}\ntargets:\n", records)+
+		fmt.Sprintf(target, "closing", closing.listen(t), trusted)+fmt.Sprintf(target, "keeping", keeping.listen(t), trusted)+
+		"workloads:\n"+fmt.Sprintf(workload, "closing", trace)+fmt.Sprintf(workload, "keeping", trace))
+	daemon, _ := s.serve(t)
+	grown := func(outcome measure.Outcome, workload string, by float64) {
+		t.Helper()
+		was := -1.0
+		outside.See(t, s.url(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), time.Minute, func(p outside.Page) bool {
+			now := p.Sum("replayd_requests_total", workload, string(outcome))
+			if was < 0 {
+				was = now
+			}
+			return now >= was+by
+		})
+	}
+	grown(measure.OK, "closing", 2)
+	grown(measure.OK, "keeping", 2)
+	if late := time.Since(end); late > 0 {
+		t.Skipf("the host did not come to the first requests before the certificate ended: %v", late)
+	}
+	phases := []struct {
+		name    string
+		present *tls.Certificate // nil: as it is
+	}{
+		{"certificate has expired", nil},
+		{"wrong name", first.issue(t, time.Now().Add(time.Hour), "other.test")},
+		{"unknown authority", second.issue(t, time.Now().Add(time.Hour), "127.0.0.1")},
+	}
+	later := first.issue(t, time.Now().Add(time.Hour), "127.0.0.1")
+	for _, phase := range phases {
+		if phase.present != nil {
+			present.Store(phase.present)
+		}
+		grown(measure.ConnectFailed, "closing", 3)
+		grown(measure.OK, "keeping", 3)
+		if phase.name == "unknown authority" {
+			copyFile(t, second.file, trusted)
+		} else {
+			present.Store(later)
+		}
+		grown(measure.OK, "closing", 3)
+	}
+	daemon.Term(t, 40*time.Second)
+	all, _ := outside.Lines[nameRecord](t, records)
+	judgeExpiry(t, all)
+}
+
+// judgeExpiry wants nothing but ok on the kept connection, and on new ones nothing but ok and connect for the three reasons,
+// each of them after the one before.
+func judgeExpiry(t *testing.T, all []nameRecord) {
+	t.Helper()
+	reasons := []string{"certificate has expired", "127.0.0.1", "unknown authority"}
+	count, at := map[string]int{}, 0
+	for _, r := range all {
+		workload, _, _ := outside.Place(t, r.ID)
+		switch {
+		case r.Outcome == string(measure.OK):
+			count[workload+" ok"]++
+		case workload == "closing" && r.Outcome == string(measure.ConnectFailed):
+			for at < len(reasons)-1 && !expiryIs(r.Error, reasons[at]) {
+				at++
+			}
+			if !expiryIs(r.Error, reasons[at]) {
+				t.Errorf("%s: want connect with %q, got %q", r.ID, reasons[at], r.Error)
+			}
+			count[reasons[at]]++
+		default:
+			t.Errorf("%s: want ok, or connect on a new connection, got %s: %s", r.ID, r.Outcome, r.Error)
+		}
+	}
+	for _, reason := range reasons {
+		if count[reason] < 3 {
+			t.Errorf("want 3 failures with %q, got %d", reason, count[reason])
+		}
+	}
+	t.Logf("%d records: %v", len(all), count)
+}
+
+// expiryIs says whether an error is of TLS and has the reason, without the address that is in front of it.
+func expiryIs(text, reason string) bool {
+	_, said, ok := strings.Cut(text, "tls: ")
+	return ok && strings.Contains(said, reason)
+}
+
+// copyFile puts a file in the place of another, at once.
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside.Put(t, to, string(text))
+}

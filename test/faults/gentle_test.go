@@ -1,0 +1,82 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+
+	"replayd/test/outside"
+)
+
+// Whatever a server or a proxy may do to an answer on its way loses nothing of it: the outcome, the tokens and the chunks are
+// those of an answer that nobody touched, and so is the text, which the next turn of the session carries.
+func TestGentle(t *testing.T) {
+	const output = 24
+	still := watchStills(t)
+	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "1")
+	gentle := slices.DeleteFunc(slices.Clone(gentle), func(f fault) bool { return f.name == "none" })
+	p := newProxy(t, s.engine, 1, nil)
+	p.choose = func(id string) fault {
+		_, _, row := outside.Place(t, id)
+		if row%2 == 1 {
+			return fault{name: "none"}
+		}
+		return gentle[row/2]
+	}
+	var trace strings.Builder
+	for i := range gentle {
+		const first = `{"role":"user","content":"where is the river"}`
+		fmt.Fprintf(&trace, `{"timestamp":%d,"session_id":"s%d","output_length":%d,"messages":[%s]}`+"\n", 100*i, i, output, first)
+		fmt.Fprintf(&trace, `{"timestamp":%d,"session_id":"s%d","output_length":2,"messages":[%s,{"role":"assistant","content":"nobody said this"},%s]}`+"\n",
+			100*i, i, first, first)
+	}
+	rows := 2 * len(gentle)
+	path := filepath.Join(s.dir, "trace.jsonl")
+	outside.Put(t, path, trace.String())
+	s.write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", timeouts: {first_token: %v, stall: %v, total: %v}}]
+records: {path: %q}
+workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {carry: true}}]
+`, p.listen(t, nil), firstTokenLimit, stallLimit, totalLimit, s.records, path))
+	daemon, _ := s.serve(t)
+	outside.See(t, s.url(), fmt.Sprint(rows, " requests that ended"), time.Minute, func(now outside.Page) bool {
+		finished, dropped := now.Ended("w")
+		return int(finished+dropped) == rows
+	})
+	daemon.Term(t, 40*time.Second)
+
+	records, _ := outside.Records(t, s.records, false)
+	if len(records) != rows {
+		t.Errorf("want %d records, got %d", rows, len(records))
+	}
+	passages := p.seen()
+	answers, carried := map[int]string{}, map[int]string{} // by the row of a session's first turn
+	for _, x := range passages {
+		if _, _, row := outside.Place(t, x.id); row%2 == 0 {
+			answers[row] = x.text
+		} else {
+			carried[row-1] = x.before
+		}
+	}
+	for _, r := range records {
+		_, _, row := outside.Place(t, r.ID)
+		if row%2 == 1 {
+			continue
+		}
+		name := gentle[row/2].name
+		if r.Outcome != "ok" || r.Tokens != output || r.Chunks != output || r.Finish != "length" {
+			t.Errorf("%s: want ok with %d tokens in as many chunks, got %s (%s), %d and %d, %q", name, output, r.Outcome, r.Error, r.Tokens, r.Chunks, r.Finish)
+		}
+		if strings.Count(answers[row], " ") != output || carried[row] != answers[row] {
+			t.Errorf("%s: want %d words, and the next turn to carry them, got %q, carried %q", name, output, answers[row], carried[row])
+		}
+	}
+	log, _ := outside.Lines[sim.LogEntry](t, s.log)
+	verdicts(t, append(gentle, fault{name: "none"}), passages, records, log, still)
+}

@@ -1,0 +1,160 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A proxy stands between replayd and the engine. Each request goes to the engine over a connection of its own; what comes back
+// is handed on by the fault that was chosen for it.
+type proxy struct {
+	engine string                // host:port behind it
+	choose func(id string) fault // hears an X-Request-Id; requests without one are handed on as they are
+	seed   uint64
+	cancel context.CancelFunc
+	ctx    context.Context
+
+	mu       sync.Mutex
+	passages []passage
+	conns    map[net.Conn]bool
+	running  sync.WaitGroup
+}
+
+// A passage is one request that came through, as the proxy saw it. A retry is a passage of its own.
+type passage struct {
+	id      string
+	fault   string
+	began   time.Time
+	ended   time.Time
+	engine  error  // why the engine's answer did not come whole; nil: it did, or was not asked for
+	left    error  // why the client could not be given all; nil: it was
+	bytes   int    // of the answer, that were given to the client
+	head    bool   // the whole head was among them
+	content bool   // and a chunk with content
+	finish  bool   // and a finish reason, or [DONE]; of an answer in one piece: all of it
+	done    bool   // and [DONE]
+	spoiled bool   // and what the fault spoils
+	over    bool   // the fault ended the connection
+	stopped ending // in this way
+	reset   bool   // by a reset, also as one of the engine's
+	stream  bool
+	text    string // the content of the answer, as it was given
+	before  string // the content of the answer before, which the request carries
+}
+
+// newProxy makes one; listen gives it addresses.
+func newProxy(t *testing.T, engine string, seed uint64, choose func(id string) fault) *proxy {
+	t.Helper()
+	p := &proxy{engine: engine, choose: choose, seed: seed, conns: map[net.Conn]bool{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	t.Cleanup(p.close)
+	return p
+}
+
+// listen takes connections, over TLS where there is a certificate, and gives the address.
+func (p *proxy) listen(t *testing.T, secure *tls.Config) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	context.AfterFunc(p.ctx, func() { l.Close() })
+	p.running.Go(func() {
+		for {
+			raw, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c := raw
+			if secure != nil {
+				c = tls.Server(raw, secure)
+			}
+			p.running.Go(func() { p.serve(c, raw.(*net.TCPConn)) })
+		}
+	})
+	return l.Addr().String()
+}
+
+// close ends all connections and waits for what serves them.
+func (p *proxy) close() {
+	p.cancel()
+	p.mu.Lock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// seen gives what has come through so far and has ended, in that order.
+func (p *proxy) seen() []passage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]passage(nil), p.passages...)
+}
+
+// hold has a connection closed at the end; false: it is the end.
+func (p *proxy) hold(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[c] = true
+	return p.ctx.Err() == nil
+}
+
+func (p *proxy) release(c net.Conn) {
+	_ = c.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// serve answers the requests of one connection until a fault or the client ends it.
+func (p *proxy) serve(c net.Conn, raw *net.TCPConn) {
+	defer p.release(raw)
+	if !p.hold(raw) {
+		return
+	}
+	in := bufio.NewReader(c)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		x := &exchange{proxy: p, client: c, raw: raw, in: in, request: req, body: body, stop: -1}
+		x.id, x.began = req.Header.Get("X-Request-Id"), time.Now()
+		x.before = carried(body)
+		f, own := fault{name: "none"}, x.id == "" || x.id == "replayd/probe"
+		if !own {
+			f = p.choose(x.id)
+		}
+		x.fault = f.name
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(x.id))
+		x.random = rand.New(rand.NewPCG(p.seed, h.Sum64())) // a retry meets what the first try met
+		keep := x.play(f)
+		x.ended = time.Now()
+		if !own {
+			p.mu.Lock()
+			p.passages = append(p.passages, x.passage)
+			p.mu.Unlock()
+		}
+		if !keep {
+			return
+		}
+	}
+}
