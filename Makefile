@@ -18,6 +18,7 @@ DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d-%H:%M:
 
 STAMP   := github.com/prometheus/common/version
 LDFLAGS := -X $(STAMP).Version=$(VERSION) -X $(STAMP).Revision=$(REVISION) -X $(STAMP).Branch=$(BRANCH) -X $(STAMP).BuildDate=$(DATE)
+RESULTS ?= $(CURDIR)/bench/results
 TOOL    := go tool -modfile=tools/go.mod
 
 .PHONY: help
@@ -50,6 +51,10 @@ image-push: ## the image for two platforms with a bill of materials, as IMAGE:VE
 sbom: build ## bin/replayd.cdx.json: the modules of the binary and their licenses, in CycloneDX' form
 	go tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -std -licenses -version $(VERSION) -output bin/replayd.cdx.json bin/replayd
 
+.PHONY: reproduce
+reproduce: ## two builds in two folders, the second with an empty cache: fails where the bytes differ
+	tools/reproduce
+
 .PHONY: dashboards
 dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...
@@ -73,7 +78,7 @@ race: ## the same under the race detector: needs a C compiler
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults ./...
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
 	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
@@ -188,9 +193,32 @@ test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets 
 test-live: ## the live page and the report in a real Chromium, which root installs by apt
 	go test -tags live -count=1 -v -timeout 15m ./test/live/
 
-.PHONY: bench
-bench: ## Go's benchmarks of every room
+.PHONY: test-faults
+test-faults: ## every outcome by its fault, a proxy that breaks connections, reloads, kills, DNS, expired certificates
+	go test -tags faults -count=1 -v -timeout 20m ./test/faults/
+
+.PHONY: bench-faults
+bench-faults: ## the same at full size: 30 minutes of faults, 24 loops of the trace, 100 kills
+	FAULTS_FOR=30m FAULTS_LOOPS=24 FAULTS_KILLS=100 go test -tags faults -count=1 -v -timeout 70m ./test/faults/
+
+.PHONY: test-bench
+test-bench: ## the benches of make bench, small: that they run, and that all they measured was ok
+	go test -tags bench -count=1 -timeout 15m ./bench/...
+
+.PHONY: bench-truth
+bench-truth: ## how wrong replayd's times are, beside net/http and asyncio, held against a server that stamps each chunk
+	BENCH_FULL=true BENCH_RESULTS=$(RESULTS) go test -tags bench -count=1 -v -timeout 20m ./bench/truth/
+
+.PHONY: bench-limits
+bench-limits: ## what a token, a request, a stream, a row cost, and where it ends, beside a loop that only reads
+	BENCH_FULL=true BENCH_RESULTS=$(RESULTS) go test -tags bench -count=1 -v -timeout 20m ./bench/limits/
+
+.PHONY: bench-rooms
+bench-rooms: ## Go's benchmarks of every room
 	go test -run '^$$' -bench . -benchmem ./internal/...
+
+.PHONY: bench
+bench: bench-truth bench-limits bench-rooms ## the figures of bench/README.md, in under 30 minutes; tables go to bench/results
 
 .PHONY: check
 check: ## all of what CI does

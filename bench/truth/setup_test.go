@@ -4,8 +4,8 @@
 // its write, beside a plain net/http client and one of Python's asyncio in the same rounds. It prints tables, and asserts
 // counts and bounds that follow from arithmetic, but no times: those are of the machine.
 //
-// The sizes come from the environment: BENCH_SLICE (how long a slice of a load is measured), BENCH_ROUNDS (how often each
-// client has its turn), BENCH_LOADS (few, or all). With BENCH_RESULTS the tables go to that folder too.
+// The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE (how long a slice of a load is measured),
+// BENCH_ROUNDS (how often each client has its turn). With BENCH_RESULTS the tables go to that folder too.
 package truth_test
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,17 +62,12 @@ func readSizes(t *testing.T) sizes {
 		_, err = fmt.Sscan(s, &n)
 		return n, err
 	}
-	which := func(s string) (bool, error) {
-		if s != "few" && s != "all" {
-			return false, fmt.Errorf("want few or all, got %q", s)
-		}
-		return s == "all", nil
+	s := sizes{slice: time.Second, rounds: 1}
+	if outside.Knob(t, "BENCH_FULL", false, strconv.ParseBool) {
+		s = sizes{slice: 3 * time.Second, rounds: 2, all: true}
 	}
-	s := sizes{
-		slice:  outside.Knob(t, "BENCH_SLICE", time.Second, time.ParseDuration),
-		rounds: outside.Knob(t, "BENCH_ROUNDS", 1, count),
-		all:    outside.Knob(t, "BENCH_LOADS", false, which),
-	}
+	s.slice = outside.Knob(t, "BENCH_SLICE", s.slice, time.ParseDuration)
+	s.rounds = outside.Knob(t, "BENCH_ROUNDS", s.rounds, count)
 	if s.slice <= 0 || s.rounds < 1 {
 		t.Fatalf("want BENCH_SLICE and BENCH_ROUNDS above 0, got %v and %d", s.slice, s.rounds)
 	}
