@@ -203,7 +203,7 @@ bench-faults: ## the same at full size: 30 minutes of faults, 24 loops of the tr
 
 .PHONY: test-bench
 test-bench: ## the benches of make bench, small: that they run, and that all they measured was ok
-	go test -tags bench -count=1 -timeout 15m ./bench/...
+	go test -tags bench -p 1 -count=1 -timeout 15m ./bench/...
 
 .PHONY: bench-truth
 bench-truth: ## how wrong replayd's times are, beside net/http and asyncio, held against a server that stamps each chunk
