@@ -13,7 +13,7 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/cobra"
 
-	"replayd/internal/config"
+	"replayd/internal/secret"
 )
 
 func newHealth(w *world) *cobra.Command {
@@ -136,7 +136,7 @@ func (d *daemonCall) client() (*http.Client, error) {
 func httpConfig(path string) (commoncfg.HTTPClientConfig, error) {
 	c, _, err := commoncfg.LoadHTTPConfigFile(path)
 	if err != nil {
-		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %w", path, config.WithoutValues(err))
+		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
 	return *c, nil
 }

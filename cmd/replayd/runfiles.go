@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/report"
+	"replayd/internal/secret"
 )
 
 // sampleEvery is how often the engine's and the GPUs' figures are read and kept for the summary of a run, which may be short.
@@ -150,7 +150,7 @@ func (a *account) drop(why measure.DropReason) {
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.config.Targets {
 		if t.Name == target && t.Metrics.URL != "" {
-			return config.WithoutUsers(t.Metrics.URL)
+			return secret.InAddresses(t.Metrics.URL)
 		}
 		if t.Name == target {
 			return t.URL
@@ -259,23 +259,23 @@ var secretFlags = []string{"--header", "-H", "--extra-inputs", "--api-key"}
 // typed is a command line as it was typed, less what may be a secret.
 func typed(args []string) string {
 	words := slices.Clone(args)
-	secret := false // the word before was a secret flag, or another secret of it
+	hide := false // the word before was a secret flag, or another secret of it
 	for i, word := range args {
 		name, _, joined := strings.Cut(word, "=")
 		switch isFlag := strings.HasPrefix(word, "-"); {
 		case slices.Contains(secretFlags, name) && joined:
-			words[i], secret = name+"=…", false
+			words[i], hide = name+"=…", false
 		case slices.Contains(secretFlags, name):
-			secret = true
+			hide = true
 		case isFlag && strings.HasPrefix(word, "-H"):
-			words[i], secret = "-H…", false
-		case secret && (slices.Contains(secretFlags, args[i-1]) || isPair(word)):
+			words[i], hide = "-H…", false
+		case hide && (slices.Contains(secretFlags, args[i-1]) || isPair(word)):
 			words[i] = "…"
 		default:
-			secret = false
+			hide = false
 		}
 	}
-	return "replayd " + config.WithoutUsers(strings.Join(words, " "))
+	return "replayd " + secret.InAddresses(strings.Join(words, " "))
 }
 
 // writeFile makes a file anew.

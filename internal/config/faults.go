@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/secret"
 )
 
 // A Fault is one thing wrong with a configuration.
@@ -45,7 +47,7 @@ func (f Faults) in(file string, lines map[string]int) error {
 		if fault.Path != "" {
 			at += ": " + fault.Path
 		}
-		all = append(all, placed{line, at + ": " + WithoutUsers(fault.Want)})
+		all = append(all, placed{line, at + ": " + secret.InAddresses(fault.Want)})
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return a.line - b.line })
 	var errs []error

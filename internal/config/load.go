@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
 // maxFile bounds a configuration file.
@@ -55,12 +55,12 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, WithoutValues(err))
+		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
 	lines := lineTable(&doc)
 	k := koanf.New(".")
 	if err := k.Load(rawbytes.Provider(text), yamlparser.Parser()); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, WithoutValues(err))
+		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
 	if err := k.Load(env.Provider(".", env.Opt{
 		Prefix:      "REPLAYD_",
@@ -232,11 +232,11 @@ func valueName(path string, kind *mapstructure.UnconvertibleTypeError) string {
 	case reflect.Slice:
 		return "a list"
 	case reflect.String:
-		if k := kind.Expected.Kind(); k == reflect.Map || k == reflect.Struct || openai.IsSecretName(path) {
+		if k := kind.Expected.Kind(); k == reflect.Map || k == reflect.Struct || secret.IsName(path) {
 			return "a text"
 		}
 	default:
-		if openai.IsSecretName(path) {
+		if secret.IsName(path) {
 			return "a " + value.Kind().String()
 		}
 	}
@@ -275,7 +275,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		}
 		c, err := commoncfg.LoadHTTPConfig(string(text))
 		if err != nil {
-			return nil, errors.New(unknownField.ReplaceAllString(WithoutValues(err).Error(), "unknown key $1"))
+			return nil, errors.New(unknownField.ReplaceAllString(secret.InYAML(err.Error()), "unknown key $1"))
 		}
 		return HTTP{*c}, nil
 	}

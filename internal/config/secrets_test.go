@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	commoncfg "github.com/prometheus/common/config"
 
-	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
 const sesame = "open-sesame"
@@ -100,7 +100,7 @@ func TestSecretKeysHaveSecretTypes(t *testing.T) {
 				case field.Type == reflect.TypeFor[HTTP]() || key == "-" || key == "tokenizer":
 				case field.Type.Kind() == reflect.Struct:
 					walk(field.Type, join(at, key))
-				case field.Type == reflect.TypeFor[string]() && openai.IsSecretName(key) && !strings.HasSuffix(key, "_file"):
+				case field.Type == reflect.TypeFor[string]() && secret.IsName(key) && !strings.HasSuffix(key, "_file"):
 					t.Errorf("%s: want prometheus/common's Secret, got a string", join(at, key))
 				}
 			}
@@ -135,14 +135,14 @@ func TestShowMasksByName(t *testing.T) {
 	} {
 		for _, value := range []any{sesame, []any{sesame, 1}, map[string]any{"a": sesame}} {
 			body := map[string]any{"a": []any{map[string]any{key: value}}}
-			want := map[string]any{"a": []any{map[string]any{key: masked}}}
+			want := map[string]any{"a": []any{map[string]any{key: secret.Mask}}}
 			if d := cmp.Diff(want, show(body, nil, "http://h").ExtraBody); d != "" {
 				t.Errorf("%s: -want +got\n%s", key, d)
 			}
 		}
 	}
 	for _, key := range []string{"password", "pin_token", "key", "max_token"} { // digits can be a secret
-		if got := show(map[string]any{key: 123456}, nil, "http://h").ExtraBody[key]; got != masked {
+		if got := show(map[string]any{key: 123456}, nil, "http://h").ExtraBody[key]; got != secret.Mask {
 			t.Errorf("%s: want it masked, got %v", key, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestShowMasksByName(t *testing.T) {
 		"X-Api-Key": {Values: []string{sesame, sesame}, Files: []string{"key.txt"}}, "X-Team": {Values: []string{"search"}, Secrets: []commoncfg.Secret{sesame}},
 	}, "http://h").HTTP.HTTPHeaders.Headers
 	want := map[string]commoncfg.Header{
-		"X-Api-Key": {Values: []string{masked, masked}, Files: []string{"key.txt"}}, "X-Team": {Values: []string{"search"}, Secrets: []commoncfg.Secret{masked}},
+		"X-Api-Key": {Values: []string{secret.Mask, secret.Mask}, Files: []string{"key.txt"}}, "X-Team": {Values: []string{"search"}, Secrets: []commoncfg.Secret{secret.Mask}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("headers: -want +got\n%s", d)

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
-	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
 // The scalars write themselves as the file spells them.
@@ -119,8 +119,8 @@ func client(c HTTP) (*yaml.Node, error) {
 	if c.HTTPHeaders != nil {
 		headers := maps.Clone(c.HTTPHeaders.Headers)
 		for name, h := range headers {
-			if openai.IsSecretName(name) {
-				h.Values = slices.Repeat([]string{masked}, len(h.Values))
+			if secret.IsName(name) {
+				h.Values = slices.Repeat([]string{secret.Mask}, len(h.Values))
 				headers[name] = h
 			}
 		}
@@ -131,8 +131,8 @@ func client(c HTTP) (*yaml.Node, error) {
 		o.Claims, _ = hide(o.Claims).(map[string]any)
 		o.EndpointParams = maps.Clone(o.EndpointParams)
 		for name := range o.EndpointParams {
-			if openai.IsSecretName(name) {
-				o.EndpointParams[name] = masked
+			if secret.IsName(name) {
+				o.EndpointParams[name] = secret.Mask
 			}
 		}
 		c.OAuth2 = &o

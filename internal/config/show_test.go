@@ -20,7 +20,7 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
 
-	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
 func shown(t *testing.T, c Config) string {
@@ -181,7 +181,7 @@ func invent(r *rand.Rand, v reflect.Value) {
 	case *map[string]string:
 		*p = map[string]string{}
 		for range r.IntN(4) {
-			if name := word(r); !openai.IsSecretName(name) {
+			if name := word(r); !secret.IsName(name) {
 				(*p)[name] = word(r)
 			}
 		}
@@ -226,7 +226,7 @@ func inventFloat(r *rand.Rand) float64 {
 func inventMap(r *rand.Rand, depth int) map[string]any {
 	m := map[string]any{}
 	for range r.IntN(4) {
-		if name := word(r); !openai.IsSecretName(name) {
+		if name := word(r); !secret.IsName(name) {
 			m[name] = inventAny(r, depth)
 		}
 	}
@@ -292,7 +292,7 @@ func FuzzShow(f *testing.F) {
 		if twice := shown(t, again); twice != string(once) {
 			t.Errorf("-once +twice\n%s", cmp.Diff(string(once), twice))
 		}
-		if !strings.Contains(string(once), masked) && !strings.Contains(string(once), "xxxxx") {
+		if !strings.Contains(string(once), secret.Mask) && !strings.Contains(string(once), "xxxxx") {
 			if d := sameConfig(c, again); d != "" {
 				t.Errorf("-config +read back\n%s\nof\n%s", d, once)
 			}

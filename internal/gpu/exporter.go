@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"replayd/internal/scrape"
+	"replayd/internal/secret"
 )
 
 // An Exporter is a dcgm-exporter, read by its metrics page.
@@ -28,7 +29,7 @@ func (e *Exporter) Read(ctx context.Context) ([]Device, error) {
 		return nil, err
 	}
 	if len(p.Samples) == 0 {
-		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", scrape.Shown(e.url), p.Total)
+		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
 	}
 	return devices(p), nil
 }

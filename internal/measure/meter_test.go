@@ -307,8 +307,8 @@ func TestHistogramsAreClassicAndNative(t *testing.T) {
 				t.Errorf("%s lacks vLLM's bound %v", o.Name, b)
 			}
 		}
-		if h.GetSchema() != 3 { // the largest 2^(2^−n) ≤ 1.1 has n = 3
-			t.Errorf("%s: schema %d, want 3", o.Name, h.GetSchema())
+		if h.GetSchema() != 4 { // the largest 2^(2^−n) ≤ 1.05 has n = 4
+			t.Errorf("%s: schema %d, want 4", o.Name, h.GetSchema())
 		}
 		zero := 100e-6
 		if o.Name == "read_delay_seconds" || o.Name == "connect_seconds" {
@@ -324,7 +324,7 @@ func TestNativeBucketsStayBoundedWithoutAReset(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	w := NewMeter(reg).Workload(labels, WorkloadOptions{})
 	n := 0
-	for d := 100 * time.Microsecond; d < 100*time.Hour; d += d / 20 { // 31 doublings × 8 buckets = 250 without a bound
+	for d := 100 * time.Microsecond; d < 100*time.Hour; d += d / 20 { // 31 doublings × 16 buckets = 500 without a bound
 		w.Finished(request("id", 0, OK, d))
 		n++
 	}

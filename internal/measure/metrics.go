@@ -157,13 +157,16 @@ var histOpts = [numHists]prometheus.HistogramOpts{
 
 // durations declares a histogram that is classic and native at once. A reset of the native buckets would set the
 // classic ones back too, so there is none (NativeHistogramMinResetDuration 0): at the limit the buckets become wider.
+//
+// The factor gives schema 4, whose buckets reach from a bound to 2^(1/16) times it. Prometheus interpolates within a bucket, so where
+// all values stand at one side of it a quantile is off by the whole of it: by 4.43 % here, by 9.05 % with a factor of 1.1.
 func durations(name string, zero float64, bounds []float64, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Namespace:                      namespace,
 		Name:                           name + "_seconds",
 		Help:                           help,
 		Buckets:                        bounds,
-		NativeHistogramBucketFactor:    1.1,
+		NativeHistogramBucketFactor:    1.05,
 		NativeHistogramMaxBucketNumber: 160,
 		NativeHistogramZeroThreshold:   zero,
 	}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"replayd/internal/secret"
 )
 
 // A header is one line that a message carries beside the usual ones.
@@ -20,12 +21,12 @@ func (c *Client) credentials() ([]header, error) {
 	secrets := slices.Clone(c.own)
 	cfg := c.target.HTTP
 	if a := cfg.Authorization; a != nil {
-		secret, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
+		key, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
 		if err != nil {
 			return nil, fmt.Errorf("http.authorization.credentials_file: %w", err)
 		}
-		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + secret)})
-		secrets = append(secrets, secret)
+		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + key)})
+		secrets = append(secrets, key)
 	}
 	if b := cfg.BasicAuth; b != nil {
 		user, err := valueOrFile(b.Username, b.UsernameFile)
@@ -50,7 +51,7 @@ func (c *Client) credentials() ([]header, error) {
 			h := cfg.HTTPHeaders.Headers[name]
 			for _, v := range h.Values {
 				headers = append(headers, header{name, v})
-				if IsSecretName(name) {
+				if secret.IsName(name) {
 					secrets = append(secrets, v)
 				}
 			}
@@ -69,7 +70,7 @@ func (c *Client) credentials() ([]header, error) {
 		}
 	}
 	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
-		c.secrets.Store(&hidden{secrets, spelt(secrets)})
+		c.secrets.Store(hide(secrets))
 	}
 	return headers, nil
 }
@@ -93,24 +94,19 @@ func valueOrFile(value, file string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// IsSecretName says whether a key or a header of that name may hold a secret.
-func IsSecretName(name string) bool { return secretNames.MatchString(name) }
-
-var secretNames = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
-
 // secretsIn are the texts under names that sound like a secret, at any depth.
-func secretsIn(v any, secret bool) (texts []string) {
+func secretsIn(v any, within bool) (texts []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			texts = append(texts, secretsIn(value, secret || IsSecretName(name))...)
+			texts = append(texts, secretsIn(value, within || secret.IsName(name))...)
 		}
 	case []any:
 		for _, value := range v {
-			texts = append(texts, secretsIn(value, secret)...)
+			texts = append(texts, secretsIn(value, within)...)
 		}
 	case string:
-		if secret {
+		if within {
 			texts = append(texts, v)
 		}
 	}
@@ -122,7 +118,7 @@ func secretsIn(v any, secret bool) (texts []string) {
 func (m *Mark) secrets() []string {
 	var secrets []string
 	for name, value := range m.Headers {
-		if IsSecretName(name) {
+		if secret.IsName(name) {
 			secrets = append(secrets, value)
 		}
 	}
@@ -145,7 +141,7 @@ func (c *Client) hide(values []string) {
 				break
 			}
 			known = append(slices.Clone(known[max(0, len(known)+1-maxMarked):]), v)
-			if c.marked.CompareAndSwap(old, &hidden{known, spelt(known)}) {
+			if c.marked.CompareAndSwap(old, hide(known)) {
 				break
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"replayd/internal/secret"
 )
 
 // An endpoint is one engine's page.
@@ -71,7 +73,7 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 		if p != nil && p.Total > 0 {
 			if e.found != u {
 				e.found = u
-				e.log().Info("found the engine's page", "url", Shown(u))
+				e.log().Info("found the engine's page", "url", secret.Shown(u))
 			}
 			return p, err
 		}

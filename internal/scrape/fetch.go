@@ -15,6 +15,8 @@ import (
 	"time"
 
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/secret"
 )
 
 // accept asks for protobuf first, which alone has native histograms. OpenMetrics is not asked for: Python's client gives it to
@@ -69,7 +71,7 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		// What http_headers holds would go with it, keys among them.
 		if to, from := req.URL, via[0].URL; to.Scheme != from.Scheme || to.Host != from.Host {
-			return fmt.Errorf("it leads to %s, and another address is not followed", shownURL(to))
+			return fmt.Errorf("it leads to %s, and another address is not followed", secret.ShownURL(to))
 		}
 		if follow != nil {
 			return follow(req, via)
@@ -91,7 +93,7 @@ func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
 func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string) bool) (*Page, error) {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fault(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(shownURL(u), 200))
+		return nil, fault(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(secret.ShownURL(u), 200))
 	}
 	told := &told{secrets: f.own}
 	p, err := f.get(told.watch(ctx), u, wanted)
@@ -112,7 +114,7 @@ func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string)
 		e = &Error{ReasonTimeout, fmt.Errorf("no whole page within the time given: %w", err)}
 		p = nil
 	}
-	return p, &Error{e.Reason, told.without(fmt.Errorf("%s: %w", shownURL(u), e.Err))}
+	return p, &Error{e.Reason, told.without(fmt.Errorf("%s: %w", secret.ShownURL(u), e.Err))}
 }
 
 func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) bool) (*Page, error) {

@@ -3,41 +3,15 @@ package scrape
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
-	"html"
 	"net/http/httptrace"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/secret"
 )
-
-// Shown is an address as logs and reports may have it: without user, password and query, which may be secret.
-func Shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		u = nil
-	}
-	return shownURL(u)
-}
-
-// shownURL is that of a URL; one that could not be read may hide a password anywhere.
-func shownURL(u *url.URL) string {
-	if u == nil {
-		return "one that cannot be read"
-	}
-	shown := *u
-	if u.User != nil {
-		shown.User = url.User("xxxxx")
-	}
-	if u.RawQuery != "" {
-		shown.RawQuery = "…"
-	}
-	return shown.String()
-}
 
 // told is what a request proved itself with: the headers that it wrote, and what the options have besides.
 type told struct {
@@ -95,54 +69,13 @@ func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
 // without takes out of an error what the request proved itself with, also a part of it that stands where a text was cut: some
-// servers repeat the key that they refuse. Secrets under 4 bytes stay: replacing them would leave no text and hide nothing.
+// servers repeat the key that they refuse.
 func (t *told) without(err error) error {
-	const masked, least = "<secret>", 4
 	t.mu.Lock()
-	all := spelt(t.secrets)
+	all := secret.NewSet(t.secrets)
 	t.mu.Unlock()
-	text := err.Error()
-	for _, s := range all {
-		if len(s) >= least {
-			text = strings.ReplaceAll(text, s, masked)
-		}
+	if text := all.HideCut(err.Error(), "…"); text != err.Error() {
+		return &redacted{text, err}
 	}
-	longest := 0
-	if len(all) > 0 {
-		longest = len(all[0])
-	}
-	for part := min(longest, len(text)); part >= least; part-- {
-		for _, s := range all {
-			if part < len(s) {
-				text = strings.ReplaceAll(text, s[:part]+"…", masked+"…")
-			}
-		}
-	}
-	if text == err.Error() {
-		return err
-	}
-	return &redacted{text, err}
-}
-
-// spelt are secrets as a server, or an error, may write them, the longest first: one may be the beginning of another.
-func spelt(secrets []string) []string {
-	var all []string
-	for _, s := range secrets {
-		inJSON, _ := json.Marshal(s) // a string always can be
-		quoted := strconv.Quote(s)
-		plain := string(inJSON[1 : len(inJSON)-1])
-		all = append(all, s, strings.ReplaceAll(s, "/", `\/`), plain, strings.ReplaceAll(plain, "/", `\/`), quoted[1:len(quoted)-1],
-			url.QueryEscape(s), url.PathEscape(s), (&url.URL{Path: "/" + s}).EscapedPath()[1:], html.EscapeString(s))
-	}
-	for _, s := range slices.Clone(all) { // what a server wrote stands in quotes in most errors
-		quoted := strconv.Quote(s)
-		all = append(all, quoted[1:len(quoted)-1])
-	}
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	return slices.Compact(all)
+	return err
 }

@@ -63,18 +63,6 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// An address is shown without user, password and query.
-func TestShown(t *testing.T) {
-	for given, want := range map[string]string{
-		"http://me:kanarie@h:1/m?key=kanarie": "http://xxxxx@h:1/m?…", "http://kanarie@h": "http://xxxxx@h", "http://h/m": "http://h/m",
-		"http://kanarie:kanarie/@h:x": "one that cannot be read",
-	} {
-		if got := Shown(given); got != want {
-			t.Errorf("%s: want %s, got %s", given, want, got)
-		}
-	}
-}
-
 // A certificate that nobody vouches for is refused unless the configuration says otherwise, and nothing is sent.
 func TestTLSIsVerified(t *testing.T) {
 	heard := make(chan struct{}, 1)

@@ -6,10 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/secret"
 )
 
 // A ConfigError says what is wrong with the web configuration file.
@@ -19,11 +20,8 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("web.config_file: %s: %s", e.File, repeats.ReplaceAllString(e.Err.Error(), ""))
+	return fmt.Sprintf("web.config_file: %s: %s", e.File, secret.InYAML(e.Err.Error()))
 }
-
-// repeats are what errors about YAML repeat of a file: the beginning of a value, or a name after *, which may be a password.
-var repeats = regexp.MustCompile("(?s) ?`.*`| '.*'")
 
 // Unwrap gives the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
@@ -31,7 +29,7 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // A servingError may be about a web configuration that has become bad meanwhile.
 type servingError struct{ err error }
 
-func (e servingError) Error() string { return repeats.ReplaceAllString(e.err.Error(), "") }
+func (e servingError) Error() string { return secret.InYAML(e.err.Error()) }
 func (e servingError) Unwrap() error { return e.err }
 
 // withoutValues keeps them out of exporter-toolkit's log too: it reads the file again for each request, and logs why it cannot.
@@ -42,7 +40,7 @@ func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
 	clean := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "err" {
-			a.Value = slog.StringValue(repeats.ReplaceAllString(a.Value.String(), ""))
+			a.Value = slog.StringValue(secret.InYAML(a.Value.String()))
 		}
 		clean.AddAttrs(a)
 		return true
