@@ -66,8 +66,8 @@ func TestMessagesAllocateLittle(t *testing.T) {
 	if text > mostPrompt || tokens > mostPrompt {
 		t.Errorf("want at most %v objects for a prompt, got %v of text and %v of token ids", mostPrompt, text, tokens)
 	}
-	if long > mostMessage || short != long {
-		t.Errorf("want at most %v objects for a message, and as many for a short prompt, got %v and %v", mostMessage, long, short)
+	if long > mostMessage || short > mostMessage {
+		t.Errorf("want at most %v objects for a message, however long its prompt is, got %v and %v", mostMessage, long, short)
 	}
 }
 
