@@ -1,6 +1,7 @@
 package limits_test
 
 import (
+	"math"
 	"testing"
 
 	"replayd/internal/openai"
@@ -67,7 +68,10 @@ func TestMessagesAllocateLittle(t *testing.T) {
 		t.Errorf("want at most %v objects for a prompt, got %v of text and %v of token ids", mostPrompt, text, tokens)
 	}
 	if long > mostMessage || short > mostMessage {
-		t.Errorf("want at most %v objects for a message, however long its prompt is, got %v and %v", mostMessage, long, short)
+		t.Errorf("want at most %v objects for a message, got %v of a long prompt and %v of a short one", mostMessage, long, short)
+	}
+	if math.Abs(long-short) > 1 { // under the race detector a pool drops one of four
+		t.Errorf("want as many objects for a message however long its prompt is, got %v of a long one and %v of a short one", long, short)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -27,28 +28,28 @@ type cost struct {
 
 // TestCostOfStreams shows how the cost of a token and of a stream grows with the number of streams.
 func TestCostOfStreams(t *testing.T) {
-	s, steal := sizeOf(t), watch(t)
+	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	streams := []int{10, 300, 2000}
-	if s.full {
+	if s.Full {
 		streams = []int{10, 100, 300, 500, 700, 1000, 2000}
 	}
 	type key struct{ streams, round int }
 	ours, floor := map[key]cost{}, map[key]cost{}
-	for round := range s.rounds {
+	for round := range s.Rounds {
 		for _, n := range streams {
 			l := streaming(n)
-			ours[key{n, round}] = l.replayd(t, s.slice)
-			floor[key{n, round}] = l.floor(t, s.slice)
+			ours[key{n, round}] = l.replayd(t, s.Slice)
+			floor[key{n, round}] = l.floor(t, s.Slice)
 		}
 	}
 	table := &lab.Table{
 		Title: fmt.Sprintf("What tokens and streams cost, 100 tokens an answer; medians of %d rounds of %v a client. KiB of replayd are what it has more than idle; of the floor, "+
-			"more than with the fewest streams. TTFT 50 ms, ITL 10 ms, from 1,000 streams on 40 ms.", s.rounds, s.slice),
+			"more than with the fewest streams. TTFT 50 ms, ITL 10 ms, from 1,000 streams on 40 ms.", s.Rounds, s.Slice),
 		Head: []string{"streams", "tokens/s", "CPU µs a token", "the floor's", "ratio", "KiB a stream", "its heap", "its stacks", "the floor's"},
 	}
 	median := func(of map[key]cost, n int, value func(cost) float64) float64 {
 		var all []float64
-		for round := range s.rounds {
+		for round := range s.Rounds {
 			all = append(all, value(of[key{n, round}]))
 		}
 		return lab.Median(all...)
@@ -64,7 +65,7 @@ func TestCostOfStreams(t *testing.T) {
 			show(ours, func(c cost) float64 { return c.stack }), lab.Number(floorMemory))
 	}
 	table.Note("Goals: a ratio of 2 at most, 45 KiB a stream at most from 300 on.")
-	show(t, "limits_streams", steal, table)
+	rig.Results(t, "limits_streams", steal, table)
 }
 
 // streaming is so many streams of 100 tokens, 10 ms apart, or 40 where that would be more than two cores carry.
@@ -81,10 +82,10 @@ func (l load) replayd(t *testing.T, slice time.Duration) cost {
 	t.Helper()
 	const rest = time.Second
 	dir := t.TempDir()
-	stamp, target := l.server(t, dir, "")
+	stamp := l.server(t, rig.Options{NoLog: true})
 	trace := l.trace(t, dir, rest, l.answer()+slice+rest)
-	p, url := serve(t, dir, target, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
-	defer stop(p, stamp)
+	p, url := serve(t, dir, stamp.URL, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
+	defer stop(p, stamp.Process)
 	began := first(t, url)
 	wait(t, began.Add(rest*8/10))
 	idle := look(t, p, url)
@@ -107,9 +108,9 @@ func (l load) replayd(t *testing.T, slice time.Duration) cost {
 func (l load) floor(t *testing.T, slice time.Duration) cost {
 	t.Helper()
 	dir := t.TempDir()
-	stamp, target := l.server(t, dir, "")
-	defer stop(stamp)
-	spent := l.loop(t, dir, target, int((l.answer()+slice)/l.spacing()), l.spacing(), "")
+	stamp := l.server(t, rig.Options{NoLog: true})
+	defer stop(stamp.Process)
+	spent := l.loop(t, dir, stamp.URL, int((l.answer()+slice)/l.spacing()), l.spacing(), "")
 	return cost{
 		tokens: float64(spent.Tokens) / spent.Wall, cpu: 1e6 * spent.CPU / float64(spent.Tokens),
 		memory: float64(spent.Peak) / 1024, flying: float64(l.streams),
@@ -119,7 +120,7 @@ func (l load) floor(t *testing.T, slice time.Duration) cost {
 // loop runs bench/floor to its end.
 func (l load) loop(t *testing.T, dir, target string, requests int, spacing time.Duration, out string) (s lab.Spent) {
 	t.Helper()
-	p := outside.Start(t, filepath.Join(dir, "floor.out"), filepath.Join(tools, "floor"), "--url", target, "--streams", strconv.Itoa(l.streams),
+	p := outside.Start(t, filepath.Join(dir, "floor.out"), rig.Program("floor"), "--url", target, "--streams", strconv.Itoa(l.streams),
 		"--requests", strconv.Itoa(requests), "--spacing", spacing.String(), "--tokens", strconv.Itoa(l.tokens), "--out", out)
 	p.Wait(t, time.Minute)
 	if err := json.Unmarshal([]byte(p.Said(t)), &s); p.Err != nil || err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -35,19 +36,14 @@ func TestGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sizeOf(t)
-	reader := filepath.Join(t.TempDir(), "growth")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", reader, "replayd/bench/limits/growth")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	s := rig.ReadSize(t)
+	reader := rig.Program("growth")
 	times, azure := []int{1, 10}, azure2024/100
-	if s.full {
+	if s.Full {
 		times, azure = []int{1, 10, 100, 1000}, azure2024
 	}
 	azure = outside.Knob(t, "BENCH_ROWS", azure, strconv.Atoi)
-	steal := watch(t)
+	steal := rig.WatchSteal(t)
 	table := &lab.Table{
 		Title: "A trace of many rows: checked whole, then a plan made of it, then every row read in due order. RAM is the most that the process had, " +
 			"by when the first row was there and by the end.",
@@ -69,7 +65,7 @@ func TestGrowth(t *testing.T) {
 		got.row(table, "as Azure's", small)
 	}
 	table.Note("B a row: RAM at the end beyond that of the smallest of its kind, by row. Copies of Mooncake's trace have its ids, so that the tree of prefixes stays as it is.")
-	show(t, "growth", steal, table)
+	rig.Results(t, "growth", steal, table)
 }
 
 // A reading is what bench/limits/growth says of a trace.

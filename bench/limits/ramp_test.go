@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -30,9 +31,9 @@ type height struct {
 
 // TestRamp raises the number of streams and shows up to how many tokens/s each client still knows when they came.
 func TestRamp(t *testing.T) {
-	s, steal := sizeOf(t), watch(t)
+	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	streams := []int{100, 500, 700}
-	if s.full {
+	if s.Full {
 		streams = []int{100, 300, 500, 700, 800, 900, 1000}
 	}
 	loadOf := func(n int) load {
@@ -40,16 +41,16 @@ func TestRamp(t *testing.T) {
 	}
 	type key struct{ streams, round int }
 	ours, floor := map[key]height{}, map[key]height{}
-	for round := range s.rounds {
+	for round := range s.Rounds {
 		for _, n := range streams {
 			l := loadOf(n)
-			ours[key{n, round}] = l.height(t, s.slice, steal, l.report)
-			floor[key{n, round}] = l.height(t, s.slice, steal, l.watched)
+			ours[key{n, round}] = l.height(t, s.Slice, steal, l.report)
+			floor[key{n, round}] = l.height(t, s.Slice, steal, l.watched)
 		}
 	}
 	table := &lab.Table{
 		Title: fmt.Sprintf("Tokens/s and the error of chunk times, client − server's stamp before its write: 99th percentile in µs; medians of %d rounds of %v a client. "+
-			"Clean: without steal near. TTFT 50 ms, ITL 10 ms.", s.rounds, s.slice),
+			"Clean: without steal near. TTFT 50 ms, ITL 10 ms.", s.Rounds, s.Slice),
 		Head: []string{"streams", "asked tokens/s", "replayd's", "error", "clean", "the floor's", "error", "clean"},
 	}
 	most := map[string]float64{}
@@ -62,7 +63,7 @@ func TestRamp(t *testing.T) {
 			}
 			median := func(value func(height) float64) float64 {
 				var all []float64
-				for round := range s.rounds {
+				for round := range s.Rounds {
 					all = append(all, value(of[key{n, round}]))
 				}
 				return lab.Median(all...)
@@ -77,30 +78,23 @@ func TestRamp(t *testing.T) {
 		table.Add(row...)
 	}
 	table.Note("Under %v, clean: replayd up to %s tokens/s, the floor, which has no kernel stamps, up to %s.", bound, lab.Number(most["replayd"]), lab.Number(most["the floor"]))
-	show(t, "limits_ramp", steal, table)
+	rig.Results(t, "limits_ramp", steal, table)
 }
 
 // height plays the load with a client and holds what it saw against the server's stamps.
 func (l load) height(t *testing.T, slice time.Duration, steal *lab.Steal, play func(*testing.T, string, string, time.Duration) []lab.Seen) (h height) {
 	t.Helper()
 	dir := t.TempDir()
-	log := filepath.Join(dir, "stamps.jsonl")
-	stamp, target := l.server(t, dir, log)
-	seen := play(t, dir, target, l.answer()+slice)
-	stamp.Term(t, 20*time.Second)
-	stamps, err := lab.ReadLines[lab.Stamped](log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]lab.Stamped{}
+	stamp := l.server(t, rig.Options{})
+	seen := play(t, dir, stamp.URL, l.answer()+slice)
+	stamps := stamp.Stamps(t)
 	from, to := int64(math.MaxInt64), int64(0) // when as many streams end as begin
 	for _, s := range stamps {
-		known[s.ID] = s
 		from, to = min(from, s.Arrival+int64(l.answer())), max(to, s.Arrival)
 	}
 	var all, clean lab.Sample
 	for _, r := range seen {
-		s, ok := known[r.ID]
+		s, ok := stamps[r.ID]
 		if !ok || len(s.Chunks) != l.tokens || len(r.Chunks) != l.tokens {
 			t.Fatalf("request %s: want %d chunks, got %d, and %d stamps", r.ID, l.tokens, len(r.Chunks), len(s.Chunks))
 		}

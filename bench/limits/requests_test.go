@@ -4,53 +4,54 @@ package limits_test
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
 // TestRequests shows the most requests/s with answers of one token: a closed loop over so many connections.
 func TestRequests(t *testing.T) {
-	s, steal := sizeOf(t), watch(t)
+	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	var ours, ourCPU, floor, floorCPU []float64
 	const lanes = 64
 	l := load{streams: lanes, tokens: 1}
-	for range s.rounds {
-		rate, cpu := l.closed(t, s.slice)
+	for range s.Rounds {
+		rate, cpu := l.closed(t, s.Slice)
 		ours, ourCPU = append(ours, rate), append(ourCPU, cpu)
 
 		dir := t.TempDir()
-		stamp, target := l.server(t, dir, "")
-		spent := l.loop(t, dir, target, int(10_000*s.slice.Seconds()), 0, "")
-		stop(stamp)
+		stamp := l.server(t, rig.Options{NoLog: true})
+		spent := l.loop(t, dir, stamp.URL, int(10_000*s.Slice.Seconds()), 0, "")
+		stop(stamp.Process)
 		floor = append(floor, float64(spent.Requests)/spent.Wall)
 		floorCPU = append(floorCPU, 1e6*spent.CPU/float64(spent.Requests))
 	}
 	table := &lab.Table{
 		Title: fmt.Sprintf("The most requests/s with answers of 1 token over %d connections, each sent when the answer before it has ended; the server takes the rest of the machine. "+
-			"Medians of %d rounds of %v.", lanes, s.rounds, s.slice),
+			"Medians of %d rounds of %v.", lanes, s.Rounds, s.Slice),
 		Head: []string{"client", "requests/s", "CPU µs a request"},
 	}
 	table.Add("replayd", lab.Number(lab.Median(ours...)), lab.Number(lab.Median(ourCPU...)))
 	table.Add("the floor", lab.Number(lab.Median(floor...)), lab.Number(lab.Median(floorCPU...)))
 	table.Add("ratio", lab.Number(lab.Median(ours...)/lab.Median(floor...)), lab.Number(lab.Median(ourCPU...)/lab.Median(floorCPU...)))
 	table.Note("replayd's are of 20 tokens of text each, made while it runs, and it observes every series; the floor sends the same bytes again and again.")
-	show(t, "limits_requests", steal, table)
+	rig.Results(t, "limits_requests", steal, table)
 }
 
 // closed has replayd play the load as fast as it can, and gives the requests/s and the CPU time of one in µs.
 func (l load) closed(t *testing.T, slice time.Duration) (perSecond, cpu float64) {
 	t.Helper()
 	dir := t.TempDir()
-	stamp, target := l.server(t, dir, "")
+	stamp := l.server(t, rig.Options{NoLog: true})
 	rows := load{streams: 1000, tokens: 1, itl: time.Millisecond}
 	trace := rows.trace(t, dir, 0, 100*time.Millisecond)
-	p, url := serve(t, dir, target, fmt.Sprintf("trace: {path: %q}, arrival: concurrency, lanes: %d", trace, l.streams))
-	defer stop(p, stamp)
+	p, url := serve(t, dir, stamp.URL, fmt.Sprintf("trace: {path: %q}, arrival: concurrency, lanes: %d", trace, l.streams))
+	defer stop(p, stamp.Process)
 	wait(t, first(t, url).Add(500*time.Millisecond))
 	from := look(t, p, url)
 	wait(t, from.at.Add(slice))
@@ -62,7 +63,7 @@ func (l load) closed(t *testing.T, slice time.Duration) (perSecond, cpu float64)
 
 // TestStart shows how long it is from the start of the process until the server has its first request.
 func TestStart(t *testing.T) {
-	s, steal := sizeOf(t), watch(t)
+	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	dir := t.TempDir()
 	whole, one := filepath.Join(dir, "whole.jsonl"), outside.Write(t, dir, "one.jsonl", `{"timestamp": 0, "input_length": 20, "output_length": 1}`+"\n")
 	outside.Conversation(t, whole, 0)
@@ -78,16 +79,16 @@ func TestStart(t *testing.T) {
 	}{
 		{fmt.Sprintf("replayd run, %d rows", len(rows)), binary, run(whole)},
 		{"replayd run, 1 row", binary, run(one)},
-		{"the floor", filepath.Join(tools, "floor"), []string{"--streams", "1", "--requests", "1", "--tokens", "1", "--url"}},
+		{"the floor", rig.Program("floor"), []string{"--streams", "1", "--requests", "1", "--tokens", "1", "--url"}},
 	}
 	took := make([][]float64, len(clients))
-	for range 3 * s.rounds {
+	for range 3 * s.Rounds {
 		for i, c := range clients {
 			took[i] = append(took[i], l.began(t, c.program, c.args).Seconds()*1e3)
 		}
 	}
 	table := &lab.Table{
-		Title: fmt.Sprintf("From the start of the process until its first request has arrived at the server, ms; %d starts each. Models are asked for and the template is measured before it.", 3*s.rounds),
+		Title: fmt.Sprintf("From the start of the process until its first request has arrived at the server, ms; %d starts each. Models are asked for and the template is measured before it.", 3*s.Rounds),
 		Head:  []string{"client", "median", "best", "worst"},
 	}
 	for i, c := range clients {
@@ -95,16 +96,15 @@ func TestStart(t *testing.T) {
 		table.Add(c.name, lab.Number(of.Quantile(0.5)), lab.Number(of.Quantile(0)), lab.Number(of.Max()))
 	}
 	table.Note("Goal: the trace of 12,031 rows ready in 50 ms: the first row's figures less the second's are %s ms.", lab.Number(lab.Median(took[0]...)-lab.Median(took[1]...)))
-	show(t, "limits_start", steal, table)
+	rig.Results(t, "limits_start", steal, table)
 }
 
 // began is the time from the start of a client, whose last argument is the URL, to the arrival of its first request.
 func (l load) began(t *testing.T, program string, args []string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
-	log := filepath.Join(dir, "stamps.jsonl")
-	stamp, target := l.server(t, dir, log)
-	p := outside.Start(t, filepath.Join(dir, "client.out"), program, append(args, target)...)
+	stamp := l.server(t, rig.Options{})
+	p := outside.Start(t, filepath.Join(dir, "client.out"), program, append(args, stamp.URL)...)
 	timer := time.NewTimer(time.Second) // by then one has been sent
 	defer timer.Stop()
 	select {
@@ -112,10 +112,12 @@ func (l load) began(t *testing.T, program string, args []string) time.Duration {
 	case <-timer.C:
 		stop(p)
 	}
-	stamp.Term(t, 10*time.Second)
-	stamps, err := lab.ReadLines[lab.Stamped](log)
-	if err != nil || len(stamps) == 0 {
-		t.Fatalf("want a request within a second of %s's start, got %d: %v", strconv.Quote(filepath.Base(program)), len(stamps), err)
+	first := int64(math.MaxInt64)
+	for _, s := range stamp.Stamps(t) {
+		first = min(first, s.Arrival)
 	}
-	return time.Duration(stamps[0].Arrival - p.Began.UnixNano())
+	if first == math.MaxInt64 {
+		t.Fatalf("want a request within a second of %q's start, got none", filepath.Base(program))
+	}
+	return time.Duration(first - p.Began.UnixNano())
 }

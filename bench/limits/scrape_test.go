@@ -11,22 +11,23 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 )
 
 // TestScrape shows what a scrape takes while many streams are in flight, beside the least that the same server can answer.
 func TestScrape(t *testing.T) {
-	s, steal := sizeOf(t), watch(t)
+	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	l := load{streams: 300, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
 	scrapes := 10
-	if s.full {
+	if s.Full {
 		l.streams, scrapes = 500, 50
 	}
 	dir := t.TempDir()
-	stamp, target := l.server(t, dir, "")
+	stamp := l.server(t, rig.Options{NoLog: true})
 	const rest, every = 2 * time.Second, 100 * time.Millisecond
 	trace := l.trace(t, dir, rest, l.answer()+time.Duration(scrapes+10)*every)
-	p, url := serve(t, dir, target, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
-	defer stop(p, stamp)
+	p, url := serve(t, dir, stamp.URL, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 8192", trace))
+	defer stop(p, stamp.Process)
 	began := first(t, url)
 	table := &lab.Table{
 		Title: fmt.Sprintf("A scrape of one workload's page, gzip and text as Prometheus asks for them; %d under each load, one in %v. The floor is /-/ready of the same server at the same time.", scrapes, every),
@@ -53,7 +54,7 @@ func TestScrape(t *testing.T) {
 	wait(t, began.Add(rest+l.answer()))
 	measure(scrapes)
 	look(t, p, url).allOK(t)
-	show(t, "limits_scrape", steal, table)
+	rig.Results(t, "limits_scrape", steal, table)
 }
 
 // get asks for a page and gives how long it took, in ms, and the bytes of the body as they were sent.

@@ -8,76 +8,19 @@ package limits_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
-// binary is replayd; tools has the server that stamps and the floor.
-var binary, tools string
+var binary string // replayd
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	var err error
-	if tools, err = os.MkdirTemp("", "replayd-limits-"); err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(tools)
-	build := exec.Command("go", "build", "-o", tools+"/", "replayd/bench/stamp", "replayd/bench/floor")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, err)
-		return 1
-	}
-	return outside.Main(m, &binary)
-}
-
-// A size is how much is measured: small shows that the benches run, full gives figures.
-type size struct {
-	slice  time.Duration // one client's, of one load
-	rounds int           // in each, every client plays every load
-	full   bool
-}
-
-func sizeOf(t *testing.T) size {
-	t.Helper()
-	s := size{slice: 1500 * time.Millisecond, rounds: 1}
-	if s.full = outside.Knob(t, "BENCH_FULL", false, strconv.ParseBool); s.full {
-		s.slice, s.rounds = 4*time.Second, 3
-	}
-	s.slice = outside.Knob(t, "BENCH_SLICE", s.slice, time.ParseDuration)
-	s.rounds = outside.Knob(t, "BENCH_ROUNDS", s.rounds, strconv.Atoi)
-	return s
-}
-
-// watch looks at the steal until the test has ended.
-func watch(t *testing.T) *lab.Steal {
-	t.Helper()
-	s := lab.WatchSteal(outside.StealTime)
-	t.Cleanup(s.Stop)
-	return s
-}
-
-// show prints tables, and writes them where BENCH_RESULTS says.
-func show(t *testing.T, name string, steal *lab.Steal, tables ...*lab.Table) {
-	t.Helper()
-	for _, table := range tables {
-		t.Logf("\n%s", table)
-	}
-	t.Logf("steal in the run: %v", steal.Total())
-	if dir := os.Getenv("BENCH_RESULTS"); dir != "" {
-		if err := lab.WriteResults(dir, name, steal, tables...); err != nil {
-			t.Error(err)
-		}
-	}
-}
+func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "floor", "limits/growth")) }
 
 // wait is for an instant.
 func wait(t *testing.T, until time.Time) {
@@ -123,20 +66,9 @@ func (l load) trace(t *testing.T, dir string, rest, over time.Duration) string {
 	return outside.Write(t, dir, "trace.jsonl", text.String())
 }
 
-// server starts a stamp for a load and gives its URL. log is the file for its stamps, "" for none.
-func (l load) server(t *testing.T, dir, log string) (*outside.Process, string) {
+func (l load) server(t *testing.T, o rig.Options) rig.Server {
 	t.Helper()
-	p := outside.Start(t, filepath.Join(dir, "stamp.out"), filepath.Join(tools, "stamp"),
-		"--ttft", l.ttft.String(), "--itl", l.itl.String(), "--tokens", strconv.Itoa(l.tokens), "--log", log)
-	const first = "listening on "
-	outside.Until(t, 10*time.Second, func() error {
-		if said := p.Said(t); !strings.HasPrefix(said, first) || !strings.Contains(said, "\n") {
-			return fmt.Errorf("want %s…, got %q", first, said)
-		}
-		return nil
-	})
-	address, _, _ := strings.Cut(strings.TrimPrefix(p.Said(t), first), "\n")
-	return p, "http://" + address
+	return rig.Serve(t, o, "--ttft", l.ttft.String(), "--itl", l.itl.String(), "--tokens", strconv.Itoa(l.tokens))
 }
 
 // stop ends processes whose own end does not matter, so that the next slice has the machine for itself.

@@ -4,7 +4,6 @@ package truth_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -52,40 +52,17 @@ func readRecords(t *testing.T, path string, n, chunks int) []record {
 	return all
 }
 
-// serveStamps starts bench/stamp with further flags.
-func serveStamps(t *testing.T, tls bool, args ...string) server {
-	t.Helper()
-	dir := t.TempDir()
-	s := server{log: filepath.Join(dir, "stamps.jsonl")}
-	args, scheme := append(args, "--log", s.log), "http://"
-	if tls {
-		s.trust = outside.Certificate(t, dir)
-		s.ca, scheme = filepath.Join(dir, "cert.pem"), "https://"
-		args = append(args, "--cert", s.ca, "--key", filepath.Join(dir, "key.pem"))
-	}
-	s.Process = outside.Start(t, filepath.Join(dir, "server.out"), stampServer, args...)
-	outside.Until(t, 20*time.Second, func() error {
-		said, _, whole := strings.Cut(s.Said(t), "\n")
-		if !whole {
-			return errors.New("the server says no address")
-		}
-		s.url = scheme + strings.TrimPrefix(said, "listening on ")
-		return nil
-	})
-	return s
-}
-
 // runRecords has replayd play a trace with further flags to its end, and gives the path of its records.
-func runRecords(t *testing.T, s server, trace string, within time.Duration, args ...string) string {
+func runRecords(t *testing.T, s rig.Server, trace string, within time.Duration, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	records := filepath.Join(dir, "records.jsonl")
 	args = append([]string{
-		"run", outside.Write(t, dir, "trace.jsonl", trace), "--url", s.url, "--name", "truth", "--records", records,
+		"run", outside.Write(t, dir, "trace.jsonl", trace), "--url", s.URL, "--name", "truth", "--records", records,
 		"--max-wait", "0", "--log.level", "warn",
 	}, args...)
-	if s.ca != "" {
-		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.ca+"}\n"))
+	if s.CA != "" {
+		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.CA+"}\n"))
 	}
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
 	p.Wait(t, within)

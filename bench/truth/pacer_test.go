@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
-	"replayd/test/outside"
+	"replayd/bench/rig"
 )
 
 // A pacing is 1,000 requests/s of some kind.
@@ -21,9 +21,8 @@ type pacing struct {
 
 // TestPacer shows, of 1,000 requests/s, how late the pacer is, and what it takes from there to the first byte's write.
 func TestPacer(t *testing.T) {
-	size := readSizes(t)
-	steal := lab.WatchSteal(outside.StealTime)
-	defer steal.Stop()
+	size := rig.ReadSize(t)
+	steal := rig.WatchSteal(t)
 	table := &lab.Table{
 		Title: "1,000 requests/s, µs: pacer, its instant − due; hand-over, write − that instant:",
 		Head: []string{
@@ -45,12 +44,12 @@ func TestPacer(t *testing.T) {
 	for i := range seen {
 		seen[i] = map[string]*samples{}
 	}
-	for range size.rounds {
+	for range size.Rounds {
 		for _, l := range loads {
-			if !l.few && !size.all {
+			if !l.few && !size.Full {
 				continue
 			}
-			records := l.play(t, size.slice)
+			records := l.play(t, size.Slice)
 			for i := range seen {
 				var pacer, handOver lab.Sample
 				for _, r := range records {
@@ -84,8 +83,8 @@ func TestPacer(t *testing.T) {
 		}
 		table.Add(append(cells, lab.Number(lab.Median(shares...)))...)
 	}
-	table.Note("Medians of %d rounds of %v, interleaved; the first half second of each counts in no figure. Clean: without steal in the slices of 100 ms around.", size.rounds, size.slice)
-	results(t, "pacer", steal, table)
+	table.Note("Medians of %d rounds of %v, interleaved; the first half second of each counts in no figure. Clean: without steal in the slices of 100 ms around.", size.Rounds, size.Slice)
+	rig.Results(t, "pacer", steal, table)
 }
 
 // play gives the records behind the first half second, in which connections are opened.
@@ -93,13 +92,13 @@ func (l pacing) play(t *testing.T, slice time.Duration) []record {
 	t.Helper()
 	const warm = 500
 	n := warm + int(slice/time.Millisecond)
-	s := serveStamps(t, l.tls, "--ttft", ttft.String(), "--itl", "10ms")
+	s := rig.Serve(t, rig.Options{TLS: l.tls}, "--ttft", ttft.String(), "--itl", "10ms")
 	args := []string{"--arrival", "constant", "--rate", "1000", "--lanes", "2000"}
 	if l.group > 1 {
 		args = []string{"--lanes", "2000"}
 	}
 	path := runRecords(t, s, traceOf(n, l.group, l.tokens, time.Duration(l.group)*time.Millisecond), slice+time.Minute, args...)
 	records := readRecords(t, path, n, l.tokens)
-	matched(t, records, s.stamps(t), l.tokens)
+	matched(t, records, s.Stamps(t), l.tokens)
 	return records[warm:]
 }

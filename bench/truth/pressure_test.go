@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -27,13 +28,12 @@ const largeTokens = 125_000
 // TestPressure shows lateness and chunk errors with one core taken by another process, with bodies of 0.8 MB and under a
 // scrape a second, beside those of the same load alone.
 func TestPressure(t *testing.T) {
-	size := readSizes(t)
+	size := rig.ReadSize(t)
 	l := load{streams: 100, itl: 10 * time.Millisecond}
-	if size.all {
+	if size.Full {
 		l.streams = 300
 	}
-	steal := lab.WatchSteal(outside.StealTime)
-	defer steal.Stop()
+	steal := rig.WatchSteal(t)
 	all := []pressure{
 		{name: "none"},
 		{name: "a core taken", busy: true},
@@ -41,9 +41,9 @@ func TestPressure(t *testing.T) {
 		{name: "a scrape a second", scrape: true},
 	}
 	rounds := make([][]pressed, len(all))
-	for range size.rounds {
+	for range size.Rounds {
 		for i, p := range all {
-			rounds[i] = append(rounds[i], p.play(t, l, size.slice, steal))
+			rounds[i] = append(rounds[i], p.play(t, l, size.Slice, steal))
 		}
 	}
 	steal.Stop()
@@ -60,8 +60,8 @@ func TestPressure(t *testing.T) {
 			p.add(table, rounds[i], "of 0.8 MB", func(s pressed) both { return s.larges })
 		}
 	}
-	table.Note("Medians of %d rounds of %v, interleaved. Chunk error: client − server. Clean: without steal in the slices of 100 ms around.", size.rounds, size.slice)
-	results(t, "pressure", steal, table)
+	table.Note("Medians of %d rounds of %v, interleaved. Chunk error: client − server. Clean: without steal in the slices of 100 ms around.", size.Rounds, size.Slice)
+	rig.Results(t, "pressure", steal, table)
 }
 
 // An offset is how late requests and chunks were, in µs.
@@ -109,7 +109,7 @@ func (p pressure) play(t *testing.T, l load, slice time.Duration, steal *lab.Ste
 		}
 		fmt.Fprintf(&trace, `{"timestamp":0,"input_length":%d,"output_length":%d}`+"\n", input, tokens)
 	}
-	s := serveStamps(t, false, "--ttft", ttft.String(), "--itl", l.itl.String())
+	s := rig.Serve(t, rig.Options{}, "--ttft", ttft.String(), "--itl", l.itl.String())
 	within := slice + time.Minute
 	if p.busy {
 		free := takeCore(t, within)
@@ -126,7 +126,7 @@ func (p pressure) play(t *testing.T, l load, slice time.Duration, steal *lab.Ste
 	}
 	path := runRecords(t, s, trace.String(), within, args...)
 	scraped()
-	records, stamps := readRecords(t, path, n, tokens), s.stamps(t)
+	records, stamps := readRecords(t, path, n, tokens), s.Stamps(t)
 	matched(t, records, stamps, tokens)
 	seen := map[string]lab.Seen{}
 	for _, e := range readExport(t, filepath.Join(artifacts, "profile_export.jsonl")) {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -28,7 +29,7 @@ type page struct {
 }
 
 // playReplayd has replayd play a load, and reads what it has written.
-func playReplayd(t *testing.T, l load, slice time.Duration, s server) played {
+func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 	t.Helper()
 	dir, n := t.TempDir(), l.requests(slice)
 	var trace strings.Builder
@@ -37,12 +38,12 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s server) played {
 	}
 	listen, artifacts := outside.Address(t), filepath.Join(dir, "artifacts")
 	args := []string{
-		"run", outside.Write(t, dir, "trace.jsonl", trace.String()), "--url", s.url, "--name", "truth",
+		"run", outside.Write(t, dir, "trace.jsonl", trace.String()), "--url", s.URL, "--name", "truth",
 		"--arrival", "constant", "--rate", fmt.Sprint(1 / l.spacing().Seconds()), "--lanes", fmt.Sprint(2 * l.streams), "--max-wait", "0",
 		"--artifact-dir", artifacts, "--export-gaps", "--web.listen-address", listen, "--hold", "1m", "--log.level", "info",
 	}
-	if s.ca != "" {
-		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.ca+"}\n"))
+	if s.CA != "" {
+		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.CA+"}\n"))
 	}
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)

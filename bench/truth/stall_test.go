@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
+	"replayd/bench/rig"
 	"replayd/test/outside"
 )
 
@@ -30,8 +31,7 @@ func TestStall(t *testing.T) {
 	if outside.Knob(t, "BENCH_FULL", false, strconv.ParseBool) {
 		run, after, length = time.Minute, 15*time.Second, 10*time.Second
 	}
-	steal := lab.WatchSteal(outside.StealTime)
-	defer steal.Stop()
+	steal := rig.WatchSteal(t)
 	table := &lab.Table{
 		Title: fmt.Sprintf("A server that stops for %v in %v of %d requests/s; what follows from that, and what replayd says, ms:", length, run, stallRate),
 		Head:  []string{"lanes", "", "mean", "", "%", "p50", "", "%", "p99", "", "%", "max", "", "%", fmt.Sprintf("over %v", length/2), ""},
@@ -54,7 +54,7 @@ func TestStall(t *testing.T) {
 	}
 	table.Note("With a lane for each request, one due at t waits for its first chunk until the end of the stall where t + TTFT lies in it. " +
 		"With 8 it waits for the end of the request 8 before it too: the queue grows with the stall and drains at 8 requests a service time.")
-	results(t, "stall", steal, table)
+	rig.Results(t, "stall", steal, table)
 }
 
 type stalled struct {
@@ -68,12 +68,12 @@ type stalled struct {
 func (c *stalled) play(t *testing.T, run, after, length time.Duration) {
 	t.Helper()
 	n := int(run.Seconds() * stallRate)
-	s := serveStamps(t, false, "--ttft", ttft.String(), "--itl", stallITL.String(),
+	s := rig.Serve(t, rig.Options{}, "--ttft", ttft.String(), "--itl", stallITL.String(),
 		"--stall-after", after.String(), "--stall-for", length.String())
 	woken := watchWaking(t.Context())
 	path := runRecords(t, s, traceOf(n, 1, stallTokens, time.Second/stallRate), run+time.Minute, "--lanes", fmt.Sprint(c.lanes))
 	c.late = woken()
-	c.records, c.stamps = readRecords(t, path, n, stallTokens), s.stamps(t)
+	c.records, c.stamps = readRecords(t, path, n, stallTokens), s.Stamps(t)
 	matched(t, c.records, c.stamps, stallTokens)
 	// The server counts from the first request that it has read.
 	for _, a := range c.stamps {

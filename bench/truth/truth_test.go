@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"replayd/bench/lab"
-	"replayd/test/outside"
+	"replayd/bench/rig"
 )
 
 // TestTruth holds replayd's times against the server's stamps, from 100 streams to 2,000.
@@ -27,28 +27,27 @@ func TestTruth(t *testing.T) {
 // compare plays loads with each client and shows the errors.
 func compare(t *testing.T, name string, loads []load) {
 	t.Helper()
-	size := readSizes(t)
+	size := rig.ReadSize(t)
 	all, skipped := clients(t.Context())
 	if skipped != "" {
 		t.Log(skipped)
 	}
-	steal := lab.WatchSteal(outside.StealTime)
-	defer steal.Stop()
+	steal := rig.WatchSteal(t)
 	ttft, chunk, gap, native := errorTable("TTFT error"), errorTable("Chunk error"), errorTable("Gap error"), nativeTable()
 	inner := errorTable("Chunk error, the last chunk of each answer left out: the tail follows it at once, and is often read with it")
 	for _, l := range loads {
-		if !l.few && !size.all {
+		if !l.few && !size.Full {
 			continue
 		}
 		rounds := map[string][]slice{}
-		for range size.rounds {
+		for range size.Rounds {
 			for _, c := range all {
 				if l.past && c.name != "replayd" {
 					continue
 				}
 				s := l.serve(t)
-				p := c.play(t, l, size.slice, s)
-				judged := judge(t, l, p, s.stamps(t), steal)
+				p := c.play(t, l, size.Slice, s)
+				judged := judge(t, l, p, s.Stamps(t), steal)
 				rounds[c.name] = append(rounds[c.name], judged)
 				if c.name == "replayd" {
 					l.holdNative(t, native, p)
@@ -70,9 +69,9 @@ func compare(t *testing.T, name string, loads []load) {
 	}
 	steal.Stop()
 	for _, table := range []*lab.Table{ttft, chunk, inner, gap} {
-		table.Note("Medians over rounds, %d of %v; in a round each client has its turn. Clean: from slices of 100 ms without steal in them or beside them. ×: the client's clean figure over replayd's.", size.rounds, size.slice)
+		table.Note("Medians over rounds, %d of %v; in a round each client has its turn. Clean: from slices of 100 ms without steal in them or beside them. ×: the client's clean figure over replayd's.", size.Rounds, size.Slice)
 	}
-	results(t, name, steal, ttft, chunk, inner, gap, native)
+	rig.Results(t, name, steal, ttft, chunk, inner, gap, native)
 }
 
 func errorTable(what string) *lab.Table {

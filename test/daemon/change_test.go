@@ -79,7 +79,7 @@ func (r *reloading) step(t *testing.T, i int) {
 	r.bring(t, i)
 	end := time.Now()
 
-	p := outside.See(t, r.url(), "the page of the new configuration", 25*time.Second, func(p page) bool {
+	p := outside.See(t, r.URL(), "the page of the new configuration", 25*time.Second, func(p page) bool {
 		return hasWorkload(p, "guest") == r.now.guest
 	})
 	if got := p.Sum("replayd_config_last_reload_successful"); got != 1 {
@@ -116,7 +116,7 @@ func (r *reloading) bring(t *testing.T, i int) {
 		begin, answers := time.Now(), make(chan string, times)
 		for range times {
 			go func() { // it is waited for below
-				status, body, err := outside.Call(t.Context(), http.DefaultClient, "POST", r.url()+"/-/reload")
+				status, body, err := outside.Call(t.Context(), http.DefaultClient, "POST", r.URL()+"/-/reload")
 				answers <- fmt.Sprintf("%d %v %s", status, err, body)
 			}()
 		}
@@ -128,7 +128,7 @@ func (r *reloading) bring(t *testing.T, i int) {
 		r.spans = append(r.spans, time.Since(begin))
 	}
 	running := func() error {
-		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
+		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.URL()+"/config")
 		if err == nil && !strings.Contains(string(body), r.number()) {
 			err = fmt.Errorf("/config: want %s", r.number())
 		}
@@ -165,22 +165,22 @@ func (r *reloading) bad(t *testing.T, i int) {
 		{good + "unknown: 1\n", "unknown"},
 	}
 	f := faults[i%len(faults)]
-	_, before, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
+	_, before, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.URL()+"/config")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.mount.swap(t, f.text)
 	if i%2 == 0 {
-		if words := outside.Post(t, r.url()+"/-/reload", 500); !strings.Contains(words, f.words) {
+		if words := outside.Post(t, r.URL()+"/-/reload", 500); !strings.Contains(words, f.words) {
 			t.Errorf("a bad file: want %q in the answer, got %q", f.words, words)
 		}
 	} else {
 		r.daemon.Signal(t, syscall.SIGHUP)
 	}
-	outside.See(t, r.url(), "replayd_config_last_reload_successful 0", 20*time.Second, func(p page) bool {
+	outside.See(t, r.URL(), "replayd_config_last_reload_successful 0", 20*time.Second, func(p page) bool {
 		return p.Sum("replayd_config_last_reload_successful") == 0
 	})
-	_, after, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/config")
+	_, after, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.URL()+"/config")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,5 +214,5 @@ workloads:
 - {name: sample, trace: {path: %q}, speed: 4, repeat: {every: 1m}, lanes: 1024, slo: {ttft: 1s}}
 - {name: changing, trace: {path: %q}, speed: %v, repeat: {every: 30s}, lanes: %d, prompt: {seed: %d}, slo: {ttft: %v}}
 - {name: replaced, trace: {path: %q}, speed: 2, repeat: {every: 30s}}
-%s`, c.number, r.records, r.conversation, r.sample, r.changing, c.speed, c.lanes, c.seed, c.slo, r.replaced, guest))
+%s`, c.number, r.Records, r.conversation, r.sample, r.changing, c.speed, c.lanes, c.seed, c.slo, r.replaced, guest))
 }

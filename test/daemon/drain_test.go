@@ -37,14 +37,14 @@ func newDraining(t *testing.T, drain time.Duration) *draining {
 	for at := int64(longStreams * 10); at < 60_000; at += 50 {
 		rows = append(rows, row{Timestamp: at, Input: 100, Output: 10})
 	}
-	path := filepath.Join(d.dir, "trace.jsonl")
+	path := filepath.Join(d.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(rows))
 	d.write(t, fmt.Sprintf(`drain: %v
 records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
-`, drain, d.records, path))
-	d.daemon, _ = d.serve(t)
-	outside.See(t, d.url(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
+`, drain, d.Records, path))
+	d.daemon, _ = d.Serve(t)
+	outside.See(t, d.URL(), "all long streams in flight, short ones that ended", 20*time.Second, func(p page) bool {
 		return p.Sum("replayd_requests_in_flight") >= longStreams && p.Sum("replayd_requests_total", "ok") >= 10
 	})
 	return d
@@ -54,7 +54,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
 func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[string]int) {
 	t.Helper()
 	log := d.arrivals(t)
-	records, _ := outside.Records(t, d.records, false)
+	records, _ := outside.Records(t, d.Records, false)
 	byEngine, byRecord = map[string]int{}, map[string]int{}
 	long := 0
 	var last, end time.Time
@@ -100,7 +100,7 @@ func TestDrain(t *testing.T) {
 			return nil
 		default:
 		}
-		p, err := outside.Scrape(t.Context(), d.url())
+		p, err := outside.Scrape(t.Context(), d.URL())
 		switch {
 		case err == nil && !refused.IsZero():
 			t.Errorf("a scrape was refused at %v, and one was answered after it", refused)
@@ -147,7 +147,7 @@ func TestDrainTooShort(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	d := newDraining(t, time.Minute)
 	d.daemon.Signal(t, syscall.SIGTERM)
-	outside.See(t, d.url(), "a drain without short streams", 10*time.Second, func(p page) bool {
+	outside.See(t, d.URL(), "a drain without short streams", 10*time.Second, func(p page) bool {
 		return p.Sum("replayd_requests_in_flight") == longStreams
 	})
 	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)

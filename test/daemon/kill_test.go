@@ -31,18 +31,18 @@ func TestKill(t *testing.T) {
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
 	const speed = 2
 	p := &plan{Rows: outside.Plain(570, 10, 100, 40, 3), Speed: speed, Every: 30 * time.Second}
-	path := filepath.Join(s.dir, "trace.jsonl")
+	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(p.Rows))
 	random := rand.New(rand.NewPCG(1, 2))
 	var lives []life
 	for n := range kills + 1 {
 		s.write(t, fmt.Sprintf(`records: {path: %q, max_bytes: 24KiB, keep: 1000, gzip: %v}
 workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
-`, s.records, n >= kills/2, path, speed)) // the second half compresses, also what the first has left
-		daemon, ready := s.serve(t)
+`, s.Records, n >= kills/2, path, speed)) // the second half compresses, also what the first has left
+		daemon, ready := s.Serve(t)
 		l := life{began: daemon.Began, ready: ready}
 		enough := 20 + random.IntN(60)
-		at := outside.See(t, s.url(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
+		at := outside.See(t, s.URL(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
 			return now.Sum("replayd_requests_total", "ok") >= float64(enough) && inMid(p, time.Now())
 		})
 		s.checkPosition(t, p, at)
@@ -56,14 +56,14 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 		}
 		_, l.killed = daemon.Signal(t, syscall.SIGKILL)
 		daemon.Wait(t, 10*time.Second)
-		whole, torn := outside.Records(t, s.records, true)
+		whole, torn := outside.Records(t, s.Records, true)
 		if n%2 == 1 && !torn {
 			l.torn = s.tear(t, whole)
 		}
 		lives = append(lives, l)
 	}
 	log := s.arrivals(t)
-	records, _ := outside.Records(t, s.records, false)
+	records, _ := outside.Records(t, s.Records, false)
 	s.checkLives(t, p, lives, log)
 	s.checkRecords(t, lives, log, records)
 }
@@ -71,7 +71,7 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 // tear cuts the last record in the middle, as a kill may do, and gives its id; "" if the file is empty.
 func (s *stage) tear(t *testing.T, records []record) (id string) {
 	t.Helper()
-	text, err := os.ReadFile(s.records)
+	text, err := os.ReadFile(s.Records)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (s *stage) tear(t *testing.T, records []record) (id string) {
 		return ""
 	}
 	line := len(text) - 1 - bytes.LastIndexByte(text[:len(text)-1], '\n')
-	if err := os.Truncate(s.records, int64(len(text)-line/2)); err != nil {
+	if err := os.Truncate(s.Records, int64(len(text)-line/2)); err != nil {
 		t.Fatal(err)
 	}
 	return records[len(records)-1].ID
@@ -95,7 +95,7 @@ func inMid(p *plan, t time.Time) bool {
 func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
 	t.Helper()
 	begin := time.Now()
-	now, err := outside.Scrape(t.Context(), s.url())
+	now, err := outside.Scrape(t.Context(), s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // arrivals reads the engine's log, without replayd's own probes, in order of arrival.
 func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	t.Helper()
-	all, _ = outside.Lines[sim.LogEntry](t, s.log) // one may be under way
+	all, _ = outside.Lines[sim.LogEntry](t, s.Log) // one may be under way
 	all = slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all

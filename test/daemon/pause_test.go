@@ -20,46 +20,46 @@ func TestPause(t *testing.T) {
 	var workloads strings.Builder
 	for i, name := range []string{"held", "other"} {
 		p := &plan{Rows: outside.Plain(295, 10, 100, 20, uint64(5+i)), Speed: 1, Every: 30 * time.Second}
-		path := filepath.Join(s.dir, name+".jsonl")
+		path := filepath.Join(s.Dir, name+".jsonl")
 		outside.Put(t, path, outside.Trace(p.Rows))
 		plans[name] = p
 		fmt.Fprintf(&workloads, "- {name: %s, trace: {path: %q}, repeat: {every: 30s}, lanes: LANES}\n", name, path)
 	}
 	configure := func(lanes string) {
-		s.write(t, fmt.Sprintf("records: {path: %q}\nworkloads:\n%s", s.records, strings.ReplaceAll(workloads.String(), "LANES", lanes)))
+		s.write(t, fmt.Sprintf("records: {path: %q}\nworkloads:\n%s", s.Records, strings.ReplaceAll(workloads.String(), "LANES", lanes)))
 	}
 	configure("64")
-	daemon, _ := s.serve(t)
+	daemon, _ := s.Serve(t)
 	ended := func(p page) float64 { finished, _ := p.Ended("held"); return finished }
-	w := outside.Watch(t, s.url(), 200*time.Millisecond, "held", "other")
-	outside.See(t, s.url(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
+	w := outside.Watch(t, s.URL(), 200*time.Millisecond, "held", "other")
+	outside.See(t, s.URL(), "20 requests", 30*time.Second, func(p page) bool { return ended(p) >= 20 })
 
-	if words := outside.Post(t, s.url()+"/-/pause?workload=nobody", 404); words == "" {
+	if words := outside.Post(t, s.URL()+"/-/pause?workload=nobody", 404); words == "" {
 		t.Error("want words about a name that there is not")
 	}
 	command := func(verb string) (before, after time.Time) {
 		before = time.Now()
-		t.Logf("%s: %s", verb, outside.Post(t, s.url()+"/-/"+verb+"?"+url.Values{"workload": {"held"}}.Encode(), 200))
+		t.Logf("%s: %s", verb, outside.Post(t, s.URL()+"/-/"+verb+"?"+url.Values{"workload": {"held"}}.Encode(), 200))
 		return before, time.Now()
 	}
 	pauseBefore, pauseAfter := command("pause")
-	outside.See(t, s.url(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
+	outside.See(t, s.URL(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
 	configure("65") // both are handed over: the pause goes with it
-	outside.Post(t, s.url()+"/-/reload", 200)
-	outside.See(t, s.url(), "3 s of pause", 30*time.Second, func(p page) bool {
+	outside.Post(t, s.URL()+"/-/reload", 200)
+	outside.See(t, s.URL(), "3 s of pause", 30*time.Second, func(p page) bool {
 		if got := p.Sum("replayd_paused", "held") - p.Sum("replayd_paused", "other"); got != 1 {
 			t.Fatalf("replayd_paused: want 1 of the one and 0 of the other, got a difference of %v", got)
 		}
 		return time.Since(pauseAfter) >= 3*time.Second
 	})
 	resumeBefore, resumeAfter := command("resume")
-	was := ended(outside.See(t, s.url(), "a page", 10*time.Second, func(p page) bool { return p.Sum("replayd_paused", "held") == 0 }))
-	final := outside.See(t, s.url(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
+	was := ended(outside.See(t, s.URL(), "a page", 10*time.Second, func(p page) bool { return p.Sum("replayd_paused", "held") == 0 }))
+	final := outside.See(t, s.URL(), "20 more requests", 40*time.Second, func(p page) bool { return ended(p) >= was+20 })
 	w.Stop()
 	daemon.Term(t, 40*time.Second)
 
 	log := s.arrivals(t)
-	records, _ := outside.Records(t, s.records, false)
+	records, _ := outside.Records(t, s.Records, false)
 	all := s.join(t, log, records)
 	figuresHead(t)
 	for name, p := range plans {

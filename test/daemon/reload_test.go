@@ -23,7 +23,7 @@ func TestReload(t *testing.T) {
 	length := outside.Knob(t, "DAEMON_RELOAD_FOR", 25*time.Second, time.ParseDuration)
 	every := outside.Knob(t, "DAEMON_RELOAD_EVERY", time.Second, time.ParseDuration)
 	r := &reloading{stage: newStage(t, "--ttft", "20ms", "--itl", "2ms", "--chunk-tokens", "4"), ways: map[string]int{}}
-	in := func(name string) string { return filepath.Join(r.dir, name) }
+	in := func(name string) string { return filepath.Join(r.Dir, name) }
 	r.conversation, r.sample, r.changing, r.replaced, r.guest = in("conversation.jsonl"), in("sample.jsonl"), in("changing.jsonl"),
 		in("replaced.jsonl"), in("guest.jsonl")
 	outside.Conversation(t, r.conversation, 3*time.Minute)
@@ -34,13 +34,13 @@ func TestReload(t *testing.T) {
 	outside.Put(t, r.guest, outside.Trace(r.guestRows))
 	outside.Put(t, r.replaced, outside.Trace(editionRows(0)))
 	r.now = change{lanes: 64, slo: time.Second, seed: 1, speed: 2, number: 10000}
-	r.mount, r.config = newMount(t, in("etc"), r.yaml(r.now))
+	r.mount, r.Config = newMount(t, in("etc"), r.yaml(r.now))
 
 	stolen := outside.StealTime()
-	r.daemon, _ = r.serve(t, "--config.watch", "--web.enable-pprof")
+	r.daemon, _ = r.Serve(t, "--config.watch", "--web.enable-pprof")
 	began := time.Now()
 	stay := []string{"conversation", "sample"}
-	w := outside.Watch(t, r.url(), min(every/4, time.Second), stay...)
+	w := outside.Watch(t, r.URL(), min(every/4, time.Second), stay...)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	steps := 0
@@ -57,7 +57,7 @@ func TestReload(t *testing.T) {
 	t.Logf("counters that fell: %d of %d; workloads that came back: %d times", w.Fallen, len(w.Last), w.Returned)
 	w.Settled(length >= 5*time.Minute)
 	r.profile(t)
-	final, err := outside.Scrape(t.Context(), r.url())
+	final, err := outside.Scrape(t.Context(), r.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 	r.step(t, 3) // it is told to stop in the middle of a handover
 	r.daemon.Term(t, 40*time.Second)
 
-	records, _ := outside.Records(t, r.records, false)
+	records, _ := outside.Records(t, r.Records, false)
 	all := r.join(t, r.arrivals(t), records)
 	// A session's turn may still wait for the one before it when the process is told to stop.
 	until := stop.Add(-3 * time.Second)
@@ -148,7 +148,7 @@ func (r *reloading) checkLog(t *testing.T, stay []string) {
 func (r *reloading) profile(t *testing.T) {
 	t.Helper()
 	if t.Failed() {
-		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.url()+"/debug/pprof/goroutine?debug=1")
+		_, body, err := outside.Call(t.Context(), http.DefaultClient, "GET", r.URL()+"/debug/pprof/goroutine?debug=1")
 		t.Logf("goroutines: %v\n%.6000s", err, body)
 	}
 }

@@ -24,11 +24,11 @@ func TestStop(t *testing.T) {
 	for i := 0; i < len(p.Rows); i += 10 {
 		p.Rows[i].Output = int((length - 2*time.Second) / itl) // these end late in the stop
 	}
-	path := filepath.Join(s.dir, "trace.jsonl")
+	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(p.Rows))
 	s.write(t, fmt.Sprintf(`records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
-`, s.records, path))
+`, s.Records, path))
 	// The whole of it in one loop: at its end there is nothing that could be missed.
 	room := length + 15*time.Second
 	outside.Until(t, time.Minute, func() error {
@@ -38,23 +38,23 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 		return nil
 	})
 	stolen := outside.StealTime()
-	daemon, _ := s.serve(t)
+	daemon, _ := s.Serve(t)
 	w := func(now page) float64 { return now.Sum("replayd_requests_total", "ok") }
-	outside.See(t, s.url(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
+	outside.See(t, s.URL(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
 	stopBefore, stopAfter := daemon.Signal(t, syscall.SIGSTOP)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	<-timer.C
 	contBefore, contAfter := daemon.Signal(t, syscall.SIGCONT)
-	before := w(outside.See(t, s.url(), "a page", 20*time.Second, func(page) bool { return true }))
-	final := outside.See(t, s.url(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
+	before := w(outside.See(t, s.URL(), "a page", 20*time.Second, func(page) bool { return true }))
+	final := outside.See(t, s.URL(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
 	daemon.Term(t, 40*time.Second)
 	for _, fault := range final.Balance() {
 		t.Error(fault)
 	}
 
 	log := s.arrivals(t)
-	records, _ := outside.Records(t, s.records, false)
+	records, _ := outside.Records(t, s.Records, false)
 	all := s.join(t, log, records)
 	arrived := map[string]sent{}
 	for _, x := range all {

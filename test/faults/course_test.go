@@ -15,9 +15,9 @@ import (
 // restart kills the engine and starts it again.
 func (s *soak) restart(t *testing.T) {
 	t.Helper()
-	s.sim.Signal(t, syscall.SIGKILL)
-	s.sim.Wait(t, 10*time.Second)
-	s.start(t)
+	s.Sim.Signal(t, syscall.SIGKILL)
+	s.Sim.Wait(t, 10*time.Second)
+	s.StartEngine(t)
 }
 
 // reload brings the next configuration: another speed or trace of one workload, guests that come and go.
@@ -47,10 +47,10 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 		before[c.name] = *c
 		change(c)
 	}
-	s.write(t, s.yaml())
+	s.Write(t, s.yaml())
 	s.reloads++
 	begin := time.Now()
-	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
+	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
 	end := time.Now()
 	for _, c := range s.courses {
 		was := before[c.name]
@@ -67,14 +67,14 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 // standing brings all workloads back onto the page, where they stood, with nothing to do before midnight.
 func (s *soak) standing(t *testing.T) outside.Page {
 	t.Helper()
-	none := filepath.Join(s.dir, "none.jsonl")
+	none := filepath.Join(s.Dir, "none.jsonl")
 	outside.Put(t, none, outside.Trace([]outside.Row{{Input: 20, Output: 20}}))
 	for _, c := range s.courses {
 		c.on, c.path, c.every = true, none, 24*time.Hour
 	}
-	s.write(t, s.yaml())
-	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
-	return outside.See(t, s.url(), "all workloads, with nothing in flight", totalLimit+30*time.Second, func(p outside.Page) bool {
+	s.Write(t, s.yaml())
+	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
+	return outside.See(t, s.URL(), "all workloads, with nothing in flight", totalLimit+30*time.Second, func(p outside.Page) bool {
 		return len(p.Workloads()) == len(s.courses) && p.Sum("replayd_requests_in_flight")+p.Sum("replayd_requests_waiting") == 0
 	})
 }

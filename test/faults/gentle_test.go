@@ -22,7 +22,7 @@ func TestGentle(t *testing.T) {
 	still := watchStills(t)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "1")
 	gentle := slices.DeleteFunc(slices.Clone(gentle), func(f fault) bool { return f.name == "none" })
-	p := newProxy(t, s.engine, 1, nil)
+	p := newProxy(t, s.Engine, 1, nil)
 	p.choose = func(id string) fault {
 		_, _, row := outside.Place(t, id)
 		if row%2 == 1 {
@@ -38,20 +38,20 @@ func TestGentle(t *testing.T) {
 			100*i, i, first, first)
 	}
 	rows := 2 * len(gentle)
-	path := filepath.Join(s.dir, "trace.jsonl")
+	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Put(t, path, trace.String())
-	s.write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", timeouts: {first_token: %v, stall: %v, total: %v}}]
+	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", timeouts: {first_token: %v, stall: %v, total: %v}}]
 records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {carry: true}}]
-`, p.listen(t, nil), firstTokenLimit, stallLimit, totalLimit, s.records, path))
-	daemon, _ := s.serve(t)
-	outside.See(t, s.url(), fmt.Sprint(rows, " requests that ended"), time.Minute, func(now outside.Page) bool {
+`, p.listen(t, nil), firstTokenLimit, stallLimit, totalLimit, s.Records, path))
+	daemon, _ := s.Serve(t)
+	outside.See(t, s.URL(), fmt.Sprint(rows, " requests that ended"), time.Minute, func(now outside.Page) bool {
 		finished, dropped := now.Ended("w")
 		return int(finished+dropped) == rows
 	})
 	daemon.Term(t, 40*time.Second)
 
-	records, _ := outside.Records(t, s.records, false)
+	records, _ := outside.Records(t, s.Records, false)
 	if len(records) != rows {
 		t.Errorf("want %d records, got %d", rows, len(records))
 	}
@@ -77,6 +77,6 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {carry: t
 			t.Errorf("%s: want %d words, and the next turn to carry them, got %q, carried %q", name, output, answers[row], carried[row])
 		}
 	}
-	log, _ := outside.Lines[sim.LogEntry](t, s.log)
+	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
 	verdicts(t, append(gentle, fault{name: "none"}), passages, records, log, still)
 }

@@ -25,7 +25,7 @@ import (
 func TestKills(t *testing.T) {
 	kills := outside.Knob(t, "FAULTS_KILLS", 10, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms")
-	trace := filepath.Join(s.dir, "trace.jsonl")
+	trace := filepath.Join(s.Dir, "trace.jsonl")
 	var rows strings.Builder
 	for at := 0; at < 29_900; at += 5 { // 200 a second, and a loop of 30 s
 		fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 20, "output_length": 3}`+"\n", at)
@@ -35,25 +35,25 @@ func TestKills(t *testing.T) {
 	seen := killTally{}
 	var before []string // ids of the records, oldest first
 	for n := range kills {
-		s.write(t, s.killConfig(trace, n%4 < 2)) // two lives leave what the next two compress
+		s.Write(t, s.killConfig(trace, n%4 < 2)) // two lives leave what the next two compress
 		daemon := s.live(t)
 		s.dieAt(t, daemon, random, n, &seen)
-		ids := killRecords(t, s.records, &seen)
+		ids := killRecords(t, s.Records, &seen)
 		goesOn(t, n, before, ids)
 		if random.IntN(4) == 0 { // a power cut takes a part of what the kill has left
 			ids = s.tear(t, random, ids, &seen)
 		}
 		before = ids
 	}
-	s.write(t, s.killConfig(trace, true))
+	s.Write(t, s.killConfig(trace, true))
 	daemon := s.live(t)
-	daemon.Ready(t, &killClient, s.url()+"/-/ready")
-	outside.See(t, s.url(), "100 requests of the last life", 20*time.Second, func(p outside.Page) bool {
+	daemon.Ready(t, &killClient, s.URL()+"/-/ready")
+	outside.See(t, s.URL(), "100 requests of the last life", 20*time.Second, func(p outside.Page) bool {
 		return p.Sum("replayd_requests_total", "ok") >= 100
 	})
 	daemon.Term(t, 40*time.Second)
 	torn := seen.torn
-	ids := killRecords(t, s.records, &seen)
+	ids := killRecords(t, s.Records, &seen)
 	if seen.torn != torn {
 		t.Error("the last record of a daemon that was stopped is torn")
 	}
@@ -72,14 +72,14 @@ func (s *stage) killConfig(trace string, gzip bool) string {
 	return fmt.Sprintf(`targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
 records: {path: %q, max_bytes: 96KiB, keep: 100000, gzip: %v}
 workloads: [{name: w, trace: {path: %q}, repeat: {every: 30s}, prompt: {calibrate: false}}]
-`, s.engine, s.records, gzip, trace)
+`, s.Engine, s.Records, gzip, trace)
 }
 
 // live starts the daemon and does not wait for it.
 func (s *stage) live(t *testing.T) *outside.Process {
 	t.Helper()
-	s.lives++
-	return outside.Start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), binary, "serve", "--config", s.config, "--web.listen-address", s.listen)
+	s.Lives++
+	return outside.Start(t, filepath.Join(s.Dir, fmt.Sprintf("serve%d.out", s.Lives)), binary, "serve", "--config", s.Config, "--web.listen-address", s.Listen)
 }
 
 // dieAt kills the daemon: at any instant of its first two seconds, or just when the files of records change.
@@ -106,7 +106,7 @@ func (s *stage) dieAt(t *testing.T, daemon *outside.Process, random *rand.Rand, 
 
 // files is what tells that something was written.
 func (s *stage) files() string {
-	info, err := os.Stat(s.records)
+	info, err := os.Stat(s.Records)
 	if err != nil {
 		return ""
 	}
@@ -116,12 +116,12 @@ func (s *stage) files() string {
 // tear cuts the newest file within its last line, and gives the ids that are left.
 func (s *stage) tear(t *testing.T, random *rand.Rand, ids []string, seen *killTally) []string {
 	t.Helper()
-	text, err := os.ReadFile(s.records)
+	text, err := os.ReadFile(s.Records)
 	if err != nil || !strings.HasSuffix(string(text), "\n") {
 		return ids // torn already, or not there
 	}
 	line := len(text) - 1 - strings.LastIndexByte(string(text[:len(text)-1]), '\n')
-	if err := os.Truncate(s.records, int64(len(text)-1-random.IntN(line-1))); err != nil {
+	if err := os.Truncate(s.Records, int64(len(text)-1-random.IntN(line-1))); err != nil {
 		t.Fatal(err)
 	}
 	seen.cut++
@@ -140,7 +140,7 @@ func goesOn(t *testing.T, n int, before, now []string) {
 // last life, which ended in order, all of it is.
 func (s *stage) judgeKills(t *testing.T, last time.Time, ids []string) {
 	t.Helper()
-	log, _ := outside.Lines[sim.LogEntry](t, s.log)
+	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
 	recorded, sent := map[string]bool{}, map[string]bool{}
 	for _, id := range ids {
 		recorded[id] = true
@@ -166,7 +166,7 @@ func (s *stage) judgeKills(t *testing.T, last time.Time, ids []string) {
 		}
 	}
 	// As the documents say how all of them are read.
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f $(ls -rv "$0" "$0".[0-9]*)`, s.records).Output()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f $(ls -rv "$0" "$0".[0-9]*)`, s.Records).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,14 +21,14 @@ type level struct{ goroutines, files, heap float64 }
 func (s *soak) rest(t *testing.T) *level {
 	t.Helper()
 	s.bring(t, func(c *course) { c.on = c.name == "rest" })
-	outside.See(t, s.url(), "no workload but rest", totalLimit+30*time.Second, func(p outside.Page) bool { return slices.Equal(p.Workloads(), []string{"rest"}) })
+	outside.See(t, s.URL(), "no workload but rest", totalLimit+30*time.Second, func(p outside.Page) bool { return slices.Equal(p.Workloads(), []string{"rest"}) })
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	least := level{1e18, 1e18, 1e18}
 	for n := range 12 {
 		<-tick.C
 		for range 2 { // what the first one finds to finalize is free after the second
-			status, _, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, s.url()+"/debug/pprof/heap?gc=1")
+			status, _, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, s.URL()+"/debug/pprof/heap?gc=1")
 			if err == nil && status != http.StatusOK {
 				err = fmt.Errorf("/debug/pprof/heap: want 200, got %d", status)
 			}
@@ -36,7 +36,7 @@ func (s *soak) rest(t *testing.T) *level {
 				t.Fatal(err)
 			}
 		}
-		p, err := outside.Scrape(t.Context(), s.url())
+		p, err := outside.Scrape(t.Context(), s.URL())
 		if err != nil {
 			t.Fatal(err)
 		}

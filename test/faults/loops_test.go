@@ -34,7 +34,7 @@ type loopRow struct {
 func TestLoops(t *testing.T) {
 	loops := outside.Knob(t, "FAULTS_LOOPS", 3, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "5")
-	path := filepath.Join(s.dir, "trace.jsonl")
+	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Conversation(t, path, 0)
 	rows, torn := outside.Lines[loopRow](t, path)
 	if torn || len(rows) == 0 {
@@ -43,7 +43,7 @@ func TestLoops(t *testing.T) {
 	for i := range rows {
 		rows[i].Input, rows[i].Output = min(rows[i].Input, loopInput), min(rows[i].Output, loopOutput)
 	}
-	s.write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s"}]
+	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s"}]
 workloads:
 - name: w
   trace: {path: %q, max_input: %d, max_output: %d, over_limit: clip}
@@ -51,9 +51,9 @@ workloads:
   repeat: {every: %v, phase: start}
   lanes: 2048
   max_wait: 0s
-`, s.engine, path, loopInput, loopOutput, loopEvery))
+`, s.Engine, path, loopInput, loopOutput, loopEvery))
 	steal := outside.StealTime()
-	daemon, _ := s.serve(t)
+	daemon, _ := s.Serve(t)
 	missed := map[int]int{} // rows until the end of a loop, where it was seen in time
 	for n := 1; n <= loops; n++ {
 		if of, ok := s.afterLoop(t, rows, n); ok {
@@ -66,8 +66,8 @@ workloads:
 	t.Logf("%d rows, %d loops, %d of them seen between their end and the next one", len(rows), loops, len(missed))
 
 	// In a pause the counters are the engine's log, to the token.
-	outside.Post(t, s.url()+"/-/pause?workload=w", http.StatusOK)
-	at := outside.See(t, s.url(), "a pause with nothing in flight", 10*time.Second, func(p outside.Page) bool {
+	outside.Post(t, s.URL()+"/-/pause?workload=w", http.StatusOK)
+	at := outside.See(t, s.URL(), "a pause with nothing in flight", 10*time.Second, func(p outside.Page) bool {
 		return p.Sum("replayd_paused") == 1 && p.Sum("replayd_requests_in_flight")+p.Sum("replayd_requests_waiting") == 0
 	})
 	var log []sim.LogEntry
@@ -100,7 +100,7 @@ workloads:
 // host has had the daemon miss, and false when the next loop had begun by then.
 func (s *stage) afterLoop(t *testing.T, rows []loopRow, n int) (missed int, seen bool) {
 	t.Helper()
-	at := outside.See(t, s.url(), fmt.Sprint("the end of loop ", n), 2*loopEvery, func(p outside.Page) bool {
+	at := outside.See(t, s.URL(), fmt.Sprint("the end of loop ", n), 2*loopEvery, func(p outside.Page) bool {
 		for _, fault := range p.Balance() {
 			t.Error(fault)
 		}
@@ -142,7 +142,7 @@ func isCount(t *testing.T, p outside.Page, name string, want int, label ...strin
 // loopLog is what the engine has seen of the workload.
 func (s *stage) loopLog(t *testing.T) (log []sim.LogEntry) {
 	t.Helper()
-	all, _ := outside.Lines[sim.LogEntry](t, s.log)
+	all, _ := outside.Lines[sim.LogEntry](t, s.Log)
 	for _, e := range all {
 		if len(e.ID) > 2 && e.ID[:2] == "w/" { // the others are replayd's own, as the probe is
 			log = append(log, e)

@@ -116,11 +116,11 @@ func (s *stage) serveWith(t *testing.T, n *nameServer) *outside.Process {
 	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
 		outside.Missing(t, exec.ErrNotFound, fmt.Sprintf("unshare --mount: %v", err))
 	}
-	resolv := outside.Write(t, s.dir, "resolv.conf", "nameserver "+n.address+"\noptions timeout:1 attempts:2\n")
-	s.lives++
-	p := outside.Start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), "unshare", "--mount", "sh", "-c",
-		`mount --bind "$0" /etc/resolv.conf && exec "$@"`, resolv, binary, "serve", "--config", s.config, "--web.listen-address", s.listen, "--web.enable-lifecycle")
-	p.Ready(t, &killClient, s.url()+"/-/ready")
+	resolv := outside.Write(t, s.Dir, "resolv.conf", "nameserver "+n.address+"\noptions timeout:1 attempts:2\n")
+	s.Lives++
+	p := outside.Start(t, filepath.Join(s.Dir, fmt.Sprintf("serve%d.out", s.Lives)), "unshare", "--mount", "sh", "-c",
+		`mount --bind "$0" /etc/resolv.conf && exec "$@"`, resolv, binary, "serve", "--config", s.Config, "--web.listen-address", s.Listen, "--web.enable-lifecycle")
+	p.Ready(t, &killClient, s.URL()+"/-/ready")
 	return p
 }
 

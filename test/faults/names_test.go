@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,10 +29,9 @@ type nameRecord struct {
 // server ends it, which costs no request. A name that vanishes, or a name server that fails, is the outcome connect, until it is
 // there again.
 func TestNames(t *testing.T) {
-	dir := t.TempDir()
-	port, at, logs, engines := twoEngines(t, dir)
+	s := newStageAlone(t)
+	port, at, logs, engines := twoEngines(t, s.Dir)
 	names := newNameServer(t, at[0])
-	s := &stage{dir: dir, config: filepath.Join(dir, "replayd.yaml"), listen: outside.Address(t), records: filepath.Join(dir, "records.jsonl")}
 	// "new" rests for longer than its connections are kept, "kept" does not.
 	traces := map[string]string{}
 	for name, gap := range map[string]int{"new": 250, "kept": 50} {
@@ -41,9 +39,9 @@ func TestNames(t *testing.T) {
 		for at := 0; at < 600_000; at += gap {
 			fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 20, "output_length": 4}`+"\n", at)
 		}
-		traces[name] = outside.Write(t, dir, name+".trace.jsonl", rows.String())
+		traces[name] = outside.Write(t, s.Dir, name+".trace.jsonl", rows.String())
 	}
-	text := fmt.Sprintf("records: {path: %q}\n", s.records)
+	text := fmt.Sprintf("records: {path: %q}\n", s.Records)
 	for i, key := range []string{"targets", "workloads"} {
 		text += key + ":\n"
 		for name, idle := range map[string]string{"new": "50ms", "kept": "1m"} {
@@ -54,12 +52,12 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	s.write(t, text)
+	s.Write(t, text)
 	daemon := s.serveWith(t, names)
 	grown := func(outcome measure.Outcome, workload string, by float64) {
 		t.Helper()
 		was, first := 0.0, true
-		outside.See(t, s.url(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), time.Minute, func(p outside.Page) bool {
+		outside.See(t, s.URL(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), time.Minute, func(p outside.Page) bool {
 			for _, fault := range p.Balance() {
 				t.Error(fault)
 			}
@@ -89,10 +87,10 @@ func TestNames(t *testing.T) {
 		grown(measure.OK, "new", 8)
 	}
 	asked := names.questions()
-	outside.Post(t, s.url()+"/-/pause", http.StatusOK)
+	outside.Post(t, s.URL()+"/-/pause", http.StatusOK)
 	daemon.Term(t, 40*time.Second)
 	t.Logf("%d questions", asked)
-	judgeNames(t, s.records, logs, moved, stopped)
+	judgeNames(t, s.Records, logs, moved, stopped)
 }
 
 // judgeNames holds the records to the logs of the engines: each request that ended ok is in one log once, and the others are in

@@ -5,7 +5,6 @@ package faults_test
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,9 +52,8 @@ func TestDrops(t *testing.T) {
 			t.Errorf("nothing is dropped for the reason %s", reason)
 		}
 	}
-	dir := t.TempDir()
-	s := &stage{dir: dir, config: filepath.Join(dir, "replayd.yaml"), listen: outside.Address(t)}
-	targets, workloads := dropConfig(t, dir)
+	s := newStageAlone(t)
+	targets, workloads := dropConfig(t, s.Dir)
 	text := func(without measure.DropReason) string {
 		of := ""
 		for i, d := range drops {
@@ -65,15 +63,15 @@ func TestDrops(t *testing.T) {
 		}
 		return fmt.Sprintf("drain: 1s\ntargets:\n%sworkloads:\n%s", targets, of)
 	}
-	s.write(t, text(""))
-	s.serve(t)
+	s.Write(t, text(""))
+	s.Serve(t)
 	for _, d := range drops {
 		if d.later {
-			outside.Post(t, s.url()+"/-/pause?workload="+d.name, http.StatusOK)
+			outside.Post(t, s.URL()+"/-/pause?workload="+d.name, http.StatusOK)
 		}
 	}
 	for _, d := range drops {
-		outside.See(t, s.url(), d.name+" has nothing more to come", 30*time.Second, func(p outside.Page) bool {
+		outside.See(t, s.URL(), d.name+" has nothing more to come", 30*time.Second, func(p outside.Page) bool {
 			if d.reason == measure.Shutdown {
 				return p.Sum("replayd_requests_waiting", d.name) == float64(dropRows-d.sent)
 			}
@@ -81,11 +79,11 @@ func TestDrops(t *testing.T) {
 			return finished+p.Sum("replayd_requests_in_flight", d.name)+p.Sum("replayd_requests_dropped_total", d.name) == dropRows
 		})
 	}
-	s.write(t, text(measure.Shutdown)) // what waits is dropped
-	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
-	s.write(t, text("")) // and what was counted is there again with the workload
-	outside.Post(t, s.url()+"/-/reload", http.StatusOK)
-	at := outside.See(t, s.url(), "all workloads", 10*time.Second, func(p outside.Page) bool { return len(p.Workloads()) == len(drops) })
+	s.Write(t, text(measure.Shutdown)) // what waits is dropped
+	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
+	s.Write(t, text("")) // and what was counted is there again with the workload
+	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
+	at := outside.See(t, s.URL(), "all workloads", 10*time.Second, func(p outside.Page) bool { return len(p.Workloads()) == len(drops) })
 	for _, fault := range at.Balance() {
 		t.Error(fault)
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,12 +52,10 @@ func TestOutcomes(t *testing.T) {
 // meet has a daemon of its own meet some faults, and judges them. It gives the requests, and how many of them were sent twice.
 func meet(t *testing.T, batch []cause) (requests, retried int) {
 	t.Helper()
-	dir := t.TempDir()
-	records := filepath.Join(dir, "records.jsonl")
-	s := &stage{dir: dir, config: filepath.Join(dir, "replayd.yaml"), listen: outside.Address(t)}
-	s.write(t, causeConfig(t, batch, dir, records))
-	daemon, _ := s.serve(t)
-	at := outside.See(t, s.url(), "the end of all that ends", 2*time.Minute, func(p outside.Page) bool {
+	s := newStageAlone(t)
+	s.Write(t, causeConfig(t, batch, s.Dir, s.Records))
+	daemon, _ := s.Serve(t)
+	at := outside.See(t, s.URL(), "the end of all that ends", 2*time.Minute, func(p outside.Page) bool {
 		for _, fault := range p.Balance() {
 			t.Error(fault)
 		}
@@ -75,7 +72,7 @@ func meet(t *testing.T, batch []cause) (requests, retried int) {
 		return true
 	})
 	daemon.Term(t, 20*time.Second) // the drain is over before: what is in flight is aborted
-	lines, torn := outside.Lines[causeRecord](t, records)
+	lines, torn := outside.Lines[causeRecord](t, s.Records)
 	if torn {
 		t.Error("the last record is torn")
 	}

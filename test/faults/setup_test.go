@@ -8,12 +8,8 @@
 package faults_test
 
 import (
-	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -29,62 +25,16 @@ func TestMain(m *testing.M) {
 	os.Exit(outside.Main(m, &binary, args...))
 }
 
-// A stage is a simulated engine with its log and a daemon with its records, each in a process of its own. What is between the
-// two is the test's to choose.
-type stage struct {
-	dir     string
-	engine  string // host:port
-	log     string // of the engine
-	config  string
-	records string
-	listen  string // host:port of the daemon
-	flags   []string
-	starts  int              // of the engine
-	sim     *outside.Process // the engine's present life
-	lives   int              // of the daemon
-}
+// A stage has what these tests do to one.
+type stage struct{ *outside.Stage }
 
-// newStage starts the engine.
 func newStage(t *testing.T, flags ...string) *stage {
 	t.Helper()
-	dir := t.TempDir()
-	s := &stage{
-		dir: dir, engine: outside.Address(t), log: filepath.Join(dir, "sim.jsonl"), config: filepath.Join(dir, "replayd.yaml"),
-		records: filepath.Join(dir, "records.jsonl"), listen: outside.Address(t), flags: flags,
-	}
-	// The log is there from the start, so that it can be read before the first request.
-	if err := os.WriteFile(s.log, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s.start(t)
-	s.sim.Ready(t, http.DefaultClient, "http://"+s.engine+"/health")
-	return s
+	return &stage{outside.NewStage(t, binary, flags...)}
 }
 
-// start begins a life of the engine, which appends to the log of those before.
-func (s *stage) start(t *testing.T) {
+// newStageAlone is one whose servers are the test's own.
+func newStageAlone(t *testing.T) *stage {
 	t.Helper()
-	s.starts++
-	s.sim = outside.Start(t, filepath.Join(s.dir, fmt.Sprintf("sim%d.out", s.starts)), binary, append([]string{
-		"sim", "--web.listen-address", s.engine, "--slots", "4096", "--log", s.log,
-	}, s.flags...)...)
+	return &stage{outside.NewStageAlone(t, binary)}
 }
-
-// write writes a configuration.
-func (s *stage) write(t *testing.T, text string) {
-	t.Helper()
-	outside.Put(t, s.config, text)
-}
-
-// serve starts the daemon and waits until it is ready.
-func (s *stage) serve(t *testing.T, flags ...string) (p *outside.Process, ready time.Time) {
-	t.Helper()
-	s.lives++
-	p = outside.Start(t, filepath.Join(s.dir, fmt.Sprintf("serve%d.out", s.lives)), binary, append([]string{
-		"serve", "--config", s.config, "--web.listen-address", s.listen, "--web.enable-lifecycle",
-	}, flags...)...)
-	p.Ready(t, http.DefaultClient, s.url()+"/-/ready")
-	return p, time.Now()
-}
-
-func (s *stage) url() string { return "http://" + s.listen }

@@ -27,9 +27,9 @@ func TestSoak(t *testing.T) {
 	faults := slices.Concat(gentle, harmful, broken)
 	s := newSoak(t, seed, faults)
 	stolen, still := outside.StealTime(), watchStills(t)
-	daemon, _ := s.serve(t, "--web.enable-pprof")
+	daemon, _ := s.Serve(t, "--web.enable-pprof")
 	began := time.Now()
-	w := outside.Watch(t, s.url(), time.Second, "rest")
+	w := outside.Watch(t, s.URL(), time.Second, "rest")
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	s.reload(t)
@@ -52,10 +52,10 @@ func TestSoak(t *testing.T) {
 	final := s.standing(t)
 	daemon.Term(t, 40*time.Second)
 	t.Logf("%v: %d lives of the engine, %d reloads, %d scrapes; counters that fell: %d of %d; workloads that came back: %d times; steal %v",
-		time.Since(began).Round(time.Second), s.starts, s.reloads, w.Scrapes, w.Fallen, len(w.Last), w.Returned, outside.StealTime()-stolen)
+		time.Since(began).Round(time.Second), s.Sims, s.reloads, w.Scrapes, w.Fallen, len(w.Last), w.Returned, outside.StealTime()-stolen)
 
-	records, _ := outside.Records(t, s.records, false)
-	log, _ := outside.Lines[sim.LogEntry](t, s.log)
+	records, _ := outside.Records(t, s.Records, false)
+	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
 	passages := s.proxy.seen()
 	t.Logf("%d passages, %d requests that ended at the engine, %d records", len(passages), len(log), len(records))
 	tally := verdicts(t, faults, passages, records, log, still)
@@ -112,10 +112,10 @@ type course struct {
 func newSoak(t *testing.T, seed uint64, faults []fault) *soak {
 	t.Helper()
 	s := &soak{stage: newStage(t, "--ttft", "20ms", "--itl", "4ms", "--chunk-tokens", "1")}
-	s.proxy = newProxy(t, s.engine, seed, schedule{seed, faults}.choose)
-	outside.Certificate(t, s.dir)
-	s.cert = filepath.Join(s.dir, "cert.pem")
-	pair, err := tls.LoadX509KeyPair(s.cert, filepath.Join(s.dir, "key.pem"))
+	s.proxy = newProxy(t, s.Engine, seed, schedule{seed, faults}.choose)
+	outside.Certificate(t, s.Dir)
+	s.cert = filepath.Join(s.Dir, "cert.pem")
+	pair, err := tls.LoadX509KeyPair(s.cert, filepath.Join(s.Dir, "key.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func newSoak(t *testing.T, seed uint64, faults []fault) *soak {
 		if c.rows == nil {
 			c.rows = outside.Plain(int(28*soakRate), soakRate, 50+i, soakOutput, uint64(i))
 		}
-		c.speed, c.every, c.path = 1, soakEvery, filepath.Join(s.dir, c.name+".jsonl")
+		c.speed, c.every, c.path = 1, soakEvery, filepath.Join(s.Dir, c.name+".jsonl")
 		outside.Put(t, c.path, outside.Trace(c.rows))
 		s.courses = append(s.courses, &c)
 	}
 	now := time.Now() // the daemon is up soon after
 	s.courses[0].shifts = []outside.Shift{{From: now, To: now.Add(20 * time.Second), Plan: s.courses[0].plan()}}
-	s.write(t, s.yaml())
+	s.Write(t, s.yaml())
 	return s
 }
 
@@ -167,7 +167,7 @@ func (s *soak) yaml() string {
 - {name: tls, url: "https://%s", http: {tls_config: {ca_file: %q}}, %s}
 records: {path: %q, max_bytes: 4MiB, keep: 500, gzip: true}
 workloads:
-`, s.address, limits, s.address, limits, s.secure, s.cert, limits, s.records)
+`, s.address, limits, s.address, limits, s.secure, s.cert, limits, s.Records)
 	for _, c := range s.courses {
 		if c.on {
 			fmt.Fprintf(&b, "- {name: %s, target: %s, trace: {path: %q}, speed: %v, repeat: {every: %v}, lanes: 512}\n", c.name, c.target, c.path, c.speed, c.every)

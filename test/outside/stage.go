@@ -1,0 +1,78 @@
+package outside
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A Stage is a simulated engine with its log and a daemon with its records, each in a process of its own. What is between the
+// two is the test's to choose.
+type Stage struct {
+	Binary  string // replayd
+	Dir     string
+	Engine  string // host:port
+	Log     string // of the engine
+	Config  string
+	Records string
+	Listen  string // host:port of the daemon
+	Sim     *Process
+	Sims    int // lives of the engine
+	Lives   int // of the daemon
+	flags   []string
+}
+
+// NewStage starts the engine, with further flags, and waits until it is ready.
+func NewStage(t *testing.T, binary string, flags ...string) *Stage {
+	t.Helper()
+	s := NewStageAlone(t, binary)
+	s.Engine, s.Log, s.flags = Address(t), filepath.Join(s.Dir, "sim.jsonl"), flags
+	// The log is there from the start, so that it can be read before the first request.
+	if err := os.WriteFile(s.Log, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.StartEngine(t)
+	s.Sim.Ready(t, http.DefaultClient, "http://"+s.Engine+"/health")
+	return s
+}
+
+// NewStageAlone is one whose engine is the test's own.
+func NewStageAlone(t *testing.T, binary string) *Stage {
+	t.Helper()
+	dir := t.TempDir()
+	return &Stage{
+		Binary: binary, Dir: dir, Config: filepath.Join(dir, "replayd.yaml"), Records: filepath.Join(dir, "records.jsonl"), Listen: Address(t),
+	}
+}
+
+// StartEngine starts a life of the engine, which appends to the log of those before.
+func (s *Stage) StartEngine(t *testing.T) {
+	t.Helper()
+	s.Sims++
+	s.Sim = Start(t, filepath.Join(s.Dir, fmt.Sprintf("sim%d.out", s.Sims)), s.Binary, append([]string{
+		"sim", "--web.listen-address", s.Engine, "--slots", "4096", "--log", s.Log,
+	}, s.flags...)...)
+}
+
+// Write writes the configuration.
+func (s *Stage) Write(t *testing.T, text string) {
+	t.Helper()
+	Put(t, s.Config, text)
+}
+
+// Serve starts a life of the daemon and waits until it is ready.
+func (s *Stage) Serve(t *testing.T, flags ...string) (p *Process, ready time.Time) {
+	t.Helper()
+	s.Lives++
+	p = Start(t, filepath.Join(s.Dir, fmt.Sprintf("serve%d.out", s.Lives)), s.Binary, append([]string{
+		"serve", "--config", s.Config, "--web.listen-address", s.Listen, "--web.enable-lifecycle",
+	}, flags...)...)
+	p.Ready(t, http.DefaultClient, s.URL()+"/-/ready")
+	return p, time.Now()
+}
+
+// URL is the daemon's.
+func (s *Stage) URL() string { return "http://" + s.Listen }
