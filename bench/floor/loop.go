@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -29,6 +30,11 @@ type loop struct {
 	events []unix.EpollEvent
 	buffer []byte
 	start  time.Time
+
+	header  unix.Msghdr
+	vector  unix.Iovec
+	control [8]uint64 // one control message of header and timespec, aligned
+	stamp   int64     // of what was read last
 
 	sent, ended, tokens int
 	seen                []lab.Seen // where it is wanted
@@ -62,6 +68,11 @@ func open(plan lab.Plan) (*loop, error) {
 	l.head = fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-Request-Id: floor/0/", u.Host, len(l.body))
 	if plan.Out != "" {
 		l.seen = make([]lab.Seen, plan.Requests)
+		l.vector.Base = &l.buffer[0]
+		l.vector.SetLen(len(l.buffer))
+		l.header.Iov = &l.vector
+		l.header.SetIovlen(1)
+		l.header.Control = (*byte)(unsafe.Pointer(&l.control))
 	}
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -86,7 +97,11 @@ func (l *loop) connect(to unix.Sockaddr) error {
 	if err := unix.Connect(fd, to); err != nil {
 		return os.NewSyscallError("connect", err)
 	}
-	if err := errors.Join(unix.SetNonblock(fd, true), unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)); err != nil {
+	err = errors.Join(unix.SetNonblock(fd, true), unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1))
+	if l.seen != nil {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
+	}
+	if err != nil {
 		return err
 	}
 	l.free = append(l.free, c)
@@ -182,7 +197,7 @@ func (l *loop) receive() error {
 }
 
 func (l *loop) read(c *conn) error {
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&l.buffer[0])), uintptr(len(l.buffer)))
+	n, errno := l.take(c.fd)
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		return nil
@@ -192,6 +207,24 @@ func (l *loop) read(c *conn) error {
 		return fmt.Errorf("request %d: the server closed the connection", c.request)
 	}
 	return l.scan(c, l.buffer[:n])
+}
+
+// take reads once; where times are wanted, with the kernel's stamp of the last segment, as replayd does.
+func (l *loop) take(fd int) (n uintptr, errno syscall.Errno) {
+	if l.seen == nil {
+		n, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&l.buffer[0])), uintptr(len(l.buffer)))
+		return n, errno
+	}
+	l.header.SetControllen(int(unsafe.Sizeof(l.control)))
+	n, _, errno = unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&l.header)), 0)
+	l.stamp = time.Now().UnixNano()
+	var ts unix.Timespec
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&l.control))
+	if errno == 0 && int(l.header.Controllen) >= unix.CmsgLen(int(unsafe.Sizeof(ts))) && h.Type == unix.SCM_TIMESTAMPNS {
+		ts = *(*unix.Timespec)(unsafe.Add(unsafe.Pointer(&l.control), unix.CmsgLen(0)))
+		l.stamp = ts.Nano()
+	}
+	return n, errno
 }
 
 // scan finds the ends of lines. The first data lines have content; the last chunk of the coding, which has no bytes, ends the answer.
@@ -210,7 +243,7 @@ func (l *loop) scan(c *conn, b []byte) error {
 			if c.lines++; c.lines <= l.plan.Tokens {
 				l.tokens++
 				if l.seen != nil {
-					l.seen[c.request].Chunks = append(l.seen[c.request].Chunks, time.Now().UnixNano())
+					l.seen[c.request].Chunks = append(l.seen[c.request].Chunks, l.stamp)
 				}
 			}
 		case len(line) == 2 && line[0] == '0':

@@ -77,7 +77,7 @@ func TestRamp(t *testing.T) {
 		}
 		table.Add(row...)
 	}
-	table.Note("Under %v, clean: replayd up to %s tokens/s, the floor, which has no kernel stamps, up to %s.", bound, lab.Number(most["replayd"]), lab.Number(most["the floor"]))
+	table.Note("Under %v, clean: replayd up to %s tokens/s, the floor, with kernel stamps too, up to %s.", bound, lab.Number(most["replayd"]), lab.Number(most["the floor"]))
 	rig.Results(t, "limits_ramp", steal, table)
 }
 

@@ -25,7 +25,7 @@ import (
 
 var binary string // replayd
 
-func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "nethttp")) }
+func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "nethttp", "floor")) }
 
 // A load is so many streams of 100 tokens.
 type load struct {
@@ -95,11 +95,18 @@ func (l load) plan(t *testing.T, name string, slice time.Duration, s rig.Server,
 	return played{seen: seen, cpu: cpu}
 }
 
+// floor is a loop that does nothing but read, with the kernel's stamps: what replayd's error is beyond its own, replayd adds.
+// It speaks no TLS.
+const floor = "floor, kernel's stamps"
+
 // clients are replayd and those beside it; skipped says why one is missing.
 func clients(ctx context.Context) (all []client, skipped string) {
 	all = []client{{"replayd", playReplayd}, {"net/http", func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 		t.Helper()
 		return l.plan(t, "nethttp", slice, s, rig.Program("nethttp"))
+	}}, {floor, func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
+		t.Helper()
+		return l.plan(t, "floor", slice, s, rig.Program("floor"))
 	}}}
 	// asyncio.TaskGroup is of 3.11.
 	if out, err := exec.CommandContext(ctx, "python3", "-c", "import asyncio; asyncio.TaskGroup").CombinedOutput(); err != nil {

@@ -42,7 +42,7 @@ func compare(t *testing.T, name string, loads []load) {
 		rounds := map[string][]slice{}
 		for range size.Rounds {
 			for _, c := range all {
-				if l.past && c.name != "replayd" {
+				if l.past && c.name != "replayd" || l.tls && c.name == floor {
 					continue
 				}
 				s := l.serve(t)

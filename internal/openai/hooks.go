@@ -7,6 +7,8 @@ type Hooks struct {
 	// Sent is called once, when the message was written or will not be: its bytes are the caller's again, while the
 	// answer is on the way.
 	Sent func()
+	// Read is called each time that some of a stream was read and acted upon, with the time of the read. It must be quick.
+	Read func(now time.Time)
 	// Again gives the message once more, for a retry after Sent.
 	Again func() ([]byte, error)
 

@@ -22,6 +22,7 @@ type stamper struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [8]uint64 // one control message of header and timespec, aligned
+	waits   bool      // for something to read
 	n       int
 	errno   syscall.Errno
 	last    int64 // stamp of the read before
@@ -64,12 +65,16 @@ func newStamper(c net.Conn) *stamper {
 	s.receive = func(fd uintptr) bool {
 		for {
 			s.header.SetControllen(int(unsafe.Sizeof(s.control)))
-			n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), 0)
+			// It does not block, so Go's scheduler need not hear of it: telling it wakes its monitor, another thread, each
+			// time that the process has been idle.
+			n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), 0)
 			switch errno {
 			case unix.EINTR:
 				continue
 			case unix.EAGAIN:
-				return false // wait until there is something to read
+				if s.waits {
+					return false
+				}
 			}
 			s.n, s.errno = int(n), errno
 			return true
@@ -88,6 +93,14 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	if len(p) == 0 {
 		return 0, 0, nil
 	}
+	return s.receiveInto(p, true)
+}
+
+// poll is read of what stands in the kernel: with nothing there its error is EAGAIN.
+func (s *stamper) poll(p []byte) (n int, stamp int64, err error) { return s.receiveInto(p, false) }
+
+func (s *stamper) receiveInto(p []byte, waits bool) (n int, stamp int64, err error) {
+	s.waits = waits
 	s.vector.Base = &p[0]
 	s.vector.SetLen(len(p))
 	err = s.raw.Read(s.receive)
@@ -133,10 +146,15 @@ func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 
 // write hands p to the kernel once and does not wait: n is what it took, 0 when it has no room.
 func (s *stamper) write(p []byte) (n int, err error) {
-	var errno error
+	if len(p) == 0 {
+		return 0, nil
+	}
+	var errno syscall.Errno
 	err = s.raw.Write(func(fd uintptr) bool {
 		for {
-			if n, errno = unix.Write(int(fd), p); errno != unix.EINTR {
+			var took uintptr
+			if took, _, errno = unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p))); errno != unix.EINTR {
+				n = int(took)
 				return true
 			}
 		}
@@ -146,7 +164,7 @@ func (s *stamper) write(p []byte) (n int, err error) {
 		return 0, err
 	case errno == unix.EAGAIN:
 		return 0, nil
-	case errno != nil:
+	case errno != 0:
 		return 0, os.NewSyscallError("write", errno)
 	}
 	return n, nil

@@ -1,11 +1,16 @@
 package openai
 
 import (
+	"errors"
+	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"replayd/internal/measure"
 )
@@ -19,6 +24,8 @@ func noStamps(t *testing.T) {
 	}
 	t.Skip(text)
 }
+
+const measuring = 50 * time.Microsecond // see TestClock
 
 // On loopback Linux stamps every segment: all chunk times are the kernel's, and no later than the reads.
 func TestKernelStamps(t *testing.T) {
@@ -66,7 +73,6 @@ func TestKernelStamps(t *testing.T) {
 			t.Errorf("read %v before it arrived", -d)
 		}
 	}
-	const measuring = 50 * time.Microsecond // see TestClock
 	for i, at := range tl.Chunks {
 		if early := written[i].Sub(tl.Write.Add(at)); early > measuring {
 			t.Errorf("chunk %d arrived %v before it was written", i, early)
@@ -193,5 +199,78 @@ func TestWholeKernelStamp(t *testing.T) {
 	}
 	if tl := req.Timeline; len(tl.ReadDelays) != 1 || tl.ReadDelays[0] < 0 || tl.Head.Before(tl.Write) || tl.Head.After(tl.End) {
 		t.Errorf("want one read delay and a head between write and end, got %+v", tl)
+	}
+}
+
+// What came before the deadline was in time, also where it is read later, by a process that was stopped; what came behind it was not.
+func TestDeadlineIsOfTheArrival(t *testing.T) {
+	keep := keepStamping()
+	if keep == nil {
+		noStamps(t)
+	}
+	t.Cleanup(func() { _ = keep.Close() })
+	say := make(chan string)
+	said := make(chan struct{})
+	address := listen(t, "tcp4", func(conn net.Conn) {
+		for text := range say {
+			send(conn, text)
+			said <- struct{}{}
+		}
+		_ = conn.Close()
+		close(said)
+	})
+	conn, err := net.Dial("tcp4", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	w := newWire(conn, newClock())
+	buffer := make([]byte, 100)
+	read := func() (string, error) {
+		n, err := w.Read(buffer)
+		if n > 0 && !w.last.kernel {
+			noStamps(t)
+		}
+		return string(buffer[:n]), err
+	}
+	// hear has the server say a text, which stands in the kernel then.
+	hear := func(text string) {
+		say <- text
+		<-said
+		for stands := 0; stands < len(text); {
+			if err := w.stamps.raw.Control(func(fd uintptr) { stands, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
+				t.Fatal(err)
+			}
+			runtime.Gosched()
+		}
+	}
+	w.until = time.Now().Add(time.Minute)
+	for range 50 { // the first segments after the option was set may not be stamped yet
+		hear("first")
+		if _, err := w.Read(buffer); err != nil {
+			t.Fatal(err)
+		}
+		if w.last.kernel {
+			break
+		}
+	}
+	hear("in time")
+	w.until = time.Now() // and is over at once
+	if got, err := read(); got != "in time" || err != nil {
+		t.Errorf("want what came before the deadline, got %q, %v", got, err)
+	}
+	if got, err := read(); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
+	}
+	w.until = time.Now()
+	<-time.After(10 * measuring)
+	hear("too late")
+	if got, err := read(); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
+	}
+	close(say)
+	<-said
+	if got, err := read(); got != "" || !errors.Is(err, io.EOF) {
+		t.Errorf("want %v where the connection is at its end, got %q, %v", io.EOF, got, err)
 	}
 }

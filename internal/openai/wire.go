@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -76,9 +77,12 @@ func (w *wire) Read(p []byte) (int, error) {
 		}
 		n, stamp, err := w.receive(p)
 		now := time.Now()
-		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && now.Before(w.until) {
-			w.armed = time.Time{} // moved away meanwhile
-			continue
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			if now.Before(w.until) {
+				w.armed = time.Time{} // moved away meanwhile
+				continue
+			}
+			n, stamp, err = w.stood(p, now, err)
 		}
 		if n > 0 {
 			w.last = arrival{at: now, read: w.last.read + 1}
@@ -90,6 +94,20 @@ func (w *wire) Read(p []byte) (int, error) {
 		}
 		return n, err
 	}
+}
+
+// stood reads what stands in the kernel when a deadline has passed. This process may have been stopped, and Go looks at the
+// deadline before it looks at the socket: what came in time was in time. late is the deadline's error.
+func (w *wire) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
+	if w.stamps == nil || w.SetReadDeadline(time.Time{}) != nil {
+		return 0, 0, late
+	}
+	w.armed = time.Time{}
+	n, stamp, err = w.stamps.poll(p)
+	if err == nil && (stamp == 0 || w.clock.instant(stamp, now).After(w.until)) || errors.Is(err, syscall.EAGAIN) {
+		return 0, 0, late
+	}
+	return n, stamp, err
 }
 
 func (w *wire) receive(p []byte) (n int, stamp int64, err error) {

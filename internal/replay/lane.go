@@ -18,6 +18,7 @@ type lane struct {
 	wire   *openai.Lane
 	req    measure.Request
 	next   handed // what req is about; of a free lane its last
+	given  []*lane
 }
 
 type handed struct {
@@ -77,6 +78,7 @@ func (r *Runner) send(hard context.Context, l *lane) {
 	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
+		Read:   func(now time.Time) { r.relieve(hard, l, now) },
 		Again:  func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
 		Cancel: it.cancel, CancelAfter: r.w.Cancel.After,
 		Keep: r.w.Keep || r.w.Carry && it.session != nil, Count: r.w.CountOutput,

@@ -11,43 +11,77 @@ import (
 func (r *Runner) pace(hard context.Context) {
 	var given []*lane
 	for {
-		seen := r.look()
-		r.mu.Lock()
-		if r.done {
-			news := r.takeNews()
-			r.mu.Unlock()
-			tellAll(news)
+		var at time.Time
+		var done bool
+		if at, given, done = r.step(hard, given); done {
 			return
 		}
-		now := r.align()
-		r.judge(now, seen)
-		r.queue.fire(now)
-		r.tellStop()
-		if l := r.queue.current; l != nil {
-			r.enter(l)
-		}
-		given = r.assign(hard, now, given[:0])
-		at, _ := r.queue.next()
-		at = r.untilRetired(now, r.untilOver(now, at))
-		news := r.takeNews()
-		r.mu.Unlock()
-		// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
-		// takes as long as a write, so nobody is woken before the last of them.
-		for _, l := range given {
-			l.begin()
-		}
-		for _, l := range given {
-			l.work <- struct{}{}
-		}
-		r.changed.Signal() // the builder: an item may wait for nothing but its message
 		if len(given) > 0 {
 			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
 			// woken, until somebody takes them away. Yielding first lets them run now.
 			runtime.Gosched()
 		}
-		tellAll(news) // now that what was due is on its way: a log may be slow
 		r.sleeper.Until(at)
 	}
+}
+
+// step lets what is due by now come due, and gives the instant of the next. given are the lanes that have work now, in the
+// slice that was handed in.
+func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*lane, done bool) {
+	seen := r.look()
+	r.mu.Lock()
+	if r.done {
+		news := r.takeNews()
+		r.mu.Unlock()
+		tellAll(news)
+		return at, given, true
+	}
+	now := r.align()
+	r.judge(now, seen)
+	r.queue.fire(now)
+	r.tellStop()
+	if l := r.queue.current; l != nil {
+		r.enter(l)
+	}
+	given = r.assign(hard, now, given[:0])
+	at, _ = r.queue.next()
+	at = r.untilRetired(now, r.untilOver(now, at))
+	r.overdue.Store(r.overdueAt(at))
+	news := r.takeNews()
+	r.mu.Unlock()
+	// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
+	// takes as long as a write, so nobody is woken before the last of them.
+	for _, l := range given {
+		l.begin()
+	}
+	for _, l := range given {
+		l.work <- struct{}{}
+	}
+	r.changed.Signal() // the builder: an item may wait for nothing but its message
+	tellAll(news)      // now that what was due is on its way: a log may be slow
+	return at, given, false
+}
+
+// grace is how long after an instant the pacer is left to come by itself.
+const grace = 20 * time.Microsecond
+
+// overdueAt is when a lane that is awake may step in for the pacer, in ns since the runner was made; 0: never.
+func (r *Runner) overdueAt(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return max(1, int64(at.Add(grace).Sub(r.made)))
+}
+
+// relieve steps in for the pacer where it is overdue at now. A pacer that the kernel has woken waits until Go's scheduler has a
+// processor for it, and while all of them are busy with lanes that may be as long as it takes to serve sixty of those: it
+// looks for what came from outside only then (schedtick in findRunnable of Go's runtime/proc.go). Each of these lanes asks here.
+func (r *Runner) relieve(hard context.Context, l *lane, now time.Time) {
+	due := r.overdue.Load()
+	if due == 0 || int64(now.Sub(r.made)) < due || !r.overdue.CompareAndSwap(due, 0) {
+		return
+	}
+	_, l.given, _ = r.step(hard, l.given)
 }
 
 // takeNews needs the lock, and tellAll must not have it.

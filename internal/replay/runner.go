@@ -22,7 +22,9 @@ type Runner struct {
 	phase   measure.RunPhase
 	count   figures
 	sleeper Sleeper
+	made    time.Time
 	looks   atomic.Uint64 // readings of the engine's load
+	overdue atomic.Int64  // when a lane may step in for the pacer, in ns since made; 0: never
 
 	mu      sync.Mutex
 	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
@@ -69,7 +71,7 @@ func New(w Workload) *Runner {
 
 // newRunner prepares a runner of a plan, or of the plan's rows in a closed loop.
 func newRunner(w Workload, count figures, closed bool) *Runner {
-	r := &Runner{w: w, count: count, sleeper: w.Sleeper, moved: make(chan struct{}, 1)}
+	r := &Runner{w: w, count: count, sleeper: w.Sleeper, made: time.Now(), moved: make(chan struct{}, 1)}
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,

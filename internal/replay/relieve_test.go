@@ -1,0 +1,44 @@
+package replay
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// tardy wakes late, as a pacer does for which Go's scheduler has no processor.
+type tardy struct {
+	*Timers
+	by time.Duration
+}
+
+func (s tardy) Until(at time.Time) {
+	if !at.IsZero() {
+		at = at.Add(s.by)
+	}
+	s.Timers.Until(at)
+}
+
+// A row that is due goes out when a lane has read something, if the pacer has not come until then.
+func TestLanesStepInForALatePacer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ms = time.Millisecond
+		b := newBench(t, every(5, 100*ms), once, &fake{ttft: 40 * ms, itl: 40 * ms}, func(w *Workload) {
+			w.Sleeper = tardy{NewTimers(), 60 * ms}
+		})
+		b.run(t, t.Context(), t.Context())
+		slices.SortFunc(b.kept.all, func(a, c measure.Request) int { return a.Row - c.Row })
+		var late []time.Duration
+		for _, r := range b.kept.all {
+			late = append(late, r.Timeline.Write.Sub(r.Timeline.Due))
+		}
+		// Nobody reads when the first is due. Its chunks are read at 100, 140 and 180 ms, those of the second, which goes out
+		// at 140 ms, from 180 to 260 and so on; what is read at the instant itself does not count, as grace is not over.
+		if want := []time.Duration{60 * ms, 40 * ms, 20 * ms, 40 * ms, 20 * ms}; !slices.Equal(late, want) {
+			t.Errorf("want writes %v after the due instants, got %v", want, late)
+		}
+	})
+}
