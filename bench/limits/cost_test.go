@@ -141,7 +141,7 @@ func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
 		fmt.Sprintf("targets: [{name: stamp, url: %q, metrics: {interval: 0s}}]", target),
 		fmt.Sprintf("workloads: [{name: load, target: stamp, %s}]\n", more),
 	}, "\n"))
-	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config)
+	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.enable-pprof")
 	return p, "http://" + address
 }
 
