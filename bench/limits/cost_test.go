@@ -65,7 +65,7 @@ func TestCostOfStreams(t *testing.T) {
 			show(ours, func(c cost) float64 { return c.stack }), lab.Number(floorMemory))
 	}
 	table.Note("Goals: a ratio of 2 at most, 45 KiB a stream at most from 300 on.")
-	rig.Results(t, "limits_streams", steal, table)
+	rig.Results(t, "streams", steal, table)
 }
 
 // streaming is so many streams of 100 tokens, 10 ms apart, or 40 where that would be more than two cores carry.

@@ -43,5 +43,5 @@ func TestPrompts(t *testing.T) {
 		mb := lab.Median(speeds[i]...)
 		table.Add(w.name, lab.Number(mb), lab.Number(mb/float64(w.once())*float64(h.row.InputTokens)))
 	}
-	rig.Results(t, "limits_prompts", steal, table)
+	rig.Results(t, "prompts", steal, table)
 }

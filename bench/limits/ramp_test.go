@@ -78,7 +78,7 @@ func TestRamp(t *testing.T) {
 		table.Add(row...)
 	}
 	table.Note("Under %v, clean: replayd up to %s tokens/s, the floor, with kernel stamps too, up to %s.", bound, lab.Number(most["replayd"]), lab.Number(most["the floor"]))
-	rig.Results(t, "limits_ramp", steal, table)
+	rig.Results(t, "ramp", steal, table)
 }
 
 // height plays the load with a client and holds what it saw against the server's stamps.

@@ -40,7 +40,7 @@ func TestRequests(t *testing.T) {
 	table.Add("the floor", lab.Number(lab.Median(floor...)), lab.Number(lab.Median(floorCPU...)))
 	table.Add("ratio", lab.Number(lab.Median(ours...)/lab.Median(floor...)), lab.Number(lab.Median(ourCPU...)/lab.Median(floorCPU...)))
 	table.Note("replayd's are of 20 tokens of text each, made while it runs, and it observes every series; the floor sends the same bytes again and again.")
-	rig.Results(t, "limits_requests", steal, table)
+	rig.Results(t, "requests", steal, table)
 }
 
 // closed has replayd play the load as fast as it can, and gives the requests/s and the CPU time of one in µs.
@@ -96,7 +96,7 @@ func TestStart(t *testing.T) {
 		table.Add(c.name, lab.Number(of.Quantile(0.5)), lab.Number(of.Quantile(0)), lab.Number(of.Max()))
 	}
 	table.Note("Goal: the trace of 12,031 rows ready in 50 ms: the first row's figures less the second's are %s ms.", lab.Number(lab.Median(took[0]...)-lab.Median(took[1]...)))
-	rig.Results(t, "limits_start", steal, table)
+	rig.Results(t, "start", steal, table)
 }
 
 // began is the time from the start of a client, whose last argument is the URL, to the arrival of its first request.

@@ -54,7 +54,7 @@ func TestScrape(t *testing.T) {
 	wait(t, began.Add(rest+l.answer()))
 	measure(scrapes)
 	look(t, p, url).allOK(t)
-	rig.Results(t, "limits_scrape", steal, table)
+	rig.Results(t, "scrape", steal, table)
 }
 
 // get asks for a page and gives how long it took, in ms, and the bytes of the body as they were sent.

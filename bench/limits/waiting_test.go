@@ -62,5 +62,5 @@ func TestWaiting(t *testing.T) {
 		stop(p, stamp.Process)
 	}
 	table.Note("Goal: 100 B a waiting request at most.")
-	rig.Results(t, "limits_waiting", steal, table)
+	rig.Results(t, "waiting", steal, table)
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -56,6 +57,11 @@ func main() {
 		// Little garbage is made while requests are in flight, so collecting it twice as often costs nothing that could
 		// be measured, and a sidecar's memory is its pod's.
 		debug.SetGCPercent(50)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		// A thread that the kernel makes wait keeps its place in Go's scheduler, and those that stand in line there. With a
+		// place more than there are cores somebody else reads on: docs/decisions/0017.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 	if version.Version == "" { // not stamped by the linker, as the Makefile does it
 		version.Version = "dev"
