@@ -99,7 +99,7 @@ func secretsIn(v any, within bool) (texts []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			texts = append(texts, secretsIn(value, within || secret.IsName(name))...)
+			texts = append(texts, secretsIn(value, within || opens(name))...)
 		}
 	case []any:
 		for _, value := range v {
@@ -112,6 +112,13 @@ func secretsIn(v any, within bool) (texts []string) {
 	}
 	slices.Sort(texts)
 	return texts
+}
+
+// opens says of the name of a text in a body whether it sounds like a secret: tokenizer and stop_token_strings do not, though
+// they speak of tokens.
+func opens(name string) bool {
+	name = strings.ToLower(name)
+	return secret.IsName(name) && (strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || secret.IsName(strings.ReplaceAll(name, "token", "")))
 }
 
 // secrets are the values of the mark's headers whose names sound like it.

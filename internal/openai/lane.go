@@ -229,9 +229,10 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		n, err = 0, l.arm(req)
 	}
 	l.begun = begun{}
-	written := req.Timeline.Write // by Begin, at once
-	if err == nil {
-		err = l.conn.wire.flush() // what Begin had to leave
+	written := req.Timeline.Write                // by Begin, at once
+	if err == nil && len(l.conn.wire.left) > 0 { // what Begin had to leave
+		err = l.conn.wire.flush()
+		written = time.Now()
 	}
 	if err == nil && n < len(message) {
 		_, err = l.conn.app.Write(message[n:])

@@ -22,7 +22,7 @@ const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
 func withKey(t *testing.T, target Target) *Client {
 	t.Helper()
 	target.HTTP.Authorization = &config.Authorization{Type: "Bearer", Credentials: canary}
-	target.ExtraBody = map[string]any{"a": []any{map[string]any{"api_key": "kanarie-body"}}, "tokens": 3}
+	target.ExtraBody = map[string]any{"a": []any{map[string]any{"api_key": "kanarie-body"}}, "tokens": 3, "tokenizer": "Qwen/Qwen3"}
 	c := newClient(t, target)
 	message(t, c)
 	return c
@@ -93,8 +93,10 @@ func TestModelsOfAHostileServer(t *testing.T) {
 			t.Errorf("%.40q: want an error that does not repeat it, got %v", id, err)
 		}
 	}
-	if _, err := c.Choose([]Model{{ID: strings.Repeat("x", maxModelBytes)}}); err != nil {
-		t.Error(err)
+	for _, id := range []string{strings.Repeat("x", maxModelBytes), "Qwen/Qwen3"} { // which extra_body names, and is no secret
+		if _, err := c.Choose([]Model{{ID: id}}); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := c.Choose([]Model{{ID: canary}, {ID: strings.Repeat("y", 1<<20)}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 1000 {
 		t.Errorf("several: want an error within bounds and without the key, got %.200v", err)

@@ -268,8 +268,15 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 	if got, err := read(); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
 	}
+	hear("the last")
+	w.until = time.Now().Add(100 * time.Millisecond) // the kernel knows the time of data to some 10 ms
+	<-time.After(300 * time.Millisecond)
 	close(say)
 	<-said
+	<-time.After(20 * lateRead)
+	if got, err := read(); got != "the last" || err != nil { // whose stamp is the FIN's now
+		t.Errorf("want what came before the deadline, got %q, %v", got, err)
+	}
 	if got, err := read(); got != "" || !errors.Is(err, io.EOF) {
 		t.Errorf("want %v where the connection is at its end, got %q, %v", io.EOF, got, err)
 	}

@@ -30,8 +30,8 @@ func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
 			}
 			b = rest
 		}
-		_, _ = l.in.Discard(all - len(b)) // cannot fail: it is buffered
-		if l.hooks.Read != nil {
+		_, _ = l.in.Discard(all - len(b))          // cannot fail: it is buffered
+		if l.hooks.Read != nil && !l.frame.ended { // the end of an answer has a time of its own
 			l.hooks.Read(l.conn.wire.last.at.Add(l.conn.wire.last.delay))
 		}
 		if (l.answer.done || l.answer.settled != nil) && (l.frame.mode == byClose || l.answer.drained > drainBytes) {

@@ -97,13 +97,17 @@ func (w *wire) Read(p []byte) (int, error) {
 }
 
 // stood reads what stands in the kernel when a deadline has passed. This process may have been stopped, and Go looks at the
-// deadline before it looks at the socket: what came in time was in time. late is the deadline's error.
+// deadline before it looks at the socket: what came in time was in time. The last byte of the read decides, so after a stop
+// that was longer than the timeout the kernel may have put so much together that a stall is told which was ours. late is the
+// deadline's error.
 func (w *wire) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
 	if w.stamps == nil || w.SetReadDeadline(time.Time{}) != nil {
 		return 0, 0, late
 	}
 	w.armed = time.Time{}
-	n, stamp, err = w.stamps.poll(p)
+	if n, stamp, err = w.stamps.poll(p); err == nil {
+		stamp = w.stamps.ofData(stamp, now)
+	}
 	if err == nil && (stamp == 0 || w.clock.instant(stamp, now).After(w.until)) || errors.Is(err, syscall.EAGAIN) {
 		return 0, 0, late
 	}

@@ -13,7 +13,9 @@ func (r *Runner) pace(hard context.Context) {
 	for {
 		var at time.Time
 		var done bool
-		if at, given, done = r.step(hard, given); done {
+		at, given, done = r.step(hard, given)
+		if done {
+			r.tellNews()
 			return
 		}
 		if len(given) > 0 {
@@ -21,6 +23,7 @@ func (r *Runner) pace(hard context.Context) {
 			// woken, until somebody takes them away. Yielding first lets them run now.
 			runtime.Gosched()
 		}
+		r.tellNews() // now that what was due is on its way: a log may be slow
 		r.sleeper.Until(at)
 	}
 }
@@ -31,9 +34,7 @@ func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*l
 	seen := r.look()
 	r.mu.Lock()
 	if r.done {
-		news := r.takeNews()
 		r.mu.Unlock()
-		tellAll(news)
 		return at, given, true
 	}
 	now := r.align()
@@ -47,7 +48,6 @@ func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*l
 	at, _ = r.queue.next()
 	at = r.untilRetired(now, r.untilOver(now, at))
 	r.overdue.Store(r.overdueAt(at))
-	news := r.takeNews()
 	r.mu.Unlock()
 	// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
 	// takes as long as a write, so nobody is woken before the last of them.
@@ -58,7 +58,6 @@ func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*l
 		l.work <- struct{}{}
 	}
 	r.changed.Signal() // the builder: an item may wait for nothing but its message
-	tellAll(news)      // now that what was due is on its way: a log may be slow
 	return at, given, false
 }
 
@@ -76,22 +75,27 @@ func (r *Runner) overdueAt(at time.Time) int64 {
 // relieve steps in for the pacer where it is overdue at now. A pacer that the kernel has woken waits until Go's scheduler has a
 // processor for it, and while all of them are busy with lanes that may be as long as it takes to serve sixty of those: it
 // looks for what came from outside only then (schedtick in findRunnable of Go's runtime/proc.go). Each of these lanes asks here.
+// What there is to tell is left to the pacer.
 func (r *Runner) relieve(hard context.Context, l *lane, now time.Time) {
 	due := r.overdue.Load()
 	if due == 0 || int64(now.Sub(r.made)) < due || !r.overdue.CompareAndSwap(due, 0) {
 		return
 	}
 	_, l.given, _ = r.step(hard, l.given)
+	r.mu.Lock()
+	tell := len(r.news) > 0
+	r.mu.Unlock()
+	if tell {
+		r.sleeper.Wake()
+	}
 }
 
-// takeNews needs the lock, and tellAll must not have it.
-func (r *Runner) takeNews() []func() {
+// tellNews is the pacer's; who holds the lock must not tell.
+func (r *Runner) tellNews() {
+	r.mu.Lock()
 	news := r.news
 	r.news = nil
-	return news
-}
-
-func tellAll(news []func()) {
+	r.mu.Unlock()
 	for _, tell := range news {
 		tell()
 	}

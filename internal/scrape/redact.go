@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"encoding/base64"
+	"net/http"
 	"net/http/httptrace"
 	"slices"
 	"strings"
@@ -23,7 +24,11 @@ type told struct {
 // below, and a server that is no HTTP server gives no answer that would lead back to them.
 func (t *told) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(name string, values []string) {
-		switch name {
+		// HTTP/2 writes them in small letters, and the request's line as some that begin with a colon.
+		if strings.HasPrefix(name, ":") {
+			return
+		}
+		switch name = http.CanonicalHeaderKey(name); name {
 		case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Referer": // ours, and no secrets
 			return
 		}

@@ -74,3 +74,34 @@ func TestTLSIsVerified(t *testing.T) {
 		t.Errorf("want connect and nothing sent, got %v, %d requests", err, len(heard))
 	}
 }
+
+// HTTP/2 has other names for what a request says: keys stay hidden, and what is none stays readable.
+func TestErrorsOverHTTP2(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		http.Error(w, fmt.Sprint(r.Proto, " gzip ", user, password, " and ", key, r.Header.Get("X-Key")), http.StatusUnauthorized)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	for name, set := range map[string]func(o *FetchOptions){
+		"a bearer": func(o *FetchOptions) {
+			o.HTTP.Authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: canary}
+		},
+		"a password": func(o *FetchOptions) {
+			o.HTTP.BasicAuth = &commoncfg.BasicAuth{Username: "kanarie-user", Password: canary}
+		},
+		"a key": func(o *FetchOptions) {
+			o.HTTP.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"X-Key": {Values: []string{canary}}}}
+		},
+	} {
+		_, err := fetcher(t, func(o *FetchOptions) {
+			o.HTTP.TLSConfig.InsecureSkipVerify = true
+			set(o)
+		}).Get(t.Context(), s.URL+"/metrics", anyName)
+		if err == nil || strings.Contains(err.Error(), "kana") || !strings.Contains(err.Error(), "HTTP/2.0 gzip") || !strings.Contains(err.Error(), "<secret>") || !strings.Contains(err.Error(), s.URL+"/metrics") {
+			t.Errorf("%s: want an error of %s/metrics, with HTTP/2.0 and <secret>, got %v", name, s.URL, err)
+		}
+	}
+}
