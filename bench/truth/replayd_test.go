@@ -5,16 +5,11 @@ package truth_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 
 	"replayd/bench/lab"
 	"replayd/bench/rig"
@@ -59,7 +54,7 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 		}
 		return nil
 	})
-	families := scrapeNative(t, "http://"+listen)
+	families := outside.ScrapeNative(t, "http://"+listen)
 	p.Term(t, 10*time.Second)
 	if ok := families.Sum("replayd_requests_total", "ok"); ok != float64(n) {
 		t.Errorf("want %d requests ok, got %v", n, ok)
@@ -70,33 +65,6 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 	return played{
 		seen: readExport(t, filepath.Join(artifacts, "profile_export.jsonl")), cpu: cpu,
 		page: page{Page: families, said: p.Said(t), artifacts: artifacts},
-	}
-}
-
-// scrapeNative reads the page as a Prometheus that takes native histograms does.
-func scrapeNative(t *testing.T, url string) outside.Page {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	families := outside.Page{}
-	for d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header)); ; {
-		var f dto.MetricFamily
-		err := d.Decode(&f)
-		if errors.Is(err, io.EOF) {
-			return families
-		}
-		if err != nil {
-			t.Fatalf("/metrics: %v", err)
-		}
-		families[f.GetName()] = &f
 	}
 }
 

@@ -56,7 +56,9 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 		was := before[c.name]
 		switch {
 		case !was.on && !c.on:
-		case was.on != c.on: // it joins a little after the answer
+		case !was.on && c.on: // it joins some 0.7 s after the engine has answered, which may be starting
+			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(3 * time.Second), Plan: c.plan()})
+		case was.on != c.on:
 			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(time.Second), Plan: c.plan()})
 		case was.speed != c.speed || &was.rows[0] != &c.rows[0]: // at one instant
 			c.shifts = append(c.shifts, outside.Shift{From: begin.Add(time.Second), To: end.Add(time.Second), Plan: c.plan()})

@@ -3,6 +3,7 @@ package outside
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -172,4 +173,41 @@ func keyOf(name string, m *dto.Metric) string {
 		fmt.Fprintf(&b, ",%s=%q", l.GetName(), l.GetValue())
 	}
 	return b.String()
+}
+
+// ScrapeNative reads the page as a Prometheus that takes native histograms does.
+func ScrapeNative(t *testing.T, url string) Page {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page := Page{}
+	for d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header)); ; {
+		var f dto.MetricFamily
+		err := d.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			return page
+		}
+		if err != nil {
+			t.Fatalf("/metrics: %v", err)
+		}
+		page[f.GetName()] = &f
+	}
+}
+
+// NativeBuckets counts those of all native histograms that a page of ScrapeNative has.
+func (p Page) NativeBuckets() (n int) {
+	for _, f := range p {
+		for _, m := range f.GetMetric() {
+			n += len(m.GetHistogram().GetPositiveDelta()) + len(m.GetHistogram().GetNegativeDelta())
+		}
+	}
+	return n
 }
