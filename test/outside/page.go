@@ -201,13 +201,3 @@ func ScrapeNative(t *testing.T, url string) Page {
 		page[f.GetName()] = &f
 	}
 }
-
-// NativeBuckets counts those of all native histograms that a page of ScrapeNative has.
-func (p Page) NativeBuckets() (n int) {
-	for _, f := range p {
-		for _, m := range f.GetMetric() {
-			n += len(m.GetHistogram().GetPositiveDelta()) + len(m.GetHistogram().GetNegativeDelta())
-		}
-	}
-	return n
-}
