@@ -3,8 +3,10 @@
 package faults_test
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func (s *soak) reload(t *testing.T) {
 // bring changes courses, has the daemon reload, and notes from when on each is another.
 func (s *soak) bring(t *testing.T, change func(*course)) {
 	t.Helper()
-	before := map[string]course{}
+	before, loops := map[string]course{}, s.entered(t)
 	for _, c := range s.courses {
 		before[c.name] = *c
 		change(c)
@@ -56,14 +58,33 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 		was := before[c.name]
 		switch {
 		case !was.on && !c.on:
-		case !was.on && c.on: // it joins some 0.7 s after the engine has answered, which may be starting
-			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(3 * time.Second), Plan: c.plan()})
-		case was.on != c.on:
+		case !was.on && c.on: // when the engine, which may just be starting, has answered
+			outside.Until(t, 10*time.Second, func() error {
+				if s.entered(t)[c.name] == loops[c.name] {
+					return fmt.Errorf("%s: want it to enter a loop", c.name)
+				}
+				return nil
+			})
+			c.shifts = append(c.shifts, outside.Shift{From: begin, To: time.Now(), Plan: c.plan()})
+		case was.on != c.on: // it leaves
 			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(time.Second), Plan: c.plan()})
 		case was.speed != c.speed || &was.rows[0] != &c.rows[0]: // at one instant
 			c.shifts = append(c.shifts, outside.Shift{From: begin.Add(time.Second), To: end.Add(time.Second), Plan: c.plan()})
 		}
 	}
+}
+
+// entered counts the loops that each workload has entered, by the daemon's log.
+func (s *soak) entered(t *testing.T) map[string]int {
+	t.Helper()
+	loops := map[string]int{}
+	for line := range strings.Lines(s.daemon.Said(t)) {
+		if _, rest, ok := strings.Cut(line, `msg="entered loop" workload=`); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			loops[name]++
+		}
+	}
+	return loops
 }
 
 // standing brings all workloads back onto the page, where they stood, with nothing to do before midnight.

@@ -27,7 +27,7 @@ func TestSoak(t *testing.T) {
 	faults := slices.Concat(gentle, harmful, broken)
 	s := newSoak(t, seed, faults)
 	stolen, still := outside.StealTime(), watchStills(t)
-	daemon, _ := s.Serve(t, "--web.enable-pprof")
+	s.daemon, _ = s.Serve(t, "--web.enable-pprof")
 	began := time.Now()
 	w := outside.Watch(t, s.URL(), time.Second, "rest")
 	tick := time.NewTicker(5 * time.Second)
@@ -50,7 +50,7 @@ func TestSoak(t *testing.T) {
 	w.Stop()
 	stop := time.Now()
 	final := s.standing(t)
-	daemon.Term(t, 40*time.Second)
+	s.daemon.Term(t, 40*time.Second)
 	t.Logf("%v: %d lives of the engine, %d reloads, %d scrapes; counters that fell: %d of %d; workloads that came back: %d times; steal %v",
 		time.Since(began).Round(time.Second), s.Sims, s.reloads, w.Scrapes, w.Fallen, len(w.Last), w.Returned, outside.StealTime()-stolen)
 
@@ -75,7 +75,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%s: want requests, got %d due, %v finished", c.name, rows, finished)
 		}
 	}
-	for line := range strings.Lines(daemon.Said(t)) {
+	for line := range strings.Lines(s.daemon.Said(t)) {
 		if strings.Contains(line, "panic") || strings.Contains(line, "fatal error") || strings.Contains(line, "DATA RACE") || strings.Contains(line, "level=ERROR") {
 			t.Errorf("log: %s", line)
 		}
@@ -90,6 +90,7 @@ func TestSoak(t *testing.T) {
 type soak struct {
 	*stage
 	proxy   *proxy
+	daemon  *outside.Process
 	address string // of the proxy
 	secure  string // the same, over TLS
 	cert    string
