@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,14 +33,22 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 	defer out.Close()
 	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: log}
 	p.Cmd.Stdout, p.Cmd.Stderr = out, out
-	if err := p.Cmd.Start(); err != nil {
+	dieWithParent(p.Cmd)
+	started := make(chan error)
+	go func() { // the clean-up waits for it
+		runtime.LockOSThread() // the kernel takes this thread for the parent
+		defer runtime.UnlockOSThread()
+		err := p.Cmd.Start()
+		started <- err
+		if err == nil {
+			p.Err = p.Cmd.Wait()
+			p.Ended = time.Now()
+			close(p.Done)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func() { // the clean-up waits for it
-		p.Err = p.Cmd.Wait()
-		p.Ended = time.Now()
-		close(p.Done)
-	}()
 	t.Cleanup(func() {
 		_ = p.Cmd.Process.Kill() // also ends one that was stopped
 		<-p.Done
