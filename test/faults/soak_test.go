@@ -42,11 +42,11 @@ func TestSoak(t *testing.T) {
 		}
 		if early == nil && time.Since(began) >= min(time.Minute, length/2) {
 			<-tick.C // what the last reload changed has been handed over by then
-			early = s.rest(t)
+			early = s.rest(t, "first-minute")
 		}
 	}
 	<-tick.C
-	late := s.rest(t)
+	late := s.rest(t, "end")
 	w.Stop()
 	stop := time.Now()
 	final := s.standing(t)
