@@ -44,7 +44,7 @@ func (s *soak) reload(t *testing.T) {
 // bring changes courses, has the daemon reload, and notes from when on each is another.
 func (s *soak) bring(t *testing.T, change func(*course)) {
 	t.Helper()
-	before, loops := map[string]course{}, s.entered(t)
+	before := map[string]course{}
 	for _, c := range s.courses {
 		before[c.name] = *c
 		change(c)
@@ -58,15 +58,16 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 		was := before[c.name]
 		switch {
 		case !was.on && !c.on:
-		case !was.on && c.on: // when the engine, which may just be starting, has answered
-			outside.Until(t, 10*time.Second, func() error {
-				if s.entered(t)[c.name] == loops[c.name] {
+		case !was.on && c.on: // when its target has answered, for which it waits 5 s at most
+			var entered time.Time
+			outside.Until(t, 6*time.Second, func() error {
+				if entered = s.entered(t)[c.name]; entered.Before(begin) {
 					return fmt.Errorf("%s: want it to enter a loop", c.name)
 				}
 				return nil
 			})
-			c.shifts = append(c.shifts, outside.Shift{From: begin, To: time.Now(), Plan: c.plan()})
-		case was.on != c.on: // it leaves
+			c.shifts = append(c.shifts, outside.Shift{From: begin, To: entered, Plan: c.plan()})
+		case !c.on:
 			c.shifts = append(c.shifts, outside.Shift{From: begin, To: end.Add(time.Second), Plan: c.plan()})
 		case was.speed != c.speed || &was.rows[0] != &c.rows[0]: // at one instant
 			c.shifts = append(c.shifts, outside.Shift{From: begin.Add(time.Second), To: end.Add(time.Second), Plan: c.plan()})
@@ -74,17 +75,24 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 	}
 }
 
-// entered counts the loops that each workload has entered, by the daemon's log.
-func (s *soak) entered(t *testing.T) map[string]int {
+// entered is when each workload has told the log of the loop that it is in, at the latest: the log has milliseconds.
+func (s *soak) entered(t *testing.T) map[string]time.Time {
 	t.Helper()
-	loops := map[string]int{}
+	entered := map[string]time.Time{}
 	for line := range strings.Lines(s.daemon.Said(t)) {
-		if _, rest, ok := strings.Cut(line, `msg="entered loop" workload=`); ok {
-			name, _, _ := strings.Cut(rest, " ")
-			loops[name]++
+		head, tail, ok := strings.Cut(line, `msg="entered loop" workload=`)
+		if !ok {
+			continue
 		}
+		stamp, _, _ := strings.Cut(strings.TrimPrefix(head, "time="), " ")
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(tail, " ")
+		entered[name] = at.Add(time.Millisecond)
 	}
-	return loops
+	return entered
 }
 
 // standing brings all workloads back onto the page, where they stood, with nothing to do before midnight.

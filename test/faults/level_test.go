@@ -50,21 +50,25 @@ func (s *soak) rest(t *testing.T, name string) *level {
 
 // heap is how many bytes the daemon's heap holds just after a garbage collection. The page would say what the profile and
 // the page itself have left behind, too: that was up to 1.5 MiB.
-func (s *soak) heap(t *testing.T, name string) (bytes float64) {
+func (s *soak) heap(t *testing.T, name string) float64 {
 	t.Helper()
+	var profile []byte
 	for range 2 { // what the first collection finds to finalize is free after the second
-		status, profile, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, s.URL()+"/debug/pprof/heap?gc=1&debug=1")
+		var status int
+		var err error
+		status, profile, err = outside.Call(t.Context(), http.DefaultClient, http.MethodGet, s.URL()+"/debug/pprof/heap?gc=1&debug=1")
 		if err != nil || status != http.StatusOK {
 			t.Fatalf("/debug/pprof/heap: want 200, got %d, %v", status, err)
 		}
-		_, after, _ := strings.Cut(string(profile), "\n# HeapAlloc = ")
-		text, _, _ := strings.Cut(after, "\n")
-		if bytes, err = strconv.ParseFloat(text, 64); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name+".heap.txt"), profile, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name+".heap.txt"), profile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(profile), "\n# HeapAlloc = ")
+	text, _, _ := strings.Cut(after, "\n")
+	bytes, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bytes
 }
@@ -74,11 +78,11 @@ func (s *soak) heap(t *testing.T, name string) (bytes float64) {
 // Goroutines and files are counted. Two more of each are the lane and the connection of a request that rest, or a scrape of the
 // engine, has just sent; one for each reload, restart or lost connection would be more than that after seconds. The heap grows with
 // the native histograms' buckets, of which each has 160 at most: in client_golang 1.25 such a bucket is in two maps and takes 256 bytes, by a
-// count of 88 histograms with 20 to 158 of them. Exemplars and the live page's past are bounded, too, and not yet full after a minute. What
-// stays of each reload or request, be it 200 bytes of the latter, would be more than that in some minutes.
+// count of 88 histograms with 20 to 158 of them. Exemplars and the live page's past are bounded, too, and not yet full after a minute. In half
+// an hour six bytes that stay of each request, or 1.5 KiB of each reload, would be more than that.
 func (l *level) compare(t *testing.T, end *level) {
 	t.Helper()
-	const few, mib, bucket, rest = 2, 1 << 20, 256, 256 << 10
+	const few, mib, bucket, spare = 2, 1 << 20, 256, 256 << 10
 	t.Logf("%-24s %14s %14s", "at rest", "first minute", "end")
 	t.Logf("%-24s %14.0f %14.0f", "goroutines", l.goroutines, end.goroutines)
 	t.Logf("%-24s %14.0f %14.0f", "open files", l.files, end.files)
@@ -87,7 +91,7 @@ func (l *level) compare(t *testing.T, end *level) {
 	if end.goroutines > l.goroutines+few || end.files > l.files+few {
 		t.Errorf("want at most %d goroutines or files more at the end", few)
 	}
-	if most := l.heap + float64((end.buckets-l.buckets)*bucket) + rest; end.heap > most {
+	if most := l.heap + float64((end.buckets-l.buckets)*bucket) + spare; end.heap > most {
 		t.Errorf("want at most %.2f MiB of live heap, got %.2f", most/mib, end.heap/mib)
 	}
 }

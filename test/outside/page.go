@@ -18,11 +18,18 @@ import (
 
 // Call sends a request without a body and reads the answer, which has 30 s.
 func Call(ctx context.Context, client *http.Client, method, url string) (status int, body []byte, err error) {
+	return call(ctx, client, method, url, "")
+}
+
+func call(ctx context.Context, client *http.Client, method, url, accept string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return 0, nil, err
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -51,12 +58,9 @@ type Page map[string]*dto.MetricFamily
 
 // Scrape reads the page. Its error is one of the connection, or a status that is not 200.
 func Scrape(ctx context.Context, url string) (Page, error) {
-	status, body, err := Call(ctx, http.DefaultClient, http.MethodGet, url+"/metrics")
+	body, err := scrape(ctx, url, "")
 	if err != nil {
 		return nil, err
-	}
-	if status != http.StatusOK {
-		return nil, fmt.Errorf("/metrics: want 200, got %d: %s", status, body)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
@@ -64,6 +68,14 @@ func Scrape(ctx context.Context, url string) (Page, error) {
 		return nil, fmt.Errorf("/metrics: %w", err)
 	}
 	return families, nil
+}
+
+func scrape(ctx context.Context, url, accept string) ([]byte, error) {
+	status, body, err := call(ctx, http.DefaultClient, http.MethodGet, url+"/metrics", accept)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("/metrics: want 200, got %d: %s", status, body)
+	}
+	return body, err
 }
 
 // Sum adds a family's values over the metrics that have all of some label values.
@@ -178,18 +190,13 @@ func keyOf(name string, m *dto.Metric) string {
 // ScrapeNative reads the page as a Prometheus that takes native histograms does.
 func ScrapeNative(t *testing.T, url string) Page {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
+	body, err := scrape(t.Context(), url, string(format))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	page := Page{}
-	for d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header)); ; {
+	for d := expfmt.NewDecoder(bytes.NewReader(body), format); ; {
 		var f dto.MetricFamily
 		err := d.Decode(&f)
 		if errors.Is(err, io.EOF) {
