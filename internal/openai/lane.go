@@ -73,8 +73,9 @@ func (l *Lane) drop() {
 // Usage, Events, Text and TextCut, and of its Timeline Write, Head, Cancel, End, Connect, Chunks, ReadDelays, MergedReads
 // and Kernel; the slices are used again from their beginning.
 //
-// A kept or warmed connection that turns out to be closed before any byte of an answer is replaced once, and
-// the message sent again. When ctx is done the connection is closed and the outcome is aborted.
+// A kept or warmed connection on which anything came since its last answer, bytes or its end, is replaced before a byte is
+// written. One that turns out to be closed before any byte of an answer is replaced once, and the message sent again.
+// When ctx is done the connection is closed and the outcome is aborted.
 func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h Hooks) {
 	read := l.stream
 	if req.Timeline.Whole {
@@ -83,18 +84,29 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 	l.run(ctx, message, req, h, read)
 }
 
+// hold has the lane hold an open connection that a request can go out on, its own or one from the stock: fresh, and silent
+// since its last answer. False: there is none.
+func (l *Lane) hold(now time.Time) bool {
+	if l.Fresh(now) && l.conn.silent() {
+		return true
+	}
+	for {
+		l.drop()
+		if l.conn = l.client.stock.take(now, l.client.target.Idle); l.conn == nil {
+			return false
+		}
+		if l.conn.silent() {
+			return true
+		}
+	}
+}
+
 // Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
 // for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
 // that cannot be: no open connection, a transport without descriptors. Do with the same arguments must follow,
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
-	if now := time.Now(); !l.Fresh(now) {
-		l.drop()
-		if l.conn = l.client.stock.take(now, l.client.target.Idle); l.conn == nil {
-			return false
-		}
-	}
-	if l.conn.wire.stamps == nil {
+	if !l.hold(time.Now()) || l.conn.wire.stamps == nil {
 		return false
 	}
 	l.prepare(req)
@@ -169,15 +181,15 @@ func (l *Lane) release() {
 // try, for which only a new one will do.
 func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request, read func(context.Context, *measure.Request) *failure, again bool) *failure {
 	kept := false
-	if now := time.Now(); again || l.begun.message == nil && !l.Fresh(now) {
+	switch {
+	case again:
 		l.drop()
-		if !again {
-			l.conn = l.client.stock.take(now, l.client.target.Idle)
-		}
-	}
-	if l.conn != nil {
+	case l.begun.message != nil:
 		kept = true
-	} else {
+	default:
+		kept = l.hold(time.Now())
+	}
+	if !kept {
 		start := time.Now()
 		c, f := l.client.connect(ctx, l.total)
 		if f != nil {

@@ -2,7 +2,9 @@ package openai
 
 import (
 	"net"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 )
@@ -60,4 +62,38 @@ func BenchmarkLaneChunk(b *testing.B) {
 	lane.Close()
 	_ = l.Close()
 	<-served
+}
+
+// BenchmarkSilent is the look at a kept connection before a request goes out on it.
+func BenchmarkSilent(b *testing.B) {
+	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+		b.Run(name, func(b *testing.B) {
+			server := httptest.NewUnstartedServer(nil)
+			target := Target{Name: "bench", API: Chat, Output: OutputExact}
+			if secure {
+				server.StartTLS()
+				target.HTTP.TLSConfig.CA = string(certificatePEM(server))
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			target.URL = server.URL
+			c, err := New(target)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			conn, f := c.connect(b.Context(), time.Time{})
+			if f != nil {
+				b.Fatal(f.text)
+			}
+			defer conn.cut()
+			b.ReportAllocs()
+			for b.Loop() {
+				if !conn.silent() {
+					b.Fatal("want a silent connection")
+				}
+			}
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 type stamper struct {
 	raw     syscall.RawConn
 	receive func(fd uintptr) bool
+	look    func(fd uintptr) // receive at once
 	ask     func(fd uintptr) // fills info, or errno
 	info    unix.TCPInfo
 	size    uint32 // of info
@@ -73,13 +74,14 @@ func newStamper(c net.Conn) *stamper {
 				continue
 			case unix.EAGAIN:
 				if s.waits {
-					return false
+					return false // and come again
 				}
 			}
 			s.n, s.errno = int(n), errno
 			return true
 		}
 	}
+	s.look = func(fd uintptr) { s.receive(fd) }
 	s.ask = func(fd uintptr) {
 		s.size = uint32(unsafe.Sizeof(s.info))
 		_, _, s.errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_INFO,
@@ -93,21 +95,29 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	if len(p) == 0 {
 		return 0, 0, nil
 	}
-	return s.receiveInto(p, true)
+	s.into(p, true)
+	return s.received(s.raw.Read(s.receive))
 }
 
-// poll is read of what stands in the kernel: with nothing there its error is EAGAIN.
-func (s *stamper) poll(p []byte) (n int, stamp int64, err error) { return s.receiveInto(p, false) }
+// poll is read of what stands in the kernel, whatever the deadline: with nothing there its error is EAGAIN.
+func (s *stamper) poll(p []byte) (n int, stamp int64, err error) {
+	s.into(p, false)
+	return s.received(s.raw.Control(s.look))
+}
 
-func (s *stamper) receiveInto(p []byte, waits bool) (n int, stamp int64, err error) {
+func (s *stamper) into(p []byte, waits bool) {
 	s.waits = waits
 	s.vector.Base = &p[0]
 	s.vector.SetLen(len(p))
-	err = s.raw.Read(s.receive)
+}
+
+func (s *stamper) received(err error) (int, int64, error) {
 	s.vector.Base = nil // the buffer is its owner's again
 	switch {
 	case err != nil:
 		return 0, 0, err
+	case s.errno == unix.EAGAIN: // of poll
+		return 0, 0, unix.EAGAIN
 	case s.errno != 0:
 		return 0, 0, os.NewSyscallError("recvmsg", s.errno)
 	case s.n == 0:
@@ -144,18 +154,18 @@ func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 	return stamp
 }
 
-// write hands p to the kernel once and does not wait: n is what it took, 0 when it has no room.
+// write hands p to the kernel once and does not wait, whatever the deadline: n is what it took, 0 when it has no room.
 func (s *stamper) write(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	var errno syscall.Errno
-	err = s.raw.Write(func(fd uintptr) bool {
+	err = s.raw.Control(func(fd uintptr) {
 		for {
 			var took uintptr
 			if took, _, errno = unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p))); errno != unix.EINTR {
 				n = int(took)
-				return true
+				return
 			}
 		}
 	})

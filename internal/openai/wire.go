@@ -25,6 +25,7 @@ type wire struct {
 	until  time.Time // reads end here; zero: never
 	armed  time.Time // what the runtime's timer is set to
 	last   arrival
+	poll   bool   // a read is of what stands in the kernel; with nothing there it is past its deadline
 	hold   bool   // a write is not to wait: what the kernel has no room for is left
 	left   []byte // goes out before anything else
 }
@@ -66,6 +67,13 @@ func (w *wire) flush() error {
 }
 
 func (w *wire) Read(p []byte) (int, error) {
+	if w.poll {
+		n, _, err := w.stamps.poll(p)
+		if errors.Is(err, syscall.EAGAIN) {
+			err = os.ErrDeadlineExceeded
+		}
+		return n, err
+	}
 	for {
 		// A deadline that moved away is left to fire first: setting a timer for every chunk costs more than
 		// one read too many.
@@ -101,10 +109,9 @@ func (w *wire) Read(p []byte) (int, error) {
 // that was longer than the timeout the kernel may have put so much together that a stall is told which was ours. late is the
 // deadline's error.
 func (w *wire) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
-	if w.stamps == nil || w.SetReadDeadline(time.Time{}) != nil {
+	if w.stamps == nil {
 		return 0, 0, late
 	}
-	w.armed = time.Time{}
 	if n, stamp, err = w.stamps.poll(p); err == nil {
 		stamp = w.stamps.ofData(stamp, now)
 	}
@@ -128,12 +135,25 @@ type conn struct {
 	app  net.Conn
 	used time.Time // when it was opened or last used
 	err  error     // what the last read ended with
+	news [1]byte
 }
 
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.app.Read(p)
 	c.err = err
 	return n, err
+}
+
+// silent says that nothing has come since the last answer: no bytes, which would be taken for the next one's, and no end. What
+// TLS says for itself, a session's ticket, is nothing. Without stamps nobody can look, and it is taken to be so.
+func (c *conn) silent() bool {
+	if c.wire.stamps == nil {
+		return true
+	}
+	c.wire.poll, c.wire.hold = true, true // what TLS answers for itself, a new key, does not wait either
+	defer func() { c.wire.poll, c.wire.hold = false, false }()
+	n, err := c.app.Read(c.news[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // offer writes p and does not wait. n is what needs no further write: what the kernel took, over TLS all of p, since a record

@@ -1,0 +1,262 @@
+package openai
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"replayd/internal/measure"
+)
+
+// readable waits until something stands in the kernel for a connection: bytes or its end.
+func readable(t *testing.T, c *conn) { t.Helper(); stands(t, c, unix.POLLIN) }
+
+// closed waits until the other side has closed a connection.
+func closed(t *testing.T, c *conn) { t.Helper(); stands(t, c, unix.POLLRDHUP) }
+
+func stands(t *testing.T, c *conn, what int16) {
+	t.Helper()
+	err := c.wire.stamps.raw.Control(func(fd uintptr) {
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: what}}, 60_000) //nolint:gosec // a descriptor is an int32
+			if err == nil && n == 1 {
+				return
+			}
+			if err != unix.EINTR {
+				t.Errorf("want news within a minute, got %d, %v", n, err)
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a server says or does on a kept connection before the next request belongs to no request: an end, an answer that nobody
+// asked for, such as the 408 of proxies that are tired of waiting. The connection is replaced before anything is written.
+func TestKeptConnectionHasNews(t *testing.T) {
+	const answer = streamHead
+	for name, news := range map[string]string{
+		"its end":             "",
+		"a timeout":           "HTTP/1.1 408 Request Time-out\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"a whole answer":      answer + chunked(delta("not asked for")+done) + bodyEnd,
+		"an end of an answer": "\r\n",
+	} {
+		for _, secure := range []bool{false, true} {
+			for _, begins := range []bool{false, true} {
+				t.Run(name+map[bool]string{true: " over TLS"}[secure]+map[bool]string{true: " before Begin"}[begins], func(t *testing.T) {
+					requests := make(chan struct{}, 10)
+					answered := make(chan struct{})
+					first := true
+					serve := func(conn net.Conn) {
+						for {
+							if _, _, err := request(conn); err != nil {
+								return
+							}
+							requests <- struct{}{}
+							send(conn, answer+chunked(delta("a")+done)+bodyEnd)
+							if !first {
+								continue
+							}
+							first = false
+							<-answered // all of the answer was read
+							if news == "" {
+								_ = conn.Close()
+								return
+							}
+							send(conn, news)
+						}
+					}
+					var c *Client
+					if secure {
+						c = overTLS(t, func(conn *tls.Conn) { serve(conn) })
+					} else {
+						c = newClient(t, Target{URL: listen(t, "tcp4", serve), API: Completions})
+					}
+					l := c.Lane()
+					defer l.Close()
+					m := message(t, c)
+					var req measure.Request
+					do(t, l, &req)
+					if req.Outcome != measure.OK || l.conn == nil {
+						t.Fatalf("want ok and the connection kept, got %s: %s", req.Outcome, req.Error)
+					}
+					kept := l.conn
+					close(answered)
+					readable(t, kept)
+					if begins && l.Begin(m, &req) {
+						t.Error("begun on a connection that has news")
+					}
+					l.Do(t.Context(), m, &req, Hooks{Again: func() ([]byte, error) { return m, nil }})
+					if req.Outcome != measure.OK || req.Retried || req.Timeline.Connect == 0 || len(requests) != 2 {
+						t.Errorf("want ok over a new connection and 2 requests in all, got %s, retried %v, connected in %v, %d requests: %s",
+							req.Outcome, req.Retried, req.Timeline.Connect, len(requests), req.Error)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Of warmed connections those that the server has closed are passed over.
+func TestWarmedConnectionsHaveNews(t *testing.T) {
+	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			accepted := make(chan net.Conn, 3)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, delta("a")+done)
+			}))
+			server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					accepted <- conn
+				}
+			}
+			target := Target{}
+			if secure {
+				server.StartTLS()
+				target.HTTP.TLSConfig.CA = string(certificatePEM(server))
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			target.URL = server.URL
+			c := newClient(t, target)
+			if err := c.Warm(t.Context(), 3); err != nil {
+				t.Fatal(err)
+			}
+			opened := map[string]net.Conn{} // by the client's address
+			for range 3 {
+				conn := <-accepted
+				opened[conn.RemoteAddr().String()] = conn
+			}
+			oldest, last := c.stock.conns[:2:2], c.stock.conns[2]
+			for _, conn := range oldest {
+				_ = opened[conn.wire.LocalAddr().String()].Close()
+				closed(t, conn)
+			}
+			l := c.Lane()
+			defer l.Close()
+			m := message(t, c)
+			var req measure.Request
+			for i := range 2 {
+				if !l.Begin(m, &req) {
+					t.Fatalf("request %d: not begun", i)
+				}
+				l.Do(t.Context(), m, &req, Hooks{})
+				if req.Outcome != measure.OK || req.Timeline.Connect != 0 || req.Retried || l.conn != last {
+					t.Errorf("request %d: want ok over the connection that is still open, got %s, connected in %v, retried %v: %s",
+						i, req.Outcome, req.Timeline.Connect, req.Retried, req.Error)
+				}
+			}
+			if len(c.stock.conns) != 0 {
+				t.Errorf("%d connections left in stock, want none", len(c.stock.conns))
+			}
+		})
+	}
+}
+
+// A TLS server's session tickets, which come behind the handshake, are no news, and what comes behind them is.
+func TestTicketsAreNoNews(t *testing.T) {
+	next := make(chan struct{})
+	c := overTLS(t, func(conn *tls.Conn) {
+		_ = conn.Handshake() // an error is the client's too
+		<-next
+		send(conn, "a")
+		<-next
+	})
+	defer close(next)
+	raw, err := net.Dial("tcp4", c.base.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWire(raw, c.clock)
+	defer func() { _ = w.Close() }()
+	cfg, err := c.tlsConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tickets := tls.NewLRUClientSessionCache(1)
+	cfg.ClientSessionCache = tickets // else Go's server sends none
+	secure := tls.Client(w, cfg)
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	conn := &conn{wire: w, app: secure}
+	for range 2 {
+		if !conn.silent() {
+			t.Error("want a silent connection where only tickets came")
+		}
+	}
+	if _, came := tickets.Get(cfg.ServerName); !came {
+		t.Error("want a ticket, got none: it was not put to the test")
+	}
+	next <- struct{}{}
+	readable(t, conn)
+	if conn.silent() {
+		t.Error("want no silent connection where a byte came")
+	}
+}
+
+// The look at a kept connection allocates nothing, but what crypto/tls does for each record.
+func TestSilentAllocatesNothing(t *testing.T) {
+	end := make(chan struct{})
+	wait := func(net.Conn) { <-end }
+	secure := overTLS(t, func(conn *tls.Conn) { _ = conn.Handshake(); wait(conn) })
+	plain := newClient(t, Target{URL: listen(t, "tcp4", wait)})
+	defer close(end)
+	for name, c := range map[string]*Client{"plain": plain, "TLS": secure} {
+		conn, f := c.connect(t.Context(), time.Time{})
+		if f != nil {
+			t.Fatal(f.text)
+		}
+		t.Cleanup(conn.cut)
+		if n := testing.AllocsPerRun(100, func() {
+			if !conn.silent() {
+				t.Error("want a silent connection")
+			}
+		}); n > map[string]float64{"TLS": 1}[name] {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// The deadline of the request before bounds neither the look nor what TLS may answer in it.
+func TestSilentAfterADeadline(t *testing.T) {
+	said := make(chan string, 1)
+	c := newClient(t, Target{URL: listen(t, "tcp4", func(conn net.Conn) {
+		buffer := make([]byte, 10)
+		n, _ := conn.Read(buffer)
+		said <- string(buffer[:n])
+	})})
+	conn, f := c.connect(t.Context(), time.Time{})
+	if f != nil {
+		t.Fatal(f.text)
+	}
+	defer conn.cut()
+	conn.wire.until = time.Now().Add(-time.Second)
+	if err := conn.wire.arm(); err != nil {
+		t.Fatal(err)
+	}
+	if !conn.silent() {
+		t.Error("want a silent connection")
+	}
+	conn.wire.hold = true
+	if n, err := conn.wire.Write([]byte("a key")); n != 5 || err != nil || len(conn.wire.left) != 0 {
+		t.Fatalf("want 5 bytes written, got %d, %v, %d of them left", n, err, len(conn.wire.left))
+	}
+	if got := <-said; got != "a key" {
+		t.Errorf("the server got %q", got)
+	}
+	closed(t, conn)
+	if conn.silent() {
+		t.Error("want no silent connection where it has ended")
+	}
+}
