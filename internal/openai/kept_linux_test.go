@@ -3,9 +3,11 @@ package openai
 import (
 	"crypto/tls"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +56,8 @@ func TestKeptConnectionHasNews(t *testing.T) {
 				t.Run(name+map[bool]string{true: " over TLS"}[secure]+map[bool]string{true: " before Begin"}[begins], func(t *testing.T) {
 					requests := make(chan struct{}, 10)
 					answered := make(chan struct{})
+					readAll := sync.OnceFunc(func() { close(answered) })
+					defer readAll()
 					first := true
 					serve := func(conn net.Conn) {
 						for {
@@ -89,7 +93,7 @@ func TestKeptConnectionHasNews(t *testing.T) {
 						t.Fatalf("want ok and the connection kept, got %s: %s", req.Outcome, req.Error)
 					}
 					kept := l.conn
-					close(answered)
+					readAll()
 					readable(t, kept)
 					if begins && l.Begin(m, &req) {
 						t.Error("begun on a connection that has news")
@@ -105,22 +109,33 @@ func TestKeptConnectionHasNews(t *testing.T) {
 	}
 }
 
-// Of warmed connections those that the server has closed are passed over.
+// Of warmed connections those that the server has closed are passed over, a few by Begin and all by Do.
 func TestWarmedConnectionsHaveNews(t *testing.T) {
-	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+	const warmed = beginLooks + 2
+	for name, c := range map[string]struct {
+		secure bool
+		ended  int // of the oldest
+		begun  bool
+	}{
+		"plain":           {ended: beginLooks - 1, begun: true},
+		"TLS":             {ended: beginLooks - 1, begun: true, secure: true},
+		"many have ended": {ended: beginLooks},
+		"all have ended":  {ended: warmed},
+	} {
 		t.Run(name, func(t *testing.T) {
-			accepted := make(chan net.Conn, 3)
+			accepted := make(chan net.Conn, warmed)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, delta("a")+done)
 			}))
+			server.Config.ErrorLog = log.New(io.Discard, "", 0) // it may hear of the end before it ends the handshake
 			server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
 				if state == http.StateNew {
 					accepted <- conn
 				}
 			}
 			target := Target{}
-			if secure {
+			if c.secure {
 				server.StartTLS()
 				target.HTTP.TLSConfig.CA = string(certificatePEM(server))
 			} else {
@@ -128,36 +143,41 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 			}
 			defer server.Close()
 			target.URL = server.URL
-			c := newClient(t, target)
-			if err := c.Warm(t.Context(), 3); err != nil {
+			client := newClient(t, target)
+			if err := client.Warm(t.Context(), warmed); err != nil {
 				t.Fatal(err)
 			}
 			opened := map[string]net.Conn{} // by the client's address
-			for range 3 {
+			for range warmed {
 				conn := <-accepted
 				opened[conn.RemoteAddr().String()] = conn
 			}
-			oldest, last := c.stock.conns[:2:2], c.stock.conns[2]
-			for _, conn := range oldest {
-				_ = opened[conn.wire.LocalAddr().String()].Close()
-				closed(t, conn)
+			var open *conn // the first that is
+			for i, conn := range client.stock.conns {
+				if i < c.ended {
+					_ = opened[conn.wire.LocalAddr().String()].Close()
+					closed(t, conn)
+				} else if open == nil {
+					open = conn
+				}
 			}
-			l := c.Lane()
+			l := client.Lane()
 			defer l.Close()
-			m := message(t, c)
+			m := message(t, client)
 			var req measure.Request
 			for i := range 2 {
-				if !l.Begin(m, &req) {
-					t.Fatalf("request %d: not begun", i)
+				if begun := l.Begin(m, &req); begun != (c.begun || i > 0) {
+					t.Errorf("request %d: begun: %v", i, begun)
 				}
 				l.Do(t.Context(), m, &req, Hooks{})
-				if req.Outcome != measure.OK || req.Timeline.Connect != 0 || req.Retried || l.conn != last {
-					t.Errorf("request %d: want ok over the connection that is still open, got %s, connected in %v, retried %v: %s",
+				dialled := req.Timeline.Connect != 0
+				if req.Outcome != measure.OK || req.Retried || dialled != (open == nil && i == 0) || open != nil && l.conn != open {
+					t.Errorf("request %d: want ok over a connection that is still open, else a new one, got %s, connected in %v, retried %v: %s",
 						i, req.Outcome, req.Timeline.Connect, req.Retried, req.Error)
 				}
 			}
-			if len(c.stock.conns) != 0 {
-				t.Errorf("%d connections left in stock, want none", len(c.stock.conns))
+			if left, want := len(client.stock.conns), max(0, warmed-c.ended-1); left != want {
+				t.Errorf("%d connections left in stock, want %d", left, want)
 			}
 		})
 	}
@@ -228,34 +248,49 @@ func TestSilentAllocatesNothing(t *testing.T) {
 	}
 }
 
+// answering answers before it reads, as TLS does when it is given a new key.
+type answering struct {
+	*wire
+	t *testing.T
+}
+
+func (a answering) Read(p []byte) (int, error) {
+	if n, err := a.Write([]byte("a key")); n != 5 || err != nil {
+		a.t.Fatalf("want 5 bytes written, got %d, %v", n, err)
+	}
+	return a.wire.Read(p)
+}
+
 // The deadline of the request before bounds neither the look nor what TLS may answer in it.
 func TestSilentAfterADeadline(t *testing.T) {
-	said := make(chan string, 1)
+	said, looked := make(chan string, 1), make(chan struct{})
+	look := sync.OnceFunc(func() { close(looked) })
 	c := newClient(t, Target{URL: listen(t, "tcp4", func(conn net.Conn) {
 		buffer := make([]byte, 10)
 		n, _ := conn.Read(buffer)
 		said <- string(buffer[:n])
+		<-looked
 	})})
 	conn, f := c.connect(t.Context(), time.Time{})
 	if f != nil {
 		t.Fatal(f.text)
 	}
 	defer conn.cut()
+	defer look()
+	conn.app = answering{conn.wire, t}
 	conn.wire.until = time.Now().Add(-time.Second)
 	if err := conn.wire.arm(); err != nil {
 		t.Fatal(err)
 	}
 	if !conn.silent() {
-		t.Error("want a silent connection")
-	}
-	conn.wire.hold = true
-	if n, err := conn.wire.Write([]byte("a key")); n != 5 || err != nil || len(conn.wire.left) != 0 {
-		t.Fatalf("want 5 bytes written, got %d, %v, %d of them left", n, err, len(conn.wire.left))
+		t.Fatal("want a silent connection")
 	}
 	if got := <-said; got != "a key" {
 		t.Errorf("the server got %q", got)
 	}
+	look()
 	closed(t, conn)
+	conn.app = conn.wire // nobody is there to answer
 	if conn.silent() {
 		t.Error("want no silent connection where it has ended")
 	}

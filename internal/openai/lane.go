@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -53,7 +54,8 @@ func (c *Client) Lane() *Lane {
 	return &Lane{client: c, in: bufio.NewReaderSize(nil, readBytes)}
 }
 
-// Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled.
+// Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled, unless it
+// turns out to have ended.
 func (l *Lane) Fresh(now time.Time) bool {
 	return l.conn != nil && now.Sub(l.conn.used) < l.client.target.Idle
 }
@@ -74,7 +76,7 @@ func (l *Lane) drop() {
 // and Kernel; the slices are used again from their beginning.
 //
 // A kept or warmed connection on which anything came since its last answer, bytes or its end, is replaced before a byte is
-// written. One that turns out to be closed before any byte of an answer is replaced once, and the message sent again.
+// written, where there are descriptors to look at. One that turns out to be closed before any byte of an answer is replaced once, and the message sent again.
 // When ctx is done the connection is closed and the outcome is aborted.
 func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h Hooks) {
 	read := l.stream
@@ -85,28 +87,34 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 }
 
 // hold has the lane hold an open connection that a request can go out on, its own or one from the stock: fresh, and silent
-// since its last answer. False: there is none.
-func (l *Lane) hold(now time.Time) bool {
+// since its last answer. False: there is none, or none among as many of the stock as are to be looked at.
+func (l *Lane) hold(now time.Time, looks int) bool {
 	if l.Fresh(now) && l.conn.silent() {
 		return true
 	}
-	for {
-		l.drop()
+	l.drop()
+	for range looks {
 		if l.conn = l.client.stock.take(now, l.client.target.Idle); l.conn == nil {
 			return false
 		}
 		if l.conn.silent() {
 			return true
 		}
+		l.drop()
 	}
+	return false
 }
 
+// beginLooks is how many connections of the stock Begin looks at: where a server has closed them all, the next request waits for
+// the pacer.
+const beginLooks = 4
+
 // Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
-// for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was done, when
-// that cannot be: no open connection, a transport without descriptors. Do with the same arguments must follow,
+// for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was written, when
+// that cannot be: no open connection at hand, a transport without descriptors. Do with the same arguments must follow,
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
-	if !l.hold(time.Now()) || l.conn.wire.stamps == nil {
+	if !l.hold(time.Now(), beginLooks) || l.conn.wire.stamps == nil {
 		return false
 	}
 	l.prepare(req)
@@ -187,7 +195,7 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	case l.begun.message != nil:
 		kept = true
 	default:
-		kept = l.hold(time.Now())
+		kept = l.hold(time.Now(), math.MaxInt)
 	}
 	if !kept {
 		start := time.Now()

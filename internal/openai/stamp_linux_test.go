@@ -34,11 +34,14 @@ var keeping = sync.OnceValue(func() io.Closer {
 	}
 	// The kernel begins a little later, and may at first still be busy with ending for somebody who closed just before.
 	const settled = 50 * time.Millisecond
-	since := time.Now() // of the first stamp in a row
-	for begin := since; time.Since(begin) < 10*time.Second; {
-		if !stampedOnce() {
+	var since time.Time // of the first stamp in a row
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; <-time.After(time.Millisecond) {
+		switch stamped := stampedOnce(); {
+		case !stamped:
+			since = time.Time{}
+		case since.IsZero():
 			since = time.Now()
-		} else if time.Since(since) > settled {
+		case time.Since(since) > settled:
 			return keep // a file is closed when it is forgotten
 		}
 	}

@@ -145,7 +145,8 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // silent says that nothing has come since the last answer: no bytes, which would be taken for the next one's, and no end. What
-// TLS says for itself, a session's ticket, is nothing. Without stamps nobody can look, and it is taken to be so.
+// TLS says for itself, a session's ticket, is nothing, and neither is a part of a record. Without stamps nobody can look, and
+// it is taken to be so.
 func (c *conn) silent() bool {
 	if c.wire.stamps == nil {
 		return true
