@@ -213,14 +213,14 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	if f == nil {
 		f = read(ctx, req)
 	}
+	if f != nil && f.outcome == measure.Cancelled {
+		req.Timeline.Cancel = time.Now() // before anybody can see it
+	}
 	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
 	if stop() && l.frame.ended && l.in.Buffered() == 0 && !l.closing() {
 		l.conn.used = time.Now()
 	} else {
 		l.drop()
-	}
-	if f != nil && f.outcome == measure.Cancelled {
-		req.Timeline.Cancel = time.Now()
 	}
 	return f
 }
