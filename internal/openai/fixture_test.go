@@ -16,6 +16,19 @@ func certificatePEM(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
+// start has a server serve, and gives the target that it is.
+func start(server *httptest.Server, secure bool) Target {
+	var target Target
+	if secure {
+		server.StartTLS()
+		target.HTTP.TLSConfig.CA = string(certificatePEM(server))
+	} else {
+		server.Start()
+	}
+	target.URL = server.URL
+	return target
+}
+
 // Streams shaped as each engine's source says, read from the wire.
 func TestEngineStreams(t *testing.T) {
 	type want struct {

@@ -134,16 +134,8 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 					accepted <- conn
 				}
 			}
-			target := Target{}
-			if c.secure {
-				server.StartTLS()
-				target.HTTP.TLSConfig.CA = string(certificatePEM(server))
-			} else {
-				server.Start()
-			}
+			client := newClient(t, start(server, c.secure))
 			defer server.Close()
-			target.URL = server.URL
-			client := newClient(t, target)
 			if err := client.Warm(t.Context(), warmed); err != nil {
 				t.Fatal(err)
 			}

@@ -69,15 +69,9 @@ func BenchmarkSilent(b *testing.B) {
 	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
 		b.Run(name, func(b *testing.B) {
 			server := httptest.NewUnstartedServer(nil)
-			target := Target{Name: "bench", API: Chat, Output: OutputExact}
-			if secure {
-				server.StartTLS()
-				target.HTTP.TLSConfig.CA = string(certificatePEM(server))
-			} else {
-				server.Start()
-			}
+			target := start(server, secure)
 			defer server.Close()
-			target.URL = server.URL
+			target.Name, target.API, target.Output = "bench", Chat, OutputExact
 			c, err := New(target)
 			if err != nil {
 				b.Fatal(err)
