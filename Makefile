@@ -59,7 +59,7 @@ reproduce: ## two builds in two folders, the second with an empty cache: fails w
 dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...
 
-CHART_FILES := $(filter-out %_test.yaml,$(wildcard alerts/*.yaml)) $(wildcard dashboards/*.json) internal/synth/sample.jsonl
+CHART_FILES := $(wildcard alerts/*.yaml) $(wildcard dashboards/*.json) internal/synth/sample.jsonl
 
 .PHONY: chart
 chart: ## copies the rules, the dashboards and the sample into the Helm chart

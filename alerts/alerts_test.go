@@ -1,5 +1,5 @@
 // Package alerts_test holds the rules to the series that there are, and to their tests and pages. What they compute is for promtool,
-// with the files *_test.yaml, and for a real Prometheus: test/prometheus.
+// with tests/*_test.yaml, and for a real Prometheus: test/prometheus.
 package alerts_test
 
 import (
@@ -17,20 +17,14 @@ import (
 	"replayd/test/outside"
 )
 
-// files gives the paths of the rules, or of their tests.
-func files(t *testing.T, tests bool) []string {
-	t.Helper()
-	paths, err := filepath.Glob("*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "_test.yaml") != tests })
-}
-
 // groups reads every file of rules.
 func groups(t *testing.T) (all []outside.RuleGroup) {
 	t.Helper()
-	for _, path := range files(t, false) {
+	paths, err := outside.RuleFiles(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
 		of, err := outside.RuleGroups(path)
 		if err != nil {
 			t.Fatal(err)
@@ -167,6 +161,22 @@ func TestOneNumberIsOfSeconds(t *testing.T) {
 	}
 }
 
+// Prometheus refuses the whole configuration if one file of the glob alerts/*.yaml is no rule file.
+func TestTheGlobHoldsRuleFilesOnly(t *testing.T) {
+	paths, err := outside.RuleFiles(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		decoder := yaml.NewDecoder(strings.NewReader(read(t, path)))
+		decoder.KnownFields(true)
+		var file struct{ Groups []yaml.Node }
+		if err := decoder.Decode(&file); err != nil || len(file.Groups) == 0 {
+			t.Errorf("%s: want groups of rules and nothing else, got %d groups, %v", path, len(file.Groups), err)
+		}
+	}
+}
+
 // A promtoolTest is what is looked at of one.
 type promtoolTest struct {
 	Exprs []struct {
@@ -182,7 +192,11 @@ type promtoolTest struct {
 
 func promtoolTests(t *testing.T) (all []promtoolTest) {
 	t.Helper()
-	for _, path := range files(t, true) {
+	paths, err := filepath.Glob("tests/*_test.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("want files with promtool tests, got %v, %v", paths, err)
+	}
+	for _, path := range paths {
 		var file struct{ Tests []promtoolTest }
 		if err := yaml.Unmarshal([]byte(read(t, path)), &file); err != nil || len(file.Tests) == 0 {
 			t.Fatalf("%s: want tests, got %v, %v", path, file, err)
@@ -223,7 +237,7 @@ func TestEachRecordIsTestedAndExplained(t *testing.T) {
 		}
 		seen[id] = true
 		if !tested[r.Record] {
-			t.Errorf("want a promql_expr_test of %s in a file *_test.yaml", r.Record)
+			t.Errorf("want a promql_expr_test of %s in tests/*_test.yaml", r.Record)
 		}
 		if !strings.Contains(document, "`"+r.Record+"`") {
 			t.Errorf("docs/correlation.md: want %s explained", r.Record)

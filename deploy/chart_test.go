@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -19,9 +18,7 @@ func TestChartFiles(t *testing.T) {
 			t.Fatalf("%s: want 4 files and more, got %v, %v", pattern, paths, err)
 		}
 		for _, path := range paths {
-			if !strings.HasSuffix(path, "_test.yaml") {
-				from[filepath.Base(path)] = path
-			}
+			from[filepath.Base(path)] = path
 		}
 	}
 	entries, err := os.ReadDir(folder)

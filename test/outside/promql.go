@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
@@ -62,13 +61,12 @@ type Rule struct {
 	Annotations   map[string]string
 }
 
-// RuleFiles gives the paths of the rules in a folder such as alerts, without promtool's tests of them; at least one.
+// RuleFiles gives the paths of the rules in a folder such as alerts; at least one.
 func RuleFiles(folder string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "_test.yaml") })
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("%s: want files of rules, got none", folder)
 	}

@@ -31,25 +31,26 @@ const (
 // TestRules has promtool read the rules and run their own tests.
 func TestRules(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
-	f := func(name string, args ...string) {
-		t.Run(name, func(t *testing.T) {
+	f := func(path string, args ...string) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel() // a test is of hours
-			cmd := exec.CommandContext(t.Context(), promtool, append(args, name)...)
-			cmd.Dir = filepath.Dir(rules)
+			cmd := exec.CommandContext(t.Context(), promtool, append(args, filepath.Base(path))...)
+			cmd.Dir = filepath.Dir(path)
 			if said, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("promtool %q: %v\n%s", args, err, said)
 			}
 		})
 	}
-	all, err := filepath.Glob(filepath.Join(filepath.Dir(rules), "*.yaml"))
-	if err != nil || len(all) < 2 {
-		t.Fatalf("want rules and tests, got %q, %v", all, err)
-	}
-	for _, path := range all {
-		if name := filepath.Base(path); strings.HasSuffix(name, "_test.yaml") {
-			f(name, "test", "rules")
-		} else {
-			f(name, "check", "rules", "--lint=all", "--lint-fatal")
+	for pattern, args := range map[string][]string{
+		"*.yaml":            {"check", "rules", "--lint=all", "--lint-fatal"},
+		"tests/*_test.yaml": {"test", "rules"},
+	} {
+		paths, err := filepath.Glob(filepath.Join(filepath.Dir(rules), pattern))
+		if err != nil || len(paths) < 2 {
+			t.Fatalf("%s: want two files or more, got %q, %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			f(path, args...)
 		}
 	}
 }
