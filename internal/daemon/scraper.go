@@ -48,7 +48,7 @@ func (g *Generation) addEngine(t config.Target, old *Generation) error {
 	machine, _ := os.Hostname() // without one a loopback address says what it is
 	o := scrape.TargetOptions{
 		Hostname: machine, Target: t.Name, URL: t.URL, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas, Interval: time.Duration(t.Metrics.Interval),
-		HTTP: c.http.HTTPClientConfig, UserAgent: g.options.UserAgent, Log: g.options.Log,
+		HTTP: c.http.HTTPClientConfig, UserAgent: g.options.UserAgent, Log: g.options.Log, Dial: g.options.Dial,
 	}
 	for _, r := range t.Metrics.Map {
 		o.Map = append(o.Map, r.Row())

@@ -33,7 +33,11 @@ type FetchOptions struct {
 	Address   string
 	Reconnect bool   // no connection is kept
 	UserAgent string // empty: Go's own
+	Dial      Dialer // nil: TCP's
 }
+
+// A Dialer opens connections, as net.Dialer's DialContext does.
+type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // A Fetcher gets metrics pages over HTTP and keeps its connections. It is safe for concurrent use.
 type Fetcher struct {
@@ -58,10 +62,14 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 			return nil, errors.New("address: want no oauth2 beside one address of several")
 		}
 		o.HTTP.ProxyConfig = commoncfg.ProxyConfig{}
-		var dialer net.Dialer
-		options = append(options, commoncfg.WithDialContextFunc(func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, o.Address)
-		}))
+		dial := o.Dial
+		if dial == nil {
+			dial = new(net.Dialer).DialContext
+		}
+		o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, o.Address) }
+	}
+	if o.Dial != nil {
+		options = append(options, commoncfg.WithDialContextFunc(o.Dial))
 	}
 	client, err := commoncfg.NewClientFromConfig(o.HTTP, "scrape", options...)
 	if err != nil {

@@ -36,6 +36,7 @@ type TargetOptions struct {
 
 	UserAgent string
 	Log       *slog.Logger
+	Dial      Dialer // nil: TCP's
 	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
 }
 
@@ -122,7 +123,7 @@ func pages(target, page string) ([]string, error) {
 // endpoint makes the one for an engine. Connections go to the address, or where the URL says when it is empty: then each
 // scrape has its own, since a kept one would always lead to the same of several engines behind a virtual address.
 func (t *Target) endpoint(replica, address string) (*endpoint, error) {
-	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent})
+	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent, Dial: t.o.Dial})
 	if err != nil {
 		return nil, err
 	}
