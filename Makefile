@@ -186,8 +186,12 @@ test-dcgm: ## the tag dcgm against a libdcgm.so.4 that plays: needs a C compiler
 	CGO_ENABLED=0 go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/ ./test/dcgm/
 
 .PHONY: test-prometheus
-test-prometheus: ## a real Prometheus scrapes over TLS with a password; it gets it from Debian's packages
-	go test -tags prometheus -count=1 -v -timeout 15m ./test/prometheus/
+test-prometheus: ## a real Prometheus scrapes over TLS with a password, and promtool judges well and ill engines; it gets them from Debian's packages
+	go test -tags prometheus -count=1 -v -timeout 15m ./test/prometheus/ ./test/well/
+
+.PHONY: bench-well
+bench-well: ## a day of the chart's defaults beside well engines of 20 speeds, in virtual time: that no alert fires. About an hour
+	WELL_FOR=24h WELL_GRID=all go test -tags prometheus -count=1 -v -timeout 3h -run NoAlert ./test/well/
 
 .PHONY: test-live
 test-live: ## the live page and the report in a real Chromium, which root installs by apt

@@ -58,6 +58,7 @@
   {{- fail "networkPolicy.metricsFrom: want who scrapes, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]: with monitor.enabled and nobody let in each scrape would fail" -}}
 {{- end -}}
 {{- include "replayd.noSecrets" (dict "at" "config" "value" $v.config) -}}
+{{- include "replayd.noSecrets" (dict "at" "canary" "value" $v.canary) -}}
 {{- end -}}
 
 {{/* A ConfigMap is open to many: nothing in it may look like a secret. Every list, map and string of the configuration is looked at. */}}
@@ -121,9 +122,9 @@
   {{- $_ := set $c "targets" (list (dict "name" .Values.target.name "url" (required "target.url: want the address of the engine, such as http://vllm:8000, or config.targets" $url))) -}}
 {{- end -}}
 {{- if not $c.workloads -}}
-  {{- $w := dict "name" "canary" "speed" 0.1 "lanes" 4 "overload" "drop" -}}
+  {{- $w := deepCopy .Values.canary -}}
   {{- if gt (len $c.targets) 1 -}}{{- fail "config.workloads: want workloads beside several config.targets" -}}{{- end -}}
-  {{- if $sidecar -}}{{- $_ := set $w "guard" (dict "waiting" 4 "error_ratio" 0.2) -}}{{- end -}}
+  {{- if and $sidecar (not $w.guard) -}}{{- $_ := set $w "guard" (dict "waiting" 4 "error_ratio" 0.2) -}}{{- end -}}
   {{- $_ := set $c "workloads" (list $w) -}}
 {{- end -}}
 {{- range $i, $w := $c.workloads -}}

@@ -1,0 +1,202 @@
+package outside
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// A Recording is what a Prometheus would store of pages that it scrapes at even instants. promtool can evaluate rules over it.
+type Recording struct {
+	Interval time.Duration // from one scrape to the next
+
+	scrapes int
+	series  map[string][]string // values as promtool's tests spell them, by name and labels
+}
+
+// Scrape adds what a registry has, with the labels that a scrape configuration gives, and gives it as a page. Of histograms it
+// takes the classic ones.
+func (r *Recording) Scrape(from prometheus.Gatherer, labels map[string]string) (Page, error) {
+	families, err := from.Gather()
+	if err != nil {
+		return nil, err
+	}
+	if r.series == nil {
+		r.series = map[string][]string{}
+	}
+	page := Page{}
+	for _, f := range families {
+		page[f.GetName()] = f
+		for _, m := range f.GetMetric() {
+			own := maps.Clone(labels)
+			for _, l := range m.GetLabel() {
+				own[l.GetName()] = l.GetValue()
+			}
+			r.metric(f.GetName(), own, m)
+		}
+	}
+	r.add("up", labels, 1)
+	r.scrapes++
+	return page, nil
+}
+
+func (r *Recording) metric(name string, labels map[string]string, m *dto.Metric) {
+	h := m.GetHistogram()
+	if h == nil {
+		r.add(name, labels, m.GetCounter().GetValue()+m.GetGauge().GetValue()+m.GetUntyped().GetValue())
+		return
+	}
+	r.add(name+"_sum", labels, h.GetSampleSum())
+	r.add(name+"_count", labels, float64(h.GetSampleCount()))
+	bucket := func(le string, count uint64) {
+		labels["le"] = le
+		r.add(name+"_bucket", labels, float64(count))
+	}
+	for _, b := range h.GetBucket() {
+		bucket(strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64), b.GetCumulativeCount())
+	}
+	bucket("+Inf", h.GetSampleCount())
+	delete(labels, "le")
+}
+
+// add gives a series its value of this scrape. Of the first one that it misses it is stale, as Prometheus has it.
+func (r *Recording) add(name string, labels map[string]string, value float64) {
+	var id strings.Builder
+	id.WriteString(name)
+	between := "{"
+	for _, label := range slices.Sorted(maps.Keys(labels)) {
+		fmt.Fprintf(&id, "%s%s=%q", between, label, labels[label])
+		between = ", "
+	}
+	id.WriteString("}")
+	values := r.pad(r.series[id.String()])
+	r.series[id.String()] = append(values, strconv.FormatFloat(value, 'g', -1, 64))
+}
+
+func (r *Recording) pad(values []string) []string {
+	for i := len(values); i < r.scrapes; i++ {
+		if i > 0 && values[i-1] != "_" && values[i-1] != "stale" {
+			values = append(values, "stale")
+			continue
+		}
+		values = append(values, "_")
+	}
+	return values
+}
+
+// Max is the largest value of the series of a name; 0 where there is none.
+func (r *Recording) Max(name string) (most float64) {
+	for id, values := range r.series {
+		for _, text := range values {
+			if v, err := strconv.ParseFloat(text, 64); err == nil && strings.HasPrefix(id, name+"{") {
+				most = max(most, v)
+			}
+		}
+	}
+	return most
+}
+
+// A Firing is an alert that fired.
+type Firing struct {
+	Alert, Severity, Workload string
+	First                     time.Duration // from the first scrape to when it began to fire
+	For                       time.Duration // how long it fired in all
+}
+
+func (f Firing) String() string {
+	return fmt.Sprintf("%s (%s) of %q from %v on, for %v", f.Alert, f.Severity, f.Workload, f.First, f.For)
+}
+
+// evaluation is how often the rules are evaluated over a recording.
+const evaluation = time.Minute
+
+// Alerts has promtool evaluate files of rules each minute over the recording, and gives the alerts that fired, by name.
+func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all []Firing) {
+	t.Helper()
+	long := time.Duration(r.scrapes-1) * r.Interval
+	var file bytes.Buffer
+	fmt.Fprintf(&file, "evaluation_interval: %v\nrule_files:\n", evaluation)
+	for _, path := range rules {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&file, "  - %s\n", quoted(absolute))
+	}
+	fmt.Fprintf(&file, "tests:\n  - interval: %v\n    input_series:\n", r.Interval)
+	for _, id := range slices.Sorted(maps.Keys(r.series)) {
+		fmt.Fprintf(&file, "      - {series: %s, values: ", quoted(id))
+		runs(&file, r.pad(r.series[id]))
+		file.WriteString("}\n")
+	}
+	file.WriteString("    promql_expr_test:\n")
+	// Tests that expect nothing, so that promtool says what it got.
+	for _, aggregate := range []string{"min by (alertname, severity, workload) (min_over_time(timestamp(%s)[%v:%v]))", "sum by (alertname, severity, workload) (count_over_time(%s[%v:%v]))"} {
+		fmt.Fprintf(&file, "      - {expr: %s, eval_time: %v}\n", quoted(fmt.Sprintf(aggregate, `ALERTS{alertstate="firing"}`, long, evaluation)), long)
+	}
+	path := Write(t, t.TempDir(), "recording.yaml", file.String())
+	said, err := exec.CommandContext(t.Context(), promtool, "test", "rules", path).CombinedOutput()
+	got := firingLine.FindAllSubmatch(said, -1)
+	if err != nil && len(got) == 0 || len(got)%2 != 0 {
+		t.Fatalf("promtool: %v\n%s", err, said)
+	}
+	for i, m := range got[:len(got)/2] { // each alert's first instant in seconds, then of each how many evaluations
+		labels := map[string]string{}
+		for _, l := range alertLabel.FindAllSubmatch(m[1], -1) {
+			labels[string(l[1])] = string(l[2])
+		}
+		number := func(text []byte) time.Duration {
+			v, err := strconv.ParseFloat(string(text), 64)
+			if err != nil {
+				t.Fatalf("promtool: %v\n%s", err, said)
+			}
+			return time.Duration(v * float64(time.Second))
+		}
+		all = append(all, Firing{
+			Alert: labels["alertname"], Severity: labels["severity"], Workload: labels["workload"],
+			First: number(m[2]), For: number(got[len(got)/2+i][2]) * time.Duration(evaluation/time.Second),
+		})
+	}
+	return all
+}
+
+// What promtool says of a series that it got.
+var (
+	firingLine = regexp.MustCompile(`\{(alertname=[^}]*)\} ([0-9.eE+]+)`)
+	alertLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
+)
+
+// quoted is a scalar of YAML.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// runs writes values, of which those that stand still are written once.
+func runs(text *bytes.Buffer, values []string) {
+	for i := 0; i < len(values); {
+		n := 1
+		for i+n < len(values) && values[i+n] == values[i] {
+			n++
+		}
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(values[i])
+		switch {
+		case n > 1 && values[i] == "_":
+			fmt.Fprintf(text, "x%d", n)
+		case n > 1:
+			fmt.Fprintf(text, "x%d", n-1)
+		}
+		i += n
+	}
+}

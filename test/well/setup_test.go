@@ -1,0 +1,156 @@
+// Package well_test has the configurations that the project ships, the chart's first of all, live beside simulated engines in virtual
+// time: what must a well engine look like on their pages, and what an ill one? `go test` looks at the pages of a loop; with the
+// tag prometheus (make test-prometheus) promtool says which alerts they raise.
+package well_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/config"
+	"replayd/internal/daemon"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/scrape"
+	"replayd/internal/sim"
+	"replayd/internal/synth"
+
+	"replayd/test/outside"
+)
+
+// A spell is a time in which the engine is as the options say. The next one begins with another engine.
+type spell struct {
+	engine sim.Options
+	long   time.Duration
+}
+
+// of is an engine whose answers come at these speeds, however many it has.
+func of(ttft, itl time.Duration) sim.Options {
+	o := sim.Defaults()
+	o.TTFT, o.ITL, o.Slots = ttft, itl, 1024
+	return o
+}
+
+// play lets a daemon live beside an engine in virtual time. It gives what a Prometheus would have stored that scrapes the daemon
+// every so often, and the last page.
+func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (r *outside.Recording, last outside.Page) {
+	t.Helper()
+	r = &outside.Recording{Interval: every}
+	synctest.Test(t, func(t *testing.T) {
+		var engine atomic.Pointer[http.Handler]
+		wire := outside.NewPipes()
+		server := &http.Server{IdleTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			(*engine.Load()).ServeHTTP(w, r)
+		})}
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = server.Serve(wire) })
+		defer func() {
+			_ = server.Close()
+			serving.Wait()
+			<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+		}()
+		swap := func(o sim.Options) {
+			e, err := sim.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := e.Handler()
+			engine.Store(&h)
+		}
+		swap(spells[0].engine)
+
+		reg := prometheus.NewRegistry()
+		g, err := daemon.Build(t.Context(), daemon.Options{
+			Config: c, Meter: measure.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
+			Failed: func(err error) { t.Error(err) }, Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		at := time.Now()
+		g.Start(ctx, t.Context())
+		for _, s := range spells {
+			swap(s.engine)
+			for end := at.Add(s.long); at.Before(end); at = at.Add(every) {
+				<-time.After(time.Until(at))
+				synctest.Wait()
+				if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd", "instance": "a:9797"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		stop()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r, last
+}
+
+// chart is the configuration that the chart's defaults give. The trace is the sample, which the chart brings.
+func chart(t *testing.T) config.Config {
+	t.Helper()
+	var values struct{ Canary map[string]any }
+	text, err := os.ReadFile("../../deploy/helm/replayd/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil || len(values.Canary) == 0 {
+		t.Fatalf("values.yaml: want the workload canary, got %v, %v", values.Canary, err)
+	}
+	w := maps.Clone(values.Canary)
+	w["trace"] = map[string]string{"path": sample(t)}
+	text, err = yaml.Marshal(map[string]any{"targets": []any{map[string]string{"name": "engine", "url": "http://engine:8000"}}, "workloads": []any{w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(t, outside.Write(t, t.TempDir(), "replayd.yaml", string(text)), "")
+}
+
+func sample(t *testing.T) string {
+	t.Helper()
+	return outside.Write(t, t.TempDir(), "sample.jsonl", string(synth.Sample))
+}
+
+// load reads a configuration as the daemon does, for an engine that is alone and has no GPUs, and with another trace if one is
+// named.
+func load(t *testing.T, path, trace string) config.Config {
+	t.Helper()
+	c, err := config.Load(path, nil, nil, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.GPUs, c.Records = nil, config.Records{}
+	for i := range c.Targets {
+		c.Targets[i].Metrics.Interval = config.Duration(15 * time.Second) // a day of scrapes takes long
+	}
+	for i := range c.Workloads {
+		if trace != "" {
+			c.Workloads[i].Trace.Path = trace
+		}
+	}
+	return c
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

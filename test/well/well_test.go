@@ -1,0 +1,41 @@
+package well_test
+
+import (
+	"testing"
+	"time"
+
+	"replayd/internal/config"
+)
+
+// The speeds of an engine that is well: the quick and the slow ones that the alerts must not take for ill.
+var (
+	ttfts = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
+	itls  = []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond}
+)
+
+// A well engine answers all that a configuration of ours asks, as slow as it may be, and within its service level.
+func TestShippedConfigurationsLoseNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		config func(t *testing.T) config.Config
+		long   time.Duration // a loop, and the answers of its last rows
+	}{
+		"chart":   {chart, 31 * time.Minute},
+		"compose": {func(t *testing.T) config.Config { return load(t, "../../deploy/replayd.yaml", sample(t)) }, 5 * time.Minute},
+		"sidecar": {func(t *testing.T) config.Config {
+			return load(t, "../../deploy/kubernetes/sidecar/replayd.yaml", absolute(t, "../../deploy/kubernetes/sidecar/trace.jsonl"))
+		}, time.Hour},
+		"example": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", sample(t)) }, 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conf := c.config(t)
+			conf.Workloads[0].Repeat = config.Repeat{Mode: "once"}
+			_, page := play(t, conf, time.Minute, spell{of(ttfts[len(ttfts)-1], itls[len(itls)-1]), c.long})
+			expected, good := page.Sum("replayd_requests_expected_total"), page.Sum("replayd_goodput_requests_total")
+			if expected < 100 || good != expected {
+				t.Errorf("want every request good, 100 or more, got %v of %v; dropped %v, in flight %v, slow %v", good, expected,
+					page.Sum("replayd_requests_dropped_total"), page.Sum("replayd_requests_in_flight"), page.Sum("replayd_slo_violations_total"))
+			}
+		})
+	}
+}
