@@ -55,6 +55,8 @@ type Generation struct {
 	scrapers  []*scraper
 	workloads []*workload
 	shared    *shared
+	asked     []*server // are held until it runs: settle waits for their answers
+	paused    bool      // all workloads are, and so are those that come
 }
 
 // shared is what all generations of a process have together.
@@ -73,11 +75,16 @@ func Build(ctx context.Context, o Options) (*Generation, error) {
 	return g, g.build(ctx, nil)
 }
 
-// Next builds the generation that is to replace this one. An error changes nothing.
+// Next builds the generation that is to replace this one, and lets new targets answer, which takes 5 s at most. This one may be
+// paused meanwhile, and nothing else: one next is built at a time. An error changes nothing.
 func (g *Generation) Next(ctx context.Context, c config.Config) (*Generation, error) {
 	next := &Generation{options: g.options, shared: g.shared}
 	next.options.Config = c
-	return next, next.build(ctx, g)
+	if err := next.build(ctx, g); err != nil {
+		return nil, err
+	}
+	next.settle(ctx, g)
+	return next, nil
 }
 
 func (g *Generation) build(ctx context.Context, old *Generation) error {
@@ -118,6 +125,7 @@ func (g *Generation) discard() error {
 			errs = append(errs, w.rows.Close())
 		}
 	}
+	g.releaseAsked()
 	for _, s := range g.servers {
 		s.release()
 	}

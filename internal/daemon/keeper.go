@@ -3,7 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,145 +11,109 @@ import (
 	"replayd/internal/measure"
 )
 
-// watchEvery is how often the configuration file is looked at.
-const watchEvery = 5 * time.Second
-
-// A keeper owns the generation that runs: everything that changes it happens on the goroutine of its run, one after
-// the other.
+// A keeper owns the generation that runs. Everything that changes it happens on the goroutine of its run, one after the other,
+// and none of that waits for a file, a target or the log: a pause takes effect at once, whatever else is under way. Reloads have
+// a goroutine of their own, which asks the owner for the switch only.
 type keeper struct {
 	options ServeOptions
 	process *measure.Process
-	g       *Generation
+	g       *Generation                   // written by the owner; reloads may read it, too, because only they have it written
 	shown   atomic.Pointer[config.Config] // of g
 	calls   chan func()
-	over    <-chan struct{} // closed when no more calls are taken
+	wanted  chan chan<- error // reloads that somebody waits for
+	over    <-chan struct{}   // closed when no more calls are taken
+
+	reloading bool     // the owner's
+	later     []func() // the owner's: what waits for the end of the reload under way
+}
+
+func newKeeper(o ServeOptions, p *measure.Process, work context.Context) *keeper {
+	k := &keeper{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
+	k.shown.Store(&o.Config)
+	return k
 }
 
 var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
-// run takes calls until work is cancelled.
+// run takes calls until work is cancelled. When it returns no reload is under way.
 func (k *keeper) run(work, hard context.Context) {
-	var changed <-chan struct{}
-	if k.options.Watch != nil {
-		watch, end := context.WithCancel(work)
-		defer end()
-		changes := make(chan struct{})
-		changed = changes
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			k.options.Watch.Run(watch, watchEvery, changes)
-		}()
-		defer func() { end(); <-ended }()
-	}
+	var side sync.WaitGroup
+	defer side.Wait()
+	side.Go(func() { k.reloads(work, hard) })
 	for {
 		select {
 		case <-work.Done():
 			return
 		case call := <-k.calls:
 			call()
-		case <-k.options.Hangup:
-			_ = k.reload(work, hard) // it is logged
-		case <-changed:
-			_ = k.reload(work, hard)
 		}
 	}
 }
 
-// ask has f done by run.
-func (k *keeper) ask(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
+// call has f done by run, and waits for its end. It is false, and f is not done, when run takes no calls any more or ctx is over.
+func (k *keeper) call(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
 	select {
-	case k.calls <- func() { done <- f() }:
+	case k.calls <- func() { defer close(done); f() }:
+		<-done // soon: no call waits for anything
+		return true
+	case <-k.over:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// gone is why a call was not done, or not answered.
+func (k *keeper) gone(ctx context.Context) error {
+	select {
 	case <-k.over:
 		return errStopping
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done(): // f goes on
+	default:
 		return ctx.Err()
 	}
 }
 
-// reload reads the configuration and switches to it. An error changes nothing.
-func (k *keeper) reload(work, hard context.Context) error {
-	if k.options.Load == nil {
-		return nil
-	}
-	begin := time.Now()
-	next, err := k.next(work)
-	if err != nil {
-		if work.Err() != nil {
-			return errStopping
-		}
-		k.process.Reloaded(err, time.Now())
-		k.options.Log.Error("configuration not reloaded, the one before runs on", "err", err)
-		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
-		return err
-	}
-	if now := next.options.Config.Web; now != k.g.options.Config.Web {
-		k.options.Log.Warn("the section web of the configuration takes effect at a restart only")
-		next.options.Config.Web = k.g.options.Config.Web
-	}
-	words := next.against(k.g)
-	next.Replace(work, hard, k.g)
-	k.g = next
-	k.shown.Store(&next.options.Config)
-	k.openRecords()
-	k.process.Reloaded(nil, time.Now())
-	k.options.Log.Info("configuration reloaded", "workloads", words, "took", time.Since(begin).Round(time.Millisecond))
-	k.g.options.note(slog.LevelInfo, "reloaded: "+words)
-	return nil
-}
-
-func (k *keeper) next(ctx context.Context) (*Generation, error) {
-	c, err := k.options.Load()
-	if err != nil {
-		return nil, err
-	}
-	return k.g.Next(ctx, c)
-}
-
-// openRecords lets the replay go on when records cannot be written: the sink counts them and tries again.
-func (k *keeper) openRecords() {
-	if err := k.g.OpenRecords(); err != nil {
-		k.options.Log.Error("records are not written, trying again until they are", "err", err)
-	}
-}
-
-// against says in words what a generation is to change.
-func (g *Generation) against(old *Generation) string {
-	var same, changed, added, removed int
-	for _, w := range g.workloads {
-		switch {
-		case w.started():
-			same++
-		case old.workload(w.config.Name) != nil:
-			changed++
-		default:
-			added++
-		}
-	}
-	for _, w := range old.workloads {
-		if g.workload(w.config.Name) == nil {
-			removed++
-		}
-	}
-	return fmt.Sprintf("%d unchanged, %d changed, %d added, %d removed", same, changed, added, removed)
-}
-
+// pause holds back what falls due of a workload, "" of all, or lets it go again. A name that only the generation of a reload under
+// way may have waits for that reload.
 func (k *keeper) pause(ctx context.Context, workload string, paused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return k.ask(ctx, func() error {
-		if !k.g.Pause(workload, paused) {
-			return fmt.Errorf("want the name of a workload, got %q", workload)
+	var g *Generation // that it was done to
+	var changed []string
+	done := make(chan error, 1)
+	try := func() (known bool) {
+		if changed, known = k.g.Pause(workload, paused); known {
+			g = k.g
+			done <- nil
 		}
-		return nil
-	})
+		return known
+	}
+	unknown := func() { done <- fmt.Errorf("want the name of a workload, got %q", workload) }
+	if !k.call(ctx, func() {
+		switch {
+		case try():
+		case k.reloading:
+			k.later = append(k.later, func() {
+				if !try() {
+					unknown()
+				}
+			})
+		default:
+			unknown()
+		}
+	}) {
+		return k.gone(ctx)
+	}
+	select {
+	case err := <-done:
+		if err == nil {
+			g.tellPaused(changed, paused)
+		}
+		return err
+	case <-k.over:
+	case <-ctx.Done():
+	}
+	return k.gone(ctx)
 }
 
 // show is the running configuration without its secrets.

@@ -51,9 +51,8 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
-	k := &keeper{options: o, process: process, calls: make(chan func()), over: work.Done()}
-	k.shown.Store(&o.Config)
-	p, err := openPage(ctx, k.page(work, hard, reg, board), stop) // a daemon that nobody can scrape has no purpose
+	k := newKeeper(o, process, work)
+	p, err := openPage(ctx, k.page(reg, board), stop) // a daemon that nobody can scrape has no purpose
 	if err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 }
 
 // page is the HTTP side's options.
-func (k *keeper) page(work, hard context.Context, reg *prometheus.Registry, board *live.Board) web.Options {
+func (k *keeper) page(reg *prometheus.Registry, board *live.Board) web.Options {
 	w := k.options.Config.Web
 	o := web.Options{
 		Listen: w.Listen, ConfigFile: w.ConfigFile, Registry: reg, Version: k.options.Version, Log: k.options.Log,
@@ -103,9 +102,7 @@ func (k *keeper) page(work, hard context.Context, reg *prometheus.Registry, boar
 		Pause: k.pause, Config: k.show,
 	}
 	if k.options.Load != nil {
-		o.Reload = func(ctx context.Context) error {
-			return k.ask(ctx, func() error { return k.reload(work, hard) })
-		}
+		o.Reload = k.reloaded
 	}
 	return o
 }

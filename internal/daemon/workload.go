@@ -31,7 +31,7 @@ type workload struct {
 
 	// From its start on.
 	runner  *replay.Runner
-	before  atomic.Pointer[replay.Runner] // the one that it took over from, until that has ended
+	before  atomic.Pointer[workload] // the one that it took over from, until that has ended
 	count   *measure.Workload
 	shown   *live.Workload // nil without a page
 	engine  func() string  // how busy the target's engines are, in words; empty when they are not scraped
@@ -142,7 +142,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 	g.prepare(w, from)
 	o, running := g.options, &g.shared.running
 	if before := from.before; before != nil {
-		w.before.Store(before.runner)
+		w.before.Store(before)
 		running.Go(func() {
 			<-before.over
 			w.before.Store(nil)
@@ -235,7 +235,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
-		Begin: from.at, Paused: from.before != nil && from.before.runner.Paused(), Sleeper: sleeper,
+		Begin: from.at, Paused: g.pauses(from.before), Sleeper: sleeper,
 	})
 	w.engine = func() string { return shared.words(c.Target) }
 	w.show(o.Board, slo)

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// watchEvery is how often the configuration file is looked at.
+const watchEvery = 5 * time.Second
+
+// reloads does one reload after the other until work is cancelled. Those that are asked for while one is under way are one reload
+// together, after it: that one may have read the file before it changed.
+func (k *keeper) reloads(work, hard context.Context) {
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	var changed chan struct{} // nil: never
+	if k.options.Watch != nil {
+		changed = make(chan struct{})
+		watch.Go(func() { k.options.Watch.Run(work, watchEvery, changed) })
+	}
+	var waiting []chan<- error
+	for {
+		select {
+		case <-work.Done():
+			return
+		case <-k.options.Hangup:
+		case <-changed:
+		case done := <-k.wanted:
+			waiting = append(waiting, done)
+		}
+		for more := true; more; {
+			select {
+			case <-k.options.Hangup:
+			case <-changed:
+			case done := <-k.wanted:
+				waiting = append(waiting, done)
+			default:
+				more = false
+			}
+		}
+		err := k.reload(work, hard)
+		for _, done := range waiting {
+			done <- err
+		}
+		waiting = waiting[:0]
+	}
+}
+
+// reloaded asks for a reload and waits for its end. When ctx is over it goes on.
+func (k *keeper) reloaded(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case k.wanted <- done:
+	case <-k.over:
+		return errStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reload reads the configuration, builds its generation and switches to it. An error changes nothing, and is logged.
+func (k *keeper) reload(work, hard context.Context) error {
+	if k.options.Load == nil {
+		return nil
+	}
+	begin := time.Now()
+	if !k.call(work, func() { k.reloading = true }) {
+		return errStopping
+	}
+	next, err := k.next(work)
+	if err != nil {
+		k.call(work, k.end)
+		if work.Err() != nil {
+			return errStopping
+		}
+		k.process.Reloaded(err, time.Now())
+		k.options.Log.Error("configuration not reloaded, the one before runs on", "err", err)
+		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
+		return err
+	}
+	if now := next.options.Config.Web; now != k.g.options.Config.Web {
+		k.options.Log.Warn("the section web of the configuration takes effect at a restart only")
+		next.options.Config.Web = k.g.options.Config.Web
+	}
+	words := next.against(k.g)
+	if !k.call(work, func() {
+		next.Replace(work, hard, k.g)
+		k.g = next
+		k.shown.Store(&next.options.Config)
+		k.end()
+	}) {
+		if err := next.discard(); err != nil {
+			k.options.Log.Warn("trace", "err", err)
+		}
+		return errStopping
+	}
+	k.openRecords()
+	k.process.Reloaded(nil, time.Now())
+	k.options.Log.Info("configuration reloaded", "workloads", words, "took", time.Since(begin).Round(time.Millisecond))
+	next.options.note(slog.LevelInfo, "reloaded: "+words)
+	return nil
+}
+
+// end does what has waited for the end of a reload. It is the owner's.
+func (k *keeper) end() {
+	k.reloading = false
+	for _, f := range k.later {
+		f()
+	}
+	k.later = nil
+}
+
+func (k *keeper) next(ctx context.Context) (*Generation, error) {
+	c, err := k.options.Load()
+	if err != nil {
+		return nil, err
+	}
+	return k.g.Next(ctx, c)
+}
+
+// openRecords lets the replay go on when records cannot be written: the sink counts them and tries again.
+func (k *keeper) openRecords() {
+	if err := k.g.OpenRecords(); err != nil {
+		k.options.Log.Error("records are not written, trying again until they are", "err", err)
+	}
+}
+
+// against says in words what a generation is to change.
+func (g *Generation) against(old *Generation) string {
+	var same, changed, added, removed int
+	for _, w := range g.workloads {
+		switch {
+		case w.started():
+			same++
+		case old.workload(w.config.Name) != nil:
+			changed++
+		default:
+			added++
+		}
+	}
+	for _, w := range old.workloads {
+		if g.workload(w.config.Name) == nil {
+			removed++
+		}
+	}
+	return fmt.Sprintf("%d unchanged, %d changed, %d added, %d removed", same, changed, added, removed)
+}

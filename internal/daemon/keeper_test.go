@@ -1,0 +1,360 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/live"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/web"
+
+	"replayd/test/outside"
+)
+
+// silent is a target that never answers: a reload waits 5 s for it. All others refuse connections.
+const silent = "http://silent:1"
+
+func dialNobody(ctx context.Context, _, address string) (net.Conn, error) {
+	if strings.HasPrefix(address, "silent:") {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, syscall.ECONNREFUSED
+}
+
+var errNothing = errors.New("want a workload, got none")
+
+// A kept is a keeper and its generation in virtual time.
+type kept struct {
+	t    *testing.T
+	k    *keeper
+	page web.Options
+	stop context.CancelFunc
+	over chan struct{}
+
+	mu      sync.Mutex
+	config  config.Config // that a reload reads
+	reading time.Duration // how long it reads
+	read    int           // times
+}
+
+func (b *kept) load() (config.Config, error) {
+	b.mu.Lock()
+	b.read++
+	c, reading := b.config, b.reading
+	b.mu.Unlock()
+	<-time.After(reading)
+	if len(c.Workloads) == 0 {
+		return c, errNothing
+	}
+	return c, nil
+}
+
+// keep runs a keeper until the test ends.
+func keep(t *testing.T, c config.Config) *kept {
+	t.Helper()
+	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	work, stop := context.WithCancel(t.Context())
+	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
+	b.k = newKeeper(ServeOptions{Config: c, Log: log, Load: b.load}, measure.NewProcess(reg, fstest.MapFS{}, time.Now()), work)
+	b.page = b.k.page(reg, live.New(live.Options{}))
+	var err error
+	b.k.g, err = Build(work, Options{
+		Config: c, Meter: measure.NewMeter(reg), Log: log, Failed: func(error) {},
+		Dial: dialNobody, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.k.g.Start(work, t.Context())
+	go func() {
+		defer close(b.over)
+		b.k.run(work, t.Context())
+		if err := b.k.g.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-b.over
+	})
+	return b
+}
+
+// reload lets reloads read another configuration and asks for one. Its end comes later.
+func (b *kept) reload(change func(c *config.Config)) (ended chan error) {
+	b.mu.Lock()
+	b.config.Targets, b.config.Workloads = slices.Clone(b.config.Targets), slices.Clone(b.config.Workloads)
+	change(&b.config)
+	b.mu.Unlock()
+	ended = make(chan error, 1)
+	go func() { ended <- b.page.Reload(b.t.Context()) }()
+	return ended
+}
+
+// pause wants to be answered at once.
+func (b *kept) pause(workload string, paused bool) error {
+	b.t.Helper()
+	begin := time.Now()
+	err := b.page.Pause(b.t.Context(), workload, paused)
+	if took := time.Since(begin); took != 0 {
+		b.t.Errorf("pause %q %v took %v", workload, paused, took)
+	}
+	return err
+}
+
+// workloads are those that run.
+func (b *kept) workloads() (all []*workload) {
+	b.t.Helper()
+	if !b.k.call(b.t.Context(), func() { all = b.k.g.workloads }) {
+		b.t.Error("want the keeper there")
+	}
+	return all
+}
+
+// paused gives the names of those that are.
+func (b *kept) paused() (names string) {
+	for _, w := range b.workloads() {
+		if w.runner.Paused() {
+			names += w.config.Name
+		}
+	}
+	return names
+}
+
+func (b *kept) reads() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.read
+}
+
+// rare is a workload of which nothing is due for a long time.
+func rare(name, path string) config.Workload {
+	w := once(name, "t", path)
+	w.Epoch = time.Now().Add(1000 * time.Hour)
+	return w
+}
+
+// A pause waits for no reload, whether that reads, or waits for a target that does not answer. It holds for the next generation,
+// also of what only that one has.
+func TestPauseDuringReload(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	synctest.Test(t, func(t *testing.T) {
+		b := keep(t, conf([]config.Target{target("t", nobody)}, rare("a", path), rare("b", path)))
+		b.reading = 3 * time.Second
+		begin := time.Now()
+		ended := b.reload(func(c *config.Config) {
+			c.Targets[0].URL = silent
+			c.Workloads[0].Lanes, c.Workloads = 7, append(c.Workloads, rare("c", path))
+		})
+		for _, at := range []time.Duration{time.Second, 4 * time.Second} { // it reads, it waits for the target
+			<-time.After(at - time.Since(begin))
+			for _, c := range []struct {
+				workload string
+				paused   bool
+				want     string
+			}{{"", true, "ab"}, {"b", false, "a"}, {"", false, ""}, {"a", true, "a"}, {"a", false, ""}, {"", true, "ab"}} {
+				if err := b.pause(c.workload, c.paused); err != nil {
+					t.Errorf("%+v: %v", c, err)
+				}
+				if got := b.paused(); got != c.want {
+					t.Errorf("%v after the reload began, %+v: want %q paused, got %q", at, c, c.want, got)
+				}
+			}
+		}
+		if err := <-ended; err != nil || time.Since(begin) != 8*time.Second {
+			t.Errorf("want a reload of 3 s and 5 s, got %v, %v", time.Since(begin), err)
+		}
+		synctest.Wait()
+		if got := b.paused(); got != "abc" {
+			t.Errorf("want all paused in the next generation, got %q", got)
+		}
+		if err := b.pause("", false); err != nil || b.paused() != "" {
+			t.Errorf("want none paused, got %q, %v", b.paused(), err)
+		}
+	})
+}
+
+// Where only the generation of a reload under way may have a workload of a name, its pause waits for that reload, as it did when
+// all of them waited.
+func TestPauseOfWhatAReloadBrings(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	synctest.Test(t, func(t *testing.T) {
+		b := keep(t, conf([]config.Target{target("t", nobody)}, rare("a", path)))
+		b.reading = 3 * time.Second
+		ended := b.reload(func(c *config.Config) { c.Workloads = append(c.Workloads, rare("b", path)) })
+		synctest.Wait()
+		begin := time.Now()
+		if err := b.page.Pause(t.Context(), "b", true); err != nil || time.Since(begin) != 3*time.Second || b.paused() != "b" {
+			t.Errorf("want it paused with the reload's end, got %v, after %v, and %q paused", err, time.Since(begin), b.paused())
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended = b.reload(func(c *config.Config) { c.Workloads = nil })
+		synctest.Wait()
+		want := `want the name of a workload, got "c"`
+		if err := b.page.Pause(t.Context(), "c", true); err == nil || err.Error() != want {
+			t.Errorf("want %s, got %v", want, err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("want the reload to fail")
+		}
+		if err := b.pause("c", true); err == nil || err.Error() != want {
+			t.Errorf("want %s, got %v", want, err)
+		}
+		ended = b.reload(func(c *config.Config) { c.Workloads = nil })
+		synctest.Wait()
+		waits := make(chan error, 1)
+		go func() { waits <- b.page.Pause(t.Context(), "c", true) }()
+		synctest.Wait()
+		b.stop()
+		if err := <-waits; !errors.Is(err, errStopping) {
+			t.Errorf("want %v, got %v", errStopping, err)
+		}
+		if err := <-ended; !errors.Is(err, errStopping) {
+			t.Errorf("want %v, got %v", errStopping, err)
+		}
+	})
+}
+
+// Reloads that are asked for during another one read the file anew after it, all of them once.
+func TestReloadsDuringReload(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	synctest.Test(t, func(t *testing.T) {
+		b := keep(t, conf([]config.Target{target("t", nobody)}, rare("a", path)))
+		b.reading = 3 * time.Second
+		begin := time.Now()
+		first := b.reload(func(c *config.Config) { c.Workloads[0].Lanes = 2 })
+		synctest.Wait()
+		var later []chan error
+		for lanes := 3; lanes < 9; lanes++ {
+			later = append(later, b.reload(func(c *config.Config) { c.Workloads[0].Lanes = lanes }))
+		}
+		if err := <-first; err != nil || time.Since(begin) != 3*time.Second || b.k.shown.Load().Workloads[0].Lanes != 2 {
+			t.Errorf("first: got %v after %v", err, time.Since(begin))
+		}
+		for _, ended := range later {
+			if err := <-ended; err != nil || time.Since(begin) != 6*time.Second {
+				t.Errorf("later: got %v after %v", err, time.Since(begin))
+			}
+		}
+		if got := b.k.shown.Load().Workloads[0].Lanes; b.reads() != 2 || got != 8 {
+			t.Errorf("want the file read twice, 8 lanes, got %d times, %d lanes", b.reads(), got)
+		}
+	})
+}
+
+// A reload hands over at an instant a second later. A pause holds what any of the runners would send that there are until then.
+func TestPauseAfterTwoReloads(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	synctest.Test(t, func(t *testing.T) {
+		b := keep(t, conf([]config.Target{target("t", nobody)}, rare("a", path)))
+		runners := []*replay.Runner{b.workloads()[0].runner}
+		for lanes := range 2 {
+			if err := <-b.reload(func(c *config.Config) { c.Workloads[0].Lanes = 1 + lanes }); err != nil {
+				t.Fatal(err)
+			}
+			runners = append(runners, b.workloads()[0].runner)
+		}
+		if err := b.pause("a", true); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range runners {
+			if !r.Paused() {
+				t.Errorf("runner %d of %d goes on", i, len(runners))
+			}
+		}
+	})
+}
+
+// Whatever the order of reloads, pauses and a stop: a pause of what there is takes no time, and who was paused last stays so.
+func TestOrdersOfReloadsAndPauses(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	for seed := range outside.Knob(t, "KEEPER_ORDERS", 100, strconv.Atoi) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(seed), 1))
+			names := []string{"a", "b", "c"}
+			var all []config.Workload
+			for _, name := range names {
+				all = append(all, rare(name, path))
+			}
+			b := keep(t, conf([]config.Target{target("t", nobody)}, all[:2]...))
+			var running sync.WaitGroup
+			brake, held := false, map[string]bool{} // all; each
+			for range 1 + r.IntN(60) {
+				switch r.IntN(3) {
+				case 0:
+					b.mu.Lock()
+					b.reading = time.Duration(1+r.IntN(3)) * time.Second
+					b.mu.Unlock()
+					ended := b.reload(func(c *config.Config) {
+						c.Targets[0].URL = []string{nobody, silent}[r.IntN(2)]
+						c.Workloads = slices.Clone(all[:r.IntN(4)]) // none is a fault
+						for i := range c.Workloads {
+							c.Workloads[i].Lanes = 1 + r.IntN(3)
+						}
+					})
+					running.Go(func() {
+						if err := <-ended; err != nil && !errors.Is(err, errNothing) && !errors.Is(err, errStopping) {
+							t.Errorf("seed %d: %v", seed, err)
+						}
+					})
+				case 1:
+					<-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) // no two reloads end in it
+				default:
+					name, paused := append(names, "")[r.IntN(4)], r.IntN(2) == 0
+					if name != "" && !slices.ContainsFunc(b.workloads(), func(w *workload) bool { return w.config.Name == name }) {
+						continue // it may wait
+					}
+					if err := b.pause(name, paused); err != nil {
+						t.Errorf("seed %d: %v", seed, err)
+					}
+					if name == "" {
+						brake = paused
+						clear(held)
+						for _, name := range names {
+							held[name] = paused
+						}
+					}
+					held[name] = paused
+				}
+				synctest.Wait()
+				there := map[string]bool{}
+				for _, w := range b.workloads() {
+					name := w.config.Name
+					if there[name] = true; w.runner.Paused() != held[name] {
+						t.Errorf("seed %d: %s: want paused %v, got %v", seed, name, held[name], !held[name])
+					}
+				}
+				for _, name := range names {
+					if !there[name] {
+						held[name] = brake // when it comes back
+					}
+				}
+			}
+			b.stop()
+			running.Wait()
+			<-b.over
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
