@@ -109,7 +109,9 @@ func judgeRequests(m mark) verdict {
 	}
 	var dropped int64
 	for i, n := range m.dropped {
-		if why := dropReasons[i]; why != measure.Overload && why != measure.Missed {
+		switch dropReasons[i] {
+		case measure.Overload, measure.Missed, measure.SessionFailed, measure.Invalid:
+		default:
 			continue
 		}
 		dropped += n

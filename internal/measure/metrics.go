@@ -20,7 +20,7 @@ var (
 		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
 		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
 	}
-	dropReasons   = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, Shutdown, Filtered}
+	dropReasons   = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, SessionFailed, Invalid, Shutdown, Filtered}
 	guardLimits   = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind}
 	tokenKinds    = [...]string{"prompt", "output", "cached", "reasoning"}
 	mismatchKinds = [...]string{"prompt", "output"}

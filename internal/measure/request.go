@@ -56,9 +56,14 @@ const (
 	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
 	Budget   DropReason = "budget"   // would have been more than the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused
-	Missed   DropReason = "missed"   // this process did not run at the due instant, or a session's earlier turn failed
+	Missed   DropReason = "missed"   // this process was there but did not run at the due instant: suspended, starved
 	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped or replaced
+	Invalid  DropReason = "invalid"  // its message could not be built: the fault of the row or the configuration, never the target's
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
+
+	// SessionFailed is of a turn whose session had an earlier turn that failed. Where an earlier turn was dropped, later ones
+	// are dropped for the same reason.
+	SessionFailed DropReason = "session_failed"
 )
 
 // A GuardLimit is what can have a workload hold its requests back.

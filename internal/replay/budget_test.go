@@ -158,11 +158,11 @@ func TestQueueBudgetAndSessions(t *testing.T) {
 	c.end(q, flying[0], true, at(35))
 	rows, _ = takeAll(q, at(35))
 	want(t, "sent", rows, []int(nil))
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1, measure.Missed: 1}) // and the turn after it
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2}) // and the turn after it
 	q.add(q.loops[0], planned(5, 38, "s", 0))
 	q.fire(at(40))
 	takeAll(q, at(40))
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2, measure.Missed: 2})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 4})
 	for i, ms := range []int{61_029, 61_030} { // both were sent at 30 ms, when the pacer came
 		q.add(q.loops[0], planned(6+i, ms, "", 0))
 		q.fire(at(ms))

@@ -41,6 +41,7 @@ func (r *Runner) build(hard context.Context) {
 			r.giveBack(it)
 		} else {
 			r.dispatch(hard, now)
+			r.rouse()
 		}
 		r.mu.Unlock()
 	}

@@ -53,7 +53,7 @@ func (q *queue) full() bool { return q.upcoming.len() >= q.closed.pool || q.weig
 func (q *queue) join(it *item) {
 	it.ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
 	s := it.session
-	if s == nil || !it.follows || s.failed {
+	if s == nil || !it.follows || s.over != "" {
 		q.upcoming.push(it)
 		q.building.push(it)
 		return
@@ -102,11 +102,24 @@ func (q *queue) fireClosed(now time.Time) {
 
 // freed takes note that a lane has ended its request.
 func (q *queue) freed(now time.Time, o measure.Outcome) {
-	if q.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
-		q.closed.resting = append(q.closed.resting, now.Add(restFor))
-		return
-	}
 	q.free++
+	if q.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
+		q.rest(now)
+	}
+}
+
+// rest takes a free lane of a closed loop out of use for a while.
+func (q *queue) rest(now time.Time) {
+	q.free--
+	q.closed.resting = append(q.closed.resting, now.Add(restFor))
+}
+
+// tryAgain looks for a permission to send a trial soon, where one may be had: a trial in flight must end, or its second be
+// over. Of everything else that the guard holds back judge tells.
+func (q *queue) tryAgain(now time.Time) {
+	if q.guard.holds() == allButOne {
+		q.closed.again = now.Add(lookAgain)
+	}
 }
 
 // draw lets a row come due for each lane that is free and has none yet.
@@ -137,23 +150,23 @@ func (q *queue) draw(now time.Time) {
 			list.pop()
 			q.filter(it)
 			continue
-		case s != nil && s.failed:
+		case s != nil && s.over != "":
 			list.pop()
-			q.giveUp(it, measure.Missed)
+			q.giveUp(it, s.over)
 			continue
 		case s != nil && s.soonest(it).After(now): // it was read when the turn before had long ended
 			list.pop()
 			q.release(it, now)
 			continue
+		case q.guard.holds() == allButOne && q.waiting.len() > 0: // the first of those that wait is the next trial
+			return
 		case q.guard.refuses(now):
-			if q.guard.holds() != all { // a trial must end, or its second: judge tells of everything else
-				c.again = now.Add(lookAgain)
-			}
+			q.tryAgain(now)
 			return
 		case q.purse.large(it):
 			list.pop()
 			q.giveUp(it, measure.Budget)
-			q.endTurn(it, false, now)
+			q.endTurn(it, measure.Budget, now)
 			c.opens = now.Add(lookAgain) // where all rows are like this one, they are not gone in no time
 			return
 		case !q.purse.pay(it, now):
@@ -170,7 +183,6 @@ func (q *queue) comeUp(it *item, now time.Time) {
 	q.current = it.loop
 	it.dueNow(now)
 	q.expect(it)
-	q.guard.admit(it, now) // it does: nothing has happened since refuses
 	if s := it.session; s != nil {
 		if s.first() == it {
 			s.turns = s.turns[1:]
@@ -190,30 +202,56 @@ func (it *item) dueNow(now time.Time) {
 	it.planned, it.due.At, it.ready = now, now, now
 }
 
-// takeClosed is take of a closed plan: what has come due waits for its message only, or for the end of a pause or of a guard
-// that came between.
+// takeClosed is take of a closed plan: a row that has come due waits for its message only, or for the end of a pause or of a
+// guard that came between. While single trials go through, the first waiting row is the trial, whichever row that is: one
+// that waits already may hold the bytes that the message of a later one would need.
 func (q *queue) takeClosed(now time.Time) *item {
-	q.draw(now)
-	if h := q.guard.holds(); q.paused || h == all || h == allButOne {
-		for i, it := range q.waiting.items[q.waiting.head:] {
-			if !q.paused && h == allButOne && it.trial && (it.body != nil || it.err != nil) {
-				q.waiting.remove(i)
-				q.fly(it)
-				return it
-			}
-			it.held = it.held || !it.trial || q.paused || h == all
+	for {
+		q.draw(now)
+		h := q.guard.holds()
+		if q.paused || h != nothing {
+			q.hold()
+		} else {
+			q.resume(now)
 		}
-		return nil
+		if q.waiting.len() == 0 || q.paused {
+			return nil
+		}
+		if q.guard.refuses(now) {
+			q.tryAgain(now)
+			return nil
+		}
+		it := q.takeBuilt()
+		switch {
+		case it == nil:
+			return nil
+		case it.err != nil:
+			q.refuse(it, now)
+			q.rest(now)
+			continue
+		case it.held: // it is the trial
+			it.held = false
+			it.dueNow(now)
+		}
+		q.guard.admit(it, now) // it does: nothing has happened since refuses
+		q.fly(it)
+		return it
 	}
+}
+
+// hold notes that the rows which wait are held back: their turn comes again.
+func (q *queue) hold() {
 	for _, it := range q.waiting.items[q.waiting.head:] {
-		if it.held { // its turn comes again
+		it.held = true
+	}
+}
+
+// resume lets the rows that were held back come due anew.
+func (q *queue) resume(now time.Time) {
+	for _, it := range q.waiting.items[q.waiting.head:] {
+		if it.held {
 			it.held = false
 			it.dueNow(now)
 		}
 	}
-	it := q.takeBuilt()
-	if it != nil {
-		q.fly(it)
-	}
-	return it
 }

@@ -69,7 +69,7 @@ func TestClosedQueueDelay(t *testing.T) {
 	want(t, "last", rows, []int{3})
 }
 
-// The later turns of a conversation whose turn failed are missed when their turn would have come.
+// The later turns of a conversation whose turn failed are dropped when their turn would have come.
 func TestClosedQueueFailedTurn(t *testing.T) {
 	q, c := newClosedQueue(1)
 	for i, session := range []string{"s", "s", "", "s"} {
@@ -84,7 +84,7 @@ func TestClosedQueueFailedTurn(t *testing.T) {
 	q.add(q.loops[0], planned(4, 0, "s", 0))
 	c.end(q, flying[0], true, at(20))
 	takeAll(q, at(20))
-	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 3})
 	want(t, "left", q.loops[0].open, 0)
 	want(t, "balance", c.balance(), error(nil))
 }
@@ -153,7 +153,7 @@ func TestClosedQueueBudget(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// What comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are missed.
+// A row that comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are dropped for it, too.
 func TestClosedQueueRefunds(t *testing.T) {
 	q, c := newClosedQueue(1)
 	q.purse = newPurse(Budget{PromptTokensPerHour: 100})
@@ -166,7 +166,7 @@ func TestClosedQueueRefunds(t *testing.T) {
 	for ms := range 3000 {
 		q.fire(at(ms))
 	}
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1, measure.Missed: 1})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2})
 	want(t, "waiting", c.waiting, 1)
 	want(t, "spent", q.purse.spent.prompt.sum, int64(50))
 	q.stop()
@@ -371,11 +371,11 @@ func TestClosedQueueProperties(t *testing.T) {
 		t.Error("the lanes were never all busy")
 	}
 	for reason, n := range all {
-		if reason != measure.Missed && reason != measure.Shutdown {
+		if reason != measure.SessionFailed && reason != measure.Shutdown {
 			t.Errorf("%d dropped for %s", n, reason)
 		}
 	}
-	if all[measure.Missed] == 0 {
-		t.Error("no turn was ever missed: the property was not put to the test")
+	if all[measure.SessionFailed] == 0 {
+		t.Error("no session ever failed: the property was not put to the test")
 	}
 }

@@ -93,7 +93,7 @@ func TestGapOfALateTurn(t *testing.T) {
 	_, flying = takeAll(q, at(0))
 	q.fire(at(20))
 	c.end(q, flying[0], false, at(25))
-	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 2})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 2})
 	want(t, "balance", c.balance(), error(nil))
 }
 

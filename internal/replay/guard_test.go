@@ -200,12 +200,13 @@ func TestTrialWithoutAMessage(t *testing.T) {
 	}
 	q.upcoming.front().body, q.upcoming.front().err = nil, errScrape
 	q.fire(at(0))
-	rows, flying := takeAll(q, at(0))
-	want(t, "handed to a lane", rows, []int{0})
-	c.end(q, flying[0], false, at(1))
+	rows, _ := takeAll(q, at(0))
+	want(t, "sent without a message", rows, []int(nil))
 	q.fire(at(100))
 	rows, _ = takeAll(q, at(100))
 	want(t, "sent", rows, []int{1})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Invalid: 1})
+	want(t, "balance", c.balance(), error(nil))
 }
 
 func TestQueueGuardAndSessions(t *testing.T) {
@@ -229,9 +230,9 @@ func TestQueueGuardAndSessions(t *testing.T) {
 	want(t, "sent after", rows, []int{4})
 	q.fire(at(50)) // the second turn of t is due, and blocked
 	q.judge(at(55), Load{Waiting: 1}, nil)
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 2, measure.Missed: 1})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 3})
 	c.end(q, flying[0], true, at(60)) // now it may go, and the guard is open
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 3, measure.Missed: 1})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 4})
 
 	q.judge(at(65), Load{}, nil)
 	q.add(q.loops[0], planned(6, 70, "u", 0))
@@ -244,7 +245,7 @@ func TestQueueGuardAndSessions(t *testing.T) {
 	c.end(q, flying[0], true, at(90))
 	rows, _ = takeAll(q, at(90))
 	want(t, "sent after", rows, []int(nil))
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 4, measure.Missed: 1})
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 5})
 	want(t, "balance", c.balance(), error(nil))
 }
 

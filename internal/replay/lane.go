@@ -63,19 +63,12 @@ func (l *lane) fill() {
 
 // begin writes the first bytes of the lane's next item, where that can be done without waiting.
 func (l *lane) begin() {
-	if it := l.next.item; it.err == nil {
-		l.wire.Begin(it.body, &l.req)
-	}
+	l.wire.Begin(l.next.item.body, &l.req)
 }
 
 // send streams the lane's next request to its end.
 func (r *Runner) send(hard context.Context, l *lane) {
 	it := l.next.item
-	if it.err != nil {
-		l.req.Outcome, l.req.Error = measure.ConnectFailed, it.err.Error()
-		l.req.Timeline.End = l.next.at // no write: nothing was sent
-		return
-	}
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
 		Read:   func(now time.Time) { r.relieve(hard, l, now) },
@@ -109,21 +102,16 @@ func (r *Runner) finish(l *lane) (more bool) {
 	for _, o := range r.w.Observers {
 		o.Observe(req)
 	}
-	if it.err == nil { // else nothing was sent
-		r.w.Target.heard(req)
-	}
+	r.w.Target.heard(req)
 
 	seen := r.look()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.giveBack(it)
-	before, _ := r.queue.next()
 	now := r.align()
 	r.queue.purse.correct(it, req)
 	if g := r.queue.guard; g != nil {
-		if it.err == nil {
-			g.health.ended(now, req.Outcome)
-		}
+		g.health.ended(now, req.Outcome)
 		r.judge(now, seen)
 	}
 	well := req.Outcome == measure.OK || req.Outcome == measure.Cancelled // a user may go on after either
@@ -133,9 +121,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 	r.queue.finish(it, well, req.Timeline.End, now)
 	r.queue.freed(now, req.Outcome)
 	next := r.queue.take(now)
-	if at, ok := r.queue.next(); ok && (before.IsZero() || at.Before(before)) {
-		r.sleeper.Wake() // a session's turn is due before what the pacer sleeps for
-	}
+	r.rouse()
 	if next != nil {
 		r.queue.free--
 		l.next = handed{next, now}

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -180,17 +182,18 @@ func TestRetryBuildsTheMessageAgain(t *testing.T) {
 	})
 }
 
-// Credentials that cannot be read are the outcome of each request, and nothing is sent.
+// A request whose message cannot be built is dropped as invalid: no lane gets it, and the log says why.
 func TestMessageThatCannotBeBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		b := newBench(t, source0(trace.Record{Messages: json.RawMessage(`[]`)}, trace.Record{InputTokens: 4}), once, f, nil)
+		log := &bytes.Buffer{}
+		b := newBench(t, source0(trace.Record{Messages: json.RawMessage(`[]`)}, trace.Record{InputTokens: 4}), once, &fake{}, func(w *Workload) {
+			w.Log = slog.New(slog.NewTextHandler(log, nil))
+		})
 		b.run(t, t.Context(), t.Context())
-		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.ConnectFailed: 1, measure.OK: 1})
-		for _, r := range b.kept.all {
-			if r.Outcome != measure.OK && !strings.Contains(r.Error, "messages: want api chat") {
-				t.Errorf("error: %s", r.Error)
-			}
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 1})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Invalid: 1})
+		if !strings.Contains(log.String(), "id=w/0/0") || !strings.Contains(log.String(), "messages: want api chat") {
+			t.Errorf("log: %s", log)
 		}
 		want(t, "the target is up", b.target.Answer().Up, true)
 	})

@@ -48,6 +48,7 @@ func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*l
 	at, _ = r.queue.next()
 	at = r.untilRetired(now, r.untilOver(now, at))
 	r.overdue.Store(r.overdueAt(at))
+	r.sleepsTo = at
 	r.mu.Unlock()
 	// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
 	// takes as long as a write, so nobody is woken before the last of them.
@@ -59,6 +60,15 @@ func (r *Runner) step(hard context.Context, given []*lane) (at time.Time, _ []*l
 	}
 	r.changed.Signal() // the builder: an item may wait for nothing but its message
 	return at, given, false
+}
+
+// rouse wakes the pacer, with the lock held, where something is due before the instant that it sleeps to: the end of a request
+// or of a build can bring that about.
+func (r *Runner) rouse() {
+	if at, ok := r.queue.next(); ok && (r.sleepsTo.IsZero() || at.Before(r.sleepsTo)) {
+		r.sleepsTo = at
+		r.sleeper.Wake()
+	}
 }
 
 // grace is how long after an instant the pacer is left to come by itself.

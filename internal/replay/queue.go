@@ -183,7 +183,7 @@ func (q *queue) miss(now time.Time) {
 func (q *queue) dropWaiting(reason measure.DropReason, now time.Time) {
 	for it := q.waiting.pop(); it != nil; it = q.waiting.pop() {
 		q.drop(it, reason)
-		q.endTurn(it, false, now)
+		q.endTurn(it, reason, now)
 	}
 }
 
@@ -213,7 +213,9 @@ func (q *queue) judge(now time.Time, l Load, err error) bool {
 func (q *queue) comeDue(it *item, now time.Time) {
 	s := it.session
 	switch {
-	case q.isMissed(it.due.At) || s != nil && s.failed:
+	case s != nil && s.over != "":
+		q.giveUp(it, s.over)
+	case q.isMissed(it.due.At):
 		q.giveUp(it, measure.Missed)
 	case s != nil && s.isLate(it): // it is due when its turn has come
 		if s.busy {
@@ -242,7 +244,7 @@ func (q *queue) giveUp(it *item, reason measure.DropReason) {
 	q.expect(it)
 	q.drop(it, reason)
 	if it.session != nil {
-		it.session.failed = true
+		it.session.over = reason
 	}
 }
 
@@ -264,6 +266,9 @@ func (q *queue) makeReady(it *item, now time.Time) {
 	it.waited = q.waiting.len() >= q.free
 	var why measure.DropReason
 	switch {
+	case it.err != nil:
+		q.refuse(it, now)
+		return
 	case q.isMissed(it.ready):
 		why = measure.Missed
 	case q.paused:
@@ -279,7 +284,13 @@ func (q *queue) makeReady(it *item, now time.Time) {
 		return
 	}
 	q.drop(it, why)
-	q.endTurn(it, false, now)
+	q.endTurn(it, why, now)
+}
+
+// refuse drops an item whose message could not be built.
+func (q *queue) refuse(it *item, now time.Time) {
+	q.drop(it, measure.Invalid)
+	q.endTurn(it, measure.Invalid, now)
 }
 
 // expire drops items that no lane took within max_wait.
@@ -290,7 +301,7 @@ func (q *queue) expire(now time.Time) {
 	for ready, ok := q.waiting.since(); ok && now.Sub(ready) >= q.maxWait; ready, ok = q.waiting.since() {
 		it := q.waiting.pop()
 		q.drop(it, measure.Overload)
-		q.endTurn(it, false, now)
+		q.endTurn(it, measure.Overload, now)
 	}
 }
 
@@ -304,15 +315,18 @@ func (q *queue) take(now time.Time) *item {
 	q.expire(now)
 	for {
 		it := q.takeBuilt()
-		if it == nil {
+		switch {
+		case it == nil:
 			return nil
-		}
-		if q.purse.pay(it, now) {
+		case it.err != nil:
+			q.refuse(it, now)
+		case q.purse.pay(it, now):
 			q.fly(it)
 			return it
+		default:
+			q.drop(it, measure.Budget)
+			q.endTurn(it, measure.Budget, now)
 		}
-		q.drop(it, measure.Budget)
-		q.endTurn(it, false, now)
 	}
 }
 
@@ -326,10 +340,14 @@ func (q *queue) fly(it *item) {
 func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
 	q.flying--
-	q.guard.over(it, it.err == nil)
+	q.guard.over(it, true)
 	q.leave(it)
 	if it.session != nil {
 		it.session.ended = end
 	}
-	q.endTurn(it, ok, now)
+	over := measure.SessionFailed
+	if ok {
+		over = ""
+	}
+	q.endTurn(it, over, now)
 }

@@ -142,9 +142,9 @@ func TestQueueFailedTurnEndsItsSession(t *testing.T) {
 	q.fire(at(10))
 	_, first := takeAll(q, at(10))
 	c.end(q, first[0], false, at(15))
-	want(t, "missed with the failure", c.dropped[measure.Missed], 1)
+	want(t, "dropped with the failure", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 1})
 	q.fire(at(20))
-	want(t, "missed at its own instant", c.dropped[measure.Missed], 2)
+	want(t, "dropped at its own instant", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 2})
 	want(t, "balance", c.balance(), error(nil))
 }
 
@@ -241,7 +241,7 @@ func TestQueuePause(t *testing.T) {
 	q.fire(at(50))
 	rows, _ = takeAll(q, at(50))
 	want(t, "sent after", rows, []int{4})
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 2, measure.Missed: 1}) // the session's next turn
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 3}) // the session's next turn
 }
 
 func TestQueueWaitsForTheMessage(t *testing.T) {

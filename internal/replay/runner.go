@@ -47,6 +47,8 @@ type Runner struct {
 	seq      int64 // rows read, without filtered ones; the feed's
 	filtered int   // rows that were filtered since the last that was not; the feed's
 
+	sleepsTo time.Time // the instant that the pacer sleeps to; zero: until it is woken
+
 	playing *loop         // the one that the pacer is in; nil before the first
 	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
 	told    time.Time     // the last time of queue.rejoined that was told
@@ -58,6 +60,10 @@ type Runner struct {
 	endWork func()        // stops the taking of new work
 	judged  uint64        // order of the latest reading that the guard was judged by
 	large   bool          // it was told that a request is larger than the budget
+	invalid struct {      // messages that could not be built
+		told  time.Time // the latest log line
+		since int       // dropped since then
+	}
 
 	running sync.WaitGroup // lanes
 }
@@ -230,6 +236,9 @@ func (r *Runner) settle() {
 // forget tells the observers of a dropped request and gives its bytes back. The lock is held.
 func (r *Runner) forget(it *item, reason measure.DropReason) {
 	r.giveBack(it)
+	if reason == measure.Invalid {
+		r.tellInvalid(it)
+	}
 	if r.w.Dropped != nil {
 		r.w.Dropped(reason)
 	}

@@ -124,7 +124,7 @@ func TestFailedTurnEndsTheSession(t *testing.T) {
 		}}, nil)
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.HTTP5xx: 1, measure.OK: 1})
-		want(t, "missed", b.kept.dropped, map[measure.DropReason]int{measure.Missed: 2})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.SessionFailed: 2})
 	})
 }
 

@@ -9,15 +9,15 @@ import (
 
 // A session is a conversation in one loop, and in one pass of it: its turns go out one after the other.
 type session struct {
-	open    int  // turns not gone
-	busy    bool // a turn is delayed, called, waiting or flying
-	failed  bool
-	due     time.Time // of the latest turn that became ready; zero before the first
-	ended   time.Time // end of the last turn; zero before the first
-	turns   []*item   // those that have not been let go, in order, some of them gone
-	answers [][]byte  // what its turns were answered, nil where nothing came; only where they are carried
-	bytes   int       // of answers
-	rests   int       // how often it came to have no open turns
+	open    int                // turns not gone
+	busy    bool               // a turn is delayed, called, waiting or flying
+	over    measure.DropReason // why later turns are not sent; "": they are
+	due     time.Time          // of the latest turn that became ready; zero before the first
+	ended   time.Time          // end of the last turn; zero before the first
+	turns   []*item            // those that have not been let go, in order, some of them gone
+	answers [][]byte           // what its turns were answered, nil where nothing came; only where they are carried
+	bytes   int                // of answers
+	rests   int                // how often it came to have no open turns
 }
 
 // A sessionKey tells the conversations of a loop apart.
@@ -58,7 +58,7 @@ func (q *queue) enroll(it *item) {
 	it.follows = s.open > 0
 	it.late = it.follows && q.carry
 	s.open++
-	if !s.failed {
+	if s.over == "" {
 		s.turns = append(s.turns, it)
 	}
 }
@@ -143,29 +143,29 @@ func (s *session) isLate(it *item) bool {
 	return it.due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(it.due.Gap).After(it.due.At))
 }
 
-// endTurn lets the next turn of a session go, or gives the session up: a conversation is not continued past
-// an answer that did not come.
-func (q *queue) endTurn(it *item, ok bool, now time.Time) {
+// endTurn lets the next turn of a session go, or drops the later turns for a reason: a conversation does not continue past an
+// answer that did not come.
+func (q *queue) endTurn(it *item, over measure.DropReason, now time.Time) {
 	s := it.session
 	if s == nil {
 		return
 	}
 	s.busy = false
-	if !ok {
-		s.failed = true
+	if over != "" {
+		s.over = over
 		turns := s.turns
 		s.turns = nil
 		for _, turn := range turns {
 			switch {
 			case turn.state != blocked:
-			case q.closed != nil: // it is missed when its turn comes
+			case q.closed != nil: // it is dropped when its turn comes
 				turn.state = called
 				q.called.push(turn)
 			case !turn.expected && q.over(now):
 				q.forget(turn)
 			default:
 				q.expect(turn)
-				q.drop(turn, measure.Missed)
+				q.drop(turn, over)
 			}
 		}
 		return

@@ -216,7 +216,7 @@ func TestBudgetTakenOutAndPutBack(t *testing.T) {
 	})
 }
 
-// A message that cannot be built is an outcome, and nothing was asked of the engine: it costs nothing and opens no guard.
+// A message that cannot be built asks nothing of the engine: it costs nothing and opens no guard.
 func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 20)
@@ -230,8 +230,8 @@ func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 			w.Guard, w.Budget = Guard{ErrorRatio: 0.5, ResumeAfter: time.Second}, Budget{RequestsPerMinute: 5}
 		})
 		b.run(t, t.Context(), t.Context())
-		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.ConnectFailed: 15, measure.OK: 5})
-		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{})
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Invalid: 15})
 		want(t, "spent", b.queue.purse.spent.requests.sum, int64(5))
 	})
 }

@@ -90,6 +90,24 @@ func (r *Runner) tellLarge(it *item) {
 	r.sleeper.Wake()
 }
 
+// invalidEvery is the least time between two log lines about messages that could not be built.
+const invalidEvery = time.Minute
+
+// tellInvalid has the pacer log that a request was dropped because its message could not be built. The lock is held.
+func (r *Runner) tellInvalid(it *item) {
+	r.invalid.since++
+	now := time.Now()
+	if !r.invalid.told.IsZero() && now.Sub(r.invalid.told) < invalidEvery {
+		return
+	}
+	id, err, n := it.id, it.err, r.invalid.since
+	r.invalid.told, r.invalid.since = now, 0
+	r.news = append(r.news, func() {
+		r.w.Log.Error("a request's message cannot be built: dropped as invalid", "workload", r.w.Name, "id", id, "err", err, "dropped", n)
+	})
+	r.sleeper.Wake()
+}
+
 // tellBudget has the pacer say that the budget begins to refuse requests, or that this is over. The lock is held.
 func (r *Runner) tellBudget(s spell, full bound) {
 	r.news = append(r.news, func() {

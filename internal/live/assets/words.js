@@ -73,7 +73,9 @@ export const meaning = {
   guard: 'held back by the guard',
   budget: 'over the budget',
   paused: 'due while paused',
-  missed: 'replayd did not run then, or an earlier turn failed',
+  missed: 'replayd did not run then',
+  session_failed: 'an earlier turn failed',
+  invalid: 'its message could not be built',
   shutdown: 'still waiting at a stop',
   filtered: 'over the length limits, never due',
 }

@@ -1,0 +1,206 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/replay"
+	"replayd/internal/schedule"
+	"replayd/internal/synth"
+	"replayd/internal/token"
+	"replayd/internal/trace"
+)
+
+// prompter is made once: reading the words takes longer than a life.
+var prompter = sync.OnceValues(func() (*synth.Prompter, error) {
+	words, err := token.List("main")
+	if err != nil {
+		return nil, err
+	}
+	return synth.New(synth.Options{Words: words, Form: synth.Text})
+})
+
+const ms = time.Millisecond
+
+// upTo is a random duration below a number of milliseconds.
+func (l *life) upTo(n int) time.Duration { return time.Duration(l.rnd.IntN(n)) * ms }
+
+func (l *life) one(in int) bool { return l.rnd.IntN(in) == 0 }
+
+func newLife(t *testing.T, seed uint64) *life {
+	l := &life{T: t, rnd: rand.New(rand.NewPCG(seed, 77))}
+	l.closed = l.one(2)
+	l.endless = l.one(3)
+	l.rows = l.someRows()
+	l.options = schedule.Options{Mode: schedule.Once, Speed: 1, Arrival: schedule.Exact}
+	if l.endless {
+		l.options.Mode, l.options.Phase = schedule.Loops, schedule.Start
+	}
+	switch {
+	case l.closed:
+		l.options.Arrival = schedule.Concurrency
+		l.options.Phase = ""
+	case l.one(4):
+		l.options.Arrival = schedule.Spread
+	}
+	l.engine = &engine{
+		ttft: ms + l.upTo(400), itl: ms + l.upTo(60), closeAfter: l.rnd.IntN(5), wires: map[*wire]struct{}{}, seen: map[string]int{},
+	}
+	if l.one(4) {
+		l.engine.failing = 0.25
+	}
+	l.epoch = time.Now().Add(l.upTo(2000))
+	l.common = l.someOptions()
+	return l
+}
+
+func (l *life) someRows() []trace.Record {
+	rows := make([]trace.Record, 1+l.rnd.IntN(120))
+	at := time.Duration(0)
+	for i := range rows {
+		at += l.upTo(200) * time.Duration(l.rnd.IntN(3))
+		rows[i] = trace.Record{Number: i, Offset: at, InputTokens: 4, OutputTokens: 3}
+		if k := l.rnd.IntN(8); k < 4 {
+			rows[i].Session = fmt.Sprint("s", k)
+			rows[i].Delay = l.upTo(300) * time.Duration(l.rnd.IntN(3))
+		}
+		switch l.rnd.IntN(30) {
+		case 0, 1:
+			rows[i].InputTokens = 5000 // over MaxInput, where that is set
+		case 2:
+			rows[i].Extra = json.RawMessage(`[]`) // no object: the message cannot be built
+		}
+	}
+	return rows
+}
+
+func (l *life) someOptions() func(*replay.Workload) {
+	carry, hold, whole, limit, drop := l.one(3), l.one(2), l.one(4), l.one(2), l.one(4)
+	over := []replay.OverLimit{replay.Filter, replay.Clip}[l.rnd.IntN(2)]
+	wait := l.upTo(2000) * time.Duration(l.rnd.IntN(3))
+	ahead := []int{1, 4000, 8 << 20}[l.rnd.IntN(3)]
+	guard := replay.Guard{ResumeAfter: l.upTo(3000)}
+	switch l.rnd.IntN(6) {
+	case 0, 1, 2:
+		guard.ErrorRatio = 0.3
+	case 3:
+		guard.ErrorRatio, guard.Waiting = 0.3, 10
+	case 4:
+		guard.Waiting, guard.KVCacheUsage = 10, 0.9
+	}
+	if l.one(3) {
+		guard.Blind = replay.BlindGo
+	}
+	var budget replay.Budget
+	if l.one(5) {
+		budget.RequestsPerMinute = int64(1 + l.rnd.IntN(100))
+	}
+	var cancel replay.Cancel
+	if l.one(4) {
+		cancel = replay.Cancel{Ratio: 0.3, After: l.upTo(300)}
+	}
+	return func(w *replay.Workload) {
+		w.Carry, w.Hold, w.Whole, w.OverLimit, w.MaxWait, w.Ahead = carry, hold, whole, over, wait, ahead
+		w.Guard, w.Budget, w.Cancel = guard, budget, cancel
+		if drop {
+			w.Overload = replay.Drop
+		}
+		if limit {
+			w.MaxInput = 4000
+		}
+		if guard.Waiting > 0 {
+			w.Load = func() (replay.Load, error) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.load, l.err
+			}
+		}
+	}
+}
+
+// source is the rows of the life's trace.
+func (l *life) source() schedule.Source {
+	return schedule.Source{
+		HasTimestamps: true, Last: l.rows[len(l.rows)-1].Offset, Count: len(l.rows),
+		Rows: func(from time.Duration) (func() (trace.Record, error), error) {
+			i := 0
+			for i < len(l.rows) && l.rows[i].Offset < from {
+				i++
+			}
+			return func() (trace.Record, error) {
+				if i == len(l.rows) {
+					return trace.Record{}, io.EOF
+				}
+				i++
+				return l.rows[i-1], nil
+			}, nil
+		},
+	}
+}
+
+// next makes the runner that takes over from the latest one, if there is one.
+func (l *life) next() *lived {
+	plan, err := schedule.New(l.source(), l.options)
+	if err != nil {
+		l.Fatal(err)
+	}
+	client, err := openai.New(openai.Target{
+		Name: "t", URL: "http://engine", API: openai.Completions, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
+		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
+		Dial:     l.engine.dial, UserAgent: "replayd/test",
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	prompts, err := prompter()
+	if err != nil {
+		l.Fatal(err)
+	}
+	r := &lived{
+		registry: prometheus.NewRegistry(), client: client, lanes: 1 + l.rnd.IntN(6),
+		finished: map[string]report{}, dropped: map[measure.DropReason]int{},
+	}
+	log := slog.New(slog.DiscardHandler)
+	r.target = replay.NewTarget(client, false, func(string) {}, log)
+	w := replay.Workload{
+		Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop, Client: client, Target: r.target, Log: log,
+		Count:     measure.NewMeter(r.registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
+		Observers: []replay.Observer{r}, Sleeper: replay.NewTimers(), Drain: 30 * time.Second, Epoch: l.epoch,
+		Dropped: func(why measure.DropReason) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.dropped[why]++
+		},
+		Lanes: r.lanes, Overload: replay.Wait,
+	}
+	l.common(&w)
+	if n := len(l.runners); n > 0 {
+		w.After, w.Begin = l.runners[n-1].Runner, l.begins[n]
+	} else if l.one(5) {
+		l.warmup = 1 + l.rnd.IntN(5)
+		w.Warmup, w.Warmed = l.warmup, []replay.Observer{warmed{r}}
+	}
+	r.Runner = replay.New(w)
+	return r
+}
+
+// warmed hears of the requests of a warm-up, which are in no series.
+type warmed struct{ *lived }
+
+// Observe is replay.Observer's.
+func (w warmed) Observe(r *measure.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finished[r.ID] = report{finished: 1, retried: 1} // never held against the series: warm-up ids are their own
+}
