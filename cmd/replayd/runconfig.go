@@ -114,7 +114,8 @@ func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 		fault("--gpus", fmt.Errorf("want an integer ≥ 0, got %d", o.gpus))
 	}
 	r.config = o.config(r.slo, fault)
-	for _, f := range r.config.Check() {
+	unresolved := r.config.Resolve()
+	for _, f := range append(unresolved, r.config.Check().Without(unresolved)...) {
 		name := o.flagOf(f.Path, who)
 		if name == "TRACE" && path == "" {
 			f.Want = "want the path of a trace, or flags that say what to send, got none (replayd run --help-aliases has those)"

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"replayd/internal/openai"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 )
@@ -20,8 +19,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 // IsName says whether s may be the name of a workload or a target.
 func IsName(s string) bool { return names.MatchString(s) }
 
-// Check finds every fault at once, each with its key: an operator edits once, not five times. What only the trace
-// can tell (whether a loop holds it) is found when the trace is opened.
+// Check finds every fault of a resolved configuration at once, each with its key: an operator edits once, not five times.
+// It looks at nothing else and changes nothing. What only files can tell is found when they are opened.
 func (c *Config) Check() Faults {
 	var f Faults
 	if _, _, err := net.SplitHostPort(c.Web.Listen); err != nil {
@@ -32,39 +31,37 @@ func (c *Config) Check() Faults {
 		f.add("records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
 	}
 	f.atLeast("records.keep", c.Records.Keep, 0)
-	targets := map[string]bool{}
-	for i, t := range c.Targets {
+	targets, seen := map[string]*Target{}, map[string]bool{}
+	for i := range c.Targets {
+		t := &c.Targets[i]
 		at := fmt.Sprintf("targets[%d]", i)
-		f.name(at, t.Name, targets)
+		f.name(at, t.Name, seen)
 		t.check(at, &f)
+		if targets[t.Name] == nil {
+			targets[t.Name] = t
+		}
 	}
 	workloads := map[string]bool{}
 	for i := range c.Workloads {
 		w := &c.Workloads[i]
 		at := fmt.Sprintf("workloads[%d]", i)
 		f.name(at, w.Name, workloads)
-		switch {
-		case w.Target == "" && len(c.Targets) == 1:
-			w.Target = c.Targets[0].Name
-		case !targets[w.Target]:
-			f.add(at+".target", "want the name of a target, got %q", w.Target)
-		}
 		w.check(at, &f)
-		if i := slices.IndexFunc(c.Targets, func(t Target) bool { return t.Name == w.Target }); i >= 0 {
-			w.Guard.check(at+".guard", c.Targets[i], &f)
-			w.SLO.check(at+".slo", c.Targets[i], &f)
-			if w.Trace.Path != "" && w.Dataset.Given() && c.Targets[i].Tokenizer == "" {
-				f.add(at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
-			}
+		t := targets[w.Target]
+		if t == nil {
+			f.add(at+".target", "want the name of a target, got %q", w.Target)
+			continue
+		}
+		w.Guard.check(at+".guard", t, &f)
+		w.SLO.check(at+".slo", t, &f)
+		if w.Trace.Path != "" && w.Dataset.Given() && t.Tokenizer == "" {
+			f.add(at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
 		}
 	}
 	for i := range c.GPUs {
 		g := &c.GPUs[i]
 		at := fmt.Sprintf("gpus[%d]", i)
-		switch {
-		case g.Target == "" && len(c.Targets) == 1:
-			g.Target = c.Targets[0].Name
-		case !targets[g.Target]:
+		if targets[g.Target] == nil {
 			f.add(at+".target", "want the name of a target, got %q", g.Target)
 		}
 		g.check(at, &f)
@@ -78,8 +75,12 @@ func (c *Config) Check() Faults {
 	return f
 }
 
-func (t Target) check(at string, f *Faults) {
+func (t *Target) check(at string, f *Faults) {
+	before := len(*f)
 	f.address(at+".url", t.URL, "http://127.0.0.1:8000")
+	if err := openai.CheckURL(t.URL); err != nil && len(*f) == before {
+		f.add(at+".url", "%s", strings.TrimPrefix(err.Error(), "url: "))
+	}
 	f.oneOf(at+".api", t.API, "chat", "completions")
 	f.oneOf(at+".output", t.Output, "exact", "max", "free")
 	f.notNegative(at+".timeouts.connect", t.Timeouts.Connect)
@@ -120,7 +121,7 @@ func (w *Workload) check(at string, f *Faults) {
 }
 
 // check also refuses bounds on what an answer in one piece does not have: nothing would ever break them.
-func (s SLO) check(at string, t Target, f *Faults) {
+func (s SLO) check(at string, t *Target, f *Faults) {
 	f.notNegative(at+".ttft", s.TTFT)
 	f.notNegative(at+".tpot", s.TPOT)
 	f.notNegative(at+".e2e", s.E2E)
@@ -135,26 +136,15 @@ func (s SLO) check(at string, t Target, f *Faults) {
 	}
 }
 
-// check also sets what an empty phase, timezone and overlap stand for.
 func (r *Repeat) check(at string, f *Faults) {
 	f.oneOf(at+".mode", r.Mode, "once", "loop", "cron")
-	f.notNegative(at+".every", r.Every)
-	f.notNegative(at+".gap", r.Gap)
-	for _, k := range []struct {
-		key, mode string
-		value     *string
-		empty     string // what it stands for; "": it must be there
-	}{
-		{".phase", "loop", &r.Phase, "wall"},
-		{".cron", "cron", &r.Cron, ""},
-		{".timezone", "cron", &r.Timezone, "UTC"},
-		{".overlap", "cron", &r.Overlap, "skip"},
+	f.length(at+".every", r.Every)
+	f.length(at+".gap", r.Gap)
+	for _, k := range []struct{ key, mode, got string }{
+		{".phase", "loop", r.Phase}, {".cron", "cron", r.Cron}, {".timezone", "cron", r.Timezone}, {".overlap", "cron", r.Overlap},
 	} {
-		switch {
-		case *k.value != "" && k.mode != r.Mode:
-			f.add(at+k.key, "is for mode %q, got %q with mode %q", k.mode, *k.value, r.Mode)
-		case *k.value == "" && k.mode == r.Mode:
-			*k.value = k.empty
+		if k.got != "" && k.mode != r.Mode {
+			f.add(at+k.key, "is for mode %q, got %q with mode %q", k.mode, k.got, r.Mode)
 		}
 	}
 	switch r.Mode {
@@ -177,46 +167,11 @@ func (r *Repeat) check(at string, f *Faults) {
 	}
 }
 
-// check also finds the index that "auto" stands for.
-func (s *Shard) check(at string, f *Faults) {
+func (s Shard) check(at string, f *Faults) {
 	f.atLeast(at+".of", s.Of, 1)
-	if s.Index == AutoValue && s.Of > 1 {
-		index, from, err := autoIndex()
-		if err != nil {
-			f.add(at+".index", "auto: %v", err)
-			return
-		}
-		if index >= s.Of {
-			f.add(at+".index", "auto: want an index < %d, got %d from %s", s.Of, index, from)
-			return
-		}
-		s.Index = Auto(index)
-	}
-	s.Index = max(s.Index, 0)
-	if int(s.Index) >= max(s.Of, 1) {
+	if int(s.Index) < 0 || int(s.Index) >= max(s.Of, 1) {
 		f.add(at+".index", "want an index < %d, got %d", s.Of, s.Index)
 	}
-}
-
-// autoIndex is the pod's own number: of an indexed Job, or of a StatefulSet's pod.
-func autoIndex() (index int, from string, err error) {
-	if v, ok := os.LookupEnv("JOB_COMPLETION_INDEX"); ok {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 {
-			return 0, "", fmt.Errorf("want a number in JOB_COMPLETION_INDEX, got %q", v)
-		}
-		return n, "JOB_COMPLETION_INDEX", nil
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return 0, "", err
-	}
-	_, tail, _ := strings.Cut(host[max(strings.LastIndexByte(host, '-'), 0):], "-")
-	n, err := strconv.Atoi(tail)
-	if err != nil || n < 0 {
-		return 0, "", fmt.Errorf("want JOB_COMPLETION_INDEX in the environment or -N at the end of the host's name, got host %q", host)
-	}
-	return n, "host " + host, nil
 }
 
 func (f *Faults) add(path, format string, args ...any) {
@@ -248,5 +203,12 @@ func (f *Faults) atLeast(path string, got, least int) {
 func (f *Faults) notNegative(path string, d Duration) {
 	if d < 0 {
 		f.add(path, "want a duration ≥ 0, got %v", d)
+	}
+}
+
+// length of a loop, or a part of it.
+func (f *Faults) length(path string, d Duration) {
+	if d < 0 || d > Duration(schedule.Longest) {
+		f.add(path, "want a duration of 0s to %v, got %v", Duration(schedule.Longest), d)
 	}
 }

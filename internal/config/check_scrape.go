@@ -101,7 +101,7 @@ func (s GPUSelect) Selection() gpu.Select {
 	return gpu.Select{Index: s.Index, UUID: s.UUID, Namespace: s.Namespace, Pod: s.Pod, Container: s.Container}
 }
 
-func (g Guard) check(at string, t Target, f *Faults) {
+func (g Guard) check(at string, t *Target, f *Faults) {
 	f.atLeast(at+".waiting", g.Waiting, 0)
 	f.ratio(at+".kv_cache_usage", g.KVCacheUsage)
 	f.ratio(at+".error_ratio", g.ErrorRatio)

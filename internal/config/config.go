@@ -17,6 +17,8 @@ type Config struct {
 	Workloads []Workload `koanf:"workloads"`
 	GPUs      []GPU      `koanf:"gpus"`
 	Records   Records    `koanf:"records"`
+
+	Places *Places `koanf:"-"` // where the keys stand; nil: not in a file
 }
 
 // Web is the HTTP side.

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,7 +175,11 @@ func TestShardAuto(t *testing.T) {
 		t.Setenv("JOB_COMPLETION_INDEX", env)
 		var faults Faults
 		s := Shard{Index: AutoValue, Of: of}
-		s.check("shard", &faults)
+		if err := s.resolve(); err != nil {
+			faults.add("shard.index", "%v", err)
+		} else {
+			s.check("shard", &faults)
+		}
 		switch {
 		case fault == "" && (len(faults) > 0 || s.Index != want):
 			t.Errorf("%q of %d: want %d, got %d, %v", env, of, want, s.Index, faults)
@@ -184,9 +188,30 @@ func TestShardAuto(t *testing.T) {
 		}
 	}
 	f("3", 4, 3, "")
-	f("4", 4, 0, "auto: want an index < 4, got 4 from JOB_COMPLETION_INDEX")
-	f("x", 4, 0, `auto: want a number in JOB_COMPLETION_INDEX, got "x"`)
+	f("4", 4, 0, "want an index < 4, got 4 from JOB_COMPLETION_INDEX")
+	f("x", 4, 0, `want a number in JOB_COMPLETION_INDEX, got "x"`)
 	f("3", 1, 0, "") // one shard of one, whatever the pod
+}
+
+// The largest numbers that a field holds are taken as they are.
+func TestLargestNumbers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "replayd.yaml")
+	text := `
+records: {max_bytes: 9223372036854775807}
+targets: [{name: t, url: "http://127.0.0.1:8000"}]
+workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lanes: 9223372036854775807, prompt: {seed: 18446744073709551615}, mark: {priority: -9223372036854775808}}]
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := load(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Workloads[0]
+	if c.Records.MaxBytes != math.MaxInt64 || w.Lanes != math.MaxInt64 || w.Prompt.Seed != math.MaxUint64 || w.Trace.MaxInput != 1<<53 || *w.Mark.Priority != math.MinInt64 {
+		t.Errorf("got %v, %+v", c.Records.MaxBytes, w)
+	}
 }
 
 // Whatever the bytes, Load ends with a configuration or an error, never a panic, and never both good and faulty.
@@ -214,7 +239,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if again := c.Check(); len(again) > 0 {
-			t.Errorf("a configuration that was taken has faults: %v", errors.Join(again.in(path, nil)))
+			t.Errorf("a configuration that was taken has faults: %v", c.Refuse(again))
 		}
 	})
 }

@@ -84,12 +84,14 @@ func TestDocumentedDefaults(t *testing.T) {
 	raw["gpus"] = []any{nest(t, tables["key of a source of GPU figures"])}
 	got, faults := decode(raw)
 	if len(faults) > 0 {
-		t.Fatal(faults.in("docs/configuration.md", nil))
+		t.Fatal(got.Refuse(faults))
 	}
 	want := Default()
 	want.Targets, want.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
 	want.GPUs = []GPU{DefaultGPU()}
-	want.Workloads[0].Repeat.check("", &Faults{}) // sets the phase
+	if faults := want.Resolve(); len(faults) > 0 { // sets the phase
+		t.Fatal(want.Refuse(faults))
+	}
 	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(HTTP{})); d != "" {
 		t.Errorf("defaults: -program +document\n%s", d)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,41 +20,129 @@ type Fault struct {
 // Faults are everything wrong with a configuration.
 type Faults []Fault
 
-// cover says whether one of the faults is about a key or about what holds it.
-func (f Faults) cover(path string) bool {
-	return slices.ContainsFunc(f, func(fault Fault) bool {
-		rest, ok := strings.CutPrefix(path, fault.Path)
-		return ok && fault.Want != unknownKey && (rest == "" || rest[0] == '.' || rest[0] == '[')
-	})
+// Places are the lines of a configuration file, by key. A key that the environment or a flag has set is on line 0.
+type Places struct {
+	file  string
+	lines map[string]int
+}
+
+// An Invalid error is a configuration with faults. Its text has a line for each, in the order of the file's lines.
+type Invalid struct {
+	Faults Faults
+	text   string
+}
+
+func (e *Invalid) Error() string { return e.text }
+
+// Refuse is the error that says where each fault stands: file, line, and the name of the workload or target. It is nil
+// without faults.
+func (c *Config) Refuse(f Faults) error {
+	if len(f) == 0 {
+		return nil
+	}
+	type placed struct {
+		Fault
+		line int
+	}
+	all := make([]placed, len(f))
+	for i, fault := range f {
+		all[i] = placed{Fault: fault}
+		if c.Places != nil {
+			all[i].line = lineOf(c.Places.lines, fault.Path)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return a.line - b.line })
+	sorted := make(Faults, len(all))
+	var text strings.Builder
+	for i, fault := range all {
+		sorted[i] = fault.Fault
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		if c.Places != nil {
+			text.WriteString(c.Places.file)
+			if fault.line > 0 {
+				text.WriteByte(':')
+				text.WriteString(strconv.Itoa(fault.line))
+			}
+			text.WriteString(": ")
+		}
+		if fault.Path != "" {
+			text.WriteString(c.named(fault.Path))
+			text.WriteString(": ")
+		}
+		text.WriteString(secret.InAddresses(fault.Want))
+	}
+	return &Invalid{sorted, text.String()}
+}
+
+// named is a path with the name of the workload or the target that it leads into: workloads[2] "chat": trace.path.
+func (c *Config) named(path string) string {
+	head, rest, ok := strings.Cut(path, "]")
+	list, number, _ := strings.Cut(head, "[")
+	i, err := strconv.Atoi(number)
+	if !ok || err != nil || i < 0 {
+		return path
+	}
+	name := ""
+	switch {
+	case list == "workloads" && i < len(c.Workloads):
+		name = c.Workloads[i].Name
+	case list == "targets" && i < len(c.Targets):
+		name = c.Targets[i].Name
+	}
+	if !IsName(name) {
+		return path
+	}
+	at := head + "] " + strconv.Quote(name)
+	if rest == "" {
+		return at
+	}
+	return at + ": " + strings.TrimPrefix(rest, ".")
+}
+
+// covered are the keys that are known to be at fault.
+type covered map[string]bool
+
+// covers makes them. An unknown key says nothing of the keys around it.
+func (f Faults) covers() covered {
+	paths := covered{}
+	for _, fault := range f {
+		if fault.Want != unknownKey {
+			paths[fault.Path] = true
+		}
+	}
+	return paths
+}
+
+// has says whether a key, or what holds it, is at fault.
+func (c covered) has(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if c[path] {
+			return true
+		}
+	}
+	return c[""]
 }
 
 const unknownKey = "unknown key"
 
-// in gives the faults their places in a file, in the order of its lines; nil when there are none.
-func (f Faults) in(file string, lines map[string]int) error {
-	type placed struct {
-		line int
-		text string
-	}
-	var all []placed
-	for _, fault := range f {
-		line := lineOf(lines, fault.Path)
-		at := file
-		if line > 0 {
-			at += ":" + strconv.Itoa(line)
-		}
-		if fault.Path != "" {
-			at += ": " + fault.Path
-		}
-		all = append(all, placed{line, at + ": " + secret.InAddresses(fault.Want)})
-	}
-	slices.SortStableFunc(all, func(a, b placed) int { return a.line - b.line })
-	var errs []error
-	for _, p := range all {
-		errs = append(errs, errors.New(p.text))
-	}
-	return errors.Join(errs...)
+// Without gives the faults less those whose key, or what holds it, is at fault in known.
+func (f Faults) Without(known Faults) Faults {
+	paths := known.covers()
+	return slices.DeleteFunc(slices.Clone(f), func(fault Fault) bool { return paths.has(fault.Path) })
 }
+
+// In says whether one of the faults is at a key or below it.
+func (f Faults) In(path string) bool {
+	return slices.ContainsFunc(f, func(fault Fault) bool {
+		rest, ok := strings.CutPrefix(fault.Path, path)
+		return ok && fault.Want != unknownKey && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// parent is the key around a key; empty for one at the top.
+func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
 
 // lineTable maps the path of each key in a YAML document to its line.
 func lineTable(doc *yaml.Node) map[string]int {
@@ -87,15 +174,10 @@ func lineTable(doc *yaml.Node) map[string]int {
 
 // lineOf is the line of a key, or of the nearest key around it that the file has; 0 when it has none.
 func lineOf(lines map[string]int, path string) int {
-	for path != "" {
+	for ; path != ""; path = parent(path) {
 		if line, ok := lines[path]; ok {
 			return line
 		}
-		cut := strings.LastIndexAny(path, ".[")
-		if cut < 0 {
-			break
-		}
-		path = path[:cut]
 	}
 	return 0
 }

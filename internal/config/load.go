@@ -46,7 +46,8 @@ var envKeys = []string{
 }
 
 // Load reads the file at path, then the environment (REPLAYD_WEB__LISTEN), then flags that were given, in rising
-// precedence, and checks the whole. The error holds every fault, each with file, line, key and what was wanted.
+// precedence, and checks the whole. An *Invalid error holds every fault, each with file, line, key and what was wanted; the
+// configuration that comes with it is good in all other keys.
 // ignored hears of variables that begin with REPLAYD_ and are no keys.
 func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
 	text, err := read(path)
@@ -90,13 +91,10 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 		}
 	}
 	c, faults := decode(k.Raw())
-	undecoded := slices.Clone(faults)
-	for _, f := range c.Check() {
-		if !undecoded.cover(f.Path) { // its default is at fault only because the file's value could not be read
-			faults = append(faults, f)
-		}
-	}
-	return c, faults.in(path, lines)
+	c.Places = &Places{path, lines}
+	faults = append(faults, c.Resolve().Without(faults)...)
+	// Where a value could not be read its default stands, and that may be at fault too.
+	return c, c.Refuse(append(faults, c.Check().Without(faults)...))
 }
 
 // read gives a file's bytes, or says why not in words.
@@ -265,6 +263,9 @@ func kindName(t reflect.Type) string {
 // unknownField is how prometheus/common's decoder speaks of an unknown key, with a line of the section alone.
 var unknownField = regexp.MustCompile(`yaml: unmarshal errors:\n  line \d+: field (\w+) not found in type [\w.]+`)
 
+// maxExact is up to where a float64 holds every integer.
+const maxExact = 1 << 53
+
 // scalars lets the types of this package read themselves from text, numbers included: 30 without a unit must not
 // become 30 nanoseconds. The http section is read by prometheus/common.
 func scalars(_, to reflect.Type, data any) (any, error) {
@@ -279,8 +280,17 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		}
 		return HTTP{*c}, nil
 	}
-	if n, ok := data.(float64); ok && (to.Kind() == reflect.Int || to.Kind() == reflect.Uint64) && n != math.Trunc(n) {
-		return nil, fmt.Errorf("want %s, got %v", kindName(to), n) // mapstructure would cut it
+	if to.Kind() == reflect.Int || to.Kind() == reflect.Uint64 { // mapstructure would cut what does not fit
+		n, isFloat := data.(float64)
+		large, isUint := data.(uint64)
+		switch {
+		case isFloat && n != math.Trunc(n):
+			return nil, fmt.Errorf("want %s, got %v", kindName(to), n)
+		case isFloat && !(math.Abs(n) <= maxExact):
+			return nil, fmt.Errorf("want %s of at most 64 bits, written in digits, got %v", kindName(to), n)
+		case isUint && large > math.MaxInt && to.Kind() == reflect.Int:
+			return nil, fmt.Errorf("want an integer ≤ %d, got %d", math.MaxInt, large)
+		}
 	}
 	if text, ok := data.(string); ok { // as the environment and flags bring it
 		switch to.Kind() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"replayd/internal/synth"
+	"replayd/internal/trace"
 )
 
 // Rescale are run's --synthesis-* flags: the trace is changed before it is replayed. 0 leaves as it is.
@@ -200,8 +201,8 @@ const (
 
 func (t *Trace) check(at string, f *Faults) {
 	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
-	if t.BlockTokens == 0 {
-		f.add(at+".block_tokens", "want an integer ≥ 1 or auto, got 0")
+	if b := t.BlockTokens; b != AutoValue && (b < 1 || b > trace.MaxTokens) {
+		f.add(at+".block_tokens", "want 1 to %d or auto, got %d", trace.MaxTokens, int(b))
 	}
 	f.notNegative(at+".from", t.From)
 	if t.To != 0 && t.To <= t.From {

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,9 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	n, err := units.ParseStrictBytes(string(text))
 	if err != nil {
 		return fmt.Errorf("want a size, such as 8MiB, got %q", text)
+	}
+	if n == math.MaxInt64 || n < 0 && text[0] != '-' { // units converts a float64 that may be larger than an int64
+		return fmt.Errorf("want a size below 8EiB, got %q", text)
 	}
 	*b = Bytes(n)
 	return nil

@@ -115,7 +115,7 @@ func (d *daemon) load() (config.Config, error) {
 	defer d.mu.Unlock()
 	c := d.config
 	c.Targets, c.Workloads = slices.Clone(c.Targets), slices.Clone(c.Workloads)
-	if faults := c.Check(); len(faults) > 0 {
+	if faults := append(c.Resolve(), c.Check()...); len(faults) > 0 {
 		return c, fmt.Errorf("replayd.yaml: %s: %s", faults[0].Path, faults[0].Want)
 	}
 	return c, nil

@@ -51,7 +51,7 @@ func kinds(t *testing.T, url string) config.Config {
 		w.Synthetic, w.Trace.Path = config.Synthetic{}, write(t, "trace.jsonl", rows(90))
 	})
 	c := conf([]config.Target{target("sim", url), whole}, all...)
-	if faults := c.Check(); len(faults) > 0 {
+	if faults := append(c.Resolve(), c.Check()...); len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	return c

@@ -34,7 +34,7 @@ func play(t *testing.T, change func(*config.Workload, *config.Target)) (measured
 	server, w := target("sim", url), once("w", "sim", "")
 	change(&w, &server)
 	c := conf([]config.Target{server}, w)
-	if faults := c.Check(); len(faults) > 0 {
+	if faults := append(c.Resolve(), c.Check()...); len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	h, seen, before := &heard{}, &sent{}, &sent{}

@@ -19,6 +19,12 @@ type endpoint struct {
 	prefix  string // path before /v1, without a trailing slash
 }
 
+// CheckURL says why requests cannot go to an address. The text shows no password.
+func CheckURL(raw string) error {
+	_, err := parseURL(raw)
+	return err
+}
+
 func parseURL(raw string) (endpoint, error) {
 	if raw == "" {
 		return endpoint{}, errors.New("url: want http://HOST:PORT, got none")

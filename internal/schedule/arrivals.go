@@ -86,7 +86,7 @@ func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	case ends:
 		natural = end
 	default:
-		return 0, faulty("rate: want one at which a loop lasts at most %v, got %v", longest, p.o.Rate)
+		return 0, faulty("rate: want one at which a loop lasts at most %v, got %v", Longest, p.o.Rate)
 	}
 	if p.rows == 0 {
 		return 0, faulty("rate, duration: want a loop with a row in it, got none in %v", natural)

@@ -82,8 +82,8 @@ type Options struct {
 	Duration time.Duration
 }
 
-// longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
-const longest = 10 * 365 * 24 * time.Hour
+// Longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
+const Longest = 10 * 365 * 24 * time.Hour
 
 // timed says whether the trace's own times are those of its rows.
 func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }
@@ -107,8 +107,8 @@ func (o *Options) checkTiming(src Source) (errs []error) {
 		fault("speed: want 1 with arrival %q, got %v", o.Arrival, o.Speed)
 	case !(o.Speed >= 0.001 && o.Speed <= 1000): // in this form NaN is refused too
 		fault("speed: want 0.001 to 1000, got %v", o.Speed)
-	case timed && float64(span+src.Tick)/o.Speed > float64(longest):
-		fault("speed: want one at which %v of trace last at most %v, got %v", span, longest, o.Speed)
+	case timed && float64(span+src.Tick)/o.Speed > float64(Longest):
+		fault("speed: want one at which %v of trace last at most %v, got %v", span, Longest, o.Speed)
 	}
 	if !timed && !src.HasTimestamps {
 		if o.From != 0 || o.To != 0 {
@@ -128,8 +128,8 @@ func (o *Options) checkTiming(src Source) (errs []error) {
 func (o *Options) checkRepeat() (errs []error) {
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	length := func(key string, d time.Duration) {
-		if d < 0 || d > longest {
-			fault("%s: want 0s to %v, got %v", key, longest, d)
+		if d < 0 || d > Longest {
+			fault("%s: want 0s to %v, got %v", key, Longest, d)
 		}
 	}
 	switch {

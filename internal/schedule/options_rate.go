@@ -48,8 +48,8 @@ func (o *Options) checkRate(src Source) (errs []error) {
 	if o.Rows < 0 || o.Rows > mostRows {
 		fault("rows: want 0 to %d, got %d", mostRows, o.Rows)
 	}
-	if o.Duration < 0 || o.Duration > longest {
-		fault("duration: want 0s to %v, got %v", longest, o.Duration)
+	if o.Duration < 0 || o.Duration > Longest {
+		fault("duration: want 0s to %v, got %v", Longest, o.Duration)
 	}
 	if src.Endless && o.Rows == 0 && o.Duration == 0 && o.Arrival != Concurrency {
 		fault("rows, duration: want one of them for rows without an end with arrival %q, got neither", o.Arrival)
@@ -63,7 +63,7 @@ func (o *Options) checkStages() (errs []error) {
 		fault("stages: want at most %d, got %d", mostStages, len(o.Stages))
 		return errs
 	}
-	left, most := longest, o.Rate
+	left, most := Longest, o.Rate
 	for i, s := range o.Stages {
 		at := fmt.Sprintf("stages[%d]", i)
 		if !(s.Rate >= 0 && s.Rate <= mostRate) {

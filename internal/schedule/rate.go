@@ -50,17 +50,17 @@ func newProfile(rate float64, stages []Stage) profile {
 }
 
 // at is the first instant by which a count of requests is expected, to the nearest nanosecond where that is 13 days (2⁵⁰ ns)
-// or less after a piece's begin; not ok where that is never, or beyond longest.
+// or less after a piece's begin; not ok where that is never, or beyond Longest.
 func (p profile) at(count float64) (at time.Duration, ok bool) {
 	for len(p) > 1 && count > p[1].before {
 		p = p[1:]
 	}
 	within := math.Round(p[0].nanoseconds(count - p[0].before))
-	if !(within <= float64(longest)) { // in this form NaN is none either
+	if !(within <= float64(Longest)) { // in this form NaN is none either
 		return 0, false
 	}
 	at = p[0].begin + time.Duration(within)
-	return at, at <= longest
+	return at, at <= Longest
 }
 
 // nanoseconds is how long it takes from the piece's begin until more requests are expected.

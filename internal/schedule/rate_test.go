@@ -216,7 +216,7 @@ func TestRateFaults(t *testing.T) {
 	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
 		`rate: want none with arrival "exact", got 1`, `stages: want none with arrival "exact", got 1`,
 		`burstiness: want none with arrival "exact", got 0.5`, `users: want none with arrival "exact", got 1`)
-	f(src, Options{Arrival: Concurrency, Rate: 1, Duration: longest + 1},
+	f(src, Options{Arrival: Concurrency, Rate: 1, Duration: Longest + 1},
 		`rate: want none with arrival "concurrency", got 1`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e6 + 1} {
 		f(src, Options{Arrival: Constant, Rate: rate}, `rate: want more than 0 and at most 1e+06 requests per second with arrival "constant", got `+number(rate))
@@ -227,7 +227,7 @@ func TestRateFaults(t *testing.T) {
 	f(src, Options{Arrival: Gamma, Rate: 1, Burstiness: math.NaN()}, `burstiness: want 0.01 to 1000, got NaN`)
 	f(src, Options{Arrival: Users, Rate: 1}, `users: want 1 to 1048576, got 0`)
 	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: want none with arrival "users", got 1`)
-	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: longest}, {Rate: 1, Over: 1, Hold: 1}}},
+	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: Longest}, {Rate: 1, Over: 1, Hold: 1}}},
 		`stages[0].over: want 0s to 87600h0m0s, got -1ns`, `stages[2].over: want 0s to 0s, got 1ns`,
 		`stages[2].hold: want 0s to 0s, got 1ns`, `stages[2].hold: want none for the last stage, whose rate stays, got 1ns`)
 	f(src, Options{Arrival: Constant, Stages: make([]Stage, 1001)}, `stages: want at most 1000, got 1001`)

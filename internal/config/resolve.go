@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Resolve sets what a configuration leaves to be found: the only target, what an empty phase, timezone and overlap stand
+// for, and the index of shard auto, which is read from the environment or the host's name.
+func (c *Config) Resolve() Faults {
+	var f Faults
+	target := ""
+	if len(c.Targets) == 1 {
+		target = c.Targets[0].Name
+	}
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		if w.Target == "" {
+			w.Target = target
+		}
+		w.Repeat.resolve()
+		if err := w.Shard.resolve(); err != nil {
+			f.add(fmt.Sprintf("workloads[%d].shard.index", i), "auto: %v", err)
+		}
+	}
+	for i := range c.GPUs {
+		if g := &c.GPUs[i]; g.Target == "" {
+			g.Target = target
+		}
+	}
+	return f
+}
+
+func (r *Repeat) resolve() {
+	unless := func(value *string, otherwise string) {
+		if *value == "" {
+			*value = otherwise
+		}
+	}
+	switch r.Mode {
+	case "loop":
+		unless(&r.Phase, "wall")
+	case "cron":
+		unless(&r.Timezone, "UTC")
+		unless(&r.Overlap, "skip")
+	}
+}
+
+func (s *Shard) resolve() error {
+	switch {
+	case s.Index != AutoValue:
+		return nil
+	case s.Of <= 1: // one shard of one, whatever the pod
+		s.Index = 0
+		return nil
+	}
+	index, from, err := autoIndex()
+	if err != nil {
+		return err
+	}
+	if index >= s.Of {
+		return fmt.Errorf("want an index < %d, got %d from %s", s.Of, index, from)
+	}
+	s.Index = Auto(index)
+	return nil
+}
+
+// autoIndex is the pod's own number: of an indexed Job, or of a StatefulSet's pod.
+func autoIndex() (index int, from string, err error) {
+	if v, ok := os.LookupEnv("JOB_COMPLETION_INDEX"); ok {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return 0, "", fmt.Errorf("want a number in JOB_COMPLETION_INDEX, got %q", v)
+		}
+		return n, "JOB_COMPLETION_INDEX", nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, "", err
+	}
+	_, tail, _ := strings.Cut(host[max(strings.LastIndexByte(host, '-'), 0):], "-")
+	n, err := strconv.Atoi(tail)
+	if err != nil || n < 0 {
+		return 0, "", fmt.Errorf("want JOB_COMPLETION_INDEX in the environment or -N at the end of the host's name, got host %q", host)
+	}
+	return n, "host " + host, nil
+}
