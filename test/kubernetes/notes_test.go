@@ -13,7 +13,7 @@ import (
 )
 
 // notes is what helm says after an installation. Only a cluster makes helm print it, so a copy of the chart has it as an object.
-func notes(t *testing.T, mode string) string {
+func notes(t *testing.T, mode string, values ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "replayd")
 	if err := filepath.WalkDir(chart, func(path string, d os.DirEntry, err error) error {
@@ -33,7 +33,7 @@ func notes(t *testing.T, mode string) string {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return one[struct{ Text string }](t, objects(t, render(t, dir, plain(mode)...)), "Notes", "").Text
+	return one[struct{ Text string }](t, objects(t, render(t, dir, append(plain(mode), values...)...)), "Notes", "").Text
 }
 
 // It fits the mode.
@@ -41,7 +41,7 @@ func TestNotes(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"deployment":      {"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000", "9797/live", "sample, 3 minutes", "canary-replayd.test:9797"},
 		"shards":          {"rollout status statefulset/canary-replayd\n", "shards.count", "canary-replayd-shards.test:9797"},
-		"job":             {"until kubectl -n test get job/canary-replayd-1 ", "grep 'entered loop'", "/records/NAME.jsonl", "date -u -d", "claim canary-replayd-records", "kubectl -n test delete pvc canary-replayd-records\n"},
+		"job":             {"until kubectl -n test get job/canary-replayd-1 ", "grep 'entered loop'", "/records/NAME.jsonl", "once, from 2026-01-02T15:04:00Z on.", "The next run needs a new job.start", "claim canary-replayd-records", "kubectl -n test delete pvc canary-replayd-records\n"},
 		"sidecar-example": {"This is an EXAMPLE: a simulated engine", "deployment/canary-replayd -c replayd"},
 	} {
 		text := notes(t, mode)
@@ -50,6 +50,13 @@ func TestNotes(t *testing.T) {
 				t.Errorf("%s: want %q in\n%s", mode, w, text)
 			}
 		}
+	}
+}
+
+// An instant that each shard finds by itself may be another one for each.
+func TestNotesWarn(t *testing.T) {
+	if text := notes(t, "job", "--set", "job.start=next:1m"); !strings.Contains(text, "on either side of its end begin apart") || !strings.Contains(text, "date -u -d") {
+		t.Errorf("want a warning and a way out, got\n%s", text)
 	}
 }
 

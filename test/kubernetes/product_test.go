@@ -91,7 +91,7 @@ func TestJobIsARun(t *testing.T) {
 	}
 	for _, a := range c.Args { // what the kubelet and the volumes do; and no server, so that it is over at once
 		a = strings.NewReplacer(fromPod, name, "/records/", dir+"/records/", "http://vllm:8000", "http://127.0.0.1:1",
-			"/traces/", repository+"/internal/synth/", "--wait-ready=15m", "--wait-ready=0", "--hold=30s", "--hold=0", "next:1m", "next:1s", ":9797", "127.0.0.1:0").Replace(a)
+			"/traces/", repository+"/internal/synth/", "--wait-ready=15m", "--wait-ready=0", "--hold=30s", "--hold=0", jobStart, "next:1s", ":9797", "127.0.0.1:0").Replace(a)
 		args = append(args, a)
 	}
 	said, err := run(t, "1", append(args, "--speed=100")...)
@@ -141,6 +141,52 @@ func TestRules(t *testing.T) {
 	}
 	if got := count(all, "PrometheusRule"); len(paths) < 2 || got != len(paths) {
 		t.Errorf("want %d PrometheusRules, got %d", len(paths), got)
+	}
+}
+
+// What is left out is gone, whatever its severity and the number of its rules, and all else stays as it is.
+func TestDisabledAlerts(t *testing.T) {
+	names := func(values ...string) (alerts map[string]int, records int) {
+		alerts = map[string]int{}
+		for _, o := range objects(t, render(t, chart, append(full("deployment"), values...)...)) {
+			if o.Kind != "PrometheusRule" {
+				continue
+			}
+			if said, err := validate(t, string(o.text)); err != nil {
+				t.Errorf("%s: %v: %s", o.Name, err, said)
+			}
+			var rule struct {
+				Spec struct {
+					Groups []struct {
+						Rules []struct{ Alert, Record, Expr string }
+					}
+				}
+			}
+			decode(t, o.text, &rule)
+			for _, g := range rule.Spec.Groups {
+				for _, r := range g.Rules {
+					if r.Expr == "" {
+						t.Errorf("%s: want an expression of %s", o.Name, r.Alert+r.Record)
+					}
+					if r.Alert != "" {
+						alerts[r.Alert]++
+					} else {
+						records++
+					}
+				}
+			}
+		}
+		return alerts, records
+	}
+	want, records := names()
+	if want["ReplaydGPUXid"] < 2 || want["ReplaydOverload"] != 1 {
+		t.Fatalf("want two rules and one, got %v", want)
+	}
+	delete(want, "ReplaydGPUXid")
+	delete(want, "ReplaydOverload")
+	got, left := names("--set", "prometheusRule.disabled={ReplaydOverload,ReplaydGPUXid}")
+	if !reflect.DeepEqual(got, want) || left != records {
+		t.Errorf("want %v and %d recording rules, got %v and %d", want, records, got, left)
 	}
 }
 

@@ -83,11 +83,16 @@ func render(t *testing.T, folder string, values ...string) string {
 	return out
 }
 
+// required is what has no default: the image, and in mode job the instant at which its shards begin.
+var required = []string{"--set", "image.repository=registry.example.com/replayd", "--set", "job.start=" + jobStart}
+
+const jobStart = "2026-01-02T15:04:00Z"
+
 // full are the values of chart/ci, with every option of a mode on; plain is what a first installation has.
 func full(mode string) []string { return []string{"-f", filepath.Join(chart, "ci", mode+".yaml")} }
 
 func plain(mode string) []string {
-	return []string{"--set", "mode=" + mode, "--set", "target.url=http://vllm:8000"}
+	return append([]string{"--set", "mode=" + mode, "--set", "target.url=http://vllm:8000"}, required...)
 }
 
 func write(t *testing.T, name, text string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,6 +18,12 @@ import (
 func TestBadValues(t *testing.T) {
 	const engine = "target: {url: http://vllm:8000}\n"
 	for _, c := range []struct{ values, want string }{
+		{"image: {repository: ''}\n" + engine, "image.repository: want the image that you built"},
+		{"image: {repository: '', digest: 'sha256:" + strings.Repeat("0", 64) + "'}\n" + engine, "image.repository: want the image"},
+		{engine + "mode: job\njob: {start: ''}", "job.start: want an instant some minutes ahead, at which all 2 shards begin, such as --set job.start=$(date -u -d '+5 min' +%Y-%m-%dT%H:%M:00Z)"},
+		{engine + "prometheusRule: {enabled: true, disabled: [ReplaydOverload, ReplaydOverlaod]}", `got "ReplaydOverlaod"`},
+		{engine + "initContainers: [{image: a}]", "/initContainers/0"},
+		{engine + "canary: {mark: {headers: {X-Token: hush}}}", "canary.mark.headers.X-Token: want no secret"},
 		{"", "target.url: want the address of the engine, such as http://vllm:8000"},
 		{"mode: job", "target.url: want the address"},
 		{engine + "mode: daemonset", "/mode"},
@@ -65,7 +72,7 @@ func TestBadValues(t *testing.T) {
 		{engine + "config: {workloads: [{name: a, mark: {headers: {X-Token: hush}}}]}", "config.workloads[0].mark.headers.X-Token"},
 		{engine + "config: {gpus: [{dcgm_exporter: http://a, http: {authorization: {credentials: hush}}}]}", "config.gpus[0].http.authorization.credentials"},
 	} {
-		out, said, err := helm(t, "template", "canary", chart, "-f", write(t, "values.yaml", c.values))
+		out, said, err := helm(t, "template", "canary", chart, "-f", write(t, "required.yaml", "image: {repository: a}\njob: {start: '"+jobStart+"'}"), "-f", write(t, "values.yaml", c.values))
 		if err == nil || !strings.Contains(said, c.want) {
 			t.Errorf("%q: want %q, got %v: %s", c.values, c.want, err, said)
 		}
@@ -86,11 +93,13 @@ func TestGoodValues(t *testing.T) {
 		"config: {targets: [{name: a, url: http://a, timeouts: {first_token: 60s}, http: {oauth2: {client_id: a, client_secret_file: /x, token_url: https://a/token}}}]}",
 		"target: {url: http://a}\ntrace: {path: /data/x.jsonl}\nextraVolumes: [{name: d, emptyDir: {}}]\nextraVolumeMounts: [{name: d, mountPath: /data}]",
 		"target: {url: http://a}\nmode: job\njob: {start: 'next:5m'}\nrecords: {volume: {emptyDir: {}}}",
+		"target: {url: http://a}\nmode: job\njob: {start: '', shards: 1}",
+		"target: {url: http://a}\ncanary: {speed: 0.5, slo: null}",
 		"target: {url: http://a}\nnetworkPolicy: {enabled: true, target: {to: [{podSelector: {}}]}}",
 		"target: {url: http://a}\nmonitor: {enabled: true, labels: null}\ncommonLabels: null\npodLabels: null\npodAnnotations: null",
 		"target: {url: http://a}\nserviceAccount: {create: false}\nglobal: {x: 1}",
 	} {
-		hold(t, render(t, chart, "-f", write(t, "values.yaml", values)))
+		hold(t, render(t, chart, append(required, "-f", write(t, "values.yaml", values))...))
 	}
 }
 
@@ -106,7 +115,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := objects(t, render(t, chart, "-f", write(t, "values.yaml", string(values))))
+		all := objects(t, render(t, chart, append(required, "-f", write(t, "values.yaml", string(values)))...))
 		c, rendered := configured(t, all, templates(t, all)[0].Spec)
 		if len(c.Targets) != 1 || len(c.Workloads) != 1 || c.Targets[0].Name != "vllm" {
 			t.Errorf("%s: want its target and its workload, got %+v", name, c)
@@ -114,6 +123,41 @@ func TestDocumentedConfigurations(t *testing.T) {
 		if said, err := run(t, "0", "check-config", write(t, "replayd.yaml", rendered)); err != nil {
 			t.Errorf("%s: %v: %s", name, err, said)
 		}
+	}
+}
+
+// The README's way to a trace that no ConfigMap holds: each mode's pod fetches it before replayd starts, within the restricted standard.
+func TestDocumentedTrace(t *testing.T) {
+	_, begins, _ := strings.Cut(read(t, chart+"/README.md"), "# a trace that is fetched\n")
+	values, _, found := strings.Cut(begins, "```\n")
+	if !found {
+		t.Fatal("README: want values for a trace that is fetched")
+	}
+	for _, mode := range modes {
+		text := render(t, chart, append(plain(mode), "-f", write(t, "values.yaml", values+"extraContainers: [{name: tail, image: a}]\n"))...)
+		all := objects(t, text)
+		pod := templates(t, all)[0].Spec
+		if len(pod.InitContainers) == 0 || pod.InitContainers[0].Name != "fetch-trace" || pod.Containers[len(pod.Containers)-1].Name != "tail" {
+			t.Errorf("%s: want the trace fetched first, and a container at the end, got %v", mode, pod)
+			continue
+		}
+		path := ""
+		container, _ := replayd(t, pod)
+		if mode == "job" {
+			path = container.Args[1]
+		} else {
+			c, _ := configured(t, all, pod)
+			path = c.Workloads[0].Trace.Path
+		}
+		if path == "" || !strings.Contains(strings.Join(append(pod.InitContainers[0].Command, pod.InitContainers[0].Args...), " "), path) {
+			t.Errorf("%s: want %q fetched, got %q", mode, path, pod.InitContainers[0].Args)
+		}
+		for _, c := range []corev1.Container{pod.InitContainers[0], container} {
+			if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return strings.HasPrefix(path, m.MountPath+"/") }) {
+				t.Errorf("%s: %s: want the folder of %s, got %v", mode, c.Name, path, c.VolumeMounts)
+			}
+		}
+		hold(t, render(t, chart, append(plain(mode), "-f", write(t, "values.yaml", values))...))
 	}
 }
 
@@ -179,7 +223,7 @@ func flatten(t *testing.T, at string, schema map[string]any, value any, into map
 	}
 }
 
-// The chart and the overlay start the same image, and the chart's version is one that Helm takes.
+// The overlay starts the chart's version of an image that nobody publishes, by a name that nobody can take; and Helm takes that version.
 func TestVersions(t *testing.T) {
 	var c struct{ AppVersion string }
 	decode(t, []byte(read(t, chart+"/Chart.yaml")), &c)
@@ -189,7 +233,7 @@ func TestVersions(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(t, overlay+"/kustomization.yaml")), &k); err != nil {
 		t.Fatal(err)
 	}
-	if want := "ghcr.io/replayd/replayd:" + c.AppVersion; len(k.Images) != 1 || k.Images[0].NewName+":"+k.Images[0].NewTag != want {
+	if want := "registry.example.com/replayd:" + c.AppVersion; len(k.Images) != 1 || k.Images[0].NewName+":"+k.Images[0].NewTag != want {
 		t.Errorf("want %s, got %v", want, k.Images)
 	}
 }

@@ -22,6 +22,9 @@
 {{- if and (eq $v.mode "job") (or $v.config.targets $v.config.workloads $v.config.gpus) -}}
   {{- fail "config: want target.url, trace and job.args in mode job: replayd run reads no configuration file" -}}
 {{- end -}}
+{{- if and (eq $v.mode "job") (gt (int $v.job.shards) 1) (not $v.job.start) -}}
+  {{- fail (printf "job.start: want an instant some minutes ahead, at which all %d shards begin, such as --set job.start=$(date -u -d '+5 min' +%%Y-%%m-%%dT%%H:%%M:00Z), got none" (int $v.job.shards)) -}}
+{{- end -}}
 {{- if and $v.target.url $v.config.targets -}}
   {{- fail "config.targets: want only one of target.url and config.targets" -}}
 {{- end -}}

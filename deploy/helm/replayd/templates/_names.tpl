@@ -55,10 +55,11 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "replayd.image" -}}
 {{- with .Values.image -}}
+{{- $repository := required "image.repository: want the image that you built and pushed, such as registry.example.com/replayd: none is published" .repository -}}
 {{- if .digest -}}
-{{ .repository }}@{{ .digest }}
+{{ $repository }}@{{ .digest }}
 {{- else -}}
-{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{ $repository }}:{{ default $.Chart.AppVersion .tag }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
