@@ -1,0 +1,57 @@
+package alerts_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"replayd/test/outside"
+)
+
+// recordedIn are the names in a text that a recording rule could have.
+var recordedIn = regexp.MustCompile(`\b(instance|target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_\w+:\w+`)
+
+// What is recorded costs every Prometheus that has the rules, each minute. So somebody reads it: an alert, a dashboard, a document that
+// says what to ask, or a rule that is read itself. The tables of docs/correlation.md that explain each rule read none of them.
+func TestEachRecordIsRead(t *testing.T) {
+	reads := map[string]bool{}
+	readBy := func(text string) {
+		for _, name := range recordedIn.FindAllString(text, -1) {
+			reads[name] = true
+		}
+	}
+	for _, r := range rules(t, true) {
+		readBy(r.Expr)
+		for _, text := range r.Annotations {
+			readBy(text)
+		}
+	}
+	for _, pattern := range []string{"../dashboards/*.json", "../README.md", "../docs/*.md", "../deploy/*.md", "../deploy/*/*.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: want files, got %v, %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			text := read(t, path)
+			if filepath.Base(path) == "correlation.md" {
+				_, text, _ = strings.Cut(text, "\n## TTFT is up")
+			}
+			readBy(text)
+		}
+	}
+	records := rules(t, false)
+	for range records { // from reader to read, as often as there can be rules between
+		for _, r := range records {
+			if reads[r.Record] {
+				readBy(r.Expr)
+			}
+		}
+	}
+	for _, r := range slices.CompactFunc(records, func(a, b outside.Rule) bool { return a.Record == b.Record }) {
+		if !reads[r.Record] {
+			t.Errorf("%s is read by nothing", r.Record)
+		}
+	}
+}
