@@ -110,6 +110,7 @@ func ofEngine() []*panel {
 	recorded := func(name string) string { return fmt.Sprintf(`max(target:replayd_%s{%s})`, name, onTarget) }
 	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)
 	made, got := engineRate("replayd_engine_generation_tokens_total"), perSecond("replayd_tokens_total", `,kind="output"`)
+	prompt, looked := engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_queries_tokens_total")
 	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
 	return []*panel{
 		tall(timeseries("Where are the requests?", "short",
@@ -128,6 +129,11 @@ func ofEngine() []*panel {
 			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "the way"},
 			query{client, "client"}).
 			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^the way$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow")),
+		timeseries("Time per output token: client and engine", "s",
+			"Mean time per output token after the first (TPOT), one value a request, of replayd's ok requests and of all that the engine finished. Both up: a larger batch, or a slower GPU, see below. The client's alone: chunks are held back on the way, or other traffic has shorter answers. Engines without the figure have no line.",
+			"ReplaydTPOTRegression",
+			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
+			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
 		timeseries("Is the KV cache full?", "percentunit",
 			"Share of the KV cache in use, on average over replicas and ranks, and of the fullest and emptiest where there are several. Near 100 % the engine lets requests wait or throws them out of the batch: less load, shorter contexts, or more memory for the cache.",
 			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
@@ -146,7 +152,8 @@ func ofEngine() []*panel {
 		timeseries("How many prompt tokens must be computed?", "si:tok/s",
 			"Prompt tokens a second that came to the engine: found in the prefix cache, or left to compute, which is the work of prefill. Computed ones up at the place of the trace where they were fewer before: the prefix cache lost. Then TTFT follows.",
 			"ReplaydPrefixHitsLow",
-			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)), 0)`, engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
+			// llama.cpp leaves what it reuses out of its prompt tokens, and not out of those that it looks for; vLLM without a prefix cache looks for none.
+			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
 			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
 			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
 		timeseries("Whose output tokens does the engine make?", "si:tok/s",

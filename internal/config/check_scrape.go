@@ -33,7 +33,7 @@ func (m Metrics) check(at string, f *Faults) {
 func (r MetricRow) Row() scrape.Row {
 	return scrape.Row{
 		Engine: r.Engine, Family: r.Family, Kind: scrape.Kind(r.Type), Quantity: r.As, Scale: r.Scale, Take: r.Take,
-		Select: r.Select, Prefer: r.Prefer, Merge: r.Merge, Rank: r.Rank, Less: r.Less,
+		Select: r.Select, Prefer: r.Prefer, Merge: r.Merge, Rank: r.Rank, Less: r.Less, Plus: r.Plus,
 	}
 }
 

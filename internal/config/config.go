@@ -68,6 +68,7 @@ type MetricRow struct {
 	Merge  string  `koanf:"merge"`
 	Rank   string  `koanf:"rank"`
 	Less   string  `koanf:"less"`
+	Plus   string  `koanf:"plus"`
 }
 
 // GPU says where the figures of a target's GPUs are read; one of the three sources is named.

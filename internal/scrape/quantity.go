@@ -31,6 +31,7 @@ var quantities = []*Quantity{
 	{"generation_tokens", Counter, "Output tokens."},
 	{"requests_finished", Counter, "Requests that ended, as the engine counts them."},
 	{"ttft_seconds", Histogram, "From a request's arrival to its first token, as the engine sees it."},
+	{"tpot_seconds", Histogram, "Mean time per output token after the first, one value a request, as the engine sees it."},
 	{"itl_seconds", Histogram, "From one token to the next, as the engine sees it."},
 	{"e2e_seconds", Histogram, "From a request's arrival to its last token, as the engine sees it."},
 	{"queue_seconds", Histogram, "From a request's arrival to its prefill."},

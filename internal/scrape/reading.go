@@ -156,13 +156,10 @@ func (r Row) rank(s Sample) string {
 
 // values gives the row's counter or gauge by rank, in the order of the page. A gap: not of all ranks.
 func (r Row) values(p *Page) (figures []Figure, gap bool) {
-	var list []Sample
-	for _, name := range r.names() {
-		if list = r.samples(p, name); len(list) > 0 {
-			break
-		}
+	figures, gap = r.counted(p)
+	if r.Plus != "" && len(figures) > 0 {
+		return r.plus(p, figures, gap)
 	}
-	figures, gap = r.merge(list)
 	if r.Less == "" || len(figures) == 0 {
 		return figures, gap
 	}
@@ -179,6 +176,32 @@ func (r Row) values(p *Page) (figures []Figure, gap bool) {
 		}
 	}
 	return figures, gap
+}
+
+// counted gives the figures of the family itself.
+func (r Row) counted(p *Page) (figures []Figure, gap bool) {
+	for _, name := range r.names() {
+		if list := r.samples(p, name); len(list) > 0 {
+			return r.merge(list)
+		}
+	}
+	return nil, false
+}
+
+// plus adds the other family. A rank that has only one of the two has no figure: it would be too low, and a counter that falls when
+// the other is not there once looks like a restart.
+func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
+	added, missing := r.added().counted(p)
+	whole := figures[:0]
+	for _, f := range figures {
+		if i := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); i >= 0 {
+			f.Value += added[i].Value
+			whole = append(whole, f)
+		} else {
+			missing = true
+		}
+	}
+	return whole, gap || missing
 }
 
 // merge makes one figure of the samples of a rank. One that is no number makes a rank's figure none: a sum without it would be

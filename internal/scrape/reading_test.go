@@ -138,7 +138,7 @@ func TestCheckedRows(t *testing.T) {
 			t.Errorf("%s: %s has no such %s", r.Family, r.checked, kind)
 			continue
 		}
-		p, err := Parse(body, contentType(r.checked), func(name string) bool { return name == r.Less || slices.Contains(r.names(), name) })
+		p, err := Parse(body, contentType(r.checked), func(name string) bool { return slices.Contains(r.reads(), name) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestProvenRowsAreMarked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Parse(body, contentType(name), func(name string) bool { return name == r.Less || slices.Contains(r.names(), name) })
+			p, err := Parse(body, contentType(name), func(name string) bool { return slices.Contains(r.reads(), name) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,6 +231,18 @@ func TestRead(t *testing.T) {
 			"less what is in it", nil,
 			[]string{`dynamo_frontend_active_requests{model="m"} 7`, `dynamo_frontend_queued_requests{model="m"} 3`},
 			[]string{`requests_running{rank=""} 4`, `requests_waiting{rank=""} 3`},
+		},
+		{
+			"two counters together", nil,
+			[]string{`llamacpp:prompt_tokens_total 2146`, `llamacpp:prompt_tokens_cached_total 2999`},
+			[]string{`prefix_cache_queries_tokens{rank=""} 5145`, `prefix_cache_hits_tokens{rank=""} 2999`, `prompt_tokens{rank=""} 2146`},
+		},
+		{"no sum without one of them", nil, []string{`llamacpp:prompt_tokens_total 2146`}, []string{`prompt_tokens{rank=""} 2146`}},
+		{
+			"a user's sum by rank, and not of a rank that lacks one",
+			[]Row{{Engine: "mine", Family: "a", Plus: "b", Quantity: "prompt_tokens", Rank: "r", Scale: 2}},
+			[]string{`a_total{r="0"} 1`, `a_total{r="1"} 2`, `b{r="1"} 3`, `b{r="1",k="x"} 4`},
+			[]string{`prompt_tokens{rank="1"} 18`},
 		},
 		{"milliseconds, and one of several types", nil, []string{
 			`nv_trt_llm_request_metrics{request_type="waiting"} 2`, `nv_trt_llm_request_metrics{request_type="max"} 512`, `nv_inference_pending_request_count 9`,
@@ -319,6 +331,8 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 		"want label=value":                          {Family: "x", Select: "kind", Quantity: "requests_waiting"},
 		"want a scale > 0":                          {Family: "x", Scale: -1, Quantity: "requests_waiting"},
 		"less is for gauges":                        {Family: "x", Less: "y", Quantity: "prompt_tokens"},
+		"plus is for counters":                      {Family: "x", Plus: "y", Quantity: "requests_waiting"},
+		"plus: want the name of a metric family":    {Family: "x", Plus: "y z", Quantity: "prompt_tokens"},
 		"want an engine's name":                     {Family: "x", Engine: "a b", Quantity: "requests_waiting"},
 		"want the type gauge, counter or histogram": {Family: "x", Kind: "summary", Quantity: "requests_waiting"},
 	} {

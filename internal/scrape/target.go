@@ -36,7 +36,7 @@ type TargetOptions struct {
 
 	UserAgent string
 	Log       *slog.Logger
-	Dial      Dialer // nil: TCP's
+	Dial      Dialer                                                       // nil: TCP's
 	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
 }
 

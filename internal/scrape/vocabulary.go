@@ -28,6 +28,7 @@ type Row struct {
 	Merge    string  // how samples of one rank become one: sum (or empty), max
 	Rank     string  // label that tells data-parallel ranks apart; empty: there are none
 	Less     string  // family whose value is taken off: a gauge
+	Plus     string  // family whose value is added: a counter. Without it there is no figure
 
 	checked string // the page in testdata that proves it
 }
@@ -36,7 +37,7 @@ type Row struct {
 var enginesCSV []byte
 
 // columns of engines.csv.
-var columns = []string{"engine", "family", "type", "canonical", "scale", "take", "select", "prefer", "merge", "rank", "less", "checked", "notes"}
+var columns = []string{"engine", "family", "type", "canonical", "scale", "take", "select", "prefer", "merge", "rank", "less", "plus", "checked", "notes"}
 
 // engines is the embedded table.
 var engines = sync.OnceValues(readEngines)
@@ -54,7 +55,7 @@ func readEngines() ([]Row, error) {
 	for i, c := range records[1:] {
 		row := Row{
 			Engine: c[0], Family: c[1], Kind: Kind(c[2]), Quantity: c[3], Take: c[5],
-			Select: c[6], Prefer: c[7], Merge: c[8], Rank: c[9], Less: c[10], checked: c[11],
+			Select: c[6], Prefer: c[7], Merge: c[8], Rank: c[9], Less: c[10], Plus: c[11], checked: c[12],
 		}
 		var scaleErr error
 		if c[4] != "" {
@@ -97,6 +98,8 @@ func (r Row) Check() error {
 		bad("want the type %s for %s, got %q", q.Kind, q.Name, r.Kind)
 	case r.Less != "" && q.Kind != Gauge:
 		bad("less is for gauges, and %s is a %s", q.Name, q.Kind)
+	case r.Plus != "" && (q.Kind != Counter || r.Take != ""):
+		bad("plus is for counters, and %s is a %s", q.Name, r.kind())
 	case r.Merge == "max" && q.Kind != Gauge:
 		bad("merge: max is for gauges, and %s is a %s", q.Name, q.Kind)
 	}
@@ -108,6 +111,9 @@ func (r Row) Check() error {
 	}
 	if r.Less != "" && !families.MatchString(r.Less) {
 		bad("less: want the name of a metric family, got %q", r.Less)
+	}
+	if r.Plus != "" && !families.MatchString(r.Plus) {
+		bad("plus: want the name of a metric family, got %q", r.Plus)
 	}
 	if !engineNames.MatchString(r.Engine) {
 		bad("want an engine's name of at most 63 of A-Z a-z 0-9 _ . -, got %q", r.Engine)
@@ -142,6 +148,24 @@ func (r Row) scale() float64 {
 		return 1
 	}
 	return r.Scale
+}
+
+// reads are the names of all samples that the row's figure is made of.
+func (r Row) reads() []string {
+	names := r.names()
+	if r.Less != "" {
+		names = append(names, r.Less)
+	}
+	if r.Plus != "" {
+		names = append(names, r.added().names()...)
+	}
+	return names
+}
+
+// added is the row of what is added.
+func (r Row) added() Row {
+	r.Family, r.Plus = r.Plus, ""
+	return r
 }
 
 // names are those that the row's samples can have. Python's client writes _ for : where it writes OpenMetrics, in the
@@ -200,11 +224,8 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 		v.rows[r.Engine] = append(v.rows[r.Engine], r)
 	}
 	for _, r := range slices.Concat(table, v.user) {
-		for _, name := range r.names() {
+		for _, name := range r.reads() {
 			v.wanted[name] = true
-		}
-		if r.Less != "" {
-			v.wanted[r.Less] = true
 		}
 	}
 	return v, nil
