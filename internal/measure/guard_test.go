@@ -28,7 +28,7 @@ func TestGuardOfTwoWorkloads(t *testing.T) {
 	f(1, "open in the old one again")
 	m.Remove(old)
 	f(0, "the old one is removed")
-	if n := len(gather(t, reg)["replayd_guard_open"].GetMetric()); n != 4 {
-		t.Errorf("%d series of guard_open, want 4", n)
+	if n := len(gather(t, reg)["replayd_guard_open"].GetMetric()); n != 5 {
+		t.Errorf("%d series of guard_open, want 5", n)
 	}
 }

@@ -21,7 +21,7 @@ var (
 		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
 	}
 	dropReasons   = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, SessionFailed, Invalid, Shutdown, Filtered}
-	guardLimits   = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind}
+	guardLimits   = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind, GuardUnsupported}
 	tokenKinds    = [...]string{"prompt", "output", "cached", "reasoning"}
 	mismatchKinds = [...]string{"prompt", "output"}
 	stampSources  = [...]string{"kernel", "read"}

@@ -44,7 +44,14 @@ func (g *Guard) scraped() bool { return g.Waiting > 0 || g.KVCacheUsage > 0 }
 type Load struct {
 	Waiting      float64 // requests in its queue
 	KVCacheUsage float64 // 0 to 1
+
+	Engine string // its name; "": not known, or several
+	Pages  int    // whole pages that were read of it, counted up to settledPages
 }
+
+// settledPages is after how many whole pages a figure that was on none of them counts as unsupported: some engines show a
+// figure only once a request has moved it, so it may still appear.
+const settledPages = 3
 
 // Why a guard is blind when the engine's page was read.
 var (
@@ -59,11 +66,12 @@ const (
 	limitUsage
 	limitErrors
 	limitBlind
+	limitUnsupported
 	numLimits
 )
 
 var limitNames = [numLimits]measure.GuardLimit{
-	measure.GuardWaiting, measure.GuardKVCacheUsage, measure.GuardErrorRatio, measure.GuardBlind,
+	measure.GuardWaiting, measure.GuardKVCacheUsage, measure.GuardErrorRatio, measure.GuardBlind, measure.GuardUnsupported,
 }
 
 // A hold says what a guard holds back, in rising order.
@@ -84,6 +92,7 @@ type guard struct {
 	past   [numLimits]time.Time // when the limit was last reached
 	figure [numLimits]float64   // what was found then
 	blind  error                // why it was blind then
+	lacks  string               // which figures the engine has never shown; "": it shows those that are needed, or is not known yet
 	failed bool                 // the error ratio was reached when it was last judged
 	seen   bool                 // the figures were known once
 	since  time.Time            // when the first limit opened of those that are open
@@ -100,22 +109,31 @@ func newGuard(g Guard) *guard {
 func (g *guard) step(now time.Time, l Load, err error) (changed bool) {
 	switch {
 	case err != nil:
-		l = Load{math.NaN(), math.NaN()}
+		l = Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}
 	case g.Waiting > 0 && math.IsNaN(l.Waiting):
 		err = errNoWaiting
 	case g.KVCacheUsage > 0 && math.IsNaN(l.KVCacheUsage):
 		err = errNoUsage
 	}
+	unsupported := err != nil && l.Pages >= settledPages
+	if unsupported && g.lacks == "" {
+		g.lacks = g.lacking(l)
+	} else if err == nil {
+		g.lacks = ""
+	}
 	ratio, finished := g.health.ratio(now)
 	if finished >= healthLeast || finished > 0 && g.open[limitErrors] {
 		g.failed = g.ErrorRatio > 0 && ratio >= g.ErrorRatio
 	}
-	blind := g.scraped() && err != nil && g.Blind != BlindGo
+	held := g.scraped() && err != nil && g.Blind != BlindGo
+	blind := held && !unsupported
 	reached := [numLimits]bool{
 		limitWaiting: g.Waiting > 0 && l.Waiting >= float64(g.Waiting), // false of NaN
 		limitUsage:   g.KVCacheUsage > 0 && l.KVCacheUsage >= g.KVCacheUsage,
 		limitErrors:  g.failed,
 		limitBlind:   blind,
+
+		limitUnsupported: held && unsupported,
 	}
 	figure := [numLimits]float64{limitWaiting: l.Waiting, limitUsage: l.KVCacheUsage, limitErrors: ratio}
 	before := g.open
@@ -191,13 +209,16 @@ func (g *guard) wait(now time.Time) time.Duration {
 // words tell why the guard is open, "" when it is not.
 func (g *guard) words(now time.Time) string {
 	var why []string
-	for i, limit := range [numLimits]float64{float64(g.Waiting), g.KVCacheUsage, g.ErrorRatio, 0} {
+	for i, limit := range [numLimits]float64{limitWaiting: float64(g.Waiting), limitUsage: g.KVCacheUsage, limitErrors: g.ErrorRatio} {
 		if !g.open[i] {
 			continue
 		}
 		text := fmt.Sprintf("%s %s ≥ %s", limitNames[i], digits(g.figure[i]), digits(limit))
-		if i == limitBlind {
+		switch i {
+		case limitBlind:
 			text = fmt.Sprintf("%s: %v", limitNames[i], g.blind)
+		case limitUnsupported:
+			text = fmt.Sprintf("%s: %s", limitNames[i], g.lacks)
 		}
 		if ago := now.Sub(g.past[i]).Round(time.Second); ago > 0 {
 			text += fmt.Sprintf(" until %v ago", ago)
@@ -205,6 +226,32 @@ func (g *guard) words(now time.Time) string {
 		why = append(why, text)
 	}
 	return strings.Join(why, ", ")
+}
+
+// lacking says which of the figures that the limits need the engine does not show, and which of them it does.
+func (g *guard) lacking(l Load) string {
+	var lacks, has []string
+	for _, f := range []struct {
+		name  measure.GuardLimit
+		needs bool
+		value float64
+	}{{measure.GuardWaiting, g.Waiting > 0, l.Waiting}, {measure.GuardKVCacheUsage, g.KVCacheUsage > 0, l.KVCacheUsage}} {
+		switch {
+		case !math.IsNaN(f.value):
+			has = append(has, string(f.name))
+		case f.needs:
+			lacks = append(lacks, string(f.name))
+		}
+	}
+	shows := "neither figure that a guard can use"
+	if len(has) > 0 {
+		shows = strings.Join(has, ", ")
+	}
+	engine := l.Engine
+	if engine == "" {
+		engine = "the engine"
+	}
+	return fmt.Sprintf("%s has not shown %s on %d pages; it shows %s", engine, strings.Join(lacks, ", "), l.Pages, shows)
 }
 
 // digits writes a figure with three decimals at most.

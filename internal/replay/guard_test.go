@@ -28,26 +28,26 @@ func TestGuardSteps(t *testing.T) {
 		steps  []step
 	}{
 		"waiting": {Guard{Waiting: 8, ResumeAfter: 2 * time.Second}, []step{
-			{0, Load{7, none}, nil, nothing, ""},
-			{1, Load{8, none}, nil, all, "waiting 8 ≥ 8"},
-			{1000, Load{9.5, none}, nil, all, "waiting 9.5 ≥ 8"},
-			{1001, Load{7, none}, nil, all, "waiting 9.5 ≥ 8"},
-			{2999, Load{0, none}, nil, all, "waiting 9.5 ≥ 8 until 2s ago"},
-			{3000, Load{0, none}, nil, nothing, ""},
-			{3001, Load{8, none}, nil, all, "waiting 8 ≥ 8"},
-			{4000, Load{8, none}, nil, all, "waiting 8 ≥ 8"},
-			{6000, Load{8, none}, nil, all, "waiting 8 ≥ 8"}, // it counts from the last instant, not from the first
+			{0, Load{Waiting: 7, KVCacheUsage: none}, nil, nothing, ""},
+			{1, Load{Waiting: 8, KVCacheUsage: none}, nil, all, "waiting 8 ≥ 8"},
+			{1000, Load{Waiting: 9.5, KVCacheUsage: none}, nil, all, "waiting 9.5 ≥ 8"},
+			{1001, Load{Waiting: 7, KVCacheUsage: none}, nil, all, "waiting 9.5 ≥ 8"},
+			{2999, Load{Waiting: 0, KVCacheUsage: none}, nil, all, "waiting 9.5 ≥ 8 until 2s ago"},
+			{3000, Load{Waiting: 0, KVCacheUsage: none}, nil, nothing, ""},
+			{3001, Load{Waiting: 8, KVCacheUsage: none}, nil, all, "waiting 8 ≥ 8"},
+			{4000, Load{Waiting: 8, KVCacheUsage: none}, nil, all, "waiting 8 ≥ 8"},
+			{6000, Load{Waiting: 8, KVCacheUsage: none}, nil, all, "waiting 8 ≥ 8"}, // it counts from the last instant, not from the first
 			{7999, Load{}, nil, all, "waiting 8 ≥ 8 until 2s ago"},
 			{8000, Load{}, nil, nothing, ""},
 		}},
 		"at once": {Guard{KVCacheUsage: 0.9}, []step{
-			{0, Load{none, 0.8999}, nil, nothing, ""},
-			{1, Load{none, 0.9}, nil, all, "kv_cache_usage 0.9 ≥ 0.9"},
-			{2, Load{none, 0.8999}, nil, nothing, ""},
+			{0, Load{Waiting: none, KVCacheUsage: 0.8999}, nil, nothing, ""},
+			{1, Load{Waiting: none, KVCacheUsage: 0.9}, nil, all, "kv_cache_usage 0.9 ≥ 0.9"},
+			{2, Load{Waiting: none, KVCacheUsage: 0.8999}, nil, nothing, ""},
 		}},
 		"two": {Guard{Waiting: 8, KVCacheUsage: 0.9, ResumeAfter: time.Second}, []step{
-			{0, Load{8, 0.5}, nil, all, "waiting 8 ≥ 8"},
-			{500, Load{0, 0.95}, nil, all, "waiting 8 ≥ 8 until 1s ago, kv_cache_usage 0.95 ≥ 0.9"},
+			{0, Load{Waiting: 8, KVCacheUsage: 0.5}, nil, all, "waiting 8 ≥ 8"},
+			{500, Load{Waiting: 0, KVCacheUsage: 0.95}, nil, all, "waiting 8 ≥ 8 until 1s ago, kv_cache_usage 0.95 ≥ 0.9"},
 			{1000, Load{}, nil, all, "kv_cache_usage 0.95 ≥ 0.9 until 1s ago"},
 			{1500, Load{}, nil, nothing, ""},
 		}},
@@ -60,20 +60,31 @@ func TestGuardSteps(t *testing.T) {
 		}},
 		"blind at the start, then over the limit": {Guard{Waiting: 8}, []step{
 			{0, Load{}, errScrape, all, "blind: http://engine/metrics: connection refused"},
-			{10, Load{8, none}, nil, all, "waiting 8 ≥ 8"},
+			{10, Load{Waiting: 8, KVCacheUsage: none}, nil, all, "waiting 8 ≥ 8"},
 		}},
 		"no such figure": {Guard{Waiting: 8, KVCacheUsage: 0.9}, []step{
-			{0, Load{none, 0.95}, nil, all, "kv_cache_usage 0.95 ≥ 0.9, blind: the engine's page does not say how many requests wait"},
-			{1, Load{9, none}, nil, all, "waiting 9 ≥ 8, blind: the engine's page does not say how full the KV cache is"},
-			{2, Load{1, 0.1}, nil, nothing, ""},
+			{0, Load{Waiting: none, KVCacheUsage: 0.95}, nil, all, "kv_cache_usage 0.95 ≥ 0.9, blind: the engine's page does not say how many requests wait"},
+			{1, Load{Waiting: 9, KVCacheUsage: none}, nil, all, "waiting 9 ≥ 8, blind: the engine's page does not say how full the KV cache is"},
+			{2, Load{Waiting: 1, KVCacheUsage: 0.1}, nil, nothing, ""},
 		}},
 		"go": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{
 			{0, Load{}, errScrape, nothing, ""},
-			{1, Load{9, 1}, errScrape, nothing, ""}, // what comes with an error is no figure
-			{2, Load{9, none}, nil, all, "waiting 9 ≥ 8"},
-			{3, Load{none, none}, nil, nothing, ""},
+			{1, Load{Waiting: 9, KVCacheUsage: 1}, errScrape, nothing, ""}, // what comes with an error is no figure
+			{2, Load{Waiting: 9, KVCacheUsage: none}, nil, all, "waiting 9 ≥ 8"},
+			{3, Load{Waiting: none, KVCacheUsage: none}, nil, nothing, ""},
 		}},
-		"no figure is needed": {Guard{ErrorRatio: 0.5}, []step{{0, Load{none, none}, errScrape, nothing, ""}}},
+		"unsupported": {Guard{KVCacheUsage: 0.9, ResumeAfter: time.Minute}, []step{
+			{0, Load{}, errScrape, all, "blind: http://engine/metrics: connection refused"},
+			{10, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 2}, nil, all, "blind: the engine's page does not say how full the KV cache is"},
+			{20, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 3}, nil, all, "unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
+			{30, Load{}, errScrape, all, "blind: http://engine/metrics: connection refused, unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
+			{60_040, Load{KVCacheUsage: 0.1, Pages: 3}, nil, nothing, ""}, // another version of the engine has it
+		}},
+		"unsupported and ignored": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{
+			{0, Load{Waiting: 2, KVCacheUsage: none, Pages: 3}, nil, nothing, ""},
+			{1, Load{Waiting: 8, KVCacheUsage: none, Pages: 3}, nil, all, "waiting 8 ≥ 8"},
+		}},
+		"no figure is needed": {Guard{ErrorRatio: 0.5}, []step{{0, Load{Waiting: none, KVCacheUsage: none}, errScrape, nothing, ""}}},
 	} {
 		g := newGuard(c.limits)
 		for _, s := range c.steps {

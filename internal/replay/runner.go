@@ -59,6 +59,7 @@ type Runner struct {
 	ended   bool          // nothing comes due any more, by Duration
 	endWork func()        // stops the taking of new work
 	judged  uint64        // order of the latest reading that the guard was judged by
+	lacks   string        // what was logged of figures that the engine does not show
 	large   bool          // it was told that a request is larger than the budget
 	invalid struct {      // messages that could not be built
 		told  time.Time // the latest log line

@@ -43,7 +43,12 @@ func (r *Runner) judge(now time.Time, seen reading) {
 	}
 	r.judged = seen.order
 	before := g.open
-	if !r.queue.judge(now, seen.load, seen.err) {
+	changed := r.queue.judge(now, seen.load, seen.err)
+	if g.lacks != r.lacks {
+		r.lacks = g.lacks
+		r.tellLacks(g)
+	}
+	if !changed {
 		return
 	}
 	for i, open := range g.open {
@@ -58,22 +63,35 @@ func (r *Runner) judge(now time.Time, seen reading) {
 	case before != [numLimits]bool{}:
 		text = "guard stays open: " + g.words(now)
 	}
-	r.tellGuard(text, g.holds() != nothing)
+	level := slog.LevelInfo
+	if g.holds() != nothing {
+		level = slog.LevelWarn
+	}
+	r.tellGuard(text, level)
 	r.settle() // what was dropped made room, and the pacer tells the news
 }
 
 // tellGuard has the pacer say what became of the guard. The lock is held.
-func (r *Runner) tellGuard(text string, warn bool) {
-	level := slog.LevelInfo
-	if warn {
-		level = slog.LevelWarn
-	}
+func (r *Runner) tellGuard(text string, level slog.Level) {
 	r.news = append(r.news, func() {
 		r.w.Log.Log(context.Background(), level, text, "workload", r.w.Name)
 		if r.w.Guarded != nil {
 			r.w.Guarded(level, fmt.Sprintf("%s (%s)", text, r.w.Name))
 		}
 	})
+}
+
+// tellLacks has the pacer log, once, that a limit needs a figure that the engine does not show. The lock is held.
+func (r *Runner) tellLacks(g *guard) {
+	if g.lacks == "" {
+		return
+	}
+	text := "guard cannot judge a limit: " + g.lacks + ". Nothing is sent: remove the limit, or set when_blind: go"
+	if g.Blind == BlindGo {
+		text = "guard ignores a limit (when_blind: go): " + g.lacks
+	}
+	r.tellGuard(text, slog.LevelError)
+	r.sleeper.Wake()
 }
 
 // tellLarge has the pacer say once that a request will never be sent. The lock is held.
@@ -173,6 +191,7 @@ func (r *Runner) follow(before *Runner) {
 		return
 	}
 	*mine = *old
+	r.lacks = mine.lacks
 	for i, open := range mine.open {
 		r.count.Guard(limitNames[i], open)
 	}

@@ -35,9 +35,13 @@ func (e *engine) now() (Load, error) {
 }
 
 func (e *engine) say(waiting float64, err error) {
+	e.set(Load{Waiting: waiting, KVCacheUsage: math.NaN()}, err)
+}
+
+func (e *engine) set(l Load, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.load, e.err = Load{waiting, math.NaN()}, err
+	e.load, e.err = l, err
 }
 
 // after calls f at a time since the beginning of the bubble's minute.
@@ -206,6 +210,20 @@ func TestBlindGuard(t *testing.T) {
 		"no guard":           {func(w *Workload, _ *engine) { w.Guard = Guard{ResumeAfter: time.Second} }, all, nil},
 		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = Guard{KVCacheUsage: 0.9} }, nil, []string{
 			"0s guard opened: blind: http://engine/metrics: connection refused (w)", // then for want of the figure
+		}},
+		"unsupported": {func(w *Workload, e *engine) {
+			w.Guard = Guard{KVCacheUsage: 0.9}
+			after(5*time.Second, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
+		}, nil, []string{
+			"0s guard opened: blind: http://engine/metrics: connection refused (w)",
+			"5s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set when_blind: go (w)",
+			"5s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
+		}},
+		"unsupported, go": {func(w *Workload, e *engine) {
+			w.Guard = Guard{KVCacheUsage: 0.9, Blind: BlindGo}
+			after(5*time.Second, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
+		}, all, []string{
+			"5s as ERROR: guard ignores a limit (when_blind: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"for a while": {func(_ *Workload, e *engine) {
 			after(10*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })

@@ -59,7 +59,12 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 		s.samples = p.Total
 	}
 	if err == nil {
+		pages := 1
+		if r.Engine == s.load.Engine {
+			pages = min(s.load.Pages+1, SettledPages)
+		}
 		s.load, s.whole, s.failed, s.loadErr = r.load(), at.Round(0), 0, nil
+		s.load.Engine, s.load.Pages = r.Engine, pages
 	} else {
 		s.reason = ReasonConnect
 		if fault := (*Error)(nil); errors.As(err, &fault) {

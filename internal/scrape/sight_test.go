@@ -83,6 +83,33 @@ func TestGapsAreNoLoad(t *testing.T) {
 	}
 }
 
+// How many whole pages of one engine were read tells whether a figure that is on none of them may still come.
+func TestPagesOfALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := newFixture(), &server{}
+		llama := []string{`llamacpp:requests_processing 1`, `llamacpp:requests_deferred 2`}
+		e.say(llama...)
+		target := f.target(t, e, TargetOptions{})
+		while(t, target, func() {
+			for _, step := range []struct {
+				lines  []string
+				engine string
+				pages  int
+			}{
+				{llama, "llamacpp", 2}, {llama, "llamacpp", 3}, {llama, "llamacpp", 3}, // the first page was read at the start
+				{[]string{`vllm:num_requests_waiting{engine="0"} 7`}, "vllm", 1},
+			} {
+				e.say(step.lines...)
+				pass(5 * time.Second)
+				l, err := target.Load()
+				if err != nil || l.Engine != step.engine || l.Pages != step.pages || !math.IsNaN(l.KVCacheUsage) {
+					t.Errorf("want %d pages of %s without a KV cache, got %+v, %v", step.pages, step.engine, l, err)
+				}
+			}
+		})
+	})
+}
+
 // Figures from before a suspension are not believed: timers and Go's clock stood still, the wall did not. So their age is the
 // wall's.
 func TestOldLoad(t *testing.T) {

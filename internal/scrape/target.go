@@ -18,6 +18,9 @@ const (
 	// MissedLimit is after how many failed scrapes in a row an engine's figures are no longer shown or believed.
 	MissedLimit = 3
 
+	// SettledPages is after how many whole pages of one engine a figure that is on none of them is no longer waited for.
+	SettledPages = 3
+
 	maxReplicas  = 64
 	maxTimeout   = 10 * time.Second
 	resolveEvery = 30 * time.Second
@@ -183,6 +186,9 @@ func (t *Target) Run(ctx context.Context) error {
 type Load struct {
 	Waiting      float64 // requests in the engines' queues, all together
 	KVCacheUsage float64 // of the fullest cache, 0 to 1
+
+	Engine string // the name of the engines; "": they differ
+	Pages  int    // whole pages of that engine that were read, those of the engine with the fewest; at most SettledPages
 }
 
 // Load gives the latest figures. The error says which engine is not seen: what is not seen must not be taken for idle. One that
@@ -214,6 +220,10 @@ func (t *Target) Load() (Load, error) {
 		default:
 			sum.Waiting += one.Waiting
 			sum.KVCacheUsage = max(sum.KVCacheUsage, one.KVCacheUsage) // NaN stays NaN
+			sum.Pages = min(sum.Pages, one.Pages)
+			if sum.Engine != one.Engine {
+				sum.Engine = ""
+			}
 		}
 	}
 	t.complete = t.complete || all
