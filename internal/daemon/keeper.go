@@ -17,8 +17,8 @@ import (
 type keeper struct {
 	options ServeOptions
 	process *measure.Process
-	g       *Generation                   // written by the owner; reloads may read it, too, because only they have it written
-	shown   atomic.Pointer[config.Config] // of g
+	g       *Generation                            // written by the owner; reloads may read it, too, because only they have it written
+	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once: there may be hundreds of workloads in it
 	calls   chan func()
 	wanted  chan chan<- error // reloads that somebody waits for
 	over    <-chan struct{}   // closed when no more calls are taken
@@ -29,7 +29,7 @@ type keeper struct {
 
 func newKeeper(o ServeOptions, p *measure.Process, work context.Context) *keeper {
 	k := &keeper{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
-	k.shown.Store(&o.Config)
+	k.shows(o.Config)
 	return k
 }
 
@@ -116,5 +116,11 @@ func (k *keeper) pause(ctx context.Context, workload string, paused bool) error 
 	return k.gone(ctx)
 }
 
+// shows has show give another configuration.
+func (k *keeper) shows(c config.Config) {
+	text := sync.OnceValues(c.Show)
+	k.shown.Store(&text)
+}
+
 // show is the running configuration without its secrets.
-func (k *keeper) show() ([]byte, error) { return k.shown.Load().Show() }
+func (k *keeper) show() ([]byte, error) { return (*k.shown.Load())() }

@@ -95,7 +95,7 @@ func (k *keeper) reload(work, hard context.Context) error {
 	if !k.call(work, func() {
 		next.Replace(work, hard, k.g)
 		k.g = next
-		k.shown.Store(&next.options.Config)
+		k.shows(next.options.Config)
 		k.end()
 	}) {
 		if err := next.discard(); err != nil {

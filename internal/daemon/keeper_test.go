@@ -247,7 +247,7 @@ func TestReloadsDuringReload(t *testing.T) {
 		for lanes := 3; lanes < 9; lanes++ {
 			later = append(later, b.reload(func(c *config.Config) { c.Workloads[0].Lanes = lanes }))
 		}
-		if err := <-first; err != nil || time.Since(begin) != 3*time.Second || b.k.shown.Load().Workloads[0].Lanes != 2 {
+		if err := <-first; err != nil || time.Since(begin) != 3*time.Second || b.workloads()[0].config.Lanes != 2 {
 			t.Errorf("first: got %v after %v", err, time.Since(begin))
 		}
 		for _, ended := range later {
@@ -255,7 +255,7 @@ func TestReloadsDuringReload(t *testing.T) {
 				t.Errorf("later: got %v after %v", err, time.Since(begin))
 			}
 		}
-		if got := b.k.shown.Load().Workloads[0].Lanes; b.reads() != 2 || got != 8 {
+		if got := b.workloads()[0].config.Lanes; b.reads() != 2 || got != 8 {
 			t.Errorf("want the file read twice, 8 lanes, got %d times, %d lanes", b.reads(), got)
 		}
 	})

@@ -33,6 +33,7 @@ type Board struct {
 	now       time.Time   // of the last tick
 	full      []byte      // all of the page as JSON, made once a tick at most: when somebody asks; nil until then
 	viewers   map[*viewer]struct{}
+	joined    int  // viewers so far
 	over      bool // Run has ended
 	watching  sync.WaitGroup
 }

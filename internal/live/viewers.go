@@ -1,6 +1,7 @@
 package live
 
 import (
+	"net"
 	"net/http"
 	"time"
 )
@@ -15,21 +16,44 @@ const (
 
 // A viewer is one stream of events.
 type viewer struct {
+	from   string      // host
+	number int         // later ones have larger ones
 	events chan []byte // closed by whoever takes the viewer off the Board
 	stream *http.ResponseController
 }
 
 // join adds a viewer and gives it all of the page to begin with. It is false when there are too many, or Run is over.
-func (b *Board) join(stream *http.ResponseController) (v *viewer, first []byte, joined bool) {
+func (b *Board) join(from string, stream *http.ResponseController) (v *viewer, first []byte, joined bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over || len(b.viewers) >= mostViewers {
+	if b.over || len(b.viewers) >= mostViewers && !b.makeRoom(from) {
 		return nil, nil, false
 	}
-	v = &viewer{events: make(chan []byte, mostPending), stream: stream}
+	b.joined++
+	v = &viewer{from: from, number: b.joined, events: make(chan []byte, mostPending), stream: stream}
 	b.viewers[v] = struct{}{}
 	b.watching.Add(1)
 	return v, event("all", b.all()), true
+}
+
+// makeRoom lets the oldest viewer go of the host that has most of them, for one from a host that has fewer. The lock is held.
+func (b *Board) makeRoom(from string) bool {
+	hosts := map[string]int{}
+	for v := range b.viewers {
+		hosts[v.from]++
+	}
+	var oldest *viewer
+	for v := range b.viewers {
+		n := hosts[v.from]
+		if oldest == nil || n > hosts[oldest.from] || n == hosts[oldest.from] && v.number < oldest.number {
+			oldest = v
+		}
+	}
+	if hosts[oldest.from] <= hosts[from] {
+		return false
+	}
+	b.drop(oldest, 0)
+	return true
 }
 
 // leave is the last thing that a stream does.
@@ -86,7 +110,8 @@ func (b *Board) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := http.NewResponseController(w)
-	v, next, joined := b.join(stream)
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	v, next, joined := b.join(host, stream)
 	if !joined {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "replayd is stopping, or has all the viewers that it can serve.", http.StatusServiceUnavailable)

@@ -194,7 +194,7 @@ func TestASlowViewer(t *testing.T) {
 func TestTooManyPending(t *testing.T) {
 	b := New(Options{})
 	stream := http.NewResponseController(deadlines{})
-	v, _, joined := b.join(stream)
+	v, _, joined := b.join("10.0.0.1", stream)
 	if !joined {
 		t.Fatal("not joined")
 	}
@@ -248,6 +248,42 @@ func TestTooManyViewers(t *testing.T) {
 		pass(2 * second) // its stream ends with its connection
 		another("200 OK")
 	})
+}
+
+// TestViewersOfManyHosts: those of one host, or of some, keep no other host's viewer out; among equals the first have it.
+func TestViewersOfManyHosts(t *testing.T) {
+	b := New(Options{})
+	stream := http.NewResponseController(deadlines{})
+	var all []*viewer
+	join := func(host string, want bool) {
+		t.Helper()
+		v, _, joined := b.join(host, stream)
+		if joined != want {
+			t.Errorf("%s: want %v, got %v", host, want, joined)
+		}
+		if joined {
+			all = append(all, v)
+		}
+	}
+	for range mostViewers {
+		join("10.0.0.1", true)
+	}
+	join("10.0.0.1", false)
+	for range mostViewers / 2 {
+		join("10.0.0.2", true)
+	}
+	join("10.0.0.2", false)
+	join("10.0.0.1", false)
+	join("10.0.0.3", true)
+	if len(b.viewers) != mostViewers {
+		t.Errorf("want %d viewers, got %d", mostViewers, len(b.viewers))
+	}
+	for i, v := range all {
+		if _, there := b.viewers[v]; there != (i > mostViewers/2) {
+			t.Errorf("viewer %d of %s: still there: %v", i, v.from, there)
+		}
+		b.leave(v)
+	}
 }
 
 // TestTheEndWaitsForNobody: a viewer that does not read holds the end up for a second at most.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	_ "github.com/prometheus/client_golang/prometheus/promhttp/zstd" // lets promhttp compress with zstd too
@@ -19,11 +20,11 @@ func (s *Server) mux() (http.Handler, error) {
 		return nil, fmt.Errorf("landing page: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /{$}", s.printed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<!DOCTYPE html>\n") // exporter-toolkit's page has none, and browsers would lay it out as in 1998
 		landing.ServeHTTP(w, r)
-	})
+	})))
 	mux.Handle("GET /metrics", s.onceReady(s.metrics()))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, http.StatusOK, "replayd is healthy.")
@@ -33,7 +34,7 @@ func (s *Server) mux() (http.Handler, error) {
 	})))
 	s.lifecycle(mux)
 	if s.options.Config != nil {
-		mux.HandleFunc("GET /config", s.config)
+		mux.Handle("GET /config", s.printed(http.HandlerFunc(s.config)))
 	}
 	if s.options.Live != nil {
 		mux.Handle("/live", s.options.Live)
@@ -78,11 +79,18 @@ func (s *Server) landing() web.LandingConfig {
 // metrics is the page in text, OpenMetrics or protobuf, whichever the scraper prefers, plain or compressed. OpenMetrics
 // goes without _created lines: they are a series more for each counter and histogram.
 func (s *Server) metrics() http.Handler {
-	return promhttp.InstrumentMetricHandler(s.options.Registry, promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: maxScrapes,
-		ErrorLog:            slog.NewLogLogger(s.options.Log.Handler(), slog.LevelError),
-	}))
+	return promhttp.InstrumentMetricHandler(s.options.Registry, s.printed(promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: true,
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelError),
+	})))
+}
+
+// printed has answers rendered first and written then. Rendering waits for no visitor, so one who does not read holds up nobody.
+func (s *Server) printed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		end := time.Now().Add(writeTimeout)
+		s.desk.hand(w, r, s.press.sheet(h, r), end)
+	})
 }
 
 func (s *Server) config(w http.ResponseWriter, _ *http.Request) {

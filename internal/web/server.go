@@ -48,6 +48,8 @@ type Server struct {
 	scheme   string // http or https
 	http     *http.Server
 	ready    atomic.Bool
+	press    *press
+	desk     desk
 }
 
 // Bounds on what one client may hold.
@@ -57,7 +59,6 @@ const (
 	idleTimeout  = 5 * time.Minute // longer than any scrape interval in use
 	maxHeader    = 64 << 10        // bytes
 	maxForm      = 4 << 10         // bytes
-	maxScrapes   = 8               // at once
 	closing      = 5 * time.Second // for answers under way when the server stops
 )
 
@@ -80,7 +81,7 @@ func Listen(o Options) (*Server, error) {
 }
 
 func newServer(o Options, scheme string, l net.Listener) (*Server, error) {
-	s := &Server{options: o, listener: l, scheme: scheme}
+	s := &Server{options: o, listener: l, scheme: scheme, press: newPress()}
 	mux, err := s.mux()
 	if err != nil {
 		return nil, err
