@@ -60,6 +60,7 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 func simFlags(help *headings, o *sim.Options) {
 	f := help.under("Engine")
 	f.StringVar(&o.Model, "model", o.Model, "name of the model")
+	f.StringSliceVar(&o.Adapters, "lora", nil, "names of LoRA adapters that /v1/models lists, too")
 	f.IntVar(&o.Slots, "slots", o.Slots, "requests in prefill and decode at once")
 	f.IntVar(&o.MaxQueue, "max-queue", o.MaxQueue, "requests that may wait; one more gets 503")
 	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "prompt and answer together, in tokens")

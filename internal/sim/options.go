@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 )
 
 // Options say which engine to simulate. Start from Defaults: a zero here means zero, not a default.
 type Options struct {
-	Model       string // the name that /v1/models lists and requests must ask for (or leave out)
-	Slots       int    // requests in prefill and decode at once, 1 to 65536: vLLM's --max-num-seqs
-	MaxQueue    int    // requests that may wait for their prefill; one more is answered with 503. 0: none waits
-	MaxModelLen int    // prompt and answer together, in tokens; a prompt that leaves no room for an answer is a 400
+	Model       string   // the name that /v1/models lists and requests must ask for (or leave out)
+	Adapters    []string // LoRA adapters: names that /v1/models lists behind Model and that requests may ask for, too
+	Slots       int      // requests in prefill and decode at once, 1 to 65536: vLLM's --max-num-seqs
+	MaxQueue    int      // requests that may wait for their prefill; one more is answered with 503. 0: none waits
+	MaxModelLen int      // prompt and answer together, in tokens; a prompt that leaves no room for an answer is a 400
 
 	PrefillRate float64 // prompt tokens/s that the engine computes; one prompt at a time, the others wait
 	DecodeRate  float64 // output tokens/s of one stream that is alone
@@ -80,6 +82,9 @@ func (o Options) Check() error {
 	}
 	if o.Model == "" {
 		errs = append(errs, fmt.Errorf("%s: want a name, got none", "Model"))
+	}
+	if slices.Contains(o.Adapters, "") {
+		errs = append(errs, fmt.Errorf("%s: want names, got an empty one", "Adapters"))
 	}
 	whole("Slots", o.Slots, 1, 65536)
 	whole("MaxQueue", o.MaxQueue, 0, 1<<20)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"slices"
 )
 
 // maxBody is the largest request body taken, in bytes: 2 million tokens as text, more as ids.
@@ -81,7 +82,7 @@ func parse(raw []byte, a *api, o Options, seed maphash.Seed, liftFrom int) (requ
 	}
 	p := newPrompt(seed, o.BlockTokens)
 	r := source{parts: parts, prompt: p}
-	if model := r.value(b.Model); model != "" && model != o.Model {
+	if model := r.value(b.Model); model != "" && model != o.Model && !slices.Contains(o.Adapters, model) {
 		return request{}, &refusal{status: 404, kind: "NotFoundError", text: fmt.Sprintf("model: want %q, got another", o.Model)}
 	}
 	p.salt(r.value(b.CacheSalt))

@@ -134,8 +134,15 @@ func (e *Engine) Totals() Totals {
 
 func (e *Engine) models(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"object":"list","data":[{"id":` + e.model + `,"object":"model","created":` + strconv.FormatInt(e.created, 10) +
-		`,"owned_by":"replayd sim","root":` + e.model + `,"parent":null,"max_model_len":` + strconv.Itoa(e.options.MaxModelLen) + `}]}`))
+	model := func(id, parent, length string) string {
+		return `{"id":` + id + `,"object":"model","created":` + strconv.FormatInt(e.created, 10) +
+			`,"owned_by":"replayd sim","root":` + id + `,"parent":` + parent + `,"max_model_len":` + length + `}`
+	}
+	list := `{"object":"list","data":[` + model(e.model, "null", strconv.Itoa(e.options.MaxModelLen))
+	for _, name := range e.options.Adapters {
+		list += "," + model(quote(name), e.model, "null")
+	}
+	_, _ = w.Write([]byte(list + `]}`))
 }
 
 // quote makes a JSON string.

@@ -228,10 +228,10 @@ Faults: want shares that sum up to at most 1, got 1.6`
 
 func TestModelsAndHealth(t *testing.T) {
 	o := Defaults()
-	o.Model = `a "model"`
+	o.Model, o.Adapters = `a "model"`, []string{"adapter"}
 	simulate(t, o, func(b bench) {
 		var list struct{ Data []struct{ ID string } }
-		if err := json.Unmarshal([]byte(b.get("/v1/models")), &list); err != nil || len(list.Data) != 1 || list.Data[0].ID != o.Model {
+		if err := json.Unmarshal([]byte(b.get("/v1/models")), &list); err != nil || len(list.Data) != 2 || list.Data[0].ID != o.Model || list.Data[1].ID != "adapter" {
 			b.Errorf("models: %+v, %v", list, err)
 		}
 		if got := b.get("/health"); got != "" {
