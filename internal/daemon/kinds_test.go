@@ -96,7 +96,7 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
-	ok := `replayd_requests_total{model="",outcome="ok",target="%s",workload="%s"} %d`
+	ok := `replayd_requests_total{model="sim",outcome="ok",target="%s",workload="%s"} %d`
 	d.see(fmt.Sprintf(ok, "sim", "thrice", 3), fmt.Sprintf(ok, "sim", "warmed", 5))
 	page := scrape()
 	for _, w := range c.Workloads {
@@ -119,9 +119,9 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
-	d.see(`replayd_trace_info{block_tokens="0",format="single_turn",model="",path="` + c.Workloads[3].Dataset.Path + `",requests="2",sha256="` + infoOf(t, d, "texts") + `",target="whole",workload="texts"} 1`)
-	if text := fetch(t, d.url+"/metrics"); strings.Contains(text, `replayd_trace_prefix_hit_ratio{model="",target="sim",workload="closed"}`) ||
-		!strings.Contains(text, `replayd_trace_prefix_hit_ratio{model="",target="sim",workload="trace"}`) {
+	d.see(`replayd_trace_info{block_tokens="0",format="single_turn",model="sim",path="` + c.Workloads[3].Dataset.Path + `",requests="2",sha256="` + infoOf(t, d, "texts") + `",target="whole",workload="texts"} 1`)
+	if text := fetch(t, d.url+"/metrics"); strings.Contains(text, `replayd_trace_prefix_hit_ratio{model="sim",target="sim",workload="closed"}`) ||
+		!strings.Contains(text, `replayd_trace_prefix_hit_ratio{model="sim",target="sim",workload="trace"}`) {
 		t.Error("want a prefix hit ratio of the trace, and of nothing else")
 	}
 
@@ -208,7 +208,7 @@ func TestReloadOfAClosedLoop(t *testing.T) {
 	w := &c.Workloads[0]
 	w.Synthetic, w.Arrival, w.Lanes, w.Prompt.Calibrate = config.Synthetic{InputTokens: 10, OutputTokens: 2}, "concurrency", 6, false
 	d := start(t, c)
-	d.see(`replayd_requests_in_flight{model="",target="sim",workload="w"} 6`)
+	d.see(`replayd_requests_in_flight{model="sim",target="sim",workload="w"} 6`)
 	d.reload(func(c *config.Config) {
 		c.Workloads = append([]config.Workload(nil), c.Workloads...)
 		c.Workloads[0].Lanes = 5
@@ -216,12 +216,12 @@ func TestReloadOfAClosedLoop(t *testing.T) {
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
 		page := fetch(t, d.url+"/metrics")
 		for n := 7; n <= 11; n++ {
-			if strings.Contains(page, fmt.Sprintf("\n"+`replayd_requests_in_flight{model="",target="sim",workload="w"} %d`+"\n", n)) {
+			if strings.Contains(page, fmt.Sprintf("\n"+`replayd_requests_in_flight{model="sim",target="sim",workload="w"} %d`+"\n", n)) {
 				t.Fatalf("%d in flight", n)
 			}
 		}
 	}
-	d.see(`replayd_requests_in_flight{model="",target="sim",workload="w"} 5`)
+	d.see(`replayd_requests_in_flight{model="sim",target="sim",workload="w"} 5`)
 	d.stop()
 	d.end()
 	for len(d.finished) > 0 {

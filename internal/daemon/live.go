@@ -112,6 +112,8 @@ func (w *workload) state(started time.Time) live.State {
 	switch {
 	case answer.Up:
 		text = "answers as " + text
+	case answer.Reached && text != "":
+		text = "answers, but not as expected: " + text
 	case text != "":
 		text = "does not answer: " + text
 	}

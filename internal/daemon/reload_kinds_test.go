@@ -169,7 +169,7 @@ func TestClosedLoopsHeldBack(t *testing.T) {
 	}
 	c.Workloads[1].Budget.RequestsPerMinute = 5
 	d := start(t, c)
-	of := func(name string) string { return `{model="",target="sim",workload="` + name + `"}` }
+	of := func(name string) string { return `{model="sim",target="sim",workload="` + name + `"}` }
 	for !strings.HasPrefix(d.next().ID, "closed/") {
 		continue
 	}

@@ -104,17 +104,17 @@ func TestReloadOfTheObjective(t *testing.T) {
 		t.Helper()
 		page := fetch(t, d.url+"/metrics")
 		for _, want := range []string{
-			`replayd_slo_objective_ratio{model="",target="sim",workload="w"} ` + objective,
-			`replayd_shards{model="",target="sim",workload="w"} 2`, `replayd_shard_index{model="",target="sim",workload="w"} 1`,
+			`replayd_slo_objective_ratio{model="sim",target="sim",workload="w"} ` + objective,
+			`replayd_shards{model="sim",target="sim",workload="w"} 2`, `replayd_shard_index{model="sim",target="sim",workload="w"} 1`,
 		} {
 			if !strings.Contains(page, "\n"+want+"\n") {
 				t.Errorf("not on the page: %s", want)
 			}
 		}
 	}
-	shown("0.99")
 	loops := map[int64][]int{}
-	first := d.next()
+	first := d.next() // the target has answered, so its model is known
+	shown("0.99")
 	loops[first.Loop] = []int{first.Row}
 	for _, objective := range []float64{0.9, 0.999} {
 		d.reload(func(c *config.Config) {
@@ -190,7 +190,7 @@ func TestRemovedWorkloadReturns(t *testing.T) {
 	c := conf([]config.Target{target("sim", url)}, once("stays", "sim", path), once("goes", "sim", path))
 	c.Web.EnableLifecycle = true
 	d := start(t, c)
-	ok := `replayd_requests_total{model="",outcome="ok",target="sim",workload="%s"} %d`
+	ok := `replayd_requests_total{model="sim",outcome="ok",target="sim",workload="%s"} %d`
 	d.see(fmt.Sprintf(ok, "stays", 5), fmt.Sprintf(ok, "goes", 5))
 	both := c.Workloads
 	d.reload(func(c *config.Config) { c.Workloads = both[:1] })
@@ -209,7 +209,7 @@ func TestTraceInPlaceOfAnother(t *testing.T) {
 	c := conf([]config.Target{target("sim", url)}, once("w", "sim", path))
 	c.Web.EnableLifecycle = true
 	d := start(t, c)
-	ok := `replayd_requests_total{model="",outcome="ok",target="sim",workload="w"} %d`
+	ok := `replayd_requests_total{model="sim",outcome="ok",target="sim",workload="w"} %d`
 	d.see(fmt.Sprintf(ok, 5))
 	put := func(text string) {
 		t.Helper()
@@ -274,8 +274,8 @@ func TestPauseOneOfTwo(t *testing.T) {
 		t.Fatalf("want 200, got %d: %s", status, text)
 	}
 	d.see(
-		`replayd_paused{model="",target="sim",workload="held"} 1`, `replayd_paused{model="",target="sim",workload="free"} 0`,
-		`replayd_requests_in_flight{model="",target="sim",workload="held"} 0`,
+		`replayd_paused{model="sim",target="sim",workload="held"} 1`, `replayd_paused{model="sim",target="sim",workload="free"} 0`,
+		`replayd_requests_in_flight{model="sim",target="sim",workload="held"} 0`,
 	)
 	for len(d.finished) > 0 {
 		<-d.finished
@@ -289,14 +289,14 @@ func TestPauseOneOfTwo(t *testing.T) {
 		c.Workloads = slices.Clone(c.Workloads)
 		c.Workloads[0].Lanes = 99
 	})
-	d.see(`replayd_paused{model="",target="sim",workload="held"} 1`)
+	d.see(`replayd_paused{model="sim",target="sim",workload="held"} 1`)
 	if status, _ := d.post("/-/resume"); status != http.StatusOK {
 		t.Errorf("want 200, got %d", status)
 	}
 	for !strings.HasPrefix(d.next().ID, "held/") {
 		continue
 	}
-	d.see(`replayd_paused{model="",target="sim",workload="held"} 0`)
+	d.see(`replayd_paused{model="sim",target="sim",workload="held"} 0`)
 }
 
 // A server that a generation lists outlives the workloads of those before.

@@ -36,24 +36,24 @@ func TestServe(t *testing.T) {
 	}
 	// 20 rows of 20 to 39 tokens: 590 in all; 11 of 20 to 30: 275.
 	d.see(
-		count("replayd_requests_total", `model="",outcome="ok"`, "all", 20),
-		count("replayd_requests_total", `model="",outcome="ok"`, "part", 11),
-		count("replayd_requests_total", `model="",outcome="connect"`, "part", 0),
-		count("replayd_requests_expected_total", `model=""`, "all", 20),
-		count("replayd_requests_expected_total", `model=""`, "part", 11),
-		count("replayd_requests_dropped_total", `model="",reason="filtered"`, "all", 0),
-		count("replayd_requests_dropped_total", `model="",reason="filtered"`, "part", 9),
-		count("replayd_requests_in_flight", `model=""`, "all", 0),
-		count("replayd_requests_waiting", `model=""`, "all", 0),
-		count("replayd_goodput_requests_total", `model=""`, "all", 20),
-		count("replayd_goodput_requests_total", `model=""`, "part", 0),
-		count("replayd_slo_violations_total", `model="",slo="ttft"`, "part", 11),
-		count("replayd_tokens_total", `kind="prompt",model=""`, "all", 590),
-		count("replayd_tokens_total", `kind="output",model=""`, "all", 80),
-		count("replayd_tokens_total", `kind="prompt",model=""`, "part", 275),
-		count("replayd_ttft_seconds_count", `model=""`, "all", 20),
-		count("replayd_itl_seconds_count", `model=""`, "part", 33),
-		count("replayd_loops_completed_total", `model=""`, "all", 1),
+		count("replayd_requests_total", `model="sim",outcome="ok"`, "all", 20),
+		count("replayd_requests_total", `model="sim",outcome="ok"`, "part", 11),
+		count("replayd_requests_total", `model="sim",outcome="connect"`, "part", 0),
+		count("replayd_requests_expected_total", `model="sim"`, "all", 20),
+		count("replayd_requests_expected_total", `model="sim"`, "part", 11),
+		count("replayd_requests_dropped_total", `model="sim",reason="filtered"`, "all", 0),
+		count("replayd_requests_dropped_total", `model="sim",reason="filtered"`, "part", 9),
+		count("replayd_requests_in_flight", `model="sim"`, "all", 0),
+		count("replayd_requests_waiting", `model="sim"`, "all", 0),
+		count("replayd_goodput_requests_total", `model="sim"`, "all", 20),
+		count("replayd_goodput_requests_total", `model="sim"`, "part", 0),
+		count("replayd_slo_violations_total", `model="sim",slo="ttft"`, "part", 11),
+		count("replayd_tokens_total", `kind="prompt",model="sim"`, "all", 590),
+		count("replayd_tokens_total", `kind="output",model="sim"`, "all", 80),
+		count("replayd_tokens_total", `kind="prompt",model="sim"`, "part", 275),
+		count("replayd_ttft_seconds_count", `model="sim"`, "all", 20),
+		count("replayd_itl_seconds_count", `model="sim"`, "part", 33),
+		count("replayd_loops_completed_total", `model="sim"`, "all", 1),
 		`replayd_target_info{api="chat",model="sim",target="sim"} 1`,
 		`replayd_config_last_reload_successful 1`,
 	)
@@ -112,8 +112,8 @@ func gated(t *testing.T) (*daemon, *gate) {
 		t.Errorf("want w/0/0 first, got %s", id)
 	}
 	d.see(
-		`replayd_requests_in_flight{model="",target="gate",workload="w"} 1`,
-		`replayd_requests_waiting{model="",target="gate",workload="w"} 1`,
+		`replayd_requests_in_flight{model="gate",target="gate",workload="w"} 1`,
+		`replayd_requests_waiting{model="gate",target="gate",workload="w"} 1`,
 	)
 	return d, g
 }
@@ -123,9 +123,9 @@ func TestServeDrains(t *testing.T) {
 	d, g := gated(t)
 	d.stop()
 	d.see(
-		`replayd_requests_dropped_total{model="",reason="shutdown",target="gate",workload="w"} 1`,
-		`replayd_requests_in_flight{model="",target="gate",workload="w"} 1`,
-		`replayd_requests_waiting{model="",target="gate",workload="w"} 0`,
+		`replayd_requests_dropped_total{model="gate",reason="shutdown",target="gate",workload="w"} 1`,
+		`replayd_requests_in_flight{model="gate",target="gate",workload="w"} 1`,
+		`replayd_requests_waiting{model="gate",target="gate",workload="w"} 0`,
 	)
 	close(g.open)
 	if r := d.next(); r.Outcome != measure.OK || len(r.Timeline.Chunks) != 2 {

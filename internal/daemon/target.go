@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 )
@@ -19,6 +20,7 @@ type server struct {
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
+	shown  *measure.Target
 	tokens *tokens       // nil: texts are not counted
 	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
 
@@ -62,11 +64,10 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 	if err != nil {
 		return err
 	}
-	meter := g.options.Meter
-	g.servers[t.Name] = &server{
-		config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1,
-		watch: replay.NewTarget(c, probe, func(model string) { meter.TargetInfo(t.Name, model, t.API) }, g.options.Log),
-	}
+	s := &server{config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1}
+	s.watch = replay.NewTarget(c, probe, func(model string) { s.shown.Serves(model) }, g.options.Log)
+	s.shown = g.options.Meter.Target(t.Name, t.API, s.watch.Reached)
+	g.servers[t.Name] = s
 	return nil
 }
 

@@ -186,6 +186,7 @@ func (w *workload) started() bool { return w.runner != nil }
 func (w *workload) fail(err error) {
 	text := err.Error()
 	w.failure.CompareAndSwap(nil, &text)
+	w.count.Fault(true)
 }
 
 // prepare makes the runner.
@@ -203,7 +204,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
 		SLO: slo, Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact",
+		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {

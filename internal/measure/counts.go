@@ -13,13 +13,32 @@ type Counts struct {
 
 // Counts reads what /metrics would show now.
 func (w *Workload) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var n counts
-	w.s.change(func(c *counts) { n = *c })
+	for _, p := range w.parts { // one that ends between two of them is told a moment later
+		p.s.change(func(c *counts) { n.sum(c) })
+	}
 	return Counts{
 		Expected: n.expected, Waiting: n.waiting, InFlight: n.inFlight,
 		Outcomes: byName(outcomes[:], n.finished[:]), Dropped: byName(dropReasons[:], n.dropped[:]),
 		Retries: n.retries, Goodput: n.goodput,
 		PromptTokens: n.tokens[0], OutputTokens: n.tokens[1],
+	}
+}
+
+// sum adds what Counts tells.
+func (c *counts) sum(other *counts) {
+	c.expected, c.waiting, c.inFlight = c.expected+other.expected, c.waiting+other.waiting, c.inFlight+other.inFlight
+	c.retries, c.goodput = c.retries+other.retries, c.goodput+other.goodput
+	for i, v := range other.finished {
+		c.finished[i] += v
+	}
+	for i, v := range other.dropped {
+		c.dropped[i] += v
+	}
+	for i, v := range other.tokens {
+		c.tokens[i] += v
 	}
 }
 

@@ -26,8 +26,9 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	NewProcess(reg, container, start)
 	m := NewMeter(reg)
-	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
-	script(m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned}))
+	w := m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
+	serves(w, "Qwen/Qwen3-8B")
+	script(w)
 	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {
 		t.Errorf("docs/metrics.md and the page (-document +page):\n%s", diff)
 	}

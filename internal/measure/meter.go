@@ -11,14 +11,11 @@ import (
 // keptRemoved is how many removed workloads keep their counts, so that one that returns continues where it stood.
 const keptRemoved = 100
 
-// maxLabelBytes bounds the one label value that comes from a server.
-const maxLabelBytes = 256
-
-// Labels name a workload on /metrics. All three come from the configuration.
+// Labels name a workload on /metrics.
 type Labels struct {
 	Workload string
 	Target   string
-	Model    string // as configured; empty when the server's own is used
+	Model    string // as configured; empty when it is learnt, see WorkloadOptions
 }
 
 // TraceInfo is what /metrics says about the trace of a workload.
@@ -41,6 +38,11 @@ type WorkloadOptions struct {
 	Shard      Shard
 	Trace      TraceInfo
 	FreeOutput bool // the server may stop earlier than the trace says (output: max, free): that is no mismatch
+
+	// Target has its own series on the page while a workload has it; nil: there are none. With Learn the label model is the
+	// one that the target was last heard to serve, and not that of Labels.
+	Target *Target
+	Learn  bool
 }
 
 // A Meter holds the client-side series of all workloads. Its methods may be called from several goroutines at once.
@@ -52,10 +54,8 @@ type Meter struct {
 	mu      sync.Mutex
 	series  map[Labels]*series // live ones, and the removed ones that are kept
 	removed []*series          // without users, the one longest gone first
-	targets map[string]targetInfo
+	targets map[string]*Target // of live workloads, by name; the latest where two have one name
 }
-
-type targetInfo struct{ model, api string }
 
 // NewMeter registers the client-side series with reg and panics when they are there already.
 func NewMeter(reg prometheus.Registerer) *Meter {
@@ -66,7 +66,7 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 			Help:      "Records of finished requests that could not be written.",
 		}),
 		series:  map[Labels]*series{},
-		targets: map[string]targetInfo{},
+		targets: map[string]*Target{},
 	}
 	for i, o := range histOpts {
 		m.hists[i] = prometheus.NewHistogramVec(o, threeLabels)
@@ -77,23 +77,44 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 
 // Workload puts the series of a workload on the page: at 0, or where they stood when one with the same labels was
 // removed. Two workloads with the same labels, such as an old one that drains while its successor starts, count into
-// the same series; the gauges then are the later one's, but
-// for the guard's, which is open while either is.
+// the same series; the gauges then are the later one's, but for the guard's, which is open while either is.
 func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	l = Labels{Workload: valid(l.Workload), Target: valid(l.Target), Model: valid(l.Model)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	w := &Workload{slo: o.SLO, freeOutput: o.FreeOutput, options: o}
+	if o.Target != nil {
+		m.targets[l.Target] = o.Target
+	}
+	if o.Learn {
+		l.Model = o.Target.label
+		w.parts = m.earlier(l)
+		o.Target.learners = append(o.Target.learners, w)
+	}
+	m.enter(w, l)
+	return w
+}
+
+// enter makes the series of the labels those that a workload counts in from now on. The lock is held.
+func (m *Meter) enter(w *Workload, l Labels) {
 	s, known := m.series[l]
 	if !known {
 		s = m.newSeries(l)
 		m.series[l] = s
 	}
+	m.use(s)
+	s.current++
+	s.configure(w.options)
+	w.parts = append(w.parts, &part{s: s})
+	s.change(func(n *counts) { n.latest = w })
+}
+
+// use lets one more workload have a series. The lock is held.
+func (m *Meter) use(s *series) {
 	if s.users == 0 {
 		m.removed = slices.DeleteFunc(m.removed, func(r *series) bool { return r == s })
 	}
 	s.users++
-	s.configure(o)
-	return &Workload{s: s, slo: o.SLO, freeOutput: o.FreeOutput}
 }
 
 // Remove takes a workload off the page, once nothing of it waits or is in flight. Its counts are kept for a return
@@ -108,7 +129,24 @@ func (m *Meter) Remove(w *Workload) {
 	for _, limit := range guardLimits {
 		w.Guard(limit, false)
 	}
-	s := w.s
+	target := w.now().labels.Target
+	w.now().current--
+	for _, p := range w.parts {
+		m.drop(p.s)
+	}
+	if t := w.options.Target; t != nil {
+		t.learners = slices.DeleteFunc(t.learners, func(l *Workload) bool { return l == w })
+	}
+	for _, other := range m.series {
+		if other.users > 0 && other.labels.Target == target {
+			return
+		}
+	}
+	delete(m.targets, target)
+}
+
+// drop lets a workload have a series no more; that of nobody is kept for a while. The lock is held.
+func (m *Meter) drop(s *series) {
 	if s.users--; s.users > 0 {
 		return
 	}
@@ -117,28 +155,16 @@ func (m *Meter) Remove(w *Workload) {
 	if len(m.removed) > keptRemoved {
 		oldest := m.removed[0]
 		m.removed = slices.Delete(m.removed, 0, 1)
-		delete(m.series, oldest.labels)
-		for _, h := range m.hists {
-			h.DeleteLabelValues(oldest.values...)
-		}
+		m.forget(oldest)
 	}
-	for _, other := range m.series {
-		if other.users > 0 && other.labels.Target == s.labels.Target {
-			return
-		}
-	}
-	delete(m.targets, s.labels.Target)
 }
 
-// TargetInfo says which model a target's server lists (cut to 256 bytes) and which API it is spoken to with. A later
-// call for the same target replaces the earlier. It is on the page while a workload has that target.
-func (m *Meter) TargetInfo(target, model, api string) {
-	if len(model) > maxLabelBytes {
-		model = model[:maxLabelBytes]
+// forget lets go of a series that nobody has. The lock is held.
+func (m *Meter) forget(s *series) {
+	delete(m.series, s.labels)
+	for _, h := range m.hists {
+		h.DeleteLabelValues(s.values...)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.targets[valid(target)] = targetInfo{model: valid(model), api: valid(api)}
 }
 
 // Describe implements prometheus.Collector.
@@ -154,25 +180,33 @@ func (m *Meter) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. All counts of a workload are read under one lock, so that
 // expected = finished + dropped (without filtered) + in flight + waiting holds at every scrape.
 func (m *Meter) Collect(ch chan<- prometheus.Metric) {
+	type shown struct {
+		*series
+		now bool
+	}
 	m.mu.Lock()
-	live := make([]*series, 0, len(m.series))
-	targets := map[string]targetInfo{}
+	live := make([]shown, 0, len(m.series))
+	targets := map[string]*Target{}
 	for _, s := range m.series {
 		if s.users == 0 {
 			continue
 		}
-		live = append(live, s)
-		if t, known := m.targets[s.labels.Target]; known {
+		live = append(live, shown{s, s.current > 0})
+		if t := m.targets[s.labels.Target]; t != nil {
 			targets[s.labels.Target] = t
 		}
+	}
+	for _, t := range targets {
+		t.collectInfo(ch)
 	}
 	m.mu.Unlock()
 
 	for name, t := range targets {
-		ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, name, t.model, t.api)
+		up := map[bool]float64{true: 1}[t.reached()] // outside the lock: it may take one of its own
+		ch <- prometheus.MustNewConstMetric(descReached, prometheus.GaugeValue, up, name)
 	}
 	for _, s := range live {
-		s.collect(ch)
+		s.collect(ch, s.now)
 	}
 }
 

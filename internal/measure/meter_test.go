@@ -46,9 +46,10 @@ func (m *lookingMutex) Unlock() {
 func TestVerbsAreOneStep(t *testing.T) {
 	w := NewMeter(prometheus.NewRegistry()).Workload(labels, WorkloadOptions{SLO: slo})
 	verb, unlocks := "", 0
-	w.s.mu = &lookingMutex{look: func() {
+	s := w.now()
+	s.mu = &lookingMutex{look: func() {
 		unlocks++
-		n := &w.s.n
+		n := &s.n
 		sum := n.waiting + n.inFlight
 		for _, v := range n.finished {
 			sum += v
@@ -144,7 +145,7 @@ func randomSteps(w *Workload, rnd *rand.Rand, stop *atomic.Bool) {
 
 func TestRemovedWorkloadReturnsWhereItStood(t *testing.T) {
 	reg, m, w := born(t)
-	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
+	serves(w, "Qwen/Qwen3-8B")
 	script(w)
 	before := gather(t, reg)
 	m.Remove(w)
@@ -230,11 +231,13 @@ func TestReturnedWorkloadIsNotForgotten(t *testing.T) {
 
 func TestTargetInfo(t *testing.T) {
 	reg, m, w := born(t)
-	m.TargetInfo("vllm", "old", "chat")
-	m.TargetInfo("vllm", strings.Repeat("m", 1000)+"\xff", "completions")
-	m.TargetInfo("unused", "x", "chat")
-	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{})
-	m.Remove(other)
+	serves(w, "old")
+	next := m.Target("vllm", "completions", func() bool { return true })
+	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{Target: next})
+	next.Serves(strings.Repeat("m", 1000) + "\xff")
+	serves(w, "old") // it drains at a server that has another's place now
+	m.Target("unused", "chat", func() bool { return true }).Serves("x")
+	m.Remove(w)
 	p := gather(t, reg)
 	if n := len(p.metrics("replayd_target_info")); n != 1 {
 		t.Errorf("%d target infos, want 1", n)
@@ -242,9 +245,9 @@ func TestTargetInfo(t *testing.T) {
 	if n := len(p.metrics("replayd_target_info", "target=vllm", "api=completions", "model="+strings.Repeat("m", 256))); n != 1 {
 		t.Error("want the latest info, its model cut to 256 bytes")
 	}
-	m.Remove(w)
-	if p := gather(t, reg); p["replayd_target_info"] != nil {
-		t.Error("the info outlived the last workload of its target")
+	m.Remove(other)
+	if p := gather(t, reg); p["replayd_target_info"] != nil || p["replayd_target_up"] != nil {
+		t.Error("the target's series outlived its last workload")
 	}
 }
 
@@ -350,10 +353,10 @@ func TestSeriesPerWorkload(t *testing.T) {
 	histograms := waits + connect + read + ttft + itl + e2e
 	counts := 1 + 16 + 9 + 2                  // expected, outcomes, reasons, in flight and waiting
 	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, merged reads, sources, tokens, mismatches, without usage
-	service, loop, trace := 1+4+3+1, 6+5, 2+2 // goodput, violations, thresholds, objective; loop, paused and the guard's limits; shard and trace
+	service, loop, trace := 1+4+3+1, 7+5, 2+2 // goodput, violations, thresholds, objective; loop, up, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 296 {
-		t.Errorf("the sum is %d, the documents say 296", want)
+	if want != 297 {
+		t.Errorf("the sum is %d, the documents say 297", want)
 	}
 	got := -1 // replayd_record_errors_total belongs to no workload
 	for line := range strings.Lines(text(t, reg)) {

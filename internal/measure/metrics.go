@@ -80,6 +80,7 @@ var (
 	descGuard     = desc("guard_open", "1 while the guard holds requests back because of a limit: what falls due is dropped.", "limit")
 	descShards    = desc("shards", "Processes that share the trace; 1: this one has all of it.")
 	descShard     = desc("shard_index", "Which of them this process is, from 0.")
+	descUp        = desc("workload_up", "1 while the workload plays, waits to play or has properly ended; 0 when a fault holds it or has ended it.")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
 )
@@ -88,6 +89,10 @@ var (
 var descTarget = prometheus.NewDesc(namespace+"_target_info", "A target and the model that its server lists.",
 	[]string{"target", "model", "api"}, nil)
 
+// descReached is of a target alone: it is there before any model is known.
+var descReached = prometheus.NewDesc(namespace+"_target_up",
+	"1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.", []string{"target"}, nil)
+
 func desc(name, help string, extra ...string) *prometheus.Desc {
 	return prometheus.NewDesc(namespace+"_"+name, help, slices.Concat(threeLabels, extra), nil)
 }
@@ -95,7 +100,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
 	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descObjective, descLoop, descLoopsDone,
-	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descTrace, descHitRatio, descTarget,
+	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
 }
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,

@@ -110,8 +110,14 @@ func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
-	return reg, m, m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned})
+	return reg, m, m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
 }
+
+// vllm is a target that is up.
+func vllm(m *Meter) *Target { return m.Target("vllm", "chat", func() bool { return true }) }
+
+// serves has the target of a workload answer.
+func serves(w *Workload, model string) { w.options.Target.Serves(model) }
 
 // request is one that was due at start + due, on time, and got its chunks at those times after the write.
 func request(id string, due time.Duration, o Outcome, chunks ...time.Duration) *Request {
@@ -182,8 +188,8 @@ func TestPageAtBirth(t *testing.T) {
 }
 
 func TestPageAfterRequests(t *testing.T) {
-	reg, m, w := born(t)
-	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
+	reg, _, w := born(t)
+	serves(w, "Qwen/Qwen3-8B")
 	script(w)
 	golden(t, "metrics_after.golden", text(t, reg))
 
@@ -257,8 +263,8 @@ func TestPageAfterRequests(t *testing.T) {
 }
 
 func TestPageIsClean(t *testing.T) {
-	reg, m, w := born(t)
-	m.TargetInfo("vllm", "Qwen/Qwen3-8B", "chat")
+	reg, _, w := born(t)
+	serves(w, "Qwen/Qwen3-8B")
 	script(w)
 	problems, err := promlint.New(strings.NewReader(text(t, reg))).Lint()
 	if err != nil || len(problems) > 0 {

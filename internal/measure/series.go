@@ -16,7 +16,8 @@ type series struct {
 	values  []string // the same, in the order of threeLabels
 	created time.Time
 	hists   [numHists]prometheus.Observer // each is also a prometheus.Metric
-	users   int                           // workloads that count here; guarded by the Meter's lock
+	users   int                           // workloads that count here or have; guarded by the Meter's lock
+	current int                           // those of them that do now; likewise
 
 	mu sync.Locker // a mutex; the tests put one in its place that looks at n before each Unlock
 	n  counts
@@ -43,6 +44,8 @@ type counts struct {
 	objective       float64
 	shard           Shard
 	trace           TraceInfo
+	latest          *Workload // that came last, whose fault is shown
+	fault           bool
 }
 
 func (m *Meter) newSeries(l Labels) *series {
@@ -54,15 +57,22 @@ func (m *Meter) newSeries(l Labels) *series {
 }
 
 func (s *series) configure(o WorkloadOptions) {
-	o.Trace.Path = valid(o.Trace.Path)
-	o.Trace.Format = valid(o.Trace.Format)
-	o.Trace.SHA256 = valid(o.Trace.SHA256[:min(12, len(o.Trace.SHA256))])
+	o.Trace = o.Trace.valid()
 	o.Shard.Of = max(o.Shard.Of, 1)
-	s.change(func(n *counts) { n.slo, n.objective, n.shard, n.trace = o.SLO, o.Objective, o.Shard, o.Trace })
+	s.change(func(n *counts) {
+		n.slo, n.objective, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Shard, o.Trace, false
+	})
+}
+
+func (t TraceInfo) valid() TraceInfo {
+	t.Path = valid(t.Path)
+	t.Format = valid(t.Format)
+	t.SHA256 = valid(t.SHA256[:min(12, len(t.SHA256))])
+	return t
 }
 
 // release lets go of the func that a runner lent.
-func (s *series) release() { s.change(func(n *counts) { n.clock = nil }) }
+func (s *series) release() { s.change(func(n *counts) { n.clock, n.latest = nil, nil }) }
 
 func (s *series) change(f func(n *counts)) {
 	s.mu.Lock()
@@ -70,7 +80,9 @@ func (s *series) change(f func(n *counts)) {
 	f(&s.n)
 }
 
-func (s *series) collect(ch chan<- prometheus.Metric) {
+// collect shows what was counted, and with now also what is so now. A series of a model that is not served any more has
+// only the former: a second value of a workload's state would be in every sum and join.
+func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	s.mu.Lock()
 	n := s.n
 	s.mu.Unlock()
@@ -94,9 +106,6 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 
 	counter(descRetries, n.retries)
 	counter(descMerged, n.merged)
-	for i, v := range n.source {
-		gauge(descSource, float64(v), stampSources[i])
-	}
 	for i, v := range n.tokens {
 		counter(descTokens, v, tokenKinds[i])
 	}
@@ -104,10 +113,24 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 		counter(descMismatch, v, mismatchKinds[i])
 	}
 	counter(descNoUsage, n.withoutUsage)
-
 	counter(descGoodput, n.goodput)
 	for i, v := range n.violations {
 		counter(descViolation, v, sloNames[i])
+	}
+	counter(descLoopsDone, n.loopsDone)
+	if now {
+		n.collectState(gauge)
+	}
+
+	for _, h := range s.hists {
+		ch <- h.(prometheus.Metric)
+	}
+}
+
+// collectState shows what is so now.
+func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ...string)) {
+	for i, v := range n.source {
+		gauge(descSource, float64(v), stampSources[i])
 	}
 	for i, d := range n.slo.bounds() {
 		if d > 0 {
@@ -115,9 +138,7 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	gauge(descObjective, n.objective)
-
 	gauge(descLoop, float64(n.loop))
-	counter(descLoopsDone, n.loopsDone)
 	var position, skew time.Duration
 	if n.clock != nil { // outside the lock: it may take one of the runner's
 		position, skew = n.clock()
@@ -125,6 +146,7 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	gauge(descPosition, position.Seconds())
 	gauge(descLoopTime, n.loopDuration.Seconds())
 	gauge(descSkew, skew.Seconds())
+	gauge(descUp, map[bool]float64{false: 1}[n.fault])
 	gauge(descPaused, map[bool]float64{true: 1}[n.paused])
 	for i, users := range n.guard {
 		gauge(descGuard, float64(min(users, 1)), string(guardLimits[i]))
@@ -135,9 +157,5 @@ func (s *series) collect(ch chan<- prometheus.Metric) {
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
 	if !math.IsNaN(t.PrefixHitRatio) {
 		gauge(descHitRatio, t.PrefixHitRatio)
-	}
-
-	for _, h := range s.hists {
-		ch <- h.(prometheus.Metric)
 	}
 }

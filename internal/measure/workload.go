@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -13,24 +15,51 @@ const exemplarLabel = "request_id"
 // A Workload counts what becomes of the requests of one workload. Each goes one of three ways: Expected, Dropped;
 // Expected, Sent, Finished; or Filtered alone. Its methods may be called from several goroutines at once.
 type Workload struct {
-	s          *series
 	slo        SLO
 	freeOutput bool
-	guard      [len(guardLimits)]bool // what it has open; guarded by the lock of the series
+	options    WorkloadOptions        // trace aside
+	guard      [len(guardLimits)]bool // what it has open; guarded by mu
 	removed    bool                   // guarded by the Meter's lock
+
+	mu    sync.Mutex // after the Meter's, before a series'
+	parts []*part    // the last one is of the model of now; changed with both locks held
+}
+
+// change changes the counts under the model of now.
+func (w *Workload) change(f func(c *counts)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now().change(f)
 }
 
 // Expected counts n requests whose due instant has come. They wait now, for a lane or for the turn before.
 func (w *Workload) Expected(n int) {
-	w.s.change(func(c *counts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts[len(w.parts)-1].waiting += int64(n)
+	w.now().change(func(c *counts) {
 		c.expected += int64(n)
 		c.waiting += int64(n)
 	})
 }
 
+// waits is the earliest part of which a request waits: they go on in about that order. The lock is held.
+func (w *Workload) waits() *part {
+	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.waiting > 0 })
+	if i < 0 {
+		i = len(w.parts) - 1
+	}
+	return w.parts[i]
+}
+
 // Sent moves a waiting request into flight: a lane has taken it.
 func (w *Workload) Sent() {
-	w.s.change(func(c *counts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.waits()
+	p.waiting--
+	p.inFlight++
+	p.s.change(func(c *counts) {
 		c.waiting--
 		c.inFlight++
 	})
@@ -43,7 +72,11 @@ func (w *Workload) Dropped(why DropReason) {
 	if why == Filtered {
 		panic("measure: a filtered row was never expected: count it with Filtered")
 	}
-	w.s.change(func(c *counts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.waits()
+	p.waiting--
+	p.s.change(func(c *counts) {
 		c.waiting--
 		c.dropped[i]++
 	})
@@ -51,25 +84,37 @@ func (w *Workload) Dropped(why DropReason) {
 
 // Filtered counts n rows over the configured length limits, which are not expected.
 func (w *Workload) Filtered(n int) {
-	w.s.change(func(c *counts) { c.dropped[Filtered.place()] += int64(n) })
+	w.change(func(c *counts) { c.dropped[Filtered.place()] += int64(n) })
 }
 
 // LoopStarted says which loop over the trace begins, and how long it is until the next.
 func (w *Workload) LoopStarted(number int64, every time.Duration) {
-	w.s.change(func(c *counts) { c.loop, c.loopDuration = number, every })
+	w.change(func(c *counts) { c.loop, c.loopDuration = number, every })
 }
 
 // LoopCompleted counts a loop that was played to its end.
-func (w *Workload) LoopCompleted() { w.s.change(func(c *counts) { c.loopsDone++ }) }
+func (w *Workload) LoopCompleted() { w.change(func(c *counts) { c.loopsDone++ }) }
 
 // Paused says whether what falls due is dropped.
-func (w *Workload) Paused(paused bool) { w.s.change(func(c *counts) { c.paused = paused }) }
+func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.paused = paused }) }
+
+// Fault says whether a fault holds the workload or has ended it. Of two that count in one series the later one's is shown.
+func (w *Workload) Fault(fault bool) {
+	w.change(func(c *counts) {
+		if c.latest == w {
+			c.fault = fault
+		}
+	})
+}
+
+// Plays says which trace is played from now on.
+func (w *Workload) Plays(t TraceInfo) { w.change(func(c *counts) { c.trace = t.valid() }) }
 
 // Guard says whether a limit of the guard is open. The series shows 1 while any workload that counts in it has the limit
 // open, until that closes it or is removed. It panics on a limit that is not in the list.
 func (w *Workload) Guard(limit GuardLimit, open bool) {
 	i := limit.place()
-	w.s.change(func(c *counts) {
+	w.change(func(c *counts) {
 		switch {
 		case open && !w.guard[i]:
 			c.guard[i]++
@@ -83,7 +128,7 @@ func (w *Workload) Guard(limit GuardLimit, open bool) {
 // SetClock hands over the func that tells the trace time that is being played, and the wall clock − the loop's own
 // time. It is called at each scrape, without a lock held, until the workload is removed.
 func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
-	w.s.change(func(c *counts) { c.clock = f })
+	w.change(func(c *counts) { c.clock = f })
 }
 
 // Finished takes a request out of flight and counts all that it tells. It keeps nothing of r. It panics on an
@@ -91,15 +136,28 @@ func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
 func (w *Workload) Finished(r *Request) {
 	outcome := r.Outcome.place()
 	broken := w.slo.violations(r)
-	w.s.change(func(c *counts) {
+	s := w.lands()
+	s.change(func(c *counts) {
 		c.inFlight--
 		c.finished[outcome]++
 		c.add(r, broken, w.freeOutput)
 	})
-	w.s.observeSent(r)
+	s.observeSent(r)
 	if r.Outcome == OK {
-		w.s.observeLatencies(r)
+		s.observeLatencies(r)
 	}
+}
+
+// lands takes a request out of the earliest part of which one is in flight.
+func (w *Workload) lands() *series {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.inFlight > 0 })
+	if i < 0 {
+		i = len(w.parts) - 1
+	}
+	w.parts[i].inFlight--
+	return w.parts[i].s
 }
 
 // add counts what a finished request brings beside its outcome. Tokens and lengths are those of ok requests: what a

@@ -49,12 +49,16 @@ func engineOf(m Model) engine {
 // modelsBytes bounds the answer to GET /v1/models; public catalogues of 400 models have 600 KB.
 const modelsBytes = 4 << 20
 
+// ErrNotSent is in the error of a question that could not be asked, for a reason that is not the target's.
+var ErrNotSent = errors.New("not sent")
+
 // Models asks the target what it serves. The connection is bounded by Timeouts.Connect, the answer by ctx
-// and Timeouts.FirstToken and Total.
+// and Timeouts.FirstToken and Total. Without an HTTP answer its error is ErrNoAnswer; where credentials cannot be read it is
+// ErrNotSent.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	message, err := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1, Mark{})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	body, err := c.fetch(ctx, message, modelsBytes)
 	if err != nil {

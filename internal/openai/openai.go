@@ -148,6 +148,9 @@ func New(t Target) (*Client, error) {
 // Name is the target's.
 func (c *Client) Name() string { return c.target.Name }
 
+// Timeouts are the target's.
+func (c *Client) Timeouts() Timeouts { return c.target.Timeouts }
+
 // API is the target's.
 func (c *Client) API() API { return c.target.API }
 

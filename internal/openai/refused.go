@@ -104,6 +104,15 @@ func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte,
 	return body, nil
 }
 
+// ErrNoAnswer is in the error of a question that got no HTTP answer: the target was not reached, or said nothing in time.
+var ErrNoAnswer = errors.New("no HTTP answer")
+
+// unanswered has the text of the error itself.
+type unanswered struct{ error }
+
+func (u unanswered) Is(err error) bool { return err == ErrNoAnswer }
+func (u unanswered) Unwrap() error     { return u.error }
+
 // fetch sends a message of our own and returns the body of its answer, at most the given bytes long.
 func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, error) {
 	const patience = time.Minute // where the target has no timeouts
@@ -122,11 +131,17 @@ func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, e
 		body, f = l.readBody(ctx, nil, most)
 		return f
 	})
+	var err error
 	switch {
 	case req.Outcome == measure.OK:
 		return body, nil
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
+	default:
+		err = fmt.Errorf("%s: %s", req.Outcome, req.Error)
 	}
-	return nil, fmt.Errorf("%s: %s", req.Outcome, req.Error)
+	if req.Status == 0 {
+		err = unanswered{err}
+	}
+	return nil, err
 }

@@ -40,6 +40,7 @@ type fake struct {
 	api        openai.API             // "": completions
 	says       func(id string) string // a chunk's text; nil: " x"
 	uncounted  bool                   // it does not say what an answer cost
+	mute       chan struct{}          // it answers when this is closed; nil: at once
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
@@ -104,6 +105,9 @@ func (f *fake) serve(c net.Conn) {
 }
 
 func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bool {
+	if f.mute != nil {
+		<-f.mute
+	}
 	said := ` x`
 	if f.says != nil {
 		said = f.says(id)
@@ -116,9 +120,11 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 	}
 	if req.Method == http.MethodGet || !bytes.Contains(asked, []byte(`"stream":true`)) {
 		body := `{"data":[{"id":"m","owned_by":"vllm"}]}`
+		f.mu.Lock()
 		if f.models != "" {
 			body = f.models
 		}
+		f.mu.Unlock()
 		if req.Method != http.MethodGet {
 			body = fmt.Sprintf(`{"choices":[{"text":" x"}],"usage":{"prompt_tokens":%d}}`, f.prompt.Load())
 		}

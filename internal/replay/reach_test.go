@@ -1,0 +1,136 @@
+package replay
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// watched runs a target alone for a while, and gives the seconds at which it was asked for its models.
+func watched(t *testing.T, f *fake, probe bool, during func(*Target), lasts time.Duration) (asked []int) {
+	t.Helper()
+	b := newBench(t, every(1, time.Second), once, f, nil)
+	target := NewTarget(b.client, probe, func(string) {}, b.w.Log)
+	begin := time.Now()
+	var mu sync.Mutex
+	f.asked = func(id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if id == "" {
+			asked = append(asked, int(time.Since(begin).Seconds()))
+		}
+	}
+	ctx, end := context.WithTimeout(t.Context(), lasts)
+	defer end()
+	if during != nil {
+		during(target)
+	}
+	if err := target.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	b.client.Close()
+	f.cutAll()
+	f.running.Wait()
+	return asked
+}
+
+// reached wants a target to be reached, or not, some time after now.
+func reached(t *testing.T, target *Target, after time.Duration, up bool) {
+	t.Helper()
+	time.AfterFunc(after, func() {
+		if got := target.Answer(); got.Reached != up {
+			t.Errorf("after %v: reached %v, want %v: %+v", after, got.Reached, up, got)
+		}
+	})
+}
+
+// Where nothing is sent the target is asked every 5 s, so that it is known within seconds that it is gone, and that it is back.
+func TestReachedWithoutRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		asked := watched(t, f, false, func(target *Target) {
+			if target.Reached() {
+				t.Error("reached before anything was asked")
+			}
+			time.AfterFunc(12*time.Second, func() { f.refuse.Store(true); f.cutAll() })
+			time.AfterFunc(33*time.Second, func() { f.refuse.Store(false) })
+			reached(t, target, 14*time.Second, true)
+			reached(t, target, 16*time.Second, false)
+			reached(t, target, 34*time.Second, false)
+			reached(t, target, 36*time.Second, true)
+		}, 52*time.Second)
+		want(t, "asked at", asked, []int{0, 5, 10, 35, 35, 40, 45, 50}) // at 35 again: another server may be there
+	})
+}
+
+// A server that accepts and says nothing is not reached: the question ends with the time in which to connect.
+func TestReachedNeedsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.prompt.Store(1)
+		mute := make(chan struct{})
+		watched(t, f, false, func(target *Target) {
+			f.mute = mute
+			reached(t, target, 1500*time.Millisecond, false)
+			time.AfterFunc(20*time.Second, func() { close(mute) })
+			reached(t, target, 19*time.Second, false)
+			reached(t, target, 26*time.Second, true)
+		}, 30*time.Second)
+	})
+}
+
+// Requests say themselves whether the target is reached: while they do, nothing else is asked. A failure to connect says that it is
+// not; one that waits for its first token says nothing, and so the question is asked.
+func TestReachedByRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		say := func(target *Target, from, to int, o measure.Outcome, status int) {
+			for s := from; s < to; s++ {
+				time.AfterFunc(time.Duration(s)*time.Second+time.Millisecond, func() { target.heard(&measure.Request{Outcome: o, Status: status}) })
+			}
+		}
+		asked := watched(t, &fake{}, false, func(target *Target) {
+			say(target, 1, 20, measure.HTTP429, 429)
+			reached(t, target, 19500*time.Millisecond, true)
+			say(target, 20, 30, measure.TimeoutFirstToken, 0)
+			for s := 30; s < 50; s++ { // a stream
+				time.AfterFunc(time.Duration(s)*time.Second, func() { target.reads(time.Now()) })
+			}
+			reached(t, target, 49500*time.Millisecond, true)
+			time.AfterFunc(50500*time.Millisecond, func() { target.heard(&measure.Request{Outcome: measure.ConnectFailed}) })
+			reached(t, target, 51*time.Second, false)
+			say(target, 52, 58, measure.HTTP5xx, 500)
+			reached(t, target, 53*time.Second, true)
+		}, 58500*time.Millisecond)
+		want(t, "asked at", asked, []int{0, 24, 29, 52}) // at 52 because it is back
+	})
+}
+
+// Another model is learnt within seconds where nothing is sent, and what depends on it is asked anew.
+func TestAnotherModelIsLearnt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.prompt.Store(6)
+		var names []string
+		b := newBench(t, every(1, time.Second), once, f, nil)
+		target := NewTarget(b.client, true, func(name string) { names = append(names, name) }, b.w.Log)
+		time.AfterFunc(12*time.Second, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.models = `{"data":[{"id":"other"}]}`
+			f.prompt.Store(9)
+		})
+		ctx, end := context.WithTimeout(t.Context(), 17*time.Second)
+		defer end()
+		if err := target.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		want(t, "names", names, []string{"m", "other"})
+		want(t, "the template's tokens", target.overhead(), 8)
+		b.client.Close()
+		f.running.Wait()
+	})
+}
