@@ -4,14 +4,16 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 )
 
 // Between the socket and the timeline nothing is allocated: an answer of 1,100 chunks costs as many objects as one of 100. That
-// the ruler would see one object a chunk is shown by a content that is kept and has an escape, which needs one.
+// the ruler would see objects that come with the chunks is shown by a hook that makes one each time that some were read.
 func TestChunksAllocateNothing(t *testing.T) {
 	plain, escaped := usual[0], `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
+	var made *int
 	for name, f := range map[string]struct {
 		chunk   string
 		hooks   Hooks
@@ -20,7 +22,8 @@ func TestChunksAllocateNothing(t *testing.T) {
 	}{
 		"measured": {plain, Hooks{}, 0, 0},
 		"kept":     {plain, Hooks{Keep: true}, 0, 0},
-		"unescape": {escaped, Hooks{Keep: true}, 1, 10},
+		"escaped":  {escaped, Hooks{Keep: true}, 0, 0},
+		"a hook":   {plain, Hooks{Read: func(time.Time) { made = new(int) }}, 0.01, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const short, long = 100, 1100
@@ -35,6 +38,7 @@ func TestChunksAllocateNothing(t *testing.T) {
 			}
 		})
 	}
+	_ = made
 }
 
 // mostAnswer is what an answer may cost beside its chunks, in objects; they were counted. Fewer are welcome: lower it then.

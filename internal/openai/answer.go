@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"replayd/internal/measure"
 )
@@ -24,17 +26,19 @@ type answer struct {
 const maxChunks = 1 << 20
 
 // event acts on one event.
-func (l *Lane) event(e event, req *measure.Request) *failure {
+func (l *Lane) event(ctx context.Context, e event, req *measure.Request) *failure {
 	if string(e.data) == "[DONE]" {
 		l.answer.done = true
 		return nil
 	}
 	req.Events++
 	c := &l.chunk
-	known := c.find(e.data) || c.decode(e.data)
+	known, late := l.find(ctx, e.data)
 	switch {
+	case late != nil:
+		return late
 	case e.failed && known && c.message != "":
-		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
+		l.answer.settled = l.reported()
 	case e.failed:
 		text, most := e.data, errorTextBytes
 		if len(text) == 0 {
@@ -45,11 +49,37 @@ func (l *Lane) event(e event, req *measure.Request) *failure {
 	case !known:
 		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.data))
 	case c.failed:
-		l.answer.settled = failed(measure.ErrorEvent, "%s", c.message)
+		l.answer.settled = l.reported()
 	default:
 		return l.take(e.arrival, req)
 	}
 	return nil
+}
+
+// reported is the failure that a chunk reports. Its words may have been cut, and a credential with them.
+func (l *Lane) reported() *failure {
+	return failed(measure.ErrorEvent, "%s", l.client.front([]byte(l.chunk.message), errorBodyBytes-utf8.UTFMax))
+}
+
+// longData is what takes so long to read that a deadline may pass meanwhile, in bytes.
+const longData = 256 << 10
+
+// find reads data into the lane's chunk. late is why it was not read to its end.
+func (l *Lane) find(ctx context.Context, data []byte) (known bool, late *failure) {
+	if len(data) > longData {
+		return l.findLong(ctx, data)
+	}
+	return l.chunk.find(data), nil
+}
+
+func (l *Lane) findLong(ctx context.Context, data []byte) (known bool, late *failure) {
+	l.chunk.form.stop = func() bool {
+		late = l.overdue(ctx)
+		return late != nil
+	}
+	known = l.chunk.find(data)
+	l.chunk.form.stop = nil
+	return known, late
 }
 
 // notJSON shows data that is no JSON object. What began as one is a chunk, of which a text may be private: it is not shown.

@@ -11,9 +11,6 @@ const maxTokens = 1_000_000_000
 
 func (w *walker) usage(u *counts) bool {
 	*u = counts{}
-	if w.null() {
-		return true
-	}
 	var own, detail int // SGLang has reasoning_tokens beside the details, too
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
@@ -41,9 +38,6 @@ func (w *walker) usage(u *counts) bool {
 
 func (w *walker) timings(t *counts) bool {
 	*t = counts{}
-	if w.null() {
-		return true
-	}
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "cache_n":
@@ -64,11 +58,8 @@ func (w *walker) timings(t *counts) bool {
 	return ok
 }
 
-// member is one count of an object that may be null.
+// member is one count of an object.
 func (w *walker) member(name string) (n int, ok bool) {
-	if w.null() {
-		return 0, true
-	}
 	ok = w.object(func(key []byte) (ok bool) {
 		if string(key) != name {
 			return w.skip()

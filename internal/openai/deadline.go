@@ -38,6 +38,17 @@ func (l *Lane) cutShort(ctx context.Context, err error) *failure {
 	return nil
 }
 
+// overdue is the failure of a request that may not go on while it is busy with what has come, or nil.
+func (l *Lane) overdue(ctx context.Context) *failure {
+	switch {
+	case ctx.Err() != nil:
+		return aborted(ctx)
+	case !l.total.IsZero() && time.Now().After(l.total):
+		return failed(measure.TimeoutTotal, "%s", lateWords[measure.TimeoutTotal])
+	}
+	return nil
+}
+
 var lateWords = map[measure.Outcome]string{
 	measure.TimeoutFirstToken: "no content within the first-token timeout",
 	measure.TimeoutStall:      "no data event within the stall timeout",

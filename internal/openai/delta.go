@@ -4,36 +4,35 @@ package openai
 type chunk struct {
 	form    form   // how it is read: stays when the rest is set again
 	content bool   // text, reasoning, tool-call arguments or token ids: tokens that a reader gets
-	said    said   // the texts among these, if the form keeps them
+	said    said   // the texts among these, if the form keeps them and there is one choice
+	several value  // its choices, if the form keeps the texts and there is more than one
 	bare    bool   // no choice in it, as in a usage chunk
-	finish  []byte // the last choice's finish_reason; empty for none, null and ""
+	finish  []byte // the last choice's finish_reason, or the beginning of one; empty for none, null and ""
 	usage   counts
 	timings counts // llama.cpp's own figures
 	failed  bool   // the server reports an error
-	message string // and these are its words
+	message string // and these are its words, errorBodyBytes of them at most
+	short   bool   // it is no JSON object, but the beginning of one
 }
 
 // A form is what to look for in a chunk.
 type form struct {
-	whole bool // it is an answer in one piece: a choice has a message where a chunk of a stream has a delta
-	keep  bool // the texts are wanted
+	whole bool        // it is an answer in one piece: a choice has a message where a chunk of a stream has a delta
+	keep  bool        // the texts are wanted
+	stop  func() bool // ends the reading when it is true; nil: never asked
 }
 
-// said is what the choices of a chunk say, by what it is.
-type said struct{ content, reasoning, arguments text }
+// said is what a choice says, by what it is.
+type said struct{ content, reasoning, calls value }
 
-// A text is a JSON string as it came, quotes and escapes included; nil for none.
-type text []byte
-
-// some reports whether it says anything.
-func (t text) some() bool { return len(t) > len(`""`) }
-
-// find reads the usual shapes of a chunk in one pass, without allocating. It is false for every shape that it
-// does not know for sure, JSON or not: decode then has the say, and on what find knows they agree (FuzzFind).
+// find reads a chunk in one pass and keeps parts of data, so that it allocates nothing but for an error's words. It is
+// false when data is no JSON object, is nested deeper than deepest, or the reading was stopped. Of a key that comes twice
+// the last value counts, as in encoding/json.
 func (c *chunk) find(data []byte) bool {
 	*c = chunk{form: c.form, bare: true}
-	w := walker{b: data}
-	ok := w.object(func(key []byte) bool {
+	w := walker{b: data, stop: c.form.stop}
+	var fault value
+	ok := w.peek() == '{' && w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "choices":
 			return w.choices(c)
@@ -42,56 +41,88 @@ func (c *chunk) find(data []byte) bool {
 		case "timings":
 			return w.timings(&c.timings)
 		case "error":
-			return w.null()
+			fault, ok = w.value()
+			return ok
 		}
 		return w.skip()
 	})
 	w.space()
-	return ok && w.i == len(data)
+	if !ok || w.i < len(data) {
+		c.short = !ok && w.i == len(data)
+		return false
+	}
+	if len(fault) > 0 {
+		c.message, c.failed = fault.fault()
+	}
+	return true
 }
 
 func (w *walker) choices(c *chunk) bool {
-	c.content, c.said, c.finish, c.bare = false, said{}, nil, true
-	if w.null() {
-		return true
-	}
-	return w.array(func() bool {
-		first := c.bare
-		c.bare = false
-		var own text
-		var ids bool
-		var p part
-		var finish []byte
-		ok := w.object(func(key []byte) (ok bool) {
-			switch string(key) {
-			case "text":
-				own, ok = w.text()
-			case "token_ids":
-				ids, ok = w.list()
-			case "delta":
-				if c.form.whole {
-					return w.skip()
-				}
-				p, ok = w.delta(c.form)
-			case "message":
-				if !c.form.whole {
-					return w.skip()
-				}
-				p, ok = w.delta(c.form)
-			case "finish_reason":
-				finish, ok = w.word()
-			default:
-				ok = w.skip()
-			}
-			return ok
-		})
-		c.content = c.content || own.some() || ids || p.some()
-		if len(finish) > 0 {
-			c.finish = finish
+	c.content, c.said, c.several, c.finish, c.bare = false, said{}, nil, nil, true
+	w.space()
+	start, several := w.i, false
+	ok := w.array(func() bool {
+		var ch choice
+		ok := w.choice(&ch, c.form.whole)
+		c.content = c.content || ch.some()
+		if len(ch.finish) > 0 {
+			c.finish = ch.finish
 		}
 		if c.form.keep {
-			c.said = p.said(own)
-			ok = ok && first // the texts of several are for decode to put together
+			c.said = ch.said()
+		}
+		several, c.bare = !c.bare, false
+		return ok
+	})
+	if c.form.keep && several {
+		c.said, c.several = said{}, w.b[start:w.i]
+	}
+	return ok
+}
+
+// A choice is what one of an answer's choices has that matters here.
+type choice struct {
+	own, ids value // a completion's text and token ids
+	part     part  // what it brings
+	finish   []byte
+}
+
+func (ch *choice) some() bool { return ch.part.some() || ch.own.some() || ch.ids.some() }
+
+// said are its texts. vLLM has given one reasoning under both names for a while.
+func (ch *choice) said() said {
+	s := said{content: ch.part.text, reasoning: ch.part.thought, calls: ch.part.calls}
+	if !s.content.says() {
+		s.content = ch.own
+	}
+	if !s.reasoning.says() {
+		s.reasoning = ch.part.reasoning
+	}
+	return s
+}
+
+// choice reads one: whole is that it is of an answer in one piece.
+func (w *walker) choice(ch *choice, whole bool) bool {
+	return w.object(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "text":
+			ch.own, ok = w.value()
+		case "token_ids":
+			ch.ids, ok = w.value()
+		case "delta":
+			if whole {
+				return w.skip()
+			}
+			ok = w.part(&ch.part)
+		case "message":
+			if !whole {
+				return w.skip()
+			}
+			ok = w.part(&ch.part)
+		case "finish_reason":
+			ch.finish, ok = w.word()
+		default:
+			ok = w.skip()
 		}
 		return ok
 	})
@@ -99,75 +130,72 @@ func (w *walker) choices(c *chunk) bool {
 
 // A part is what one choice brings.
 type part struct {
-	text, thought, reasoning, arguments text
-	ids                                 bool
+	text, thought, reasoning, ids, calls value
+	called                               bool // a call has arguments
 }
 
 func (p *part) some() bool {
-	return p.text.some() || p.thought.some() || p.reasoning.some() || p.arguments.some() || p.ids
+	return p.text.some() || p.thought.some() || p.reasoning.some() || p.ids.some() || p.called
 }
 
-// said are its texts, and that of a completion's choice. vLLM has given one reasoning under both names for a while.
-func (p *part) said(own text) said {
-	s := said{content: p.text, reasoning: p.thought, arguments: p.arguments}
-	if !s.content.some() {
-		s.content = own
-	}
-	if !s.reasoning.some() {
-		s.reasoning = p.reasoning
-	}
-	return s
-}
-
-func (w *walker) delta(f form) (p part, ok bool) {
-	if w.null() {
-		return part{}, true
-	}
-	ok = w.object(func(key []byte) (ok bool) {
+func (w *walker) part(p *part) bool {
+	*p = part{}
+	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "content":
-			p.text, ok = w.text()
+			p.text, ok = w.value()
 		case "reasoning_content":
-			p.thought, ok = w.text()
+			p.thought, ok = w.value()
 		case "reasoning":
-			p.reasoning, ok = w.text()
+			p.reasoning, ok = w.value()
 		case "token_ids":
-			p.ids, ok = w.list()
+			p.ids, ok = w.value()
 		case "tool_calls":
-			p.arguments, ok = w.calls(f)
+			w.space()
+			start := w.i
+			p.called = false
+			ok = w.eachCall(func(arguments value) { p.called = p.called || arguments.some() })
+			p.calls = w.b[start:w.i]
 		default:
 			ok = w.skip()
 		}
 		return ok
 	})
-	return p, ok
 }
 
-// calls are the arguments of tool calls: of one of those that have any, unless they are to be kept.
-func (w *walker) calls(f form) (arguments text, ok bool) {
-	if w.null() {
-		return nil, true
-	}
-	ok = w.array(func() bool {
-		var own text
+// eachCall calls each with the arguments of tool calls.
+func (w *walker) eachCall(each func(arguments value)) bool {
+	return w.array(func() bool {
+		var own value
 		ok := w.object(func(key []byte) bool {
 			if string(key) != "function" {
 				return w.skip()
 			}
 			own = nil
-			return w.null() || w.object(func(key []byte) (ok bool) {
+			return w.object(func(key []byte) (ok bool) {
 				if string(key) != "arguments" {
 					return w.skip()
 				}
-				own, ok = w.text()
+				own, ok = w.value()
 				return ok
 			})
 		})
-		if own.some() {
-			ok = ok && (!f.keep || !arguments.some()) // those of several are for decode to put together
-			arguments = own
-		}
+		each(own)
 		return ok
 	})
-	return arguments, ok
+}
+
+// word reads a string, or the beginning of one that has escapes. Any other value is passed over.
+func (w *walker) word() (word []byte, ok bool) {
+	if w.peek() != '"' {
+		return nil, w.skip()
+	}
+	raw, plain, ok := w.quoted()
+	for _, c := range raw {
+		plain = plain && c < 0x80
+	}
+	if !plain {
+		raw, _ = appendUnquoted(nil, raw, shownBytes)
+	}
+	return raw, ok
 }

@@ -58,7 +58,7 @@ func TestChunk(t *testing.T) {
 		`{"deep":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}`: {bare: true},
 	} {
 		var c chunk
-		if !c.find([]byte(in)) && !c.decode([]byte(in)) {
+		if !c.find([]byte(in)) {
 			t.Errorf("%s: want a chunk", in)
 			continue
 		}
@@ -72,57 +72,19 @@ func TestChunk(t *testing.T) {
 		`{"choices":[{"text":"a"`, `{"usage":{"prompt_tokens":01}}`, "\xef\xbb\xbf{}",
 	} {
 		var c chunk
-		if c.find([]byte(in)) || c.decode([]byte(in)) {
+		if c.find([]byte(in)) {
 			t.Errorf("%q: want no chunk, got %+v", in, c)
 		}
 	}
 }
 
-// The shapes that engines stream are all found without encoding/json, which takes about ten times as long.
-func TestFindKnowsTheUsual(t *testing.T) {
-	for _, in := range usual {
-		var c chunk
-		if !c.find([]byte(in)) {
-			t.Errorf("left to encoding/json: %s", in)
-		}
-	}
-}
-
+// usual are the shapes that engines stream.
 var usual = []string{
 	`{"id":"chatcmpl-1f3a9c1e2b","object":"chat.completion.chunk","created":1750000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" hello"},"logprobs":null,"finish_reason":null}]}`,
 	`{"id":"c","object":"text_completion","choices":[{"index":0,"text":" \"a\"\n","logprobs":null,"finish_reason":"length","stop_reason":null}],"usage":null}`,
 	`{"id":"c","choices":[],"usage":{"prompt_tokens":24,"total_tokens":28,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":16}},"metrics":{"ttft_ms":-1.25e+3,"ok":true,"no":false}}`,
 	`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]},"finish_reason":""}]}`,
 	`{"choices":[{"delta":{"role":"assistant","content":null}}],"timings":{"cache_n":2,"prompt_n":1,"predicted_n":35,"predicted_ms":661.064}}`,
-}
-
-// FuzzFind: what find is sure of, decode sees alike, and decode has the JSON library's word on what is JSON.
-func FuzzFind(f *testing.F) {
-	for _, in := range usual {
-		f.Add([]byte(in))
-	}
-	f.Add([]byte(`{"choices":[{"text":"a"},null],"choices":[{"delta":{"content":"\ud800"},"delta":null}],"usage":{"completion_tokens":5},"usage":null}`))
-	f.Add([]byte("{\"choices\":[{\"finish_reason\":\"\xff\"}],\"error\":null}"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var quick, slow chunk
-		known := slow.decode(data)
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(data, &object); known != (err == nil && object != nil) {
-			t.Fatalf("decode says %v, encoding/json %v: %q", known, err, data)
-		}
-		if !quick.find(data) {
-			return
-		}
-		if !known {
-			t.Fatalf("find takes what is no JSON object: %q", data)
-		}
-		if len(quick.finish) == 0 {
-			quick.finish = nil
-		}
-		if !reflect.DeepEqual(quick, slow) {
-			t.Errorf("%q:\n  find %+v\ndecode %+v", data, quick, slow)
-		}
-	})
 }
 
 func BenchmarkScanChunk(b *testing.B) {

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Model is one entry of GET /v1/models.
 type Model struct {
-	ID      string `json:"id"`
-	OwnedBy string `json:"owned_by"` // which engine serves it, where the engine says so
+	ID      string
+	OwnedBy string // which engine serves it, where the engine says so
 }
 
 // served is what requests are made for, as far as it is known.
@@ -64,13 +65,57 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("GET %s/v1/models: %w", c.base, err)
 	}
-	var list struct {
-		Data []Model `json:"data"`
+	models, ok := modelsIn(body)
+	if !ok {
+		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models, got %s", c.base, c.notJSON(body))
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models: %s", c.base, c.words(err.Error()))
+	return models, nil
+}
+
+// maxModels bounds how many of the models are kept.
+const maxModels = 10_000
+
+// modelsIn reads a list of models. ok is false for what is none.
+func modelsIn(body []byte) (models []Model, ok bool) {
+	w := walker{b: body}
+	listed := true
+	ok = w.peek() == '{' && w.object(func(key []byte) bool {
+		if string(key) != "data" {
+			return w.skip()
+		}
+		c := w.peek()
+		models, listed = nil, c == '[' || c == 'n' // null is an empty list
+		return w.array(func() bool {
+			var m Model
+			ok := w.object(func(key []byte) (ok bool) {
+				switch string(key) {
+				case "id":
+					m.ID, ok = w.name()
+				case "owned_by":
+					m.OwnedBy, ok = w.name()
+				default:
+					ok = w.skip()
+				}
+				return ok
+			})
+			if len(models) < maxModels {
+				models = append(models, m)
+			}
+			return ok
+		})
+	})
+	w.space()
+	return models, ok && listed && w.i == len(body)
+}
+
+// name reads a string, as much of it as is needed to tell that it is too long. Any other value is passed over.
+func (w *walker) name() (string, bool) {
+	if w.peek() != '"' {
+		return "", w.skip()
 	}
-	return list.Data, nil
+	raw, _, ok := w.quoted()
+	name, _ := appendUnquoted(nil, raw, maxModelBytes+utf8.UTFMax)
+	return string(name), ok
 }
 
 // maxModelBytes bounds a name that the server gives: it goes into every request. Some are paths.

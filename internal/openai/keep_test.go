@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,12 +40,14 @@ func TestChunkTexts(t *testing.T) {
 			if whole {
 				in = strings.NewReplacer(`"delta"`, `"message"`, `"message"`, `"delta"`).Replace(in)
 			}
-			c := chunk{form: form{whole: whole, keep: true}}
-			if !c.find([]byte(in)) && !c.decode([]byte(in)) {
+			f := form{whole: whole, keep: true}
+			c := chunk{form: f}
+			if !c.find([]byte(in)) {
 				t.Errorf("%s: want a chunk", in)
 				continue
 			}
-			if got := (said{textIn(c.said.content), textIn(c.said.reasoning), textIn(c.said.arguments)}); got != want {
+			var got said
+			if got.content, got.reasoning, got.arguments = textsOf(f, []byte(in)); got != want {
 				t.Errorf("%s: want %q, got %q", in, want, got)
 			}
 			if c.content != (want != said{}) && !strings.Contains(in, "token_ids") {
@@ -54,49 +55,6 @@ func TestChunkTexts(t *testing.T) {
 			}
 		}
 	}
-}
-
-func textIn(t text) string {
-	b, _ := appendText(nil, t, false)
-	return string(b)
-}
-
-// FuzzTexts: in each form, what find is sure of decode sees alike, texts among it.
-func FuzzTexts(f *testing.F) {
-	for _, in := range usual {
-		f.Add([]byte(in))
-		f.Add([]byte(strings.ReplaceAll(in, `"delta"`, `"message"`)))
-	}
-	f.Add([]byte(wholeHello))
-	f.Add([]byte(`{"choices":[{"text":"a"},{"text":"\ud83d\ude00"}],"choices":[{"message":{"content":"\ud800","reasoning":"r"},"delta":{"reasoning_content":"\u0000"}}]}`))
-	f.Add([]byte("{\"choices\":[{\"message\":{\"content\":\"a\xff\",\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}},{\"function\":{\"arguments\":\"b\"}}]}}]}"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, form := range []form{{}, {keep: true}, {whole: true}, {whole: true, keep: true}} {
-			quick, slow := chunk{form: form}, chunk{form: form}
-			known := slow.decode(data)
-			if !quick.find(data) {
-				continue
-			}
-			if !known {
-				t.Fatalf("find takes what is no JSON object: %q", data)
-			}
-			if !form.keep && (quick.said.content != nil || quick.said.reasoning != nil || quick.said.arguments != nil) {
-				t.Errorf("%q: texts that nobody wants: %q", data, quick.said)
-			}
-			if len(quick.finish) == 0 {
-				quick.finish = nil
-			}
-			for _, pair := range [][2]*text{{&quick.said.content, &slow.said.content}, {&quick.said.reasoning, &slow.said.reasoning}, {&quick.said.arguments, &slow.said.arguments}} {
-				if a, b := textIn(*pair[0]), textIn(*pair[1]); a != b || !utf8.ValidString(a) {
-					t.Errorf("%q: find reads %q, decode %q", data, a, b)
-				}
-				*pair[0], *pair[1] = nil, nil
-			}
-			if !reflect.DeepEqual(quick, slow) {
-				t.Errorf("%q:\n  find %+v\ndecode %+v", data, quick, slow)
-			}
-		}
-	})
 }
 
 // FuzzTextsRoundTrip: what encoding/json writes is read as encoding/json reads it, however it escapes.
@@ -122,11 +80,8 @@ func FuzzTextsRoundTrip(f *testing.F) {
 			}
 			return out
 		}
-		c := chunk{form: form{whole: true, keep: true}}
-		if !c.find(body.Bytes()) {
-			t.Fatalf("left to encoding/json: %s", body.Bytes())
-		}
-		for _, pair := range [][2]string{{textIn(c.said.content), content}, {textIn(c.said.reasoning), reasoning}, {textIn(c.said.arguments), arguments}} {
+		a, b, c := textsOf(form{whole: true, keep: true}, body.Bytes())
+		for _, pair := range [][2]string{{a, content}, {b, reasoning}, {c, arguments}} {
 			if got, want := pair[0], read(pair[1]); got != want {
 				t.Errorf("want %q, got %q", want, got)
 			}

@@ -144,13 +144,11 @@ func (l *Lane) prepare(req *measure.Request) {
 	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
 	req.Text, req.TextCut = emptied(req.Text), false
-	l.body, l.reasoning, l.arguments = emptied(l.body), emptied(l.reasoning), emptied(l.arguments)
 	l.begun, l.total, l.cancel = begun{}, time.Time{}, time.Time{}
 	if d := l.client.target.Timeouts.Total; d > 0 {
 		l.total = time.Now().Add(d)
 	}
 	l.answer = answer{}
-	l.scan.reset()
 }
 
 // run is Do with any reader for what follows the head of the answer.
@@ -176,6 +174,9 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 	req.Timeline.End = time.Now()
 	l.settleUsage(req)
 	l.hooks = Hooks{} // what they hold is the caller's
+	l.chunk = chunk{}
+	l.body, l.reasoning, l.arguments = emptied(l.body), emptied(l.reasoning), emptied(l.arguments)
+	l.scan.reset()
 }
 
 func (l *Lane) release() {

@@ -97,7 +97,7 @@ func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte,
 			return append(body, data[:most-len(body)]...), failed(measure.BadStream, "the answer is over %d bytes", most)
 		}
 		if len(data) > 0 {
-			body, l.answer.newest = append(body, data...), l.conn.wire.last
+			body, l.answer.newest = append(grown(body, len(data), most), data...), l.conn.wire.last
 		}
 		_, _ = l.in.Discard(len(b) - len(rest)) // cannot fail: it is buffered
 	}

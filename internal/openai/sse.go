@@ -61,7 +61,7 @@ func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err 
 		p = p[i+1:]
 		carried := len(s.line) > 0
 		if carried {
-			s.line = append(s.line, line...)
+			s.line = append(grown(s.line, len(line), maxEvent), line...)
 			line = s.line
 		}
 		ended := s.field(line, carried, a)
@@ -76,7 +76,7 @@ func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err 
 	if len(s.line)+len(p) > maxEvent {
 		return event{}, nil, false, errEventSize
 	}
-	s.line = append(s.line, p...)
+	s.line = append(grown(s.line, len(p), maxEvent), p...)
 	if s.single != nil { // the caller's buffer will be used again
 		s.joined = append(s.joined[:0], s.single...)
 		s.single = nil
@@ -115,11 +115,11 @@ func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
 	case line[0] == ':':
 		s.event.note = s.comment[:copy(s.comment[:], bytes.TrimSpace(line[1:]))]
 	case bytes.HasPrefix(line, []byte("data")):
-		if value, ok := value(line[len("data"):]); ok {
-			s.data(value, carried, a)
+		if v, ok := afterColon(line[len("data"):]); ok {
+			s.data(v, carried, a)
 		}
 	case bytes.HasPrefix(line, []byte("event")):
-		if name, ok := value(line[len("event"):]); ok {
+		if name, ok := afterColon(line[len("event"):]); ok {
 			name = bytes.TrimSpace(name)
 			s.event.failed = string(name) == "error"
 			s.event.named = len(name) > 0 && string(name) != "message"
@@ -128,10 +128,10 @@ func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
 	return false
 }
 
-// value is what follows a field's name; ok is false when the name goes on.
-func value(tail []byte) (v []byte, ok bool) {
+// afterColon is the value of a field, behind its name; ok is false when the name goes on.
+func afterColon(tail []byte) (v []byte, ok bool) {
 	if len(tail) == 0 {
-		return nil, true
+		return tail, true
 	}
 	if tail[0] != ':' {
 		return nil, false
@@ -145,8 +145,9 @@ func (s *scanner) data(v []byte, carried bool, a arrival) {
 	switch {
 	case s.lines == 1 && !carried:
 		s.single, s.joined = v, s.joined[:0]
-	case s.lines == 1:
-		s.joined = append(s.joined[:0], v...)
+	case s.lines == 1: // the line stays, and the next one goes elsewhere
+		s.line, s.joined = s.joined[:0], s.line
+		s.single = v
 	default:
 		if s.single != nil {
 			s.joined = append(s.joined[:0], s.single...)

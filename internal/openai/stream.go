@@ -25,7 +25,7 @@ func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
 			if err != nil {
 				return l.verdict(req, failed(measure.BadStream, "%v", err))
 			}
-			if f := l.events(data, req); f != nil {
+			if f := l.events(ctx, data, req); f != nil {
 				return f
 			}
 			b = rest
@@ -42,7 +42,7 @@ func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
 }
 
 // events scans a piece of the body and acts on each event that it ends.
-func (l *Lane) events(data []byte, req *measure.Request) *failure {
+func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *failure {
 	if l.answer.done || l.answer.settled != nil {
 		l.answer.drained += len(data)
 		return nil
@@ -55,7 +55,7 @@ func (l *Lane) events(data []byte, req *measure.Request) *failure {
 		if !ok {
 			return nil
 		}
-		if f := l.event(e, req); f != nil {
+		if f := l.event(ctx, e, req); f != nil {
 			return f
 		}
 		if l.answer.done || l.answer.settled != nil {
@@ -80,7 +80,7 @@ func (l *Lane) ended(ctx context.Context, req *measure.Request, err error) *fail
 		return f
 	}
 	if e, ok := l.scan.rest(l.conn.wire.last); ok {
-		if f := l.event(e, req); f != nil {
+		if f := l.event(ctx, e, req); f != nil {
 			req.Events-- // half of one
 		}
 	}

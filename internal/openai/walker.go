@@ -2,16 +2,30 @@ package openai
 
 import "bytes"
 
-// A walker reads JSON from left to right. Each of its methods reads one value and reports whether it is sure of
-// what it read; once one is not, the walk is over. It takes nothing that encoding/json refuses.
+// A walker reads JSON from left to right and keeps nothing: its memory does not grow with what it reads. Each of its
+// methods reads one value and reports whether it is JSON; once one is not, the walk is over. It takes what
+// encoding/json takes, down to the depth deepest. A walk that failed at the end of b failed because b breaks off there.
 type walker struct {
 	b     []byte
 	i     int
 	depth int
+	stop  func() bool // ends the walk when it is true; nil: never asked
+	asked int         // where the walk was when stop was asked last
 }
 
-// deepest nesting that is walked; chunks have about 6.
-const deepest = 32
+const (
+	deepest  = 128       // nesting of objects and arrays; chunks have about 6
+	askEvery = 256 << 10 // bytes
+)
+
+// stopped asks stop from time to time.
+func (w *walker) stopped() bool {
+	if w.i-w.asked < askEvery {
+		return false
+	}
+	w.asked = w.i
+	return w.stop()
+}
 
 func (w *walker) space() {
 	for w.i < len(w.b) && (w.b[w.i] == ' ' || w.b[w.i] == '\n' || w.b[w.i] == '\t' || w.b[w.i] == '\r') {
@@ -38,7 +52,13 @@ func (w *walker) take(c byte) bool {
 
 func (w *walker) literal(s string) bool {
 	w.space()
-	if len(w.b)-w.i < len(s) || string(w.b[w.i:w.i+len(s)]) != s {
+	if rest := w.b[w.i:]; len(rest) < len(s) {
+		if s[:len(rest)] == string(rest) {
+			w.i = len(w.b) // it breaks off
+		}
+		return false
+	}
+	if string(w.b[w.i:w.i+len(s)]) != s {
 		return false
 	}
 	w.i += len(s)
@@ -48,16 +68,26 @@ func (w *walker) literal(s string) bool {
 // null takes a null, and nothing else.
 func (w *walker) null() bool { return w.peek() == 'n' && w.literal("null") }
 
-// object calls member for each key, to read its value. Keys with escapes are left to decode.
+// object calls member for each key of an object, to read its value. Any other value is passed over.
 func (w *walker) object(member func(key []byte) bool) bool {
-	if w.depth++; w.depth > deepest || !w.take('{') {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	if w.depth++; w.depth > deepest {
 		return false
 	}
+	w.i++
 	if !w.take('}') {
 		for {
 			w.space()
 			key, plain, ok := w.quoted()
-			if !ok || !plain || !w.take(':') || !member(key) {
+			if !ok || !w.take(':') {
+				return false
+			}
+			if !plain {
+				key = known(key)
+			}
+			if !member(key) || w.stop != nil && w.stopped() {
 				return false
 			}
 			if w.take('}') {
@@ -72,14 +102,39 @@ func (w *walker) object(member func(key []byte) bool) bool {
 	return true
 }
 
-// array calls element for each value, to read it.
+// names are those of the members that are looked for.
+var names = [][]byte{
+	[]byte("arguments"), []byte("cache_n"), []byte("cached_tokens"), []byte("choices"), []byte("completion_tokens"),
+	[]byte("completion_tokens_details"), []byte("content"), []byte("data"), []byte("delta"), []byte("error"), []byte("finish_reason"),
+	[]byte("function"), []byte("id"), []byte("message"), []byte("owned_by"), []byte("predicted_n"), []byte("prompt_n"), []byte("prompt_tokens"),
+	[]byte("prompt_tokens_details"), []byte("reasoning"), []byte("reasoning_content"), []byte("reasoning_tokens"), []byte("text"),
+	[]byte("timings"), []byte("token_ids"), []byte("tool_calls"), []byte("usage"),
+}
+
+// known is the name that a key with escapes spells, if it is one that is looked for. It allocates nothing.
+func known(key []byte) []byte {
+	var said [32]byte
+	name, cut := appendUnquoted(said[:0], key, len(said))
+	for _, n := range names {
+		if !cut && string(n) == string(name) {
+			return n
+		}
+	}
+	return nil
+}
+
+// array calls element for each value of an array, to read it. Any other value is passed over.
 func (w *walker) array(element func() bool) bool {
-	if w.depth++; w.depth > deepest || !w.take('[') {
+	if w.peek() != '[' {
+		return w.skip()
+	}
+	if w.depth++; w.depth > deepest {
 		return false
 	}
+	w.i++
 	if !w.take(']') {
 		for {
-			if !element() {
+			if !element() || w.stop != nil && w.stopped() {
 				return false
 			}
 			if w.take(']') {
@@ -117,6 +172,7 @@ func (w *walker) quoted() (raw []byte, plain, ok bool) {
 			i++
 		}
 		if i >= len(b) {
+			w.i = len(b)
 			return nil, false, false
 		}
 		switch b[i] {
@@ -136,81 +192,57 @@ func (w *walker) quoted() (raw []byte, plain, ok bool) {
 	}
 }
 
-// escape is the length of the escape sequence at the front of b; 0 when it is none.
+// escape is the length of the escape sequence at the front of b; 0 when it is none. One that breaks off is longer than b.
 func escape(b []byte) int {
-	if len(b) < 2 {
-		return 0
+	const short, long = len(`\n`), len(`\u0000`)
+	if len(b) < short {
+		return short
 	}
 	if b[1] != 'u' {
 		if bytes.IndexByte([]byte(`"\/bfnrt`), b[1]) < 0 {
 			return 0
 		}
-		return 2
+		return short
 	}
-	if len(b) < 6 {
-		return 0
-	}
-	for _, c := range b[2:6] {
+	for _, c := range b[short:min(len(b), long)] {
 		if _, ok := unhex(c); !ok {
 			return 0
 		}
 	}
-	return 6
+	return long
 }
 
-// text reads a string, as it stands there with its quotes, or null.
-func (w *walker) text() (t text, ok bool) {
-	if w.null() {
-		return nil, true
-	}
+// value reads any value, as it stands there.
+func (w *walker) value() (v value, ok bool) {
+	c := w.peek()
 	start := w.i
-	_, _, ok = w.quoted()
+	if c == '"' {
+		_, _, ok = w.quoted()
+	} else {
+		ok = w.skip()
+	}
 	return w.b[start:w.i], ok
 }
 
-// word reads a string of plain ASCII, or null.
-func (w *walker) word() (word []byte, ok bool) {
-	if w.null() {
-		return nil, true
-	}
-	raw, plain, ok := w.quoted()
-	for _, c := range raw {
-		plain = plain && c < 0x80
-	}
-	return raw, ok && plain
-}
-
-// list reads an array or null and reports whether it holds anything.
-func (w *walker) list() (some, ok bool) {
-	if w.null() {
-		return false, true
-	}
-	ok = w.array(func() bool {
-		some = true
-		return w.skip()
-	})
-	return some, ok
-}
-
-// count reads a number of tokens of up to nine digits, or null, for which given is false.
+// count reads a number of tokens. Any other value is passed over, and given is false.
 func (w *walker) count() (n int, given, ok bool) {
-	if w.null() {
-		return 0, false, true
-	}
+	w.space()
 	start := w.i
 	for w.i < len(w.b) && '0' <= w.b[w.i] && w.b[w.i] <= '9' && w.i-start < 10 {
 		n = n*10 + int(w.b[w.i]-'0')
 		w.i++
 	}
 	digits := w.i - start
-	if digits == 0 || digits > 9 || digits > 1 && w.b[start] == '0' {
-		return 0, false, false
+	if digits > 0 && digits < 10 && (digits == 1 || w.b[start] != '0') {
+		switch w.peek() {
+		case ',', '}', ']':
+			return n, true, true
+		}
 	}
-	switch w.peek() {
-	case ',', '}', ']':
-		return n, true, true
-	}
-	return 0, false, false // a fraction, an exponent
+	w.i = start // a fraction, an exponent, no number at all
+	v, ok := w.value()
+	n, given = v.count()
+	return n, given, ok
 }
 
 // skip reads any value.

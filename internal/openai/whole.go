@@ -1,11 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 
 	"replayd/internal/measure"
 )
@@ -23,13 +19,15 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 		return f
 	}
 	c := &l.chunk
-	switch known := c.find(l.body) || c.decode(l.body); {
-	case !known && l.frame.mode == byClose && breaksOff(l.body):
+	switch known, late := l.find(ctx, l.body); {
+	case late != nil:
+		return late
+	case !known && l.frame.mode == byClose && c.short: // nothing else tells that a part is missing
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(l.body))
 	case !known:
 		return failed(measure.BadStream, "want a JSON object, got %s", l.client.notJSON(l.body))
 	case c.failed:
-		return failed(measure.ErrorEvent, "%s", c.message)
+		return l.reported()
 	case c.bare:
 		return failed(measure.BadStream, "want choices in the answer, got %q", l.client.front(l.body, shownBytes))
 	}
@@ -41,12 +39,4 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 		return failed(measure.Empty, "no content in the answer")
 	}
 	return nil
-}
-
-// breaksOff reports whether data is the beginning of a JSON value: where the end of the connection is the end of the body,
-// nothing else tells that one is missing.
-func breaksOff(data []byte) bool {
-	var value json.RawMessage
-	err := json.NewDecoder(bytes.NewReader(data)).Decode(&value)
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }

@@ -1,0 +1,361 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A reading is a chunk as encoding/json reads it: the word on what find has to see.
+type reading struct {
+	content, bare, failed bool
+	finish, message       string
+	usage, timings        counts
+
+	said, reasoning, arguments string
+}
+
+// decoded is false when data is not a JSON object, or is nested deeper than a walker goes.
+func decoded(f form, data []byte) (r reading, ok bool) {
+	r.bare = true
+	top := members(data)
+	if top == nil || depth(data) > deepest {
+		return r, false
+	}
+	choices := elements(top["choices"])
+	r.bare = len(choices) == 0
+	for _, raw := range choices {
+		choice := members(raw)
+		brings := members(choice["delta"])
+		if f.whole {
+			brings = members(choice["message"])
+		}
+		for _, v := range []json.RawMessage{choice["text"], choice["token_ids"], brings["content"], brings["reasoning_content"], brings["reasoning"], brings["token_ids"]} {
+			r.content = r.content || some(v)
+		}
+		if reason, _ := anyOf(choice["finish_reason"]).(string); reason != "" {
+			r.finish = reason
+		}
+		r.said += firstOf(textOf(brings["content"]), textOf(choice["text"]))
+		r.reasoning += firstOf(textOf(brings["reasoning_content"]), textOf(brings["reasoning"]))
+		for _, call := range elements(brings["tool_calls"]) {
+			arguments := members(members(call)["function"])["arguments"]
+			r.content = r.content || some(arguments)
+			if members(arguments) != nil { // not put into a string
+				r.arguments += string(arguments)
+			}
+			r.arguments += textOf(arguments)
+		}
+	}
+	if u := members(top["usage"]); u != nil {
+		r.usage.output, r.usage.set = count(u["completion_tokens"])
+		r.usage.prompt, _ = count(u["prompt_tokens"])
+		r.usage.cached, _ = count(members(u["prompt_tokens_details"])["cached_tokens"])
+		own, _ := count(u["reasoning_tokens"])
+		detail, _ := count(members(u["completion_tokens_details"])["reasoning_tokens"])
+		r.usage.reasoning = max(own, detail)
+		if !r.usage.set {
+			r.usage = counts{}
+		}
+	}
+	if t := members(top["timings"]); t != nil {
+		r.timings.output, r.timings.set = count(t["predicted_n"])
+		r.timings.prompt, _ = count(t["prompt_n"])
+		r.timings.cached, _ = count(t["cache_n"])
+		r.timings.prompt += r.timings.cached
+		if !r.timings.set {
+			r.timings = counts{}
+		}
+	}
+	switch e := anyOf(top["error"]); e {
+	case nil, "", false:
+	default:
+		r.failed, r.message = true, messageOf(e)
+	}
+	return r, true
+}
+
+// found is the same by find.
+func found(f form, data []byte) (r reading, ok bool) {
+	c := chunk{form: f}
+	ok = c.find(data)
+	r = reading{content: c.content, bare: c.bare, failed: c.failed, finish: string(c.finish), message: c.message, usage: c.usage, timings: c.timings}
+	return r, ok
+}
+
+// textsOf are what a lane keeps of data.
+func textsOf(f form, data []byte) (said, reasoning, arguments string) {
+	l := Lane{chunk: chunk{form: f}}
+	if !l.chunk.find(data) {
+		return "", "", ""
+	}
+	var req measure.Request
+	l.keep(&req)
+	return string(req.Text), string(l.reasoning), string(l.arguments)
+}
+
+// anyOf reads a value as encoding/json does.
+func anyOf(raw []byte) (v any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // a number too large for a float is still JSON
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// members are those of an object; nil for anything else.
+func members(raw []byte) (m map[string]json.RawMessage) {
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+func elements(raw []byte) (e []json.RawMessage) {
+	if json.Unmarshal(raw, &e) != nil {
+		return nil
+	}
+	return e
+}
+
+func depth(data []byte) (most int) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	for now := 0; ; {
+		switch t, err := d.Token(); {
+		case err == io.EOF:
+			return most
+		case err != nil:
+			return deepest + 1
+		case t == json.Delim('{') || t == json.Delim('['):
+			now++
+			most = max(most, now)
+		case t == json.Delim('}') || t == json.Delim(']'):
+			now--
+		}
+	}
+}
+
+func some(raw []byte) bool {
+	switch v := anyOf(raw).(type) {
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return false
+}
+
+func count(raw []byte) (int, bool) {
+	number, ok := anyOf(raw).(json.Number)
+	if !ok || len(number) > maxNumber {
+		return 0, false
+	}
+	f, err := number.Float64()
+	if err != nil || f != math.Trunc(f) || f < 0 || f > maxTokens {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// textOf is a string, or the texts of a list of content parts.
+func textOf(raw []byte) string {
+	switch v := anyOf(raw).(type) {
+	case string:
+		return v
+	case []any:
+		var all strings.Builder
+		for _, part := range v {
+			object, _ := part.(map[string]any)
+			words, _ := object["text"].(string)
+			all.WriteString(words)
+		}
+		return all.String()
+	}
+	return ""
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// FuzzFind: find sees in each form what encoding/json sees, whatever the bytes are, and calls JSON what that calls JSON.
+func FuzzFind(f *testing.F) {
+	for _, in := range usual {
+		f.Add([]byte(in))
+		f.Add([]byte(strings.ReplaceAll(in, `"delta"`, `"message"`)))
+	}
+	for _, in := range rare {
+		f.Add([]byte(in))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, form := range []form{{}, {keep: true}, {whole: true}, {whole: true, keep: true}} {
+			want, known := decoded(form, data)
+			got, ok := found(form, data)
+			if ok != known {
+				t.Fatalf("find says %v, encoding/json %v: %q", ok, known, data)
+			}
+			if !known {
+				continue
+			}
+			if form.keep {
+				got.said, got.reasoning, got.arguments = textsOf(form, data)
+			} else {
+				want.said, want.reasoning, want.arguments = "", "", ""
+			}
+			if shown := errorBodyBytes / 4; len(data) > shown { // of long ones the beginning is read
+				want.message, got.message = beginning(want.message, shown), beginning(got.message, shown)
+			}
+			want.finish, got.finish = beginning(want.finish, shownBytes-3), beginning(got.finish, shownBytes-3)
+			if got != want {
+				t.Errorf("%+v, %q:\nwant %+v\n got %+v", form, data, want, got)
+			}
+		}
+	})
+}
+
+func beginning(s string, n int) string { return s[:min(len(s), n)] }
+
+// rare are shapes that no engine is known to send.
+var rare = []string{
+	`{"choices":[{"text":"a"},null],"choices":[{"delta":{"content":"\ud800"},"delta":null}],"usage":{"completion_tokens":5},"usage":null}`,
+	"{\"choices\":[{\"finish_reason\":\"\xff\"}],\"error\":null}",
+	`{"choices":[{"text":"a"},{"text":"\ud83d\ude00"}],"choices":[{"message":{"content":"\ud800","reasoning":"r"},"delta":{"reasoning_content":"\u0000"}}]}`,
+	"{\"choices\":[{\"message\":{\"content\":\"a\xff\",\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}},{\"function\":{\"arguments\":\"b\"}}]}}]}",
+	`{"\u0063hoices":[{"m\u0065ssage":{"content":"a"},"delta":{"content":"b\u"}}]}`,
+	`{"\u0063hoices":[{"m\u0065ssage":{"content":"a"},"d\u0065lta":{"conten\u0074":"b\\"}}],"Choices":[]}`,
+	`{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"text":5},{"t\u0065xt":"b"},"c"],"reasoning":[{"text":""}]},"text":"d"},{"text":["e",{"text":"f"}]}]}`,
+	`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a": [1, {}]}}},{"function":{"arguments":[]}},{"function":null},7]}}]}`,
+	`{"choices":[{"delta":{"token_ids":"5","content":{"a":1}}},{"token_ids":{"a":1},"delta":7}]}`,
+	`{"choices":{"text":"a"},"usage":[{"completion_tokens":5}],"timings":7,"error":{"message":5,"b":[1e400,true]}}`,
+	`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0,"prompt_tokens_details":{"cached_tokens":-0},"completion_tokens_details":[],"reasoning_tokens":10000000000}}`,
+	`{"usage":{"prompt_tokens":"5","completion_tokens":000}}`,
+	`{"timings":{"predicted_n":1E1,"prompt_n":null,"cache_n":2.5},"error":false}`,
+	`{"choices":[{"finish_reason":"caf\u00e9","text":{}},{"finish_reason":["a"],"text":[ ]}],"error":[ ]}`,
+	`{"deep":` + strings.Repeat("[", deepest-1) + strings.Repeat("]", deepest-1) + `}`,
+	`{"deep":` + strings.Repeat("[", deepest) + strings.Repeat("]", deepest) + `}`,
+	"{\"a\":\"\\ud83d\\ude0\xff\"}", "\xef\xbb\xbf{}", "{}\x00", "{} {}", `{"a":tru`, `{"a":1.}`, ``, `null`,
+}
+
+// A walk that failed at the end of its bytes failed because they break off, and for no other reason.
+func FuzzShort(f *testing.F) {
+	for _, in := range append(usual, rare...) {
+		f.Add([]byte(in))
+		f.Add([]byte(in[:len(in)/2]))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c chunk
+		if c.find(data) {
+			return
+		}
+		var value json.RawMessage
+		err := json.NewDecoder(bytes.NewReader(data)).Decode(&value)
+		want := err == io.EOF || err == io.ErrUnexpectedEOF
+		if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' || bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > deepest {
+			return
+		}
+		if c.short != want {
+			t.Errorf("short is %v, encoding/json says %v: %q", c.short, err, data)
+		}
+	})
+}
+
+// Every name that is looked for is found with escapes in it, too.
+func TestEscapedKeys(t *testing.T) {
+	key := regexp.MustCompile(`"([a-z])([a-z_]*)":`)
+	for _, in := range append(usual, wholeHello, `{"usage":{"prompt_tokens":9,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":8}}}`,
+		`{"usage":{"completion_tokens":9,"reasoning_tokens":3},"error":{"message":"a"}}`, `{"choices":[{"delta":{"reasoning_content":"a","reasoning":"b","token_ids":[1]}}]}`, `{"choices":[{"text":"a","token_ids":[1]}]}`) {
+		odd := key.ReplaceAllStringFunc(in, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
+		for _, f := range []form{{keep: true}, {keep: true, whole: true}} {
+			want, _ := found(f, []byte(in))
+			want.said, want.reasoning, want.arguments = textsOf(f, []byte(in))
+			got, ok := found(f, []byte(odd))
+			got.said, got.reasoning, got.arguments = textsOf(f, []byte(odd))
+			if !ok || got != want {
+				t.Errorf("%s:\nwant %+v\n got %+v", odd, want, got)
+			}
+		}
+	}
+	const models = `{"data":[{"id":"m","owned_by":"vllm"}]}`
+	odd := key.ReplaceAllStringFunc(models, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
+	if got, ok := modelsIn([]byte(odd)); !ok || !slices.Equal(got, []Model{{ID: "m", OwnedBy: "vllm"}}) {
+		t.Errorf("%s: got %+v", odd, got)
+	}
+}
+
+// A long chunk is not read to its end once the request may not go on, and a short one always is.
+func TestReadingIsStopped(t *testing.T) {
+	long := []byte(`{"a":[` + strings.Repeat("{},", longData) + `{}],"choices":[{"text":"a"}]}`)
+	l := newClient(t, Target{}).Lane()
+	defer l.Close()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		total time.Time
+		data  []byte
+		late  measure.Outcome
+	}{
+		"in time":                 {t.Context(), time.Now().Add(time.Hour), long, ""},
+		"no limit":                {t.Context(), time.Time{}, long, ""},
+		"after timeouts.total":    {t.Context(), time.Now().Add(-1), long, measure.TimeoutTotal},
+		"stopped":                 {ended, time.Time{}, long, measure.Aborted},
+		"a short one, afterwards": {t.Context(), time.Now().Add(-1), []byte(wholeHello), ""},
+	} {
+		l.total = c.total
+		known, late := l.find(c.ctx, c.data)
+		if known == (late != nil) || late != nil && late.outcome != c.late || late == nil && c.late != "" || l.chunk.form.stop != nil {
+			t.Errorf("%s: want %q, got %v, %v", name, c.late, known, late)
+		}
+	}
+}
+
+// The memory that is allocated for a chunk does not grow with what is in it, whatever its shape.
+func TestReadingAllocatesLittle(t *testing.T) {
+	fill := func(s string) string { return strings.Repeat(s+",", 100_000) + s }
+	for name, in := range map[string]string{
+		"objects":       `{"\u0061":[` + fill(`{}`) + `],"choices":[{"text":"a"}]}`,
+		"keys":          `{` + fill(`"\u0061":1`) + `}`,
+		"choices":       `{"choices":[` + fill(`{"t\u0065xt":"a"}`) + `]}`,
+		"parts":         `{"choices":[{"delta":{"content":[` + fill(`{"text":"a"}`) + `]}}]}`,
+		"calls":         `{"choices":[{"delta":{"tool_calls":[` + fill(`{"function":{"arguments":{"a":[]}}}`) + `]}}]}`,
+		"numbers":       `{"usage":{"completion_tokens":` + strings.Repeat("9", 1<<20) + `}}`,
+		"finish":        `{"choices":[{"finish_reason":"\n` + strings.Repeat("a", 1<<20) + `"}]}`,
+		"error":         `{"error":{"message":"\n` + strings.Repeat("a ", 1<<20) + `"}}`,
+		"errors":        `{"error":[` + fill(`{}`) + `]}`,
+		"a broken one":  `{"a":[` + fill(`{}`),
+		"a nested ones": `{"a":` + strings.Repeat("[", 1<<20),
+	} {
+		for _, f := range []form{{}, {keep: true}} {
+			const runs, most = 5, 64 << 10
+			data := []byte(in)
+			c := chunk{form: f}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range runs {
+				c.find(data)
+			}
+			runtime.ReadMemStats(&after)
+			if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > most {
+				t.Errorf("%s, %+v: want at most %d bytes allocated, got %d", name, f.keep, most, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package security_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/test/outside"
+)
+
+// The most that one answer, and one event of a stream, may hold.
+const (
+	answerBytes = 16<<20 - 64<<10
+	eventBytes  = 4<<20 - 64<<10
+)
+
+// filled is an answer of n bytes that is nearly all a list of empty objects, which costs a hundred bytes of memory for each
+// three when it is decoded whole, under a key of the server's choice.
+func filled(n int, key, choices string) []byte {
+	const element = "{},"
+	begin, end := `{"`+key+`":[`, `{}],"choices":[`+choices+`]}`
+	return []byte(begin + strings.Repeat(element, (n-len(begin)-len(end))/len(element)) + end)
+}
+
+// A crowd answers so many requests with the same bytes. All but the last of them are sent before the first request gets its
+// last: the answers are in the client's memory together.
+type crowd struct {
+	kind   string
+	answer []byte
+	sent   sync.WaitGroup
+}
+
+func newCrowd(t *testing.T, size int, kind string, answer []byte) string {
+	t.Helper()
+	c := &crowd{kind: kind, answer: answer}
+	c.sent.Add(size)
+	s := httptest.NewServer(c)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	if r.Method == http.MethodGet || r.Header.Get("X-Request-Id") == "replayd/probe" {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"data":[{"id":"m"}],"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
+		return
+	}
+	w.Header().Set("Content-Type", c.kind)
+	last := len(c.answer) - 1
+	_, _ = w.Write(c.answer[:last])
+	_ = http.NewResponseController(w).Flush()
+	c.sent.Done()
+	c.sent.Wait()
+	_, _ = w.Write(c.answer[last:])
+}
+
+// peak is the most memory that a process has held so far, in MiB.
+func peak(t *testing.T, pid int) float64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if m == nil {
+		t.Fatalf("no VmHWM in %s", status)
+	}
+	kb, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(kb) / 1024
+}
+
+// Answers of any shape cost about their own size, also where a server spells its keys so that no usual answer looks like them.
+func TestMemoryOfAnswers(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc to read a process's memory from")
+	}
+	const most = 256 // MiB, the container that the documents recommend
+	whole := func(key string) []byte {
+		return filled(answerBytes, key, `{"message":{"content":"a"},"finish_reason":"stop"}`)
+	}
+	stream := func(key string) []byte {
+		event := filled(eventBytes, key, `{"delta":{"content":"a"},"finish_reason":"stop"}`)
+		data := "data: " + string(event) + "\n\n"
+		return []byte(data + data + "data: [DONE]\n\n")
+	}
+	for name, c := range map[string]struct {
+		lanes  int
+		kind   string
+		answer func(key string) []byte
+	}{
+		"4 answers": {4, "application/json", whole},
+		"8 answers": {8, "application/json", whole},
+		"4 streams": {4, "text/event-stream", stream},
+		"8 streams": {8, "text/event-stream", stream},
+	} {
+		t.Run(name, func(t *testing.T) {
+			usual := attack(t, c.lanes, c.kind, c.answer("a"))
+			odd := attack(t, c.lanes, c.kind, c.answer(`\u0061`))
+			t.Logf("peak RSS: %.0f MiB with an escaped key, %.0f with a plain one: %.2f times", odd, usual, odd/usual)
+			if c.lanes == 4 && max(odd, usual) > most {
+				t.Errorf("want at most %d MiB", most)
+			}
+			if odd > 1.5*usual+32 {
+				t.Errorf("want an escaped key to cost no more than a plain one")
+			}
+		})
+	}
+}
+
+// attack has replayd read so many answers at once, and gives the peak of its memory.
+func attack(t *testing.T, lanes int, kind string, answer []byte) float64 {
+	t.Helper()
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace.jsonl")
+	row := `{"timestamp":0,"input_length":8,"output_length":1}` + "\n"
+	if err := os.WriteFile(trace, []byte(strings.Repeat(row, lanes)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listen := outside.Address(t)
+	p := outside.Start(t, filepath.Join(dir, "log"), binary, "run", trace, "--url", newCrowd(t, lanes, kind, answer), "--model", "m",
+		"--stream="+strconv.FormatBool(kind == "text/event-stream"), "--lanes", strconv.Itoa(lanes), "--web.listen-address", listen, "--hold", "1m")
+	page := outside.See(t, "http://"+listen, "all requests ended", time.Minute, func(p outside.Page) bool {
+		return p.Sum("replayd_requests_total") == float64(lanes)
+	})
+	if ok := page.Sum("replayd_requests_total", "ok"); ok != float64(lanes) {
+		t.Errorf("want %d requests ok, got %v", lanes, ok)
+	}
+	mib := peak(t, p.Cmd.Process.Pid)
+	p.Signal(t, syscall.SIGTERM)
+	<-p.Done
+	return mib
+}
