@@ -210,7 +210,6 @@ func (p prometheus) agree(t *testing.T, before, after [2]float64) {
 		perJoule := tokens / joules
 		f(cluster, "generation_tokens_per_joule:ratio_rate5m", perJoule, perJoule*tolerance)
 		f(cluster, "joules_per_generation_token:ratio_rate5m", 1/perJoule, tolerance/perJoule)
-		f(cluster, "tokens_per_joule:ratio_rate5m", perJoule*(1024+8)/8, perJoule*(1024+8)/8*tolerance)
 		f(cluster, "joules_per_request:ratio_rate5m", joules/tokens*8, joules/tokens*8*tolerance)
 		f(cluster, "share_of_engine_generation_tokens:ratio_rate5m", 1, tolerance)
 		f(cluster, "prefix_hits_of_ideal:ratio_rate5m", 1, tolerance) // of 512 tokens a block of 16 is lost to the template
