@@ -156,16 +156,16 @@ func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all 
 		for _, l := range alertLabel.FindAllSubmatch(m[1], -1) {
 			labels[string(l[1])] = string(l[2])
 		}
-		number := func(text []byte) time.Duration {
+		number := func(text []byte) float64 {
 			v, err := strconv.ParseFloat(string(text), 64)
 			if err != nil {
 				t.Fatalf("promtool: %v\n%s", err, said)
 			}
-			return time.Duration(v * float64(time.Second))
+			return v
 		}
 		all = append(all, Firing{
 			Alert: labels["alertname"], Severity: labels["severity"], Workload: labels["workload"],
-			First: number(m[2]), For: number(got[len(got)/2+i][2]) * time.Duration(evaluation/time.Second),
+			First: time.Duration(number(m[2]) * float64(time.Second)), For: time.Duration(number(got[len(got)/2+i][2])) * evaluation,
 		})
 	}
 	return all
