@@ -3,8 +3,14 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# The product is built without cgo, and so are its tests: one build serves both. Only the race detector needs it.
+export CGO_ENABLED := 0
+
 # How long each fuzz target runs.
 FUZZTIME ?= 2m
+
+# SHORT=-short: smaller sizes of what computes for long under the race detector and for the coverage.
+SHORT ?=
 
 # Rooms whose statements must be covered to COVER_MIN percent.
 COVERED   := trace schedule synth openai measure replay
@@ -27,11 +33,11 @@ help: ## this list
 
 .PHONY: build
 build: ## bin/replayd, one static binary
-	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd ./cmd/replayd
+	go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd ./cmd/replayd
 
 .PHONY: build-dcgm
 build-dcgm: ## bin/replayd-dcgm, which can read an nv-hostengine through libdcgm.so.4: it needs glibc, and no cgo
-	CGO_ENABLED=0 go build -tags dcgm -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd-dcgm ./cmd/replayd
+	go build -tags dcgm -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd-dcgm ./cmd/replayd
 
 IMAGE      ?= replayd
 # A tag has no "+", and a release's no "v".
@@ -71,8 +77,8 @@ test: ## all tests that need nothing but Go
 	go test ./...
 
 .PHONY: race
-race: ## the same under the race detector: needs a C compiler
-	CGO_ENABLED=1 go test -race -timeout 20m ./...
+race: ## the same under the race detector, SHORT=-short with smaller sizes: needs a C compiler
+	CGO_ENABLED=1 GORACE=$(if $(SHORT),atexit_sleep_ms=0) LIVES=$(if $(SHORT),60) go test -race $(SHORT) -vet=off -timeout 20m ./...
 
 .PHONY: lint
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
@@ -80,8 +86,8 @@ lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter'
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
 	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults ./...
 	$(TOOL) golangci-lint run
-	CGO_ENABLED=0 go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
-	CGO_ENABLED=0 $(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
+	go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
+	$(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
 	cd test/kubernetes && go vet -tags real ./...
 	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint run --build-tags real -c ../../.golangci.yml ./...
 
@@ -97,7 +103,7 @@ fuzz: ## each fuzz target for FUZZTIME (2m)
 .PHONY: cover
 cover: ## tests of the rooms that the measurements rest on: fails below 90 % of statements in any of them
 	@mkdir -p .cache
-	@go test -coverprofile=.cache/coverage.out $(COVERED:%=./internal/%) | tee .cache/coverage.txt
+	@go test $(SHORT) -coverprofile=.cache/coverage.out $(COVERED:%=./internal/%) | tee .cache/coverage.txt
 	@awk -v least=$(COVER_MIN) -v rooms=$(words $(COVERED)) \
 	  'match($$0, /coverage: [0-9.]+%/) { n++; if (substr($$0, RSTART + 10, RLENGTH - 11) + 0 < least) { print "below " least " %: " $$2; bad = 1 } } \
 	  END { if (n != rooms) { print "want the coverage of " rooms " rooms, got " n + 0; bad = 1 }; exit bad }' .cache/coverage.txt
@@ -156,13 +162,17 @@ bench-peers: ## the guide's table of five concurrencies at full size, and a hund
 
 # A part of the real trace for CI; make bench-replay plays it whole.
 .PHONY: test-replay
-test-replay: ## 3 minutes of trace against the simulated engine in another process, judged by the engine's log
+test-replay: ## 2 minutes of trace against the simulated engine in another process, judged by the engine's log
 	go test -tags replay -count=1 -v -timeout 15m ./test/replay/
 
 .PHONY: bench-replay
 bench-replay: ## the same with 5 minutes at real speed, then the whole trace at speed 20 and the hit ratio of whole loops
 	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
 	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
+
+.PHONY: bench-lives
+bench-lives: ## 20,000 random lives of a workload in virtual time, where go test has 300
+	LIVES=20000 go test -count=1 -timeout 90m -run '^TestLives$$' ./internal/replay/
 
 .PHONY: test-daemon
 test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, judged by the simulated engine's log
@@ -183,7 +193,7 @@ bench-engines: ## the same at full size, and 5 minutes beside llama-server: 10 r
 
 .PHONY: test-dcgm
 test-dcgm: ## the tag dcgm against a libdcgm.so.4 that plays: needs a C compiler for that
-	CGO_ENABLED=0 go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/ ./test/dcgm/
+	go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/ ./test/dcgm/
 
 .PHONY: test-prometheus
 test-prometheus: ## a real Prometheus scrapes over TLS with a password, and promtool judges well and ill engines; it gets them from Debian's packages

@@ -124,7 +124,11 @@ func sameConfig(a, b Config) string {
 
 // What is shown of any configuration without secrets reads as that configuration.
 func TestShowReadsBack(t *testing.T) {
-	for seed := range uint64(500) {
+	seeds := uint64(500)
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var c Config
 		invent(r, reflect.ValueOf(&c).Elem())

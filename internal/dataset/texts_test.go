@@ -16,6 +16,10 @@ import (
 // Texts of every length are that long by the tokenizer, and a function of seed, row and pass.
 func TestTextsAreExact(t *testing.T) {
 	tok := tokenizer(t)
+	rows := 300
+	if testing.Short() {
+		rows = 100
+	}
 	for name, s := range map[string]*Set{
 		"bundled": func() *Set {
 			s, err := Open(t.Context(), Bundled, "", Options{Tokenizer: tok})
@@ -29,7 +33,7 @@ func TestTextsAreExact(t *testing.T) {
 		texts := s.Texts(7)
 		rng := rand.New(rand.NewPCG(1, 2))
 		seen := map[string]bool{}
-		for i := range 300 {
+		for i := range rows {
 			r, n := trace.Record{Number: i}, 1+rng.IntN(1+i*10)
 			if n > 2 {
 				n -= n % 3
@@ -47,8 +51,8 @@ func TestTextsAreExact(t *testing.T) {
 				t.Fatalf("%s: row %d: twice not the same", name, i)
 			}
 		}
-		if name == "bundled" && len(seen) < 290 {
-			t.Errorf("%d of 300 rows have a text of their own", len(seen))
+		if name == "bundled" && len(seen) < rows-10 {
+			t.Errorf("%d of %d rows have a text of their own", len(seen), rows)
 		}
 		row, other := trace.Record{Number: 3}, trace.Record{Number: 3, Pass: 1}
 		if name == "bundled" && string(texts(nil, &row, 0, 50)) == string(texts(nil, &other, 0, 50)) {

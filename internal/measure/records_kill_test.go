@@ -52,7 +52,11 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	o.Path = filepath.Join(t.TempDir(), "r.jsonl")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	torn, parts, last := 0, 0, 0
-	for kill := range 20 {
+	kills := 20
+	if testing.Short() {
+		kills = 5
+	}
+	for kill := range kills {
 		c := exec.Command(os.Args[0], "-test.run=^TestKilledAtAnyInstant$")
 		c.Env = append(os.Environ(), variable+"="+o.Path)
 		c.Stderr = os.Stderr
@@ -89,7 +93,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 			t.Errorf("kill %d: the last is %d, want at least %d, which was written before", kill, last, written)
 		}
 	}
-	t.Logf("%d records; of 20 kills %d cut a record and %d a compression", last-firstLoop+1, torn, parts)
+	t.Logf("%d records; of %d kills %d cut a record and %d a compression", last-firstLoop+1, kills, torn, parts)
 }
 
 // writeUntilKilled does not return. It makes the lines of a batch once and changes their numbers, to be in the kernel most

@@ -256,7 +256,11 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 // could never fit; and in the end nothing is left.
 func TestClosedQueueProperties(t *testing.T) {
 	all, busy := map[measure.DropReason]int{}, 0
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		lanes := 1 + rnd.IntN(4)
 		q, c := newClosedQueue(lanes)

@@ -167,9 +167,13 @@ func (r *randomRuns) anew(next, before time.Time) bool {
 }
 
 func TestRunsASecondWay(t *testing.T) {
+	plans, least := 100, 10_000
+	if testing.Short() {
+		plans, least = 20, 2_000
+	}
 	rng := rand.New(rand.NewPCG(11, 12))
 	runs, anew := 0, 0
-	for range 100 {
+	for range plans {
 		r := newRandomRuns(t, rng)
 		p := r.plan
 		name := func() string {
@@ -208,7 +212,7 @@ func TestRunsASecondWay(t *testing.T) {
 			}
 		}
 	}
-	if runs < 10_000 || anew < 10 {
+	if runs < least || anew < plans/10 {
 		t.Errorf("%d runs, %d times anew: too few to show anything", runs, anew)
 	}
 }

@@ -223,7 +223,11 @@ func randomRows(rng *rand.Rand, n, block int) []Record {
 }
 
 func TestReadWhatWasWritten(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		block := blockSizes[rng.IntN(len(blockSizes))]
 		want := randomRows(rng, 1+rng.IntN(60), block)

@@ -27,7 +27,7 @@ type life struct {
 // A daemon that is killed and started again goes on where the wall clock is in the loop, sends nothing twice, and its
 // records stay readable.
 func TestKill(t *testing.T) {
-	kills := outside.Knob(t, "DAEMON_KILLS", 5, strconv.Atoi)
+	kills := outside.Knob(t, "DAEMON_KILLS", 3, strconv.Atoi)
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
 	const speed = 2
 	p := &plan{Rows: outside.Plain(570, 10, 100, 40, 3), Speed: speed, Every: 30 * time.Second}

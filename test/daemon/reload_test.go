@@ -20,7 +20,7 @@ import (
 // Reloads under load, one after the other, by signal, by HTTP and by a mounted file that is swapped: what did not
 // change runs on untouched, what did is handed over at one instant, and a bad file changes nothing.
 func TestReload(t *testing.T) {
-	length := outside.Knob(t, "DAEMON_RELOAD_FOR", 25*time.Second, time.ParseDuration)
+	length := outside.Knob(t, "DAEMON_RELOAD_FOR", 15*time.Second, time.ParseDuration)
 	every := outside.Knob(t, "DAEMON_RELOAD_EVERY", time.Second, time.ParseDuration)
 	r := &reloading{stage: newStage(t, "--ttft", "20ms", "--itl", "2ms", "--chunk-tokens", "4"), ways: map[string]int{}}
 	in := func(name string) string { return filepath.Join(r.Dir, name) }

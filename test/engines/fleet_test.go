@@ -31,7 +31,7 @@ const (
 // scrape of replayd takes then, and what the scraping costs it. Times are told, not judged.
 func TestFleet(t *testing.T) {
 	scrapes := outside.Knob(t, "ENGINES_SCRAPES", 100, strconv.Atoi)
-	watched := outside.Knob(t, "ENGINES_COST", 15*time.Second, time.ParseDuration)
+	watched := outside.Knob(t, "ENGINES_COST", 10*time.Second, time.ParseDuration)
 	dir := t.TempDir()
 	hosts, targets, pages := fleet(t)
 	path, _ := trace(t, dir, 1, time.Second)

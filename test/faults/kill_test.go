@@ -23,7 +23,7 @@ import (
 // A daemon that is killed at any instant, also while it writes, rotates or compresses, leaves files of records that can be read
 // up to the last whole line. The next one ends none of them in the middle of a line and goes on behind what is there.
 func TestKills(t *testing.T) {
-	kills := outside.Knob(t, "FAULTS_KILLS", 10, strconv.Atoi)
+	kills := outside.Knob(t, "FAULTS_KILLS", 5, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms")
 	trace := filepath.Join(s.Dir, "trace.jsonl")
 	var rows strings.Builder

@@ -32,7 +32,7 @@ type loopRow struct {
 // The conversation trace at 120 times its speed, cut to short rows, again and again. Each loop has each row once, with the
 // length that it is cut to; the counters after a loop are those of the loops until then; and no loop's text is another's.
 func TestLoops(t *testing.T) {
-	loops := outside.Knob(t, "FAULTS_LOOPS", 3, strconv.Atoi)
+	loops := outside.Knob(t, "FAULTS_LOOPS", 2, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "5")
 	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Conversation(t, path, 0)

@@ -22,7 +22,7 @@ import (
 // one outcome that what the proxy did must have, and the engine saw nothing that is not among them. At the end the daemon holds
 // no more than it did after the first minute.
 func TestSoak(t *testing.T) {
-	length := outside.Knob(t, "FAULTS_FOR", 70*time.Second, time.ParseDuration)
+	length := outside.Knob(t, "FAULTS_FOR", 40*time.Second, time.ParseDuration)
 	seed := outside.Knob(t, "FAULTS_SEED", 1, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
 	faults := slices.Concat(gentle, harmful, broken)
 	s := newSoak(t, seed, faults)

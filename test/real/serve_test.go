@@ -18,7 +18,7 @@ import (
 // TestTokensAgree runs the daemon beside a llama-server that nobody else talks to, for REAL_SERVE (20s): in the end the
 // engine's own counters, replayd's pages about them and what replayd counted as a client are the same numbers.
 func TestTokensAgree(t *testing.T) {
-	length := outside.Knob(t, "REAL_SERVE", 20*time.Second, time.ParseDuration)
+	length := outside.Knob(t, "REAL_SERVE", 10*time.Second, time.ParseDuration)
 	llama := startLlama(t)
 	dir := t.TempDir()
 	replayd := filepath.Join(dir, "replayd")

@@ -19,7 +19,7 @@ import (
 // Salted by loop, an engine with room for everything hits what the trace itself repeats, in each loop anew; without
 // salt the second loop hits the first one's text.
 func TestHitRatio(t *testing.T) {
-	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
+	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
 	path, stats := conversation(t, to)
 	ideal := stats.Prefix.HitTokenRatio
 	const speed = 120

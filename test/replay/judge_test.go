@@ -35,7 +35,7 @@ type record struct {
 // Every row of the trace arrives exactly once, in the order of its instants, with the lengths that the trace says; the
 // engine's log and replayd's counters say the same; and it leaves on time.
 func TestEveryRowOnce(t *testing.T) {
-	to := outside.Knob(t, "REPLAY_TO", 3*time.Minute, time.ParseDuration)
+	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
 	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
 	path, stats := conversation(t, to)
 	dir := t.TempDir()
