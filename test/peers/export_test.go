@@ -26,6 +26,7 @@ type exported struct {
 		Conversation string `json:"conversation_id"`
 		Turn         int    `json:"turn_index"`
 		Cancelled    bool   `json:"was_cancelled"`
+		Due          int64  `json:"due_ns"`
 		Start        int64  `json:"request_start_ns"`
 		End          int64  `json:"request_end_ns"`
 	} `json:"metadata"`

@@ -87,6 +87,7 @@ func (p peer) run(t *testing.T) {
 	if strings.Contains(p.command(""), "replayd run") {
 		s.agrees(t, dir)
 		s.recomputed(t, dir)
+		s.frozen(t, p.name, dir, p.open())
 	}
 }
 
