@@ -87,6 +87,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	}
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
 		Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
+		Regular: g.options.Stdin == nil, // a daemon opens it again at a reload
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *toke
 
 func (g *Generation) openDataset(ctx context.Context, c config.Workload, t *token.Tokenizer) (*dataset.Set, error) {
 	set, err := dataset.Open(ctx, dataset.Format(c.Dataset.Format), c.Dataset.Path, dataset.Options{
-		Tokenizer: t, Seed: c.Prompt.Seed, Most: c.Rows, Draws: c.Rows, Turns: c.Dataset.Turns,
+		Tokenizer: t, Seed: c.Prompt.Seed, Most: c.Rows, Draws: c.Rows, Turns: c.Dataset.Turns, Regular: g.options.Stdin == nil,
 	})
 	if err != nil {
 		return nil, err

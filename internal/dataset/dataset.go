@@ -47,6 +47,7 @@ type Options struct {
 	Seed      uint64           // of RandomPool's draws
 	Draws     int              // how many rows RandomPool has; 0: 100
 	Most      int              // other formats: reading ends with the line or entry that has the last of so many rows; 0: with the file
+	Regular   bool             // a pipe is refused: the file is to be opened again
 	Turns     bool             // ShareGPT: whole conversations, not the first prompt of each
 }
 
@@ -160,14 +161,14 @@ func wantPath(format Format, path string) error {
 
 // file hands over what a file holds, decompressed.
 func (b *builder) file(path string, read func(in io.Reader, name string) error) error {
+	if err := trace.CheckKind(path, !b.options.Regular); err != nil { // before it is opened, which may wait
+		return err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return fmt.Errorf("%s: want a file, got a directory", path)
-	}
 	in, err := trace.Decompress(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -34,6 +34,22 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
+// A daemon opens its trace again at a reload: it takes no pipe, and does not wait for anybody to write. What has no end is read
+// by nobody.
+func TestNoFile(t *testing.T) {
+	path := fifo(t)
+	for path, want := range map[string]string{
+		path: "fifo: want a file, got a pipe", "/dev/zero": "/dev/zero: want a file, got a device", ".": ".: want a file, got a directory",
+	} {
+		if _, err := Open(t.Context(), path, Options{Regular: true}); err == nil || err.Error() != want {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := Open(t.Context(), "/dev/zero", Options{}); err == nil || err.Error() != "/dev/zero: want a file, got a device" {
+		t.Errorf("where a pipe may be: got %v", err)
+	}
+}
+
 // Nobody ever writes, or somebody who says nothing: the wait ends with the context.
 func TestSilentPipe(t *testing.T) {
 	path := fifo(t)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -17,7 +18,10 @@ type lines struct {
 	long   []byte // a line that does not fit into the reader's buffer
 }
 
-var errLongLine = errors.New("line too long")
+var (
+	errLongLine  = errors.New("line too long")
+	errNoLineEnd = fmt.Errorf("row: want a line of at most %d bytes, got no end of it in %d", MaxLineBytes, maxUnendedBytes)
+)
 
 // newLines reads on after a number of lines that end at byte offset.
 func newLines(in io.Reader, offset int64, number int) *lines {
@@ -58,6 +62,9 @@ func (l *lines) raw() ([]byte, error) {
 			l.end += int64(len(line))
 			if len(l.long) <= MaxLineBytes {
 				l.long = append(l.long, line...)
+			}
+			if l.end-l.start > maxUnendedBytes {
+				return nil, errNoLineEnd
 			}
 		}
 		line = l.long

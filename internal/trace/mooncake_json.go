@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,7 +19,11 @@ var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
 func (d dialect) json(line []byte, r *row) []fault {
 	o := object{}
 	if err := json.Unmarshal(line, &o.values); err != nil {
-		return []fault{{"row", "a JSON object", fmt.Sprintf("%s (%v)", excerpt(line), err)}}
+		got := excerpt(line)
+		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // which names a type of Go
+			got += fmt.Sprintf(" (%v)", err)
+		}
+		return []fault{{"row", "a JSON object", got}}
 	}
 	if o.values == nil {
 		return []fault{{"row", "a JSON object", "null"}}

@@ -25,6 +25,9 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 		}
 		return f.spoolFrom(ctx, o.Stdin, o)
 	}
+	if err := CheckKind(path, !o.Regular); err != nil { // before it is opened, which may wait
+		return err
+	}
 	file, err := openPath(ctx, path)
 	if err != nil {
 		return err
@@ -33,8 +36,6 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 	switch {
 	case err != nil:
 		return errors.Join(err, file.Close())
-	case info.IsDir():
-		return errors.Join(fmt.Errorf("%s: want a file, got a directory", path), file.Close())
 	case info.Mode().IsRegular():
 		head := make([]byte, 4)
 		n, err := file.ReadAt(head, 0)
@@ -46,6 +47,33 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 		}
 	}
 	return errors.Join(f.spoolFrom(ctx, file, o), file.Close())
+}
+
+// CheckKind says why a path cannot be read to its end: it is a directory or a device, or a pipe where none may be. A path that
+// cannot be looked at is left to whoever opens it.
+func CheckKind(path string, pipe bool) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // opening it gives the same error
+	}
+	kind := ""
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+	case mode.IsDir():
+		kind = "a directory"
+	case mode&os.ModeNamedPipe != 0:
+		if !pipe {
+			kind = "a pipe"
+		}
+	case mode&os.ModeDevice != 0:
+		kind = "a device"
+	default:
+		kind = "something else"
+	}
+	if kind == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: want a file, got %s", path, kind)
 }
 
 // openPath opens a file. Opening a named pipe waits for its writer: when ctx ends first, a writer is made up.
@@ -114,7 +142,7 @@ func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
 func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit int64) error {
 	raw := &counted{in: in}
 	plain, kind, err := decompress(raw)
-	var written int64
+	var written, unended int64 // decompressed bytes; those since the last line's end
 	lines := 1
 	for buf := make([]byte, 256<<10); err == nil; {
 		if err = ctx.Err(); err != nil {
@@ -126,6 +154,11 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 			return fmt.Errorf("%s: want at most %d bytes to spool, decompressed, got more", f.name, limit)
 		}
 		lines += bytes.Count(buf[:n], []byte("\n"))
+		if end := bytes.LastIndexByte(buf[:n], '\n'); end >= 0 {
+			unended = int64(n - 1 - end)
+		} else if unended += int64(n); unended > maxUnendedBytes {
+			return fmt.Errorf("%s:%d: %w", f.name, lines, errNoLineEnd)
+		}
 		if _, werr := spool.Write(buf[:n]); werr != nil {
 			return fmt.Errorf("%s: spool: %w", f.name, werr)
 		}

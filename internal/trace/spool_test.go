@@ -120,6 +120,46 @@ func TestSpoolFaults(t *testing.T) {
 	}
 }
 
+// Where no line ends nobody reads on: a sparse file of 16 GiB, a stream of zeros without an end, and one that is compressed
+// cost 64 MiB of reading. Nothing of it is held beyond what a line may have.
+func TestNoLineEnd(t *testing.T) {
+	sparse := write(t, "sparse.jsonl", threeRows)
+	if err := os.Truncate(sparse, 16<<30); err != nil {
+		t.Skipf("no file of 16 GiB here: %v", err)
+	}
+	zeros := func() *counted { return &counted{in: zero{}} }
+	reading, packed := zeros(), new(bytes.Buffer)
+	z := gzip.NewWriter(packed)
+	if _, err := io.CopyN(z, zero{}, 80<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "row: want a line of at most 8388608 bytes, got no end of it in 67108864"
+	for at, o := range map[string]Options{"sparse.jsonl:4": {}, "stdin:1": {Stdin: reading}, "stdin:1: ": {Stdin: packed}} {
+		path := "-"
+		if o.Stdin == nil {
+			path = sparse
+		}
+		o.TempDir = t.TempDir()
+		if _, err := Open(t.Context(), path, o); err == nil || err.Error() != strings.TrimSuffix(at, ": ")+": "+want {
+			t.Errorf("want %s: %s, got %v", at, want, err)
+		}
+	}
+	if reading.bytes > maxUnendedBytes+1<<20 {
+		t.Errorf("want about %d bytes read, got %d", maxUnendedBytes, reading.bytes)
+	}
+}
+
+// zero is a stream of zeros without an end.
+type zero struct{}
+
+func (zero) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
 func TestCancelled(t *testing.T) {
 	path := write(t, "t.jsonl", threeRows)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,6 +22,7 @@ const (
 	Window          = 4096    // a row may stand at most so many rows behind its place in due order
 
 	defaultSpoolBytes = 16 << 30
+	maxUnendedBytes   = 64 << 20 // reading gives up where no line ends for so long: it is not a text
 )
 
 // Options of Open. The zero value detects everything.
@@ -30,6 +31,7 @@ type Options struct {
 	BlockTokens int    // tokens of a prefix-cache block; 0: detected
 	Strict      bool   // more ids than the prompt has blocks are an error, not a warning
 
+	Regular       bool      // a pipe is refused: the trace is to be opened again
 	Stdin         io.Reader // what the path "-" reads
 	TempDir       string    // where pipes and compressed files are spooled; "" is os.TempDir()
 	MaxSpoolBytes int64     // most decompressed bytes to spool; 0: 16 GiB
