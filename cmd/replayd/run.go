@@ -94,6 +94,9 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	}
 	o.await(&once, w)
 	err := once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
+	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
+		err = wrongInput(o.byFlag(bad.Faults, r.who))
+	}
 	if !a.begun {
 		a.stopWriting()
 		a.fail(a.putBack())

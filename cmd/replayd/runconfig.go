@@ -15,6 +15,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/report"
+	"replayd/internal/secret"
 )
 
 // flagOf names the flag behind a key of the configuration, for errors.
@@ -37,7 +38,8 @@ var flagOf = map[string]string{
 	"workloads[0].synthetic.turns": "--session-turns-mean", "workloads[0].synthetic.turns_stddev": "--session-turns-stddev",
 	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
 	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
-	"workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
+	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.carry": "--carry",
+	"targets[0].tokenizer": "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address",
 }
 
@@ -60,6 +62,9 @@ func (o *runFlags) flagOf(key string, who spelling) string {
 	}
 	if name := flagOf[key]; name != "" {
 		return name
+	}
+	if rest, ok := strings.CutPrefix(key, "targets[0].http."); ok {
+		return "--http.config.file: " + rest
 	}
 	return key
 }
@@ -123,6 +128,19 @@ func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 		fault(name, errors.New(f.Want))
 	}
 	return r, errors.Join(errs...)
+}
+
+// byFlag is an error with what was found wrong when the files were opened. What is wrong in a file has its place already.
+func (o *runFlags) byFlag(found config.Faults, who spelling) error {
+	var errs []error
+	for _, f := range found {
+		text := secret.InAddresses(f.Want)
+		if f.Path != "workloads[0].trace.path" && f.Path != "workloads[0].dataset.path" {
+			text = o.flagOf(f.Path, who) + ": " + text
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
 }
 
 // closed reads --concurrency. With an arrival that has times it bounds what is in flight.

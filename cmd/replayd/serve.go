@@ -28,7 +28,7 @@ func newServe(w *world) *cobra.Command {
 			load := func() (config.Config, error) { return loadConfig(w, file, c) }
 			cfg, err := load()
 			if err != nil {
-				return wrongInput(err)
+				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // with the faults of the files
 			}
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)

@@ -133,12 +133,15 @@ func (f Faults) Without(known Faults) Faults {
 	return slices.DeleteFunc(slices.Clone(f), func(fault Fault) bool { return paths.has(fault.Path) })
 }
 
-// In says whether one of the faults is at a key or below it.
-func (f Faults) In(path string) bool {
-	return slices.ContainsFunc(f, func(fault Fault) bool {
-		rest, ok := strings.CutPrefix(fault.Path, path)
-		return ok && fault.Want != unknownKey && (rest == "" || rest[0] == '.' || rest[0] == '[')
-	})
+// Around are the keys at which there is a fault, and all those that hold them. An unknown key leaves the others good.
+func (f Faults) Around() map[string]bool {
+	keys := map[string]bool{}
+	for _, fault := range f {
+		for path := fault.Path; path != "" && !keys[path] && fault.Want != unknownKey; path = parent(path) {
+			keys[path] = true
+		}
+	}
+	return keys
 }
 
 // parent is the key around a key; empty for one at the top.

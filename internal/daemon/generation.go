@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -54,7 +55,9 @@ type Generation struct {
 	servers   map[string]*server // by the target's name
 	scrapers  []*scraper
 	workloads []*workload
+	named     map[string]*workload // likewise
 	shared    *shared
+	checks    bool      // it is only to find faults: no workload stays open
 	asked     []*server // are held until it runs: settle waits for their answers
 	paused    bool      // all workloads are, and so are those that come
 }
@@ -88,33 +91,53 @@ func (g *Generation) Next(ctx context.Context, c config.Config) (*Generation, er
 }
 
 func (g *Generation) build(ctx context.Context, old *Generation) error {
-	g.servers = map[string]*server{}
-	var errs []error
-	for _, t := range g.options.Config.Targets {
-		errs = append(errs, g.addServer(t, old), g.addEngine(t, old))
-	}
-	for i, c := range g.options.Config.GPUs {
-		errs = append(errs, g.addGPU(i, c, old))
-	}
-	for _, c := range g.options.Config.Workloads {
-		if g.servers[c.Target] == nil {
-			continue // its target's error says why
-		}
-		w, err := g.openWorkload(ctx, c, old)
-		if err != nil {
-			if len(g.options.Config.Workloads) > 1 {
-				err = &workloadError{c.Name, err}
-			}
-			errs = append(errs, err)
-			continue
-		}
-		g.workloads = append(g.workloads, w)
-	}
-	err := errors.Join(errs...)
+	err := g.options.Config.Refuse(g.open(ctx, old, nil))
 	if err != nil {
-		err = errors.Join(err, g.discard())
+		return errors.Join(err, g.discard())
 	}
-	return err
+	g.options.Config.Places = nil // of a large file they are many, and nothing is at fault
+	return nil
+}
+
+// open opens and checks all that the configuration names, but what has a known fault, and gives the other faults.
+func (g *Generation) open(ctx context.Context, old *Generation, known config.Faults) config.Faults {
+	c, around := &g.options.Config, known.Around()
+	g.servers, g.named = map[string]*server{}, map[string]*workload{}
+	probed := map[string]bool{}
+	for i := range c.Workloads {
+		probed[c.Workloads[i].Target] = probed[c.Workloads[i].Target] || calibrates(c.Workloads[i])
+	}
+	faults := g.checkWeb(old)
+	for i, t := range c.Targets {
+		at := fmt.Sprintf("targets[%d]", i)
+		if around[at+".name"] {
+			continue // another may have it
+		}
+		found := g.addServer(at, t, probed[t.Name], old)
+		sound := !around[at+".url"] && !around[at+".metrics"]
+		if sound && (len(found) == 0 || t.Metrics.URL != "") { // else the page is where requests go, and has the same faults
+			found = append(found, g.addEngine(at, t, old)...)
+		}
+		faults = append(faults, found...)
+	}
+	for i, one := range c.GPUs {
+		if at := fmt.Sprintf("gpus[%d]", i); !around[at] {
+			faults = append(faults, g.addGPU(at, one, old)...)
+		}
+	}
+	for i := range c.Workloads {
+		w, found := g.openWorkload(ctx, fmt.Sprintf("workloads[%d]", i), c.Workloads[i], old, around)
+		faults = append(faults, found...)
+		switch {
+		case w == nil:
+		case g.checks:
+			_ = w.rows.Close() // it was only looked at
+		default:
+			g.workloads = append(g.workloads, w)
+			g.named[w.config.Name] = w
+		}
+	}
+	return faults.Without(known)
 }
 
 // discard closes what was opened for a generation that never ran, and not for the one before.

@@ -151,12 +151,13 @@ func TestBuildFaults(t *testing.T) {
 	if err == nil {
 		t.Fatal("want errors")
 	}
-	want := `target userin: url: want no user or password in it: use http.basic_auth
-workload bad: bad.jsonl:3: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)
-workload bad: bad.jsonl:4: input_length: want an integer ≥ 1, got 0
-workload untimed: arrival: want a trace with timestamps for "exact", got one without
-workload short: every: want more than 20ms, the length of the trace at speed 1, got 1ms
-workload gone: open gone.jsonl: no such file or directory`
+	want := `targets[1] "userin": url: want no user or password in it: use http.basic_auth
+workloads[1] "bad": trace.path: bad.jsonl:3: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)
+workloads[1] "bad": trace.path: bad.jsonl:4: input_length: want an integer ≥ 1, got 0
+workloads[2] "untimed": arrival: want a trace with timestamps for "exact", got one without
+workloads[3] "short": repeat.every: want more than 20ms, the length of the trace at speed 1, got 1ms
+workloads[4] "gone": trace.path: open gone.jsonl: no such file or directory
+workloads[5] "orphan": trace.path: open gone.jsonl: no such file or directory`
 	if err.Error() != want {
 		t.Errorf("want %s\n\n got %v", want, err)
 	}

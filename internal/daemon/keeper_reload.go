@@ -122,7 +122,7 @@ func (k *keeper) end() {
 func (k *keeper) next(ctx context.Context) (*Generation, error) {
 	c, err := k.options.Load()
 	if err != nil {
-		return nil, err
+		return nil, Check(ctx, c, k.options.Log, err) // with the faults of the files
 	}
 	return k.g.Next(ctx, c)
 }

@@ -79,8 +79,8 @@ func TestFilesInPlaceOfOthers(t *testing.T) {
 	d.reloaded(changed)
 
 	for _, bad := range []struct{ path, text, want string }{
-		{tokenizer, `{"model": `, "target sim: tokenizer: " + tokenizer + ": "},
-		{prompts, texts + "{\n", "prompts.jsonl:2: "},
+		{tokenizer, `{"model": `, `targets[0] "sim": tokenizer: ` + tokenizer + ": "},
+		{prompts, texts + "{\n", `workloads[0] "texts": dataset.path: ` + prompts + ":2: "},
 	} {
 		good, err := os.ReadFile(bad.path)
 		if err != nil {

@@ -37,22 +37,24 @@ func (r *rowSource) Close() error {
 }
 
 // openRows opens a trace, reads a dataset, or makes rows up.
-func (g *Generation) openRows(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
+func (g *Generation) openRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
 	files := filesOf(c)
-	r, err := g.openSource(ctx, c, t)
-	if err != nil {
-		return nil, err
+	r, faults := g.openSource(ctx, at, c, t)
+	if len(faults) > 0 {
+		return nil, faults
 	}
 	r.files = files
 	if c.Trace.Path == "" || !c.Dataset.Given() {
 		return r, nil
 	}
 	if t == nil {
-		return nil, errors.Join(errors.New("dataset: want a tokenizer too: texts are cut to the trace's lengths, and the name of a family has no file to cut them by"), r.Close())
+		_ = r.Close() // the fault is what matters
+		return nil, config.Faults{{Path: at + ".dataset", Want: "want a tokenizer too: texts are cut to the trace's lengths, and the name of a family has no file to cut them by"}}
 	}
 	set, err := g.openDataset(ctx, c, t)
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		_ = r.Close() // likewise
+		return nil, faultsAt(at+".dataset.path", err)
 	}
 	r.texts, r.texted = set.Texts(c.Prompt.Seed), set.SHA256()
 	return r, nil
@@ -70,14 +72,16 @@ func filesOf(c config.Workload) []os.FileInfo {
 	return files
 }
 
-func (g *Generation) openSource(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
+func (g *Generation) openSource(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
 	switch {
 	case c.Synthetic.Given():
-		return syntheticRows(c)
+		r, err := syntheticRows(c)
+		return r, faultsAt(at+".synthetic", err)
 	case c.Trace.Path == "":
-		return g.datasetRows(ctx, c, t)
+		return g.datasetRows(ctx, at, c, t)
 	}
-	return g.traceRows(ctx, c)
+	r, err := g.traceRows(ctx, c)
+	return r, faultsAt(at+".trace.path", err)
 }
 
 func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSource, error) {
@@ -140,7 +144,7 @@ func all(s schedule.Source) ([]trace.Record, error) {
 func syntheticRows(c config.Workload) (*rowSource, error) {
 	made, err := c.Made()
 	if err != nil {
-		return nil, fmt.Errorf("synthetic: %w", err)
+		return nil, err
 	}
 	n := c.Synthetic.Requests
 	if n == 0 {
@@ -160,13 +164,13 @@ func noTrace(path, format string, rows int, sha256 string) trace.Stats {
 }
 
 // datasetRows are texts in their file's order.
-func (g *Generation) datasetRows(ctx context.Context, c config.Workload, t *token.Tokenizer) (*rowSource, error) {
+func (g *Generation) datasetRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
 	set, err := g.openDataset(ctx, c, t)
 	if err != nil {
-		return nil, err
+		return nil, faultsAt(at+".dataset.path", err)
 	}
 	if set.Unanswered && !c.Prompt.Carry {
-		return nil, fmt.Errorf("%s: want prompt.carry (--carry) too: conversations have no answers in them", c.Dataset.Path)
+		return nil, config.Faults{{Path: at + ".prompt.carry", Want: fmt.Sprintf("want true: conversations of %s have no answers in them, got false", c.Dataset.Path)}}
 	}
 	all := set.Records()
 	return &rowSource{

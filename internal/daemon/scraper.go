@@ -37,7 +37,7 @@ type pageOf struct {
 }
 
 // addEngine takes over the scraper of the generation before, or makes one. Targets whose interval is 0 have none.
-func (g *Generation) addEngine(t config.Target, old *Generation) error {
+func (g *Generation) addEngine(at string, t config.Target, old *Generation) config.Faults {
 	if g.options.Engines == nil || t.Metrics.Interval == 0 {
 		return nil
 	}
@@ -55,14 +55,14 @@ func (g *Generation) addEngine(t config.Target, old *Generation) error {
 	}
 	target, err := g.options.Engines.NewTarget(o)
 	if err != nil {
-		return fmt.Errorf("target %s: metrics: %w", t.Name, err)
+		return faultsAt(at+".metrics", err)
 	}
 	g.scrapers = append(g.scrapers, &scraper{config: c, show: target.Show, run: target.Run, engine: target})
 	return nil
 }
 
 // addGPU takes over the scraper of the generation before, or makes one.
-func (g *Generation) addGPU(at int, c config.GPU, old *Generation) error {
+func (g *Generation) addGPU(at string, c config.GPU, old *Generation) config.Faults {
 	if g.options.GPUs == nil || g.keep(c, old) {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (g *Generation) addGPU(at int, c config.GPU, old *Generation) error {
 		o.Source = gpu.NewSMI(c.NvidiaSMI)
 	}
 	if err != nil {
-		return fmt.Errorf("gpus[%d]: %w", at, err)
+		return faultsOf(at, err, nil)
 	}
 	w := gpu.NewWatch(g.options.GPUs, o)
 	g.scrapers = append(g.scrapers, &scraper{config: c, show: w.Show, run: w.Run, close: w.Close})

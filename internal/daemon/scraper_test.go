@@ -175,7 +175,7 @@ func TestScrapersAreChecked(t *testing.T) {
 	o := (&heard{}).options(c)
 	o.Engines, o.GPUs = scrape.NewCollector(prometheus.NewRegistry()), gpu.NewCollector(prometheus.NewRegistry())
 	_, err := Build(t.Context(), o)
-	for _, want := range []string{"target sim: metrics: ", "/no/such/ca.pem", "gpus[0]: libdcgm: "} {
+	for _, want := range []string{`targets[0] "sim": metrics: `, "/no/such/ca.pem", "gpus[0].libdcgm: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in the error, got %v", want, err)
 		}

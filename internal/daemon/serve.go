@@ -53,6 +53,11 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	defer detach()
 	k := newKeeper(o, process, work)
 	p, err := openPage(ctx, k.page(reg, board), stop) // a daemon that nobody can scrape has no purpose
+	if build := (*ErrBuild)(nil); errors.As(err, &build) {
+		if all := Check(work, o.Config, o.Log, nil); all != nil { // with what else is at fault
+			build.Err = all
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/sim"
@@ -144,7 +146,7 @@ func TestServeStopsHard(t *testing.T) {
 }
 
 // While a trace is read the process is healthy and not ready; a stop ends the reading.
-func TestServeIsStoppedWhileItReads(t *testing.T) {
+func TestStoppedWhileItReads(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip("no named pipes here:", err)
@@ -154,11 +156,9 @@ func TestServeIsStoppedWhileItReads(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() {
-		ended <- Serve(ctx, t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler), Started: func(string) {
-			t.Error("want it stopped before it started")
-		}})
-	}()
+	o := Once{Options: (&heard{}).options(c), Serve: true, Started: func(int, func() Standing) { t.Error("want it stopped before it started") }}
+	o.Stdin = strings.NewReader("") // where there is one a pipe may be a trace
+	go func() { ended <- o.Run(ctx, t.Context(), prometheus.NewRegistry()) }()
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when Build has opened the other end
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,11 @@ func TestServeIsStoppedWhileItReads(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("want it cancelled, got %v", err)
+	}
+	// A daemon ends cleanly then, whatever its files hold.
+	if err := Serve(ctx, t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Errorf("want a clean end, got %v", err)
 	}
 }

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,15 +38,12 @@ func requestsOf(t config.Target) config.Target {
 	return t
 }
 
-// addServer takes over the server of the generation before, when nothing about it changed, or makes one.
-func (g *Generation) addServer(t config.Target, old *Generation) error {
-	probe := false
-	for _, w := range g.options.Config.Workloads {
-		probe = probe || w.Target == t.Name && calibrates(w)
-	}
+// addServer takes over the server of the generation before, when nothing about it changed, or makes one. Probe says that the
+// tokens of its chat template are to be found.
+func (g *Generation) addServer(at string, t config.Target, probe bool, old *Generation) config.Faults {
 	tokens, err := g.openTokenizer(t)
 	if err != nil {
-		return err
+		return faultsAt(at+".tokenizer", err)
 	}
 	if old != nil {
 		s := old.servers[t.Name]
@@ -62,7 +61,7 @@ func (g *Generation) addServer(t config.Target, old *Generation) error {
 		},
 	})
 	if err != nil {
-		return err
+		return faultsOf(at, errors.New(strings.TrimPrefix(err.Error(), "target "+t.Name+": ")), nil)
 	}
 	s := &server{config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1}
 	s.watch = replay.NewTarget(c, probe, func(model string) { s.shown.Serves(model) }, g.options.Log)

@@ -3,7 +3,6 @@ package daemon
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 
 	"replayd/internal/config"
@@ -52,12 +51,12 @@ func (g *Generation) openTokenizer(t config.Target) (*tokens, error) {
 	case err == nil:
 		file, err := os.ReadFile(found.Path())
 		if err != nil {
-			return nil, fmt.Errorf("target %s: tokenizer: %w", t.Name, err)
+			return nil, err
 		}
 		g.options.Log.Info("tokenizer", "target", t.Name, "file", found.Path(), "kind", found.Kind())
 		return &tokens{found, sha256.Sum256(file)}, nil
 	case !errors.Is(err, token.ErrNotFound) || !known:
-		return nil, fmt.Errorf("target %s: tokenizer: %w", t.Name, err)
+		return nil, err
 	}
 	g.options.Log.Info("tokenizer: no file of it here, and none is needed for lengths: the word list is exact for it", "target", t.Name, "name", t.Tokenizer, "words", list)
 	return nil, nil

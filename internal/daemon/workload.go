@@ -6,7 +6,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,38 +41,36 @@ type workload struct {
 	failure atomic.Pointer[string]
 }
 
-// A workloadError tells which of several workloads each of its lines is about.
-type workloadError struct {
-	name string
-	err  error
-}
-
-func (e *workloadError) Error() string {
-	at := "workload " + e.name + ": "
-	return at + strings.ReplaceAll(e.err.Error(), "\n", "\n"+at)
-}
-
-func (e *workloadError) Unwrap() error { return e.err }
-
-// openWorkload does all of a workload that can be at fault, or takes it over from the generation before.
-func (g *Generation) openWorkload(ctx context.Context, c config.Workload, old *Generation) (*workload, error) {
-	before := old.workload(c.Name)
-	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == g.servers[c.Target] && before.failure.Load() == nil
+// openWorkload does all of a workload that can be at fault, or takes it over from the generation before. It is nil with faults,
+// and where a known fault, or one of its target, leaves nothing to be run. Around are the keys with known faults.
+func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workload, old *Generation, around map[string]bool) (*workload, config.Faults) {
+	server, before := g.servers[c.Target], old.workload(c.Name)
+	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && before.failure.Load() == nil
 	if same && slices.EqualFunc(before.rows.files, filesOf(c), unchanged) {
 		return before, nil
 	}
-	opened, err := g.openRows(ctx, c, g.servers[c.Target].tokens.tokenizer())
-	if err != nil {
-		return nil, err
+	if around[at+".trace"] || around[at+".synthetic"] || around[at+".dataset"] || server == nil && c.Dataset.Given() {
+		return nil, nil
+	}
+	var counter *token.Tokenizer
+	if server != nil {
+		counter = server.tokens.tokenizer()
+	}
+	opened, faults := g.openRows(ctx, at, c, counter)
+	if len(faults) > 0 {
+		return nil, faults
 	}
 	if same && opened.stats.SHA256 == before.rows.stats.SHA256 && opened.texted == before.rows.texted { // only put in place anew
 		before.rows.files = opened.files
-		return before, opened.Close()
+		return before, faultsAt(at+".trace.path", opened.Close())
 	}
-	w := &workload{config: c, server: g.servers[c.Target], rows: opened, over: make(chan struct{}), leave: make(chan struct{})}
-	if err := w.open(); err != nil {
-		_ = opened.Close() // err is what matters
-		return nil, err
+	w := &workload{config: c, server: server, rows: opened, over: make(chan struct{}), leave: make(chan struct{})}
+	if !around[at] {
+		faults = w.open(at)
+	}
+	if len(faults) > 0 || around[at] || server == nil {
+		_ = opened.Close() // the faults are what matters
+		return nil, faults
 	}
 	return w, nil
 }
@@ -84,7 +81,7 @@ func unchanged(before, now os.FileInfo) bool {
 }
 
 // open makes the plan and the prompts.
-func (w *workload) open() (err error) {
+func (w *workload) open(at string) config.Faults {
 	c := w.config
 	stages := make([]schedule.Stage, len(c.Stages))
 	for i, s := range c.Stages {
@@ -105,17 +102,18 @@ func (w *workload) open() (err error) {
 	if !config.Timed(c.Arrival) {
 		plan.Rows = c.Rows
 	}
+	var err error
 	if w.plan, err = schedule.New(w.rows.source, plan); err != nil {
-		return err
+		return faultsOf(at, err, planKeys)
 	}
 	words, err := token.List(c.Prompt.Words)
 	if err != nil {
-		return err
+		return faultsAt(at+".prompt.words", err)
 	}
 	w.prompter, err = synth.New(synth.Options{
 		Words: words, Form: synth.Form(c.Prompt.Form), Seed: c.Prompt.Seed, BlockTokens: w.rows.stats.BlockTokens, Texts: w.rows.texts,
 	})
-	return err
+	return faultsAt(at+".prompt", err)
 }
 
 // workload is the one of a name; nil when there is none.
@@ -123,12 +121,7 @@ func (g *Generation) workload(name string) *workload {
 	if g == nil {
 		return nil
 	}
-	for _, w := range g.workloads {
-		if w.config.Name == name {
-			return w
-		}
-	}
-	return nil
+	return g.named[name]
 }
 
 // A handover is what a workload takes over from the one that it replaces.

@@ -51,6 +51,15 @@ func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
 // maxConfig bounds a web configuration file, in bytes, when the server starts.
 const maxConfig = 1 << 20
 
+// CheckConfig says what is wrong with a web configuration file; "" is none.
+func CheckConfig(file string) error {
+	_, err := schemeOf(file)
+	if err != nil {
+		return &ConfigError{file, err}
+	}
+	return nil
+}
+
 // schemeOf checks a web configuration file, "" for none, and tells how the server will speak: exporter-toolkit serves
 // plain HTTP when the file has no TLS section.
 func schemeOf(file string) (string, error) {

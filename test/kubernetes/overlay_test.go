@@ -29,7 +29,7 @@ func TestOverlay(t *testing.T) {
 	pod := templates(t, all)[0].Spec
 	c, config := configured(t, all, pod)
 	sidecar(t, pod, c)
-	if said, err := run(t, "0", "check-config", write(t, "replayd.yaml", config)); err != nil {
+	if said, err := run(t, "0", "check-config", "--no-files", write(t, "replayd.yaml", config)); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
 	container, _ := replayd(t, pod)

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/gpu"
+	"replayd/internal/measure"
+	"replayd/internal/scrape"
+	"replayd/internal/web"
+)
+
+// Check opens all that a configuration names, as Build does, one workload after the other, and keeps nothing open. It asks no
+// network. Loaded is the error that came with the configuration, or nil. The error that Check gives holds the faults of both,
+// each with its line: what is at fault already is not opened.
+func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error) error {
+	var known config.Faults
+	if loaded != nil {
+		bad := (*config.Invalid)(nil)
+		if !errors.As(loaded, &bad) {
+			return loaded // there is no configuration to look at
+		}
+		known = bad.Faults
+	}
+	reg := prometheus.NewRegistry()
+	meter := measure.NewMeter(reg)
+	g := &Generation{
+		options: Options{Config: c, Meter: meter, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), Log: log},
+		shared:  &shared{sink: measure.NewSink(meter.RecordErrors, log)},
+		checks:  true,
+	}
+	faults := g.open(ctx, nil, known)
+	closed := g.discard()
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // it was stopped, whatever the files hold
+	}
+	return errors.Join(c.Refuse(append(known, faults...)), closed)
+}
+
+// checkWeb looks at the file of TLS and passwords. A reload that leaves the section alone leaves the file alone too.
+func (g *Generation) checkWeb(old *Generation) config.Faults {
+	w := g.options.Config.Web
+	if old != nil && old.options.Config.Web == w {
+		return nil
+	}
+	err := web.CheckConfig(w.ConfigFile)
+	if err == nil {
+		return nil
+	}
+	what := strings.TrimPrefix(err.Error(), "web.config_file: ")
+	return config.Faults{{Path: "web.config_file", Want: strings.ReplaceAll(what, "\n", ";")}}
+}

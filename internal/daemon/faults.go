@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"regexp"
+	"strings"
+
+	"replayd/internal/config"
+)
+
+// faultsAt are those that an error tells of a key, one a line.
+func faultsAt(path string, err error) (faults config.Faults) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		faults = append(faults, config.Fault{Path: path, Want: line})
+	}
+	return faults
+}
+
+// option is how a room names one of its options in an error: every, http.tls_config, stages[0].rate.
+var option = regexp.MustCompile(`^[a-z_]+(\[[0-9]+\]|\.[A-Za-z0-9_-]+)*$`)
+
+// faultsOf are those that an error tells of the options that stand below a key, one a line: OPTION: want X, got Y. Keys are those
+// of options that the configuration calls something else.
+func faultsOf(path string, err error, keys map[string]string) (faults config.Faults) {
+	for _, f := range faultsAt(path, err) {
+		name, want, ok := strings.Cut(f.Want, ": ")
+		if key := keys[name]; ok && key != "" {
+			f = config.Fault{Path: path + "." + key, Want: want}
+		} else if ok && option.MatchString(name) {
+			f = config.Fault{Path: path + "." + name, Want: want}
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// planKeys are the keys of a workload behind the options of a plan. Rows and duration are run's.
+var planKeys = map[string]string{
+	"mode": "repeat.mode", "phase": "repeat.phase", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
+	"cron": "repeat.cron", "timezone": "repeat.timezone", "overlap": "repeat.overlap",
+	"from": "trace.from", "to": "trace.to", "from, to": "trace.from", "from, to, duration": "trace.from",
+	"rate, duration": "rate", "rows, duration": "synthetic.requests",
+}
