@@ -3,6 +3,8 @@ package measure
 import (
 	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,4 +65,58 @@ func TestDocumentedLabelValues(t *testing.T) {
 			t.Errorf("docs/metrics.md lacks the limit %s", l)
 		}
 	}
+}
+
+// The glossary names each thing once, and only series that docs/metrics.md documents.
+func TestGlossary(t *testing.T) {
+	words, err := os.ReadFile("../../docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := regexp.MustCompile("`replayd_[a-z0-9_]+`").FindAllString(string(words), -1)
+	if len(series) == 0 {
+		t.Error("want series in the glossary, found none")
+	}
+	for _, name := range series {
+		if !strings.Contains(string(documented), name) {
+			t.Errorf("docs/glossary.md has %s, docs/metrics.md does not", name)
+		}
+	}
+	row := regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]*)\|$`)
+	terms := map[string]bool{}
+	for line := range strings.Lines(string(words)) {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| term ") {
+			continue
+		}
+		cells := row.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if cells == nil || !strings.HasSuffix(cells[2], ".") {
+			t.Errorf("want a term, a sentence and a third column, got %s", line)
+			continue
+		}
+		if terms[cells[1]] {
+			t.Errorf("%s: want it once", cells[1])
+		}
+		terms[cells[1]] = true
+		if cells[1] != "outcome" && cells[1] != "drop reason" {
+			continue
+		}
+		for _, name := range inBackticks(cells[2]) {
+			if !slices.Contains(outcomes[:], Outcome(name)) && !slices.Contains(dropReasons[:], DropReason(name)) {
+				t.Errorf("%s: no outcome and no reason is called %s", cells[1], name)
+			}
+		}
+	}
+}
+
+func inBackticks(text string) (names []string) {
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			names = append(names, part)
+		}
+	}
+	return names
 }
