@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,31 @@ func chart(t *testing.T) config.Config {
 func sample(t *testing.T) string {
 	t.Helper()
 	return outside.Write(t, t.TempDir(), "sample.jsonl", string(synth.Sample))
+}
+
+// public is the trace that the documents speak of.
+func public(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv("REPLAYD_TRACES")
+	if folder == "" {
+		t.Skip("REPLAYD_TRACES names no folder with mooncake_conversation.jsonl")
+	}
+	return absolute(t, filepath.Join(folder, "mooncake_conversation.jsonl"))
+}
+
+// documented is the first configuration that a document shows, as a file.
+func documented(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, begins, _ := strings.Cut(string(text), "```yaml\n")
+	shown, _, found := strings.Cut(begins, "```\n")
+	if !found {
+		t.Fatalf("%s: want a configuration, got none", path)
+	}
+	return outside.Write(t, t.TempDir(), "replayd.yaml", shown)
 }
 
 // load reads a configuration as the daemon does, for an engine that is alone and has no GPUs, and with another trace if one is

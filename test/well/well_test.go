@@ -25,6 +25,9 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 			return load(t, "../../deploy/kubernetes/sidecar/replayd.yaml", absolute(t, "../../deploy/kubernetes/sidecar/trace.jsonl"))
 		}, time.Hour},
 		"example": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", sample(t)) }, 5 * time.Minute},
+		// With the public trace, where there is one: a minute or two each.
+		"example, public trace":    {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", public(t)) }, 70 * time.Minute},
+		"sidecar.md, public trace": {func(t *testing.T) config.Config { return load(t, documented(t, "../../docs/sidecar.md"), public(t)) }, 21 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
