@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 		w.engines[name].start(t, firstToken, nextToken)
 	}
 	replayd := w.startReplayd(t, dir)
-	alertmanager := startAlertmanager(t, dir, program)
+	alertmanager := startAlertmanager(t, dir, program, "")
 	w.prom = startPrometheus(t, dir, replayd, alertmanager)
 	w.watch = startWatch(t, alertmanager)
 	return w
@@ -77,11 +77,11 @@ type engine struct {
 	lives     int
 }
 
-func (e *engine) start(t *testing.T, firstToken, nextToken time.Duration) {
+func (e *engine) start(t *testing.T, firstToken, nextToken time.Duration, flags ...string) {
 	t.Helper()
 	e.lives++
-	e.process = outside.Start(t, filepath.Join(e.dir, fmt.Sprintf("%s-engine-%d.out", e.name, e.lives)), binary, "sim",
-		"--web.listen-address", e.address, "--ttft", firstToken.String(), "--itl", nextToken.String(), "--slots", "256")
+	e.process = outside.Start(t, filepath.Join(e.dir, fmt.Sprintf("%s-engine-%d.out", e.name, e.lives)), binary,
+		append([]string{"sim", "--web.listen-address", e.address, "--ttft", firstToken.String(), "--itl", nextToken.String(), "--slots", "256"}, flags...)...)
 	e.process.Ready(t, http.DefaultClient, "http://"+e.address+"/health")
 }
 
