@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
@@ -12,23 +16,34 @@ import (
 
 func newCheckConfig(w *world) *cobra.Command {
 	var noFiles bool
+	var probes []string
 	c := &cobra.Command{
 		Use: "check-config FILE", Short: "Print every error of a configuration at once, with its line; exit 0 or 2",
 		Long: `check-config prints every error for which serve and a reload would refuse a configuration, each with
 its line, and exits with 0 or 2. It reads each trace and dataset once, opens the files of keys and
-certificates, and connects to nothing.`,
+certificates, and connects to nothing without --probe: with it, it reads the metrics page of a running
+engine, and refuses limits of a guard that need a figure which the page does not have.`,
 		Example: `  replayd check-config replayd.yaml
-  replayd check-config replayd.yaml --no-files`,
+  replayd check-config replayd.yaml --no-files
+  replayd check-config replayd.yaml --probe http://127.0.0.1:8000
+  replayd check-config replayd.yaml --probe vllm=http://127.0.0.1:8000 --probe tgi=http://127.0.0.1:8080`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := loadConfig(w, args[0], nil)
 			if !noFiles {
 				err = daemon.Check(cmd.Context(), c, w.log, err)
 			}
+			unseen := false
+			if err == nil {
+				unseen, err = probe(cmd.Context(), probes, c)
+			}
 			if s := stopped(cmd.Context()); s != nil && err != nil {
 				return &exitError{s.code(), err}
 			}
-			if err != nil {
+			switch {
+			case unseen:
+				return err
+			case err != nil:
 				return wrongInput(err)
 			}
 			var names []string
@@ -40,7 +55,39 @@ certificates, and connects to nothing.`,
 		},
 	}
 	c.Flags().BoolVar(&noFiles, "no-files", false, "check the configuration alone: the files that it names may be elsewhere")
+	c.Flags().StringArrayVar(&probes, "probe", nil, "[TARGET=]URL of a running engine whose page the guards are held against; without a target, for all of them")
 	return c
+}
+
+// probe holds the guards of a configuration against running engines. Unseen: the page of one could not be read, which says nothing
+// of the configuration.
+func probe(ctx context.Context, flags []string, c config.Config) (unseen bool, err error) {
+	engines, err := probed(flags, c)
+	if err != nil {
+		return false, err
+	}
+	err = daemon.Probe(ctx, c, engines, "replayd/"+version.Version)
+	bad := (*config.Invalid)(nil)
+	return err != nil && !errors.As(err, &bad), err
+}
+
+// probed are the engines that --probe names, by target; "" is every other target's.
+func probed(flags []string, c config.Config) (map[string]string, error) {
+	engines := map[string]string{}
+	for _, flag := range flags {
+		target, address, named := strings.Cut(flag, "=")
+		if !named || strings.Contains(target, "/") { // an address may have a query
+			target, address = "", flag
+		}
+		if named && target != "" && !slices.ContainsFunc(c.Targets, func(t config.Target) bool { return t.Name == target }) {
+			return nil, fmt.Errorf("--probe: want [TARGET=]URL with a target of the configuration, got %q", target)
+		}
+		if _, twice := engines[target]; twice {
+			return nil, fmt.Errorf("--probe: want each target once, got %q twice", target)
+		}
+		engines[target] = address
+	}
+	return engines, nil
 }
 
 func loadConfig(w *world, path string, c *cobra.Command) (config.Config, error) {

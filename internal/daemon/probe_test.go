@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"replayd/internal/config"
+)
+
+// A limit on a figure that a running engine does not show is refused, with its line.
+func TestProbe(t *testing.T) {
+	pages := http.NewServeMux()
+	say := func(path, text string) {
+		pages.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+	}
+	say("/llama/metrics", "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n")
+	say("/vllm/metrics", "vllm:num_requests_waiting 0\nvllm:kv_cache_usage_perc 0.25\n")
+	s := httptest.NewServer(pages)
+	defer s.Close()
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte(`targets:
+- {name: a, url: "http://127.0.0.1:1"}
+- {name: b, url: "http://127.0.0.1:1"}
+workloads:
+- name: both
+  target: a
+  trace: {path: t.jsonl}
+  guard:
+    waiting: 4
+    kv_cache_usage: 0.9
+- {name: errors, target: b, trace: {path: t.jsonl}, guard: {error_ratio: 0.2}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, nil, nil, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		engines map[string]string
+		want    string
+	}{
+		{map[string]string{"": s.URL + "/vllm/v1"}, ""},
+		{map[string]string{"a": s.URL + "/vllm/metrics"}, ""},
+		{map[string]string{"b": s.URL + "/nothing"}, ""}, // no guard on it needs a figure
+		{map[string]string{}, ""},
+		{
+			map[string]string{"b": s.URL, "": s.URL + "/llama"},
+			file + `:10: workloads[0] "both": guard.kv_cache_usage: want a limit on a figure that the engine shows, got one that the page of ` +
+				`llamacpp at ` + s.URL + `/llama lacks: it shows waiting only`,
+		},
+		{map[string]string{"a": s.URL + "/nothing/metrics"}, `probe of target a at ` + s.URL + `/nothing/metrics: `},
+		{map[string]string{"a": "127.0.0.1"}, `probe of target a at 127.0.0.1: want an address such as http://127.0.0.1:8000, got "127.0.0.1"`},
+	} {
+		text := ""
+		if err := Probe(t.Context(), c, f.engines, "replayd/test"); err != nil {
+			text = err.Error()
+		}
+		if f.want == "" && text != "" || !strings.HasPrefix(text, f.want) {
+			t.Errorf("%v: want %q, got %q", f.engines, f.want, text)
+		}
+	}
+}
