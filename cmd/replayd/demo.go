@@ -98,7 +98,7 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	end := make(chan struct{})
 	var shown sync.WaitGroup
 	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
-		Config: cfg, Version: version.Version, Log: w.log, Observers: []replay.Observer{progress},
+		Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Observers: []replay.Observer{progress},
 		Started: func(url string) {
 			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
 			shown.Go(func() {

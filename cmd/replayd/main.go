@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
@@ -41,6 +42,7 @@ type world struct {
 	env      []string
 	format   *promslog.Format // --log.format
 	log      *slog.Logger     // set before a command runs, from --log.level and --log.format
+	dropped  func() uint64    // lines of err that were not written; nil: none are
 }
 
 // screen is where progress can be drawn; nil where it belongs into the log.
@@ -68,8 +70,15 @@ func main() {
 	}
 	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	stderr := report.NewScreen(os.Stderr, os.Getenv("TERM"))
-	os.Exit(run(os.Args[1:], signals, &world{in: os.Stdin, out: os.Stdout, err: stderr, env: os.Environ()}))
+	// Else a pipe that is closed would end the process: writes to it fail, and whoever writes knows what to do.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	lines := report.NewBacklog(os.Stderr)
+	go lines.Run() // until the process ends
+	code := run(os.Args[1:], signals, &world{
+		in: os.Stdin, out: stdout{lines}, err: report.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
+	})
+	lines.Flush(time.Second)
+	os.Exit(code)
 }
 
 // run executes one command line. The first signal cancels the command's context, the second the one that Stop gives.
@@ -84,12 +93,16 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 		abort()
 	}()
 	w.args = args
+	w.out = &output{file: w.out, closed: func() { stop(&signalled{syscall.SIGPIPE}) }}
 	root := newRoot(w)
 	root.SetArgs(inWords(args))
 	root.SetIn(w.in)
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	err := root.ExecuteContext(ctx)
+	if s := stopped(ctx); errors.Is(err, errOutputClosed) || s != nil && s.signal == syscall.SIGPIPE {
+		return exitSignal + int(syscall.SIGPIPE) // as shells know it of programs that end by it, and as silently
+	}
 	if err == nil {
 		return exitDone
 	}

@@ -54,6 +54,7 @@ func (o *runFlags) run(c *cobra.Command, w *world, args []string) error {
 	if o.helpAliases {
 		return o.showAliases(w.out)
 	}
+	w.outlive()
 	if o.slo != "" && !c.Flags().Changed("min-goodput") {
 		o.least = 1
 	}
@@ -85,7 +86,7 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 			Observers: a.observers(), Warmed: a.warmed(),
 			Dropped: a.drop, Clipped: a.clip, Saved: a.saved(), Failed: a.fail,
 		},
-		Serve: o.listen != "", Version: version.Version, Hold: time.Duration(o.hold),
+		Serve: o.listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.hold),
 		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },
 		Ended:   func(cut bool) { a.close(c.Context(), cut) },
 	}

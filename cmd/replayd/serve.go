@@ -33,7 +33,7 @@ func newServe(w *world) *cobra.Command {
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
 			defer signal.Stop(hangup)
-			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, Load: load, Hangup: hangup, Watch: watcher}
+			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: hangup, Watch: watcher}
 			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
 		},
 	}

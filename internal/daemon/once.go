@@ -19,8 +19,9 @@ import (
 type Once struct {
 	Options // its Meter is set by Run
 
-	Serve   bool   // serve Config.Web meanwhile
-	Version string // on the landing page
+	Serve      bool          // serve Config.Web meanwhile
+	Version    string        // on the landing page
+	LogDropped func() uint64 // log lines that were not written; nil: none are
 
 	WaitReady time.Duration                           // how long the targets may take until they answer; 0: nobody waits for them
 	Tried     func(url string, err error)             // hears how each try to reach one went; not nil with WaitReady
@@ -40,7 +41,7 @@ type Once struct {
 // Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. A page that
 // fails meanwhile is an error at the end: the run is worth finishing without it.
 func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
-	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
+	process := measure.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	o.Meter = measure.NewMeter(reg)
 	ready, address := func() {}, ""
 	if o.Serve || o.Sample != nil { // else nobody would see them

@@ -21,11 +21,12 @@ import (
 
 // ServeOptions of Serve.
 type ServeOptions struct {
-	Config    config.Config
-	Version   string
-	Log       *slog.Logger
-	Started   func(url string) // hears the address when everything runs; nil: nobody
-	Observers []replay.Observer
+	Config     config.Config
+	Version    string
+	Log        *slog.Logger
+	LogDropped func() uint64    // log lines that were not written; nil: none are
+	Started    func(url string) // hears the address when everything runs; nil: nobody
+	Observers  []replay.Observer
 
 	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload
 	Hangup <-chan os.Signal              // each one reloads; nil: none comes
@@ -45,7 +46,7 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 // the start: requests first, the page last, so that a last scrape sees how they ended.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
-	process := measure.NewProcess(reg, os.DirFS("/"), time.Now())
+	process := measure.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	board := live.New(live.Options{Version: o.Version})
 	work, stop := context.WithCancel(ctx)
 	defer stop()

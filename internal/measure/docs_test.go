@@ -26,7 +26,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	}
 	maps.Copy(want, process)
 	reg := prometheus.NewPedanticRegistry()
-	NewProcess(reg, container, start)
+	NewProcess(reg, container, start, nil)
 	m := NewMeter(reg)
 	w := m.Workload(labels, WorkloadOptions{SLO: slo, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
 	serves(w, "Qwen/Qwen3-8B")

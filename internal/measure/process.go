@@ -16,8 +16,12 @@ type Process struct {
 
 // NewProcess registers the series of the process with reg and panics when they are there already. The configuration
 // counts as loaded at the given instant. The root of the file system is where /proc and /sys are looked for: os.DirFS("/");
-// where the process is in no cgroup with CPU accounting, the series of CPU throttling are left out.
-func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time) *Process {
+// where the process is in no cgroup with CPU accounting, the series of CPU throttling are left out. dropped tells how many log lines
+// were not written; nil: none are dropped.
+func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped func() uint64) *Process {
+	if dropped == nil {
+		dropped = func() uint64 { return 0 }
+	}
 	p := &Process{
 		successful: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace,
@@ -32,6 +36,11 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time) *Proces
 	}
 	reg.MustRegister(
 		p.successful, p.successTime,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: namespace,
+			Name:      "log_lines_dropped_total",
+			Help:      "Log lines that could not be written: stderr was closed, or was not read in time.",
+		}, func() float64 { return float64(dropped()) }),
 		version.NewCollector(namespace),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

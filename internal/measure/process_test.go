@@ -19,7 +19,7 @@ var container = fstest.MapFS{
 
 func TestProcess(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	p := NewProcess(reg, container, start)
+	p := NewProcess(reg, container, start, func() uint64 { return 3 })
 	f := func(want float64, family string) {
 		t.Helper()
 		if got := gather(t, reg).sum(family); got != want {
@@ -30,6 +30,7 @@ func TestProcess(t *testing.T) {
 	f(1, "replayd_config_last_reload_successful")
 	f(loaded, "replayd_config_last_reload_success_timestamp_seconds")
 	f(1, "replayd_build_info")
+	f(3, "replayd_log_lines_dropped_total")
 	f(100, "replayd_cgroup_cpu_periods_total")
 	f(7, "replayd_cgroup_cpu_throttled_periods_total")
 	f(1.5, "replayd_cgroup_cpu_throttled_seconds_total")
@@ -88,7 +89,7 @@ func TestVanishedCgroupDoesNotFailTheScrape(t *testing.T) {
 		root[name] = file
 	}
 	reg := prometheus.NewPedanticRegistry()
-	NewProcess(reg, fs.FS(root), start)
+	NewProcess(reg, fs.FS(root), start, nil)
 	delete(root, "sys/fs/cgroup/cpu.stat")
 	if page := gather(t, reg); page["replayd_cgroup_cpu_periods_total"] != nil || page["replayd_build_info"] == nil {
 		t.Error("want the page without the cgroup's series")

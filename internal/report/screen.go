@@ -19,10 +19,10 @@ type Screen struct {
 	drawn []string
 }
 
-// NewScreen is the screen of a file. Nothing is drawn where no person looks: elsewhere than on a terminal, and on one
-// that knows no control sequences, which term, the environment's TERM, calls dumb.
-func NewScreen(f *os.File, term string) *Screen {
-	s := &Screen{out: f}
+// NewScreen is the screen of a file, which out writes. Nothing is drawn where no person looks: elsewhere than on a terminal, and on
+// one that knows no control sequences, which term, the environment's TERM, calls dumb.
+func NewScreen(f *os.File, out io.Writer, term string) *Screen {
+	s := &Screen{out: out}
 	if term != "dumb" && isTerminal(f) {
 		s.width = func() int { return columns(f) }
 	}

@@ -85,7 +85,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if NewScreen(null, "xterm").Terminal() {
+	if NewScreen(null, null, "xterm").Terminal() {
 		t.Error(os.DevNull, "is no terminal")
 	}
 	path := filepath.Join(t.TempDir(), "out")
@@ -94,7 +94,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s := NewScreen(f, "xterm")
+	s := NewScreen(f, f, "xterm")
 	if s.Terminal() {
 		t.Error("a file is no terminal")
 	}

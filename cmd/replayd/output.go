@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"replayd/internal/report"
+)
+
+// errOutputClosed is that nobody reads stdout any more, as with "| head -1".
+var errOutputClosed = errors.New("stdout was closed")
+
+// An output is stdout. The first write that finds it closed calls closed; with onwards the command goes on without it.
+type output struct {
+	file    io.Writer
+	closed  func()
+	onwards bool
+	gone    atomic.Bool
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (n int, err error) {
+	if !o.gone.Load() {
+		n, err = o.file.Write(p)
+		if !errors.Is(err, syscall.EPIPE) {
+			return n, err
+		}
+		if o.gone.Store(true); !o.onwards {
+			o.closed()
+		}
+	}
+	if o.onwards {
+		return len(p), nil
+	}
+	return n, errOutputClosed
+}
+
+// outlive lets a command go on when stdout is closed: it has more to do than to fill that.
+func (w *world) outlive() {
+	if o, ok := w.out.(*output); ok {
+		o.onwards = true
+	}
+}
+
+// A stdout comes after what stderr was given before, where both lead to the same place.
+type stdout struct{ stderr *report.Backlog }
+
+// Write implements io.Writer.
+func (s stdout) Write(p []byte) (int, error) {
+	s.stderr.Flush(100 * time.Millisecond)
+	return os.Stdout.Write(p)
+}

@@ -1,0 +1,171 @@
+//go:build daemon
+
+package daemon_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+
+	"replayd/test/outside"
+)
+
+// A piped daemon writes its log, and what it says on stdout, to a pipe whose other end the test has.
+type piped struct {
+	*stage
+	log   *os.File
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// newPiped starts a daemon with 100 workloads, so that a pause or a resume logs 100 lines.
+func newPiped(t *testing.T) *piped {
+	t.Helper()
+	p := &piped{stage: newStage(t, "--ttft", "20ms", "--itl", "5ms", "--chunk-tokens", "1"), ended: make(chan error, 1)}
+	path := filepath.Join(p.Dir, "trace.jsonl")
+	outside.Put(t, path, outside.Trace(outside.Plain(450, 10, 50, 20, 1)))
+	text := fmt.Sprintf("records: {path: %q}\nworkloads:\n- {name: w, trace: {path: %q}, speed: 5, repeat: {every: 10s}}\n", p.Records, path)
+	for i := range 99 { // nothing of them is due
+		text += fmt.Sprintf("- {name: w%d, trace: {path: %q}, repeat: {mode: cron, cron: \"0 3 29 2 *\"}}\n", i, path)
+	}
+	p.write(t, text)
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = in
+	p.cmd = exec.Command(binary, "serve", "--config", p.Config, "--web.listen-address", p.Listen, "--web.enable-lifecycle")
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close() // the daemon has its own
+	go func() { p.ended <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		_ = in.Close()
+	})
+	outside.See(t, p.URL(), "requests that ended", 20*time.Second, func(p page) bool { return p.Sum("replayd_requests_total", "w", "ok") > 20 })
+	return p
+}
+
+// talk has the daemon log until lines of it are dropped.
+func (p *piped) talk(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		outside.Post(t, p.URL()+"/-/pause", 200)
+		outside.Post(t, p.URL()+"/-/resume", 200)
+		now, err := outside.Scrape(t.Context(), p.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Sum("replayd_log_lines_dropped_total") > 0 {
+			return
+		}
+	}
+	t.Fatal("want replayd_log_lines_dropped_total above 0 after 20,000 lines")
+}
+
+// goesOn wants 100 requests more that end ok, and none that failed or came too late to be sent.
+func (p *piped) goesOn(t *testing.T) {
+	t.Helper()
+	before, err := outside.Scrape(t.Context(), p.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := func(p page) float64 { return p.Sum("replayd_requests_total", "w", "ok") }
+	now := outside.See(t, p.URL(), "100 requests more", 30*time.Second, func(now page) bool { return ok(now) >= ok(before)+100 })
+	t.Logf("%v requests ok, %v log lines dropped", ok(now), now.Sum("replayd_log_lines_dropped_total"))
+	if finished, _ := now.Ended("w"); finished != ok(now) {
+		t.Errorf("want all of %v finished requests ok, got %v", finished, ok(now))
+	}
+}
+
+// term ends the daemon as an operator would, and wants a clean drain.
+func (p *piped) term(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			t.Errorf("want exit 0, got %v", err)
+		}
+	case <-time.After(60 * time.Second):
+		t.Fatal("it does not end")
+	}
+	log := p.arrivals(t)
+	records, _ := outside.Records(t, p.Records, false)
+	for _, x := range p.join(t, log, records) {
+		if x.Outcome != "ok" || x.engine.Outcome != sim.OK {
+			t.Errorf("%s: ended %s by its record, %s by the engine", x.ID, x.Outcome, x.engine.Outcome)
+		}
+	}
+}
+
+// A log pipe that is closed costs log lines and nothing else.
+func TestLogPipeIsClosed(t *testing.T) {
+	p := newPiped(t)
+	if line, err := bufio.NewReader(p.log).ReadString('\n'); err != nil || !strings.HasPrefix(line, "time=") {
+		t.Errorf("want a log line, got %q, %v", line, err)
+	}
+	if err := p.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.talk(t)
+	p.goesOn(t)
+	p.term(t)
+}
+
+// Nor does one that nobody reads hold up the replay, a pause or the end. Where somebody reads it again the log goes on.
+func TestLogPipeHangs(t *testing.T) {
+	p := newPiped(t)
+	p.talk(t)
+	p.goesOn(t)
+	p.talk(t)
+	p.goesOn(t)
+	read, caughtUp := make(chan error, 1), make(chan struct{})
+	go func() {
+		lines := bufio.NewScanner(p.log)
+		for bytes := 0; lines.Scan(); bytes += len(lines.Bytes()) + 1 {
+			if bytes < backlog && bytes+len(lines.Bytes())+1 >= backlog {
+				close(caughtUp)
+			}
+			if strings.Contains(lines.Text(), "stopped: nothing is in flight") {
+				read <- nil
+				return
+			}
+		}
+		read <- errors.Join(lines.Err(), io.ErrUnexpectedEOF)
+	}()
+	select {
+	case <-caughtUp:
+	case err := <-read:
+		t.Fatal(err)
+	}
+	p.term(t)
+	if err := <-read; err != nil {
+		t.Errorf("want the last line in the log, got %v", err)
+	}
+}
+
+// backlog is more bytes than the pipe (64 KiB on Linux) and one batch (256 KiB) hold: who has read so many has made room for more.
+const backlog = 330 << 10
+
+// And where nobody ever reads it again, the end comes all the same.
+func TestLogPipeHangsToTheEnd(t *testing.T) {
+	p := newPiped(t)
+	p.talk(t)
+	p.term(t)
+}
