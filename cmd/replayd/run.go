@@ -31,7 +31,8 @@ of what was done comes all the same.
 
 Exit codes:
   0    done
-  1    it failed, the server was not ready in time, or no request ended ok
+  1    it failed, the server was not ready in time, no request ended ok, or 30 s after the
+       first request was due no connection had been made (--keep-trying goes on)
   2    wrong usage or input file
   3    --slo or --min-goodput was missed; the last line on stderr says which bound, and by how much
   130  it was cut short by SIGINT, 143 by SIGTERM`,
@@ -69,6 +70,9 @@ func (o *runFlags) run(c *cobra.Command, w *world, args []string) error {
 	return err
 }
 
+// reachTime is how long after its first request was due a run goes on without a connection.
+const reachTime = 30 * time.Second
+
 // once runs an order from its beginning to its report.
 func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	a := &account{
@@ -88,7 +92,10 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 		},
 		Serve: o.listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.hold),
 		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },
-		Ended:   func(cut bool) { a.close(c.Context(), cut) },
+		Ended:   a.close,
+	}
+	if !o.keepTrying {
+		once.Patience = reachTime
 	}
 	if a.sampler != nil {
 		once.Sample, once.SampleEvery = a.sampler.Take, sampleEvery
@@ -107,6 +114,9 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	}
 	if s := stopped(c.Context()); s != nil && !a.closed {
 		return a, &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}
+	}
+	if errors.Is(err, daemon.ErrUnreached) {
+		err = fmt.Errorf("%w (--keep-trying goes on all the same)", err)
 	}
 	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < time.Duration(o.wait) {
 		err = fmt.Errorf("%w: and --start has come", err)

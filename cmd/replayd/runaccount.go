@@ -60,13 +60,15 @@ func (a *account) begin(ctx context.Context, requests int, now func() daemon.Sta
 }
 
 // close prints the report and finds the verdict.
-func (a *account) close(ctx context.Context, cut bool) {
+func (a *account) close(cut error) {
 	close(a.end)
 	a.shown.Wait()
 	a.closed = true
 	f := a.summary.Figures()
-	if cut {
-		a.verdict = a.cutShort(stopped(ctx), f)
+	if s := (*signalled)(nil); errors.As(cut, &s) {
+		a.verdict = a.cutShort(s, f)
+	} else if cut != nil {
+		a.verdict = cut
 	}
 	a.fail(a.save())
 	if a.verdict != nil {

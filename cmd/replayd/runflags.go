@@ -37,9 +37,11 @@ type runFlags struct {
 	few      bool            // requests follow from the concurrency, as AIPerf has it
 	wait     config.Duration // --wait-ready
 	hold     config.Duration
-	slo      string
-	goodput  string
-	least    float64
+
+	keepTrying bool // also where no connection is ever made
+	slo        string
+	goodput    string
+	least      float64
 }
 
 func (o *runFlags) add(c *cobra.Command) {
@@ -51,6 +53,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.StringVar(&o.client, "http.config.file", "", "Prometheus' HTTP client configuration, for a server with a key, TLS or a password: authorization, tls_config and so on")
 	f.StringVarP(&t.Model, "model", "m", "", "name of the model; empty: the one that the server lists")
 	f.Var(duration{&o.wait}, "wait-ready", "wait until the server lists its models, at most this long, such as 15m, and no longer than until --start; 0: do not wait")
+	f.BoolVar(&o.keepTrying, "keep-trying", false, "go on when no connection was made 30 s after the first request was due; without it the run ends with 1")
 	f.StringVar(&t.API, "api", t.API, "chat or completions")
 	f.StringVar(&t.Output, "output", t.Output, "length of the answers: exact (as in the trace), max (at most that) or free")
 	f.BoolVar(&t.Stream, "stream", true, "stream the answers; false: one JSON answer, with e2e and tokens, and without TTFT and ITL")

@@ -33,8 +33,12 @@ type Once struct {
 	Sample      func(at time.Time, page []*dto.MetricFamily)
 	SampleEvery time.Duration
 
-	// Ended hears when everything has ended, and whether that was because of ctx. /metrics is still served then.
-	Ended func(cut bool)
+	// Patience is how long after the first row was due a connection may be missing: then the run is cut, and ErrUnreached is in
+	// its error. 0: it is not cut for that.
+	Patience time.Duration
+
+	// Ended hears when everything has ended, and what cut it: ctx's cause, ErrUnreached, or nil. /metrics is still served then.
+	Ended func(cut error)
 	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
 }
 
@@ -62,13 +66,25 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 		return err
 	}
 	process.Reloaded(nil, time.Now())
-	g.Start(ctx, hard)
+	work, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	hard, drop := context.WithCancel(hard)
+	defer drop()
+	g.Start(work, hard)
 	ready()
 	o.Started(g.Requests(), g.Standing)
 	endSampling := o.sample(reg)
-	cut := g.outlast(ctx)
+	endLookout := g.lookout(o.Patience, func(why error) {
+		giveUp(why)
+		drop() // no request has a connection
+	})
+	cut := g.outlast(work)
+	endLookout()
 	endSampling()
 	err = g.Close()
+	if errors.Is(cut, ErrUnreached) {
+		err = errors.Join(cut, err)
+	}
 	o.Ended(cut)
 	if o.Hold > 0 && ctx.Err() == nil {
 		o.hold(ctx, address)
@@ -128,16 +144,16 @@ func (o Once) sample(reg prometheus.Gatherer) (end func()) {
 	}
 }
 
-// outlast waits until all plans are over, or what was in flight has ended after ctx was cancelled: then it is true.
-func (g *Generation) outlast(ctx context.Context) (cut bool) {
+// outlast waits until all plans are over, or what was in flight has ended after ctx was cancelled: then it gives the cause.
+func (g *Generation) outlast(ctx context.Context) (cut error) {
 	for _, w := range g.workloads {
 		select {
 		case <-w.over:
 			continue
 		case <-ctx.Done():
 		}
-		if !cut && !w.ended() {
-			cut = true
+		if cut == nil && !w.ended() {
+			cut = context.Cause(ctx)
 			g.options.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", g.options.Config.Drain)
 		}
 		<-w.over

@@ -27,7 +27,7 @@ func TestOnce(t *testing.T) {
 	ended := false
 	err := Once{
 		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Standing) { requests = n },
-		Ended: func(cut bool) { ended = !cut },
+		Ended: func(cut error) { ended = cut == nil },
 	}.Run(t.Context(), t.Context(), reg)
 	if err != nil || !ended || requests != 5 || h.outcomes["w http_5xx"] != 5 || len(h.failures) != 0 {
 		t.Errorf("want 5 of http_5xx, got %d expected, %v, %q, %v", requests, h.outcomes, h.failures, err)
@@ -49,7 +49,7 @@ func TestOnceStopped(t *testing.T) {
 	}()
 	o := h.options(conf([]config.Target{target("gate", g.url)}, w))
 	cut := false
-	err := Once{Options: o, Started: nothing, Ended: func(c bool) { cut = c }, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	err := Once{Options: o, Started: nothing, Ended: func(why error) { cut = why != nil }, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
 	if err != nil || !cut || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || len(h.drops) != 0 {
 		t.Errorf("want one ok and nothing dropped, got %v, %v, %v", h.outcomes, h.drops, err)
 	}
@@ -67,7 +67,7 @@ func TestOnceHold(t *testing.T) {
 	over, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Once{
-			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(bool) { close(over) }, Hold: time.Hour,
+			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(error) { close(over) }, Hold: time.Hour,
 		}.Run(ctx, t.Context(), prometheus.NewRegistry())
 	}()
 	<-over
@@ -107,7 +107,7 @@ func TestOnceWaitReady(t *testing.T) {
 	o := (&heard{}).options(conf([]config.Target{target("sim", "http://"+address)}, once("w", "sim", write(t, "trace.jsonl", rows(3)))))
 	o.Observers = append(o.Observers, seen)
 	err := Once{
-		Options: o, WaitReady: patience, Started: nothing, Ended: func(bool) {},
+		Options: o, WaitReady: patience, Started: nothing, Ended: func(error) {},
 		Tried: func(_ string, err error) {
 			tries = append(tries, fmt.Sprint(err != nil))
 			if err != nil {

@@ -41,7 +41,7 @@ func TestStanding(t *testing.T) {
 				stop()
 			}
 			o := (&heard{}).options(conf([]config.Target{target("sim", url)}, w))
-			if err := (Once{Options: o, Started: started, Ended: func(bool) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
+			if err := (Once{Options: o, Started: started, Ended: func(error) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
 				t.Error(err)
 			}
 			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.InFlight != 0 {

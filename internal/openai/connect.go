@@ -32,6 +32,7 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*conn, *failure)
 	}
 	made, err := c.open(bounded)
 	if err == nil {
+		c.connected.Store(true)
 		return made, nil
 	}
 	var slow net.Error
@@ -45,6 +46,9 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*conn, *failure)
 	}
 	return nil, failed(measure.ConnectFailed, "%v", err)
 }
+
+// Connected says whether a connection was ever made, with TLS where the address asks for it.
+func (c *Client) Connected() bool { return c.connected.Load() }
 
 func (c *Client) open(ctx context.Context) (*conn, error) {
 	raw, err := c.dial(ctx, "tcp", c.base.address)

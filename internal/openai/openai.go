@@ -81,7 +81,9 @@ type Client struct {
 	marked  atomic.Pointer[hidden] // likewise, of the marks of all messages
 	stock   stock
 	stamps  io.Closer // keeps the kernel stamping; nil where it does not
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+
+	connected atomic.Bool // a connection was made
+	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New checks t and reports every fault at once. It opens no connection, but it reads the files that t.HTTP names.
