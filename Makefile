@@ -234,6 +234,10 @@ bench-rooms: ## Go's benchmarks of every room
 .PHONY: bench
 bench: bench-truth bench-limits bench-rooms ## the figures of bench/README.md, in under 30 minutes; tables go to bench/results
 
+.PHONY: frozen
+frozen: ## the small sizes of bench-truth and bench-limits, this tree and the frozen commit in turns, and their ratios: bench/results/frozen
+	tools/frozen
+
 .PHONY: check
 check: ## all of what CI does
 	.ci/run
