@@ -42,7 +42,7 @@ func (e *ErrBuild) Error() string { return e.Err.Error() }
 func (e *ErrBuild) Unwrap() error { return e.Err }
 
 // Serve runs a configuration, and those that reloads bring, until ctx is cancelled and what is in flight has drained,
-// or hard is cancelled. A workload that is over leaves its series on /metrics. The order of the stop is the reverse of
+// or hard is cancelled. That records could not be written is logged and counted, and is no error. A workload that is over leaves its series on /metrics. The order of the stop is the reverse of
 // the start: requests first, the page last, so that a last scrape sees how they ended.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
@@ -94,9 +94,11 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	}
 	k.run(work, hard)
 	o.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", k.g.options.Config.Drain)
-	err = k.g.Close()
+	if err := k.g.Close(); err != nil {
+		o.Log.Error("records were lost", "lost", k.g.shared.sink.Lost(), "err", err) // and counted: no reason to call the stop a failure
+	}
 	o.Log.Info("stopped: nothing is in flight any more")
-	return err
+	return nil
 }
 
 // page is the HTTP side's options.

@@ -87,6 +87,17 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A file of records that cannot be written is a series and a log line; the stop is clean.
+func TestServeWithoutRecords(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(3))))
+	c.Records.Path = filepath.Join(t.TempDir(), "no such folder", "records.jsonl")
+	d := start(t, c)
+	d.see(`replayd_requests_total{model="sim",outcome="ok",target="sim",workload="w"} 3`, `replayd_record_errors_total 3`)
+	d.stop()
+	d.end()
+}
+
 // A target that is not there is an outcome, never an exit.
 func TestServeWithoutTarget(t *testing.T) {
 	w := once("w", "gone", write(t, "trace.jsonl", rows(3)))

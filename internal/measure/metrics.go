@@ -71,7 +71,7 @@ var (
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")
 	descObjective = desc("slo_objective_ratio", "The configured share of requests that should be good.")
-	descLoop      = desc("loop", "Number of the loop over the trace that is being played.")
+	descLoop      = desc("loop", "Number that tells the loop being played from others. Counted since 1970 with phase wall, in minutes since 1970 with cron, else from 0.")
 	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
 	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")

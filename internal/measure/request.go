@@ -1,5 +1,7 @@
 // Package measure holds what one request was and what it is worth: its timeline and outcome, the latencies that follow
-// from them, service levels, the series on /metrics, the summary of a run and the file of records. It reads no clock.
+// from them, service levels, the series on /metrics, the summary of a run and the file of records. No figure depends on when it is computed: every
+// instant comes with the request. The clock is read for the record file only (when to flush it and when to try it again) and for
+// the creation time that a counter has in OpenMetrics.
 package measure
 
 import "time"
