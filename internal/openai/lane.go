@@ -31,6 +31,7 @@ type Lane struct {
 	late   measure.Outcome // what running into the present deadline means
 	hooks  Hooks           // Sent is nil when it was called
 	begun  begun
+	upload *upload // nil: the message is written, or not yet
 
 	body                 []byte // of an answer in one piece
 	reasoning, arguments []byte // texts that are only counted
@@ -217,8 +218,9 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	if f != nil && f.outcome == measure.Cancelled {
 		req.Timeline.Cancel = time.Now() // before anybody can see it
 	}
+	reusable := l.endUpload()
 	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
-	if stop() && l.frame.ended && l.in.Buffered() == 0 && !l.closing() {
+	if stop() && reusable && l.frame.ended && l.in.Buffered() == 0 && !l.closing() {
 		l.conn.used = time.Now()
 	} else {
 		l.drop()
@@ -250,27 +252,30 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		n, err = 0, l.arm(req)
 	}
 	l.begun = begun{}
-	written := req.Timeline.Write                // by Begin, at once
+	at := req.Timeline.Write                     // by Begin, at once
 	if err == nil && len(l.conn.wire.left) > 0 { // what Begin had to leave
 		err = l.conn.wire.flush()
-		written = time.Now()
+		at = time.Now()
 	}
-	if err == nil && n < len(message) {
-		_, err = l.conn.app.Write(message[n:])
-		written = time.Now()
+	switch rest := message[n:]; {
+	case err != nil || len(rest) == 0:
+	case len(rest) > uploadBytes:
+		err = l.startUpload(rest)
+	default:
+		_, err = l.conn.app.Write(rest)
+		at = time.Now()
 	}
-	l.release()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return l.cutShort(ctx, err)
 	}
-	if err != nil {
-		// A server may refuse a large message before it read it all: what it said then stands to be read.
-		l.limit(time.Now(), drainTime, measure.ConnectFailed)
-	} else if l.hooks.Cancel {
-		l.cancel = written.Add(l.hooks.CancelAfter)
-		l.sooner(l.cancel, measure.Cancelled)
+	if l.upload == nil {
+		l.wrote(written{at, err})
 	}
 	if _, peeked := l.in.Peek(1); peeked != nil {
+		if l.upload != nil {
+			l.uploaded()
+			err = l.upload.written.err
+		}
 		if err == nil {
 			err = peeked
 		}
@@ -289,6 +294,7 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		if s := l.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
 			req.Status = s
 			req.Timeline.Head = later(l.conn.wire.last.at, req.Timeline.Write)
+			l.heard(s, req.Timeline.Head)
 			l.frame.begin(l.head.ContentLength(), s)
 			return nil
 		}

@@ -28,6 +28,10 @@ type wire struct {
 	poll   bool   // a read is of what stands in the kernel; with nothing there it is past its deadline
 	hold   bool   // a write is not to wait: what the kernel has no room for is left
 	left   []byte // goes out before anything else
+
+	// wake is asked before each read, and each time that the deadline was set to the past to have it asked. It is true when the
+	// deadline has moved. nil: nobody does that.
+	wake func() bool
 }
 
 func newWire(c net.Conn, k *clock) *wire { return &wire{Conn: c, clock: k, stamps: newStamper(c)} }
@@ -78,16 +82,23 @@ func (w *wire) Read(p []byte) (int, error) {
 		// A deadline that moved away is left to fire first: setting a timer for every chunk costs more than
 		// one read too many.
 		if w.until.IsZero() != w.armed.IsZero() || w.until.Before(w.armed) {
-			w.armed = w.until
-			if err := w.SetReadDeadline(w.until); err != nil {
+			if err := w.rearm(); err != nil {
 				return 0, err
 			}
+		}
+		if w.wake != nil && w.wake() {
+			if err := w.rearm(); err != nil {
+				return 0, err
+			}
+			continue
 		}
 		n, stamp, err := w.receive(p)
 		now := time.Now()
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			if now.Before(w.until) {
-				w.armed = time.Time{} // moved away meanwhile
+			if now.Before(w.until) || w.wake != nil && w.until.IsZero() { // moved away meanwhile
+				if err := w.rearm(); err != nil {
+					return 0, err
+				}
 				continue
 			}
 			n, stamp, err = w.stood(p, now, err)
@@ -102,6 +113,12 @@ func (w *wire) Read(p []byte) (int, error) {
 		}
 		return n, err
 	}
+}
+
+// rearm sets the deadline of reads anew.
+func (w *wire) rearm() error {
+	w.armed = w.until
+	return w.SetReadDeadline(w.until)
 }
 
 // stood reads what stands in the kernel when a deadline has passed. This process may have been stopped, and Go looks at the
