@@ -37,8 +37,8 @@ func TestBegin(t *testing.T) {
 				if begun != (i > 0) {
 					t.Errorf("request %d: begun: want %v, got %v", i, i > 0, begun)
 				}
-				if begun && (req.Timeline.Write.IsZero() || l.begun.n == 0 || l.begun.n > len(m)) {
-					t.Errorf("request %d: %d of %d bytes written at %v", i, l.begun.n, len(m), req.Timeline.Write)
+				if n := len(m) - len(l.begun.first); begun && (req.Timeline.Write.IsZero() || n == 0) {
+					t.Errorf("request %d: %d of %d bytes written at %v", i, n, len(m), req.Timeline.Write)
 				}
 				write, sent := req.Timeline.Write, 0
 				l.Do(t.Context(), m, &req, Hooks{Sent: func() { sent++ }})

@@ -24,7 +24,8 @@ type Body struct {
 	Mark      Mark
 }
 
-// AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once. Until a model is known
+// AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once, but for credentials that are in files: a
+// lane puts these in. Until a model is known
 // (configured, or by Choose) the body names none.
 func (c *Client) AppendRequest(dst []byte, b Body) ([]byte, error) {
 	return c.appendRequest(dst, b, c.target.Output)
@@ -46,10 +47,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 	for _, f := range fields {
 		length += len(f.key) + len(`"":`) + f.size()
 	}
-	dst, err = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Mark)
-	if err != nil {
-		return dst, err
-	}
+	dst = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Mark)
 	for i, f := range fields {
 		if i == 0 {
 			dst = append(dst, '{')
@@ -143,11 +141,7 @@ func lengthFields(api API, mode OutputMode, e engine, n int) []field {
 }
 
 // appendHeader appends the head of a message; a length below 0 is one without a body.
-func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, mark Mark) ([]byte, error) {
-	credentials, err := c.credentials()
-	if err != nil {
-		return dst, fmt.Errorf("target %s: %w", c.target.Name, err)
-	}
+func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, mark Mark) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(method)
 	h.SetRequestURI(c.base.prefix + path)
@@ -162,12 +156,12 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 	if id != "" {
 		h.Set("X-Request-Id", id)
 	}
-	for _, line := range credentials {
+	for _, line := range c.inline {
 		h.Add(line.name, line.value)
 	}
 	mark.setHeaders(&h)
 	c.hide(mark.secrets())
-	return h.AppendBytes(dst), nil
+	return h.AppendBytes(dst)
 }
 
 func btoi(b bool) int {

@@ -4,13 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,54 +145,5 @@ func TestRequestGrowsOnce(t *testing.T) {
 		if err != nil || &again[0] != &m[0] {
 			t.Errorf("a buffer that suffices was not used: %v", err)
 		}
-	}
-}
-
-// Credentials in files are read again for each message.
-func TestCredentialFiles(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name, content string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	bearer := newClient(t, Target{HTTP: config.HTTPClientConfig{BearerTokenFile: file("token", "first\n")}})
-	basic := newClient(t, Target{HTTP: config.HTTPClientConfig{
-		BasicAuth:   &config.BasicAuth{UsernameFile: file("user", "u"), PasswordFile: file("password", "p\n")},
-		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{"X-Key": {Files: []string{file("key", "k1\n")}}}},
-	}})
-	expect := func(c *Client, lines ...string) {
-		t.Helper()
-		m := string(message(t, c))
-		for _, line := range lines {
-			if !strings.Contains(m, line+"\r\n") {
-				t.Errorf("want %q in %q", line, m)
-			}
-		}
-	}
-	expect(bearer, "Authorization: Bearer first")
-	expect(basic, "Authorization: Basic dTpw", "X-Key: k1") // u:p
-	file("token", "second")
-	file("key", "k2")
-	expect(bearer, "Authorization: Bearer second")
-	expect(basic, "X-Key: k2")
-	for _, c := range [][2]string{{"key", "X-Key"}, {"password", "password_file"}, {"user", "username_file"}} {
-		name, field := c[0], c[1] // the last one that is read goes first
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-		_, err := basic.AppendRequest(nil, Body{Prompt: []byte("a")})
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s removed: want an error that names %s, got %v", name, field, err)
-		}
-	}
-	_ = os.Remove(filepath.Join(dir, "token"))
-	if _, err := bearer.Models(t.Context()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("want a missing file, got %v", err)
-	}
-	if _, err := bearer.Probe(t.Context()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("want a missing file, got %v", err)
 	}
 }

@@ -2,43 +2,47 @@ package openai
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"replayd/internal/secret"
 )
 
 // A header is one line that a message carries beside the usual ones.
-type header struct{ name, value string }
+type header struct {
+	name, value string
+	late        bool // from a file, or beside one: it is put in when the message is written
+}
 
-// credentials reads the authorization and http_headers of the configuration, its files as they are now,
-// and remembers what is secret in them.
-func (c *Client) credentials() ([]header, error) {
-	var headers []header
-	secrets := slices.Clone(c.own)
+// credentials reads the authorization and http_headers of the configuration, its files as they are now, and gives what is
+// secret in them.
+func (c *Client) credentials() (headers []header, secrets []string, err error) {
+	secrets = slices.Clone(c.own)
 	cfg := c.target.HTTP
 	if a := cfg.Authorization; a != nil {
 		key, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
 		if err != nil {
-			return nil, fmt.Errorf("http.authorization.credentials_file: %w", err)
+			return nil, nil, fmt.Errorf("http.authorization.credentials_file: %w", err)
 		}
-		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + key)})
+		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + key), a.CredentialsFile != ""})
 		secrets = append(secrets, key)
 	}
 	if b := cfg.BasicAuth; b != nil {
 		user, err := valueOrFile(b.Username, b.UsernameFile)
 		if err != nil {
-			return nil, fmt.Errorf("http.basic_auth.username_file: %w", err)
+			return nil, nil, fmt.Errorf("http.basic_auth.username_file: %w", err)
 		}
 		password, err := valueOrFile(string(b.Password), b.PasswordFile)
 		if err != nil {
-			return nil, fmt.Errorf("http.basic_auth.password_file: %w", err)
+			return nil, nil, fmt.Errorf("http.basic_auth.password_file: %w", err)
 		}
 		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-		headers = append(headers, header{"Authorization", "Basic " + pair})
+		headers = append(headers, header{"Authorization", "Basic " + pair, b.UsernameFile != "" || b.PasswordFile != ""})
 		secrets = append(secrets, password, pair)
 	}
 	if cfg.HTTPHeaders != nil {
@@ -49,49 +53,58 @@ func (c *Client) credentials() ([]header, error) {
 		slices.Sort(names) // the same bytes every time
 		for _, name := range names {
 			h := cfg.HTTPHeaders.Headers[name]
+			late := len(h.Files) > 0
 			for _, v := range h.Values {
-				headers = append(headers, header{name, v})
+				headers = append(headers, header{name, v, late})
 				if secret.IsName(name) {
 					secrets = append(secrets, v)
 				}
 			}
 			for _, v := range h.Secrets {
-				headers = append(headers, header{name, string(v)})
+				headers = append(headers, header{name, string(v), late})
 				secrets = append(secrets, string(v))
 			}
 			for _, file := range h.Files {
 				v, err := valueOrFile("", file)
 				if err != nil {
-					return nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
+					return nil, nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
 				}
-				headers = append(headers, header{name, v})
+				headers = append(headers, header{name, v, late})
 				secrets = append(secrets, v)
 			}
 		}
 	}
-	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
-		c.secrets.Store(hide(secrets))
-	}
-	return headers, nil
+	return headers, secrets, nil
 }
 
 // maxSecret bounds a file with a secret: servers refuse a head of more than 8 to 16 KiB.
 const maxSecret = 64 << 10
 
+// valueOrFile is a value, or what its file has now. A file that is empty is one that is being written, or was emptied to take
+// the key away.
 func valueOrFile(value, file string) (string, error) {
 	if file == "" {
 		return value, nil
 	}
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for who writes to it
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(b) > maxSecret {
-		err = fmt.Errorf("%s: want at most %d bytes, got more", file, maxSecret)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(fmt.Errorf("%s: want a regular file", file), err)
 	}
-	return strings.TrimSpace(string(b)), err
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	value = strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", err
+	case len(b) > maxSecret:
+		return "", fmt.Errorf("%s: want at most %d bytes, got more", file, maxSecret)
+	case value == "":
+		return "", fmt.Errorf("%s: want a value, got an empty file", file)
+	}
+	return value, nil
 }
 
 // secretsIn are the texts under names that sound like a secret, at any depth.

@@ -31,6 +31,7 @@ type Lane struct {
 	late   measure.Outcome // what running into the present deadline means
 	hooks  Hooks           // Sent is nil when it was called
 	begun  begun
+	first  []byte  // the beginning of a message, with credentials from files
 	upload *upload // nil: the message is written, or not yet
 
 	body                 []byte // of an answer in one piece
@@ -115,13 +116,16 @@ const beginLooks = 4
 // that cannot be: no open connection at hand, a transport without descriptors. Do with the same arguments must follow,
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
-	if !l.hold(time.Now(), beginLooks) || l.conn.wire.stamps == nil {
-		return false
+	first, rest, err := l.compose(message)
+	if err != nil || !l.hold(time.Now(), beginLooks) || l.conn.wire.stamps == nil {
+		return false // Do says why
 	}
 	l.prepare(req)
-	l.begun.message, l.begun.err = message, l.arm(req)
+	l.begun = begun{on: true, first: first, rest: rest, err: l.arm(req)}
 	if l.begun.err == nil {
-		l.begun.n, l.begun.err = l.conn.offer(message[:min(len(message), beginBytes)])
+		var n int
+		n, l.begun.err = l.conn.offer(first[:min(len(first), beginBytes)])
+		l.begun.first = first[n:]
 	}
 	return true
 }
@@ -132,9 +136,9 @@ const beginBytes = 16 << 10
 
 // begun is what Begin has done of a request.
 type begun struct {
-	message []byte // nil: nothing
-	n       int    // bytes written
-	err     error
+	on          bool   // it has begun one
+	first, rest []byte // what is still to be written
+	err         error
 }
 
 // prepare makes a request and the lane's own state ready for a new answer.
@@ -154,7 +158,7 @@ func (l *Lane) prepare(req *measure.Request) {
 
 // run is Do with any reader for what follows the head of the answer.
 func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h Hooks, read func(context.Context, *measure.Request) *failure) {
-	if l.begun.message == nil {
+	if !l.begun.on {
 		l.prepare(req)
 	}
 	l.hooks = h
@@ -194,7 +198,7 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	switch {
 	case again:
 		l.drop()
-	case l.begun.message != nil:
+	case l.begun.on:
 		kept = true
 	default:
 		kept = l.hold(time.Now(), math.MaxInt)
@@ -247,9 +251,12 @@ func (l *Lane) arm(req *measure.Request) error {
 
 // send writes what is left of the message and reads the head of its answer, interim ones passed over.
 func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, kept bool) *failure {
-	n, err := l.begun.n, l.begun.err
-	if l.begun.message == nil {
-		n, err = 0, l.arm(req)
+	first, rest, err := l.begun.first, l.begun.rest, l.begun.err
+	if !l.begun.on {
+		if first, rest, err = l.compose(message); err != nil {
+			return failed(measure.ConnectFailed, "%v", err)
+		}
+		err = l.arm(req)
 	}
 	l.begun = begun{}
 	at := req.Timeline.Write                     // by Begin, at once
@@ -257,12 +264,12 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		err = l.conn.wire.flush()
 		at = time.Now()
 	}
-	switch rest := message[n:]; {
-	case err != nil || len(rest) == 0:
-	case len(rest) > uploadBytes:
-		err = l.startUpload(rest)
+	switch {
+	case err != nil || len(first)+len(rest) == 0:
+	case len(first)+len(rest) > uploadBytes:
+		err = l.startUpload(first, rest)
 	default:
-		_, err = l.conn.app.Write(rest)
+		err = l.conn.write(first, rest)
 		at = time.Now()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +59,7 @@ type Target struct {
 	URL       string // http or https (http when it has no scheme), with or without a path; a trailing /v1 is understood
 	API       API
 	Model     string                  // empty: the one that the server lists, see Client.Choose
-	HTTP      config.HTTPClientConfig // files in it are read again for every message and connection, so that they may rotate
+	HTTP      config.HTTPClientConfig // files in it are read again: see Ready, certificates for every connection
 	ExtraBody map[string]any          // merged into every body, over this package's own fields
 	Output    OutputMode
 	Timeouts  Timeouts
@@ -77,7 +79,10 @@ type Client struct {
 	own     []string // secrets in target.ExtraBody
 	clock   *clock
 	served  atomic.Pointer[served]
-	secrets atomic.Pointer[hidden] // what no error text may show, as of the newest message
+	inline  []header               // the credentials that are in no file
+	late    atomic.Pointer[late]   // the others; nil: there are none
+	reading sync.Mutex             // one reads the files at a time
+	secrets atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
 	marked  atomic.Pointer[hidden] // likewise, of the marks of all messages
 	stock   stock
 	stamps  io.Closer // keeps the kernel stamping; nil where it does not
@@ -132,8 +137,10 @@ func New(t Target) (*Client, error) {
 	c.target.HTTP, err = checkHTTP(t.HTTP)
 	note(err)
 	if err == nil {
-		_, err = c.credentials()
+		headers, secrets, err := c.credentials()
 		note(err)
+		c.keepCredentials(time.Now(), headers, secrets)
+		c.inline = slices.DeleteFunc(headers, func(h header) bool { return h.late })
 		if c.base.secure {
 			_, err = c.tlsConfig(context.Background())
 			note(err)

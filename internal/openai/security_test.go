@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -75,14 +76,25 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 	put("a\r\nX-Injected: 1\r\n\r\nGET / HTTP/1.1")
-	c := newClient(t, Target{HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{Type: "Bearer", CredentialsFile: file}}})
-	if m := string(message(t, c)); strings.Contains(m, "\nX-Injected") || strings.Contains(m, "\nGET /") {
+	target := Target{HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{Type: "Bearer", CredentialsFile: file}}}
+	if m := composed(t, newClient(t, target)); !strings.Contains(m, "Bearer a") || strings.Contains(m, "\nX-Injected") || strings.Contains(m, "\nGET /") {
 		t.Errorf("a header was smuggled in:\n%s", m)
 	}
-	put(strings.Repeat("x", maxSecret+1))
-	if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a")}); err == nil || !strings.Contains(err.Error(), "want at most 65536 bytes, got more") {
-		t.Errorf("a large file: got %v", err)
+	refused := func(want string) {
+		t.Helper()
+		target.URL, target.API, target.Output = "test", Chat, OutputMax
+		if _, err := New(target); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
+	put(strings.Repeat("x", maxSecret+1))
+	refused("want at most 65536 bytes, got more")
+	put(" \n")
+	refused("want a value, got an empty file")
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	refused("want a regular file")
 }
 
 // A name that a server gives goes into requests, logs and a label: it is no key of ours, and has a bound.

@@ -27,15 +27,15 @@ type written struct {
 	err error
 }
 
-// upload starts one. From then on only the end of the connection ends it: what is awaited are the answer's deadlines.
-func (l *Lane) startUpload(rest []byte) error {
+// startUpload starts one. From then on only the end of the connection ends it: what is awaited are the answer's deadlines.
+func (l *Lane) startUpload(pieces ...[]byte) error {
 	if err := l.conn.wire.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
 	c, u := l.conn, &upload{over: make(chan written, 1)}
 	l.upload, c.wire.wake = u, l.uploaded
 	u.running.Go(func() {
-		_, err := c.app.Write(rest)
+		err := c.write(pieces...)
 		u.over <- written{time.Now(), err}
 		_ = c.wire.SetReadDeadline(time.Unix(1, 0)) // wakes who waits for the answer; a closed connection has woken it
 	})

@@ -174,6 +174,19 @@ func (c *conn) silent() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
+// write writes pieces of a message, one after the other.
+func (c *conn) write(pieces ...[]byte) error {
+	for _, p := range pieces {
+		if len(p) == 0 {
+			continue
+		}
+		if _, err := c.app.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // offer writes p and does not wait. n is what needs no further write: what the kernel took, over TLS all of p, since a record
 // cannot be taken back, and the wire keeps what the kernel had no room for. The wire has stamps.
 func (c *conn) offer(p []byte) (n int, err error) {

@@ -39,6 +39,8 @@ type fake struct {
 	closeAfter int                    // a connection is closed after so many answers; 0: never
 	api        openai.API             // "": completions
 	says       func(id string) string // a chunk's text; nil: " x"
+	keyFile    string                 // with the client's key; "": it has none
+	keyed      func(key string)       // hears of each request's Authorization; nil: nobody
 	uncounted  bool                   // it does not say what an answer cost
 	mute       chan struct{}          // it answers when this is closed; nil: at once
 
@@ -107,6 +109,9 @@ func (f *fake) serve(c net.Conn) {
 func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bool {
 	if f.mute != nil {
 		<-f.mute
+	}
+	if f.keyed != nil && bytes.Contains(asked, []byte(`"stream":true`)) {
+		f.keyed(req.Header.Get("Authorization"))
 	}
 	said := ` x`
 	if f.says != nil {
@@ -251,6 +256,13 @@ type bench struct {
 	target   *Target
 }
 
+// http is the client's configuration.
+func (f *fake) http() config.HTTPClientConfig {
+	c := config.DefaultHTTPClientConfig
+	c.BearerTokenFile = f.keyFile
+	return c
+}
+
 func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, change func(*Workload)) *bench {
 	t.Helper()
 	f.arrivals, f.bodies = map[string]time.Time{}, map[string][]byte{}
@@ -269,7 +281,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 		api = f.api
 	}
 	client, err := openai.New(openai.Target{
-		Name: "t", URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
+		Name: "t", URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: f.http(),
 		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
 		Dial:     f.dial, UserAgent: "replayd/test",
 	})

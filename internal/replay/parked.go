@@ -86,6 +86,9 @@ func (q *queue) takeBuilt() *item {
 		it := w.items[w.head+i]
 		if it.body != nil || it.err != nil {
 			w.remove(i)
+			if it.err == nil && q.ready != nil {
+				it.err = q.ready()
+			}
 			return it
 		}
 		if !it.late {

@@ -32,6 +32,7 @@ type queue struct {
 	paused    bool          // what falls due is dropped; of a closed plan nothing falls due
 	ends      time.Time     // nothing comes due from this instant on; zero: for ever
 	closed    *circuit      // rows come due when a lane is free; nil: at their instants
+	ready     func() error  // why no request can be written now; nil: one always can
 	guard     *guard
 	purse     *purse
 	count     counter

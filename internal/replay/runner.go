@@ -84,7 +84,7 @@ func newRunner(w Workload, count figures, closed bool) *Runner {
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
 		paused: w.Paused, guard: newGuard(w.Guard), purse: newPurse(w.Budget),
 		carry:   w.Carry,
-		waiting: line{near: nearRows}, named: r.id,
+		waiting: line{near: nearRows}, named: r.id, ready: w.Client.Ready,
 		count: count, dropped: r.forget, forgotten: r.giveBack, clipped: r.clip, emptied: r.settle,
 	}
 	if closed {

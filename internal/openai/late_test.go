@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
+)
+
+// composed is a small message as it is written.
+func composed(t *testing.T, c *Client) string {
+	t.Helper()
+	l := c.Lane()
+	defer l.Close()
+	first, rest, err := l.compose(message(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := string(first) + string(rest)
+	checkMessage(t, []byte(m))
+	return m
+}
+
+// keyFiles are files with credentials that a test changes.
+type keyFiles struct{ dir string }
+
+func (k keyFiles) put(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(k.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (k keyFiles) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(k.dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What files say goes into a message when it is written, whenever it was built, at most a second later; what they said stays out
+// of error texts. Without the files no message is written.
+func TestCredentialFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := keyFiles{t.TempDir()}
+		bearer := newClient(t, Target{HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "first\n")}})
+		basic := newClient(t, Target{HTTP: config.HTTPClientConfig{
+			BasicAuth: &config.BasicAuth{UsernameFile: files.put(t, "user", "u"), PasswordFile: files.put(t, "password", "p\n")},
+			HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
+				"x-key": {Files: []string{files.put(t, "key", "k1\n")}, Values: []string{"v"}}, "X-Plain": {Values: []string{"p"}},
+			}},
+		}})
+		expect := func(c *Client, lines ...string) {
+			t.Helper()
+			m := composed(t, c)
+			for _, line := range lines {
+				if strings.Count(m, "\r\n"+line+"\r\n") != 1 {
+					t.Errorf("want %q once in %q", line, m)
+				}
+			}
+		}
+		expect(bearer, "Authorization: Bearer first")
+		expect(basic, "Authorization: Basic dTpw", "X-Key: k1", "X-Key: v", "X-Plain: p") // u:p
+		if m := string(message(t, basic)); strings.Contains(m, "k1") || strings.Contains(m, "dTpw") || strings.Contains(m, "X-Key") {
+			t.Errorf("want no credentials before the write, got %q", m)
+		}
+		files.put(t, "token", "second")
+		files.put(t, "key", "k2")
+		pass(credentialsAge - 1)
+		expect(bearer, "Authorization: Bearer first")
+		pass(1)
+		expect(bearer, "Authorization: Bearer second")
+		expect(basic, "X-Key: k2", "X-Key: v")
+		if got := bearer.words("bad keys first, second"); got != "bad keys <secret>, <secret>" {
+			t.Errorf("want both keys hidden, got %q", got)
+		}
+		pass(credentialsAge)
+		for _, c := range [][2]string{{"key", "X-Key"}, {"password", "password_file"}, {"user", "username_file"}} {
+			name, field := c[0], c[1] // the last one that is read goes first
+			files.remove(t, name)
+			if err := basic.Ready(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(field)) {
+				t.Errorf("%s removed: want an error that names %s, got %v", name, field, err)
+			}
+		}
+		files.remove(t, "token")
+		for _, ask := range []func() error{
+			bearer.Ready,
+			func() error { _, err := bearer.Models(t.Context()); return err },
+			func() error { _, err := bearer.Probe(t.Context()); return err },
+		} {
+			if err := ask(); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("want a missing file, got %v", err)
+			}
+		}
+		files.put(t, "token", "third") // acts at once
+		expect(bearer, "Authorization: Bearer third")
+	})
+}
+
+// A mark's header takes the place of one from a file, as of any other.
+func TestMarkOverCredentialFiles(t *testing.T) {
+	files := keyFiles{t.TempDir()}
+	c := newClient(t, Target{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
+		"X-Tenant": {Files: []string{files.put(t, "tenant", "file")}}, "X-Tenant-Key": {Files: []string{files.put(t, "key", "k")}},
+	}}}})
+	m, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Mark: Mark{Headers: map[string]string{"x-tenant": "mark"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := c.Lane()
+	defer l.Close()
+	first, _, err := l.compose(m)
+	if got := string(first); err != nil || !strings.Contains(got, "X-Tenant: mark\r\n") || strings.Contains(got, "X-Tenant: file") || !strings.Contains(got, "X-Tenant-Key: k\r\n") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A message that was built under one key is sent with the next, of each size, begun or not, once and again; and not at all when the
+// key is gone.
+func TestRotatedKeyIsSent(t *testing.T) {
+	for _, size := range []int{10, 20_000, 300_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			seen := make(chan string, 1)
+			answer := func(conn net.Conn) {
+				for {
+					head, body, err := request(conn)
+					if err != nil {
+						return
+					}
+					seen <- fmt.Sprint(head.Header.Get("Authorization"), " ", len(body) > size)
+					send(conn, streamHead+chunked(delta("a")+finish("stop")+done)+bodyEnd)
+				}
+			}
+			files := keyFiles{t.TempDir()}
+			c := newClient(t, Target{
+				URL: listen(t, "tcp4", answer), Timeouts: limits,
+				HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "key0")},
+			})
+			m, err := c.AppendRequest(nil, Body{Prompt: []byte(strings.Repeat("a", size)), Stream: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := c.Lane()
+			defer l.Close()
+			var req measure.Request
+			for i := range 4 {
+				files.put(t, "token", fmt.Sprint("key", i))
+				old := *c.late.Load() // a second goes by
+				old.read = old.read.Add(-credentialsAge)
+				c.late.Store(&old)
+				if i%2 == 1 {
+					l.Begin(m, &req)
+				}
+				l.Do(t.Context(), m, &req, Hooks{})
+				if got, want := <-seen, fmt.Sprintf("Bearer key%d true", i); req.Outcome != measure.OK || got != want {
+					t.Errorf("want %s, got %s, %s: %s", want, got, req.Outcome, req.Error)
+				}
+			}
+			files.remove(t, "token")
+			old := *c.late.Load()
+			old.read = old.read.Add(-credentialsAge)
+			c.late.Store(&old)
+			if l.Begin(m, &req) {
+				t.Error("want nothing begun without a key")
+			}
+			l.Do(t.Context(), m, &req, Hooks{})
+			if req.Outcome != measure.ConnectFailed || !strings.Contains(req.Error, "credentials_file") || !req.Timeline.Write.IsZero() || len(seen) > 0 {
+				t.Errorf("want nothing written, got %s: %s", req.Outcome, req.Error)
+			}
+		})
+	}
+}
