@@ -39,6 +39,10 @@ type Options struct {
 	Dropped   func(measure.DropReason)                    // nil: nobody wants to know
 	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 
+	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several
+	// models its workloads wait. Else these are errors.
+	Patient bool
+
 	// Failed hears of what ended before its time: a trace that changed while it was read, a target that cannot be
 	// used. Everything else goes on.
 	Failed func(error)

@@ -13,7 +13,7 @@ import (
 )
 
 // show puts a workload on the live page, where there is one.
-func (w *workload) show(b *live.Board, slo measure.SLO) {
+func (w *workload) show(b *live.Board) {
 	if b == nil {
 		return
 	}
@@ -21,21 +21,21 @@ func (w *workload) show(b *live.Board, slo measure.SLO) {
 	started := time.Now()
 	o := live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: t.API, Model: t.Model,
-		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: slo, Trace: traceInfo(stats),
+		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: sloOf(c), Trace: traceInfo(stats),
 		State: func() live.State { return w.state(started) },
 	}
 	if config.Timed(c.Arrival) { // else the trace's own times are nobody's
 		o.From, o.To = time.Duration(c.Trace.From), time.Duration(c.Trace.To)
 		o.Length, o.Curve = stats.Span, stats.Curve
 	}
-	w.shown = b.Workload(o)
+	w.shown.Store(b.Workload(o))
 }
 
 // A card observes for the live page.
 type card struct{ w *workload }
 
 // Observe implements replay.Observer.
-func (c card) Observe(r *measure.Request) { c.w.shown.Observe(r) }
+func (c card) Observe(r *measure.Request) { c.w.shown.Load().Observe(r) }
 
 // inWords says when a workload sends its rows, and what is done to them.
 func inWords(c config.Workload, t config.Target) string {
@@ -107,7 +107,7 @@ const most = 4
 
 // state is asked once a second.
 func (w *workload) state(started time.Time) live.State {
-	r, answer := w.runner.State(), w.server.watch.Answer()
+	r, answer := w.current().State(), w.server.watch.Answer()
 	text := answer.Text
 	switch {
 	case answer.Up:

@@ -18,9 +18,9 @@ func (g *Generation) Pause(workload string, paused bool) (changed []string, know
 		}
 		known = true
 		for before := w.before.Load(); before != nil; before = before.before.Load() {
-			before.runner.Pause(paused) // what is due before the handover is its own
+			before.pause(paused) // what is due before the handover is its own
 		}
-		if w.runner.Pause(paused) {
+		if w.pause(paused) {
 			changed = append(changed, w.config.Name)
 		}
 	}
@@ -30,7 +30,7 @@ func (g *Generation) Pause(workload string, paused bool) (changed []string, know
 // pauses says whether a workload begins paused: as the one before is, or where there was none, when all are.
 func (g *Generation) pauses(before *workload) bool {
 	if before != nil {
-		return before.runner.Paused()
+		return before.current().Paused()
 	}
 	return g.paused
 }

@@ -20,7 +20,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	at := time.Now().Round(0).Add(handoverAhead)
 	for _, w := range g.workloads {
 		if w.started() {
-			w.runner.SetDrain(time.Duration(g.options.Config.Drain))
+			w.setDrain(time.Duration(g.options.Config.Drain))
 			continue
 		}
 		before := old.workload(w.config.Name)
@@ -32,7 +32,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 			before.remove()
 		default:
 			g.start(ctx, hard, w, handover{before: before, at: at})
-			before.runner.Retire(at)
+			before.retire(at)
 			before.remove()
 		}
 	}

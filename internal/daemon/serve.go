@@ -67,7 +67,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	complaints := newComplaints(o.Log)
 	k.g, err = Build(work, Options{
 		Config: o.Config, Meter: measure.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
-		Observers: o.Observers, Complain: complaints.add,
+		Observers: o.Observers, Complain: complaints.add, Patient: true,
 		Failed: func(err error) {
 			o.Log.Error("stopped early, everything else goes on", "err", err)
 			board.Note(time.Now(), slog.LevelError, err.Error())

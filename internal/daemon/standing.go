@@ -15,7 +15,7 @@ func (g *Generation) Standing() Standing {
 	known := true
 	for _, w := range g.workloads {
 		s.InFlight += int(w.count.Counts().InFlight)
-		at := w.runner.State()
+		at := w.current().State()
 		if at.Period == 0 || w.config.Rows > 0 {
 			known = false
 			continue

@@ -65,6 +65,7 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 	}
 	s := &server{config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1}
 	s.watch = replay.NewTarget(c, probe, func(model string) { s.shown.Serves(model) }, g.options.Log)
+	s.watch.Patient = g.options.Patient
 	s.shown = g.options.Meter.Target(t.Name, t.API, s.watch.Reached)
 	g.servers[t.Name] = s
 	return nil

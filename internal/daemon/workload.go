@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,31 +23,40 @@ import (
 
 // A workload is rows that were found to be good, their plan and their prompts, and then the runner over them.
 type workload struct {
-	config   config.Workload
-	server   *server
+	config config.Workload
+	server *server
+
+	mu       sync.Mutex // from the start on, over what play changes
 	rows     *rowSource
 	plan     *schedule.Plan
 	prompter *synth.Prompter
+	runner   *replay.Runner
+	earlier  *replay.Runner // of the same workload, with the rows as they were; it may drain still
+	retired  bool           // a successor plays from an instant on
 
 	// From its start on.
-	runner  *replay.Runner
+	make    func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner
+	reopen  func(context.Context) (*rowSource, error)
+	lost    chan replay.Lost         // holds one
+	quit    chan struct{}            // closed with retired
 	before  atomic.Pointer[workload] // the one that it took over from, until that has ended
 	count   *measure.Workload
-	shown   *live.Workload // nil without a page
-	engine  func() string  // how busy the target's engines are, in words; empty when they are not scraped
+	shown   atomic.Pointer[live.Workload] // nil without a page
+	engine  func() string                 // how busy the target's engines are, in words; empty when they are not scraped
 	stop    context.CancelFunc
 	over    chan struct{} // closed when the runner has ended
 	leave   chan struct{} // closed when nobody wants the workload any more
 	removed atomic.Bool   // its series go with it
 	failure atomic.Pointer[string]
+	broken  atomic.Bool // its rows cannot be read, or it has failed: a reload opens it anew
 }
 
 // openWorkload does all of a workload that can be at fault, or takes it over from the generation before. It is nil with faults,
 // and where a known fault, or one of its target, leaves nothing to be run. Around are the keys with known faults.
 func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workload, old *Generation, around map[string]bool) (*workload, config.Faults) {
 	server, before := g.servers[c.Target], old.workload(c.Name)
-	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && before.failure.Load() == nil
-	if same && slices.EqualFunc(before.rows.files, filesOf(c), unchanged) {
+	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && !before.broken.Load()
+	if same && slices.EqualFunc(before.files(), filesOf(c), unchanged) {
 		return before, nil
 	}
 	if around[at+".trace"] || around[at+".synthetic"] || around[at+".dataset"] || server == nil && c.Dataset.Given() {
@@ -60,11 +70,13 @@ func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workl
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	if same && opened.stats.SHA256 == before.rows.stats.SHA256 && opened.texted == before.rows.texted { // only put in place anew
-		before.rows.files = opened.files
+	if same && before.plays(opened) { // only put in place anew
 		return before, faultsAt(at+".trace.path", opened.Close())
 	}
-	w := &workload{config: c, server: server, rows: opened, over: make(chan struct{}), leave: make(chan struct{})}
+	w := &workload{
+		config: c, server: server, rows: opened,
+		over: make(chan struct{}), leave: make(chan struct{}), lost: make(chan replay.Lost, 1), quit: make(chan struct{}),
+	}
 	if !around[at] {
 		faults = w.open(at)
 	}
@@ -152,10 +164,10 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		}
 	})
 	running.Go(func() {
-		if err := w.runner.Run(ctx, hard); err != nil {
+		if err := w.play(ctx, hard, &o); err != nil {
 			w.fail(err)
 			o.Failed(err)
-		} else if ctx.Err() == nil && !w.removed.Load() && w.shown != nil {
+		} else if ctx.Err() == nil && !w.removed.Load() && w.shown.Load() != nil {
 			o.Log.Info("over: nothing more is due", "workload", w.config.Name)
 		}
 		close(w.over)
@@ -165,8 +177,8 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if w.removed.Load() {
 			o.Meter.Remove(w.count)
 		}
-		if w.shown != nil {
-			o.Board.Remove(w.shown)
+		if shown := w.shown.Load(); shown != nil {
+			o.Board.Remove(shown)
 		}
 		if err := w.rows.Close(); err != nil {
 			o.Log.Warn("trace", "workload", w.config.Name, "err", err)
@@ -179,6 +191,7 @@ func (w *workload) started() bool { return w.runner != nil }
 func (w *workload) fail(err error) {
 	text := err.Error()
 	w.failure.CompareAndSwap(nil, &text)
+	w.broken.Store(true)
 	w.count.Fault(true)
 }
 
@@ -186,17 +199,8 @@ func (w *workload) fail(err error) {
 func (g *Generation) prepare(w *workload, from handover) {
 	// Not g: a workload that runs on through a reload keeps no old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
-	var sleeper replay.Sleeper
-	if o.Sleeper != nil {
-		sleeper = o.Sleeper()
-	}
-	var after *replay.Runner
-	if from.before != nil {
-		after = from.before.runner
-	}
-	slo := measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
-		SLO: slo, Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+		SLO: sloOf(c), Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
 		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
@@ -206,10 +210,10 @@ func (g *Generation) prepare(w *workload, from handover) {
 	if o.Complain != nil {
 		observers = append(observers, complainer{c.Name, o.Complain})
 	}
-	w.runner = replay.New(replay.Workload{
-		Name: c.Name, Plan: w.plan, Prompt: w.prompter, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
+	options := replay.Workload{
+		Name: c.Name, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
 		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
-		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note,
+		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, Held: w.held,
 		Guard: replay.Guard{
 			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
 			Blind: replay.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
@@ -221,18 +225,37 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Mark: replay.Mark{
 			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
 		},
-		Load: func() (replay.Load, error) { return shared.load(c.Target) }, After: after,
+		Load:  func() (replay.Load, error) { return shared.load(c.Target) },
 		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
-		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Epoch: c.Epoch, Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
-		Begin: from.at, Paused: g.pauses(from.before), Sleeper: sleeper,
-	})
+		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
+	}
+	if o.Patient {
+		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner says so once, and play has taken that of the one before
+	}
+	w.make = func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner {
+		of := options
+		of.Plan, of.Prompt, of.After, of.Begin, of.Epoch, of.Paused = w.plan, w.prompter, after, begin, epoch, paused
+		if o.Sleeper != nil {
+			of.Sleeper = o.Sleeper()
+		}
+		return replay.New(of)
+	}
+	w.reopen = func(ctx context.Context) (*rowSource, error) {
+		rows, faults := (&Generation{options: o}).openRows(ctx, "", c, w.server.tokens.tokenizer())
+		return rows, wants(faults)
+	}
+	var after *replay.Runner
+	if from.before != nil {
+		after = from.before.current()
+	}
+	w.runner = w.make(after, from.at, c.Epoch, g.pauses(from.before))
 	w.engine = func() string { return shared.words(c.Target) }
-	w.show(o.Board, slo)
+	w.show(o.Board)
 }
 
 // dropped tells whoever wants to know of a request that was due and not sent.
@@ -243,6 +266,10 @@ func (o *Options) dropped(workload string, why measure.DropReason) {
 	if o.Complain != nil && why != measure.Filtered { // that is as it was configured
 		o.Complain(workload, "dropped: "+string(why), "", "")
 	}
+}
+
+func sloOf(c config.Workload) measure.SLO {
+	return measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 }
 
 // calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some

@@ -74,6 +74,7 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 		case errors.Is(err, errEnough):
 			return nil
 		default:
+			r.tellLost(lp, err)
 			return err
 		}
 	}
@@ -112,18 +113,26 @@ func (r *Runner) after(lp *loop, now time.Time) (schedule.Loop, bool) {
 // join says where in the plan the replay begins: from is the first instant that is its own, epoch the start of loop 0
 // where the wall clock does not say.
 func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, err error) {
+	if r.w.Begin.IsZero() && r.w.Epoch.IsZero() {
+		if err := r.w.Target.await(ctx); err != nil {
+			return now, from, epoch, err
+		}
+	}
+	held, err := r.name(ctx)
+	if err != nil {
+		return now, from, epoch, err
+	}
 	now = readClock(r.w.Wall)
 	switch epoch = r.w.Epoch; {
 	case !r.w.Begin.IsZero():
 		from = r.w.Begin.Round(0)
+		if held && from.Before(now.wall) { // what was due meanwhile is nobody's
+			from = now.wall
+		}
 		if epoch.IsZero() {
 			epoch = from
 		}
 	case epoch.IsZero():
-		if err := r.w.Target.await(ctx); err != nil {
-			return now, from, epoch, err
-		}
-		now = readClock(r.w.Wall)
 		from, epoch = now.wall, now.wall.Add(lead)
 	default: // the instants are known, whatever the target does
 		from = now.wall
@@ -160,7 +169,7 @@ var (
 func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 	rows, err := r.w.Plan.Rows(l.Loop, from)
 	if err != nil {
-		return fmt.Errorf("workload %s: %w", r.w.Name, err)
+		return r.unread(err)
 	}
 	for {
 		due, err := rows.Next()
@@ -168,7 +177,10 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("workload %s: %w", r.w.Name, err)
+			return r.unread(err)
+		}
+		if err := r.nameRow(ctx); err != nil {
+			return err
 		}
 		l.rows, l.passes = l.rows+1, due.Passes()
 		if err := r.room(ctx, l, due.At); err != nil {

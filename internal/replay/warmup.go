@@ -13,6 +13,9 @@ func (r *Runner) warmUp(ctx, hard context.Context) error {
 	if err := r.w.Target.await(ctx); err != nil {
 		return nil // a stop
 	}
+	if _, err := r.name(ctx); err != nil {
+		return nil // likewise
+	}
 	r.mu.Lock() // from here on what a reload changes is passed on
 	w := r.w
 	w.Rows, w.Duration, w.Warmup = r.w.Warmup, 0, 0

@@ -59,6 +59,8 @@ type Workload struct {
 	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
 	Saved     func(Sent)               // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
 	Clipped   func()                   // hears of every request that came due and was clipped; nil: nobody
+	Held      func(error)              // hears why nothing comes due though the plan goes on, and nil when that is over; nil: nobody
+	Lost      func(Lost)               // hears once that no more rows can be read; what was read goes on. nil: nobody
 	Guarded   func(slog.Level, string) // hears in words of each time that a limit of the guard opens or closes; nil: nobody
 
 	Lanes      int           // most requests in flight; of a closed plan, as many as there are while there are rows

@@ -1,0 +1,208 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/replay"
+	"replayd/internal/schedule"
+)
+
+// Between two tries to read rows that could not be read.
+const (
+	rereadFirst = time.Second
+	rereadMost  = time.Minute
+)
+
+// play runs a workload to its end. Where its rows cannot be read any more and it is to be patient, they are read anew until that
+// succeeds, and played from the next loop on.
+func (w *workload) play(ctx, hard context.Context, o *Options) error {
+	var runs sync.WaitGroup
+	defer runs.Wait()
+	for {
+		r, ended := w.current(), make(chan error, 1)
+		runs.Go(func() { ended <- r.Run(ctx, hard) })
+		var lost replay.Lost
+		select {
+		case lost = <-w.lost:
+		case err := <-ended:
+			select {
+			case lost = <-w.lost:
+			default:
+				return err
+			}
+		}
+		if !lost.More { // one pass, of which a part is gone
+			return lost.Err
+		}
+		if !w.again(ctx, lost, o) {
+			return nil
+		}
+	}
+}
+
+// again reads the rows anew until they are good. False: a stop or a successor came first.
+func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool {
+	w.broken.Store(true)
+	w.held(lost.Err)
+	o.Log.Error("rows cannot be read: the workload waits, and its trace is read anew until it is good", "workload", w.config.Name, "err", lost.Err)
+	said, pause := "", rereadFirst
+	for {
+		begins, err := w.take(ctx, lost.Next, o)
+		switch {
+		case err == nil && begins:
+			w.broken.Store(false)
+			w.held(nil)
+			o.Log.Info("the trace was read anew and is played from the next loop on", "workload", w.config.Name, "sha256", w.sha256())
+			return true
+		case err == nil || ctx.Err() != nil:
+			return false
+		case err.Error() != said:
+			said = err.Error()
+			w.held(err)
+			o.Log.Error("the trace is not good yet, reading it again until it is", "workload", w.config.Name, "err", err)
+		}
+		timer := time.NewTimer(pause)
+		pause = min(2*pause, rereadMost)
+		select {
+		case <-timer.C:
+		case <-w.quit:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// take reads the rows, and has a new runner begin with the first loop that nothing was sent of. False: the workload has a successor.
+func (w *workload) take(ctx context.Context, next schedule.Loop, o *Options) (begins bool, err error) {
+	rows, err := w.reopen(ctx)
+	if err != nil {
+		return false, err
+	}
+	made := &workload{config: w.config, server: w.server, rows: rows}
+	if err := wants(made.open("")); err != nil {
+		_ = rows.Close() // err is what matters
+		return false, err
+	}
+	w.mu.Lock()
+	if w.retired {
+		w.mu.Unlock()
+		return false, rows.Close()
+	}
+	old := w.rows
+	w.rows, w.plan, w.prompter = made.rows, made.plan, made.prompter
+	begin, epoch := resume(w.plan, next, time.Now())
+	w.earlier = w.runner
+	w.runner = w.make(w.earlier, begin, epoch, w.earlier.Paused())
+	w.mu.Unlock()
+	w.count.Plays(traceInfo(rows.stats))
+	w.show(o.Board)
+	_ = old.Close() // it could not be read
+	return true, nil
+}
+
+// wants are faults whose keys do not matter: the configuration has not changed.
+func wants(f config.Faults) error {
+	var errs []error
+	for _, fault := range f {
+		errs = append(errs, errors.New(fault.Want))
+	}
+	return errors.Join(errs...)
+}
+
+// resume says where a plan of other rows goes on: at the start of the next loop, or of the one after where that is past. Both are
+// zero where it begins by itself.
+func resume(p *schedule.Plan, next schedule.Loop, now time.Time) (begin, epoch time.Time) {
+	if p.Closed() || next == (schedule.Loop{}) {
+		return time.Time{}, time.Time{}
+	}
+	at := next.Start.Round(0)
+	if now = now.Round(0); at.Before(now) {
+		at = now
+	}
+	if !p.FollowsWall() { // the loops go on with the same numbers
+		if soonest := now.Add(handoverAhead); at.Before(soonest) {
+			at = soonest
+		}
+		return at, at.Add(-time.Duration(next.Number) * p.Period(next))
+	}
+	l := p.Loop(time.Time{}, at)
+	if l.Start.Round(0).Before(at) {
+		l, _ = p.Next(l, at)
+	}
+	return l.Start.Round(0), time.Time{}
+}
+
+// held shows why nothing comes due, or with nil that this is over.
+func (w *workload) held(why error) {
+	if why == nil {
+		w.failure.Store(nil)
+	} else {
+		text := why.Error()
+		w.failure.Store(&text)
+	}
+	w.count.Fault(why != nil)
+}
+
+func (w *workload) current() *replay.Runner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.runner
+}
+
+func (w *workload) sha256() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
+}
+
+// files are those of the rows that are played, as they were when they were opened.
+func (w *workload) files() []os.FileInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.rows.files)
+}
+
+// plays says whether the rows that are played are the same as others, and then takes note of where these lie.
+func (w *workload) plays(other *rowSource) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := w.rows.stats.SHA256 == other.stats.SHA256 && w.rows.texted == other.texted
+	if same {
+		w.rows.files = other.files
+	}
+	return same
+}
+
+// pause is true where it changes anything.
+func (w *workload) pause(paused bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.earlier != nil {
+		w.earlier.Pause(paused)
+	}
+	return w.runner.Pause(paused)
+}
+
+func (w *workload) setDrain(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.earlier != nil {
+		w.earlier.SetDrain(d)
+	}
+	w.runner.SetDrain(d)
+}
+
+// retire leaves what is due from an instant on to a successor.
+func (w *workload) retire(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.retired = true
+	close(w.quit)
+	w.runner.Retire(at)
+}

@@ -1,0 +1,258 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/config"
+	"replayd/internal/live"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+
+	"replayd/test/outside"
+)
+
+// A world is a daemon's generation in virtual time, with an engine that lists what it is told, dies and comes back.
+type world struct {
+	t    *testing.T
+	dir  string
+	wire *outside.Pipes
+	reg  *prometheus.Registry
+	g    *Generation
+	ctx  context.Context // ends with end
+	end  func()
+	log  bytes.Buffer
+
+	mu     sync.Mutex
+	models []string
+	down   bool
+	conns  []net.Conn
+	sent   []measure.Request // that ended
+	named  map[string]int    // models that requests asked for
+}
+
+// newWorld prepares one; start lets it run. It is for a bubble.
+func newWorld(t *testing.T, dir string, models ...string) *world {
+	return &world{t: t, dir: dir, wire: outside.NewPipes(), reg: prometheus.NewRegistry(), models: models, named: map[string]int{}}
+}
+
+// put writes a file in place: the same one, with another content.
+func (w *world) put(text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "trace.jsonl")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := io.WriteString(file, text); err != nil {
+		w.t.Error(err)
+	}
+	if err := file.Close(); err != nil {
+		w.t.Error(err)
+	}
+	return path
+}
+
+// paced are rows that are due every so many milliseconds.
+func paced(n, every int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 3}`+"\n", i*every, 20+i)
+	}
+	return b.String()
+}
+
+func (w *world) start(c config.Config, patient bool) {
+	w.t.Helper()
+	s := &http.Server{Handler: http.HandlerFunc(w.serve)}
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Serve(w.wire) })
+	ctx, stop := context.WithCancel(w.t.Context())
+	board := live.New(live.Options{})
+	running.Go(func() { _ = board.Run(ctx) })
+	g, err := Build(ctx, Options{
+		Config: c, Meter: measure.NewMeter(w.reg), Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
+		Observers: []replay.Observer{w}, Dial: w.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.g, w.ctx = g, ctx
+	g.Start(ctx, w.t.Context())
+	w.end = func() {
+		stop()
+		if err := w.g.Close(); err != nil {
+			w.t.Error(err)
+		}
+		_ = s.Close()
+		running.Wait()
+		<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+	}
+}
+
+// reload replaces the generation.
+func (w *world) reload(c config.Config) {
+	w.t.Helper()
+	next, err := w.g.Next(w.t.Context(), c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	next.Replace(w.ctx, w.t.Context(), w.g)
+	w.g = next
+}
+
+func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	<-time.After(time.Millisecond)
+	w.mu.Lock()
+	down := w.down
+	w.mu.Unlock()
+	if down {
+		return nil, syscall.ECONNREFUSED
+	}
+	c, err := w.wire.Dial(ctx, network, address)
+	if err == nil {
+		w.mu.Lock()
+		w.conns = append(w.conns, c)
+		w.mu.Unlock()
+	}
+	return c, err
+}
+
+// dies ends the engine, or with false brings it back.
+func (w *world) dies(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns = nil
+}
+
+func (w *world) lists(models ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.models = models
+}
+
+func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		w.mu.Lock()
+		var entries []string
+		for _, m := range w.models {
+			entries = append(entries, fmt.Sprintf(`{"id":%q}`, m))
+		}
+		w.mu.Unlock()
+		_, _ = fmt.Fprintf(rw, `{"data":[%s]}`, strings.Join(entries, ","))
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	_, model, _ := bytes.Cut(body, []byte(`"model":"`))
+	model, _, _ = bytes.Cut(model, []byte(`"`))
+	w.mu.Lock()
+	w.named[string(model)]++
+	w.mu.Unlock()
+	if r.Header.Get("X-Request-Id") == "replayd/probe" {
+		_, _ = io.WriteString(rw, `{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":5}}`)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/event-stream")
+	for range 3 {
+		<-time.After(10 * time.Millisecond)
+		_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"content":" x"}}]}`+"\n\n")
+		_ = http.NewResponseController(rw).Flush()
+	}
+	_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`+"\n\ndata: [DONE]\n\n")
+}
+
+// asked gives the models that requests asked for.
+func (w *world) asked() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.named))
+}
+
+// Write implements io.Writer for the log.
+func (w *world) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+// logged counts the lines that have a text.
+func (w *world) logged(text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(w.log.String(), text)
+}
+
+// Observe implements replay.Observer.
+func (w *world) Observe(r *measure.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent = append(w.sent, measure.Request{ID: strings.Clone(r.ID), Loop: r.Loop, Row: r.Row, Outcome: r.Outcome, Timeline: measure.Timeline{Planned: r.Timeline.Planned}})
+}
+
+// page scrapes, and wants the page to add up.
+func (w *world) page() outside.Page {
+	w.t.Helper()
+	families, err := w.reg.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	page := outside.Page{}
+	for _, f := range families {
+		page[f.GetName()] = f
+	}
+	for _, fault := range page.Balance() {
+		w.t.Error(fault)
+	}
+	return page
+}
+
+// wants compares sums of families.
+func (w *world) wants(when string, sums map[string]float64) {
+	w.t.Helper()
+	page := w.page()
+	for name, want := range sums {
+		if got := page.Sum(name); got != want {
+			w.t.Errorf("%s: %s = %v, want %v", when, name, got, want)
+		}
+	}
+}
+
+// loops gives how many rows ended ok of each loop that began at an instant or later, by the loop's first row.
+func (w *world) loops(since time.Time) map[int64]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rows := map[int64]int{}
+	seen := map[string]bool{}
+	for _, r := range w.sent {
+		if r.Timeline.Planned.Before(since) {
+			continue
+		}
+		if seen[r.ID] {
+			w.t.Errorf("%s was sent twice", r.ID)
+		}
+		if seen[r.ID] = true; r.Outcome == measure.OK {
+			rows[r.Loop]++
+		}
+	}
+	return rows
+}

@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+)
+
+// Lost says that a plan's rows cannot be read any more: the trace changed, or its disk fails.
+type Lost struct {
+	Err  error
+	Next schedule.Loop // the first loop of which no row was read; the zero Loop where the plan has not begun
+	More bool          // there is such a loop
+}
+
+// errUnread marks an error of reading rows.
+var errUnread = errors.New("rows cannot be read")
+
+type unread struct{ error }
+
+func (u unread) Is(err error) bool { return err == errUnread }
+func (u unread) Unwrap() error     { return u.error }
+
+// unread is an error of reading rows.
+func (r *Runner) unread(err error) error {
+	return unread{fmt.Errorf("workload %s: %w", r.w.Name, err)}
+}
+
+// tellLost tells that the feed ends in a loop of which rows may have been read.
+func (r *Runner) tellLost(lp *loop, err error) {
+	if r.w.Lost == nil || !errors.Is(err, errUnread) {
+		return
+	}
+	lost := Lost{Err: err, Next: lp.Loop, More: true}
+	switch {
+	case r.phase == measure.Warmup:
+		lost.Next = schedule.Loop{}
+	case lp.rows > 0:
+		lost.Next, lost.More = r.after(lp, readClock(r.w.Wall).wall)
+	}
+	r.w.Lost(lost)
+}
+
+// name waits until requests have a model's name. Held: it had to wait.
+func (r *Runner) name(ctx context.Context) (held bool, err error) {
+	why := r.w.Target.nameless()
+	if why == nil {
+		return false, nil
+	}
+	r.tellHeld(why)
+	select {
+	case <-r.w.Target.chosen:
+		r.tellHeld(nil)
+		return true, nil
+	case <-ctx.Done():
+		return true, ctx.Err()
+	}
+}
+
+func (r *Runner) tellHeld(why error) {
+	if r.w.Held != nil {
+		r.w.Held(why)
+	}
+}
+
+// nameRow waits likewise in the middle of a plan: the target was not there when it began. Rows that were read ahead are let go
+// meanwhile, and the replay rejoins where the clock is. In a closed plan nothing falls due before it is read.
+func (r *Runner) nameRow(ctx context.Context) error {
+	if r.w.Target.nameless() == nil {
+		return nil
+	}
+	if r.queue.closed == nil {
+		r.mu.Lock()
+		r.forgetUpcoming(func(*item) bool { return true })
+		for _, l := range r.queue.loops {
+			l.cut, l.read = l.cut || !l.read, true
+		}
+		r.settle()
+		r.mu.Unlock()
+	}
+	if _, err := r.name(ctx); err != nil {
+		return err
+	}
+	if r.queue.closed == nil {
+		return errAstray
+	}
+	return nil
+}
