@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/config"
+
 	"replayd/internal/measure"
 )
 
@@ -14,20 +16,23 @@ import (
 func TestChunksAllocateNothing(t *testing.T) {
 	plain, escaped := usual[0], `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
 	var made *int
+	key := keyFiles{t.TempDir()}.put(t, "key", "k")
 	for name, f := range map[string]struct {
 		chunk   string
+		key     string // a file
 		hooks   Hooks
 		atLeast float64 // objects a chunk
 		atMost  float64
 	}{
-		"measured": {plain, Hooks{}, 0, 0},
-		"kept":     {plain, Hooks{Keep: true}, 0, 0},
-		"escaped":  {escaped, Hooks{Keep: true}, 0, 0},
-		"a hook":   {plain, Hooks{Read: func(time.Time) { made = new(int) }}, 0.01, 1},
+		"measured": {plain, "", Hooks{}, 0, 0},
+		"with key": {plain, key, Hooks{}, 0, 0},
+		"kept":     {plain, "", Hooks{Keep: true}, 0, 0},
+		"escaped":  {escaped, "", Hooks{Keep: true}, 0, 0},
+		"a hook":   {plain, "", Hooks{Read: func(time.Time) { made = new(int) }}, 0.01, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const short, long = 100, 1100
-			few, many := objects(t, f.chunk, short, f.hooks), objects(t, f.chunk, long, f.hooks)
+			few, many := objects(t, f.chunk, short, f.key, f.hooks), objects(t, f.chunk, long, f.key, f.hooks)
 			a := (many - few) / (long - short)
 			t.Logf("objects: %v in an answer of %d chunks, %v in one of %d", few, short, many, long)
 			if a < f.atLeast || a > f.atMost {
@@ -45,7 +50,7 @@ func TestChunksAllocateNothing(t *testing.T) {
 const mostAnswer = 4.0
 
 // objects counts what one answer of so many chunks allocates, on a kept connection, after the buffers have grown.
-func objects(t *testing.T, chunk string, chunks int, hooks Hooks) float64 {
+func objects(t *testing.T, chunk string, chunks int, key string, hooks Hooks) float64 {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +78,7 @@ func objects(t *testing.T, chunk string, chunks int, hooks Hooks) float64 {
 			_, _ = conn.Write(end)
 		}
 	})
-	c := newClient(t, Target{URL: l.Addr().String(), Timeouts: limits})
+	c := newClient(t, Target{URL: l.Addr().String(), Timeouts: limits, HTTP: config.HTTPClientConfig{BearerTokenFile: key}})
 	m := message(t, c)
 	lane := c.Lane()
 	defer lane.Close()

@@ -120,8 +120,9 @@ func (l *Lane) take(a arrival, req *measure.Request) *failure {
 	return nil
 }
 
+// usage is what the counts say, as far as it can be: what a cache held is a part of the prompt, and reasoning one of the output.
 func (c counts) usage(s measure.UsageSource) measure.Usage {
-	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: c.cached, Reasoning: c.reasoning, Source: s}
+	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: min(c.cached, c.prompt), Reasoning: min(c.reasoning, c.output), Source: s}
 }
 
 // content puts a content chunk on the timeline.

@@ -94,3 +94,19 @@ func TestUsageOfChunks(t *testing.T) {
 		}
 	})
 }
+
+// A part of the tokens is never more than all of them, whatever a server says.
+func TestUsageThatCannotBe(t *testing.T) {
+	for body, want := range map[string]measure.Usage{
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Prompt: 4, Output: 2, Cached: 4, Reasoning: 2, Source: measure.UsageFinal},
+		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`:                                                 {Output: 2, Reasoning: 2, Source: measure.UsageFinal},
+		`{"timings":{"cache_n":7,"prompt_n":1,"predicted_n":2}}`:                                                                                             {Prompt: 8, Output: 2, Cached: 7, Source: measure.UsageTimings},
+	} {
+		l := newClient(t, Target{}).Lane()
+		var req measure.Request
+		if !l.chunk.find([]byte(body)) || l.take(arrival{}, &req) != nil || req.Usage != want {
+			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
+		}
+		l.Close()
+	}
+}

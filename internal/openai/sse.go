@@ -15,9 +15,11 @@ type event struct {
 }
 
 // A scanner cuts a stream of server-sent events into events, wherever reads cut the stream. It copies only what
-// a read left unfinished. Lines end in LF or CRLF; empty events, comments and fields other than data and event
-// are passed over.
+// a read left unfinished. As the standard says, lines end in LF, CRLF or CR, and one byte order mark may stand before
+// the first. Empty events, comments and fields other than data and event are passed over.
 type scanner struct {
+	begun   bool   // a line was read
+	cr      bool   // the last byte read was a CR, which ended a line: an LF that follows belongs to it
 	line    []byte // the beginning of a line whose end has not come
 	joined  []byte // data lines of the present event that had to be copied
 	single  []byte // its only data line, in the caller's buffer
@@ -41,6 +43,7 @@ func (s *scanner) reset() {
 		s.line, s.joined = nil, nil
 	}
 	s.line = s.line[:0]
+	s.begun, s.cr = false, false
 	s.clear()
 }
 
@@ -52,19 +55,24 @@ func (s *scanner) clear() {
 // next reads p, which came with a, up to the end of the next event. ok is false when p holds no more ends.
 // An event's arrival is that of its last data line: the blank line behind it brings nothing.
 func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err error) {
+	if s.cr && len(p) > 0 {
+		s.cr = false
+		if p[0] == '\n' {
+			p = p[1:]
+		}
+	}
 	for {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
+		line, after, ok := s.cut(p)
+		if !ok {
 			break
 		}
-		line := p[:i]
-		p = p[i+1:]
+		p = after
 		carried := len(s.line) > 0
 		if carried {
 			s.line = append(grown(s.line, len(line), maxEvent), line...)
 			line = s.line
 		}
-		ended := s.field(line, carried, a)
+		ended := s.field(s.first(line), carried, a)
 		s.line = s.line[:0]
 		if len(s.joined) > maxEvent {
 			return event{}, nil, false, errEventSize
@@ -84,11 +92,38 @@ func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err 
 	return event{}, nil, false, nil
 }
 
+// cut takes the first line off p, without its end; ok is false when p has no end of a line.
+func (s *scanner) cut(p []byte) (line, after []byte, ok bool) {
+	line = p
+	i := bytes.IndexByte(p, '\n')
+	if i >= 0 {
+		line, after = p[:i], p[i+1:]
+	}
+	j := bytes.IndexByte(line, '\r')
+	switch {
+	case j < 0:
+		return line, after, i >= 0
+	case j+1 == i: // CRLF
+		return line[:j], after, true
+	}
+	s.cr = j+1 == len(p)
+	return line[:j], p[j+1:], true
+}
+
+// first takes the byte order mark off the first line of a stream.
+func (s *scanner) first(line []byte) []byte {
+	if s.begun {
+		return line
+	}
+	s.begun = true
+	return bytes.TrimPrefix(line, []byte("\ufeff"))
+}
+
 // rest gives what the end of the stream left unfinished: a last event without its blank line, or even without
 // its line end.
 func (s *scanner) rest(a arrival) (event, bool) {
 	if len(s.line) > 0 {
-		s.field(s.line, true, a)
+		s.field(s.first(s.line), true, a)
 		s.line = s.line[:0]
 	}
 	if s.field(nil, true, a) {
@@ -106,9 +141,6 @@ func (s *scanner) take() event {
 
 // field reads one line; it reports whether an event is complete now. carried lines do not stay where they are.
 func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
 	switch {
 	case len(line) == 0:
 		return s.blank()

@@ -55,6 +55,15 @@ func TestScanner(t *testing.T) {
 	}{
 		"LF":                       {[]string{"data: a\n\ndata: b\n\n"}, []string{"0: a", "0: b"}},
 		"CRLF":                     {[]string{"data: a\r\n\r\ndata: b\r\n\r\n"}, []string{"0: a", "0: b"}},
+		"CR":                       {[]string{"data: a\r\rdata: b\r: c\r\r"}, []string{"0: a", "0: b"}},
+		"all three":                {[]string{"data: a\r\n\ndata: b\n\rdata: c\r\r\n"}, []string{"0: a", "0: b", "0: c"}},
+		"CRLF cut in the middle":   {[]string{"data: a\r", "\ndata: b\r", "\n", "\r", "\ndata: c\n\r"}, []string{"1: a\nb", "4: c"}},
+		"a CR at the end of reads": {[]string{"data: a\r", "\r", "data: b\r\r"}, []string{"0: a", "2: b"}},
+		"BOM":                      {[]string{"\ufeffdata: a\n\ndata: b\n\n"}, []string{"0: a", "0: b"}},
+		"BOM in pieces":            {[]string{"\xef", "\xbb", "\xbfda", "ta: a\n\n"}, []string{"3: a"}},
+		"BOM before a blank line":  {[]string{"\ufeff\ndata: a\n\n"}, []string{"0: a"}},
+		"BOM and no line end":      {[]string{"\ufeffdata: a"}, []string{"0: a"}},
+		"two BOMs":                 {[]string{"\ufeff\ufeffdata: a\n\n\ufeffdata: b\n\n"}, nil},
 		"no space, trailing space": {[]string{"data:a \n\ndata:  b\t\n\n"}, []string{"0: a", "0: b"}},
 		"comments":                 {[]string{":\n\n: ping\n\ndata: a\n: in between\n\n:\n"}, []string{"0: a"}},
 		"joined lines":             {[]string{"data: a\ndata: b\ndata\ndata: c\n\n"}, []string{"0: a\nb\n\nc"}},
@@ -102,8 +111,8 @@ func naive(text string) []string {
 	var data []string
 	var note string
 	var failed, named bool
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
 	for line := range strings.SplitSeq(text+"\n\n", "\n") {
-		line = strings.TrimSuffix(line, "\r")
 		name, value, _ := strings.Cut(line, ":")
 		switch {
 		case line == "":
@@ -135,6 +144,7 @@ func naive(text string) []string {
 func FuzzScanner(f *testing.F) {
 	f.Add("data: a\r\n\r\n: x\nevent: error\n\ndata:b\ndata: c\n\n", uint8(3), uint8(9))
 	f.Add("data\n\n\ndata: [DONE]", uint8(1), uint8(2))
+	f.Add("\ufeffdata: a\r\rdata: b\r\n\r\ndata: c\n\r", uint8(2), uint8(7))
 	f.Fuzz(func(t *testing.T, text string, a, b uint8) {
 		i := min(int(a), len(text))
 		j := min(i+int(b), len(text))
