@@ -114,7 +114,7 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.StringArrayVar(&a.serverMetrics, "server-metrics", nil, "metrics pages to summarize beside the server's own, one or several")
 	f.StringArrayVar(&a.gpuTelemetry, "gpu-telemetry", nil, "pages of dcgm-exporters to summarize, one or several")
 	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request, one or several")
-	f.StringArrayVarP(&a.headers, "header", "H", nil, "NAME:VALUE, sent with each request")
+	f.StringArrayVarP(&a.headers, "header", "H", nil, "NAME:VALUE, sent with each request; Authorization, Cookie and keys are shown nowhere")
 	f.StringVar(&a.apiKey, "api-key", "", "sent as Authorization: Bearer; --http.config.file can take it from a file")
 	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
@@ -65,6 +64,9 @@ func (o *runFlags) flagOf(key string, who spelling) string {
 	}
 	if rest, ok := strings.CutPrefix(key, "targets[0].http."); ok {
 		return "--http.config.file: " + rest
+	}
+	if rest, ok := strings.CutPrefix(key, "workloads[0].mark.headers."); ok {
+		return "--header: " + rest
 	}
 	return key
 }
@@ -281,12 +283,7 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	if t.URL != "" && !strings.Contains(t.URL, "://") {
 		t.URL = "http://" + t.URL
 	}
-	if key := o.aliases.apiKey; key != "" {
-		t.HTTP.Authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
-		if o.client != "" {
-			fault("--api-key", errors.New("contradicts --http.config.file: want one of them"))
-		}
-	}
+	o.logIn(&t.HTTP.HTTPClientConfig, fault)
 	if o.client != "" {
 		http, err := httpConfig(o.client)
 		if err != nil {

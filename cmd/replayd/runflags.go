@@ -22,6 +22,7 @@ type runFlags struct {
 	start    string
 
 	aliases aliases
+	login   login
 	peers   map[spelling]*pflag.FlagSet
 
 	concurrency string // one or several numbers of requests in flight

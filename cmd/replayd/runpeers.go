@@ -84,7 +84,7 @@ func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 		fault("--slice-duration", errors.New("want seconds > 0, got 0"))
 	}
 	t.ExtraBody = extraBody(a.extraInputs, fault)
-	w.Mark.Headers = headers(a.headers, fault)
+	o.takeHeaders(fault)
 }
 
 // takeEndpoint finds the API and what stands before it in the path.
@@ -321,13 +321,13 @@ func extraBody(inputs []string, fault faults) map[string]any {
 	for _, in := range inputs {
 		if strings.HasPrefix(strings.TrimSpace(in), "{") {
 			if err := exactly(in, &body); err != nil {
-				fault("--extra-inputs", fmt.Errorf("want a JSON object, got %q: %w", in, err))
+				fault("--extra-inputs", fmt.Errorf("want NAME:VALUE or a JSON object, got one that is none: %w", err))
 			}
 			continue
 		}
 		name, text, ok := strings.Cut(in, ":")
 		if !ok || name == "" {
-			fault("--extra-inputs", fmt.Errorf("want NAME:VALUE or a JSON object, got %q", in))
+			fault("--extra-inputs", errors.New("want NAME:VALUE or a JSON object, got one without a colon or a name"))
 			continue
 		}
 		var value any
@@ -353,21 +353,4 @@ func exactly(text string, into any) error {
 		return fmt.Errorf("want one value, got more")
 	}
 	return nil
-}
-
-// headers reads --header.
-func headers(lines []string, fault faults) map[string]string {
-	if len(lines) == 0 {
-		return nil
-	}
-	all := map[string]string{}
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || name == "" {
-			fault("--header", fmt.Errorf("want NAME:VALUE, got %q", name))
-			continue
-		}
-		all[name] = strings.TrimSpace(value)
-	}
-	return all
 }

@@ -9,7 +9,7 @@ import (
 // IsName says whether a key or a header of that name may hold a secret.
 func IsName(name string) bool { return names.MatchString(name) }
 
-var names = regexp.MustCompile(`(?i)key|token|secret|password|credential|authorization`)
+var names = regexp.MustCompile(`(?i)key|token|secret|passw(or)?d|credential|authorization|cookie|(^|[-_.])(auth|jwt|bearer)($|[-_.])`)
 
 var (
 	users   = regexp.MustCompile(`://[^/?#\s]*@`)

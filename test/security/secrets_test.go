@@ -177,6 +177,26 @@ func (p *parrot) untouchedElsewhere(t *testing.T) {
 	}
 }
 
+// Flags that cannot be read are not repeated: what is beside a missing colon may be the key.
+func TestFlagsAreNotRepeated(t *testing.T) {
+	dir := t.TempDir()
+	outside.Write(t, dir, "trace.jsonl", trace)
+	outside.Write(t, dir, "client.yaml", "authorization: {credentials: "+word("file")+"}\n")
+	for _, args := range [][]string{
+		{"-H", "Bearer " + word("flag")}, {"--header", ":" + word("flag")}, {"-H", "Authorization: " + word("flag")}, {"-H", "Authorization: Basic " + word("flag")},
+		{"-H", "Authorization: Bearer " + word("flag"), "--api-key", word("key")}, {"-H", "Proxy-Authorization: Bearer " + word("flag")},
+		{"-H", "Authorization: Bearer " + word("flag"), "Authorization: Bearer " + word("two")}, {"-H", "Cookie: " + word("flag"), "Cookie: " + word("two")},
+		{"-H", "X-Key: " + word("flag"), "--http.config.file", "client.yaml"}, {"-H", "Cookie: a=b\r\nX: " + word("flag")},
+		{"--extra-inputs", word("flag")}, {"--extra-inputs", "{\"api_key\": \"" + word("flag")},
+	} {
+		said, code := command(t, dir, nil, append([]string{"run", "trace.jsonl", "--url", "http://127.0.0.1:1"}, args...)...)
+		if flag := map[bool]string{true: "--extra-inputs", false: "--"}[args[0] == "--extra-inputs"]; code != 2 || !strings.Contains(said, "replayd: "+flag) {
+			t.Errorf("%q: want exit code 2 and the flag, got %d: %s", args[:1], code, said)
+		}
+		clean(t, args[0], said)
+	}
+}
+
 // A run keeps them too: in its report, its log, its records and all files that it and report write.
 func TestRunKeepsItsSecrets(t *testing.T) {
 	p := newParrot(t)
@@ -196,9 +216,12 @@ func TestRunKeepsItsSecrets(t *testing.T) {
 				"run", "trace.jsonl", "--url", p.URL + "/" + fault + "/own", "--records", "out/records.jsonl", "--artifact-dir", "out/artifacts", "--log.level", "debug",
 				"--log.format", []string{"logfmt", "json"}[i%2], "--streaming", "--server-metrics", page, "--gpu-telemetry", page,
 			}
-			if i%3 == 0 {
+			switch i % 3 {
+			case 0:
 				args = append(args, "--api-key", canary("flag"), "--header", "X-Api-Key: "+canary("flag"), "--extra-inputs", "api_key:"+word("extra"))
-			} else {
+			case 1:
+				args = append(args, "-H", "Authorization: Bearer "+canary("flag"), "api-key:"+word("second"), "-HCookie: sid="+canary("cookie"), "--header=X-Auth: "+word("auth"))
+			default:
 				args = append(args, "--http.config.file", "client.yaml")
 			}
 			if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {

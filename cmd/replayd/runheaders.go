@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+
+	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/secret"
+)
+
+// A login is what --api-key and --header say of credentials. They are the target's, as those of a configuration file are, so that
+// nothing shows them.
+type login struct {
+	authorization *commoncfg.Authorization
+	basic         *commoncfg.BasicAuth
+	headers       *commoncfg.Headers // Cookie, and those whose names sound like a secret
+	flags         []string           // that have said so
+}
+
+// takeHeaders reads --header. What is no credential is a mark of the workload.
+func (o *runFlags) takeHeaders(fault faults) {
+	const flag = "--header"
+	for _, line := range o.aliases.headers {
+		name, value, ok := strings.Cut(line, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" {
+			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // it may be a secret
+			continue
+		}
+		switch canonical := http.CanonicalHeaderKey(name); {
+		case value == "" || strings.ContainsFunc(value, unicode.IsControl):
+			fault(flag, fmt.Errorf("%q: want a value without line ends, got another, or none", name))
+		case canonical == "Authorization":
+			if err := o.login.authorize(value); err != nil {
+				fault(flag, fmt.Errorf("Authorization: %w", err))
+			}
+			o.login.flags = append(o.login.flags, flag)
+		case canonical == "Proxy-Authorization":
+			fault(flag, errors.New("Proxy-Authorization: want none: requests go straight to the target, through no proxy"))
+		case canonical == "Cookie" || secret.IsName(name):
+			if err := o.login.add(name, value); err != nil {
+				fault(flag, err)
+			}
+			o.login.flags = append(o.login.flags, flag)
+		default:
+			if o.workload.Mark.Headers == nil {
+				o.workload.Mark.Headers = map[string]string{}
+			}
+			o.workload.Mark.Headers[name] = value
+		}
+	}
+}
+
+// authorize takes the value of an Authorization header.
+func (l *login) authorize(value string) error {
+	if l.authorization != nil || l.basic != nil {
+		return errors.New("want it once")
+	}
+	scheme, credentials, ok := strings.Cut(value, " ")
+	if credentials = strings.TrimSpace(credentials); !ok || credentials == "" {
+		return errors.New("want a scheme and its credentials, such as Bearer KEY")
+	}
+	if !strings.EqualFold(scheme, "basic") {
+		l.authorization = &commoncfg.Authorization{Type: scheme, Credentials: commoncfg.Secret(credentials)}
+		return nil
+	}
+	pair, err := base64.StdEncoding.DecodeString(credentials)
+	user, password, ok := strings.Cut(string(pair), ":")
+	if err != nil || !ok {
+		return errors.New("want USER:PASSWORD in base64 after Basic")
+	}
+	l.basic = &commoncfg.BasicAuth{Username: user, Password: commoncfg.Secret(password)}
+	return nil
+}
+
+// add takes another header that may hold a secret.
+func (l *login) add(name, value string) error {
+	if l.headers == nil {
+		l.headers = &commoncfg.Headers{Headers: map[string]commoncfg.Header{}}
+	}
+	if _, twice := l.headers.Headers[name]; twice {
+		return fmt.Errorf("%s: want it once", name)
+	}
+	l.headers.Headers[name] = commoncfg.Header{Secrets: []commoncfg.Secret{commoncfg.Secret(value)}}
+	return nil
+}
+
+// logIn puts the credentials of flags into a target's client.
+func (o *runFlags) logIn(c *commoncfg.HTTPClientConfig, fault faults) {
+	l := &o.login
+	if key := o.aliases.apiKey; key != "" {
+		if l.authorization != nil || l.basic != nil {
+			fault("--api-key", errors.New("contradicts --header Authorization: want one of them"))
+		}
+		l.authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
+		l.flags = append(l.flags, "--api-key")
+	}
+	if len(l.flags) > 0 && o.client != "" {
+		fault(l.flags[len(l.flags)-1], errors.New("contradicts --http.config.file: want one of them"))
+	}
+	c.Authorization, c.BasicAuth, c.HTTPHeaders = l.authorization, l.basic, l.headers
+}
