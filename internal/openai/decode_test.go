@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -267,7 +268,7 @@ func FuzzShort(f *testing.F) {
 		}
 		var value json.RawMessage
 		err := json.NewDecoder(bytes.NewReader(data)).Decode(&value)
-		want := err == io.EOF || err == io.ErrUnexpectedEOF
+		want := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' || bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > deepest {
 			return
 		}

@@ -28,7 +28,7 @@ func large(t *testing.T, c *Client) []byte {
 
 const early429 = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n" + `{"error":"too large"}`
 
-// some reads the beginning of a message, and no more.
+// readSome reads the beginning of a message, and no more.
 func readSome(conn net.Conn) {
 	_, _ = io.ReadFull(conn, make([]byte, 100))
 }
@@ -148,7 +148,6 @@ func TestAnswerDuringUploadOverTCP(t *testing.T) {
 	stay := func(conn net.Conn) { // and reads no more: what it has room for is soon full
 		readSome(conn)
 		send(conn, early429)
-
 	}
 	reset := func(conn net.Conn) {
 		readSome(conn)

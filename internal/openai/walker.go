@@ -65,9 +65,6 @@ func (w *walker) literal(s string) bool {
 	return true
 }
 
-// null takes a null, and nothing else.
-func (w *walker) null() bool { return w.peek() == 'n' && w.literal("null") }
-
 // object calls member for each key of an object, to read its value. Any other value is passed over.
 func (w *walker) object(member func(key []byte) bool) bool {
 	if w.peek() != '{' {
