@@ -83,10 +83,18 @@ func looped(name, target, path string) config.Workload {
 	return w
 }
 
-// once is a workload that plays a trace once.
+// once is a workload that plays a trace once, at the instants of its rows: those of a second in which other work has the cores are
+// missed, so nobody may count on them.
 func once(name, target, path string) config.Workload {
 	w := config.DefaultWorkload()
 	w.Name, w.Target, w.Trace.Path, w.Repeat.Mode = name, target, path, "once"
+	return w
+}
+
+// each is a workload that sends all rows of a trace once, as fast as its lanes take them, however busy this machine is.
+func each(name, target, path string) config.Workload {
+	w := once(name, target, path)
+	w.Arrival = "concurrency"
 	return w
 }
 

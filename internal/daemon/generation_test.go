@@ -88,7 +88,7 @@ func TestSeveralModels(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(5))
 	h := &heard{}
-	h.run(t, conf([]config.Target{target("sim", url), target("several", several.URL)}, once("good", "sim", path), once("bad", "several", path)))
+	h.run(t, conf([]config.Target{target("sim", url), target("several", several.URL)}, each("good", "sim", path), each("bad", "several", path)))
 	if len(h.failures) != 1 || h.failures[0] != "target several: model: the server lists several, name one of 2: llama, qwen" {
 		t.Errorf("want the target and its models named, got %q", h.failures)
 	}
@@ -103,7 +103,7 @@ func TestRecordsFail(t *testing.T) {
 		t.Skip("there is no /dev/full here:", err)
 	}
 	_, url := engine(t, func(*sim.Options) {})
-	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5))))
+	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(5))))
 	c.Records.Path = "/dev/full"
 	h := &heard{}
 	g, err := Build(t.Context(), h.options(c))

@@ -67,18 +67,22 @@ func (b *kept) load() (config.Config, error) {
 }
 
 // keep runs a keeper until the test ends.
-func keep(t *testing.T, c config.Config) *kept {
+func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	t.Helper()
 	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	work, stop := context.WithCancel(t.Context())
 	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
 	b.k = newKeeper(ServeOptions{Config: c, Log: log, Load: b.load}, measure.NewProcess(reg, fstest.MapFS{}, time.Now(), nil), work)
 	b.page = b.k.page(reg, live.New(live.Options{}))
-	var err error
-	b.k.g, err = Build(work, Options{
+	o := Options{
 		Config: c, Meter: measure.NewMeter(reg), Log: log, Failed: func(error) {},
 		Dial: dialNobody, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	var err error
+	b.k.g, err = Build(work, o)
 	if err != nil {
 		t.Fatal(err)
 	}

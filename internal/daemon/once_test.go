@@ -23,7 +23,7 @@ import (
 func TestOnce(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) { o.Faults.Error500 = 1 })
 	h, requests, reg := &heard{}, 0, prometheus.NewRegistry()
-	o := h.options(conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(5)))))
+	o := h.options(conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(5)))))
 	ended := false
 	err := Once{
 		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Standing) { requests = n },
@@ -60,7 +60,7 @@ func nothing(int, func() Standing) {}
 // /metrics is served on when all has ended, until a signal.
 func TestOnceHold(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
-	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(2))))
+	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(2))))
 	c.Web.Listen = freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

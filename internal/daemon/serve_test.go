@@ -25,9 +25,9 @@ import (
 func TestServe(t *testing.T) {
 	e, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(20))
-	all, part := once("all", "sim", path), once("part", "sim", path)
-	all.Speed, all.SLO.E2E = 10, config.Duration(time.Hour)
-	part.Speed, part.Trace.MaxInput, part.SLO.TTFT = 10, 30, config.Duration(time.Nanosecond)
+	all, part := each("all", "sim", path), each("part", "sim", path)
+	all.SLO.E2E = config.Duration(time.Hour)
+	part.Trace.MaxInput, part.SLO.TTFT = 30, config.Duration(time.Nanosecond)
 	part.Prompt.Seed = 7
 	c := conf([]config.Target{target("sim", url)}, all, part)
 	c.Records.Path = filepath.Join(t.TempDir(), "records.jsonl")
@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 // A file of records that cannot be written is a series and a log line; the stop is clean.
 func TestServeWithoutRecords(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
-	c := conf([]config.Target{target("sim", url)}, once("w", "sim", write(t, "trace.jsonl", rows(3))))
+	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(3))))
 	c.Records.Path = filepath.Join(t.TempDir(), "no such folder", "records.jsonl")
 	d := start(t, c)
 	d.see(`replayd_requests_total{model="sim",outcome="ok",target="sim",workload="w"} 3`, `replayd_record_errors_total 3`)
@@ -100,7 +100,7 @@ func TestServeWithoutRecords(t *testing.T) {
 
 // A target that is not there is an outcome, never an exit.
 func TestServeWithoutTarget(t *testing.T) {
-	w := once("w", "gone", write(t, "trace.jsonl", rows(3)))
+	w := each("w", "gone", write(t, "trace.jsonl", rows(3)))
 	d := start(t, conf([]config.Target{target("gone", nobody)}, w))
 	d.see(
 		`replayd_requests_total{model="",outcome="connect",target="gone",workload="w"} 3`,

@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/measure"
+	"replayd/internal/replay"
+	"replayd/internal/sim"
+
+	"replayd/test/outside"
+)
+
+// wired has the connections of a generation lead to a simulated engine in virtual time, and keeps what finished.
+func wired(t *testing.T, into *finished) func(o *Options) {
+	t.Helper()
+	o := sim.Defaults()
+	o.TTFT, o.ITL = time.Millisecond, time.Millisecond
+	e, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, server := outside.NewPipes(), e.Server()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(wire) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+		<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+	})
+	return func(o *Options) { o.Dial, o.Observers = wire.Dial, []replay.Observer{into} }
+}
+
+// finished are the requests that have.
+type finished struct {
+	mu  sync.Mutex
+	all []measure.Request
+}
+
+// Observe implements replay.Observer.
+func (f *finished) Observe(r *measure.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept := *r
+	kept.ID = strings.Clone(r.ID)
+	f.all = append(f.all, kept)
+}
+
+// loops gives the rows of a workload by their loops. All must have ended ok, at their instants.
+func (f *finished) loops(t *testing.T, workload string) map[int64][]int {
+	t.Helper()
+	loops := map[int64][]int{}
+	for _, r := range f.all {
+		if !strings.HasPrefix(r.ID, workload+"/") {
+			continue
+		}
+		if r.Outcome != measure.OK || r.Lateness() != 0 {
+			t.Errorf("%s: %s: %s, late by %v", r.ID, r.Outcome, r.Error, r.Lateness())
+		}
+		loops[r.Loop] = append(loops[r.Loop], r.Row)
+	}
+	return loops
+}
+
+// Reloads that change some of the workloads lose and double no row of any: the one that did not change runs on, the others are
+// handed over at an instant. The drain is all workloads', and no change of any.
+func TestReloadLosesNothing(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(90)) // due in the first 0.9 s of each second
+	synctest.Test(t, func(t *testing.T) {
+		var f finished
+		options := wired(t, &f)
+		c := conf([]config.Target{target("t", "http://sim:1")}, looped("same", "t", path), looped("lanes", "t", path), looped("objective", "t", path))
+		c.Workloads[2].Shard = config.Shard{Index: 1, Of: 2}
+		b := keep(t, c, options)
+		for i := range 8 {
+			<-time.After(time.Duration(100+130*i) * time.Millisecond) // the handover before may be yet to come
+			if err := <-b.reload(func(c *config.Config) {
+				c.Workloads[1].Lanes = 100 + i
+				c.Workloads[2].SLO.Objective = 0.9 + float64(i)/100
+				c.Drain += config.Duration(time.Second)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(3 * time.Second)
+		b.stop()
+		<-b.over
+		for name, step := range map[string]int{"same": 1, "lanes": 1, "objective": 2} {
+			loops := f.loops(t, name)
+			first, last := int64(1<<62), int64(0)
+			for n := range loops {
+				first, last = min(first, n), max(last, n)
+			}
+			if len(loops) < 7 {
+				t.Errorf("%s: want some loops, got %d", name, len(loops))
+			}
+			for n := first; n <= last; n++ {
+				var want []int
+				for row := step - 1; row < 90; row += step {
+					want = append(want, row)
+				}
+				slices.Sort(loops[n])
+				got := loops[n]
+				if n == first { // it joins in the middle
+					want = want[len(want)-min(len(want), len(got)):]
+				}
+				if n == last { // it is stopped in the middle
+					want = want[:min(len(want), len(got))]
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: loop %d of %d to %d: want each row once, got %v", name, n, first, last, got)
+				}
+			}
+		}
+	})
+}
