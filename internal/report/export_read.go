@@ -127,7 +127,7 @@ func (x *exportReader) row(line []byte) (Row, error) {
 	if bytes.HasPrefix(line, recordStart) {
 		var record recordLine
 		if err := json.Unmarshal(line, &record); err != nil {
-			return Row{}, err
+			return Row{}, jsonFault(err)
 		}
 		return record.row(x)
 	}
@@ -136,7 +136,7 @@ func (x *exportReader) row(line []byte) (Row, error) {
 		Metadata *exportMetadata `json:"metadata"`
 	}
 	if err := json.Unmarshal(line, &l); err != nil {
-		return Row{}, err
+		return Row{}, jsonFault(err)
 	}
 	if l.Metadata == nil {
 		return Row{}, errors.New("want the metadata and metrics of a profile_export.jsonl or the id and outcome of a record, got neither")

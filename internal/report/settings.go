@@ -78,7 +78,7 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 		Dropped map[measure.DropReason]int64 `json:"dropped"`
 	}
 	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
-		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, err)
+		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, jsonFault(err))
 	}
 	c := file.Config
 	s := Settings{
