@@ -95,6 +95,9 @@ func (e *endpoint) tell(before, now *state) {
 	if now.missed == MissedLimit && !now.at.IsZero() {
 		e.log().Warn("engine's figures are too old and are no longer shown", "since", now.at.UTC().Format(time.RFC3339))
 	}
+	if now.twice > 0 && before.twice == 0 {
+		e.log().Warn("the engine's page has series more than once: the first sample of each counts", "samples", now.twice)
+	}
 	if now.shared && !before.shared {
 		e.log().Warn("several processes answer at this address in turn and their counters cannot be told apart: name them one by one with metrics.replicas")
 	}

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -38,6 +39,7 @@ type state struct {
 	engine   string              // by the latest page that gave figures
 	metrics  []prometheus.Metric // what /metrics shows of it
 	shared   bool                // several processes answer at this address
+	twice    int                 // samples of the first page that had a series twice; 0: none had
 
 	// For the guard, which must not take half a page for a whole one.
 	load    Load      // by the latest whole page
@@ -57,6 +59,7 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 	s.scraped, s.duration, s.err, s.reason, s.samples = true, time.Since(at), err, "", 0
 	if p != nil {
 		s.samples = p.Total
+		s.twice = cmp.Or(s.twice, p.Twice)
 	}
 	if err == nil {
 		pages := 1

@@ -35,6 +35,7 @@ type Page struct {
 	Samples map[string][]Sample // by the name on the sample's line: histograms as name_bucket, name_sum and name_count
 	Total   int                 // samples on the page, wanted or not
 	Skipped int                 // wanted samples left out for a fault of their own: too many or too long labels, one label twice, a native histogram that cannot be
+	Twice   int                 // wanted samples left out because the page has a sample of the same name and labels before them
 	Start   time.Time           // process_start_time_seconds, or what stands for it: it tells processes apart; zero: the page has none
 }
 

@@ -16,7 +16,8 @@ type reader struct {
 	page       *Page
 	wanted     func(name string) bool
 	kept       int
-	labelBytes uint64 // of all samples whose labels were looked at
+	labelBytes uint64              // of all samples whose labels were looked at
+	seen       map[uint64]struct{} // hashes of the labels of all kept samples, with their names
 
 	lastName string // the name that wants was last asked for: lines of one name follow each other
 	lastWant bool
@@ -66,6 +67,10 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 			return nil
 		}
 	}
+	if r.repeats(name, lset, native != nil) {
+		r.page.Twice++
+		return nil
+	}
 	if r.kept++; r.kept > maxKept {
 		return fault(ReasonTooLarge, "want a page with at most %d samples that are of use, got more; the last is %q", maxKept, clip(name, 80))
 	}
@@ -75,6 +80,30 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 	}
 	r.page.Samples[name] = append(list, Sample{Labels: lset.DropReserved(isName), Value: value, Native: native})
 	return nil
+}
+
+// repeats says whether the page has had a sample of the same name and labels. Such a page is malformed: the first sample counts, as
+// with Prometheus, which appends no second one at the same instant (scrape/scrape.go, ErrDuplicateSampleForTimestamp). A
+// histogram may be native and classic.
+func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
+	hash := lset.Hash()
+	if native {
+		hash = ^hash
+	}
+	if _, ok := r.seen[hash]; !ok {
+		if r.seen == nil {
+			r.seen = map[uint64]struct{}{}
+		}
+		r.seen[hash] = struct{}{}
+		return false
+	}
+	rest := lset.DropReserved(isName)
+	for _, s := range r.page.Samples[name] { // another series may have the same hash
+		if (s.Native != nil) == native && labels.Equal(s.Labels, rest) {
+			return true
+		}
+	}
+	return false
 }
 
 // labelsOf is the labels of the sample at which a parser stands, with its name.

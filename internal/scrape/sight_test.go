@@ -196,6 +196,28 @@ func TestHalfAPageIsFound(t *testing.T) {
 	}
 }
 
+// A page that has a series three times says one thing three times: the guard and the page take its first sample, and the log
+// tells it once. Ranks are series of their own and add up.
+func TestSeriesTwice(t *testing.T) {
+	f, e := newFixture(), &server{}
+	e.say(`vllm:num_requests_waiting{engine="0",model_name="m"} 7
+vllm:num_requests_waiting{model_name="m",engine="0"} 9
+vllm:num_requests_waiting{engine="1",model_name="m"} 2
+vllm:num_requests_waiting{engine="0",model_name="m"} 7`)
+	target := f.target(t, e, TargetOptions{})
+	target.Show()
+	for range 3 {
+		target.endpoints[0].scrape(t.Context())
+	}
+	f.want(t, []string{"requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 7`, `requests_waiting{rank="1",replica="engine:8000",target="vllm"} 2`)
+	if l, err := target.Load(); err != nil || l.Waiting != 9 {
+		t.Errorf("want 9 waiting, got %+v, %v", l, err)
+	}
+	if n := strings.Count(f.log.String(), "series more than once"); n != 1 || !strings.Contains(f.log.String(), "samples=2") {
+		t.Errorf("want one line about 2 samples, got %d:\n%s", n, f.log.String())
+	}
+}
+
 // A password in an address does not get into the log.
 func TestLogHasNoPassword(t *testing.T) {
 	f, e := newFixture(), &server{}
