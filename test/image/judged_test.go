@@ -116,6 +116,11 @@ func TestInhibition(t *testing.T) {
 	add(true, "ReplaydPrefixHitsLow", "info", "d", "counted_by", "engine")
 	add(false, "ReplaydDown", "critical", "", "instance", "replayd:9797", "job", "replayd")
 	add(false, "ReplaydShardMissing", "critical", "b", "workload", "w", "model", "m", "shards", "4")
+	// Nothing reaches e: two workloads, one message.
+	add(false, "ReplaydTargetUnreachable", "critical", "e")
+	add(true, "ReplaydTargetDown", "critical", "e", "workload", "w", "model", "m")
+	add(true, "ReplaydSLOBurnFast", "critical", "e", "workload", "other", "model", "m")
+	add(true, "ReplaydEngineUnseen", "warning", "e", "replica", "e:8000")
 	body, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)

@@ -65,13 +65,14 @@ func (w *world) incidents() []incident {
 			},
 			end: func(t *testing.T) { e.start(t, firstToken, nextToken) },
 			must: []expected{
-				{"TargetDown", of, false},
-				{"SLOBurnFast", of, true}, // it follows from that
+				{"TargetUnreachable", engine, false},
+				{"TargetDown", of, true}, // these follow from that
+				{"SLOBurnFast", of, true},
 				{"EngineUnseen", engine, true},
 			},
 			may: []expected{
 				{"SLOBurnSlow", of, false},
-				{"ErrorRatio", of, false},    // it follows from TargetDown too
+				{"ErrorRatio", of, false},    // it follows, too
 				{"GPUUnseen", engine, false}, // the simulated GPU's page is the engine's process's
 			},
 		},

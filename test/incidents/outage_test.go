@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -56,7 +57,9 @@ func TestOutage(t *testing.T) {
 		return p.Sum("replayd_requests_total", "a", "ok") > before.Sum("replayd_requests_total", "a", "ok")+100 &&
 			p.Sum("replayd_requests_total", "b", "ok") > before.Sum("replayd_requests_total", "b", "ok")+100
 	})
-	outside.Put(t, trace, outageTrace(2*perSecond))
+	if err := os.WriteFile(trace, []byte(outageTrace(2*perSecond)), 0o600); err != nil { // the same file, while it is being read
+		t.Fatal(err)
+	}
 	rows := int((loop / 2).Seconds()) * 2 * perSecond
 	sees("the changed trace is played", 2*loop, func(p outside.Page) bool {
 		return p.Sum("replayd_trace_info", fmt.Sprint(rows)) == 2
@@ -72,7 +75,8 @@ func TestOutage(t *testing.T) {
 	for _, fault := range end.Balance() {
 		t.Error(fault)
 	}
-	if firing := prom.Number(t, `count(ALERTS{alertstate="firing", severity!="info"}) or vector(0)`, time.Time{}); firing != 0 {
+	// ReplaydSLOBurnSlow looks back at days.
+	if firing := prom.Number(t, `count(ALERTS{alertstate="firing", severity!="info", alertname!="ReplaydSLOBurnSlow"}) or vector(0)`, time.Time{}); firing != 0 {
 		t.Errorf("%v alerts still fire at the end", firing)
 	}
 	calls.judge(t, began)
@@ -82,7 +86,7 @@ func TestOutage(t *testing.T) {
 func startOutage(t *testing.T, dir, engine string) (trace, address string) {
 	t.Helper()
 	trace = outside.Write(t, dir, "outage.jsonl", outageTrace(perSecond))
-	const workload = "- {name: %s, target: shared, trace: {path: %q}, repeat: {every: %s}, slo: {ttft: %s, tpot: %s}}\n"
+	const workload = "- {name: %s, target: shared, trace: {path: %q}, repeat: {every: %s}, slo: {ttft: %s, tpot: %s, objective: 0.9}}\n" // an outage of half an hour in one does not burn 0.6 of it in 6
 	config := fmt.Sprintf("targets: [{name: shared, url: \"http://%s\", metrics: {interval: 1s}}]\nworkloads:\n", engine)
 	for _, name := range []string{"a", "b"} {
 		config += fmt.Sprintf(workload, name, trace, loop/2, ttftSLO, tpotSLO)
