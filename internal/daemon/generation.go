@@ -47,9 +47,10 @@ type Options struct {
 	// used. Everything else goes on.
 	Failed func(error)
 
-	// A life in virtual time has its own connections and pacers. Nil: TCP's, and the most exact of this system.
+	// A life in virtual time has its own connections, pacers and wall clock. Nil: TCP's, the most exact of this system, and its own.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Sleeper func() replay.Sleeper
+	Wall    func() time.Time
 }
 
 // A Generation is everything that one configuration asks for, built and checked, and then run. What the one before

@@ -17,7 +17,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.paused = old.paused
 	g.startScrapers(ctx)
 	old.endScrapers(g)
-	at := time.Now().Round(0).Add(handoverAhead)
+	at := g.wall().Add(handoverAhead)
 	for _, w := range g.workloads {
 		if w.started() {
 			w.setDrain(time.Duration(g.options.Config.Drain))
@@ -31,6 +31,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 			g.start(ctx, hard, w, handover{before: before})
 			before.remove()
 		default:
+			at := w.after(before, at)
 			g.start(ctx, hard, w, handover{before: before, at: at})
 			before.retire(at)
 			before.remove()
@@ -90,4 +91,22 @@ func (w *workload) ended() bool {
 	default:
 		return false
 	}
+}
+
+// after is the instant at which a workload takes over: at, or where the clock was set back, later, so that no row goes out twice. A
+// clock that was set back by more than a loop has it join the loop where the clock is, as it does without a reload.
+func (w *workload) after(before *workload, at time.Time) time.Time {
+	played := before.current().Played()
+	if !w.plan.FollowsWall() || !played.After(at) || played.Sub(at) > w.plan.Period(w.plan.Loop(time.Time{}, at)) {
+		return at
+	}
+	return played
+}
+
+// wall is the wall clock's time.
+func (g *Generation) wall() time.Time {
+	if g.options.Wall != nil {
+		return g.options.Wall().Round(0)
+	}
+	return time.Now().Round(0)
 }

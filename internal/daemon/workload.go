@@ -232,7 +232,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
-		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped,
+		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
 	}
 	if o.Patient {
 		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner says so once, and play has taken that of the one before

@@ -48,6 +48,9 @@ func (r *Runner) retires() time.Time {
 	if r.until.IsZero() {
 		return time.Time{}
 	}
+	if !r.followsWall() {
+		return r.leaves
+	}
 	c := readClock(r.w.Wall)
 	if r.playing != nil {
 		c = r.playing.clock

@@ -28,6 +28,7 @@ type queue struct {
 	dropLate  bool          // overload: drop
 	missed    time.Duration // how far behind this process may be before it rejoins; 0: any
 	rejoined  time.Time     // what fell due until this instant is missed
+	played    time.Time     // planned, just after the last row that came due
 	lag       time.Duration // how far behind the queue was when it found that out by itself
 	paused    bool          // what falls due is dropped; of a closed plan nothing falls due
 	ends      time.Time     // nothing comes due from this instant on; zero: for ever
@@ -123,6 +124,7 @@ func (q *queue) fire(now time.Time) {
 		case up != nil && !up.due.At.After(now) && (turn == nil || !turn.ready.Before(up.due.At)):
 			q.upcoming.pop()
 			q.current = up.loop
+			q.played = up.loop.clock.planned(up.due.At).Add(1)
 			if up.filtered {
 				q.filter(up)
 				continue

@@ -15,7 +15,7 @@ const missedAfter = time.Second
 // not rule goes on as it was. It gives the instant that it read.
 func (r *Runner) align() time.Time {
 	now := readClock(r.w.Wall)
-	if r.done || r.playing == nil || r.queue.closed != nil || !r.w.Plan.FollowsWall() && r.w.Epoch.IsZero() {
+	if r.done || r.playing == nil || !r.followsWall() {
 		return now.own
 	}
 	skew := r.playing.clock.skew(now)
@@ -45,6 +45,9 @@ func (r *Runner) align() time.Time {
 		}
 		r.astray = true
 		r.settle()
+		if !r.until.IsZero() { // which this clock would take long to come to, and the successor joins the same loop
+			r.endWork()
+		}
 	}
 	r.sleeper.Wake()
 	r.move() // the feed waits for an instant that has moved

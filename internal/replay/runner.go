@@ -55,6 +55,7 @@ type Runner struct {
 	news    []func()      // what the pacer is to say when it has the time
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
+	leaves  time.Time     // the same by this process' own clock, when it was told: what holds where the plan does not follow the wall clock
 	clipped int64         // rows that came due and were cut to the limits
 	ended   bool          // nothing comes due any more, by Duration
 	endWork func()        // stops the taking of new work

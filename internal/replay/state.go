@@ -121,6 +121,7 @@ func (r *Runner) Retire(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = at.Round(0)
+	r.leaves = readClock(r.w.Wall).at(r.until)
 	if c := r.queue.closed; c != nil {
 		c.until = r.retires()
 	}
@@ -133,7 +134,29 @@ func (r *Runner) Retire(at time.Time) {
 
 // beyond says of a planned instant whether it is another runner's.
 func (r *Runner) beyond(planned time.Time) bool {
-	return !r.until.IsZero() && !planned.Round(0).Before(r.until)
+	switch {
+	case r.until.IsZero():
+		return false
+	case !r.followsWall() && r.playing != nil:
+		return !r.playing.clock.at(planned).Before(r.leaves)
+	}
+	return !planned.Round(0).Before(r.until)
+}
+
+// followsWall says whether the plan's instants are the wall clock's, also when that is set.
+func (r *Runner) followsWall() bool {
+	return r.queue.closed == nil && (r.w.Plan.FollowsWall() || !r.w.Epoch.IsZero())
+}
+
+// Played is a planned instant: all rows before it have come due, or are the runner's that was before. Where the wall clock was set
+// back it can lie ahead of that.
+func (r *Runner) Played() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queue.played.Before(r.w.Begin) {
+		return r.w.Begin.Round(0)
+	}
+	return r.queue.played
 }
 
 // untilOver lets go of what would come due when nothing does any more, with the lock held; else it gives the earlier of that

@@ -28,7 +28,7 @@ func (r *Runner) warmUp(ctx, hard context.Context) error {
 	warm := newRunner(w, uncounted{w.Count}, true)
 	warm.phase = measure.Warmup
 
-	warm.queue.paused, warm.until = r.queue.paused, r.until
+	warm.queue.paused, warm.until, warm.leaves = r.queue.paused, r.until, r.leaves
 	r.warming = warm
 	r.mu.Unlock()
 	err := warm.Run(ctx, hard)
