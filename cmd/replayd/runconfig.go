@@ -14,62 +14,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/report"
-	"replayd/internal/secret"
 )
-
-// flagOf names the flag behind a key of the configuration, for errors.
-var flagOf = map[string]string{
-	"targets[0].url": "--url", "targets[0].api": "--api", "targets[0].output": "--output",
-	"targets[0].timeouts.connect": "--timeout-connect", "targets[0].timeouts.first_token": "--timeout-first-token",
-	"targets[0].timeouts.stall": "--timeout-stall", "targets[0].timeouts.total": "--timeout-total",
-	"workloads[0].name": "--name", "workloads[0].trace.path": "TRACE", "workloads[0].trace.format": "--format",
-	"workloads[0].trace.block_tokens": "--block-tokens", "workloads[0].trace.from": "--from", "workloads[0].trace.to": "--to",
-	"workloads[0].trace.max_input": "--max-input", "workloads[0].trace.max_output": "--max-output",
-	"workloads[0].trace.over_limit": "--over-limit", "workloads[0].arrival": "--arrival", "workloads[0].speed": "--speed",
-	"workloads[0].lanes": "--lanes", "workloads[0].overload": "--overload", "workloads[0].max_wait": "--max-wait",
-	"workloads[0].prompt.form": "--prompt", "workloads[0].prompt.words": "--words", "workloads[0].prompt.salt": "--salt",
-	"workloads[0].slo.ttft": "--goodput", "workloads[0].slo.tpot": "--goodput", "workloads[0].slo.e2e": "--goodput",
-	"workloads[0].trace.max_context": "--max-context", "workloads[0].rate": "--rate", "workloads[0].burstiness": "--burstiness",
-	"workloads[0].warmup.requests": "--warmup", "workloads[0].cancel.ratio": "--cancel", "workloads[0].cancel.after": "--cancel-after",
-	"workloads[0].users": "--num-users", "workloads[0].synthetic.input_tokens": "--isl", "workloads[0].synthetic.input_stddev": "--isl-stddev",
-	"workloads[0].synthetic.output_tokens": "--osl", "workloads[0].synthetic.output_stddev": "--osl-stddev",
-	"workloads[0].synthetic.lengths": "--sequence-distribution", "workloads[0].synthetic.system_tokens": "--shared-system-prompt-length",
-	"workloads[0].synthetic.turns": "--session-turns-mean", "workloads[0].synthetic.turns_stddev": "--session-turns-stddev",
-	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
-	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
-	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.carry": "--carry",
-	"targets[0].tokenizer": "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
-	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address",
-}
-
-// aliasOf names the flag in another program's spelling, where it is another.
-var aliasOf = map[spelling]map[string]string{
-	aiperf: {
-		"workloads[0].trace.path": "--input-file", "workloads[0].trace.format": "--custom-dataset-type", "workloads[0].dataset.path": "--input-file",
-		"workloads[0].rate": "--request-rate", "workloads[0].burstiness": "--arrival-smoothness", "workloads[0].warmup.requests": "--warmup-request-count",
-		"workloads[0].cancel.ratio": "--request-cancellation-rate", "workloads[0].cancel.after": "--request-cancellation-delay",
-		"targets[0].timeouts.total": "--request-timeout-seconds", "targets[0].api": "--endpoint-type",
-		"workloads[0].arrival": "--fixed-schedule", "workloads[0].mark.headers": "--header", "workloads[0].lanes": "--concurrency",
-	},
-	traceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
-}
-
-// flagOf names the flag behind a key.
-func (o *runFlags) flagOf(key string, who spelling) string {
-	if name := aliasOf[who][key]; name != "" {
-		return name
-	}
-	if name := flagOf[key]; name != "" {
-		return name
-	}
-	if rest, ok := strings.CutPrefix(key, "targets[0].http."); ok {
-		return "--http.config.file: " + rest
-	}
-	if rest, ok := strings.CutPrefix(key, "workloads[0].mark.headers."); ok {
-		return "--header: " + rest
-	}
-	return key
-}
 
 // An order is what a command line asks for.
 type order struct {
@@ -130,19 +75,6 @@ func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 		fault(name, errors.New(f.Want))
 	}
 	return r, errors.Join(errs...)
-}
-
-// byFlag is an error with what was found wrong when the files were opened. What is wrong in a file has its place already.
-func (o *runFlags) byFlag(found config.Faults, who spelling) error {
-	var errs []error
-	for _, f := range found {
-		text := secret.InAddresses(f.Want)
-		if f.Path != "workloads[0].trace.path" && f.Path != "workloads[0].dataset.path" {
-			text = o.flagOf(f.Path, who) + ": " + text
-		}
-		errs = append(errs, errors.New(text))
-	}
-	return errors.Join(errs...)
 }
 
 // closed reads --concurrency. With an arrival that has times it bounds what is in flight.

@@ -37,7 +37,7 @@ func (o *runFlags) takeHeaders(fault faults) {
 			fault(flag, fmt.Errorf("%q: want a value without line ends, got another, or none", name))
 		case canonical == "Authorization":
 			if err := o.login.authorize(value); err != nil {
-				fault(flag, fmt.Errorf("Authorization: %w", err))
+				fault(flag, fmt.Errorf("%s: %w", canonical, err))
 			}
 			o.login.flags = append(o.login.flags, flag)
 		case canonical == "Proxy-Authorization":

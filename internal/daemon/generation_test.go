@@ -66,7 +66,7 @@ func (h *heard) run(t *testing.T, c config.Config) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	g.Start(ctx, ctx)
-	g.outlast(ctx)
+	_ = g.outlast(ctx)
 	if ctx.Err() != nil {
 		t.Error("it does not end")
 	}
@@ -114,7 +114,7 @@ func TestRecordsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Start(t.Context(), t.Context())
-	g.outlast(t.Context())
+	_ = g.outlast(t.Context())
 	if err := g.Close(); err == nil || err.Error() != "records: write /dev/full: no space left on device" {
 		t.Errorf("want the disk named, got %v", err)
 	}

@@ -27,8 +27,11 @@ func Probe(ctx context.Context, c config.Config, engines map[string]string, user
 		if address == "" {
 			address = engines[""]
 		}
+		if address == "" {
+			continue
+		}
 		limits := limitsOf(c, t.Name)
-		if address == "" || len(limits) == 0 {
+		if len(limits) == 0 {
 			continue
 		}
 		load, err := look(ctx, t, address, userAgent)

@@ -137,14 +137,12 @@ func TestNoLineEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "row: want a line of at most 8388608 bytes, got no end of it in 67108864"
-	for at, o := range map[string]Options{"sparse.jsonl:4": {}, "stdin:1": {Stdin: reading}, "stdin:1: ": {Stdin: packed}} {
-		path := "-"
-		if o.Stdin == nil {
-			path = sparse
-		}
-		o.TempDir = t.TempDir()
-		if _, err := Open(t.Context(), path, o); err == nil || err.Error() != strings.TrimSuffix(at, ": ")+": "+want {
-			t.Errorf("want %s: %s, got %v", at, want, err)
+	for _, c := range []struct {
+		path, at string
+		stdin    io.Reader
+	}{{sparse, "sparse.jsonl:4", nil}, {"-", "stdin:1", reading}, {"-", "stdin:1", packed}} {
+		if _, err := Open(t.Context(), c.path, Options{Stdin: c.stdin, TempDir: t.TempDir()}); err == nil || err.Error() != c.at+": "+want {
+			t.Errorf("want %s: %s, got %v", c.at, want, err)
 		}
 	}
 	if reading.bytes > maxUnendedBytes+1<<20 {
