@@ -15,6 +15,9 @@ var (
 
 // A well engine answers all that a configuration of ours asks, as slow as it may be, and within its service level.
 func TestShippedConfigurationsLoseNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("300,000 chunks take minutes under the race detector")
+	}
 	for name, c := range map[string]struct {
 		config func(t *testing.T) config.Config
 		long   time.Duration // a loop, and the answers of its last rows
