@@ -183,11 +183,18 @@ func TestFlagsAreNotRepeated(t *testing.T) {
 	outside.Write(t, dir, "trace.jsonl", trace)
 	outside.Write(t, dir, "client.yaml", "authorization: {credentials: "+word("file")+"}\n")
 	for _, args := range [][]string{
-		{"-H", "Bearer " + word("flag")}, {"--header", ":" + word("flag")}, {"-H", "Authorization: " + word("flag")}, {"-H", "Authorization: Basic " + word("flag")},
-		{"-H", "Authorization: Bearer " + word("flag"), "--api-key", word("key")}, {"-H", "Proxy-Authorization: Bearer " + word("flag")},
-		{"-H", "Authorization: Bearer " + word("flag"), "Authorization: Bearer " + word("two")}, {"-H", "Cookie: " + word("flag"), "Cookie: " + word("two")},
-		{"-H", "X-Key: " + word("flag"), "--http.config.file", "client.yaml"}, {"-H", "Cookie: a=b\r\nX: " + word("flag")},
-		{"--extra-inputs", word("flag")}, {"--extra-inputs", "{\"api_key\": \"" + word("flag")},
+		{"-H", "Bearer " + word("flag")},
+		{"--header", ":" + word("flag")},
+		{"-H", "Authorization: " + word("flag")},
+		{"-H", "Authorization: Basic " + word("flag")},
+		{"-H", "Authorization: Bearer " + word("flag"), "--api-key", word("key")},
+		{"-H", "Proxy-Authorization: Bearer " + word("flag")},
+		{"-H", "Authorization: Bearer " + word("flag"), "Authorization: Bearer " + word("two")},
+		{"-H", "Cookie: " + word("flag"), "Cookie: " + word("two")},
+		{"-H", "X-Key: " + word("flag"), "--http.config.file", "client.yaml"},
+		{"-H", "Cookie: a=b\r\nX: " + word("flag")},
+		{"--extra-inputs", word("flag")},
+		{"--extra-inputs", "{\"api_key\": \"" + word("flag")},
 	} {
 		said, code := command(t, dir, nil, append([]string{"run", "trace.jsonl", "--url", "http://127.0.0.1:1"}, args...)...)
 		if flag := map[bool]string{true: "--extra-inputs", false: "--"}[args[0] == "--extra-inputs"]; code != 2 || !strings.Contains(said, "replayd: "+flag) {
