@@ -27,7 +27,7 @@ type keeper struct {
 	later     []func() // the owner's: what waits for the end of the reload under way
 }
 
-func newKeeper(o ServeOptions, p *measure.Process, work context.Context) *keeper {
+func newKeeper(work context.Context, o ServeOptions, p *measure.Process) *keeper {
 	k := &keeper{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
 	k.shows(o.Config)
 	return k

@@ -72,7 +72,7 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	work, stop := context.WithCancel(t.Context())
 	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
-	b.k = newKeeper(ServeOptions{Config: c, Log: log, Load: b.load}, measure.NewProcess(reg, fstest.MapFS{}, time.Now(), nil), work)
+	b.k = newKeeper(work, ServeOptions{Config: c, Log: log, Load: b.load}, measure.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
 	b.page = b.k.page(reg, live.New(live.Options{}))
 	o := Options{
 		Config: c, Meter: measure.NewMeter(reg), Log: log, Failed: func(error) {},

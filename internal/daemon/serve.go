@@ -52,7 +52,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
-	k := newKeeper(o, process, work)
+	k := newKeeper(work, o, process)
 	p, err := openPage(ctx, k.page(reg, board), stop) // a daemon that nobody can scrape has no purpose
 	if build := (*ErrBuild)(nil); errors.As(err, &build) {
 		if all := Check(work, o.Config, o.Log, nil); all != nil { // with what else is at fault

@@ -20,7 +20,6 @@ import (
 type reader struct {
 	http.ResponseWriter
 	each     time.Duration // 0: at once; below 0: never
-	mu       sync.Mutex
 	deadline *time.Timer
 	cut      chan struct{}
 }
