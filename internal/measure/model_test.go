@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,5 +223,27 @@ func TestTargetUp(t *testing.T) {
 		if len(found) != 1 || len(found[0].GetLabel()) != 1 || found[0].GetGauge().GetValue() != map[bool]float64{true: 1}[up] {
 			t.Errorf("want one series that says %v, got %v", up, found)
 		}
+	}
+}
+
+func TestTargetInfo(t *testing.T) {
+	reg, m, w := born(t)
+	serves(w, "old")
+	next := m.Target("vllm", "completions", func() bool { return true })
+	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{Target: next})
+	next.Serves(strings.Repeat("m", 1000) + "\xff")
+	serves(w, "old") // it drains at a server that has another's place now
+	m.Target("unused", "chat", func() bool { return true }).Serves("x")
+	m.Remove(w)
+	p := gather(t, reg)
+	if n := len(p.metrics("replayd_target_info")); n != 1 {
+		t.Errorf("%d target infos, want 1", n)
+	}
+	if n := len(p.metrics("replayd_target_info", "target=vllm", "api=completions", "model="+strings.Repeat("m", 256))); n != 1 {
+		t.Error("want the latest info, its model cut to 256 bytes")
+	}
+	m.Remove(other)
+	if p := gather(t, reg); p["replayd_target_info"] != nil || p["replayd_target_up"] != nil {
+		t.Error("the target's series outlived its last workload")
 	}
 }
