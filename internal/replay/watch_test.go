@@ -213,17 +213,17 @@ func TestBlindGuard(t *testing.T) {
 		}},
 		"unsupported": {func(w *Workload, e *engine) {
 			w.Guard = Guard{KVCacheUsage: 0.9}
-			after(5*time.Second, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
+			after(4*time.Second+550*time.Millisecond, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
 		}, nil, []string{
 			"0s guard opened: blind: http://engine/metrics: connection refused (w)",
-			"5s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set when_blind: go (w)",
-			"5s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
+			"4.6s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set when_blind: go (w)",
+			"4.6s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"unsupported, go": {func(w *Workload, e *engine) {
 			w.Guard = Guard{KVCacheUsage: 0.9, Blind: BlindGo}
-			after(5*time.Second, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
+			after(4*time.Second+550*time.Millisecond, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
 		}, all, []string{
-			"5s as ERROR: guard ignores a limit (when_blind: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
+			"4.6s as ERROR: guard ignores a limit (when_blind: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"for a while": {func(_ *Workload, e *engine) {
 			after(10*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })

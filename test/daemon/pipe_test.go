@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,15 +21,14 @@ import (
 // A piped daemon writes its log, and what it says on stdout, to a pipe whose other end the test has.
 type piped struct {
 	*stage
-	log   *os.File
-	cmd   *exec.Cmd
-	ended chan error
+	log     *os.File
+	process *outside.Process
 }
 
 // newPiped starts a daemon with 100 workloads, so that a pause or a resume logs 100 lines.
 func newPiped(t *testing.T) *piped {
 	t.Helper()
-	p := &piped{stage: newStage(t, "--ttft", "20ms", "--itl", "5ms", "--chunk-tokens", "1"), ended: make(chan error, 1)}
+	p := &piped{stage: newStage(t, "--ttft", "20ms", "--itl", "5ms", "--chunk-tokens", "1")}
 	path := filepath.Join(p.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(outside.Plain(450, 10, 50, 20, 1)))
 	text := fmt.Sprintf("records: {path: %q}\nworkloads:\n- {name: w, trace: {path: %q}, speed: 5, repeat: {every: 10s}}\n", p.Records, path)
@@ -44,17 +41,9 @@ func newPiped(t *testing.T) *piped {
 		t.Fatal(err)
 	}
 	p.log = in
-	p.cmd = exec.Command(binary, "serve", "--config", p.Config, "--web.listen-address", p.Listen, "--web.enable-lifecycle")
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = in.Close() })
+	p.process = outside.StartInto(t, out, binary, "serve", "--config", p.Config, "--web.listen-address", p.Listen, "--web.enable-lifecycle")
 	_ = out.Close() // the daemon has its own
-	go func() { p.ended <- p.cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		_ = in.Close()
-	})
 	outside.See(t, p.URL(), "requests that ended", 20*time.Second, func(p page) bool { return p.Sum("replayd_requests_total", "w", "ok") > 20 })
 	return p
 }
@@ -94,17 +83,7 @@ func (p *piped) goesOn(t *testing.T) {
 // term ends the daemon as an operator would, and wants a clean drain.
 func (p *piped) term(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-p.ended:
-		if err != nil {
-			t.Errorf("want exit 0, got %v", err)
-		}
-	case <-time.After(60 * time.Second):
-		t.Fatal("it does not end")
-	}
+	p.process.Term(t, 60*time.Second)
 	log := p.arrivals(t)
 	records, _ := outside.Records(t, p.Records, false)
 	for _, x := range p.join(t, log, records) {

@@ -31,7 +31,22 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: log}
+	p := StartInto(t, out, program, args...)
+	p.log = log
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			said := strings.Split(strings.TrimSpace(p.Said(t)), "\n")
+			t.Logf("the end of %s:\n%s", filepath.Base(log), strings.Join(said[max(0, len(said)-40):], "\n"))
+		}
+	})
+	return p
+}
+
+// StartInto runs a program that writes what it says to out, which may be a pipe. It ends with the test, also when that is killed.
+func StartInto(t *testing.T, out *os.File, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: program}
 	p.Cmd.Stdout, p.Cmd.Stderr = out, out
 	dieWithParent(p.Cmd)
 	started := make(chan error)
@@ -49,15 +64,14 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = p.Cmd.Process.Kill() // also ends one that was stopped
-		<-p.Done
-		if t.Failed() {
-			said := strings.Split(strings.TrimSpace(p.Said(t)), "\n")
-			t.Logf("the end of %s:\n%s", filepath.Base(log), strings.Join(said[max(0, len(said)-40):], "\n"))
-		}
-	})
+	t.Cleanup(p.kill)
 	return p
+}
+
+// kill ends the process, also one that was stopped.
+func (p *Process) kill() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
 }
 
 // Ready waits, for 20 s at most, until a URL of the process answers 200.
