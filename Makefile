@@ -170,6 +170,11 @@ bench-replay: ## the same with 5 minutes at real speed, then the whole trace at 
 	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
 	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
 
+.PHONY: bench-attacks
+bench-attacks: ## 5,000 orders of reloads and pauses, and visitors who never read a page of 500 workloads
+	KEEPER_ORDERS=5000 go test -count=1 -timeout 60m -run '^TestOrdersOfReloadsAndPauses$$' ./internal/daemon/
+	SECURITY_WORKLOADS=500 go test -count=1 -timeout 20m -run '^TestVisitorsThatNeverRead$$' ./test/security/
+
 .PHONY: bench-lives
 bench-lives: ## 20,000 random lives of a workload in virtual time, where go test has 300
 	LIVES=20000 go test -count=1 -timeout 90m -run '^TestLives$$' ./internal/replay/
