@@ -327,6 +327,10 @@ func shardOf(s string, shard *config.Shard) error {
 	return nil
 }
 
+// startSoonest is how far ahead an instant of next: is at least: one that comes before the first messages are built would lose
+// the rows that are due at it.
+const startSoonest = 250 * time.Millisecond
+
 // startInstant reads --start; the zero instant for "".
 func startInstant(s string, now time.Time) (time.Time, error) {
 	if s == "" {
@@ -337,7 +341,7 @@ func startInstant(s string, now time.Time) (time.Time, error) {
 		if err != nil || d <= 0 {
 			return time.Time{}, fmt.Errorf("want next: and a duration > 0, such as next:1m, got %q", s)
 		}
-		return now.Truncate(d).Add(d).Round(0), nil
+		return now.Add(startSoonest).Truncate(d).Add(d).Round(0), nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
