@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,8 +40,6 @@ type world struct {
 
 	mu     sync.Mutex
 	models []string
-	down   bool
-	conns  []net.Conn
 	sent   []measure.Request // that ended
 	named  map[string]int    // models that requests asked for
 }
@@ -119,31 +116,11 @@ func (w *world) reload(c config.Config) {
 
 func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	<-time.After(time.Millisecond)
-	w.mu.Lock()
-	down := w.down
-	w.mu.Unlock()
-	if down {
-		return nil, syscall.ECONNREFUSED
-	}
-	c, err := w.wire.Dial(ctx, network, address)
-	if err == nil {
-		w.mu.Lock()
-		w.conns = append(w.conns, c)
-		w.mu.Unlock()
-	}
-	return c, err
+	return w.wire.Dial(ctx, network, address)
 }
 
 // dies ends the engine, or with false brings it back.
-func (w *world) dies(down bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.down = down
-	for _, c := range w.conns {
-		_ = c.Close()
-	}
-	w.conns = nil
-}
+func (w *world) dies(down bool) { w.wire.Die(down) }
 
 func (w *world) lists(models ...string) {
 	w.mu.Lock()

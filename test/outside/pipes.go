@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // A Pipes listens for the connections that its Dial makes in memory, so that a server and its clients live in virtual time.
@@ -11,6 +12,10 @@ type Pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	close  func()
+
+	mu   sync.Mutex
+	down bool
+	made []net.Conn // since the server last died; ended ones among them
 }
 
 // NewPipes makes one.
@@ -39,11 +44,31 @@ func (p *Pipes) Close() error {
 // Addr implements net.Listener. Nothing listens there.
 func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9797} }
 
+// Die closes all connections, and has new ones refused until it is told false.
+func (p *Pipes) Die(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+	for _, c := range p.made {
+		_ = c.Close()
+	}
+	p.made = nil
+}
+
 // Dial is for http.Transport's DialContext.
 func (p *Pipes) Dial(context.Context, string, string) (net.Conn, error) {
+	p.mu.Lock()
+	down := p.down
+	p.mu.Unlock()
+	if down {
+		return nil, syscall.ECONNREFUSED
+	}
 	near, far := net.Pipe()
 	select {
 	case p.conns <- far:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.made = append(p.made, near)
 		return near, nil
 	case <-p.closed:
 		return nil, net.ErrClosed
