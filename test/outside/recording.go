@@ -107,11 +107,14 @@ func (r *Recording) Max(name string) (most float64) {
 	return most
 }
 
-// A Firing is an alert that fired.
+// Long is the time from the first scrape to the last.
+func (r *Recording) Long() time.Duration { return time.Duration(r.scrapes-1) * r.Interval }
+
+// A Firing is one time that an alert fired.
 type Firing struct {
 	Alert, Severity, Workload string
 	First                     time.Duration // from the first scrape to when it began to fire
-	For                       time.Duration // how long it fired in all
+	For                       time.Duration // how long it fired
 }
 
 func (f Firing) String() string {
@@ -121,10 +124,10 @@ func (f Firing) String() string {
 // evaluation is how often the rules are evaluated over a recording.
 const evaluation = time.Minute
 
-// Alerts has promtool evaluate files of rules each minute over the recording, and gives the alerts that fired, by name.
+// Alerts has promtool evaluate files of rules each minute over the recording, and gives each time that an alert fired, by when it
+// began.
 func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all []Firing) {
 	t.Helper()
-	long := time.Duration(r.scrapes-1) * r.Interval
 	var file bytes.Buffer
 	fmt.Fprintf(&file, "evaluation_interval: %v\nrule_files:\n", evaluation)
 	for _, path := range rules {
@@ -141,32 +144,34 @@ func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all 
 		file.WriteString("}\n")
 	}
 	file.WriteString("    promql_expr_test:\n")
-	// Tests that expect nothing, so that promtool says what it got.
-	for _, aggregate := range []string{"min by (alertname, severity, workload) (min_over_time(timestamp(%s)[%v:%v]))", "sum by (alertname, severity, workload) (count_over_time(%s[%v:%v]))"} {
-		fmt.Fprintf(&file, "      - {expr: %s, eval_time: %v}\n", quoted(fmt.Sprintf(aggregate, `ALERTS{alertstate="firing"}`, long, evaluation)), long)
+	// Tests that expect nothing, so that promtool says what it got. Its value is the instant.
+	const firing = `max by (alertname, severity, workload) (timestamp(ALERTS{alertstate="firing"}))`
+	for at := time.Duration(0); at <= r.Long(); at += evaluation {
+		fmt.Fprintf(&file, "      - {expr: %s, eval_time: %v}\n", quoted(firing), at)
 	}
 	path := Write(t, t.TempDir(), "recording.yaml", file.String())
 	said, err := exec.CommandContext(t.Context(), promtool, "test", "rules", path).CombinedOutput()
 	got := firingLine.FindAllSubmatch(said, -1)
-	if err != nil && len(got) == 0 || len(got)%2 != 0 {
-		t.Fatalf("promtool: %v\n%s", err, said)
+	if (err != nil) != (len(got) > 0) {
+		t.Fatalf("promtool: %v\n%.4000s", err, said)
 	}
-	for i, m := range got[:len(got)/2] { // each alert's first instant in seconds, then of each how many evaluations
+	latest := map[string]int{} // index in all, by labels
+	for _, m := range got {    // in the order of the instants
 		labels := map[string]string{}
 		for _, l := range alertLabel.FindAllSubmatch(m[1], -1) {
 			labels[string(l[1])] = string(l[2])
 		}
-		number := func(text []byte) float64 {
-			v, err := strconv.ParseFloat(string(text), 64)
-			if err != nil {
-				t.Fatalf("promtool: %v\n%s", err, said)
-			}
-			return v
+		seconds, err := strconv.ParseFloat(string(m[2]), 64)
+		if err != nil {
+			t.Fatalf("promtool: %v\n%s", err, m[0])
 		}
-		all = append(all, Firing{
-			Alert: labels["alertname"], Severity: labels["severity"], Workload: labels["workload"],
-			First: time.Duration(number(m[2]) * float64(time.Second)), For: time.Duration(number(got[len(got)/2+i][2])) * evaluation,
-		})
+		at := time.Duration(seconds * float64(time.Second))
+		if i, before := latest[string(m[1])]; before && all[i].First+all[i].For == at {
+			all[i].For += evaluation
+			continue
+		}
+		latest[string(m[1])] = len(all)
+		all = append(all, Firing{Alert: labels["alertname"], Severity: labels["severity"], Workload: labels["workload"], First: at, For: evaluation})
 	}
 	return all
 }
