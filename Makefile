@@ -208,6 +208,10 @@ test-prometheus: ## a real Prometheus scrapes over TLS with a password, and prom
 bench-well: ## a day of the chart's defaults beside well engines of 20 speeds, in virtual time: that no alert fires. About an hour
 	WELL_FOR=24h WELL_GRID=all go test -tags prometheus -count=1 -v -timeout 3h -run NoAlert ./test/well/
 
+.PHONY: bench-day
+bench-day: ## a day of two workloads in virtual time, with 24 faults: which alerts fire and when. Two minutes; test-prometheus has six hours
+	WELL_ROUNDS=4 go test -tags prometheus -count=1 -v -timeout 15m -run Day ./test/well/
+
 .PHONY: test-live
 test-live: ## the live page and the report in a real Chromium, which root installs by apt
 	go test -tags live -count=1 -v -timeout 15m ./test/live/

@@ -33,7 +33,7 @@ func TestNoAlertForAWellEngine(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("ttft %v itl %v", ttft, itl), func(t *testing.T) {
 				t.Parallel()
-				r, page := play(t, chart(t), scrapeEvery, spell{of(ttft, itl), long})
+				r, page := play(t, chart(t), scrapeEvery, spell{engine: of(ttft, itl), long: long})
 				for _, f := range r.Alerts(t, promtool, rules...) {
 					if f.Severity != "info" {
 						t.Errorf("%v", f)
@@ -72,7 +72,7 @@ func TestAlertsForAnIllEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := play(t, chart(t), scrapeEvery, spell{of(200*time.Millisecond, 20*time.Millisecond), well}, spell{c.engine, time.Hour})
+			r, _ := play(t, chart(t), scrapeEvery, spell{engine: of(200*time.Millisecond, 20*time.Millisecond), long: well}, spell{engine: c.engine, long: time.Hour})
 			got := map[string]bool{}
 			for _, f := range r.Alerts(t, promtool, rules...) {
 				t.Log(f)

@@ -1,6 +1,6 @@
 // Package well_test has the configurations that the project ships, the chart's first of all, live beside simulated engines in virtual
 // time: what must a well engine look like on their pages, and what an ill one? `go test` looks at the pages of a loop; with the
-// tag prometheus (make test-prometheus) promtool says which alerts they raise.
+// tag prometheus (make test-prometheus) promtool says which alerts they raise, and when engines die and traces change.
 package well_test
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,14 @@ import (
 	"replayd/test/outside"
 )
 
-// A spell is a time in which the engine is as the options say. The next one begins with another engine.
+// A spell is a time in which the engine is as the options say. With other options, or after its death, another engine begins.
 type spell struct {
 	engine sim.Options
 	long   time.Duration
+
+	dead   bool                                   // connections end, and new ones are refused
+	begins func()                                 // nil: nothing else happens when it begins
+	sees   func(at time.Duration, p outside.Page) // is given each page, at a time since the first; nil: it is not looked at
 }
 
 // of is an engine whose answers come at these speeds, however many it has.
@@ -70,11 +75,12 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 			h := e.Handler()
 			engine.Store(&h)
 		}
-		swap(spells[0].engine)
+		now := spells[0].engine
+		swap(now)
 
 		reg := prometheus.NewRegistry()
 		g, err := daemon.Build(t.Context(), daemon.Options{
-			Config: c, Meter: measure.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
+			Config: c, Meter: measure.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
 			Failed: func(err error) { t.Error(err) }, Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 		})
 		if err != nil {
@@ -82,15 +88,30 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 			return
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		at := time.Now()
+		at, dead := time.Now(), false
+		first := at
 		g.Start(ctx, t.Context())
 		for _, s := range spells {
-			swap(s.engine)
+			<-time.After(time.Until(at))
+			if s.dead || !reflect.DeepEqual(s.engine, now) {
+				now = s.engine
+				swap(now)
+			}
+			if s.dead != dead {
+				dead = s.dead
+				wire.Die(dead)
+			}
+			if s.begins != nil {
+				s.begins()
+			}
 			for end := at.Add(s.long); at.Before(end); at = at.Add(every) {
 				<-time.After(time.Until(at))
 				synctest.Wait()
 				if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd", "instance": "a:9797"}); err != nil {
 					t.Fatal(err)
+				}
+				if s.sees != nil {
+					s.sees(at.Sub(first), last)
 				}
 			}
 		}
