@@ -63,8 +63,7 @@ const (
 	Invalid  DropReason = "invalid"  // its message could not be built: the fault of the row or the configuration, never the target's
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
 
-	// SessionFailed is of a turn whose session had an earlier turn that failed. Where an earlier turn was dropped, later ones
-	// are dropped for the same reason.
+	// SessionFailed: an earlier turn of the session failed. If an earlier turn was dropped, later turns have its drop reason.
 	SessionFailed DropReason = "session_failed"
 )
 

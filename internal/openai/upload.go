@@ -60,7 +60,7 @@ func (l *Lane) wrote(w written) {
 	l.release()
 	switch {
 	case w.err != nil && (l.upload == nil || !l.upload.early):
-		// A server may refuse a large message before it read it all: what it said then stands to be read.
+		// A server may refuse a large message before it has read all of it. The refusal can still be read.
 		l.limit(time.Now(), drainTime, measure.ConnectFailed)
 	case w.err == nil && l.hooks.Cancel:
 		l.cancel = w.at.Add(l.hooks.CancelAfter)

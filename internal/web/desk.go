@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Bounds on answers that are being written. One address has no more than half of the places, so that nobody else waits for it; that
-// is enough for some scrapers behind one proxy, because an answer is written in milliseconds. Where a place is wanted and none is free,
-// who reads nothing gives up his.
+// Bounds on answers that are being written. One address has at most half of the places, so that other clients do not wait for it.
+// Half is enough for several scrapers behind one proxy, because an answer is written in milliseconds. If no place is free, the
+// client that has not read for the longest time loses its place.
 const (
 	mostWritten  = 8
 	mostOfOne    = 4
