@@ -36,6 +36,13 @@ const ms = time.Millisecond
 // upTo is a random duration below a number of milliseconds.
 func (l *life) upTo(n int) time.Duration { return time.Duration(l.rnd.IntN(n)) * ms }
 
+// pass lets up to that many milliseconds of virtual time go by. None is no timer: golang/go#78156.
+func (l *life) pass(n int) {
+	if d := l.upTo(n); d > 0 {
+		<-time.After(d)
+	}
+}
+
 func (l *life) one(in int) bool { return l.rnd.IntN(in) == 0 }
 
 func newLife(t *testing.T, seed uint64) *life {

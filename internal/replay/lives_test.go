@@ -143,7 +143,7 @@ func (l *life) play() {
 		l.runners = append(l.runners, r)
 		l.start(work, hard, r)
 		for range l.rnd.IntN(4) {
-			<-time.After(l.upTo(1500))
+			l.pass(1500)
 			l.trouble(r)
 		}
 		begin := time.Now().Add(l.upTo(1200))
@@ -162,10 +162,10 @@ func (l *life) play() {
 		l.flows(ended)
 	}
 	if stopped || l.endless {
-		<-time.After(l.upTo(4000))
+		l.pass(4000)
 		stop()
 		if l.one(3) {
-			<-time.After(l.upTo(1000))
+			l.pass(1000)
 			cut()
 		}
 	}
@@ -190,11 +190,11 @@ func (l *life) trouble(r *lived) {
 	switch l.rnd.IntN(6) {
 	case 0:
 		r.Pause(true)
-		<-time.After(l.upTo(1500))
+		l.pass(1500)
 		r.Pause(false)
 	case 1:
 		l.engine.cut(true)
-		<-time.After(l.upTo(20000))
+		l.pass(20000)
 		l.engine.up()
 	case 2:
 		l.engine.cut(false)
@@ -202,11 +202,11 @@ func (l *life) trouble(r *lived) {
 		r.State()
 	case 4:
 		l.says(replay.Load{Waiting: float64(l.rnd.IntN(20)), KVCacheUsage: l.rnd.Float64()}, nil)
-		<-time.After(l.upTo(5000))
+		l.pass(5000)
 		l.says(replay.Load{}, nil)
 	case 5:
 		l.says(replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errors.New("not scraped for a while"))
-		<-time.After(l.upTo(5000))
+		l.pass(5000)
 		l.says(replay.Load{}, nil)
 	}
 }

@@ -29,7 +29,11 @@ func (t *Timers) Until(at time.Time) {
 		<-t.wake
 		return
 	}
-	timer := time.NewTimer(time.Until(at))
+	left := time.Until(at)
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

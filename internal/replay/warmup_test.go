@@ -109,6 +109,8 @@ func TestWarmupBeginsPaused(t *testing.T) {
 		b := newBench(t, every(2, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 3 })
 		b.Pause(true)
 		time.AfterFunc(10*time.Second, func() {
+			b.fake.mu.Lock()
+			defer b.fake.mu.Unlock()
 			want(t, "sent", len(b.fake.bodies), 1) // the question for models
 			b.Pause(false)
 		})
