@@ -61,6 +61,9 @@ func TestVisitorsThatNeverRead(t *testing.T) {
 			})
 		}
 	}
+	if _, err := os.Stat("/proc/self/status"); err == nil {
+		t.Logf("peak RSS: %.0f MiB", peak(t, daemon.Cmd.Process.Pid))
+	}
 	daemon.Term(t, 20*time.Second)
 }
 
