@@ -121,7 +121,7 @@ func (w *workload) state(started time.Time) live.State {
 		text += ", " + engine
 	}
 	s := live.State{
-		Counts: w.count.Counts(), Phase: live.Phase(r.Phase), Reason: r.Reason, Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
+		Ledger: w.count.Ledger(), Phase: live.Phase(r.Phase), Reason: r.Reason, Loop: r.Loop, Position: r.Position, LoopDuration: r.Period,
 		Skew: r.Skew, TargetUp: answer.Up, TargetText: text, Started: started,
 	}
 	if r.Next > 0 {

@@ -14,7 +14,7 @@ func (g *Generation) Standing() Standing {
 	var s Standing
 	known := true
 	for _, w := range g.workloads {
-		s.InFlight += int(w.count.Counts().InFlight)
+		s.InFlight += int(w.count.Ledger().InFlight)
 		at := w.current().State()
 		if at.Period == 0 || w.config.Rows > 0 {
 			known = false

@@ -65,7 +65,7 @@ func (g *Generation) connected() bool {
 // anyDue says whether a row was due yet. Warm-up requests are no rows.
 func (g *Generation) anyDue() bool {
 	for _, w := range g.workloads {
-		if w.count.Counts().Expected > 0 {
+		if w.count.Ledger().Expected > 0 {
 			return true
 		}
 	}

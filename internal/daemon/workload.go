@@ -201,7 +201,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
 		SLO: sloOf(c), Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Target: w.server.shown, Learn: t.Model == "",
+		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {

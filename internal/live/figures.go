@@ -69,11 +69,11 @@ func (w *Workload) figures(now time.Time) figures {
 	h.mu.Lock()
 	latency, minute, recent := h.lastMinute(), h.over(minuteMarks*second), h.over(rateTime)
 	h.mu.Unlock()
-	total := newMark(now, s.Counts)
+	total := newMark(now, s.Ledger)
 	f := figures{
 		Verdict: w.verdict, Phase: s.Phase, TargetText: cut(s.TargetText, reasonBytes),
 		Started: instant(s.Started), Loop: s.Loop, Position: span(s.Position), LoopDuration: span(s.LoopDuration), Skew: span(s.Skew),
-		Expected: s.Counts.Expected, InFlight: s.Counts.InFlight, Waiting: s.Counts.Waiting, Retries: s.Counts.Retries,
+		Expected: s.Ledger.Expected, InFlight: s.Ledger.InFlight, Waiting: s.Ledger.Waiting, Retries: s.Ledger.Retries,
 		Finished: total.finished(), Dropped: total.lost(),
 		Outcomes: counted(outcomes, total.outcomes), Drops: counted(dropReasons, total.dropped),
 		Rates: rates{

@@ -25,7 +25,7 @@ type feed struct {
 
 func newFeed(b *Board, o WorkloadOptions) *feed {
 	f := &feed{state: State{
-		Counts: measure.Counts{Outcomes: map[measure.Outcome]int64{}, Dropped: map[measure.DropReason]int64{}},
+		Ledger: measure.Ledger{Outcomes: map[measure.Outcome]int64{}, Dropped: map[measure.DropReason]int64{}},
 		Phase:  Running, TargetUp: true, TargetText: "answers as m",
 	}}
 	o.State = f.now
@@ -40,7 +40,7 @@ func (f *feed) now() State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.state
-	s.Counts.Outcomes, s.Counts.Dropped = maps.Clone(s.Counts.Outcomes), maps.Clone(s.Counts.Dropped)
+	s.Ledger.Outcomes, s.Ledger.Dropped = maps.Clone(s.Ledger.Outcomes), maps.Clone(s.Ledger.Dropped)
 	return s
 }
 
@@ -56,14 +56,14 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 	r := request(fmt.Sprintf("%s/7/%d", f.options.Name, f.n), o, ttft, tpot)
 	r.Error = text
 	f.change(func(s *State) {
-		s.Counts.Expected++
-		s.Counts.Outcomes[o]++
+		s.Ledger.Expected++
+		s.Ledger.Outcomes[o]++
 		if o == measure.OK {
-			s.Counts.PromptTokens += int64(r.Usage.Prompt)
-			s.Counts.OutputTokens += int64(r.Usage.Output)
+			s.Ledger.PromptTokens += int64(r.Usage.Prompt)
+			s.Ledger.OutputTokens += int64(r.Usage.Output)
 		}
 		if slo := f.options.SLO; o == measure.OK && (slo.TTFT == 0 || ttft <= slo.TTFT) && (slo.TPOT == 0 || tpot <= slo.TPOT) {
-			s.Counts.Goodput++
+			s.Ledger.Good++
 		}
 	})
 	f.Observe(r)
@@ -71,8 +71,8 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 
 func (f *feed) drop(why measure.DropReason, n int64) {
 	f.change(func(s *State) {
-		s.Counts.Expected += n
-		s.Counts.Dropped[why] += n
+		s.Ledger.Expected += n
+		s.Ledger.Dropped[why] += n
 	})
 }
 

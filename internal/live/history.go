@@ -75,7 +75,7 @@ func (h *history) rebase() {
 
 // tick notes what has been counted by now, in a slot with the given number. It returns the rows of the slots that are
 // over: more than one when this process did not run for some time, and then all but the first are unknown.
-func (h *history) tick(now time.Time, slot int, c measure.Counts) []row {
+func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 	m := newMark(now, c)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *history) minute() mark {
 // over is what was counted in about the last d: since the youngest mark that is so old, or else the oldest.
 func (h *history) over(d time.Duration) mark {
 	if len(h.marks) == 0 {
-		return newMark(time.Time{}, measure.Counts{})
+		return newMark(time.Time{}, measure.Ledger{})
 	}
 	last := h.marks[len(h.marks)-1]
 	from := h.marks[0]

@@ -25,7 +25,7 @@ func TestSlotsEndOnTheirInstants(t *testing.T) {
 		pass(4*second - 1)
 		f.end(measure.HTTP5xx, 0, 0, "no")
 		f.drop(measure.Overload, 2)
-		f.change(func(s *State) { s.Counts.InFlight = 3 })
+		f.change(func(s *State) { s.Ledger.InFlight = 3 })
 		if rows := told(b).Workloads[0].Figures.Rows; len(rows) != 0 {
 			t.Fatalf("a nanosecond before the border: %d rows, want none", len(rows))
 		}
@@ -112,8 +112,8 @@ func TestHistoryIsBounded(t *testing.T) {
 func TestAStopLeavesAGap(t *testing.T) {
 	h := &history{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	counts := func(ok int64) measure.Counts {
-		return measure.Counts{Expected: ok, Outcomes: map[measure.Outcome]int64{measure.OK: ok}}
+	counts := func(ok int64) measure.Ledger {
+		return measure.Ledger{Expected: ok, Outcomes: map[measure.Outcome]int64{measure.OK: ok}}
 	}
 	h.tick(at, 10, counts(0))
 	h.observe(request("a", measure.OK, 100*ms, 10*ms))

@@ -23,9 +23,9 @@ type mark struct {
 	outcomes, dropped                 []int64 // in the order of the lists
 }
 
-func newMark(at time.Time, c measure.Counts) mark {
+func newMark(at time.Time, c measure.Ledger) mark {
 	m := mark{
-		at: at, expected: c.Expected, goodput: c.Goodput, prompt: c.PromptTokens, output: c.OutputTokens,
+		at: at, expected: c.Expected, goodput: c.Good, prompt: c.PromptTokens, output: c.OutputTokens,
 		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
 	}
 	for i, o := range outcomes {
@@ -33,6 +33,9 @@ func newMark(at time.Time, c measure.Counts) mark {
 	}
 	for i, why := range dropReasons {
 		m.dropped[i] = c.Dropped[why]
+		if why == measure.Filtered {
+			m.dropped[i] = c.Filtered
+		}
 	}
 	return m
 }

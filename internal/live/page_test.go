@@ -50,7 +50,7 @@ func TestSnapshotJSON(t *testing.T) {
 		start := time.Now()
 		chat.change(func(s *State) {
 			s.Started, s.Loop, s.LoopDuration, s.Next, s.Skew = start, 7, time.Hour, start.Add(time.Hour), 3*ms
-			s.Counts.Expected, s.Counts.InFlight, s.Counts.Waiting, s.Counts.Retries = 5, 4, 1, 2
+			s.Ledger.Expected, s.Ledger.InFlight, s.Ledger.Waiting, s.Ledger.Retries = 5, 4, 1, 2
 		})
 		b.Note(start, slog.LevelInfo, "started")
 		for i := range 16 {

@@ -80,8 +80,8 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 		return v
 	}
 	switch {
-	case s.Counts.Waiting > 0 && s.Counts.InFlight >= int64(o.Lanes):
-		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Counts.Waiting)}
+	case s.Ledger.Waiting > 0 && s.Ledger.InFlight >= int64(o.Lanes):
+		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Ledger.Waiting)}
 	case late.known() && float64(late) > lateStrained.Seconds():
 		return verdict{Level: strained, Text: "requests go out late: p99 " + short(late)}
 	case s.Skew.Abs() >= skewStrained:

@@ -8,14 +8,18 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	counts := func(ok, failed, good int64) measure.Counts {
-		return measure.Counts{
-			Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP5xx: failed}, Goodput: good,
+	counts := func(ok, failed, good int64) measure.Ledger {
+		return measure.Ledger{
+			Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP5xx: failed}, Good: good,
 			Dropped: map[measure.DropReason]int64{},
 		}
 	}
-	dropped := func(c measure.Counts, why measure.DropReason, n int64) measure.Counts {
-		c.Dropped[why] = n
+	dropped := func(c measure.Ledger, why measure.DropReason, n int64) measure.Ledger {
+		if why == measure.Filtered {
+			c.Filtered = n
+		} else {
+			c.Dropped[why] = n
+		}
 		return c
 	}
 	up := func(s State) State {
@@ -24,7 +28,7 @@ func TestJudge(t *testing.T) {
 	}
 	running := up(State{Phase: Running})
 	slo := measure.SLO{TTFT: second}
-	f := func(s State, c measure.Counts, late time.Duration, slo measure.SLO, want level, text string) {
+	f := func(s State, c measure.Ledger, late time.Duration, slo measure.SLO, want level, text string) {
 		t.Helper()
 		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newMark(time.Time{}, c), figure(late.Seconds()))
 		if got.Level != want || got.Text != text {
@@ -33,25 +37,25 @@ func TestJudge(t *testing.T) {
 	}
 	none := measure.SLO{}
 	f(running, counts(100, 0, 100), ms, none, well, "all well")
-	f(running, measure.Counts{}, 0, slo, well, "all well")
+	f(running, measure.Ledger{}, 0, slo, well, "all well")
 
 	f(State{Phase: Failed, Reason: "a.jsonl:3: bad"}, counts(1, 0, 1), 0, none, bad, "failed: a.jsonl:3: bad")
 	f(State{Phase: Running, TargetText: "does not answer: refused"}, counts(1, 0, 1), 0, none, bad, "the target does not answer: refused")
-	f(State{Phase: Waiting}, measure.Counts{}, 0, none, idle, "waiting") // nobody has asked the target yet
-	f(State{Phase: Over, TargetText: "does not answer"}, measure.Counts{}, 0, none, idle, "over")
-	f(up(State{Phase: Draining}), measure.Counts{}, 0, none, idle, "draining")
+	f(State{Phase: Waiting}, measure.Ledger{}, 0, none, idle, "waiting") // nobody has asked the target yet
+	f(State{Phase: Over, TargetText: "does not answer"}, measure.Ledger{}, 0, none, idle, "over")
+	f(up(State{Phase: Draining}), measure.Ledger{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
 	closed := up(State{Phase: Paused})
 	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newMark(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
 		t.Errorf("a closed loop in a pause: got %q", got.Text)
 	}
-	f(up(State{Phase: Warming, Reason: "10 requests that count nowhere"}), measure.Counts{}, 0, none, well, "warming up: 10 requests that count nowhere")
+	f(up(State{Phase: Warming, Reason: "10 requests that count nowhere"}), measure.Ledger{}, 0, none, well, "warming up: 10 requests that count nowhere")
 
 	guarded := up(State{Phase: Guarded, Reason: "waiting 9 ≥ 8"})
 	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
 	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
-	f(State{Phase: Guarded, TargetText: "does not answer"}, measure.Counts{}, 0, none, bad, "held back by the guard")
+	f(State{Phase: Guarded, TargetText: "does not answer"}, measure.Ledger{}, 0, none, bad, "held back by the guard")
 
 	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, strained, "held back by its budget: 83 % of requests in the last minute")
 	f(running, dropped(counts(0, 0, 0), measure.Budget, 1), 0, none, strained, "held back by its budget: 100 % of requests in the last minute")
@@ -79,7 +83,7 @@ func TestJudge(t *testing.T) {
 	f(running, counts(1, 0, 1), 51*ms, none, strained, "requests go out late: p99 51 ms")
 	f(running, counts(1, 0, 1), 50*ms, none, well, "all well")
 	full := running
-	full.Counts.InFlight, full.Counts.Waiting = 8, 3
+	full.Ledger.InFlight, full.Ledger.Waiting = 8, 3
 	f(full, counts(1, 0, 1), 0, none, strained, "all 8 lanes are busy, 3 waiting")
 	moved := running
 	moved.Skew = -1500 * ms

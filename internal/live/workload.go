@@ -47,7 +47,7 @@ const (
 
 // State is what a workload does at an instant.
 type State struct {
-	Counts measure.Counts
+	Ledger measure.Ledger
 	Phase  Phase
 	Reason string // in words, e.g. why it failed; may be empty
 
@@ -117,7 +117,7 @@ func (w *Workload) Observe(r *measure.Request) { w.history.observe(r) }
 // tick takes the state of an instant and returns the slots that are over. The Board's lock is held.
 func (w *Workload) tick(now time.Time, slot int, s State) []row {
 	w.state = s
-	rows := w.history.tick(now, slot, s.Counts)
+	rows := w.history.tick(now, slot, s.Ledger)
 	v := judge(&w.options, &s, w.history.minute(), w.history.late)
 	v.Since = w.verdict.Since
 	if v.Level != w.verdict.Level || v.Since == (instant{}) {

@@ -64,8 +64,8 @@ func TestAnotherTarget(t *testing.T) {
 		pass(5 * second)
 		later := newFeed(b, WorkloadOptions{Name: "a", Target: "u"})
 		later.change(func(s *State) {
-			s.Counts.Expected = 5000
-			s.Counts.Outcomes[measure.OK] = 5000
+			s.Ledger.Expected = 5000
+			s.Ledger.Outcomes[measure.OK] = 5000
 		})
 		pass(5 * second)
 		f := told(b).Workloads[0].Figures
@@ -123,7 +123,7 @@ func TestNewsAreSmall(t *testing.T) {
 			s.Reason, s.TargetText = strings.Repeat("why ", 50), strings.Repeat("how ", 50)
 			s.Started, s.Next = time.Now(), time.Now().Add(time.Hour)
 			s.Loop, s.Position, s.LoopDuration, s.Skew = 498686, 1234567*ms, time.Hour, 1234567
-			s.Counts.Waiting, s.Counts.InFlight, s.Counts.Retries, s.TargetUp = 12345, 256, 12345, true
+			s.Ledger.Waiting, s.Ledger.InFlight, s.Ledger.Retries, s.TargetUp = 12345, 256, 12345, true
 		})
 		pass(second)
 		for i := range 20 {

@@ -38,6 +38,7 @@ type WorkloadOptions struct {
 	Shard      Shard
 	Trace      TraceInfo
 	FreeOutput bool // the server may stop earlier than the trace says (output: max, free): that is no mismatch
+	Sheds      bool // a request that finds no lane is dropped at once, as the workload chose (overload: drop): then it is not eligible
 
 	// Target has its own series on the page while a workload has it; nil: there are none. With Learn the label model is the
 	// one that the target was last heard to serve, and not that of Labels.

@@ -68,6 +68,7 @@ var (
 	descMismatch  = desc("length_mismatch_total", "Ok answers whose usage differs from the length that the trace asked for.", "kind")
 	descNoUsage   = desc("responses_without_usage_total", "Ok answers without a token count of the server: a tokenizer counted their text, or content chunks were counted, a lower bound.")
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
+	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")
 	descObjective = desc("slo_objective_ratio", "The configured share of requests that should be good.")
@@ -99,7 +100,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descViolation, descThreshold, descObjective, descLoop, descLoopsDone,
+	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descThreshold, descObjective, descLoop, descLoopsDone,
 	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
 }
 

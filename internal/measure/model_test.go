@@ -122,7 +122,7 @@ func TestAnotherModelBeginsAnew(t *testing.T) {
 			t.Errorf("%s: models %q, want the one of now", name, got)
 		}
 	}
-	if c := w.Counts(); c.Expected != 6 || c.Outcomes[OK] != 4 || c.Outcomes[ConnectFailed] != 1 || c.Dropped[Shutdown] != 1 {
+	if c := w.Ledger(); c.Expected != 6 || c.Outcomes[OK] != 4 || c.Outcomes[ConnectFailed] != 1 || c.Dropped[Shutdown] != 1 {
 		t.Errorf("counts of the whole workload: %+v", c)
 	}
 

@@ -29,11 +29,11 @@ type counts struct {
 	finished                    [len(outcomes)]int64
 	dropped                     [len(dropReasons)]int64
 
-	retries, merged, withoutUsage, goodput int64
-	tokens                                 [len(tokenKinds)]int64
-	mismatch                               [len(mismatchKinds)]int64
-	violations                             [sloKinds]int64
-	source                                 [len(stampSources)]int64
+	retries, merged, withoutUsage, good, eligible int64
+	tokens                                        [len(tokenKinds)]int64
+	mismatch                                      [len(mismatchKinds)]int64
+	violations                                    [sloKinds]int64
+	source                                        [len(stampSources)]int64
 
 	loop, loopsDone int64
 	paused          bool
@@ -113,7 +113,8 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 		counter(descMismatch, v, mismatchKinds[i])
 	}
 	counter(descNoUsage, n.withoutUsage)
-	counter(descGoodput, n.goodput)
+	counter(descGoodput, n.good)
+	counter(descEligible, n.eligible)
 	for i, v := range n.violations {
 		counter(descViolation, v, sloNames[i])
 	}

@@ -79,6 +79,9 @@ func (w *Workload) Dropped(why DropReason) {
 	p.s.change(func(c *counts) {
 		c.waiting--
 		c.dropped[i]++
+		if why.judged(w.options.Sheds) {
+			c.eligible++
+		}
 	})
 }
 
@@ -140,6 +143,9 @@ func (w *Workload) Finished(r *Request) {
 	s.change(func(c *counts) {
 		c.inFlight--
 		c.finished[outcome]++
+		if r.Outcome.judged() {
+			c.eligible++
+		}
 		c.add(r, broken, w.freeOutput)
 	})
 	s.observeSent(r)
@@ -182,7 +188,7 @@ func (c *counts) add(r *Request, broken [sloKinds]bool, freeOutput bool) {
 		return
 	}
 	if broken == [sloKinds]bool{} {
-		c.goodput++
+		c.good++
 	}
 	u := r.Usage
 	for i, n := range [len(tokenKinds)]int{u.Prompt, u.Output, u.Cached, u.Reasoning} {

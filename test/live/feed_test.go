@@ -31,7 +31,7 @@ type load struct {
 
 func newLoad(b *live.Board, name string, sick bool) *load {
 	l := &load{sick: sick, state: live.State{
-		Counts: measure.Counts{Outcomes: map[measure.Outcome]int64{}, Dropped: map[measure.DropReason]int64{}},
+		Ledger: measure.Ledger{Outcomes: map[measure.Outcome]int64{}, Dropped: map[measure.DropReason]int64{}},
 		Phase:  live.Running, Loop: 7, LoopDuration: time.Hour, TargetUp: true, TargetText: "answers as <i>m</i>", Started: time.Now(),
 	}}
 	bins := make([]int64, 60)
@@ -53,7 +53,7 @@ func (l *load) now() live.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.state
-	s.Counts.Outcomes, s.Counts.Dropped = maps.Clone(s.Counts.Outcomes), maps.Clone(s.Counts.Dropped)
+	s.Ledger.Outcomes, s.Ledger.Dropped = maps.Clone(s.Ledger.Outcomes), maps.Clone(s.Ledger.Dropped)
 	s.Position = 5*time.Minute + 30*time.Since(s.Started) // at speed 30, so that it can be seen to move
 	s.Next = s.Started.Add(time.Hour)
 	return s
@@ -71,12 +71,12 @@ func (l *load) step(rng *rand.Rand) {
 		r.Error = `503: <img src="https://elsewhere.invalid/x" onerror="alert(2)">`
 	}
 	l.mu.Lock()
-	c := &l.state.Counts
+	c := &l.state.Ledger
 	c.Expected++
 	c.Outcomes[r.Outcome]++
 	c.InFlight = int64(10 + l.n%5)
 	if r.Outcome == measure.OK {
-		c.PromptTokens, c.OutputTokens, c.Goodput = c.PromptTokens+1000, c.OutputTokens+11, c.Goodput+1
+		c.PromptTokens, c.OutputTokens, c.Good = c.PromptTokens+1000, c.OutputTokens+11, c.Good+1
 	}
 	l.mu.Unlock()
 	l.w.Observe(r)
