@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/report"
+	"replayd/internal/result"
 )
 
 // reportFlags are what report was asked for.
@@ -65,7 +66,7 @@ shard*.jsonl is one run of several shards.`,
 }
 
 // find checks the flags and looks for the runs.
-func (o *reportFlags) find(args []string) ([]report.Source, error) {
+func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	var errs []error
 	switch o.theme {
 	case "auto", "dark", "light":
@@ -85,11 +86,11 @@ func (o *reportFlags) find(args []string) ([]report.Source, error) {
 	if len(o.paths) == 0 {
 		o.paths = []string{"artifacts"}
 	}
-	sources, err := report.FindRuns(o.paths, o.dashboard)
+	sources, err := result.FindRuns(o.paths, o.dashboard)
 	if err != nil || !o.merge || len(sources) < 2 {
 		return sources, err
 	}
-	return []report.Source{report.Shards(sources)}, nil
+	return []result.Source{result.Shards(sources)}, nil
 }
 
 func (o *reportFlags) colours() report.Theme {
@@ -104,8 +105,8 @@ func made(now time.Time) string {
 }
 
 // write makes the file.
-func (o *reportFlags) write(w *world, sources []report.Source, now time.Time) error {
-	var runs []report.Run
+func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) error {
+	var runs []result.Run
 	var errs []error
 	requests := 0
 	for _, s := range sources {
@@ -160,7 +161,7 @@ func (o *reportFlags) place() (dir, name string) {
 }
 
 // serve is the dashboard until ctx is cancelled.
-func (o *reportFlags) serve(ctx context.Context, w *world, sources []report.Source) error {
+func (o *reportFlags) serve(ctx context.Context, w *world, sources []result.Source) error {
 	l, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
 	if err != nil {
 		return fmt.Errorf("--host, --port: %w", err)

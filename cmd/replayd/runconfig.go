@@ -14,6 +14,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/report"
+	"replayd/internal/result"
 )
 
 // An order is what a command line asks for.
@@ -21,7 +22,7 @@ type order struct {
 	config      config.Config
 	who         spelling
 	slo         measure.SLO
-	bounds      []report.Bound // of goodput
+	bounds      []result.Bound // of goodput
 	concurrency []int          // several: a run each; empty: no closed loop
 	table       string
 	artifacts   string // folder; "": none
@@ -115,7 +116,7 @@ func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
 }
 
 // levels reads --slo and --goodput in either spelling.
-func (o *runFlags) levels(fault faults) (measure.SLO, []report.Bound) {
+func (o *runFlags) levels(fault faults) (measure.SLO, []result.Bound) {
 	name, text := "--goodput", o.goodput
 	if o.slo != "" {
 		name, text = "--slo", o.slo
@@ -127,7 +128,7 @@ func (o *runFlags) levels(fault faults) (measure.SLO, []report.Bound) {
 		return measure.SLO{}, nil
 	}
 	if strings.Contains(text, "_") { // AIPerf's names have it, and none of ours
-		bounds, err := report.ParseGoodput(text)
+		bounds, err := result.ParseGoodput(text)
 		if err != nil {
 			fault(name, err)
 		}
@@ -141,7 +142,7 @@ func (o *runFlags) levels(fault faults) (measure.SLO, []report.Bound) {
 }
 
 // inOurs are those of the bounds that replayd's own figures know.
-func inOurs(bounds []report.Bound) (slo measure.SLO) {
+func inOurs(bounds []result.Bound) (slo measure.SLO) {
 	for _, b := range bounds {
 		limit := time.Duration(b.Value * float64(time.Millisecond))
 		switch b.Metric {
@@ -156,13 +157,13 @@ func inOurs(bounds []report.Bound) (slo measure.SLO) {
 	return slo
 }
 
-func inTheirs(slo measure.SLO) (bounds []report.Bound) {
+func inTheirs(slo measure.SLO) (bounds []result.Bound) {
 	for _, b := range []struct {
 		metric string
 		limit  time.Duration
 	}{{"time_to_first_token", slo.TTFT}, {"inter_token_latency", slo.TPOT}, {"request_latency", slo.E2E}} {
 		if b.limit > 0 {
-			bounds = append(bounds, report.Bound{Metric: b.metric, Value: float64(b.limit) / float64(time.Millisecond)})
+			bounds = append(bounds, result.Bound{Metric: b.metric, Value: float64(b.limit) / float64(time.Millisecond)})
 		}
 	}
 	return bounds

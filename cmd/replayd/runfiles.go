@@ -16,6 +16,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/report"
+	"replayd/internal/result"
 	"replayd/internal/secret"
 )
 
@@ -25,8 +26,8 @@ const sampleEvery = time.Second
 // files are what a run collects and writes beside its table.
 type files struct {
 	folder    *report.Artifacts // nil: none
-	collected report.Run        // of a run with a collector, when it has ended
-	collector *report.Collector // nil: nobody needs single requests
+	collected result.Run        // of a run with a collector, when it has ended
+	collector *result.Collector // nil: nobody needs single requests
 	sampler   *report.Sampler   // nil: nobody asks what stands beside
 	prompts   *promptFile       // nil: none
 	clipped   atomic.Int64      // rows that were cut to a limit
@@ -37,14 +38,14 @@ type files struct {
 // open makes everything that can be at fault before anything is sent.
 func (a *account) open(o *runFlags) error {
 	r := &a.order
-	settings := report.Settings{
+	settings := result.Settings{
 		Command: typed(a.args), Model: o.target.Model, Endpoint: o.target.API, Rate: o.workload.Rate, GPUs: o.gpus,
 		Slice: time.Duration(o.aliases.slice), Goodput: r.bounds, Percentiles: o.percentiles, Streamed: r.config.Targets[0].Stream,
 	}
 	if len(r.concurrency) == 1 {
 		settings.Concurrency = r.concurrency[0]
 	}
-	collected := report.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
+	collected := result.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
 	for _, f := range []struct{ flag, path string }{{"--save-result", r.saveExcel}, {"--save-prompts", r.savePrompts}} {
 		if f.path == "" {
 			continue
@@ -58,11 +59,11 @@ func (a *account) open(o *runFlags) error {
 		if err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
 		}
-		a.folder, collected.Path = &folder, folder.Path(report.ExportName)
+		a.folder, collected.Path = &folder, folder.Path(result.ExportName)
 	}
 	if r.collect || r.artifacts != "" || r.saveExcel != "" || r.table != string(ownSpelling) || len(o.percentiles) > 0 {
 		var err error
-		if a.collector, err = report.NewCollector(settings, collected); err != nil {
+		if a.collector, err = result.NewCollector(settings, collected); err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
 		}
 		var ctx context.Context
@@ -82,7 +83,7 @@ func (a *account) putBack() error {
 	if a.folder == nil {
 		return nil
 	}
-	for _, empty := range []string{a.folder.Path(report.ExportName), a.order.savePrompts} {
+	for _, empty := range []string{a.folder.Path(result.ExportName), a.order.savePrompts} {
 		if err := os.Remove(empty); empty != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -222,12 +223,12 @@ func (a *account) report() error {
 }
 
 // write makes the files of the artifact directory.
-func (a *account) write(run report.Run) error {
+func (a *account) write(run result.Run) error {
 	type file struct {
 		name  string
-		write func(io.Writer, report.Run) error
+		write func(io.Writer, result.Run) error
 	}
-	all := []file{{report.CSVName, report.WriteCSV}, {report.JSONName, report.WriteJSON}}
+	all := []file{{report.CSVName, report.WriteCSV}, {result.JSONName, report.WriteJSON}}
 	if run.Settings.Slice > 0 {
 		all = append(all, file{report.SlicesCSVName, report.WriteSlicesCSV}, file{report.SlicesJSONName, report.WriteSlicesJSON})
 	}

@@ -8,31 +8,28 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"replayd/internal/result"
 )
 
-// Names of the files in an artifact directory, as AIPerf 0.5 has them; the last four are ours.
+// Names of the files in an artifact directory, as AIPerf 0.5 has them, beside those that package result reads; the last three are
+// ours.
 const (
-	ExportName        = "profile_export.jsonl"
 	CSVName           = "profile_export_aiperf.csv"
-	JSONName          = "profile_export_aiperf.json"
 	SlicesCSVName     = "profile_export_aiperf_timeslices.csv"
 	SlicesJSONName    = "profile_export_aiperf_timeslices.json"
 	ServerMetricsName = "server_metrics_export.json"
 	XLSXName          = "result.xlsx"
 	PromptsName       = "prompts.jsonl"
-	RecordsName       = "records.jsonl"
 	PageName          = "report.html"
 )
 
 // ours are all the files that a run of replayd or AIPerf leaves in a directory. Nothing else there is ever touched.
 var ours = []string{
-	ExportName, CSVName, JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, RecordsName, PageName,
+	result.ExportName, CSVName, result.JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, result.RecordsName, PageName,
 	"inputs.json", "outputs.json", "profile_export_raw.jsonl", "profile_export_records.csv", "gpu_telemetry_export.jsonl",
 	"server_metrics_export.csv", "server_metrics_export.jsonl", "server_metrics_export.parquet", "logs/aiperf.log",
 }
-
-// before is where the files of earlier runs lie.
-const before = "before"
 
 // An Artifacts is the directory that a run writes its files into.
 type Artifacts struct {
@@ -90,12 +87,12 @@ func moveBefore(dir string, now time.Time) (to string, err error) {
 
 // beforeDir makes a directory that was not there before.
 func beforeDir(dir string, now time.Time) (string, error) {
-	if err := os.MkdirAll(filepath.Join(dir, before), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, result.BeforeName), 0o755); err != nil {
 		return "", err
 	}
 	name := now.UTC().Format("20060102T150405Z")
 	for i := 1; ; i++ {
-		path := filepath.Join(dir, before, name)
+		path := filepath.Join(dir, result.BeforeName, name)
 		if i > 1 {
 			path += "-" + strconv.Itoa(i)
 		}

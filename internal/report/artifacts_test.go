@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/result"
 )
 
 // tree is every file under a directory with what is in it.
@@ -62,15 +64,15 @@ func TestOpenArtifacts(t *testing.T) {
 	foreign := []string{"notes.txt", "profile_export.jsonl.bak", "mine/profile_export.jsonl", "logs/other.log", "before/profile_export.jsonl"}
 	put(foreign...)
 	open("")
-	put(ExportName, CSVName, "logs/aiperf.log")
+	put(result.ExportName, CSVName, "logs/aiperf.log")
 	open("20260102T030405Z")
-	put(ExportName)
+	put(result.ExportName)
 	open("20260102T030405Z-2")
 	want := map[string]string{
-		"before/20260102T030405Z/profile_export.jsonl":      ExportName,
+		"before/20260102T030405Z/profile_export.jsonl":      result.ExportName,
 		"before/20260102T030405Z/profile_export_aiperf.csv": CSVName,
 		"before/20260102T030405Z/logs/aiperf.log":           "logs/aiperf.log",
-		"before/20260102T030405Z-2/profile_export.jsonl":    ExportName,
+		"before/20260102T030405Z-2/profile_export.jsonl":    result.ExportName,
 	}
 	for _, name := range foreign {
 		want[name] = name
@@ -79,7 +81,7 @@ func TestOpenArtifacts(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// A directory with the name of a file of ours is somebody else's.
-	if err := os.Mkdir(filepath.Join(dir, JSONName), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, result.JSONName), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	open("")

@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"replayd/internal/result"
 )
 
 // WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0 (docs/server-metrics/server-metrics-json-schema.md):
 // what the server counted while a run went on, by name, series and source; counters as rates, gauges as distributions.
-func WriteServerMetrics(w io.Writer, r Run) error {
-	groups := map[string][]Beside{}
+func WriteServerMetrics(w io.Writer, r result.Run) error {
+	groups := map[string][]result.Beside{}
 	var names []string
 	var sources sourceTimes
 	for _, b := range r.Beside {
@@ -42,7 +44,7 @@ func WriteServerMetrics(w io.Writer, r Run) error {
 			metrics.add(name, object{{"type", first.Kind}, {"description", first.Help}, {"unit", orNull(first.Unit)}, {"series", series}})
 		}
 	}
-	o := object{{"schema_version", "1.0"}, {"summary", sources.object()}, {"metrics", metrics}, {"input_config", config(r.Settings)}}
+	o := object{{"schema_version", "1.0"}, {"summary", sources.object()}, {"metrics", metrics}, {"input_config", result.ConfigOf(r.Settings)}}
 	return writeJSON(w, o)
 }
 
@@ -53,7 +55,7 @@ func orNull(s string) any {
 	return s
 }
 
-func seriesObject(b Beside, percentiles []float64) (object, bool) {
+func seriesObject(b result.Beside, percentiles []float64) (object, bool) {
 	f, ok := b.Figures()
 	if !ok {
 		return nil, false
@@ -62,7 +64,7 @@ func seriesObject(b Beside, percentiles []float64) (object, bool) {
 	if len(b.Labels) > 0 {
 		o.add("labels", b.Labels)
 	}
-	if b.Kind == Gauge {
+	if b.Kind == result.Gauge {
 		stats := object{{"avg", f.Of.Mean}}
 		return append(o, member{"stats", append(stats, spreadObject(f.Of, percentiles)...)}), true
 	}
@@ -76,7 +78,7 @@ type sourceTimes struct {
 	first, last time.Time
 }
 
-func (s *sourceTimes) see(b Beside) {
+func (s *sourceTimes) see(b result.Beside) {
 	if !slices.Contains(s.names, b.Source) {
 		s.names = append(s.names, b.Source)
 	}
@@ -102,7 +104,7 @@ func (s *sourceTimes) object() object {
 }
 
 // telemetry is AIPerf's telemetry_data: by source and GPU, the figures of each series; a counter as its rate. Nil without GPUs.
-func telemetry(rows []Beside) object {
+func telemetry(rows []result.Beside) object {
 	var sources sourceTimes
 	type gpu struct {
 		uuid    string
@@ -131,7 +133,7 @@ func telemetry(rows []Beside) object {
 			endpoints[b.Source][key] = g
 		}
 		stats := object{{"unit", b.Unit}}
-		if b.Kind == Gauge {
+		if b.Kind == result.Gauge {
 			stats.add("avg", f.Of.Mean)
 			stats = append(stats, spreadObject(f.Of, usual)...)
 		} else {
@@ -156,9 +158,9 @@ func telemetry(rows []Beside) object {
 // WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
 // and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
 // replayd's prefix, and of the labels those stand there that tell series apart.
-func WriteBeside(w io.Writer, r Run) error {
+func WriteBeside(w io.Writer, r result.Run) error {
 	rows := slices.Clone(r.Beside)
-	slices.SortStableFunc(rows, func(a, b Beside) int {
+	slices.SortStableFunc(rows, func(a, b result.Beside) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
 	})
 	telling := tellingLabels(rows)
@@ -178,12 +180,12 @@ func WriteBeside(w io.Writer, r Run) error {
 }
 
 // besideCells are a series' columns after its name; nil where it has none, and of a histogram's sum, which stands with its count.
-func besideCells(b Beside, later []Beside) []string {
+func besideCells(b result.Beside, later []result.Beside) []string {
 	f, ok := b.Figures()
 	switch {
 	case !ok:
 		return nil
-	case b.Kind == Gauge:
+	case b.Kind == result.Gauge:
 		return []string{orNone(b.Unit), grouped(f.Of.Mean), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	case strings.HasSuffix(b.Name, "_sum"):
 		return nil
@@ -192,7 +194,7 @@ func besideCells(b Beside, later []Beside) []string {
 	if !isCount {
 		return []string{orNone(b.Unit) + "/s", grouped(f.Rate), grouped(f.RateMin), grouped(f.RateMax)}
 	}
-	at := slices.IndexFunc(later, func(s Beside) bool {
+	at := slices.IndexFunc(later, func(s result.Beside) bool {
 		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)
 	})
 	if at < 0 || f.Total == 0 {
@@ -206,7 +208,7 @@ func besideCells(b Beside, later []Beside) []string {
 }
 
 // besideName is what a series is called in the table.
-func besideName(b Beside, telling map[string]bool) string {
+func besideName(b result.Beside, telling map[string]bool) string {
 	labels := withSource(b)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
 	name := strings.TrimPrefix(b.Name, "replayd_")
@@ -215,14 +217,14 @@ func besideName(b Beside, telling map[string]bool) string {
 }
 
 // withSource are a series' labels and where it was read.
-func withSource(b Beside) map[string]string {
+func withSource(b result.Beside) map[string]string {
 	labels := map[string]string{"source": b.Source}
 	maps.Copy(labels, b.Labels)
 	return labels
 }
 
 // tellingLabels are those that have more than one value among the series of one name.
-func tellingLabels(rows []Beside) map[string]bool {
+func tellingLabels(rows []result.Beside) map[string]bool {
 	seen := map[[2]string]string{}
 	telling := map[string]bool{}
 	for _, b := range rows {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // mostOverlaid is how many runs a picture can tell apart.
@@ -22,7 +23,7 @@ var methods = []string{
 }
 
 // comparison is the page of several runs.
-func comparison(runs []Run) Page {
+func comparison(runs []result.Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
 	var all []lookedAt
 	for _, r := range runs {
@@ -161,14 +162,14 @@ func overlaid(all []lookedAt) Section {
 	for _, q := range shownQuantities {
 		var sets []Series
 		least, most := -1, -1
-		wide := false
+		log := false
 		for i, l := range shown {
 			d := l.of(q.tag)
 			if d.N() == 0 {
 				continue
 			}
 			sets = append(sets, Series{Name: l.name(), Y: d.Values})
-			wide = wide || d.wide()
+			log = log || wide(d)
 			if least < 0 || d.Percentile(50) < shown[least].of(q.tag).Percentile(50) {
 				least = i
 			}
@@ -181,8 +182,8 @@ func overlaid(all []lookedAt) Section {
 		}
 		low, high := shown[least].of(q.tag).Percentile(50), shown[most].of(q.tag).Percentile(50)
 		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), Value(low, "ms"), shown[least].name(), Value(high, "ms"), shown[most].name())
-		wide = wide || high > 5*low && low > 0
-		s.Plots = append(s.Plots, ECDF(title, Axis{Label: q.long, Unit: "ms", Log: wide}, sets...))
+		log = log || high > 5*low && low > 0
+		s.Plots = append(s.Plots, ECDF(title, Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
 	}
 	return s
 }

@@ -1,6 +1,10 @@
 package report
 
-import "math"
+import (
+	"math"
+
+	"replayd/internal/result"
+)
 
 // A compared figure is one of those by which runs are held against each other.
 type comparedFigure struct {
@@ -14,9 +18,9 @@ func percentileOf(tag string, p float64) func(lookedAt) interval {
 }
 
 func meanOfTag(tag string) func(lookedAt) interval {
-	q, _ := quantityOf(tag)
+	q, _ := result.QuantityOf(tag)
 	return func(l lookedAt) interval {
-		mean, half := batchMean(l.valuesOf(q.value))
+		mean, half := batchMean(l.valuesOf(q.Value))
 		if l.of(tag).N() == 0 {
 			mean = math.NaN()
 		}
@@ -33,9 +37,9 @@ func around(value, half float64) interval {
 }
 
 var comparedFigures = []comparedFigure{
-	{"Requests, ok", "requests/s", true, func(l lookedAt) interval { return l.rate(func(Row) float64 { return 1 }, "request_throughput") }},
+	{"Requests, ok", "requests/s", true, func(l lookedAt) interval { return l.rate(func(result.Row) float64 { return 1 }, "request_throughput") }},
 	{"Output", "tokens/s", true, func(l lookedAt) interval {
-		return l.rate(func(r Row) float64 { return float64(r.Output) }, "output_token_throughput")
+		return l.rate(func(r result.Row) float64 { return float64(r.Output) }, "output_token_throughput")
 	}},
 	{"Output per user, mean", "tokens/s", true, meanOfTag("output_token_throughput_per_user")},
 	{"TTFT mean", "ms", false, meanOfTag("time_to_first_token")},
@@ -56,7 +60,7 @@ var comparedFigures = []comparedFigure{
 }
 
 // rate is a figure of ok requests per second, with an interval from parts of equal time.
-func (l lookedAt) rate(amount func(Row) float64, tag string) interval {
+func (l lookedAt) rate(amount func(result.Row) float64, tag string) interval {
 	value := l.single(tag)
 	span := l.figures.Seconds()
 	if len(l.ok) < 2*batches || span <= 0 || math.IsNaN(value) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"replayd/internal/result"
 )
 
 func within(t *testing.T, what string, got, want, by float64) {
@@ -40,7 +42,7 @@ func TestBinomialRange(t *testing.T) {
 			t.Errorf("n %d, p %v: %d to %d, want %d to %d", c.n, c.p, low, high, c.low, c.high)
 		}
 	}
-	in := percentileInterval(NewDistribution([]float64{1, 2, 3, 4, 5}), 50)
+	in := percentileInterval(result.NewDistribution([]float64{1, 2, 3, 4, 5}), 50)
 	if in.Value != 3 || !math.IsInf(in.Low, -1) || !math.IsInf(in.High, 1) {
 		t.Errorf("5 values bound no median, got %+v", in)
 	}
@@ -94,12 +96,12 @@ func TestBatchMeanCovers(t *testing.T) {
 // Of 1,000 samples of one distribution, about 95 % of the intervals of p90 and of the differences of two hold the truth.
 func TestPercentileIntervalCovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	draw := func() Distribution {
+	draw := func() result.Distribution {
 		values := make([]float64, 500)
 		for i := range values {
 			values[i] = random.ExpFloat64()
 		}
-		return NewDistribution(values)
+		return result.NewDistribution(values)
 	}
 	held, apart := 0, 0
 	const samples = 1000

@@ -7,14 +7,16 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"replayd/internal/result"
 )
 
 // WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
 // a line for each single value. Numbers have two decimals.
-func WriteCSV(w io.Writer, r Run) error {
-	f := Aggregate(r.Rows, r.Settings)
+func WriteCSV(w io.Writer, r result.Run) error {
+	f := result.Aggregate(r.Rows, r.Settings)
 	byTag := slices.Clone(f.Metrics)
-	slices.SortFunc(byTag, func(a, b Metric) int { return cmp.Compare(a.Tag, b.Tag) })
+	slices.SortFunc(byTag, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 	percentiles := percentilesOf(r.Settings)
 
 	head := []string{"Metric", "avg", "min", "max"}
@@ -61,13 +63,13 @@ func decimals(v float64) string {
 }
 
 // WriteSlicesCSV writes profile_export_aiperf_timeslices.csv: a line for each figure of each metric of each slice.
-func WriteSlicesCSV(w io.Writer, r Run) error {
+func WriteSlicesCSV(w io.Writer, r result.Run) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"Timeslice", "Metric", "Unit", "Stat", "Value"})
 	percentiles := percentilesOf(r.Settings)
 	for _, s := range r.Slices() {
 		metrics := slices.Clone(s.Figures.Metrics)
-		slices.SortFunc(metrics, func(a, b Metric) int { return cmp.Compare(a.Tag, b.Tag) })
+		slices.SortFunc(metrics, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 		for _, m := range metrics {
 			line := func(stat string, v float64) {
 				_ = out.Write([]string{strconv.Itoa(s.Index), m.Name, m.Unit, stat, decimals(v)})
@@ -90,7 +92,7 @@ func WriteSlicesCSV(w io.Writer, r Run) error {
 
 // WriteSlicesJSON writes profile_export_aiperf_timeslices.json: the slices with all their figures, not rounded, when each began and
 // ended, and ours: what they say together.
-func WriteSlicesJSON(w io.Writer, r Run) error {
+func WriteSlicesJSON(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	list := make([]object, len(all))
 	for i, s := range all {
@@ -104,7 +106,7 @@ func WriteSlicesJSON(w io.Writer, r Run) error {
 	if t, ok := NewTrend(all); ok {
 		o.add("trend", trendObject(t))
 	}
-	o.add("input_config", config(r.Settings))
+	o.add("input_config", result.ConfigOf(r.Settings))
 	return writeJSON(w, o)
 }
 

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
+	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,47 +15,40 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // besides are series of a server with two replicas and of a GPU, over the example's 40 s.
-func besides() []Beside {
+func besides() []result.Beside {
 	times := make([]time.Time, 5)
 	for i := range times {
 		times[i] = begin.Add(time.Duration(i) * 10 * time.Second)
 	}
-	return []Beside{
+	return []result.Beside{
 		{
-			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: Counter,
+			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
 			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again
 		},
 		{
-			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: Counter,
+			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
 			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{0, 100, 400, 400, 1000},
 		},
-		{Source: "http://vllm-0:8000/metrics", Name: "vllm:num_requests_running", Help: "Running.", Kind: Gauge, Times: times, Values: []float64{0, 4, 8, 2, 1}},
-		{Source: "http://vllm-0:8000/metrics", Name: "vllm:seen_once_total", Kind: Counter, Times: times[:1], Values: []float64{7}}, // no rate
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:num_requests_running", Help: "Running.", Kind: result.Gauge, Times: times, Values: []float64{0, 4, 8, 2, 1}},
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:seen_once_total", Kind: result.Counter, Times: times[:1], Values: []float64{7}}, // no rate
 		{
-			Source: "http://dcgm:9400/metrics", Name: "gpu_power_usage", Unit: "W", Kind: Gauge, GPU: true, Times: times, Values: []float64{90, 300, 500, 310, 100},
+			Source: "http://dcgm:9400/metrics", Name: "gpu_power_usage", Unit: "W", Kind: result.Gauge, GPU: true, Times: times, Values: []float64{90, 300, 500, 310, 100},
 			Labels: map[string]string{"gpu": "0", "uuid": "GPU-1", "model_name": "NVIDIA H200", "hostname": "node"},
 		},
 	}
 }
 
-// whole is the example with what was counted beside it.
-func whole(t *testing.T) Run {
-	run, _ := collected(t)
-	run.Beside = besides()
-	run.Partial = []string{"profile_export.jsonl:812: cut in mid-line"}
-	return run
-}
-
 // writers are all the files and tables of a run.
 var writers = []struct {
 	name  string
-	write func(io.Writer, Run) error
+	write func(io.Writer, result.Run) error
 }{
 	{CSVName, WriteCSV},
-	{JSONName, WriteJSON},
+	{result.JSONName, WriteJSON},
 	{SlicesCSVName, WriteSlicesCSV},
 	{SlicesJSONName, WriteSlicesJSON},
 	{ServerMetricsName, WriteServerMetrics},
@@ -81,16 +75,16 @@ func TestFiles(t *testing.T) {
 // Of a run without streaming there is no first token and no gap; of one in which nothing was ok only counts are left; an empty one
 // breaks nothing.
 func TestFilesOfPoorRuns(t *testing.T) {
-	plain, none := Run{}, Run{}
+	plain, none := result.Run{}, result.Run{}
 	for _, r := range whole(t).Rows {
-		r.TTFT, r.Second, r.ITL, r.Gaps, r.First = length(0), length(0), length(0), nil, 0
+		r.TTFT, r.Second, r.ITL, r.Gaps, r.First = math.NaN(), math.NaN(), math.NaN(), nil, 0
 		plain.Rows = append(plain.Rows, r)
 		if r.Outcome != measure.OK {
 			none.Rows = append(none.Rows, r)
 		}
 	}
-	plain.Settings = Settings{Slice: 20 * time.Second}
-	for name, run := range map[string]Run{"plain": plain, "none": none, "empty": {}} {
+	plain.Settings = result.Settings{Slice: 20 * time.Second}
+	for name, run := range map[string]result.Run{"plain": plain, "none": none, "empty": {}} {
 		for _, w := range writers {
 			var b bytes.Buffer
 			if err := w.write(&b, run); err != nil {
@@ -109,10 +103,16 @@ func TestFilesOfPoorRuns(t *testing.T) {
 // The order in which shards are merged does not change a digit.
 func TestFilesDoNotDependOnOrder(t *testing.T) {
 	run := whole(t)
+	var shards [3]result.Run
+	for i, r := range run.Rows {
+		shards[i%3].Rows = append(shards[i%3].Rows, r)
+	}
+	merged, err := result.MergeShards([]result.Run{shards[2], shards[0], shards[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
 	turned := run
-	turned.Rows = slices.Clone(run.Rows)
-	slices.Reverse(turned.Rows)
-	inOrder(turned.Rows)
+	turned.Rows = merged.Rows
 	for _, w := range writers {
 		var a, b bytes.Buffer
 		if err := errors.Join(w.write(&a, run), w.write(&b, turned)); err != nil {
@@ -130,14 +130,14 @@ func TestReadJSONGivesTheSettings(t *testing.T) {
 	if err := WriteJSON(&b, run); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadJSON(&b, JSONName)
+	got, err := result.ReadJSON(&b, result.JSONName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Run{Settings: run.Settings, Dropped: run.Dropped}, got); diff != "" {
+	if diff := cmp.Diff(result.Run{Settings: run.Settings, Dropped: run.Dropped}, got); diff != "" {
 		t.Errorf("-wrote +read:\n%s", diff)
 	}
-	if _, err := ReadSettings(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
+	if _, err := result.ReadSettings(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -188,4 +188,28 @@ func TestFilesSayThatTheyCannotBeWritten(t *testing.T) {
 	if err := WriteXLSX(full{}, run); !errors.Is(err, errFull) {
 		t.Errorf("XLSX: want %v, got %v", errFull, err)
 	}
+}
+
+// Whatever can be read can be reported.
+func FuzzFiles(f *testing.F) {
+	for _, path := range []string{"aiperf_export.jsonl", "run/" + result.ExportName} {
+		b, err := os.ReadFile("../result/testdata/" + path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte(`{"id":"w/0/1","outcome":"ok","write_ns":5,"ttft_ns":1,"e2e_ns":9,"chunks":2,"usage_output_tokens":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		run, err := result.ReadExport(bytes.NewReader(b), "x")
+		if err != nil {
+			return
+		}
+		run.Settings = settings
+		for _, w := range writers {
+			if err := w.write(io.Discard, run); err != nil {
+				t.Errorf("%s: %v", w.name, err)
+			}
+		}
+	})
 }

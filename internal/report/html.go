@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // HTML is the page of one run, or of several beside each other. Its theme, foot and the dashboard's form are the caller's.
-func HTML(runs []Run) Page {
+func HTML(runs []result.Run) Page {
 	if len(runs) == 1 {
 		return pageOf(runs[0])
 	}
@@ -21,16 +22,16 @@ func HTML(runs []Run) Page {
 
 // A lookedAt is a run with what its page computes from it once.
 type lookedAt struct {
-	Run
-	rows    []Row // measured ones, by their start
-	ok      []Row
-	figures Figures
+	result.Run
+	rows    []result.Row // measured ones, by their start
+	ok      []result.Row
+	figures result.Figures
 	zero    int64   // the first start, Unix ns
 	seconds float64 // from there to the last end
 }
 
-func look(run Run) lookedAt {
-	l := lookedAt{Run: run, rows: run.Measured(), figures: Aggregate(run.Rows, run.Settings)}
+func look(run result.Run) lookedAt {
+	l := lookedAt{Run: run, rows: run.Measured(), figures: result.Aggregate(run.Rows, run.Settings)}
 	for _, r := range l.rows {
 		if r.Outcome == measure.OK {
 			l.ok = append(l.ok, r)
@@ -50,17 +51,17 @@ func (l lookedAt) at(instant int64) float64 { return float64(instant-l.zero) / 1
 // A shownQuantity is one of the latencies that pages draw.
 type shownQuantity struct {
 	tag, short, long string
-	value            func(Row) float64
+	value            func(result.Row) float64
 }
 
 var shownQuantities = []shownQuantity{
-	{"time_to_first_token", "TTFT", "time to first token", func(r Row) float64 { return r.TTFT }},
-	{"inter_token_latency", "ITL", "inter-token latency", func(r Row) float64 { return r.ITL }},
-	{"request_latency", "latency", "request latency", func(r Row) float64 { return r.Latency }},
+	{"time_to_first_token", "TTFT", "time to first token", func(r result.Row) float64 { return r.TTFT }},
+	{"inter_token_latency", "ITL", "inter-token latency", func(r result.Row) float64 { return r.ITL }},
+	{"request_latency", "latency", "request latency", func(r result.Row) float64 { return r.Latency }},
 }
 
 // of is the distribution of a metric; without values where it is not defined.
-func (l lookedAt) of(tag string) Distribution {
+func (l lookedAt) of(tag string) result.Distribution {
 	m, _ := l.figures.Metric(tag)
 	return m.Of
 }
@@ -73,7 +74,7 @@ func (l lookedAt) single(tag string) float64 {
 	return math.NaN()
 }
 
-func pageOf(run Run) Page {
+func pageOf(run result.Run) Page {
 	l := look(run)
 	p := Page{Title: cmp.Or(run.Name, "replayd run"), Lead: l.lead(), Warnings: warnings(run), Facts: l.facts(), Tiles: l.tiles()}
 	if len(l.rows) == 0 {
@@ -88,7 +89,7 @@ func pageOf(run Run) Page {
 }
 
 // warnings are what was missing from the files of a run, not more of it than can be read.
-func warnings(run Run) []string {
+func warnings(run result.Run) []string {
 	const most = 8
 	all := run.Partial
 	if len(all) > most {

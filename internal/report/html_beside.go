@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"replayd/internal/result"
 )
 
 // Bounds of what a page shows of the server's and the GPUs' own figures.
@@ -18,7 +20,7 @@ const (
 func (l lookedAt) beside() Section {
 	s := Section{Short: "Server and GPUs"}
 	t := PageTable{Title: "Series", Folded: true, Columns: []Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
-	byName := map[string][]Beside{}
+	byName := map[string][]result.Beside{}
 	var names []string
 	for _, b := range l.Beside {
 		f, ok := b.Figures()
@@ -27,14 +29,14 @@ func (l lookedAt) beside() Section {
 		}
 		cells := []string{b.Name, labelsOf(b), b.Unit, short(f.Rate), short(f.RateMin), "–", short(f.RateMax)}
 		varies := f.RateMax > f.RateMin
-		if b.Kind == Gauge {
+		if b.Kind == result.Gauge {
 			cells = []string{b.Name, labelsOf(b), b.Unit, "–", short(f.Of.Min()), short(f.Of.Mean), short(f.Of.Max())}
 			varies = f.Of.Std > 0
 		}
 		if len(t.Rows) < besideRows {
 			t.Rows = append(t.Rows, cells)
 		}
-		if varies && b.Kind == Gauge {
+		if varies && b.Kind == result.Gauge {
 			if byName[b.Name] == nil {
 				names = append(names, b.Name)
 			}
@@ -55,14 +57,14 @@ func (l lookedAt) beside() Section {
 	return s
 }
 
-func rankOf(b Beside) int {
+func rankOf(b result.Beside) int {
 	if b.GPU {
 		return 0
 	}
 	return 1
 }
 
-func (l lookedAt) besidePlot(name string, all []Beside) Plot {
+func (l lookedAt) besidePlot(name string, all []result.Beside) Plot {
 	first := all[0]
 	p := Plot{Title: cmp.Or(first.Help, name), X: Axis{Label: "time", Unit: "s"}, Y: Axis{Label: name, Unit: first.Unit}}
 	if len(all) > besideLines {
@@ -82,7 +84,7 @@ func (l lookedAt) besidePlot(name string, all []Beside) Plot {
 }
 
 // labelsOf writes the labels of a series in order; of a GPU only its number.
-func labelsOf(b Beside) string {
+func labelsOf(b result.Beside) string {
 	if b.GPU && b.Labels["gpu"] != "" {
 		return "GPU " + b.Labels["gpu"]
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // failureBins is how many bars the picture of failures has at most.
@@ -15,7 +16,7 @@ const failureBins = 60
 // failures are how requests ended, over time where not all ended ok.
 func (l lookedAt) failures() Section {
 	s := Section{Short: "Failures"}
-	by := map[measure.Outcome][]Row{}
+	by := map[measure.Outcome][]result.Row{}
 	for _, r := range l.rows {
 		by[r.Outcome] = append(by[r.Outcome], r)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"replayd/internal/result"
 )
 
 // latencies are the distributions of each latency.
@@ -18,19 +20,19 @@ func (l lookedAt) latencies() Section {
 		if s.Title == "" {
 			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
 		}
-		x := Axis{Label: q.long, Unit: "ms", Log: d.wide()}
+		x := Axis{Label: q.long, Unit: "ms", Log: wide(d)}
 		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), Value(d.Percentile(10), "ms"), Value(d.Percentile(90), "ms")), x, d.Values)
 		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
 		for _, bound := range l.Settings.Goodput {
 			if bound.Metric == q.tag {
-				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Value, "ms"), digits(100*d.share(bound.Value), 3))
+				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Value, "ms"), digits(100*d.UpTo(bound.Value), 3))
 				ecdf.Marks = []Mark{{Name: "bound", At: bound.Value, X: true}}
 			}
 		}
 		s.Plots = append(s.Plots, histogram, ecdf)
 	}
 	if d := l.of("inter_chunk_latency"); d.N() > 0 {
-		x := Axis{Label: "gap between content chunks", Unit: "ms", Log: d.wide()}
+		x := Axis{Label: "gap between content chunks", Unit: "ms", Log: wide(d)}
 		s.Plots = append(s.Plots,
 			Histogram(fmt.Sprintf("Single gaps: the longest is %s", Value(d.Max(), "ms")), x, d.Values),
 			ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", Value(d.Percentile(99), "ms")), x, Series{Y: d.Values}))
@@ -39,7 +41,7 @@ func (l lookedAt) latencies() Section {
 }
 
 // pagePercentiles are the columns of tables of latencies, those that were asked for among them.
-func pagePercentiles(s Settings) []float64 {
+func pagePercentiles(s result.Settings) []float64 {
 	all := append([]float64{25, 50, 75, 90, 95, 99, 99.9}, s.Percentiles...)
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -59,8 +61,8 @@ func (l lookedAt) latencyTable() PageTable {
 		}
 		d := m.Of
 		half := math.NaN()
-		if q, known := quantityOf(m.Tag); known {
-			_, half = batchMean(l.valuesOf(q.value))
+		if q, known := result.QuantityOf(m.Tag); known {
+			_, half = batchMean(l.valuesOf(q.Value))
 		}
 		cells := []string{m.Name, m.Unit, thousands(float64(d.N()), 0), thousands(d.Mean, 2), thousands(half, 2), thousands(d.Std, 2), thousands(d.Min(), 2)}
 		for _, p := range percentiles {
@@ -72,7 +74,7 @@ func (l lookedAt) latencyTable() PageTable {
 }
 
 // valuesOf are the defined values of ok requests, by their start.
-func (l lookedAt) valuesOf(value func(Row) float64) []float64 {
+func (l lookedAt) valuesOf(value func(result.Row) float64) []float64 {
 	values := make([]float64, 0, len(l.ok))
 	for _, r := range l.ok {
 		if v := value(r); !math.IsNaN(v) {

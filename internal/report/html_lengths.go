@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"replayd/internal/result"
 )
 
 // lengthBins is how many groups of equal size the medians over lengths are of.
@@ -14,7 +16,7 @@ const lengthBins = 24
 func (l lookedAt) lengths() Section {
 	s := Section{Short: "Lengths"}
 	var words []string
-	add := func(q shownQuantity, axis, unit string, length func(Row) int, per float64, perText string) {
+	add := func(q shownQuantity, axis, unit string, length func(result.Row) int, per float64, perText string) {
 		var x, y []float64
 		for _, r := range l.ok {
 			if v := q.value(r); !math.IsNaN(v) && length(r) > 0 {
@@ -29,8 +31,8 @@ func (l lookedAt) lengths() Section {
 			words = append(words, fmt.Sprintf("%s length explains %s %% of the variance of %s", axis, digits(100*r2, 2), q.short))
 		}
 	}
-	add(shownQuantities[0], "input", "tokens", func(r Row) int { return r.Input }, 1000, "1,000 input tokens")
-	add(shownQuantities[2], "output", "tokens", func(r Row) int { return r.Output }, 1, "output token")
+	add(shownQuantities[0], "input", "tokens", func(r result.Row) int { return r.Input }, 1000, "1,000 input tokens")
+	add(shownQuantities[2], "output", "tokens", func(r result.Row) int { return r.Output }, 1, "output token")
 	if len(s.Plots) > 0 {
 		s.Title = "Latencies against lengths"
 		if len(words) > 0 {
@@ -42,10 +44,10 @@ func (l lookedAt) lengths() Section {
 
 // against is a latency over a length: all requests as a cloud, and the median of groups of equal size.
 func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText string) Plot {
-	all := NewDistribution(slices.Clone(ys))
-	lengths := NewDistribution(slices.Clone(xs))
-	x.Log = lengths.wide()
-	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: all.wide()}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", plural(len(xs), "ok request"))}
+	all := result.NewDistribution(slices.Clone(ys))
+	lengths := result.NewDistribution(slices.Clone(xs))
+	x.Log = wide(lengths)
+	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", plural(len(xs), "ok request"))}
 	slope, r2 := leastSquares(xs, ys)
 	switch {
 	case lengths.Min() == lengths.Max():
@@ -76,7 +78,7 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 // A group is the requests of neighbouring lengths.
 type group struct {
 	x, from, to float64 // x: the mean length
-	of          Distribution
+	of          result.Distribution
 }
 
 // groupsOf cuts pairs into groups of about equal size; those of one length stay together.
@@ -106,7 +108,7 @@ func groupsOf(xs, ys []float64) (groups []group) {
 			g.x += xs[i] / float64(to-from)
 			values = append(values, ys[i])
 		}
-		g.of = NewDistribution(values)
+		g.of = result.NewDistribution(values)
 		groups = append(groups, g)
 		from = to
 	}

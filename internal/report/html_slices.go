@@ -47,7 +47,7 @@ func (l lookedAt) slices() Section {
 		}
 		from := l.at(slice.Start)
 		t.Rows = append(t.Rows, []string{
-			Value(from, "s"), thousands(float64(len(slice.rows)), 0), thousands(float64(slice.Figures.OK), 0), cell("time_to_first_token", 0), cell("time_to_first_token", 90),
+			Value(from, "s"), thousands(float64(len(slice.Rows)), 0), thousands(float64(slice.Figures.OK), 0), cell("time_to_first_token", 0), cell("time_to_first_token", 90),
 			cell("request_latency", 0), cell("request_latency", 90), cell("output_token_throughput", 0), note,
 		})
 		if m, known := slice.Figures.Metric(trend.Metric); known {

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // steps3 is a run of 300 requests, one a second, whose latency is around three values one after the other.
 func steps3(a, b, c float64) lookedAt {
 	random := rand.New(rand.NewPCG(2, 2))
-	run := Run{Name: "steps"}
+	run := result.Run{Name: "steps"}
 	for i := range 300 {
 		latency := []float64{a, b, c}[i/100] * (1 + 0.1*random.Float64())
 		start := begin.UnixNano() + int64(i)*1e9
-		run.Rows = append(run.Rows, Row{
+		run.Rows = append(run.Rows, result.Row{
 			Outcome: measure.OK, Start: start, End: start + int64(latency*1e6), Latency: latency, Output: 10,
 			TTFT: latency / 2, First: start + int64(latency/2*1e6), Lateness: 0.1, ITL: 1,
 		})

@@ -3,15 +3,17 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"replayd/internal/result"
 )
 
 // late is the lateness of every request that was sent.
-func (l lookedAt) late() Distribution {
+func (l lookedAt) late() result.Distribution {
 	values := make([]float64, 0, len(l.rows))
 	for _, r := range l.rows {
 		values = append(values, r.Lateness)
 	}
-	return NewDistribution(values)
+	return result.NewDistribution(values)
 }
 
 // Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.
@@ -93,13 +95,13 @@ func (l lookedAt) trust() Section {
 		s.Title += "; chunks were read together"
 		s.Text = append(s.Text, b)
 	}
-	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && d.wide()}
+	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && wide(d)}
 	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {
 		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
 		whole := l
 		whole.ok = l.rows
-		plot := whole.bands(shownQuantity{short: "Lateness", long: "lateness", value: func(r Row) float64 { return r.Lateness }}, width)
+		plot := whole.bands(shownQuantity{short: "Lateness", long: "lateness", value: func(r result.Row) float64 { return r.Lateness }}, width)
 		s.Plots = append(s.Plots, plot)
 	}
 	return s

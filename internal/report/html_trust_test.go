@@ -1,15 +1,16 @@
 package report
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+
+	"replayd/internal/result"
 )
 
 // The page says that chunks were read together, in a tile and where it asks whether to trust the run; and the export keeps it.
 func TestReadTogether(t *testing.T) {
 	together := func(reads, merged int, delay float64) Page {
-		run := Run{Rows: steps3(100, 100, 100).rows}
+		run := result.Run{Rows: steps3(100, 100, 100).rows}
 		for i := range run.Rows {
 			run.Rows[i].ID = "a/0/1"
 			run.Rows[i].Reads, run.Rows[i].ReadDelay = reads, delay
@@ -41,20 +42,6 @@ func TestReadTogether(t *testing.T) {
 		said := c.says != ""
 		if !strings.Contains(text, c.says) || strings.Contains(text, "held several") != said || strings.Contains(title, "read together") != said || tile != c.tile {
 			t.Errorf("%d of %d: want %q and %q, got %q, %q and %q", c.merged, c.reads, c.says, c.tile, title, text, tile)
-		}
-	}
-}
-
-func TestReadsInTheExport(t *testing.T) {
-	for _, want := range []Row{{Reads: 7, Merged: 2, ReadDelay: 1.25}, {}, {Merged: 3}} {
-		want.Start, want.ID = 1, "a/0/1"
-		var line exportLine
-		if err := json.Unmarshal(appendExport(nil, want), &line); err != nil {
-			t.Fatal(err)
-		}
-		got, err := line.row()
-		if err != nil || got.Reads != want.Reads || got.Merged != want.Merged || got.ReadDelay != want.ReadDelay {
-			t.Errorf("want %+v, got %+v, %v", want, got, err)
 		}
 	}
 }

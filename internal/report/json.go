@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // An object is a JSON object that keeps the order of its members.
@@ -52,7 +53,7 @@ func (o *object) add(key string, value any) {
 var usual = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99}
 
 // percentilesOf are the usual ones and those of the settings, in order.
-func percentilesOf(s Settings) []float64 {
+func percentilesOf(s result.Settings) []float64 {
 	all := append(slices.Clone(usual), s.Percentiles...)
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -60,7 +61,7 @@ func percentilesOf(s Settings) []float64 {
 
 // statsObject is a metric as AIPerf 0.5 writes it (export schema 1.0): a distribution with all its figures, a single value as
 // avg. Values are not rounded.
-func statsObject(m Metric, percentiles []float64) object {
+func statsObject(m result.Metric, percentiles []float64) object {
 	o := object{{"unit", m.Unit}}
 	o.add("avg", m.Avg())
 	if m.Single {
@@ -69,7 +70,7 @@ func statsObject(m Metric, percentiles []float64) object {
 	return append(o, spreadObject(m.Of, percentiles)...)
 }
 
-func spreadObject(d Distribution, percentiles []float64) object {
+func spreadObject(d result.Distribution, percentiles []float64) object {
 	var o object
 	for _, p := range percentiles {
 		o.add(percentileName(p), d.Percentile(p))
@@ -82,13 +83,13 @@ func spreadObject(d Distribution, percentiles []float64) object {
 
 // WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
 // Ours beside it: dropped, the requests that were never sent; partial, what is missing from these figures.
-func WriteJSON(w io.Writer, r Run) error {
-	f := Aggregate(r.Rows, r.Settings)
+func WriteJSON(w io.Writer, r result.Run) error {
+	f := result.Aggregate(r.Rows, r.Settings)
 	o := object{{"schema_version", "1.0"}}
 	for _, m := range f.Metrics {
 		o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
 	}
-	o.add("input_config", config(r.Settings))
+	o.add("input_config", result.ConfigOf(r.Settings))
 	o.add("was_cancelled", r.Cut)
 	o.add("error_summary", errorSummary(r.Measured()))
 	if f.First > 0 {
@@ -128,19 +129,19 @@ func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T1
 const mostErrors = 100
 
 type errorCount struct {
-	Details exportError `json:"error_details"`
-	Count   int         `json:"count"`
+	Details result.ExportError `json:"error_details"`
+	Count   int                `json:"count"`
 }
 
 // errorSummary counts the failures by their code, type and words, as AIPerf does, the most frequent first. Numbers in the words
 // do not tell them apart; those of the first one are shown.
-func errorSummary(rows []Row) []errorCount {
+func errorSummary(rows []result.Row) []errorCount {
 	list := []errorCount{}
 	for _, one := range reasons(rows) {
 		if len(list) == mostErrors {
 			break
 		}
-		list = append(list, errorCount{*failureOf(Row{Outcome: one.outcome, Status: one.status, Error: one.text}), one.requests})
+		list = append(list, errorCount{*result.FailureOf(result.Row{Outcome: one.outcome, Status: one.status, Error: one.text}), one.requests})
 	}
 	cancelled := 0
 	for _, r := range rows {
@@ -149,7 +150,7 @@ func errorSummary(rows []Row) []errorCount {
 		}
 	}
 	if cancelled > 0 {
-		list = append(list, errorCount{*failureOf(Row{Outcome: measure.Cancelled}), cancelled})
+		list = append(list, errorCount{*result.FailureOf(result.Row{Outcome: measure.Cancelled}), cancelled})
 	}
 	slices.SortStableFunc(list, func(a, b errorCount) int { return cmp.Compare(b.Count, a.Count) })
 	return list

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/internal/result"
 )
 
 // written is a page without the style and the script that all of them have.
@@ -25,7 +27,7 @@ func written(t *testing.T, p Page) string {
 func TestPageGolden(t *testing.T) {
 	run := whole(t)
 	run.Name = "example"
-	one := HTML([]Run{run})
+	one := HTML([]result.Run{run})
 	one.Made = "Made by a test."
 	golden(t, "page.html", []byte(withoutShapes(written(t, one))))
 
@@ -35,7 +37,7 @@ func TestPageGolden(t *testing.T) {
 		r.TTFT, r.Latency = r.TTFT*1.5, r.Latency*1.2
 		slower.Rows = append(slower.Rows, r)
 	}
-	two := HTML([]Run{run, slower})
+	two := HTML([]result.Run{run, slower})
 	two.Theme = Dark
 	golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
 }
@@ -76,7 +78,7 @@ func TestPageEscapes(t *testing.T) {
 	run.Beside[0].Name, run.Beside[2].Help, run.Beside[2].Unit = bad, bad, bad
 	other := run
 	other.Name = bad + "2"
-	for _, p := range []Page{HTML([]Run{run}), HTML([]Run{run, other})} {
+	for _, p := range []Page{HTML([]result.Run{run}), HTML([]result.Run{run, other})} {
 		text := written(t, p)
 		if strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img") {
 			t.Error("want what comes from outside escaped")
@@ -89,24 +91,24 @@ func TestPageEscapes(t *testing.T) {
 
 // A run of nothing, and of failures alone, has a page that says so.
 func TestPageOfLittle(t *testing.T) {
-	if text := written(t, HTML([]Run{{Name: "none"}})); !strings.Contains(text, "There is no request in this run.") {
+	if text := written(t, HTML([]result.Run{{Name: "none"}})); !strings.Contains(text, "There is no request in this run.") {
 		t.Error("want it said that there is none")
 	}
 	run := whole(t)
-	var failed []Row
+	var failed []result.Row
 	for _, r := range run.Rows {
 		if r.Outcome.Failed() {
 			failed = append(failed, r)
 		}
 	}
 	run.Rows = failed
-	if text := written(t, HTML([]Run{run})); !strings.Contains(text, "did not end ok") {
+	if text := written(t, HTML([]result.Run{run})); !strings.Contains(text, "did not end ok") {
 		t.Error("want the failures")
 	}
 	run.Rows = failed[:1]
 	run.Settings.Slice = time.Second
-	written(t, HTML([]Run{run, {Name: "none"}}))
-	written(t, HTML([]Run{{Name: "none"}, {Name: "none either"}}))
+	written(t, HTML([]result.Run{run, {Name: "none"}}))
+	written(t, HTML([]result.Run{{Name: "none"}, {Name: "none either"}}))
 }
 
 type fullDisk struct{}
@@ -114,7 +116,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestPageWriteFails(t *testing.T) {
-	if err := HTML([]Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFull) {
+	if err := HTML([]result.Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
 }

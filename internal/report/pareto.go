@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"replayd/internal/result"
 )
 
 // A ParetoPoint is what one run trades: what a user sees against what the server makes.
@@ -18,7 +20,7 @@ type ParetoPoint struct {
 }
 
 // ParetoOf is the point of a run.
-func ParetoOf(run Run) ParetoPoint { return look(run).pareto() }
+func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 
 func (l lookedAt) pareto() ParetoPoint {
 	return ParetoPoint{

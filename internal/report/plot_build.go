@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"replayd/internal/result"
 )
 
 // bins is how many bars a histogram has, and steps how many corners the line of an ECDF has at most.
@@ -20,12 +22,12 @@ const farBelow = 1000
 // logarithmic where the values need it.
 func Histogram(title string, x Axis, values []float64) Plot {
 	d := distribution(values)
-	x.Log = x.Log || d.wide()
+	x.Log = x.Log || wide(d)
 	p := Plot{
 		Title: title, X: x, Y: Axis{Label: "share of values", Unit: "%"},
 		Note: fmt.Sprintf("%s values in bars of %s width.", thousands(float64(d.N()), 0), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
 	}
-	edges, counts := d.histogram(x, bins)
+	edges, counts := histogram(d, x, bins)
 	if d.N() == 0 {
 		return p
 	}
@@ -40,7 +42,7 @@ func Histogram(title string, x Axis, values []float64) Plot {
 }
 
 // histogram counts values in at most n bars of equal width on the axis. Whole numbers get bars of whole width.
-func (d Distribution) histogram(x Axis, n int) (edges, counts []float64) {
+func histogram(d result.Distribution, x Axis, n int) (edges, counts []float64) {
 	if d.N() == 0 {
 		return nil, nil
 	}
@@ -52,7 +54,7 @@ func (d Distribution) histogram(x Axis, n int) (edges, counts []float64) {
 	case lo == hi:
 		margin := max(math.Abs(lo)*0.05, 1e-9)
 		lo, hi, n = lo-margin, hi+margin, 1
-	case !x.Log && d.whole():
+	case !x.Log && wholeNumbers(d.Values):
 		width := math.Ceil((hi - lo + 1) / float64(n))
 		n = int(math.Ceil((hi - lo + 1) / width))
 		lo, hi = lo-0.5, lo-0.5+width*float64(n)
@@ -77,8 +79,8 @@ func (d Distribution) histogram(x Axis, n int) (edges, counts []float64) {
 	return edges, counts
 }
 
-func (d Distribution) whole() bool {
-	for _, v := range d.Values {
+func wholeNumbers(values []float64) bool {
+	for _, v := range values {
 		if v != math.Trunc(v) {
 			return false
 		}
@@ -91,7 +93,7 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}, Table: percentileTable(x.Unit, sets)}
 	for _, set := range sets {
 		d := distribution(set.Y)
-		x.Log = x.Log || d.wide()
+		x.Log = x.Log || wide(d)
 		set.Kind, set.X, set.Y = Step, nil, nil
 		last := -1
 		for k := range steps + 1 { // by rank, so that the line has corners where the values are
@@ -101,7 +103,7 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 			}
 			last = i
 			set.X = append(set.X, d.Values[i])
-			set.Y = append(set.Y, 100*d.share(d.Values[i]))
+			set.Y = append(set.Y, 100*d.UpTo(d.Values[i]))
 		}
 		p.Series = append(p.Series, set)
 	}
@@ -110,33 +112,19 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 }
 
 // distribution takes the finite ones of some values, and leaves those as they are.
-func distribution(values []float64) Distribution {
-	return NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
+func distribution(values []float64) result.Distribution {
+	return result.NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
 }
-
-// upTo is how many values are at most v.
-func (d Distribution) upTo(v float64) int {
-	n, _ := slices.BinarySearchFunc(d.Values, v, func(have, want float64) int {
-		if have <= want {
-			return -1
-		}
-		return 1
-	})
-	return n
-}
-
-// share is the part of the values that are at most v, 0 to 1.
-func (d Distribution) share(v float64) float64 { return float64(d.upTo(v)) / float64(d.N()) }
 
 // wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
-func (d Distribution) wide() bool {
+func wide(d result.Distribution) bool {
 	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
 }
 
 // percentileTable has a column for each set.
 func percentileTable(unit string, sets []Series) *PageTable {
 	t := &PageTable{Columns: []Column{{Name: "percentile", Text: true}}}
-	var all []Distribution
+	var all []result.Distribution
 	for _, set := range sets {
 		all = append(all, distribution(set.Y))
 		t.Columns = append(t.Columns, Column{Name: cmp.Or(set.Name, "value")})

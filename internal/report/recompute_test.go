@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // recompute runs the script that computes all figures of a directory again, and says whether they are the same.
@@ -29,13 +30,13 @@ func recompute(t *testing.T, dir string) (same bool, said string) {
 }
 
 // writeRun writes the files and tables of a run into a directory.
-func writeRun(t *testing.T, dir string, run Run) {
+func writeRun(t *testing.T, dir string, run result.Run) {
 	t.Helper()
 	var export []byte
 	for _, r := range run.Rows {
-		export = appendExport(export, r)
+		export = result.AppendExport(export, r)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ExportName), export, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, result.ExportName), export, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range writers {
@@ -59,10 +60,10 @@ func TestFiguresRecomputed(t *testing.T) {
 		r.TTFT, r.Second, r.ITL, r.Gaps, r.First = math.NaN(), math.NaN(), math.NaN(), nil, 0
 	}
 	plain.Settings.Streamed, plain.Settings.GPUs, plain.Settings.Percentiles = false, 0, nil
-	plain.Settings.Goodput = []Bound{{"request_latency", 350}}
-	failed := Run{Settings: settings, Rows: slices.DeleteFunc(slices.Clone(example.Rows), func(r Row) bool { return r.Outcome == measure.OK })}
+	plain.Settings.Goodput = []result.Bound{{Metric: "request_latency", Value: 350}}
+	failed := result.Run{Settings: settings, Rows: slices.DeleteFunc(slices.Clone(example.Rows), func(r result.Row) bool { return r.Outcome == measure.OK })}
 
-	runs := map[string]Run{"example": example, "not streamed": plain, "nothing ok": failed}
+	runs := map[string]result.Run{"example": example, "not streamed": plain, "nothing ok": failed}
 	for _, seed := range []uint64{1, 2, 3} {
 		runs["random "+string(rune('0'+seed))] = random(rand.New(rand.NewPCG(seed, 9)))
 	}
@@ -78,14 +79,16 @@ func TestFiguresRecomputed(t *testing.T) {
 }
 
 // random is a run of up to 2,000 requests with all that can be different.
-func random(r *rand.Rand) Run {
-	s := Settings{
+func random(r *rand.Rand) result.Run {
+	s := result.Settings{
 		Model: "m", Streamed: true, GPUs: r.IntN(9), Slice: time.Duration(1+r.IntN(20)) * 500 * ms,
-		Goodput: []Bound{{"inter_token_latency", r.Float64() * 30}, {"request_latency", r.Float64() * 3000}}, Percentiles: []float64{r.Float64() * 100},
+		Goodput: []result.Bound{{Metric: "inter_token_latency", Value: r.Float64() * 30}, {Metric: "request_latency", Value: r.Float64() * 3000}}, Percentiles: []float64{r.Float64() * 100},
 	}
-	run := Run{Settings: s}
+	c, err := result.NewCollector(s, result.CollectorOptions{Gaps: true})
+	if err != nil {
+		panic(err)
+	}
 	at := begin.UnixNano()
-	var c wallClock
 	for i := range r.IntN(2000) {
 		at += int64(r.ExpFloat64() * 2e7)
 		due := time.Unix(0, at)
@@ -106,19 +109,18 @@ func random(r *rand.Rand) Run {
 		case 2:
 			m.Outcome, m.Error = measure.TimeoutStall, "no chunk for 30s"
 		}
-		run.Rows = append(run.Rows, c.row(&m, "p", true))
+		c.Observe(&m)
 	}
-	inOrder(run.Rows)
-	return run
+	return c.Collected()
 }
 
 // The script finds every kind of wrong figure: without that it would prove nothing.
 func TestRecomputeFindsWrongFigures(t *testing.T) {
 	run := whole(t)
 	for _, c := range []struct{ file, figure string }{
-		{JSONName, `"p99": (\d)`},
-		{JSONName, `"std": \d+\.(\d)`},
-		{JSONName, `"count": (\d)`},
+		{result.JSONName, `"p99": (\d)`},
+		{result.JSONName, `"std": \d+\.(\d)`},
+		{result.JSONName, `"count": (\d)`},
 		{CSVName, `Goodput \(requests/sec\),0\.5(\d)`},
 		{CSVName, `Lateness \(ms\),0\.9(\d)`},
 		{SlicesCSVName, `1,Time to First Token,ms,p90,33(\d)`},
@@ -137,8 +139,8 @@ func TestRecomputeFindsWrongFigures(t *testing.T) {
 		{"table_slices.txt", `2 \| +20-30s \| +3(\d)`},
 		{"table_slices.txt", `variation: 6(\d)`},
 		{"table_slices.txt", `U=203(\d)`},
-		{ExportName, `"time_to_first_token":\{"value":3(\d)`},
-		{ExportName, `"inter_token_latency":\{"value":(\d)`},
+		{result.ExportName, `"time_to_first_token":\{"value":3(\d)`},
+		{result.ExportName, `"inter_token_latency":\{"value":(\d)`},
 	} {
 		dir := t.TempDir()
 		writeRun(t, dir, run)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"replayd/internal/result"
 )
 
 // sameReading is far below the second that lies between two readings, and above what a clock's fraction makes of one.
@@ -25,7 +27,7 @@ var bookkeeping = regexp.MustCompile(`_(up|info|restarts_total|age_seconds|addre
 // A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
 type Sampler struct {
 	names  map[string]string // prefix of a family to whose it is
-	series map[string]*Beside
+	series map[string]*result.Beside
 	beyond map[string]bool // series that are not kept, at most as many again
 	every  int             // looks per sample that is kept
 	looks  int
@@ -34,7 +36,7 @@ type Sampler struct {
 
 // NewSampler keeps the families that begin with engine or gpu.
 func NewSampler(engine, gpu string) *Sampler {
-	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*Beside{}, beyond: map[string]bool{}, every: 1}
+	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*result.Beside{}, beyond: map[string]bool{}, every: 1}
 }
 
 // Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
@@ -92,21 +94,21 @@ func (s *Sampler) family(page time.Time, ages map[sight]time.Duration, f *dto.Me
 		at := page.Add(-ages[sightOf(m)])
 		switch f.GetType() {
 		case dto.MetricType_COUNTER:
-			s.add(at, f, f.GetName(), Counter, m, gpu, m.GetCounter().GetValue())
+			s.add(at, f, f.GetName(), result.Counter, m, gpu, m.GetCounter().GetValue())
 		case dto.MetricType_GAUGE:
-			s.add(at, f, f.GetName(), Gauge, m, gpu, m.GetGauge().GetValue())
+			s.add(at, f, f.GetName(), result.Gauge, m, gpu, m.GetGauge().GetValue())
 		case dto.MetricType_HISTOGRAM, dto.MetricType_GAUGE_HISTOGRAM:
 			count := m.GetHistogram().GetSampleCountFloat()
 			if count == 0 {
 				count = float64(m.GetHistogram().GetSampleCount())
 			}
-			s.add(at, f, f.GetName()+"_count", Counter, m, gpu, count)
-			s.add(at, f, f.GetName()+"_sum", Counter, m, gpu, m.GetHistogram().GetSampleSum())
+			s.add(at, f, f.GetName()+"_count", result.Counter, m, gpu, count)
+			s.add(at, f, f.GetName()+"_sum", result.Counter, m, gpu, m.GetHistogram().GetSampleSum())
 		}
 	}
 }
 
-func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind BesideKind, m *dto.Metric, gpu bool, value float64) {
+func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind result.BesideKind, m *dto.Metric, gpu bool, value float64) {
 	labels := map[string]string{}
 	for _, l := range m.GetLabel() {
 		labels[l.GetName()] = l.GetValue()
@@ -123,7 +125,7 @@ func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind Besid
 			}
 			return
 		}
-		b = &Beside{
+		b = &result.Beside{
 			Source: labels["target"], Name: name, Help: f.GetHelp(), Unit: unitOf(f.GetName()), Labels: labels, Kind: kind, GPU: gpu,
 		}
 		s.series[key] = b
@@ -164,8 +166,8 @@ func (s *Sampler) thin() {
 func (s *Sampler) Beyond() int { return len(s.beyond) }
 
 // Series are all that was seen, by name and labels.
-func (s *Sampler) Series() []Beside {
-	var all []Beside
+func (s *Sampler) Series() []result.Beside {
+	var all []result.Beside
 	for _, key := range slices.Sorted(maps.Keys(s.series)) {
 		all = append(all, *s.series[key])
 	}
@@ -173,7 +175,7 @@ func (s *Sampler) Series() []Beside {
 }
 
 // CountGPUs is how many GPUs were seen.
-func CountGPUs(all []Beside) int {
+func CountGPUs(all []result.Beside) int {
 	seen := map[string]bool{}
 	for _, b := range all {
 		if b.GPU && b.Labels["uuid"] != "" {

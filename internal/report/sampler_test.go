@@ -6,6 +6,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
+
+	"replayd/internal/result"
 )
 
 // page is a page with an engine's figures that are of age before it.
@@ -34,7 +36,7 @@ func TestSamplerCountsFromReadings(t *testing.T) {
 	s.Take(begin.Add(3*time.Second), page(3*time.Second, 0, 4))
 	s.Take(begin.Add(5500*time.Millisecond), page(500*time.Millisecond, 1000, 8))
 	all := s.Series()
-	if len(all) != 2 || all[0].Name != "replayd_engine_generation_tokens_total" || all[0].Unit != "tokens" || all[1].Kind != Gauge {
+	if len(all) != 2 || all[0].Name != "replayd_engine_generation_tokens_total" || all[0].Unit != "tokens" || all[1].Kind != result.Gauge {
 		t.Fatalf("want the counter and the gauge of the engine, got %+v", all)
 	}
 	if f, ok := all[0].Figures(); !ok || f.Rate != 200 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // mostKept is how many requests of runs that were read a Dashboard keeps in memory; one run is always kept.
@@ -20,7 +21,7 @@ const mostKept = 1 << 20
 // A Dashboard serves the page of runs with a choice of them and of their requests. It reads files and changes nothing. One
 // page is made at a time.
 type Dashboard struct {
-	sources []Source
+	sources []result.Source
 	theme   Theme
 	made    string
 	hosts   []string
@@ -32,12 +33,12 @@ type Dashboard struct {
 // A keptRun is a run and what its files looked like when it was read.
 type keptRun struct {
 	name, stamp string
-	run         Run
+	run         result.Run
 }
 
 // NewDashboard makes one of runs that FindRuns found. It answers to the host names given, so that no page of a stranger can reach it by a
 // name that leads here; none: to any.
-func NewDashboard(sources []Source, theme Theme, made string, hosts ...string) *Dashboard {
+func NewDashboard(sources []result.Source, theme Theme, made string, hosts ...string) *Dashboard {
 	d := &Dashboard{sources: sources, theme: theme, made: made, hosts: hosts, turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d
@@ -109,14 +110,14 @@ func (d *Dashboard) known(host string) bool {
 // page makes the page of what was chosen.
 func (d *Dashboard) page(q url.Values) (Page, int) {
 	filter, errs := readFilter(q)
-	var chosen []Source
+	var chosen []result.Source
 	for _, s := range d.sources {
 		if slices.Contains(q["run"], s.Name) {
 			chosen = append(chosen, s)
 		}
 	}
 	for _, name := range q["run"] {
-		if !slices.ContainsFunc(d.sources, func(s Source) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(d.sources, func(s result.Source) bool { return s.Name == name }) {
 			errs = append(errs, fmt.Sprintf("run: want one of those listed, got %q", cutText(name, 100)))
 		}
 	}
@@ -126,14 +127,14 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	}
 	if len(d.sources) > 1 {
 		for i := range form.Runs {
-			form.Runs[i].On = slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == form.Runs[i].Name })
+			form.Runs[i].On = slices.ContainsFunc(chosen, func(s result.Source) bool { return s.Name == form.Runs[i].Name })
 		}
 	}
 	status := http.StatusOK
 	if len(errs) > 0 {
 		status = http.StatusBadRequest
 	}
-	var runs []Run
+	var runs []result.Run
 	shown, all := 0, 0
 	for _, s := range chosen {
 		run, err := d.read(s)

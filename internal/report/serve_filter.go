@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // A filter is which requests the dashboard shows.
@@ -84,15 +85,17 @@ func (f filter) whole() bool {
 }
 
 // apply leaves the requests that are to be seen. Those of the warm-up count as measured then, because they were asked for.
-func (f filter) apply(run Run) Run {
+func (f filter) apply(run result.Run) result.Run {
 	if f.whole() {
 		return run
 	}
 	zero := int64(0)
 	for _, r := range run.Measured() {
-		zero = earlier(zero, r.Start)
+		if zero == 0 || r.Start != 0 && r.Start < zero {
+			zero = r.Start
+		}
 	}
-	rows := make([]Row, 0, len(run.Rows))
+	rows := make([]result.Row, 0, len(run.Rows))
 	for _, r := range run.Rows {
 		at := float64(cmp.Or(r.Start, r.End)-zero) / 1e9
 		switch {

@@ -1,15 +1,14 @@
 package report
 
 import (
-	"fmt"
-	"os"
 	"slices"
-	"time"
+
+	"replayd/internal/result"
 )
 
 // read gives a run as it is on the disk now.
-func (d *Dashboard) read(s Source) (Run, error) {
-	stamp := s.stamp()
+func (d *Dashboard) read(s result.Source) (result.Run, error) {
+	stamp := s.Stamp()
 	i := slices.IndexFunc(d.kept, func(k keptRun) bool { return k.name == s.Name })
 	if i >= 0 {
 		k := d.kept[i]
@@ -35,15 +34,4 @@ func (d *Dashboard) rows() (n int) {
 		n += len(k.run.Rows)
 	}
 	return n
-}
-
-// stamp changes when the run's files do.
-func (s Source) stamp() string {
-	text := ""
-	for _, path := range s.Files {
-		if info, err := os.Stat(path); err == nil {
-			text += fmt.Sprintf("%d %s;", info.Size(), info.ModTime().Format(time.RFC3339Nano))
-		}
-	}
-	return text
 }

@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // onDisk is a folder with two runs of the example.
-func onDisk(t *testing.T) (dir string, sources []Source) {
+func onDisk(t *testing.T) (dir string, sources []result.Source) {
 	t.Helper()
 	_, file := collected(t)
 	dir = t.TempDir()
@@ -25,11 +26,11 @@ func onDisk(t *testing.T) (dir string, sources []Source) {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name, ExportName), file, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, result.ExportName), file, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sources, err := FindRuns([]string{dir}, true)
+	sources, err := result.FindRuns([]string{dir}, true)
 	if err != nil || len(sources) != 2 {
 		t.Fatalf("%+v, %v", sources, err)
 	}
@@ -83,7 +84,7 @@ func TestDashboard(t *testing.T) {
 	}
 
 	// What a run writes meanwhile is seen; what cannot be read is said.
-	path := filepath.Join(dir, "a", ExportName)
+	path := filepath.Join(dir, "a", result.ExportName)
 	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestDashboard(t *testing.T) {
 // Each filter leaves the rows that it says, by another way of counting.
 func TestFilter(t *testing.T) {
 	run := whole(t)
-	f := func(query string, keep func(Row) bool) {
+	f := func(query string, keep func(result.Row) bool) {
 		t.Helper()
 		q, err := url.ParseQuery(query)
 		if err != nil {
@@ -122,17 +123,17 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d of %d", query, got, want, len(run.Rows))
 		}
 	}
-	measured := func(r Row) bool { return r.Phase == measure.Profiling }
+	measured := func(r result.Row) bool { return r.Phase == measure.Profiling }
 	zero := look(run).zero
-	seconds := func(r Row) float64 { return float64(max(r.Start, 1)-zero) / 1e9 }
+	seconds := func(r result.Row) float64 { return float64(max(r.Start, 1)-zero) / 1e9 }
 	f("", measured)
-	f("phase=all", func(Row) bool { return true })
-	f("phase=warmup", func(r Row) bool { return !measured(r) })
-	f("outcome=cancelled", func(r Row) bool { return measured(r) && r.Outcome == measure.Cancelled })
-	f("from=5.5", func(r Row) bool { return measured(r) && (seconds(r) >= 5.5 || r.Start == 0) })
-	f("to=5.5", func(r Row) bool { return measured(r) && seconds(r) < 5.5 && r.Start != 0 })
-	f("min_input=2000&max_input=4000", func(r Row) bool { return measured(r) && r.Input >= 2000 && r.Input <= 4000 })
-	f("session=s4", func(r Row) bool { return measured(r) && r.Conversation == "s4" })
+	f("phase=all", func(result.Row) bool { return true })
+	f("phase=warmup", func(r result.Row) bool { return !measured(r) })
+	f("outcome=cancelled", func(r result.Row) bool { return measured(r) && r.Outcome == measure.Cancelled })
+	f("from=5.5", func(r result.Row) bool { return measured(r) && (seconds(r) >= 5.5 || r.Start == 0) })
+	f("to=5.5", func(r result.Row) bool { return measured(r) && seconds(r) < 5.5 && r.Start != 0 })
+	f("min_input=2000&max_input=4000", func(r result.Row) bool { return measured(r) && r.Input >= 2000 && r.Input <= 4000 })
+	f("session=s4", func(r result.Row) bool { return measured(r) && r.Conversation == "s4" })
 }
 
 // It is over when its context is, and gives the port back.
@@ -168,14 +169,14 @@ func FuzzFilter(f *testing.F) {
 	for _, query := range []string{"", "phase=warmup&from=1e300", "to=NaN", "min_input=-1&max_input=99999999999999999999", "session=%00&outcome=ok;", "from=0x1p-2&to=Inf"} {
 		f.Add(query)
 	}
-	rows := []Row{{Start: 1, Input: 5, Outcome: measure.OK}, {End: 9, Phase: measure.Warmup, Conversation: "s"}}
+	rows := []result.Row{{Start: 1, Input: 5, Outcome: measure.OK}, {End: 9, Phase: measure.Warmup, Conversation: "s"}}
 	f.Fuzz(func(t *testing.T, query string) {
 		q, _ := url.ParseQuery(query) // what could be read of it
 		filter, _ := readFilter(q)
 		if !(filter.From >= 0 && filter.To > filter.From) || filter.MinInput < 0 || filter.MaxInput < 0 {
 			t.Errorf("%+v", filter)
 		}
-		if left := filter.apply(Run{Rows: rows}); len(left.Rows) > len(rows) {
+		if left := filter.apply(result.Run{Rows: rows}); len(left.Rows) > len(rows) {
 			t.Errorf("%d rows of %d", len(left.Rows), len(rows))
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // Bounds of what is said of failures in one line.
@@ -25,7 +26,7 @@ type reason struct {
 }
 
 // reasons groups the failures of rows, the most frequent first.
-func reasons(rows []Row) []reason {
+func reasons(rows []result.Row) []reason {
 	type key struct {
 		outcome measure.Outcome
 		status  int
@@ -74,7 +75,7 @@ func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measu
 
 // successLine says in one line what became of all requests, and why some failed. Those that were cancelled on purpose are
 // neither ok nor failed, and no part of the rate.
-func successLine(r Run, f Figures) string {
+func successLine(r result.Run, f result.Figures) string {
 	rows := r.Measured()
 	turnedAway := 0
 	for _, row := range rows {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/result"
 )
 
 // consoleTags are the rows of AIPerf's table after those of quantities, in its order.
@@ -20,8 +22,8 @@ const longName = 30
 
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
 // took and how much of it succeeded. Percentiles of the settings are columns of their own.
-func WriteAIPerfTable(w io.Writer, r Run) error {
-	f := Aggregate(r.Rows, r.Settings)
+func WriteAIPerfTable(w io.Writer, r result.Run) error {
+	f := result.Aggregate(r.Rows, r.Settings)
 	columns, cells := aiperfCells(f, r.Settings)
 	title := "replayd | LLM Metrics"
 	if r.Settings.Model != "" {
@@ -38,7 +40,7 @@ func WriteAIPerfTable(w io.Writer, r Run) error {
 }
 
 // aiperfCells are the headings and the rows of the table.
-func aiperfCells(f Figures, s Settings) (columns []string, rows [][]string) {
+func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows [][]string) {
 	columns = []string{"Metric", "avg", "min", "max", "p99", "p90", "p50"}
 	percentiles := []float64{99, 90, 50}
 	for _, p := range s.Percentiles {
@@ -48,7 +50,7 @@ func aiperfCells(f Figures, s Settings) (columns []string, rows [][]string) {
 		}
 	}
 	columns = append(columns, "std")
-	row := func(name, unit string, m Metric) {
+	row := func(name, unit string, m result.Metric) {
 		cells := []string{fmt.Sprintf("%s (%s)", name, unit)}
 		if len(name) > longName {
 			cells[0] = fmt.Sprintf("%s\n(%s)", name, unit)
@@ -63,10 +65,10 @@ func aiperfCells(f Figures, s Settings) (columns []string, rows [][]string) {
 		}
 		rows = append(rows, append(cells, grouped(std)))
 	}
-	for _, q := range quantities {
-		m, ok := f.Metric(q.tag)
-		if !q.extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.tag)) {
-			row(q.name, q.unit, m)
+	for _, q := range result.Quantities {
+		m, ok := f.Metric(q.Tag)
+		if !q.Extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.Tag)) {
+			row(q.Name, q.Unit, m)
 		}
 	}
 	for _, tag := range consoleTags {
@@ -154,7 +156,7 @@ func writeBox(out *strings.Builder, title string, columns []string, rows [][]str
 }
 
 // footer is what both layouts say below their figures.
-func footer(r Run, f Figures) []string {
+func footer(r result.Run, f result.Figures) []string {
 	lines := []string{successLine(r, f)}
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
@@ -173,7 +175,7 @@ func footer(r Run, f Figures) []string {
 	return lines
 }
 
-func goodputLine(s Settings, f Figures) string {
+func goodputLine(s result.Settings, f result.Figures) string {
 	good, ok := f.Metric("good_request_count")
 	if !ok {
 		return ""
@@ -190,18 +192,18 @@ func goodputLine(s Settings, f Figures) string {
 const capacityRate = 1000
 
 // capacityLine says how many servers such as this one a number of requests a second takes.
-func capacityLine(f Figures) string {
+func capacityLine(f result.Figures) string {
 	good, ok := f.Metric("goodput")
 	rate, _ := f.Metric("request_throughput")
 	if !ok {
 		return ""
 	}
 	wanted := float64(capacityRate)
-	within, some := Servers(wanted, good.Value)
+	within, some := result.Servers(wanted, good.Value)
 	if !some {
 		return fmt.Sprintf("Servers for %s requests/sec: no number of them, nothing was goodput", strconv.FormatFloat(wanted, 'f', -1, 64))
 	}
-	all, _ := Servers(wanted, rate.Value)
+	all, _ := result.Servers(wanted, rate.Value)
 	return fmt.Sprintf("Servers for %s requests/sec: %s within these bounds, %s without any", strconv.FormatFloat(wanted, 'f', -1, 64), count(within), count(all))
 }
 

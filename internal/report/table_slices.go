@@ -6,13 +6,15 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"replayd/internal/result"
 )
 
 // sliceWidth is that of AIPerf's document of time slices.
 const sliceWidth = 90
 
 // WriteSlices prints a line for each slice, and what they say together.
-func WriteSlices(w io.Writer, r Run) error {
+func WriteSlices(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	if len(all) == 0 {
 		return nil
@@ -26,7 +28,7 @@ func WriteSlices(w io.Writer, r Run) error {
 	fmt.Fprintln(out, "Slice |    Time     | Requests |     TTFT (ms)     |   Latency (ms)    | Throughput")
 	fmt.Fprintln(out, "  #   |   Window    |  Count   |    avg (   p90)   |    avg (   p90)   | (tokens/s)")
 	fmt.Fprintln(out, strings.Repeat("-", sliceWidth))
-	both := func(s Slice, tag string) string {
+	both := func(s result.Slice, tag string) string {
 		m, ok := s.Figures.Metric(tag)
 		if !ok {
 			return "   N/A (   N/A)"
@@ -38,7 +40,7 @@ func WriteSlices(w io.Writer, r Run) error {
 		if m, ok := s.Figures.Metric("output_token_throughput"); ok {
 			rate = fmt.Sprintf("%.0f", m.Value)
 		}
-		fmt.Fprintf(out, "%5d | %11s | %8d |  %s  |  %s  | %10s\n", s.Index, seconds(s.Index)+"-"+seconds(s.Index+1)+"s", len(s.rows),
+		fmt.Fprintf(out, "%5d | %11s | %8d |  %s  |  %s  | %10s\n", s.Index, seconds(s.Index)+"-"+seconds(s.Index+1)+"s", len(s.Rows),
 			both(s, "time_to_first_token"), both(s, "request_latency"), rate)
 	}
 	fmt.Fprintln(out, rule)

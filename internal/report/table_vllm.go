@@ -9,20 +9,21 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // WriteVLLMTable prints a run in the layout of vLLM's serving benchmark (benchmarks/benchmark_serving.py), which TraceReplay
 // prints too, with the percentiles of TraceReplay. Its definitions: the duration is from when the first request was sent to when
 // the last was over, whatever became of them; TPOT is (latency − TTFT) / (output tokens − 1); ITL has one value for each gap
 // between chunks, of all requests together; std is the population's.
-func WriteVLLMTable(w io.Writer, r Run) error {
-	f := Aggregate(r.Rows, r.Settings)
+func WriteVLLMTable(w io.Writer, r result.Run) error {
+	f := result.Aggregate(r.Rows, r.Settings)
 	var input, output, good int
 	for _, row := range r.Measured() {
 		if row.Outcome == measure.OK {
 			input, output = input+row.Input, output+row.Output
 		}
-		if Keeps(row, r.Settings.Goodput) {
+		if result.Keeps(row, r.Settings.Goodput) {
 			good++
 		}
 	}

@@ -1,166 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"replayd/internal/result"
 )
-
-// Whether something is said to have been detected: the probability that chance alone does it is below significant, and the
-// effect is at least small by the usual thresholds of Cliff's delta (Romano and others, 2006).
-const (
-	significant = 0.01
-	smallEffect = 0.147
-	fewest      = 8 // values on each side; the normal approximation of U holds from about there
-)
-
-// A RankSum is Mann and Whitney's U test: whether values of a first sample tend to be greater than those of the others. It
-// takes requests for independent, which they are not quite: they share a server.
-type RankSum struct {
-	First, Others int     // values
-	U             float64 // pairs in which the first sample's is greater; half of one that is equal
-	P             float64 // one-sided, by the normal approximation with corrections for ties and continuity; NaN with too few values
-	Delta         float64 // Cliff's: share of pairs in which the first is greater − share in which it is less, −1 to 1
-}
-
-// Detected says whether the first sample is greater.
-func (t RankSum) Detected() bool { return t.P < significant && t.Delta >= smallEffect }
-
-// NewRankSum tests two samples.
-func NewRankSum(first, others []float64) RankSum {
-	n, m := float64(len(first)), float64(len(others))
-	t := RankSum{First: len(first), Others: len(others), P: math.NaN(), Delta: math.NaN()}
-	if len(first) == 0 || len(others) == 0 {
-		return t
-	}
-	type value struct {
-		v     float64
-		first bool
-	}
-	all := make([]value, 0, len(first)+len(others))
-	for _, v := range first {
-		all = append(all, value{v, true})
-	}
-	for _, v := range others {
-		all = append(all, value{v, false})
-	}
-	slices.SortFunc(all, func(a, b value) int { return cmp.Compare(a.v, b.v) })
-	ranks, ties := 0.0, 0.0
-	for i := 0; i < len(all); {
-		j, mine := i, 0
-		for ; j < len(all) && all[j].v == all[i].v; j++ {
-			if all[j].first {
-				mine++
-			}
-		}
-		equal := float64(j - i)
-		ranks += float64(mine) * (float64(i+j+1) / 2) // the mean of the ranks i+1 to j
-		ties += equal*equal*equal - equal
-		i = j
-	}
-	t.U = ranks - n*(n+1)/2
-	t.Delta = 2*t.U/(n*m) - 1
-	variance := n * m / 12 * (n + m + 1 - ties/((n+m)*(n+m-1)))
-	if min(n, m) >= fewest && variance > 0 {
-		t.P = above((t.U - n*m/2 - 0.5) / math.Sqrt(variance))
-	}
-	return t
-}
-
-// above is the probability that a standard normal value is greater than z.
-func above(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
-
-// A MannKendall is the test of the same name: whether values rise or fall over time.
-type MannKendall struct {
-	N   int
-	S   int     // pairs in which the later value is greater − those in which it is less
-	Tau float64 // S over the number of pairs, −1 to 1
-	P   float64 // two-sided: exact up to 30 values without ties, else by the normal approximation; NaN below 4 values
-}
-
-// Detected says whether the values rise (1), fall (−1), or neither can be said (0).
-func (t MannKendall) Detected() int {
-	if !(t.P < significant) {
-		return 0
-	}
-	return cmp.Compare(t.S, 0)
-}
-
-// NewMannKendall tests values in the order of time.
-func NewMannKendall(values []float64) MannKendall {
-	n := len(values)
-	t := MannKendall{N: n, P: math.NaN()}
-	pairs, sizes := n*(n-1)/2, map[float64]int{}
-	for _, v := range values {
-		sizes[v]++
-	}
-	t.S = pairs - 2*inversions(slices.Clone(values), make([]float64, n))
-	for _, k := range sizes {
-		t.S -= k * (k - 1) / 2
-	}
-	if n < 4 {
-		return t
-	}
-	t.Tau = float64(t.S) / float64(pairs)
-	if len(sizes) == n && n <= 30 {
-		t.P = kendallExact(n, t.S)
-		return t
-	}
-	variance := float64(n * (n - 1) * (2*n + 5))
-	for _, k := range sizes {
-		variance -= float64(k * (k - 1) * (2*k + 5))
-	}
-	if variance /= 18; variance > 0 {
-		t.P = min(1, 2*above((math.Abs(float64(t.S))-1)/math.Sqrt(variance)))
-	}
-	return t
-}
-
-// inversions sorts values by merging, with scratch of the same length, and counts the pairs in which the later one is less.
-func inversions(values, scratch []float64) int {
-	n := len(values)
-	if n < 2 {
-		return 0
-	}
-	left, right := values[:n/2], values[n/2:]
-	count := inversions(left, scratch) + inversions(right, scratch)
-	merged := scratch[:0]
-	for len(left) > 0 && len(right) > 0 {
-		if right[0] < left[0] {
-			count += len(left)
-			merged, right = append(merged, right[0]), right[1:]
-		} else {
-			merged, left = append(merged, left[0]), left[1:]
-		}
-	}
-	merged = append(append(merged, left...), right...)
-	copy(values, merged)
-	return count
-}
-
-// kendallExact is the probability that |S| of a random order of n values is at least that of s. The orders of n values by their
-// number of inversions come from those of n−1: the last value stands before 0 to n−1 of the others.
-func kendallExact(n, s int) float64 {
-	share := []float64{1}
-	for k := 2; k <= n; k++ {
-		next := make([]float64, k*(k-1)/2+1)
-		for inversions, p := range share {
-			for more := range k {
-				next[inversions+more] += p / float64(k)
-			}
-		}
-		share = next
-	}
-	pairs, p := n*(n-1)/2, 0.0
-	for inversions, q := range share {
-		if abs(pairs-2*inversions) >= abs(s) {
-			p += q
-		}
-	}
-	return min(1, p)
-}
-
-func abs(n int) int { return max(n, -n) }
 
 // A Trend is what the slices of a run say together, of the time to the first token, or of the request latency where there is no
 // first token.
@@ -168,10 +13,10 @@ type Trend struct {
 	Metric        string // its tag
 	Name          string // TTFT or latency
 	Least, Most   float64
-	First, Last   float64    // mean of the first slice and of the last, ms
-	Rates         [2]float64 // least and greatest output tokens/s
-	WarmUp        RankSum    // the first slice's requests against all others'
-	Drift         MannKendall
+	First, Last   float64        // mean of the first slice and of the last, ms
+	Rates         [2]float64     // least and greatest output tokens/s
+	WarmUp        result.RankSum // the first slice's requests against all others'
+	Drift         result.MannKendall
 	WithoutWarmUp bool // Drift leaves the first slice out, because a warm-up was detected
 }
 
@@ -179,17 +24,17 @@ type Trend struct {
 func (t Trend) Variation() float64 { return 100 * (t.Most - t.Least) / t.Least }
 
 // NewTrend looks at the slices of a run. It is false with fewer than two that have the metric.
-func NewTrend(all []Slice) (Trend, bool) {
-	q, _ := quantityOf("time_to_first_token")
+func NewTrend(all []result.Slice) (Trend, bool) {
+	q, _ := result.QuantityOf("time_to_first_token")
 	t := Trend{Name: "TTFT", Least: math.Inf(1), Most: math.Inf(-1), Rates: [2]float64{math.Inf(1), math.Inf(-1)}}
-	if !slices.ContainsFunc(all, func(s Slice) bool { return len(s.values(q)) > 0 }) {
-		q, _ = quantityOf("request_latency")
+	if !slices.ContainsFunc(all, func(s result.Slice) bool { return len(s.Values(q)) > 0 }) {
+		q, _ = result.QuantityOf("request_latency")
 		t.Name = "Latency"
 	}
-	t.Metric = q.tag
+	t.Metric = q.Tag
 	var means, first, others []float64
 	for _, s := range all {
-		values := s.values(q)
+		values := s.Values(q)
 		if len(values) == 0 {
 			continue
 		}
@@ -198,7 +43,7 @@ func NewTrend(all []Slice) (Trend, bool) {
 		} else {
 			others = append(others, values...)
 		}
-		m, _ := s.Figures.Metric(q.tag)
+		m, _ := s.Figures.Metric(q.Tag)
 		means = append(means, m.Avg())
 		t.Least, t.Most = min(t.Least, m.Avg()), max(t.Most, m.Avg())
 		if rate, ok := s.Figures.Metric("output_token_throughput"); ok {
@@ -209,10 +54,10 @@ func NewTrend(all []Slice) (Trend, bool) {
 		return t, false
 	}
 	t.First, t.Last = means[0], means[len(means)-1]
-	t.WarmUp = NewRankSum(first, others)
+	t.WarmUp = result.NewRankSum(first, others)
 	if t.WithoutWarmUp = t.WarmUp.Detected(); t.WithoutWarmUp {
 		means = means[1:]
 	}
-	t.Drift = NewMannKendall(means)
+	t.Drift = result.NewMannKendall(means)
 	return t, true
 }

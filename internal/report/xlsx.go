@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/xuri/excelize/v2"
+
+	"replayd/internal/result"
 )
 
 // mostSheetRows is what a sheet of Excel holds.
@@ -16,7 +18,7 @@ const mostSheetRows = 1 << 20
 
 // WriteXLSX writes a workbook: a sheet of the figures of a run, and one with a line for each request, the warm-up's too. Requests
 // that a sheet does not hold are left out, and the first sheet says so.
-func WriteXLSX(w io.Writer, r Run) (err error) {
+func WriteXLSX(w io.Writer, r result.Run) (err error) {
 	book := excelize.NewFile()
 	defer func() { err = errors.Join(err, book.Close()) }()
 	if err := book.SetSheetName(book.GetSheetName(0), "summary"); err != nil {
@@ -69,8 +71,8 @@ func cell(v float64) any {
 	return v
 }
 
-func summaryLines(r Run, partial []string) func(yield func([]any) bool) {
-	f := Aggregate(r.Rows, r.Settings)
+func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
+	f := result.Aggregate(r.Rows, r.Settings)
 	percentiles := percentilesOf(r.Settings)
 	head := []any{"Metric", "Unit", "Count", "Average", "Minimum", "Maximum"}
 	for _, p := range percentiles {
@@ -95,7 +97,7 @@ func summaryLines(r Run, partial []string) func(yield func([]any) bool) {
 	return slices.Values(lines)
 }
 
-func requestLines(rows []Row) func(yield func([]any) bool) {
+func requestLines(rows []result.Row) func(yield func([]any) bool) {
 	return func(yield func([]any) bool) {
 		head := []any{
 			"x_request_id", "conversation_id", "session_num", "turn_index", "phase", "outcome", "status",

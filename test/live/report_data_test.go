@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/report"
+	"replayd/internal/result"
 )
 
 // synthetic is a closed loop against a server that warms up and is saturated beyond 200 requests at once, with a few failures.
-func synthetic(name string, requests, concurrency int, seed uint64) report.Run {
+func synthetic(name string, requests, concurrency int, seed uint64) result.Run {
 	random := rand.New(rand.NewPCG(seed, 1))
 	lognormal := func(middle, spread float64) float64 { return middle * math.Exp(spread*random.NormFloat64()) }
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano()
-	run := report.Run{Name: name, Settings: report.Settings{
+	run := result.Run{Name: name, Settings: result.Settings{
 		Command: "replayd run trace.jsonl --url http://localhost:8000", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: concurrency, GPUs: 8, Streamed: true,
-		Goodput: []report.Bound{{Metric: "time_to_first_token", Value: 370}},
+		Goodput: []result.Bound{{Metric: "time_to_first_token", Value: 370}},
 	}}
 	over := max(1, float64(concurrency)/200)
 	free := make([]float64, concurrency) // seconds
@@ -39,7 +39,7 @@ func synthetic(name string, requests, concurrency int, seed uint64) report.Run {
 		input, output := int(lognormal(900, 1.1))+1, int(lognormal(180, 0.8))+2
 		ttft := (60 + float64(concurrency)*over + float64(input)*0.04) * lognormal(1, 0.3) * (1 + 1.2*math.Exp(-start/4))
 		itl := (2.6 + 0.008*float64(concurrency)) * over * lognormal(1, 0.12)
-		r := report.Row{
+		r := result.Row{
 			ID: fmt.Sprint("w/0/", i), Session: int64(i), Worker: "lane_0", Processor: "replayd", Outcome: measure.OK, Status: 200, Input: input, Output: output,
 			Due: begin + int64(free[lane]*1e9), Credit: begin + int64(free[lane]*1e9), Start: begin + int64(start*1e9), Lateness: late, Second: math.NaN(),
 			TTFT: ttft, Latency: ttft + itl*float64(output-1), ITL: itl,
@@ -56,14 +56,14 @@ func synthetic(name string, requests, concurrency int, seed uint64) report.Run {
 }
 
 // writeExport writes the ok requests of a run as AIPerf has them.
-func writeExport(t *testing.T, dir string, run report.Run) {
+func writeExport(t *testing.T, dir string, run result.Run) {
 	t.Helper()
 	type object = map[string]any
 	value := func(v float64, unit string) object { return object{"value": v, "unit": unit} }
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(dir, report.ExportName))
+	f, err := os.Create(filepath.Join(dir, result.ExportName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"replayd/internal/report"
+	"replayd/internal/result"
 )
 
 // drawn is a page of which every cloud of points is on its canvas.
@@ -43,11 +44,11 @@ func onDisk(t *testing.T, name string, p report.Page) (address string, bytes int
 func TestReport(t *testing.T) {
 	b := startChromium(t)
 	one := synthetic("a run", 3000, 100, 1)
-	sweep := []report.Run{one}
+	sweep := []result.Run{one}
 	for _, c := range []int{10, 50, 200, 500} {
 		sweep = append(sweep, synthetic(fmt.Sprint("concurrency-", c), 600, c, uint64(c)))
 	}
-	for name, runs := range map[string][]report.Run{"one": {one}, "two": {one, sweep[1]}, "sweep": sweep} {
+	for name, runs := range map[string][]result.Run{"one": {one}, "two": {one, sweep[1]}, "sweep": sweep} {
 		address, _ := onDisk(t, name, report.HTML(runs))
 		for _, width := range []int{1440, 500, 320} {
 			for _, scheme := range []string{"light", "dark"} {
@@ -120,10 +121,10 @@ func (p *tab) alone(t *testing.T, address string) {
 func TestReportFigures(t *testing.T) {
 	b := startChromium(t)
 	run := synthetic("a run", 5000, 100, 3)
-	address, _ := onDisk(t, "figures", report.HTML([]report.Run{run}))
+	address, _ := onDisk(t, "figures", report.HTML([]result.Run{run}))
 	p := b.open(t, address, 1440, "light")
 	p.until(t, drawn)
-	figures := report.Aggregate(run.Rows, run.Settings)
+	figures := result.Aggregate(run.Rows, run.Settings)
 	for i, tag := range []string{"time_to_first_token", "request_latency"} {
 		var got struct{ N, P50, P90, P99 float64 }
 		p.eval(t, fmt.Sprintf(`JSON.parse(document.querySelectorAll('.plot.drawn')[%d].dataset.figures)`, i), &got)
@@ -184,7 +185,7 @@ func TestReportLarge(t *testing.T) {
 	b := startChromium(t)
 	run := synthetic("100,000 requests", 100_000, 400, 7)
 	begun := time.Now()
-	page := report.HTML([]report.Run{run})
+	page := report.HTML([]result.Run{run})
 	address, bytes := onDisk(t, "large", page)
 	made := time.Since(begun)
 	p := b.open(t, address, 1440, "light", func(p *tab) {
@@ -203,7 +204,7 @@ func TestReportLarge(t *testing.T) {
 // TestReportWithoutScript: the figures, and pictures of clouds too, are there without JavaScript.
 func TestReportWithoutScript(t *testing.T) {
 	b := startChromium(t)
-	address, _ := onDisk(t, "plain", report.HTML([]report.Run{synthetic("a run", 3000, 100, 5)}))
+	address, _ := onDisk(t, "plain", report.HTML([]result.Run{synthetic("a run", 3000, 100, 5)}))
 	p := b.open(t, address, 1440, "light", func(p *tab) {
 		p.do(t, "Emulation.setScriptExecutionDisabled", object{"value": true}, nil)
 	})
@@ -224,7 +225,7 @@ func TestDashboard(t *testing.T) {
 	for i, name := range []string{"first", "second"} {
 		writeExport(t, filepath.Join(dir, name), synthetic(name, 400, 20, uint64(i+1)))
 	}
-	sources, err := report.FindRuns([]string{dir}, true)
+	sources, err := result.FindRuns([]string{dir}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/measure"
+	"replayd/internal/result"
+)
+
+const ms = time.Millisecond
+
+// begin is when the example's first request was due.
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// settings are those of the example.
+var settings = result.Settings{
+	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
+	Goodput:     []result.Bound{{Metric: "inter_token_latency", Value: 9.5}, {Metric: "output_token_throughput_per_user", Value: 95}, {Metric: "time_to_first_token", Value: 300}},
+	Percentiles: []float64{75, 99.9}, Streamed: true,
+}
+
+// collected is the example of package result, and its file: a run of 3 requests that warm up and 120 others over 40 s.
+func collected(t *testing.T) (result.Run, []byte) {
+	t.Helper()
+	file, err := os.ReadFile("../result/testdata/run/" + result.ExportName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := result.ReadExport(bytes.NewReader(file), result.ExportName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Settings = settings
+	run.Dropped = map[measure.DropReason]int64{measure.Overload: 1, measure.Filtered: 2}
+	return run, file
+}
+
+// whole is the example with what was counted beside it.
+func whole(t *testing.T) result.Run {
+	t.Helper()
+	run, _ := collected(t)
+	run.Beside = besides()
+	run.Partial = []string{"profile_export.jsonl:812: cut in mid-line"}
+	return run
+}
+
+// golden compares with a file of testdata, or with -update writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

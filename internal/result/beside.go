@@ -1,0 +1,76 @@
+package result
+
+import (
+	"math"
+	"time"
+)
+
+// A BesideKind is how the values of a series are to be read.
+type BesideKind string
+
+// Kinds of series.
+const (
+	Counter BesideKind = "counter" // it only grows, and begins at 0 again when its process does
+	Gauge   BesideKind = "gauge"
+)
+
+// Beside is one series that somebody else counted while a run went on: of the server or of a GPU. Times and Values belong
+// together, in order of time.
+type Beside struct {
+	Source string            // where it was read: the page's URL, or the name of a GPU source
+	Name   string            // of the series
+	Help   string            // what it is, in words; "" when nobody said
+	Unit   string            // seconds, tokens and so on; "" when nobody said
+	Labels map[string]string // of the series
+	Kind   BesideKind
+	GPU    bool // it is of a GPU: labels gpu, uuid, model_name, hostname
+
+	Times  []time.Time
+	Values []float64
+}
+
+// BesideFigures are what a series came to. A counter has Total and the rates, a gauge the distribution.
+type BesideFigures struct {
+	Span time.Duration // first to last value
+
+	Total                     float64 // growth; what was counted between the last value before a reset and the reset is lost
+	Rate                      float64 // Total / Span, per second
+	RateMin, RateMax, RateStd float64 // of the rates between two values
+
+	Of Distribution // of a gauge
+}
+
+// Figures computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
+// between them.
+func (b Beside) Figures() (f BesideFigures, ok bool) {
+	n := min(len(b.Times), len(b.Values))
+	if n == 0 {
+		return f, false
+	}
+	f.Span = b.Times[n-1].Sub(b.Times[0])
+	if b.Kind == Gauge {
+		f.Of = NewDistribution(append([]float64(nil), b.Values[:n]...))
+		return f, f.Of.N() > 0
+	}
+	if f.Span <= 0 {
+		return f, false
+	}
+	var rates []float64
+	for i := 1; i < n; i++ {
+		grown := b.Values[i] - b.Values[i-1]
+		if grown < 0 { // as Prometheus' rate has it: after a reset it grew from 0
+			grown = b.Values[i]
+		}
+		if math.IsNaN(grown) {
+			continue
+		}
+		f.Total += grown
+		if between := b.Times[i].Sub(b.Times[i-1]).Seconds(); between > 0 {
+			rates = append(rates, grown/between)
+		}
+	}
+	f.Rate = f.Total / f.Span.Seconds()
+	of := NewDistribution(rates)
+	f.RateMin, f.RateMax, f.RateStd = of.Min(), of.Max(), of.Std
+	return f, of.N() > 0
+}

@@ -1,0 +1,148 @@
+package result
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/measure"
+)
+
+// mostGaps is how many gaps between chunks a Collector and a reader keep: 128 MiB of them.
+const mostGaps = 1 << 24
+
+// CollectorOptions say what a Collector keeps.
+type CollectorOptions struct {
+	Path      string // of profile_export.jsonl; "": no file
+	Gaps      bool   // keep the gaps between chunks, in memory and in the file: one number a chunk
+	Processor string // record_processor_id, the same for all requests of this process; "" is "replayd"
+	Log       *slog.Logger
+}
+
+const rowsAtOnce = 1 << 13
+
+// A Collector keeps the requests of a run while it goes on, and writes each into profile_export.jsonl within a second of its
+// end. Its methods may be called at once. In memory are at most 2^20 requests of some 500 bytes and 2^24 gaps of 8: what comes
+// beyond them is in the file alone, and the Run says how much that is. The file takes records as measure.Sink does: no request
+// waits for a disk, lines are whole, and after a crash what was written is there.
+type Collector struct {
+	options  CollectorOptions
+	settings Settings
+	sink     *measure.Sink
+	most     int // rows
+
+	mu       sync.Mutex
+	clock    wallClock
+	rows     [][]Row          // rowsAtOnce each: growing one slice would copy hundreds of MB while lanes wait
+	kept     int              // in rows
+	beyond   int              // requests that are not in rows
+	gaps     int              // in rows
+	gapless  int              // rows whose gaps are not kept
+	sessions map[string]int64 // session_num of each conversation
+	next     int64            // session_num
+	dropped  map[measure.DropReason]int64
+}
+
+// NewCollector makes an empty collector. The error is that the file cannot be opened.
+func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
+	if o.Processor == "" {
+		o.Processor = "replayd"
+	}
+	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
+	c := &Collector{
+		options: o, settings: s, sink: measure.NewSink(lost, o.Log), most: mostRows,
+		sessions: map[string]int64{}, dropped: map[measure.DropReason]int64{},
+	}
+	if err := c.sink.Use(measure.RecordsOptions{Path: o.Path}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Run writes the file until ctx is cancelled and the rest is written too; no request may finish after that. The error says why
+// lines were lost at its end.
+func (c *Collector) Run(ctx context.Context) error { return c.sink.Run(ctx) }
+
+// Observe takes a finished request. It keeps nothing of r.
+func (c *Collector) Observe(r *measure.Request) {
+	row := c.add(r)
+	if c.options.Path == "" {
+		return
+	}
+	line := AppendExport(nil, row) // not under the lock of the sink
+	c.sink.Append(func(b []byte) []byte { return append(b, line...) })
+}
+
+func (c *Collector) add(r *measure.Request) Row {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row := c.clock.row(r, c.options.Processor, c.options.Gaps)
+	row.Session = c.session(row)
+	if c.kept >= c.most {
+		c.beyond++
+		return row
+	}
+	kept := row
+	if c.gaps+len(row.Gaps) > mostGaps {
+		kept.Gaps = nil
+		c.gapless++
+	}
+	c.gaps += len(kept.Gaps)
+	if n := len(c.rows); n == 0 || len(c.rows[n-1]) == rowsAtOnce {
+		c.rows = append(c.rows, make([]Row, 0, rowsAtOnce))
+	}
+	last := &c.rows[len(c.rows)-1]
+	*last = append(*last, kept)
+	c.kept++
+	return row
+}
+
+// session numbers the conversations as they come. When there are too many to remember they are forgotten: one that goes on
+// after that has a new number.
+func (c *Collector) session(row Row) int64 {
+	if row.Conversation == "" {
+		c.next++
+		return c.next - 1
+	}
+	key := string(row.Phase) + "/" + row.Correlation
+	n, known := c.sessions[key]
+	if !known {
+		if len(c.sessions) >= c.most {
+			clear(c.sessions)
+		}
+		n = c.next
+		c.sessions[key] = n
+		c.next++
+	}
+	return n
+}
+
+// Drop takes a request that was due and not sent.
+func (c *Collector) Drop(why measure.DropReason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped[why]++
+}
+
+// Collected is the run as far as it went.
+func (c *Collector) Collected() Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...), Dropped: maps.Clone(c.dropped)}
+	inOrder(run.Rows)
+	if c.beyond > 0 {
+		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))
+	}
+	if c.gapless > 0 {
+		run.Partial = append(run.Partial, fmt.Sprintf("the gaps between chunks of %d requests are not in these figures", c.gapless))
+	}
+	if lost := c.sink.Lost(); lost > 0 {
+		run.Partial = append(run.Partial, fmt.Sprintf("%s: %d lines could not be written", c.options.Path, lost))
+	}
+	return run
+}

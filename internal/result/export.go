@@ -1,0 +1,155 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+
+	"replayd/internal/measure"
+)
+
+// An exportLine is a line of profile_export.jsonl: AIPerf's (docs/tutorials/working-with-profile-exports.md), with a few fields
+// of ours. A metric that is not defined is absent, and so are all latencies of a request that did not end ok.
+type exportLine struct {
+	Metadata exportMetadata `json:"metadata"`
+	Metrics  exportMetrics  `json:"metrics"`
+	Error    *ExportError   `json:"error"` // null of an ok request
+}
+
+type exportMetadata struct {
+	Session      int64  `json:"session_num"`
+	ID           string `json:"x_request_id"`
+	Correlation  string `json:"x_correlation_id,omitempty"`
+	Conversation string `json:"conversation_id,omitempty"`
+	Turn         int    `json:"turn_index"`
+
+	Credit instant `json:"credit_issued_ns"`
+	Start  instant `json:"request_start_ns"`
+	Ack    instant `json:"request_ack_ns"`
+	End    instant `json:"request_end_ns"`
+
+	Worker       string  `json:"worker_id"`
+	Processor    string  `json:"record_processor_id"`
+	Phase        string  `json:"benchmark_phase"` // warmup, profiling
+	WasCancelled bool    `json:"was_cancelled"`
+	Cancel       instant `json:"cancellation_time_ns"`
+
+	// Ours: the plan's instant, the first content, replayd's word for how it ended, the HTTP status.
+	Due     instant         `json:"due_ns"`
+	First   instant         `json:"first_content_ns"`
+	Outcome measure.Outcome `json:"outcome,omitempty"`
+	Status  int             `json:"status,omitempty"`
+}
+
+// An instant is Unix time in ns; null when it did not come.
+type instant int64
+
+func (i instant) MarshalJSON() ([]byte, error) {
+	if i == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(int64(i))
+}
+
+type exportMetrics struct {
+	TTFT       *exportValue  `json:"time_to_first_token,omitempty"`
+	Second     *exportValue  `json:"time_to_second_token,omitempty"`
+	Latency    *exportValue  `json:"request_latency,omitempty"`
+	ITL        *exportValue  `json:"inter_token_latency,omitempty"`
+	PerUser    *exportValue  `json:"output_token_throughput_per_user,omitempty"`
+	Gaps       *exportValues `json:"inter_chunk_latency,omitempty"`
+	Count      *exportValue  `json:"output_token_count,omitempty"`
+	Reasoning  *exportValue  `json:"reasoning_token_count,omitempty"`
+	Output     *exportValue  `json:"output_sequence_length,omitempty"`
+	Input      *exportValue  `json:"input_sequence_length,omitempty"`
+	ErrorInput *exportValue  `json:"error_isl,omitempty"` // the input of a request that did not end ok
+
+	// Ours.
+	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
+	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
+	Lateness       *exportValue `json:"lateness,omitempty"`
+	ReadDelay      *exportValue `json:"read_delay,omitempty"`   // mean of its reads
+	Reads          *exportValue `json:"reads,omitempty"`        // with content, that the kernel stamped
+	Merged         *exportValue `json:"merged_reads,omitempty"` // that held several chunks; absent: none
+}
+
+type exportValue struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+type exportValues struct {
+	Value []float64 `json:"value"`
+	Unit  string    `json:"unit"`
+}
+
+// An ExportError says why a request failed: the HTTP status, or 499 of a cancellation, as AIPerf has it; the kind, which is
+// replayd's outcome; and the words.
+type ExportError struct {
+	Code    *int   `json:"code"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// cancelledCode is what AIPerf gives a request that it cancelled itself.
+const cancelledCode = 499
+
+// AppendExport appends the line of a row, with its newline.
+func AppendExport(b []byte, r Row) []byte {
+	line := exportLine{
+		Metadata: exportMetadata{
+			Session: r.Session, ID: r.ID, Correlation: r.Correlation, Conversation: r.Conversation, Turn: r.Turn,
+			Credit: instant(r.Credit), Start: instant(r.Start), Ack: instant(r.Ack), End: instant(r.End),
+			Worker: r.Worker, Processor: r.Processor, Phase: r.Phase.String(),
+			WasCancelled: r.Outcome == measure.Cancelled, Cancel: instant(r.Cancel),
+			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
+		},
+		Metrics: exportMetrics{
+			Lateness: defined(r.Lateness, "ms"), Reads: defined(length(r.Reads), "reads"), Merged: defined(length(r.Merged), "reads"),
+		},
+	}
+	m := &line.Metrics
+	if r.Reads > 0 {
+		m.ReadDelay = defined(r.ReadDelay, "ms")
+	}
+	if r.Outcome == measure.OK {
+		m.TTFT, m.Second, m.Latency, m.ITL = defined(r.TTFT, "ms"), defined(r.Second, "ms"), defined(r.Latency, "ms"), defined(r.ITL, "ms")
+		m.PerUser = defined(r.PerUser(), "tokens/sec/user")
+		m.Count, m.Reasoning = defined(length(r.Output-r.Reasoning), "tokens"), defined(length(r.Reasoning), "tokens")
+		m.Output, m.Input = defined(length(r.Output), "tokens"), defined(length(r.Input), "tokens")
+		m.TTFTFromDue, m.LatencyFromDue = defined(r.firstFromDue(), "ms"), defined(r.FromDue(r.End), "ms")
+		if len(r.Gaps) > 0 {
+			m.Gaps = &exportValues{r.Gaps, "ms"}
+		}
+	} else {
+		m.ErrorInput = defined(length(r.Input), "tokens")
+		line.Error = FailureOf(r)
+	}
+	out := bytes.NewBuffer(b)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(line); err != nil {
+		panic("result: " + err.Error()) // numbers and strings: NaN was left out
+	}
+	return out.Bytes()
+}
+
+func defined(v float64, unit string) *exportValue {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &exportValue{v, unit}
+}
+
+// FailureOf is what a line says of a request that did not end ok.
+func FailureOf(r Row) *ExportError {
+	e := &ExportError{Type: string(r.Outcome), Message: r.Error}
+	switch {
+	case r.Outcome == measure.Cancelled:
+		code := cancelledCode
+		e.Code = &code
+	case r.Status > 0:
+		e.Code = &r.Status
+	}
+	return e
+}

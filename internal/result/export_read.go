@@ -1,0 +1,173 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"replayd/internal/measure"
+)
+
+// Bounds of what is read.
+const (
+	mostLine   = 16 << 20 // bytes of a line: the gaps of half a million chunks
+	mostFaults = 10       // bad lines that are told one by one
+)
+
+// recordStart is how each of replayd's own records begins; see measure.Sink.
+var recordStart = []byte(`{"id":`)
+
+// ReadExport reads the requests of a run from AIPerf's profile_export.jsonl, replayd's, or replayd's records. Name is that of
+// the file, for messages. A last line that was cut, and lines that are no JSON, are left out; Partial says so. The error is that
+// the file cannot be read on, or holds something else.
+func ReadExport(r io.Reader, name string) (Run, error) {
+	return readExport(r, name, mostRows)
+}
+
+func readExport(r io.Reader, name string, most int) (Run, error) {
+	x := exportReader{name: name, most: most, sessions: map[string]int64{}}
+	in := bufio.NewReaderSize(r, 1<<20)
+	for {
+		x.line++
+		line, whole, err := readLine(in)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return x.run, fmt.Errorf("%s:%d: %w", name, x.line, err)
+		}
+		ended := errors.Is(err, io.EOF)
+		if fault := x.take(line, whole, ended); fault != nil {
+			return x.run, fmt.Errorf("%s:%d: %w", name, x.line, fault)
+		}
+		if ended {
+			return x.end()
+		}
+	}
+}
+
+// readLine reads up to a newline. A line over the bound is read to its end and not kept: whole is false then.
+func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
+	whole = true
+	for {
+		part, err := in.ReadSlice('\n')
+		if whole = whole && len(line)+len(part) <= mostLine; whole {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, whole, err
+		}
+	}
+}
+
+type exportReader struct {
+	name         string
+	most         int // rows
+	line, faults int
+	beyond, gaps int
+	gapless      int
+	run          Run
+	sessions     map[string]int64 // of records, which have no session_num
+}
+
+// take reads a line. Last is the one that no newline ends.
+func (x *exportReader) take(line []byte, whole, last bool) error {
+	line = bytes.TrimSpace(line)
+	switch {
+	case !whole:
+		x.fault(fmt.Sprintf("longer than %d bytes", mostLine))
+		return nil
+	case len(line) == 0:
+		return nil
+	case !json.Valid(line) && last:
+		x.fault("cut in mid-line")
+		return nil
+	case !json.Valid(line):
+		x.fault("no JSON")
+		return nil
+	}
+	row, err := x.row(line)
+	if err := errors.Join(err, sane(row)); err != nil {
+		return err
+	}
+	if len(x.run.Rows) >= x.most {
+		x.beyond++
+		return nil
+	}
+	if x.gaps += len(row.Gaps); x.gaps > mostGaps && row.Gaps != nil {
+		row.Gaps = nil
+		x.gapless++
+	}
+	x.run.Rows = append(x.run.Rows, row)
+	return nil
+}
+
+// Bounds of what a row may say, so that differences and sums of them are numbers.
+const (
+	lastInstant = 1 << 62 // Unix ns: the year 2116
+	mostTime    = 1e12    // ms: 31 years
+)
+
+func sane(r Row) error {
+	for _, ns := range []int64{r.Due, r.Credit, r.Start, r.Ack, r.First, r.End, r.Cancel} {
+		if ns < 0 || ns > lastInstant {
+			return fmt.Errorf("instants: want Unix time in ns from 0 to %d, got %d", int64(lastInstant), ns)
+		}
+	}
+	for _, v := range append([]float64{r.TTFT, r.Second, r.Latency, r.ITL, r.Lateness}, r.Gaps...) {
+		if v < 0 || v > mostTime {
+			return fmt.Errorf("times: want 0 to %v ms, got %v", mostTime, v)
+		}
+	}
+	return nil
+}
+
+func (x *exportReader) row(line []byte) (Row, error) {
+	if bytes.HasPrefix(line, recordStart) {
+		var record recordLine
+		if err := json.Unmarshal(line, &record); err != nil {
+			return Row{}, jsonFault(err)
+		}
+		return record.row(x)
+	}
+	var l struct {
+		exportLine
+		Metadata *exportMetadata `json:"metadata"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil {
+		return Row{}, jsonFault(err)
+	}
+	if l.Metadata == nil {
+		return Row{}, errors.New("want the metadata and metrics of a profile_export.jsonl or the id and outcome of a record, got neither")
+	}
+	l.exportLine.Metadata = *l.Metadata
+	return l.row()
+}
+
+func (x *exportReader) fault(what string) {
+	if x.faults++; x.faults <= mostFaults {
+		x.run.Partial = append(x.run.Partial, fmt.Sprintf("%s:%d: %s", x.name, x.line, what))
+	}
+}
+
+func (x *exportReader) end() (Run, error) {
+	partial := func(n int, format string, values ...any) {
+		if n > 0 {
+			x.run.Partial = append(x.run.Partial, x.name+": "+fmt.Sprintf(format, values...))
+		}
+	}
+	partial(x.faults-mostFaults, "%d more lines that cannot be read", x.faults-mostFaults)
+	partial(x.beyond, "%d requests after the first %d were not read", x.beyond, x.most)
+	partial(x.gapless, "the gaps between chunks of %d requests were not read", x.gapless)
+	if len(x.run.Rows) == 0 && x.faults > 0 {
+		return x.run, fmt.Errorf("%s: want a profile_export.jsonl or a file of records, got no line that is one: %s", x.name, x.run.Partial[0])
+	}
+	inOrder(x.run.Rows)
+	for _, r := range x.run.Rows {
+		if r.Outcome == measure.OK && !math.IsNaN(r.TTFT) {
+			x.run.Settings.Streamed = true
+		}
+	}
+	return x.run, nil
+}

@@ -1,0 +1,249 @@
+package result
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names of what a run leaves in its directory, as far as it is read again: the files of requests and of figures as AIPerf 0.5 has
+// them, replayd's records, and the folder of earlier runs.
+const (
+	ExportName  = "profile_export.jsonl"
+	JSONName    = "profile_export_aiperf.json"
+	RecordsName = "records.jsonl"
+	BeforeName  = "before"
+)
+
+// Bounds of what is looked through for runs.
+const (
+	mostRuns    = 200
+	mostFolders = 10_000
+	deepest     = 5 // folders below a path that was named
+)
+
+// A Source is where a run can be read: a folder, or a file of requests.
+type Source struct {
+	Name  string
+	Dir   string   // of the settings; "" beside no files
+	Files []string // of requests; several are shards of one run
+}
+
+// FindRuns looks for runs: a path can be a file of requests, a folder of one run, or a folder with such folders below it. A folder
+// with requests of its own is one run, and what is below it is not looked at, as AIPerf has it; within says to look there too.
+// A folder with shard*.jsonl is one run of several shards. What moved to a folder named before is left out, unless
+// it is named. Names are the last parts of paths, as many as tell them apart.
+func FindRuns(paths []string, within bool) ([]Source, error) {
+	f := finder{within: within, seen: map[string]bool{}}
+	for _, path := range paths {
+		n := len(f.found)
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			f.add(Source{Dir: filepath.Dir(path), Files: []string{path}}, path)
+			continue
+		}
+		if err := f.walk(path, 0); err != nil {
+			return nil, err
+		}
+		if len(f.found) == n && !f.seen[filepath.Clean(path)] {
+			return nil, fmt.Errorf("%s: want a folder with %s, %s or shard*.jsonl in it or below it, found none", path, ExportName, RecordsName)
+		}
+	}
+	f.name()
+	return f.found, nil
+}
+
+type finder struct {
+	within  bool
+	found   []Source
+	paths   []string // of found, to name them by
+	seen    map[string]bool
+	folders int
+}
+
+func (f *finder) add(s Source, path string) {
+	if path = filepath.Clean(path); !f.seen[path] {
+		f.seen[path] = true
+		f.found, f.paths = append(f.found, s), append(f.paths, path)
+	}
+}
+
+func (f *finder) walk(dir string, depth int) error {
+	if f.folders++; f.folders > mostFolders || len(f.found) >= mostRuns {
+		return fmt.Errorf("%s: want at most %d runs in %d folders, found more: name fewer", dir, mostRuns, mostFolders)
+	}
+	files, err := requestFiles(dir)
+	if err != nil {
+		return err
+	}
+	if len(files) > 0 {
+		f.add(Source{Dir: dir, Files: files}, dir)
+		if !f.within {
+			return nil
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth == deepest {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if e.Name() == BeforeName { // of earlier runs, unless somebody called a run so
+			if files, err := requestFiles(path); err != nil || len(files) == 0 {
+				continue
+			}
+		}
+		if err := f.walk(path, depth+1); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
+// requestFiles are the files of requests of a folder: one, or those of shards.
+func requestFiles(dir string) ([]string, error) {
+	for _, name := range []string{ExportName, RecordsName} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return []string{path}, nil
+		}
+	}
+	shards, err := filepath.Glob(filepath.Join(escapeGlob(dir), "shard*.jsonl"))
+	slices.Sort(shards)
+	return shards, err
+}
+
+// escapeGlob makes a path mean itself in a pattern.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// name gives each run the last parts of its path, one more as long as two have the same name.
+func (f *finder) name() {
+	for parts := 1; ; parts++ {
+		count := map[string]int{}
+		longer := false
+		for i, path := range f.paths {
+			f.found[i].Name = lastParts(path, parts)
+			count[f.found[i].Name]++
+			longer = longer || f.found[i].Name != lastParts(path, parts+1)
+		}
+		if len(count) == len(f.paths) || !longer {
+			return
+		}
+	}
+}
+
+// lastParts are the last parts of a path, without the end of a file's name.
+func lastParts(path string, n int) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	all := strings.Split(filepath.ToSlash(path), "/")
+	name := strings.Join(all[max(0, len(all)-n):], "/")
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl")
+}
+
+// Read reads the run. Files that are not whole are read as far as they go, and Partial says so; without settings beside the
+// requests those stay empty. The error is that there is no file that can be read, or that shards do not belong together.
+func (s Source) Read() (Run, error) {
+	var shards []Run
+	for _, path := range s.Files {
+		run, err := readRequests(path)
+		if err != nil {
+			return Run{}, err
+		}
+		run.Name = path
+		if s.apart() { // each shard has settings of its own
+			readSettings(&run, filepath.Dir(path))
+		}
+		shards = append(shards, run)
+	}
+	run := shards[0]
+	if len(shards) > 1 {
+		var err error
+		if run, err = MergeShards(shards); err != nil {
+			return Run{}, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	run.Name = s.Name
+	if !s.apart() {
+		readSettings(&run, s.Dir)
+	}
+	return run, nil
+}
+
+// apart says whether the files lie in folders of their own.
+func (s Source) apart() bool {
+	seen := map[string]bool{}
+	for _, path := range s.Files {
+		seen[filepath.Dir(path)] = true
+	}
+	return len(seen) > 1 && len(seen) == len(s.Files)
+}
+
+// readSettings takes what stands in a run's other files, where there are any.
+func readSettings(run *Run, dir string) {
+	f, err := os.Open(filepath.Join(dir, JSONName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		defer f.Close()
+		var read Settings
+		if read, err = ReadSettings(f, f.Name()); err == nil {
+			read.Streamed = run.Settings.Streamed // what was seen, not what was asked for
+			run.Settings = read
+			return
+		}
+	}
+	run.Partial = append(run.Partial, err.Error())
+}
+
+func readRequests(path string) (Run, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Run{}, err
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			return Run{}, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return ReadExport(in, path)
+}
+
+// Shards makes one source of several, as shards of one run. It is called as the first one is.
+func Shards(sources []Source) Source {
+	all := Source{Name: sources[0].Name, Dir: sources[0].Dir}
+	for _, s := range sources {
+		all.Files = append(all.Files, s.Files...)
+	}
+	return all
+}
+
+// Stamp changes when the run's files do.
+func (s Source) Stamp() string {
+	text := ""
+	for _, path := range s.Files {
+		if info, err := os.Stat(path); err == nil {
+			text += fmt.Sprintf("%d %s;", info.Size(), info.ModTime().Format(time.RFC3339Nano))
+		}
+	}
+	return text
+}

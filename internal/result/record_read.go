@@ -1,0 +1,99 @@
+package result
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A recordLine is a line of replayd's records, as far as reports use it; measure.Sink lists the fields. Durations are ns.
+type recordLine struct {
+	ID      string          `json:"id"`
+	Session string          `json:"session"`
+	Turn    int             `json:"turn"`
+	Lane    int             `json:"lane"`
+	Phase   string          `json:"phase"`
+	Outcome measure.Outcome `json:"outcome"`
+	Error   string          `json:"error"`
+	Status  int             `json:"status"`
+
+	Due    int64 `json:"due_ns"`
+	Taken  int64 `json:"lane_ns"`
+	Write  int64 `json:"write_ns"`
+	Head   int64 `json:"head_ns"`
+	First  int64 `json:"first_ns"`
+	Last   int64 `json:"last_ns"`
+	End    int64 `json:"end_ns"`
+	Cancel int64 `json:"cancel_ns"`
+
+	Lateness *int64 `json:"lateness_ns"`
+	TTFT     *int64 `json:"ttft_ns"`
+	E2E      *int64 `json:"e2e_ns"`
+	Chunks   int    `json:"chunks"`
+	Merged   int    `json:"merged_reads"`
+
+	Input     int `json:"input_tokens"`
+	Counted   int `json:"counted_input_tokens"`
+	Prompt    int `json:"usage_prompt_tokens"`
+	Output    int `json:"usage_output_tokens"`
+	Reasoning int `json:"usage_reasoning_tokens"`
+}
+
+func (l recordLine) row(x *exportReader) (Row, error) {
+	if !slices.Contains(measure.Outcomes(), l.Outcome) {
+		return Row{}, fmt.Errorf("outcome: want one of %v, got %q", measure.Outcomes(), l.Outcome)
+	}
+	if l.Write == 0 && l.End == 0 {
+		return Row{}, errors.New("want write_ns and end_ns, got neither")
+	}
+	r := Row{
+		ID: l.ID, Conversation: l.Session, Correlation: l.ID, Turn: l.Turn,
+		Worker: "lane_" + strconv.Itoa(l.Lane), Processor: "replayd",
+		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
+		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
+		TTFT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: math.NaN(),
+		Merged: l.Merged,
+		Input:  cmp.Or(l.Input, l.Counted, l.Prompt),
+	}
+	var err error
+	if r.Phase, err = phase(l.Phase); err != nil {
+		return r, fmt.Errorf("phase: %w", err)
+	}
+	if l.Session != "" {
+		r.Correlation = correlation(l.ID, l.Session)
+	}
+	r.Session = x.session(string(r.Phase) + "/" + r.Correlation)
+	if l.Lateness != nil {
+		r.Lateness = milliseconds(time.Duration(*l.Lateness))
+	}
+	if l.E2E == nil || l.Outcome != measure.OK {
+		return r, nil
+	}
+	e2e := time.Duration(*l.E2E)
+	r.Output, r.Reasoning = l.Output, l.Reasoning
+	r.Latency, r.End = milliseconds(e2e), l.Write+int64(e2e)
+	if l.TTFT != nil {
+		ttft := time.Duration(*l.TTFT)
+		r.TTFT, r.First = milliseconds(ttft), l.Write+int64(ttft)
+		r.ITL = interToken(e2e-ttft, r.Output, l.Chunks)
+	}
+	return r, nil
+}
+
+// session numbers the conversations of records in the order of the file, as far as rows are kept.
+func (x *exportReader) session(correlation string) int64 {
+	n, known := x.sessions[correlation]
+	if !known {
+		n = int64(len(x.sessions))
+		if len(x.sessions) < x.most {
+			x.sessions[correlation] = n
+		}
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package result
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A wallClock gives instants as Unix time. It looks at the wall clock once, so that its instants lie as far apart as the durations
+// between them were, whatever steps the wall clock makes.
+type wallClock struct{ base time.Time }
+
+// ns is an instant in Unix nanoseconds; 0 of one that did not come.
+func (c *wallClock) ns(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	if c.base.IsZero() {
+		c.base = t
+	}
+	return c.base.UnixNano() + int64(t.Sub(c.base))
+}
+
+// correlation names one conversation of one pass: its turns share workload, loop, pass and session. Of an id that is
+// workload/loop/row, and workload/loop/row.pass where rows come round.
+func correlation(id, session string) string {
+	slash := strings.LastIndexByte(id, '/')
+	_, pass, again := strings.Cut(id[slash+1:], ".")
+	if again {
+		session += "." + pass
+	}
+	return id[:slash+1] + session
+}
+
+// row is what reports keep of a finished request, all but its session number.
+func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row {
+	t := &r.Timeline
+	nan := math.NaN()
+	row := Row{
+		ID: r.ID, Conversation: r.Session, Correlation: r.ID, Turn: r.Turn,
+		Worker: "lane_" + strconv.Itoa(r.Lane), Processor: processor,
+		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: r.Error,
+		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
+		TTFT: nan, Second: nan, Latency: nan, ITL: nan, Lateness: nan,
+		Reads: len(t.ReadDelays), Merged: t.MergedReads,
+		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
+	}
+	if r.Session != "" {
+		row.Correlation = correlation(r.ID, r.Session)
+	}
+	if r.Sent() {
+		row.Lateness = milliseconds(r.Lateness())
+	}
+	if row.Reads > 0 {
+		var sum time.Duration
+		for _, d := range t.ReadDelays {
+			sum += max(0, d)
+		}
+		row.ReadDelay = milliseconds(sum) / float64(row.Reads)
+	}
+	n := len(t.Chunks)
+	if n == 0 {
+		return row
+	}
+	if !t.Whole {
+		row.First = row.Start + int64(t.Chunks[0])
+	}
+	if r.Outcome != measure.OK {
+		return row
+	}
+	row.Output, row.Reasoning = r.Usage.Output, r.Usage.Reasoning
+	row.End = row.Start + int64(t.Chunks[n-1])
+	row.Latency = milliseconds(t.Chunks[n-1])
+	if t.Whole {
+		return row
+	}
+	row.TTFT = milliseconds(t.Chunks[0])
+	row.ITL = interToken(t.Chunks[n-1]-t.Chunks[0], row.Output, n)
+	if n == 1 {
+		return row
+	}
+	row.Second = milliseconds(t.Chunks[1] - t.Chunks[0])
+	if keepGaps {
+		row.Gaps = make([]float64, 0, n-1)
+		for gap := range r.ITL() {
+			row.Gaps = append(row.Gaps, milliseconds(gap))
+		}
+	}
+	return row
+}
+
+// interToken is AIPerf's inter-token latency, ms: the time from the first to the last content over the tokens after the first.
+// NaN below 2 tokens, and where all of them came in one chunk: no interval was seen then.
+func interToken(decode time.Duration, tokens, chunks int) float64 {
+	if tokens < 2 || chunks < 2 {
+		return math.NaN()
+	}
+	return float64(decode) / float64(tokens-1) / 1e6
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }

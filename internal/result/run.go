@@ -1,0 +1,110 @@
+// Package result is what one run came to: its requests as rows, what it was told to do, and the figures of both. It collects them
+// while a run goes on, reads them back from a run's files, merges shards and cuts slices. It writes no table and no page.
+package result
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// mostRows is how many requests a Run holds at most: with their ids about 500 MiB. What comes beyond them is counted in Partial.
+const mostRows = 1 << 20
+
+// A Run is what reports are made of: the requests of one run, in the order in which they were sent, and what is known beside
+// them. It is collected while a run goes on, or read from its files; everything else in this package only reads it.
+type Run struct {
+	Name     string // of the folder it came from; "" while it goes on
+	Settings Settings
+	Rows     []Row
+	Dropped  map[measure.DropReason]int64 // never sent, by reason; known to the process that ran it
+	Beside   []Beside                     // what the server and the GPUs said of themselves meanwhile
+	Cut      bool                         // it was stopped before its end
+	Partial  []string                     // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
+}
+
+// Measured are the rows that count in figures: those of the warm-up are no part of it.
+func (r Run) Measured() []Row {
+	rows := make([]Row, 0, len(r.Rows))
+	for _, row := range r.Rows {
+		if row.Phase == measure.Profiling {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// inOrder sorts rows by when they were sent. Those that were not come where they were over.
+func inOrder(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(cmp.Or(a.Start, a.End), cmp.Or(b.Start, b.End)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// Settings are what a run was told to do, as far as its reports use it.
+type Settings struct {
+	Command     string // as it was typed, without secrets
+	Model       string
+	Endpoint    string
+	Concurrency int           // of a closed loop; 0: it was none
+	Rate        float64       // requests/s asked for; 0: the trace's own times
+	GPUs        int           // 0: not known
+	Slice       time.Duration // 0: no slices
+	Goodput     []Bound       // service levels; none: every ok request is goodput
+	Percentiles []float64     // beside the usual ones, 0 to 100
+	Streamed    bool          // without it there is no first token and no gap
+}
+
+// A Bound is one service level: a metric of the export by its name there, and the most (for rates per user the least) that keeps it.
+type Bound struct {
+	Metric string  // time_to_first_token and so on
+	Value  float64 // in the metric's unit
+}
+
+// A Row is one finished request. Instants are Unix nanoseconds, 0 where they did not come; times are milliseconds, NaN where
+// they are not defined; lengths are tokens, 0 where they are not known.
+type Row struct {
+	ID           string // x_request_id
+	Conversation string // session of the trace; "" for none
+	Correlation  string // x_correlation_id: one conversation of one pass
+	Session      int64  // session_num: counts conversations, and requests without one, in the order in which their first one ended
+	Turn         int    // turn_index, from 0
+	Worker       string // worker_id
+	Processor    string // record_processor_id
+	Phase        measure.RunPhase
+	Outcome      measure.Outcome
+	Status       int
+	Error        string
+
+	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took it; End: its last content, else when it was over
+
+	TTFT, Latency, ITL float64   // of ok requests; ITL is AIPerf's: (latency − TTFT) / (output − 1), one value a request
+	Second             float64   // time_to_second_token: the second content chunk − the first
+	ReadDelay          float64   // time of a read with content − the kernel's receive time, the mean of the request's Reads; 0 without any
+	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
+	Gaps               []float64 // between content chunks; nil where they were not kept
+	Input, Output      int       // input_sequence_length: as asked for, else as counted, else as the server says; output_sequence_length of an ok request
+	Reasoning          int       // of Output
+	Reads, Merged      int       // reads with content that the kernel stamped, and reads that held several content chunks
+}
+
+// FromDue is what a user of the real system would have waited for an instant: its distance from the due instant in
+// milliseconds; NaN unless the request ended ok and both are known.
+func (r Row) FromDue(instant int64) float64 {
+	if r.Outcome != measure.OK || instant == 0 || r.Due == 0 {
+		return math.NaN()
+	}
+	return float64(instant-r.Due) / 1e6
+}
+
+// PerUser is AIPerf's output_token_throughput_per_user, tokens/s: 1 / ITL. NaN where ITL is not defined, or 0: all of an answer
+// within one read has no rate.
+func (r Row) PerUser() float64 {
+	if !(r.ITL > 0) {
+		return math.NaN()
+	}
+	return 1e3 / r.ITL
+}

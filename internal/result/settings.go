@@ -1,0 +1,102 @@
+package result
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A Config is AIPerf's input_config as far as reports use it.
+type Config struct {
+	Endpoint struct {
+		Models    []string `json:"model_names,omitempty"`
+		Type      string   `json:"type,omitempty"`
+		Streaming bool     `json:"streaming"`
+	} `json:"endpoint"`
+	Load struct {
+		Concurrency int     `json:"concurrency,omitempty"`
+		Rate        float64 `json:"request_rate,omitempty"`
+	} `json:"loadgen"`
+	Output struct {
+		Slice float64 `json:"slice_duration,omitempty"` // seconds
+	} `json:"output"`
+	Input struct {
+		Goodput map[string]float64 `json:"goodput,omitempty"`
+	} `json:"input"`
+	Command string `json:"cli_command,omitempty"`
+
+	// Ours.
+	GPUs        int       `json:"gpus,omitempty"`
+	Percentiles []float64 `json:"percentiles,omitempty"`
+}
+
+// ConfigOf are settings as AIPerf writes them.
+func ConfigOf(s Settings) Config {
+	var c Config
+	if s.Model != "" {
+		c.Endpoint.Models = []string{s.Model}
+	}
+	c.Endpoint.Type, c.Endpoint.Streaming = s.Endpoint, s.Streamed
+	c.Load.Concurrency, c.Load.Rate = s.Concurrency, s.Rate
+	c.Output.Slice = s.Slice.Seconds()
+	if len(s.Goodput) > 0 {
+		c.Input.Goodput = map[string]float64{}
+		for _, b := range s.Goodput {
+			c.Input.Goodput[b.Metric] = b.Value
+		}
+	}
+	c.Command, c.GPUs, c.Percentiles = s.Command, s.GPUs, s.Percentiles
+	return c
+}
+
+// mostSettings bounds a file of figures that is read.
+const mostSettings = 64 << 20
+
+// ReadSettings reads what a run was told to do from its profile_export_aiperf.json, AIPerf's or replayd's, as far as reports use
+// it.
+func ReadSettings(r io.Reader, name string) (Settings, error) {
+	run, err := ReadJSON(r, name)
+	return run.Settings, err
+}
+
+// ReadJSON reads from a profile_export_aiperf.json, AIPerf's or replayd's, what the requests of the run do not tell: its settings,
+// and what was never sent.
+func ReadJSON(r io.Reader, name string) (Run, error) {
+	var file struct {
+		Config struct {
+			Config
+			Model  string `json:"model"`
+			Output struct {
+				Slice *float64 `json:"slice_duration"`
+			} `json:"output"`
+		} `json:"input_config"`
+		Dropped map[measure.DropReason]int64 `json:"dropped"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
+		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, jsonFault(err))
+	}
+	c := file.Config
+	s := Settings{
+		Command: c.Command, Model: c.Model, Endpoint: c.Endpoint.Type, Concurrency: c.Load.Concurrency, Rate: c.Load.Rate,
+		GPUs: c.GPUs, Percentiles: c.Percentiles, Streamed: c.Endpoint.Streaming,
+	}
+	if len(c.Endpoint.Models) > 0 {
+		s.Model = c.Endpoint.Models[0]
+	}
+	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
+		s.Slice = time.Duration(*d * float64(time.Second))
+	}
+	for tag, value := range c.Input.Goodput {
+		if _, known := QuantityOf(tag); known {
+			s.Goodput = append(s.Goodput, Bound{tag, value})
+		}
+	}
+	slices.SortFunc(s.Goodput, func(a, b Bound) int { return cmp.Compare(a.Metric, b.Metric) })
+	return Run{Settings: s, Dropped: file.Dropped}, nil
+}

@@ -1,0 +1,111 @@
+package result
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// A Distribution is the values of one quantity, sorted. Its figures depend on the values alone, not on their order: so several
+// shards merged in any order give one result, to the last bit.
+type Distribution struct {
+	Values         []float64
+	Sum, Mean, Std float64 // Std is the population's; all three 0 without values
+}
+
+// NewDistribution takes the values that are numbers. It sorts them where they are.
+func NewDistribution(values []float64) Distribution {
+	values = slices.DeleteFunc(values, math.IsNaN)
+	slices.Sort(values)
+	d := Distribution{Values: values}
+	if len(values) == 0 {
+		return d
+	}
+	n := float64(len(values))
+	d.Sum = exactSum(len(values), func(i int) float64 { return values[i] })
+	d.Mean = d.Sum / n
+	d.Std = math.Sqrt(exactSum(len(values), func(i int) float64 {
+		off := values[i] - d.Mean
+		return float64(off * off) // rounded, not fused with the sum
+	}) / n)
+	return d
+}
+
+// N is how many values there are.
+func (d Distribution) N() int { return len(d.Values) }
+
+// Min is the least value; NaN without values.
+func (d Distribution) Min() float64 { return d.Percentile(0) }
+
+// Max is the greatest value; NaN without values.
+func (d Distribution) Max() float64 { return d.Percentile(100) }
+
+// Percentile interpolates linearly at rank p/100·(n−1), as numpy does when told nothing else, rounding included; NaN without
+// values.
+func (d Distribution) Percentile(p float64) float64 {
+	if len(d.Values) == 0 {
+		return math.NaN()
+	}
+	rank := p / 100 * float64(len(d.Values)-1)
+	below := min(max(int(rank), 0), len(d.Values)-1)
+	low, high := d.Values[below], d.Values[min(below+1, len(d.Values)-1)]
+	part := rank - float64(below)
+	// float64() forbids the processor to leave out the rounding of the product, which some do and others cannot.
+	if part >= 0.5 {
+		return high - float64((high-low)*(1-part))
+	}
+	return low + float64((high-low)*part)
+}
+
+// UpTo is the part of the values that are at most v, 0 to 1.
+func (d Distribution) UpTo(v float64) float64 {
+	n := sort.Search(d.N(), func(i int) bool { return d.Values[i] > v })
+	return float64(n) / float64(d.N())
+}
+
+// exactSum is the sum of n values, rounded once: Shewchuk, Adaptive Precision Floating-Point Arithmetic (1997), as Python's
+// math.fsum has it. The partial sums do not overlap, so that together they are the sum as if there were no rounding.
+func exactSum(n int, value func(int) float64) float64 {
+	var parts []float64 // least first
+	for i := range n {
+		x, kept := value(i), 0
+		for _, y := range parts {
+			if math.Abs(x) < math.Abs(y) {
+				x, y = y, x
+			}
+			high := x + y
+			if low := y - (high - x); low != 0 {
+				parts[kept] = low
+				kept++
+			}
+			x = high
+		}
+		parts = append(parts[:kept], x)
+	}
+	return roundedOnce(parts)
+}
+
+// roundedOnce adds partial sums from the greatest down. Where the last addition was a tie, what is left of smaller parts
+// decides to which side it goes.
+func roundedOnce(parts []float64) float64 {
+	last := len(parts) - 1
+	if last < 0 {
+		return 0
+	}
+	sum, low := parts[last], 0.0
+	for last > 0 {
+		last--
+		x, y := sum, parts[last]
+		sum = x + y
+		if low = y - (sum - x); low != 0 {
+			break
+		}
+	}
+	if last > 0 && (low < 0 && parts[last-1] < 0 || low > 0 && parts[last-1] > 0) {
+		twice := low * 2
+		if x := sum + twice; twice == x-sum {
+			sum = x
+		}
+	}
+	return sum
+}
