@@ -3,6 +3,8 @@ package lab
 import (
 	"math"
 	"slices"
+
+	"replayd/internal/stats"
 )
 
 // A Sample is a set of figures, such as errors in µs.
@@ -17,21 +19,12 @@ func (s Sample) Mean() float64 {
 	return sum / float64(len(s))
 }
 
-// Quantile interpolates linearly between the two figures that q, of 0 to 1, lies between: numpy's default. NaN without
-// figures. It sorts the sample.
+// Quantile is the percentile 100·q; NaN without figures. It sorts the sample.
 func (s Sample) Quantile(q float64) float64 {
-	if len(s) == 0 {
-		return math.NaN()
-	}
 	if !slices.IsSorted(s) {
 		slices.Sort(s)
 	}
-	at := q * float64(len(s)-1)
-	low := int(at)
-	if low+1 >= len(s) {
-		return s[len(s)-1]
-	}
-	return s[low] + (at-float64(low))*(s[low+1]-s[low])
+	return stats.Percentile(100*q, int64(len(s)), func(rank int64) float64 { return s[rank] })
 }
 
 // Max is NaN without figures.
@@ -39,7 +32,7 @@ func (s Sample) Max() float64 { return s.Quantile(1) }
 
 // Median of figures that may hold NaN, which are left out.
 func Median(values ...float64) float64 {
-	return Sample(slices.DeleteFunc(slices.Clone(values), math.IsNaN)).Quantile(0.5)
+	return stats.Median(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 }
 
 // Around are the two figures that the quantile q lies between. It sorts the sample, which must not be empty.

@@ -60,7 +60,7 @@ type quantiles struct {
 }
 
 func (h *histogram) quantiles() quantiles {
-	return quantiles{h.quantile(0.5), h.quantile(0.9), h.quantile(0.99)}
+	return quantiles{h.percentile(50), h.percentile(90), h.percentile(99)}
 }
 
 // figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held.

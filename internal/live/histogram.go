@@ -3,11 +3,13 @@ package live
 import (
 	"math"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // Buckets grow by the factor 2^(1/8), from 1 µs to 2^30 µs (17 min 53 s); what is shorter or longer counts in the first
-// or the last one. A quantile is told as the value in a bucket that is furthest from neither edge, so that between the
-// two ends it is at most (2^(1/8) − 1) / (2^(1/8) + 1) = 4.33 % away from the sample of its rank.
+// or the last one. The value of a bucket is the one in it that is furthest from neither edge, so that a percentile
+// between the two ends is at most (2^(1/8) − 1) / (2^(1/8) + 1) = 4.33 % away from that of the samples.
 const (
 	perOctave = 8
 	buckets   = 30 * perOctave
@@ -45,16 +47,17 @@ func (h *histogram) count() (n int64) {
 	return n
 }
 
-// quantile is the value of the sample with rank ⌈q × count⌉, in seconds; unknown of nothing.
-func (h *histogram) quantile(q float64) figure {
-	rank := int64(math.Ceil(q * float64(h.count())))
-	if rank == 0 {
-		return unknown
-	}
+// percentile is in seconds; unknown of nothing.
+func (h *histogram) percentile(p float64) figure {
+	return figure(stats.Percentile(p, h.count(), h.at))
+}
+
+// at is the value of a rank, from 0, in seconds.
+func (h *histogram) at(rank int64) float64 {
 	for i, c := range h {
-		if rank -= int64(c); rank <= 0 {
-			return figure(valueOf(i))
+		if rank -= int64(c); rank < 0 {
+			return valueOf(i)
 		}
 	}
-	return unknown // not reached: the ranks add up to the count
+	return valueOf(buckets - 1) // not reached: a rank is below the count
 }

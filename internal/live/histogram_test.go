@@ -6,10 +6,12 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"replayd/internal/stats"
 )
 
-// TestQuantileError holds the quantiles of random samples against the sample of the same rank.
-func TestQuantileError(t *testing.T) {
+// TestPercentileError holds the percentiles of random samples against those of the samples themselves.
+func TestPercentileError(t *testing.T) {
 	limit := (math.Exp2(1.0/8) - 1) / (math.Exp2(1.0/8) + 1)
 	if limit > 0.0434 {
 		t.Fatalf("the documented bound is 4.33 %%, got %v", limit)
@@ -23,10 +25,10 @@ func TestQuantileError(t *testing.T) {
 			h[bucketOf(values[i])]++
 		}
 		slices.Sort(values)
-		for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
-			want := values[int(math.Ceil(q*float64(len(values))))-1].Seconds()
-			if got := float64(h.quantile(q)); math.Abs(got-want) > want*(limit+1e-12) {
-				t.Errorf("%v of %d: got %v, want %v ± %.2f %%", q, len(values), got, want, 100*limit)
+		for _, p := range []float64{1, 50, 90, 99, 100} {
+			want := stats.Percentile(p, int64(len(values)), func(rank int64) float64 { return values[rank].Seconds() })
+			if got := float64(h.percentile(p)); math.Abs(got-want) > want*(limit+1e-12) {
+				t.Errorf("p%v of %d: got %v, want %v ± %.2f %%", p, len(values), got, want, 100*limit)
 			}
 		}
 	}
@@ -50,9 +52,9 @@ func TestBucketOf(t *testing.T) {
 	f(math.MaxInt64, 239)
 }
 
-func TestQuantileOfNothing(t *testing.T) {
+func TestPercentileOfNothing(t *testing.T) {
 	var h histogram
-	if got := h.quantile(0.5); got.known() {
+	if got := h.percentile(50); got.known() {
 		t.Errorf("got %v, want an unknown figure", got)
 	}
 }

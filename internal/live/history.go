@@ -94,7 +94,7 @@ func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 	}
 
 	recent := h.lastMinute()
-	h.late = recent[lateness].quantile(0.99)
+	h.late = recent[lateness].percentile(99)
 	over := make([]row, min(slot-h.slot, slots))
 	for i := range over {
 		over[i] = unknownRow
@@ -119,7 +119,7 @@ func (h *history) row(m mark, inFlight int64) row {
 	}
 	for i := range latencies {
 		hist := &h.recent[h.filling][i]
-		r[rowLatencies+2*i], r[rowLatencies+2*i+1] = hist.quantile(0.5), hist.quantile(0.99)
+		r[rowLatencies+2*i], r[rowLatencies+2*i+1] = hist.percentile(50), hist.percentile(99)
 	}
 	return r
 }

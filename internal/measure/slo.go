@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // An SLO is what a request must keep to count as goodput. A bound of 0 is none; a latency equal to its bound keeps it.
@@ -63,10 +65,10 @@ type Miss struct {
 // misses are the bounds that were broken, in the order of sloNames. Ok requests broke what is in broken.
 func (f Figures) misses(broken [sloKinds]int64) (misses []Miss) {
 	broken[sloError] = f.Judged() - f.Outcomes[OK]
-	stats := [sloKinds]Stats{f.TTFT, f.TPOT, f.E2E, {}}
+	kept := [sloKinds]stats.Durations{f.TTFT, f.TPOT, f.E2E, {}}
 	for i, bound := range f.SLO.bounds() {
 		if broken[i] > 0 {
-			misses = append(misses, Miss{sloNames[i], broken[i], bound, stats[i].P99, stats[i].Max})
+			misses = append(misses, Miss{sloNames[i], broken[i], bound, kept[i].P99, kept[i].Max})
 		}
 	}
 	return misses

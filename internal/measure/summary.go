@@ -3,6 +3,8 @@ package measure
 import (
 	"sync"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // A Summary collects what a run has to say at its end. Its methods may be called from several goroutines at once. Its
@@ -11,7 +13,7 @@ type Summary struct {
 	slo SLO
 
 	mu       sync.Mutex
-	samples  [numSamples]sample
+	samples  [numSamples]stats.Sample
 	finished [len(outcomes)]int64
 	dropped  [len(dropReasons)]int64
 	goodput  int64
@@ -39,10 +41,10 @@ const (
 
 // Figures are what a Summary found. Rates are per second of the span.
 type Figures struct {
-	TTFT, TTFTFromDue, TPOT, ITL, E2E, E2EFromDue Stats // of ok requests
-	Lateness                                      Stats // of every request sent
-	ReadDelay                                     Stats // of every read that held content and that the kernel stamped
-	MergedReads                                   int64 // those that held several chunks; without stamps these are counted too
+	TTFT, TTFTFromDue, TPOT, ITL, E2E, E2EFromDue stats.Durations // of ok requests
+	Lateness                                      stats.Durations // of every request sent
+	ReadDelay                                     stats.Durations // of every read that held content and that the kernel stamped
+	MergedReads                                   int64           // those that held several chunks; without stamps these are counted too
 
 	Outcomes map[Outcome]int64    // those that occurred
 	Dropped  map[DropReason]int64 // those that occurred, filtered among them
@@ -76,10 +78,10 @@ func (s *Summary) Observe(r *Request) {
 		s.last = r.Timeline.End
 	}
 	if r.Sent() {
-		s.samples[sampleLateness].add(r.Lateness())
+		s.samples[sampleLateness].Add(r.Lateness())
 	}
 	for _, d := range r.Timeline.ReadDelays {
-		s.samples[sampleReadDelay].add(d)
+		s.samples[sampleReadDelay].Add(d)
 	}
 	s.merged += int64(r.Timeline.MergedReads)
 	if r.Outcome != OK {
@@ -102,7 +104,7 @@ func (s *Summary) Observe(r *Request) {
 func (s *Summary) addLatencies(r *Request) {
 	add := func(sample int, d time.Duration, defined bool) {
 		if defined {
-			s.samples[sample].add(d)
+			s.samples[sample].Add(d)
 		}
 	}
 	ttft, ok := r.TTFT()
@@ -120,7 +122,7 @@ func (s *Summary) addLatencies(r *Request) {
 		s.userRate += 1 / tpot.Seconds()
 	}
 	for gap := range r.ITL() {
-		s.samples[sampleITL].add(gap)
+		s.samples[sampleITL].Add(gap)
 	}
 }
 
@@ -140,14 +142,14 @@ func (s *Summary) Figures() Figures {
 
 func (s *Summary) figures() Figures {
 	f := Figures{
-		TTFT:        s.samples[sampleTTFT].stats(),
-		TTFTFromDue: s.samples[sampleTTFTFromDue].stats(),
-		TPOT:        s.samples[sampleTPOT].stats(),
-		ITL:         s.samples[sampleITL].stats(),
-		E2E:         s.samples[sampleE2E].stats(),
-		E2EFromDue:  s.samples[sampleE2EFromDue].stats(),
-		Lateness:    s.samples[sampleLateness].stats(),
-		ReadDelay:   s.samples[sampleReadDelay].stats(),
+		TTFT:        s.samples[sampleTTFT].Durations(),
+		TTFTFromDue: s.samples[sampleTTFTFromDue].Durations(),
+		TPOT:        s.samples[sampleTPOT].Durations(),
+		ITL:         s.samples[sampleITL].Durations(),
+		E2E:         s.samples[sampleE2E].Durations(),
+		E2EFromDue:  s.samples[sampleE2EFromDue].Durations(),
+		Lateness:    s.samples[sampleLateness].Durations(),
+		ReadDelay:   s.samples[sampleReadDelay].Durations(),
 		MergedReads: s.merged,
 		Outcomes:    map[Outcome]int64{}, Dropped: map[DropReason]int64{},
 		Goodput: s.goodput, SLO: s.slo,

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/stats"
 )
 
 func summarized() *Summary {
@@ -203,7 +205,7 @@ func TestTable(t *testing.T) {
 	golden(t, "table_empty.golden", table(NewSummary(SLO{})))
 
 	many := NewSummary(SLO{})
-	many.Observe(request("", 0, OK, make([]time.Duration, exactValues+2)...)) // one gap more than is kept
+	many.Observe(request("", 0, OK, make([]time.Duration, stats.ExactValues+2)...)) // one gap more than is kept
 	golden(t, "table_approximate.golden", table(many))
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // tablePercentiles are the columns that a table always has.
@@ -31,7 +33,7 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 	approximate := false
 	for _, q := range []struct {
 		name string
-		Stats
+		stats.Durations
 		sample int
 	}{
 		{"TTFT", f.TTFT, sampleTTFT},
@@ -48,12 +50,12 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 		}
 		cells := []time.Duration{q.Mean, q.Std, q.Min}
 		for _, p := range percentiles {
-			cells = append(cells, s.samples[q.sample].percentile(p))
+			cells = append(cells, s.samples[q.sample].Percentile(p))
 		}
-		row(out, q.name, fmt.Sprint(q.N), q.cells(append(cells, q.Max))...)
+		row(out, q.name, fmt.Sprint(q.N), columns(q.N, append(cells, q.Max))...)
 	}
 	if approximate {
-		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", exactValues)
+		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", stats.ExactValues)
 	}
 
 	fmt.Fprintln(out)
@@ -188,12 +190,12 @@ func Short(d time.Duration) string {
 	}
 }
 
-// cells are the columns of one quantity after its count; without values they are dashes.
-func (s Stats) cells(values []time.Duration) []string {
+// columns are those of one quantity after its count n; without values they are dashes.
+func columns(n int64, values []time.Duration) []string {
 	var cells []string
 	for _, d := range values {
 		cell := "-"
-		if s.N > 0 {
+		if n > 0 {
 			cell = fmt.Sprintf("%.3f", float64(d)/float64(time.Millisecond))
 		}
 		cells = append(cells, cell)

@@ -1,8 +1,12 @@
 package trace
 
-import "math"
+import (
+	"math"
 
-// A Distribution describes values. Percentiles interpolate linearly between order statistics, as numpy's do.
+	"replayd/internal/stats"
+)
+
+// A Distribution describes values, with percentiles as stats has them.
 type Distribution struct {
 	Count, Sum              int64
 	Mean, StdDev            float64 // the population's
@@ -73,23 +77,18 @@ func (c *counts) weighted() weighted {
 	return w
 }
 
-// percentile finds the values at the two ranks around (n−1)·percent/100, in whole numbers so that a rank is exact.
-func (c *counts) percentile(percent int64) float64 {
-	rank := (c.n - 1) * percent
-	low, high := c.at(rank/100), c.at(min(rank/100+1, c.n-1))
-	return float64(low) + float64(high-low)*float64(rank%100)/100
-}
+func (c *counts) percentile(p float64) float64 { return stats.Percentile(p, c.n, c.at) }
 
 // at returns the value of the given rank, from 0.
-func (c *counts) at(rank int64) int {
+func (c *counts) at(rank int64) float64 {
 	for i, page := range c.pages {
 		for v, count := range page {
 			if rank -= int64(count); rank < 0 {
-				return i*pageValues + v
+				return float64(i*pageValues + v)
 			}
 		}
 	}
-	return c.max
+	return float64(c.max)
 }
 
 // between counts the values from one on to below another; 0 means to the last.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // figures gathers Stats from rows that come in due order.
@@ -101,19 +103,13 @@ func (g *figures) fill(s *Stats, base int64) {
 	}
 	s.Curve = g.curve.curve()
 	s.First, s.Span = time.Duration(g.first-base), time.Duration(g.last-base)
-	s.Instants, s.Burst, s.Tick = g.instants, g.most, median(g.ticks)
+	s.Instants, s.Burst = g.instants, g.most
+	if len(g.ticks) > 0 {
+		s.Tick = time.Duration(stats.Median(g.ticks))
+	}
 	if length := float64(g.last - g.first); length > 0 {
 		gaps := float64(g.rows - 1)
 		s.GapCV = math.Sqrt(g.squares/gaps) / (length / gaps)
 		s.Rate = float64(g.rows) / (length / 1e9)
 	}
-}
-
-func median(gaps []int64) time.Duration {
-	if len(gaps) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(gaps))
-	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
-	return time.Duration(low + (high-low)/2)
 }

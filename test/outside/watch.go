@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // A Watcher scrapes as Prometheus would and holds every page to what must be true of all of them: no counter of ours
@@ -147,6 +149,5 @@ func median(all []Level, of func(Level) float64) float64 {
 	for _, l := range all {
 		values = append(values, of(l))
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return stats.Median(values)
 }

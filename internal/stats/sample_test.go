@@ -1,4 +1,4 @@
-package measure
+package stats
 
 import (
 	"math"
@@ -8,46 +8,48 @@ import (
 	"time"
 )
 
-func TestStatsByHand(t *testing.T) {
-	f := func(name string, values []time.Duration, want Stats) {
+const ms = time.Millisecond
+
+func TestSampleByHand(t *testing.T) {
+	f := func(name string, values []time.Duration, want Durations) {
 		t.Helper()
-		var s sample
+		var s Sample
 		for _, v := range values {
-			s.add(v)
+			s.Add(v)
 		}
-		if got := s.stats(); got != want {
+		if got := s.Durations(); got != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
 		}
 	}
-	f("none", nil, Stats{})
-	f("one", []time.Duration{7 * ms}, Stats{N: 1, Mean: 7 * ms, Min: 7 * ms, Max: 7 * ms, P25: 7 * ms, P50: 7 * ms, P75: 7 * ms, P90: 7 * ms, P99: 7 * ms})
+	f("none", nil, Durations{})
+	f("one", []time.Duration{7 * ms}, Durations{N: 1, Mean: 7 * ms, Min: 7 * ms, Max: 7 * ms, P25: 7 * ms, P50: 7 * ms, P75: 7 * ms, P90: 7 * ms, P99: 7 * ms})
 
 	// Ranks p/100·4: 1, 2, 3, 3.6, 3.96. Squares about the mean of 30: 400 + 100 + 0 + 100 + 400 = 1000, over 5 is 200.
-	f("five, unsorted", []time.Duration{50 * ms, 10 * ms, 40 * ms, 20 * ms, 30 * ms}, Stats{
+	f("five, unsorted", []time.Duration{50 * ms, 10 * ms, 40 * ms, 20 * ms, 30 * ms}, Durations{
 		N: 5, Mean: 30 * ms, Std: time.Duration(math.Round(math.Sqrt(200) * 1e6)), Min: 10 * ms, Max: 50 * ms,
 		P25: 20 * ms, P50: 30 * ms, P75: 40 * ms, P90: 46 * ms, P99: 49600 * time.Microsecond,
 	})
 	// Ranks p/100·3: 0.75, 1.5, 2.25, 2.7, 2.97. numpy.percentile([1, 2, 3, 4], 25) is 1.75.
-	f("four", []time.Duration{1 * ms, 2 * ms, 3 * ms, 4 * ms}, Stats{
+	f("four", []time.Duration{1 * ms, 2 * ms, 3 * ms, 4 * ms}, Durations{
 		N: 4, Mean: 2500 * time.Microsecond, Std: time.Duration(math.Round(math.Sqrt(1.25) * 1e6)), Min: ms, Max: 4 * ms,
 		P25: 1750 * time.Microsecond, P50: 2500 * time.Microsecond, P75: 3250 * time.Microsecond,
 		P90: 3700 * time.Microsecond, P99: 3970 * time.Microsecond,
 	})
-	f("below zero", []time.Duration{-ms, -ms}, Stats{N: 2})
+	f("below zero", []time.Duration{-ms, -ms}, Durations{N: 2})
 }
 
 // Beyond the bound the percentiles stay within 0.1 % of those of the sorted values, and the rest stays exact.
 func TestManyValuesStayWithinTheirError(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	values := make([]time.Duration, exactValues+50_000)
-	var s sample
+	values := make([]time.Duration, ExactValues+50_000)
+	var s Sample
 	sum := 0.0
 	for i := range values {
 		values[i] = time.Duration(math.Exp(rnd.Float64() * math.Log(60e9))) // 1 ns to 60 s, even in the logarithm
 		if i%10 == 0 {
 			values[i] = 0 // as of merged reads
 		}
-		s.add(values[i])
+		s.Add(values[i])
 		sum += float64(values[i])
 	}
 	if s.exact != nil || len(s.buckets) > 22_000 {
@@ -58,7 +60,7 @@ func TestManyValuesStayWithinTheirError(t *testing.T) {
 	for _, v := range values {
 		squares += (float64(v) - mean) * (float64(v) - mean)
 	}
-	got := s.stats()
+	got := s.Durations()
 	near := func(name string, got time.Duration, want, tolerance float64) {
 		t.Helper()
 		if math.Abs(float64(got)-want) > want*tolerance+1 { // 1 ns for the rounding
