@@ -135,7 +135,7 @@ func demoConfig(sample, engine, listen string) config.Config {
 	l := config.DefaultWorkload()
 	l.Name, l.Target, l.Trace.Path = "sample", t.Name, sample
 	l.Repeat.Phase, l.Repeat.Every = "start", config.Duration(demoLoop)
-	l.SLO.TTFT, l.SLO.TPOT = config.Duration(500*time.Millisecond), config.Duration(50*time.Millisecond)
+	l.SLO.Bounds = config.Bounds{"ttft": "500ms", "tpot": "50ms"}
 	g := config.DefaultGPU()
 	g.Target, g.DCGMExporter = t.Name, engine+"/dcgm/metrics"
 	c.Targets, c.Workloads, c.GPUs = []config.Target{t}, []config.Workload{l}, []config.GPU{g}

@@ -14,7 +14,6 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/report"
-	"replayd/internal/result"
 )
 
 // An order is what a command line asks for.
@@ -22,8 +21,7 @@ type order struct {
 	config      config.Config
 	who         spelling
 	slo         measure.SLO
-	bounds      []result.Bound // of goodput
-	concurrency []int          // several: a run each; empty: no closed loop
+	concurrency []int // several: a run each; empty: no closed loop
 	table       string
 	artifacts   string // folder; "": none
 	savePrompts string // file; "": none
@@ -55,7 +53,7 @@ func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 	}
 	r := order{who: who, artifacts: o.artifacts}
 	r.concurrency = o.closed(given, fault)
-	r.slo, r.bounds = o.levels(fault)
+	r.slo = o.levels(fault)
 	r.table = o.layout(who, fault)
 	o.saving(&r, given, fault)
 	for _, p := range o.percentiles {
@@ -116,7 +114,7 @@ func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
 }
 
 // levels reads --slo and --goodput in either spelling.
-func (o *runFlags) levels(fault faults) (measure.SLO, []result.Bound) {
+func (o *runFlags) levels(fault faults) measure.SLO {
 	name, text := "--goodput", o.goodput
 	if o.slo != "" {
 		name, text = "--slo", o.slo
@@ -124,49 +122,11 @@ func (o *runFlags) levels(fault faults) (measure.SLO, []result.Bound) {
 	if o.slo != "" && o.goodput != "" {
 		fault("--goodput", errors.New("want only one of --slo and --goodput"))
 	}
-	if strings.TrimSpace(text) == "" {
-		return measure.SLO{}, nil
-	}
-	if strings.Contains(text, "_") { // AIPerf's names have it, and none of ours
-		bounds, err := result.ParseGoodput(text)
-		if err != nil {
-			fault(name, err)
-		}
-		return inOurs(bounds), bounds
-	}
 	slo, err := measure.ParseSLO(text)
 	if err != nil {
 		fault(name, err)
 	}
-	return slo, inTheirs(slo)
-}
-
-// inOurs are those of the bounds that replayd's own figures know.
-func inOurs(bounds []result.Bound) (slo measure.SLO) {
-	for _, b := range bounds {
-		limit := time.Duration(b.Value * float64(time.Millisecond))
-		switch b.Metric {
-		case "time_to_first_token":
-			slo.TTFT = limit
-		case "inter_token_latency":
-			slo.TPOT = limit
-		case "request_latency":
-			slo.E2E = limit
-		}
-	}
 	return slo
-}
-
-func inTheirs(slo measure.SLO) (bounds []result.Bound) {
-	for _, b := range []struct {
-		metric string
-		limit  time.Duration
-	}{{"time_to_first_token", slo.TTFT}, {"inter_token_latency", slo.TPOT}, {"request_latency", slo.E2E}} {
-		if b.limit > 0 {
-			bounds = append(bounds, result.Bound{Metric: b.metric, Value: float64(b.limit) / float64(time.Millisecond)})
-		}
-	}
-	return bounds
 }
 
 // layout is whose table is printed.
@@ -244,7 +204,7 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	if err := shardOf(o.shard, &l.Shard); err != nil {
 		fault("--shard", err)
 	}
-	l.SLO.TTFT, l.SLO.TPOT, l.SLO.E2E = config.Duration(slo.TTFT), config.Duration(slo.TPOT), config.Duration(slo.E2E)
+	l.SLO.Bounds = config.BoundsOf(slo)
 	if !(o.least >= 0 && o.least <= 1) {
 		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.least))
 	}

@@ -19,7 +19,6 @@ var flagOf = map[string]string{
 	"workloads[0].trace.over_limit": "--over-limit", "workloads[0].arrival": "--arrival", "workloads[0].speed": "--speed",
 	"workloads[0].lanes": "--lanes", "workloads[0].overload": "--overload", "workloads[0].max_wait": "--max-wait",
 	"workloads[0].prompt.form": "--prompt", "workloads[0].prompt.words": "--words", "workloads[0].prompt.salt": "--salt",
-	"workloads[0].slo.ttft": "--goodput", "workloads[0].slo.tpot": "--goodput", "workloads[0].slo.e2e": "--goodput",
 	"workloads[0].trace.max_context": "--max-context", "workloads[0].rate": "--rate", "workloads[0].burstiness": "--burstiness",
 	"workloads[0].warmup.requests": "--warmup", "workloads[0].cancel.ratio": "--cancel", "workloads[0].cancel.after": "--cancel-after",
 	"workloads[0].users": "--num-users", "workloads[0].synthetic.input_tokens": "--isl", "workloads[0].synthetic.input_stddev": "--isl-stddev",
@@ -52,6 +51,9 @@ func (o *runFlags) flagOf(key string, who spelling) string {
 	}
 	if name := flagOf[key]; name != "" {
 		return name
+	}
+	if rest, ok := strings.CutPrefix(key, "workloads[0].slo."); ok {
+		return "--goodput: " + rest
 	}
 	if rest, ok := strings.CutPrefix(key, "targets[0].http."); ok {
 		return "--http.config.file: " + rest

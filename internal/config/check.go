@@ -1,13 +1,16 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"regexp"
 	"slices"
 	"strings"
 
+	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -122,18 +125,38 @@ func (w *Workload) check(at string, f *Faults) {
 
 // check also refuses bounds on what an answer in one piece does not have: nothing would ever break them.
 func (s SLO) check(at string, t *Target, f *Faults) {
-	f.notNegative(at+".ttft", s.TTFT)
-	f.notNegative(at+".tpot", s.TPOT)
-	f.notNegative(at+".e2e", s.E2E)
-	if !t.Stream && s.TTFT > 0 {
-		f.add(at+".ttft", "want none where answers are not streamed, got %v", s.TTFT)
-	}
-	if !t.Stream && s.TPOT > 0 {
-		f.add(at+".tpot", "want none where answers are not streamed, got %v", s.TPOT)
+	for _, b := range s.Bounds.check(at, f) {
+		if !t.Stream && b.Quantity.Streamed() {
+			f.add(at+"."+b.Quantity.String(), "want none where answers are not streamed, got %v", b.Text(b.Limit))
+		}
 	}
 	if o := s.Objective; !(o > 0 && o < 1) { // at 1 nothing may fail, and there is no budget to burn
 		f.add(at+".objective", "want a number > 0 and < 1, got %v", o)
 	}
+}
+
+// check gives the bounds that can be read, in the order of the quantities.
+func (b Bounds) check(at string, f *Faults) (slo measure.SLO) {
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		value := "0"
+		switch v := b[name].(type) {
+		case nil:
+		case string, int, int64, uint64, float64, bool:
+			value = cmp.Or(fmt.Sprint(v), value)
+		default:
+			f.add(at+"."+name, "want one value")
+			continue
+		}
+		switch bound, err := measure.ParseBound(name, value); {
+		case err != nil:
+			f.add(at+"."+name, "%v", err)
+		case slo.Limit(bound.Quantity) > 0 && bound.Limit > 0:
+			f.add(at+"."+name, "want %s once, got it under both of its names", bound.Quantity)
+		case bound.Limit > 0:
+			slo = append(slo, bound)
+		}
+	}
+	return measure.NewSLO(slo...)
 }
 
 func (r *Repeat) check(at string, f *Faults) {

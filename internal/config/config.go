@@ -6,6 +6,8 @@ import (
 	"time"
 
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/measure"
 )
 
 // Config is the whole configuration; docs/configuration.md is its reference. Paths in it are relative to the
@@ -185,14 +187,27 @@ type Shard struct {
 	Of    int  `koanf:"of"`
 }
 
-// SLO holds the limits that make a request goodput, 0 is no limit, and the share of the requests that should be goodput.
+// SLO holds what an ok request must keep to be good, and the share of the eligible requests that should be good.
 type SLO struct {
-	TTFT Duration `koanf:"ttft"`
-	TPOT Duration `koanf:"tpot"`
-	E2E  Duration `koanf:"e2e"`
-
+	Bounds    Bounds  `koanf:",remain"`
 	Objective float64 `koanf:"objective"` // above 0 and below 1
 }
+
+// Bounds are the other keys of a service level: values by the name of a quantity, as measure.ParseBound reads them; empty or 0 is
+// none.
+type Bounds map[string]any
+
+// BoundsOf are those of a service level.
+func BoundsOf(s measure.SLO) Bounds {
+	all := Bounds{}
+	for _, b := range s {
+		all[b.Quantity.String()] = b.Text(b.Limit)
+	}
+	return all
+}
+
+// Levels is the service level of a configuration that was checked.
+func (b Bounds) Levels() measure.SLO { return b.check("", &Faults{}) }
 
 // Guard holds the limits at which requests are held back; 0 is no limit.
 type Guard struct {

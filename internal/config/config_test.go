@@ -47,7 +47,7 @@ func TestGoodFile(t *testing.T) {
 		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Phase: "wall", Offset: Duration(time.Hour)},
 		Prompt: Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
 		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Ahead: Ahead{4 << 20}, Shard: Shard{Index: 1, Of: 4},
-		SLO:    SLO{TTFT: Duration(500 * time.Millisecond), TPOT: Duration(50 * time.Millisecond), E2E: Duration(10 * time.Second), Objective: 0.995},
+		SLO:    SLO{Bounds: Bounds{"ttft": "500ms", "tpot": "50ms", "e2e": "10s", "output_token_throughput_per_user": 20}, Objective: 0.995},
 		Guard:  Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, WhenBlind: "go", ResumeAfter: Duration(time.Minute)},
 		Budget: Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
 		Mark:   Mark{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},

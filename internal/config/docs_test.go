@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
+
+	"replayd/internal/measure"
 )
 
 // readTables gives the rows of docs/configuration.md: the heading of a table's first column, then key and default.
@@ -53,6 +55,10 @@ func keysOf(section reflect.Type, at string) []string {
 		key := join(at, field.Tag.Get("koanf"))
 		switch {
 		case field.Tag.Get("koanf") == "-" || field.Type.Kind() == reflect.Slice && field.Type != reflect.TypeFor[Words]():
+		case field.Type == reflect.TypeFor[Bounds]():
+			for _, q := range measure.Quantities() {
+				keys = append(keys, join(at, q.String()))
+			}
 		case field.Type.Kind() == reflect.Struct && field.Type != reflect.TypeFor[HTTP]():
 			keys = append(keys, keysOf(field.Type, key)...)
 		default:
@@ -93,7 +99,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		t.Fatal(want.Refuse(faults))
 	}
 	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(HTTP{})); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(HTTP{}, Bounds{})); d != "" {
 		t.Errorf("defaults: -program +document\n%s", d)
 	}
 }
@@ -139,7 +145,7 @@ func TestDocumentedConfigurationsLoad(t *testing.T) {
 	}
 	// What its comments promise.
 	w := c.Workloads[0]
-	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || w.SLO == DefaultWorkload().SLO || c.Drain <= 0 {
+	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || len(w.SLO.Bounds.Levels()) == 0 || c.Drain <= 0 {
 		t.Errorf("the example: want a salted loop on the wall clock with service levels, got %+v", w)
 	}
 }

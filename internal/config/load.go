@@ -189,6 +189,9 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	}
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
+		if f.Type == reflect.TypeFor[Bounds]() { // takes any key, and its check knows which
+			return faults
+		}
 		if key := f.Tag.Get("koanf"); key != "-" {
 			fields[key] = f.Type
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/measure"
 	"replayd/internal/secret"
 )
 
@@ -53,6 +54,10 @@ func section(v reflect.Value) (*yaml.Node, error) {
 		if tag == "-" {
 			continue
 		}
+		if bounds, ok := value.Interface().(Bounds); ok { // keys beside the others
+			n.Content = append(n.Content, bounds.show()...)
+			continue
+		}
 		child, err := entry(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", tag, err)
@@ -65,6 +70,19 @@ func section(v reflect.Value) (*yaml.Node, error) {
 	}
 	n.Content = append(n.Content, lists...)
 	return n, nil
+}
+
+// show gives every quantity that can be bounded by replayd's name, "" where it is not.
+func (b Bounds) show() (keys []*yaml.Node) {
+	levels := b.Levels()
+	for _, q := range measure.Quantities() {
+		value := text("")
+		if limit := levels.Limit(q); limit > 0 {
+			value = &yaml.Node{Kind: yaml.ScalarNode, Value: measure.Bound{Quantity: q, Limit: limit}.Text(limit)}
+		}
+		keys = append(keys, text(q.String()), value)
+	}
+	return keys
 }
 
 // entry gives one value of the configuration.

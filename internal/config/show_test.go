@@ -119,7 +119,10 @@ func readBack(t *testing.T, text string) Config {
 
 // sameConfig compares all but what is no part of a file; {} and nothing are the same.
 func sameConfig(a, b Config) string {
-	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(&Places{}), cmp.Comparer(func(a, b HTTP) bool { return reflect.DeepEqual(a, b) }))
+	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(&Places{}), cmp.Comparer(func(a, b HTTP) bool { return reflect.DeepEqual(a, b) }),
+		cmp.Comparer(func(a, b SLO) bool {
+			return a.Objective == b.Objective && slices.Equal(a.Bounds.Levels(), b.Bounds.Levels())
+		}))
 }
 
 // What is shown of any configuration without secrets reads as that configuration.
@@ -178,6 +181,11 @@ func invent(r *rand.Rand, v reflect.Value) {
 		return
 	case *Auto:
 		*p = Auto(r.IntN(100) - 1)
+		return
+	case *Bounds:
+		*p = Bounds{
+			"ttft": fmt.Sprintf("%dus", r.IntN(1e6)), "inter_token_latency": r.Float64() * 100, "output_sequence_length": r.IntN(100), "e2e": "",
+		}
 		return
 	case *map[string]any:
 		*p = inventMap(r, 3)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,8 +25,8 @@ func TestServe(t *testing.T) {
 	e, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(20))
 	all, part := each("all", "sim", path), each("part", "sim", path)
-	all.SLO.E2E = config.Duration(time.Hour)
-	part.Trace.MaxInput, part.SLO.TTFT = 30, config.Duration(time.Nanosecond)
+	all.SLO.Bounds = config.Bounds{"e2e": "1h"}
+	part.Trace.MaxInput, part.SLO.Bounds = 30, config.Bounds{"ttft": "1ns"}
 	part.Prompt.Seed = 7
 	c := conf([]config.Target{target("sim", url)}, all, part)
 	c.Records.Path = filepath.Join(t.TempDir(), "records.jsonl")

@@ -200,7 +200,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	// Not g: a workload that runs on through a reload keeps no old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
 	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
-		SLO: sloOf(c), Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
 		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
@@ -266,10 +266,6 @@ func (o *Options) dropped(workload string, why measure.DropReason) {
 	if o.Complain != nil && why != measure.Filtered { // that is as it was configured
 		o.Complain(workload, "dropped: "+string(why), "", "")
 	}
-}
-
-func sloOf(c config.Workload) measure.SLO {
-	return measure.SLO{TTFT: time.Duration(c.SLO.TTFT), TPOT: time.Duration(c.SLO.TPOT), E2E: time.Duration(c.SLO.E2E)}
 }
 
 // calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some

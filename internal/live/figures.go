@@ -85,7 +85,7 @@ func (w *Workload) figures(now time.Time) figures {
 			TTFT: latency[ttft].quantiles(), TPOT: latency[tpot].quantiles(), Lateness: latency[lateness].quantiles(),
 		},
 	}
-	if ended := minute.finished() - minute.cancelled() + minute.lost(); ended > 0 && w.options.SLO != (measure.SLO{}) {
+	if ended := minute.finished() - minute.cancelled() + minute.lost(); ended > 0 && len(w.options.SLO) > 0 {
 		f.Minute.WithinSLO = figure(float64(minute.goodput) / float64(ended))
 	}
 	if !s.Next.IsZero() {

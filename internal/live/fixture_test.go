@@ -62,7 +62,7 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 			s.Ledger.PromptTokens += int64(r.Usage.Prompt)
 			s.Ledger.OutputTokens += int64(r.Usage.Output)
 		}
-		if slo := f.options.SLO; o == measure.OK && (slo.TTFT == 0 || ttft <= slo.TTFT) && (slo.TPOT == 0 || tpot <= slo.TPOT) {
+		if v := r.Values(); f.options.SLO.Good(o, &v) {
 			s.Ledger.Good++
 		}
 	})

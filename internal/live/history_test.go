@@ -54,7 +54,7 @@ func TestSlotsEndOnTheirInstants(t *testing.T) {
 // it ended is more than a minute old.
 func TestLastMinute(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
-		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{TTFT: 50 * ms}})
+		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 50}}})
 		pass(12500 * ms)
 		f.end(measure.OK, 100*ms, 10*ms, "")
 		look := func(at time.Duration, rate figure, counted, latencies int64) {

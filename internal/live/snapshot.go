@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"strings"
 
 	"replayd/internal/measure"
 )
@@ -39,17 +40,24 @@ type described struct {
 	Schedule string   `json:"schedule"`
 	Closed   bool     `json:"closed,omitempty"`
 	Lanes    int      `json:"lanes"`
-	SLO      bounds   `json:"slo"`
+	SLO      string   `json:"slo"`    // in words
+	Bounds   bounds   `json:"bounds"` // on times
 	Trace    playing  `json:"trace"`
 	Curve    binned   `json:"curve"`
 	Figures  *figures `json:"figures"`
 }
 
-// bounds are in seconds; what is not bounded is left out.
-type bounds struct {
-	TTFT figure `json:"ttft,omitempty"`
-	TPOT figure `json:"tpot,omitempty"`
-	E2E  figure `json:"e2e,omitempty"`
+// bounds are in seconds, by the name of the quantity.
+type bounds map[string]figure
+
+func boundsOf(slo measure.SLO) bounds {
+	times := bounds{}
+	for _, b := range slo {
+		if b.Quantity.Unit() == measure.Milliseconds {
+			times[b.Quantity.String()] = figure(b.Limit / 1e3)
+		}
+	}
+	return times
 }
 
 type playing struct {
@@ -102,7 +110,7 @@ func (b *Board) snapshot() snapshot {
 		o := &w.options
 		s.Workloads[i] = described{
 			Name: o.Name, Target: o.Target, URL: o.URL, API: o.API, Model: o.Model, Schedule: o.Schedule, Closed: o.Closed, Lanes: o.Lanes,
-			SLO: bounds{figure(o.SLO.TTFT.Seconds()), figure(o.SLO.TPOT.Seconds()), figure(o.SLO.E2E.Seconds())},
+			SLO: strings.ReplaceAll(o.SLO.String(), ",", ", "), Bounds: boundsOf(o.SLO),
 			Trace: playing{
 				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
 				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To), Length: span(o.Length),

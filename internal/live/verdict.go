@@ -143,7 +143,7 @@ func judgeRequests(m mark) verdict {
 
 // judgeLevels looks for answers that came and were too slow.
 func judgeLevels(o *WorkloadOptions, m mark) verdict {
-	if o.SLO == (measure.SLO{}) || m.ok() == 0 {
+	if len(o.SLO) == 0 || m.ok() == 0 {
 		return verdict{Level: well}
 	}
 	slow := m.ok() - m.goodput

@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		return s
 	}
 	running := up(State{Phase: Running})
-	slo := measure.SLO{TTFT: second}
+	slo := measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}
 	f := func(s State, c measure.Ledger, late time.Duration, slo measure.SLO, want level, text string) {
 		t.Helper()
 		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newMark(time.Time{}, c), figure(late.Seconds()))

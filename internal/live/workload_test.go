@@ -118,7 +118,7 @@ func TestSize(t *testing.T) {
 // TestNewsAreSmall: a tick of a workload in which everything goes wrong at once.
 func TestNewsAreSmall(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
-		f := newFeed(b, WorkloadOptions{Name: "a-workload-with-a-name", SLO: measure.SLO{TTFT: ms}})
+		f := newFeed(b, WorkloadOptions{Name: "a-workload-with-a-name", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 1}}})
 		f.change(func(s *State) {
 			s.Reason, s.TargetText = strings.Repeat("why ", 50), strings.Repeat("how ", 50)
 			s.Started, s.Next = time.Now(), time.Now().Add(time.Hour)
@@ -241,7 +241,7 @@ func BenchmarkTick(b *testing.B) {
 // Requests that the workload cancelled itself are neither within the service levels nor over them.
 func TestCancelledAreNotJudged(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
-		f := newFeed(b, WorkloadOptions{Name: "a", Closed: true, SLO: measure.SLO{TTFT: second}})
+		f := newFeed(b, WorkloadOptions{Name: "a", Closed: true, SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}})
 		pass(second)
 		for range 10 {
 			f.end(measure.OK, 100*ms, 10*ms, "")

@@ -70,7 +70,9 @@ var (
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
 	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
-	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level.", "slo")
+	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level on a time: the most that is within it.", "slo")
+	descLeastLen  = desc("slo_threshold_tokens", "The configured bound of a service level on a length: the least that is within it.", "slo")
+	descLeastRate = desc("slo_threshold_tokens_per_second", "The configured bound of a service level on a rate of tokens: the least that is within it.", "slo")
 	descObjective = desc("slo_objective_ratio", "The configured share of requests that should be good.")
 	descLoop      = desc("loop", "Number that tells the loop being played from others. Counted since 1970 with phase wall, in minutes since 1970 with cron, else from 0.")
 	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
@@ -100,7 +102,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descThreshold, descObjective, descLoop, descLoopsDone,
+	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descThreshold, descLeastLen, descLeastRate, descObjective, descLoop, descLoopsDone,
 	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
 }
 

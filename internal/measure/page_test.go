@@ -97,7 +97,7 @@ func (p page) sum(family string, labels ...string) float64 {
 var (
 	start  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	labels = Labels{Workload: "conversation", Target: "vllm", Model: "qwen"}
-	slo    = SLO{TTFT: 100 * time.Millisecond, TPOT: 15 * time.Millisecond, E2E: time.Second}
+	slo    = SLO{{TTFT, 100}, {TPOT, 15}, {E2E, 1000}, {PerUser, 1}, {OutputLength, 1}}
 	mooned = TraceInfo{
 		Path: "mooncake.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031, BlockTokens: 512,
 		PrefixHitRatio: 0.375,

@@ -116,7 +116,9 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	counter(descGoodput, n.good)
 	counter(descEligible, n.eligible)
 	for i, v := range n.violations {
-		counter(descViolation, v, sloNames[i])
+		if v > 0 || i == sloError || Quantity(i) <= E2E || n.slo.Limit(Quantity(i)) > 0 {
+			counter(descViolation, v, sloName(i))
+		}
 	}
 	counter(descLoopsDone, n.loopsDone)
 	if now {
@@ -133,9 +135,14 @@ func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ..
 	for i, v := range n.source {
 		gauge(descSource, float64(v), stampSources[i])
 	}
-	for i, d := range n.slo.bounds() {
-		if d > 0 {
-			gauge(descThreshold, d.Seconds(), sloNames[i])
+	for _, b := range n.slo {
+		switch name := b.Quantity.String(); b.Quantity.Unit() {
+		case Milliseconds:
+			gauge(descThreshold, b.Limit/1e3, name)
+		case Tokens:
+			gauge(descLeastLen, b.Limit, name)
+		case TokensPerSecond:
+			gauge(descLeastRate, b.Limit, name)
 		}
 	}
 	gauge(descObjective, n.objective)

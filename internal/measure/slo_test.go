@@ -1,22 +1,29 @@
 package measure
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
+const every = `one of ttft (time_to_first_token), tpot (inter_token_latency), e2e (request_latency), ` +
+	`ttft_from_due (time_to_first_token_from_due), e2e_from_due (request_latency_from_due), lateness, time_to_second_token, ` +
+	`output_token_throughput_per_user, output_sequence_length, input_sequence_length, output_token_count, reasoning_token_count`
+
 func TestParseSLO(t *testing.T) {
 	f := func(text string, want SLO) {
 		t.Helper()
-		if got, err := ParseSLO(text); err != nil || got != want {
+		if got, err := ParseSLO(text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("ParseSLO(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	f("", SLO{})
-	f("  ", SLO{})
-	f("ttft:500ms,tpot:50ms,e2e:10s", SLO{TTFT: 500 * ms, TPOT: 50 * ms, E2E: 10 * time.Second})
-	f(" e2e = 1m30s , ttft=1us ", SLO{TTFT: time.Microsecond, E2E: 90 * time.Second})
+	f("", nil)
+	f("  ", nil)
+	f("tpot:50ms,ttft:500ms,e2e:10s", SLO{{TTFT, 500}, {TPOT, 50}, {E2E, 10_000}})
+	f(" e2e = 1m30s , ttft=1us ", SLO{{TTFT, 0.001}, {E2E, 90_000}})
+	f(" time_to_first_token:370  request_latency:648.5\toutput_token_throughput_per_user:20.5", SLO{{TTFT, 370}, {E2E, 648.5}, {PerUser, 20.5}})
+	f("inter_token_latency:50ms,lateness:1,output_sequence_length:100", SLO{{TPOT, 50}, {Lateness, 1}, {OutputLength, 100}})
 }
 
 func TestParseSLOErrors(t *testing.T) {
@@ -27,60 +34,98 @@ func TestParseSLOErrors(t *testing.T) {
 			t.Errorf("ParseSLO(%q): %v, want %q", text, err, want)
 		}
 	}
-	f("ttft", `slo: want NAME:DURATION such as ttft:500ms, got "ttft"`)
-	f("ttft:1s,", `slo: want NAME:DURATION such as ttft:500ms, got ""`)
-	f("itl:1s", `slo: want ttft, tpot or e2e, got "itl"`)
-	f("ttft:-1s", `slo: ttft: want a duration above 0, got "-1s"`)
-	f("ttft:0s", `slo: ttft: want a duration above 0, got "0s"`)
-	f("ttft:1s,ttft:2s", `slo: ttft: want it once, got it again with "2s"`)
-	f("ttft:500, x:1s",
-		`slo: ttft: want a duration with its unit such as 500ms, got "500": time: missing unit in duration "500"`,
-		`slo: want ttft, tpot or e2e, got "x"`)
+	f("ttft", `want NAME:VALUE such as ttft:500ms, got "ttft"`)
+	f("370", `want NAME:VALUE such as ttft:500ms, got "370"`)
+	f("itl:1s", `itl: want `+every+`, got "itl"`)
+	f("ttft:-1s", `ttft: want a time from 0 to 100h0m0s, got "-1s"`)
+	f("ttft:0s", `ttft: want a bound above 0, got "0s"`)
+	f("ttft:1s,time_to_first_token:2", `time_to_first_token: want it once, got it again with "2"`)
+	f("ttft:500, x:1s", `ttft: want a duration with its unit such as 500ms, got "500"`, `x: want `+every+`, got "x"`)
+	f("request_latency:-1 inter_token_latency:NaN lateness:Inf",
+		`request_latency: want a time from 0 to 100h0m0s, got "-1"`,
+		`inter_token_latency: want a time from 0 to 100h0m0s, got "NaN"`,
+		`lateness: want a time from 0 to 100h0m0s, got "Inf"`)
+	f("output_sequence_length:long output_token_throughput_per_user:1e300",
+		`output_sequence_length: want a number of tokens, got "long"`,
+		`output_token_throughput_per_user: want a number from 0 to 1e+12, got "1e300"`)
 }
 
 func FuzzParseSLO(f *testing.F) {
-	for _, seed := range []string{"", "ttft:500ms,tpot:50ms,e2e:10s", "ttft=1h", "ttft:1s,ttft:1s", ":", "=,=", "e2e:9999999h", "tpot:1e3s"} {
+	for _, seed := range []string{
+		"", "ttft:500ms,tpot:50ms,e2e:10s", "ttft=1h", "ttft:1s,ttft:1s", ":", "=,=", "e2e:9999999h", "tpot:1e3s",
+		"time_to_first_token:370 request_latency:648", "lateness:0.0000001", "output_token_throughput_per_user:1e-9",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		slo, err := ParseSLO(text)
 		if err != nil {
-			if slo != (SLO{}) {
+			if slo != nil {
 				t.Errorf("an error and %+v too", slo)
 			}
 			return
 		}
-		for _, d := range slo.bounds() {
-			if d < 0 {
-				t.Errorf("a bound of %v", d)
+		for _, b := range slo {
+			if !(b.Limit > 0) {
+				t.Errorf("a bound of %v", b.Limit)
 			}
 		}
-		if again, err := ParseSLO(slo.String()); err != nil || again != slo {
+		if again, err := ParseSLO(slo.String()); err != nil || !slices.Equal(again, slo) {
 			t.Errorf("%q comes back as %+v, %v, want %+v", slo, again, err, slo)
 		}
 	})
 }
 
 func TestViolations(t *testing.T) {
-	all := SLO{TTFT: 100 * ms, TPOT: 10 * ms, E2E: 200 * ms}
+	all := SLO{{TTFT, 100}, {TPOT, 10}, {E2E, 200}}
 	f := func(name string, slo SLO, r *Request, want string) {
 		t.Helper()
+		v := r.Values()
 		var broken []string
-		for i, b := range slo.violations(r) {
+		for i, b := range slo.violations(r.Outcome, &v) {
 			if b {
-				broken = append(broken, sloNames[i])
+				broken = append(broken, sloName(i))
 			}
 		}
 		if got := strings.Join(broken, " "); got != want {
 			t.Errorf("%s: broke %q, want %q", name, got, want)
 		}
+		if got := slo.Good(r.Outcome, &v); got != (want == "") {
+			t.Errorf("%s: good: %v", name, got)
+		}
 	}
 	f("exactly at every bound", all, request("", 0, OK, 100*ms, 110*ms), "")
 	f("TTFT", all, request("", 0, OK, 100*ms+1, 110*ms), "ttft")
 	f("TPOT", all, request("", 0, OK, 100*ms, 110*ms+1), "tpot")
-	f("e2e, and TPOT undefined", SLO{TPOT: 1, E2E: 200 * ms}, request("", 0, OK, 201*ms), "e2e")
+	f("e2e, and TPOT undefined", SLO{{TPOT, 1}, {E2E, 200}}, request("", 0, OK, 201*ms), "e2e")
 	f("all three", all, request("", 0, OK, 150*ms, 300*ms), "ttft tpot e2e")
-	f("no bound", SLO{}, request("", 0, OK, time.Hour, 2*time.Hour), "")
+	f("no bound", nil, request("", 0, OK, time.Hour, 2*time.Hour), "")
 	f("failed, though it was quick", all, request("", 0, Truncated, ms), "error")
-	f("failed without a bound", SLO{}, request("", 0, HTTP5xx), "error")
+	f("failed without a bound", nil, request("", 0, HTTP5xx), "error")
+	f("1/10 ms", SLO{{PerUser, 100}}, request("", 0, OK, 100*ms, 110*ms), "")
+	f("less than 1/10 ms", SLO{{PerUser, 100.1}}, request("", 0, OK, 100*ms, 110*ms), "output_token_throughput_per_user")
+	f("one token has no rate", SLO{{PerUser, 1e9}}, request("", 0, OK, 100*ms), "")
+	f("second token", SLO{{SecondToken, 9}}, request("", 0, OK, 100*ms, 110*ms), "time_to_second_token")
+	f("shorter than the least", SLO{{OutputLength, 3}}, request("", 0, OK, 100*ms, 110*ms), "output_sequence_length")
+	late := request("", 0, OK, 100*ms, 110*ms)
+	late.Timeline.Due = late.Timeline.Write.Add(-50 * ms)
+	late.Timeline.Ready = late.Timeline.Due
+	f("from due", SLO{{TTFT, 100}, {TTFTFromDue, 149}, {E2EFromDue, 160}, {Lateness, 50}}, late, "ttft_from_due")
+}
+
+// Of a request that ended ok and has all that a request can have, every quantity is defined.
+func TestValues(t *testing.T) {
+	r := request("", 0, OK, 100*ms, 110*ms, 130*ms)
+	r.InputTokens, r.Usage = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}
+	v := r.Values()
+	want := map[Quantity]float64{
+		TTFT: 100, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 7, OutputCount: 3, ReasoningCount: 1,
+		Lateness: float64(r.Lateness()) / 1e6, TTFTFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+100*ms) / 1e6,
+		E2EFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+130*ms) / 1e6,
+	}
+	for q := range numQuantities {
+		if v[q] != want[q] {
+			t.Errorf("%v = %v, want %v", q, v[q], want[q])
+		}
+	}
 }

@@ -18,6 +18,7 @@ type Summary struct {
 	dropped  [len(dropReasons)]int64
 	goodput  int64
 	broken   [sloKinds]int64
+	worst    Values // of the bounded quantities
 	prompt   int64
 	output   int64
 	merged   int64
@@ -61,7 +62,7 @@ type Figures struct {
 }
 
 // NewSummary makes an empty summary that judges goodput by slo.
-func NewSummary(slo SLO) *Summary { return &Summary{slo: slo} }
+func NewSummary(slo SLO) *Summary { return &Summary{slo: slo, worst: NoValues()} }
 
 // Observe adds a finished request, unless it was sent to warm the server up. It keeps nothing of r.
 func (s *Summary) Observe(r *Request) {
@@ -87,18 +88,24 @@ func (s *Summary) Observe(r *Request) {
 	if r.Outcome != OK {
 		return
 	}
-	broken := s.slo.violations(r)
-	for i, broke := range broken {
-		if broke {
-			s.broken[i]++
-		}
-	}
-	if broken == [sloKinds]bool{} {
-		s.goodput++
-	}
+	s.judge(r)
 	s.prompt += int64(r.Usage.Prompt)
 	s.output += int64(r.Usage.Output)
 	s.addLatencies(r)
+}
+
+// judge holds an ok request against the bounds.
+func (s *Summary) judge(r *Request) {
+	v := r.Values()
+	for _, b := range s.slo {
+		if !b.Kept(&v) {
+			s.broken[b.Quantity]++
+		}
+		s.worst[b.Quantity] = b.worse(s.worst[b.Quantity], v[b.Quantity])
+	}
+	if s.slo.Good(r.Outcome, &v) {
+		s.goodput++
+	}
 }
 
 func (s *Summary) addLatencies(r *Request) {
@@ -170,7 +177,7 @@ func (s *Summary) figures() Figures {
 			}
 		}
 	}
-	f.Misses = f.misses(s.broken)
+	f.Misses = f.misses(s.broken, &s.worst)
 	if span := f.Span.Seconds(); span > 0 {
 		f.RequestRate = float64(f.Outcomes[OK]) / span
 		f.GoodputRate = float64(f.Goodput) / span

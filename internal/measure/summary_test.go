@@ -71,10 +71,11 @@ func TestUserRateWithoutAnInterval(t *testing.T) {
 func TestMisses(t *testing.T) {
 	f := summarized().Figures()
 	want := []Miss{
-		{"ttft", 1, 100 * ms, 195500 * time.Microsecond, 200 * ms},
-		{"tpot", 2, 15 * ms, 1961200 * time.Microsecond, 2 * time.Second},
-		{"e2e", 1, time.Second, 1957500 * time.Microsecond, 2010 * ms},
-		{"error", 5, 0, 0, 0},
+		{"ttft", slo[0], 1, 200, 195500 * time.Microsecond},
+		{"tpot", slo[1], 2, 2000, 1961200 * time.Microsecond},
+		{"e2e", slo[2], 1, 2010, 1957500 * time.Microsecond},
+		{"output_token_throughput_per_user", slo[3], 1, 0.5, 0},
+		{SLO: "error", Requests: 5},
 	}
 	if !slices.Equal(f.Misses, want) {
 		t.Errorf("misses\n got %+v\nwant %+v", f.Misses, want)
@@ -82,6 +83,7 @@ func TestMisses(t *testing.T) {
 	const text = "ttft: 1 of 9 requests (11.1 %) over 100ms, p99 195.5ms, worst 200ms; " +
 		"tpot: 2 of 9 requests (22.2 %) over 15ms, p99 1.961s, worst 2s; " +
 		"e2e: 1 of 9 requests (11.1 %) over 1s, p99 1.958s, worst 2.01s; " +
+		"output_token_throughput_per_user: 1 of 9 requests (11.1 %) under 1, worst 0.5; " +
 		"error: 5 of 9 (55.6 %) did not end ok: 1 http_429, 1 connect, 1 truncated, 1 dropped overload, 1 dropped missed; " +
 		"goodput 0.2222, want at least 0.5"
 	if got := f.Missed(0.5); got != text {
@@ -92,7 +94,7 @@ func TestMisses(t *testing.T) {
 // A share that is almost the one that was wanted is not shown as if it were.
 func TestMissedByALittle(t *testing.T) {
 	f := Figures{Expected: 400_000, Goodput: 399_999, Outcomes: map[Outcome]int64{OK: 399_999, Empty: 1}}
-	f.Misses = f.misses([sloKinds]int64{})
+	f.Misses = f.misses([sloKinds]int64{}, &Values{})
 	const want = "error: 1 of 400000 (0.00025 %) did not end ok: 1 empty; goodput 0.9999, want at least 1"
 	if got := f.Missed(1); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
@@ -105,14 +107,14 @@ func TestMissedByALittle(t *testing.T) {
 // Whatever a request breaks, it is goodput or in a miss, and no miss is counted twice for it.
 func TestMissesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	bound := SLO{TTFT: 50 * ms, TPOT: 10 * ms, E2E: 100 * ms}
+	bound := SLO{{TTFT, 50}, {TPOT, 10}, {E2E, 100}}
 	for range 100 {
 		s := NewSummary(bound)
 		var good, expected int64
 		for range random.IntN(50) {
 			first := time.Duration(random.IntN(100)) * ms
 			r := request("", 0, outcomes[random.IntN(len(outcomes))], first, first+time.Duration(random.IntN(100))*ms)
-			if bound.violations(r) == [sloKinds]bool{} && r.Outcome == OK {
+			if v := r.Values(); bound.Good(r.Outcome, &v) {
 				good++
 			}
 			if r.Outcome != Cancelled {

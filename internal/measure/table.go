@@ -100,8 +100,8 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 	}
 	line(out, "goodput", "%s requests/s: %d of %s (%s)", rate(f.GoodputRate, spans), f.Goodput, judged, bound)
 	for _, m := range f.Misses {
-		if m.Bound > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("over %s:%v", m.SLO, m.Bound), "%d of %s (%s)", m.Requests, judged, f.percent(m.Requests))
+		if m.Bound.Limit > 0 { // what did not end ok stands above
+			line(out, fmt.Sprintf("%s %v", m.Bound.beyond(), m.Bound), "%d of %s (%s)", m.Requests, judged, f.percent(m.Requests))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -129,9 +129,13 @@ func (f Figures) writeBlurred(out *strings.Builder) {
 func (f Figures) Missed(least float64) string {
 	var parts []string
 	for _, m := range f.Misses {
-		if m.Bound > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) over %v, p99 %v, worst %v",
-				m.SLO, m.Requests, f.Judged(), f.percent(m.Requests), m.Bound, digits(m.P99), digits(m.Worst)))
+		if m.Bound.Limit > 0 {
+			p99 := ""
+			if m.P99 > 0 {
+				p99 = fmt.Sprintf(", p99 %v", digits(m.P99))
+			}
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.SLO, m.Requests, f.Judged(), f.percent(m.Requests),
+				m.Bound.beyond(), m.Bound.Text(m.Bound.Limit), p99, m.Bound.short(m.Worst)))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Judged(), f.percent(m.Requests), f.failed()))
@@ -139,6 +143,22 @@ func (f Figures) Missed(least float64) string {
 	// Cut off, not rounded: what is short of a bound must not look as if it had reached it.
 	share := float64(f.Goodput*10_000/max(1, f.Judged())) / 10_000
 	return strings.Join(append(parts, fmt.Sprintf("goodput %.4f, want at least %v", share, least)), "; ")
+}
+
+// beyond says on which side of a bound a request is that broke it.
+func (b Bound) beyond() string {
+	if b.Quantity.LargerIsBetter() {
+		return "under"
+	}
+	return "over"
+}
+
+// short writes a value of the bounded quantity with four or more digits.
+func (b Bound) short(value float64) string {
+	if b.Quantity.Unit() == Milliseconds {
+		return digits(duration(value)).String()
+	}
+	return strconv.FormatFloat(value, 'g', 6, 64)
 }
 
 // failed counts what did not end ok, by outcome and reason.
@@ -212,5 +232,5 @@ func row(w *strings.Builder, name, count string, cells ...string) {
 }
 
 func line(w *strings.Builder, name, format string, values ...any) {
-	fmt.Fprintf(w, "%-26s"+format+"\n", append([]any{name}, values...)...)
+	fmt.Fprintf(w, "%-25s "+format+"\n", append([]any{name}, values...)...)
 }

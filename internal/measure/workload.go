@@ -138,7 +138,8 @@ func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
 // outcome that is not in the list.
 func (w *Workload) Finished(r *Request) {
 	outcome := r.Outcome.place()
-	broken := w.slo.violations(r)
+	v := r.Values()
+	broken := w.slo.violations(r.Outcome, &v)
 	s := w.lands()
 	s.change(func(c *counts) {
 		c.inFlight--

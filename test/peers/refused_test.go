@@ -57,9 +57,9 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{`--url $ENDPOINT_URL --sequence-distribution "256,128:40;512:60"`, "--sequence-distribution: "},
 		{"--url $ENDPOINT_URL --isl -1", "--isl: want a number ≥ 1, got -1"},
 		// Bounds of what nobody measures.
-		{made + `--goodput "time_to_last_token:5"`, "--goodput: goodput: want one of"},
-		{made + `--goodput "request_latency:soon"`, "--goodput: goodput: request_latency: want a number"},
-		{"trace.jsonl --url $ENDPOINT_URL --goodput ttl:5s", `--goodput: slo: want ttft, tpot or e2e, got "ttl"`},
+		{made + `--goodput "time_to_last_token:5"`, "--goodput: time_to_last_token: want one of"},
+		{made + `--goodput "request_latency:soon"`, "--goodput: request_latency: want a duration"},
+		{"trace.jsonl --url $ENDPOINT_URL --goodput ttl:5s", `--goodput: ttl: want one of ttft (time_to_first_token), tpot`},
 		// Files that are not what they should be.
 		{"wrong.jsonl --url $ENDPOINT_URL", `wrong.jsonl:1: input_length: want an integer ≥ 1, got "many"`},
 		{"torn.jsonl --url $ENDPOINT_URL", "torn.jsonl:4: row: want a JSON object"},

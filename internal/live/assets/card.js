@@ -117,9 +117,8 @@ export class Card {
     this.fillErrors()
     if (!this.drawn) this.draw()
     this.drawn = true
-    const slo = Object.entries(w.slo).map(([name, s]) => `${name} ${latency(s)}`).join(', ')
     put(t.facts, [
-      w.schedule, f.target_text && `${w.target} ${f.target_text}`, slo && 'SLO ' + slo,
+      w.schedule, f.target_text && `${w.target} ${f.target_text}`, w.slo && 'SLO ' + w.slo,
       w.trace.format && this.source(),
       (w.trace.from || w.trace.to) && `played from ${clock(w.trace.from)} to ${clock(this.end())}`,
       f.retries && count(f.retries) + ' sent twice', Math.abs(f.skew) >= 0.1 && `wall clock moved by ${f.skew.toFixed(1)} s`,
@@ -146,7 +145,7 @@ export class Card {
     }, (pair, q) => {
       put(pair.firstChild, q)
       put(pair.lastChild, latency(f.minute[name][q]))
-      pair.className = f.minute[name][q] > w.slo[name] ? 'over' : ''
+      pair.className = f.minute[name][q] > w.bounds[name] ? 'over' : ''
     }))
     for (const [name, n] of Object.entries({ expected: f.expected, finished: f.finished, dropped: f.dropped, flying: f.in_flight, waiting: f.waiting })) put(t[name], count(n))
   }
@@ -193,7 +192,7 @@ export class Card {
   draw() {
     const { w, f, board } = this
     this.tiles.forEach((el, i) => { el.most = rates(el.children[2], tiles[i].slice(1).map(c => this.column(c))) })
-    latencies.forEach(([name], i) => band(this.latencies[i], this.column(name + '_p50'), this.column(name + '_p99'), w.slo[name], board.slot_seconds, f.minute[name]))
+    latencies.forEach(([name], i) => band(this.latencies[i], this.column(name + '_p50'), this.column(name + '_p99'), w.bounds[name], board.slot_seconds, f.minute[name]))
 
     // A row a minute, for who wants no pictures: of its slots the mean, the middle p50, the highest p99.
     const per = 60 / board.slot_seconds

@@ -104,8 +104,8 @@ function summary() {
     const texts = [state, `${f.in_flight} / ${w.lanes}`, short(f.rates.finished), short(f.rates.output_tokens), latency(f.minute.ttft.p50),
       latency(f.minute.ttft.p99), latency(f.minute.tpot.p99), ended ? percent(lost / ended) : '–']
     texts.forEach((text, i) => put(card.row.cells[i + 1], text))
-    card.row.cells[6].classList.toggle('over', f.minute.ttft.p99 > w.slo.ttft)
-    card.row.cells[7].classList.toggle('over', f.minute.tpot.p99 > w.slo.tpot)
+    card.row.cells[6].classList.toggle('over', f.minute.ttft.p99 > w.bounds.ttft)
+    card.row.cells[7].classList.toggle('over', f.minute.tpot.p99 > w.bounds.tpot)
     card.row.cells[8].classList.toggle('over', lost > 0)
   }
   // Worst first, but nothing moves under a finger or the focus.
