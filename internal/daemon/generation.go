@@ -79,7 +79,9 @@ type shared struct {
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The
 // error holds every fault; then nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
-	g := &Generation{options: o, shared: &shared{sink: measure.NewSink(o.Meter.RecordErrors, o.Log)}}
+	sink := measure.NewSink(o.Meter.RecordErrors, o.Log)
+	sink.Ledgers = o.Meter.AppendLedgers
+	g := &Generation{options: o, shared: &shared{sink: sink}}
 	return g, g.build(ctx, nil)
 }
 

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -108,6 +110,7 @@ func TestRemovedWorkloadReturns(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	c := conf([]config.Target{target("sim", url)}, each("stays", "sim", path), each("goes", "sim", path))
 	c.Web.EnableLifecycle = true
+	c.Records.Path = filepath.Join(t.TempDir(), "records.jsonl")
 	d := start(t, c)
 	ok := `replayd_requests_total{model="sim",outcome="ok",target="sim",workload="%s"} %d`
 	d.see(fmt.Sprintf(ok, "stays", 5), fmt.Sprintf(ok, "goes", 5))
@@ -119,6 +122,30 @@ func TestRemovedWorkloadReturns(t *testing.T) {
 	d.see(fmt.Sprintf(ok, "goes", 10), fmt.Sprintf(ok, "stays", 5)) // a trace that is over does not begin again
 	d.stop()
 	d.end()
+
+	// The ledgers in the records say the same: one when it left, and at the end one that goes on from there.
+	records, err := os.ReadFile(c.Records.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected []int64
+	began := int64(0)
+	for line := range strings.Lines(string(records)) {
+		var l struct{ Ledger *measure.LedgerLine }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Ledger == nil || l.Ledger.Workload != "goes" {
+			continue
+		}
+		if began = cmp.Or(began, l.Ledger.Began); l.Ledger.Began != began || l.Ledger.Balance() != nil {
+			t.Errorf("began at %d, and then: %s%v", began, line, l.Ledger.Balance())
+		}
+		expected = append(expected, l.Ledger.Expected)
+	}
+	if !slices.IsSorted(expected) || !slices.Contains(expected, 5) || expected[len(expected)-1] != 10 {
+		t.Errorf("expected %v, want 5 when it left and 10 at the end", expected)
+	}
 }
 
 // A trace that was put in place anew with the same content is no change; other content is.

@@ -78,8 +78,17 @@ func TestServe(t *testing.T) {
 	d.stop()
 	d.end()
 	records, err := os.ReadFile(c.Records.Path)
-	if err != nil || strings.Count(string(records), "\n") != 31 || strings.Count(string(records), `"outcome":"ok"`) != 31 {
+	ledgers := strings.Count(string(records), `{"ledger":`)
+	if err != nil || strings.Count(string(records), "\n") != 31+ledgers || strings.Count(string(records), `"outcome":"ok"`) != 31 {
 		t.Errorf("records: want 31 of outcome ok, got %v\n%s", err, records)
+	}
+	for i, want := range []string{
+		`"workload":"all","target":"sim","shard":"0/1","slo":"e2e:1h0m0s","expected":20,"in_flight":0,"waiting":0,"outcomes":{"ok":20},"dropped":{},"filtered":0,"good":20,"eligible":20}}`,
+		`"workload":"part","target":"sim","shard":"0/1","slo":"ttft:1ns","expected":11,"in_flight":0,"waiting":0,"outcomes":{"ok":11},"dropped":{},"filtered":9,"good":0,"eligible":11}}`,
+	} {
+		if lines := strings.Split(string(records), "\n"); !strings.HasSuffix(lines[len(lines)-3+i], want) {
+			t.Errorf("ledger\n got %s\nwant …%s", lines[len(lines)-3+i], want)
+		}
 	}
 	if _, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://")); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("want the address free, got %v", err)

@@ -145,7 +145,7 @@ type handover struct {
 // start puts a workload's series on the page and lets it run.
 func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
 	g.prepare(w, from)
-	o, running := g.options, &g.shared.running
+	o, running, sink := g.options, &g.shared.running, g.shared.sink
 	if before := from.before; before != nil {
 		w.before.Store(before)
 		running.Go(func() {
@@ -175,6 +175,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		<-w.leave
 		w.server.release()
 		if w.removed.Load() {
+			sink.Tell() // its last ledger
 			o.Meter.Remove(w.count)
 		}
 		if shown := w.shown.Load(); shown != nil {

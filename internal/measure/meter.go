@@ -101,6 +101,9 @@ func (m *Meter) enter(w *Workload, l Labels) {
 	s, known := m.series[l]
 	if !known {
 		s = m.newSeries(l)
+		if len(w.parts) > 0 {
+			s.began = w.now().began
+		}
 		m.series[l] = s
 	}
 	m.use(s)

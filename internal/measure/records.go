@@ -25,8 +25,11 @@ type RecordsOptions struct {
 // sendPatience is how long a pipe may take to make room for some records before they wait for the next time.
 const sendPatience = time.Second
 
-// recordStart is how each record begins.
-var recordStart = []byte(`{"id":`)
+// Each record begins with the one, each ledger with the other.
+var (
+	recordStart = []byte(`{"id":`)
+	ledgerStart = []byte(`{"ledger":`)
+)
 
 // A recordFile is a file of records, open for appending.
 type recordFile struct {
@@ -64,7 +67,7 @@ func openRecords(path string) (*recordFile, error) {
 	return r, nil
 }
 
-// mend sees to it that the file ends with a newline. A process that was killed may have left the beginning of a record:
+// mend sees to it that the file ends with a newline. A process that was killed may have left the beginning of a line of ours:
 // that is cut off. Anything else is not ours to destroy and becomes a line of its own.
 func (f *recordFile) mend() error {
 	if !f.regular {
@@ -74,17 +77,23 @@ func (f *recordFile) mend() error {
 	if err != nil || at == f.size {
 		return err
 	}
-	start := make([]byte, min(int64(len(recordStart)), f.size-at))
+	start := make([]byte, min(int64(len(ledgerStart)), f.size-at))
 	if _, err := f.ReadAt(start, at); err != nil {
 		return err
 	}
-	if whole && bytes.HasPrefix(recordStart, start) {
+	if whole && (begins(start, recordStart) || begins(start, ledgerStart)) {
 		f.size = at
 		return f.Truncate(at)
 	}
 	n, err := f.Write([]byte{'\n'})
 	f.size += int64(n)
 	return err
+}
+
+// begins says whether a line begins with a text, as far as there is of both.
+func begins(line, text []byte) bool {
+	n := min(len(line), len(text))
+	return bytes.Equal(line[:n], text[:n])
 }
 
 // lastLine is the offset of what stands after the last newline. When that is longer than any record it looks no further,

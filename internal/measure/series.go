@@ -15,6 +15,7 @@ type series struct {
 	labels  Labels
 	values  []string // the same, in the order of threeLabels
 	created time.Time
+	began   time.Time                     // created, or when the workload's counts began under the name that its model had before
 	hists   [numHists]prometheus.Observer // each is also a prometheus.Metric
 	users   int                           // workloads that count here or have; guarded by the Meter's lock
 	current int                           // those of them that do now; likewise
@@ -49,7 +50,8 @@ type counts struct {
 }
 
 func (m *Meter) newSeries(l Labels) *series {
-	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: time.Now(), mu: &sync.Mutex{}}
+	now := time.Now()
+	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: now, began: now, mu: &sync.Mutex{}}
 	for i, h := range m.hists {
 		s.hists[i] = h.WithLabelValues(s.values...)
 	}

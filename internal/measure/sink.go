@@ -13,6 +13,7 @@ import (
 
 const (
 	sinkFlush = time.Second // a record is in the file at most this much later
+	sinkTell  = time.Minute // between ledgers
 	sinkWake  = 256 << 10   // bytes waiting that are written without waiting for the second
 	sinkBound = 4 << 20     // bytes waiting at most; what a disk does not take in time beyond them is lost and counted
 	sinkSpare = 1 << 20     // bytes of a buffer that is used again; one that a slow disk let grow beyond is not
@@ -27,7 +28,8 @@ const (
 
 var errSinkEnded = errors.New("records: the sink has ended")
 
-// A Sink writes a JSON object a line for each finished request. All fields are always there, in this order:
+// A Sink writes a JSON object a line for each finished request, and now and then a LedgerLine for each workload. All fields of a
+// request are always there, in this order:
 //
 //	id, loop, row, session           workload/loop/row as sent in X-Request-Id, and its parts; session "" for none
 //	turn, phase, lane                which turn of its conversation, from 0; profiling, or warmup for one that counts in no
@@ -55,6 +57,9 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //
 // The first and last instants of a request that failed tell how far it came.
 //
+// Ledgers tell what records cannot: what was expected and never sent. They stand at the head of every file that is opened, before its
+// first record, then each minute, and at the end.
+//
 // The newest records are in PATH, older ones in PATH.1, still older ones in PATH.2 and so on; each of the old ones can be
 // compressed instead, PATH.1.gz. A record is in one of them, whole, and they are in the order in which requests finished.
 // All that there is, oldest first:
@@ -68,6 +73,10 @@ var errSinkEnded = errors.New("records: the sink has ended")
 // A file that cannot be written costs records and nothing else. They are counted; the log says so once, and again, with
 // their number, when records have been written for a minute without trouble. The file is tried again every few seconds.
 type Sink struct {
+	// Ledgers appends a LedgerLine for each workload; nil: there are none. It is set before Use, and called without a lock held that
+	// Observe waits for.
+	Ledgers func(b []byte) []byte
+
 	lost    prometheus.Counter
 	wake    chan struct{}
 	rotated chan struct{} // there may be something to compress
@@ -84,6 +93,8 @@ type Sink struct {
 	options RecordsOptions
 	ended   bool
 	file    *recordFile // nil: it is not open
+	headed  bool        // ledgers stand at the head of what was written since it was opened
+	head    int64       // bytes of them, where nothing stands before them
 	batch   []byte      // the lines taken last, as far as they are not written
 	spare   []byte      // the buffer under the batch, pending's next one
 	cut     bool        // the batch begins in the middle of a line: a pipe has taken the rest
@@ -109,6 +120,7 @@ func (s *Sink) Use(o RecordsOptions) error {
 		return errSinkEnded
 	}
 	if o.Path != s.options.Path {
+		s.Tell()
 		s.drain(stateFor(o.Path, sinkOn))
 		s.trouble.over("records were lost", s.options.Path, s.losses.Load())
 		s.err, s.torn = nil, false
@@ -131,6 +143,15 @@ func (s *Sink) Observe(r *Request) {
 	s.Append(func(b []byte) []byte { return appendRecord(b, r) })
 }
 
+// Tell writes the ledgers as they are now, behind what was observed.
+func (s *Sink) Tell() {
+	if s.Ledgers == nil || s.state.Load() != sinkOn {
+		return
+	}
+	told := s.Ledgers(nil)
+	s.Append(func(b []byte) []byte { return append(b, told...) })
+}
+
 // Append is Observe for whoever writes lines of another kind: add appends one to b, whole, with its newline. It is not called
 // when nobody wants the line.
 func (s *Sink) Append(add func(b []byte) []byte) {
@@ -149,9 +170,9 @@ func (s *Sink) Append(add func(b []byte) []byte) {
 	before := len(s.pending)
 	s.pending = add(s.pending)
 	if int64(len(s.pending))+s.writing.Load() > sinkBound {
+		s.lose(recordsOf(s.pending[before:]))
 		s.pending = s.pending[:before]
 		s.over = true
-		s.lose(1)
 		return
 	}
 	if len(s.pending) >= sinkWake {
@@ -174,11 +195,15 @@ func (s *Sink) Run(ctx context.Context) error {
 	defer compression.Wait()
 	tick := time.NewTicker(sinkFlush)
 	defer tick.Stop()
+	tell := time.NewTicker(sinkTell)
+	defer tell.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return s.end()
 		case <-tick.C:
+		case <-tell.C:
+			s.Tell()
 		case <-s.wake:
 		}
 		s.flush()
@@ -189,6 +214,7 @@ func (s *Sink) end() error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	s.ended = true
+	s.Tell()
 	s.drain(stateFor(s.options.Path, sinkEnded))
 	losses := s.losses.Load()
 	if s.err != nil && losses > s.trouble.losses {

@@ -57,11 +57,16 @@ func (s *Sink) giveUp() {
 
 // drop loses what is left of the batch. A line whose end was not written is lost.
 func (s *Sink) drop() {
-	s.lose(bytes.Count(s.batch, []byte{'\n'}))
+	s.lose(recordsOf(s.batch))
 	s.batch = nil
 	s.writing.Store(0)
 	s.torn = s.torn || s.cut
 	s.cut = false
+}
+
+// recordsOf counts the lines, less those that are ledgers.
+func recordsOf(lines []byte) int {
+	return bytes.Count(lines, []byte{'\n'}) - bytes.Count(lines, ledgerStart)
 }
 
 func (s *Sink) lose(records int) {
@@ -82,6 +87,7 @@ func (s *Sink) write() {
 		return
 	}
 	for len(s.batch) > 0 {
+		s.begin()
 		n, err := s.writeSome()
 		s.batch = s.batch[n:]
 		s.writing.Store(int64(len(s.batch)))
@@ -98,6 +104,20 @@ func (s *Sink) write() {
 	s.trouble.calm(s.options.Path, s.losses.Load())
 }
 
+// begin puts the ledgers at the head of what is written to a file that was opened.
+func (s *Sink) begin() {
+	if s.headed || s.Ledgers == nil || s.cut {
+		return
+	}
+	s.headed = true
+	told := s.Ledgers(nil)
+	if s.file.size == 0 {
+		s.head = int64(len(told))
+	}
+	s.batch = append(told, s.batch...)
+	s.writing.Store(int64(len(s.batch)))
+}
+
 // writeSome writes the lines that the file has room for, or makes room.
 func (s *Sink) writeSome() (n int, err error) {
 	if !s.file.regular {
@@ -107,7 +127,7 @@ func (s *Sink) writeSome() (n int, err error) {
 	if most := s.options.MaxBytes; most > 0 && s.file.size+int64(len(lines)) > most {
 		room := max(most-s.file.size, 0) // less than len(lines)
 		lines = lines[:bytes.LastIndexByte(lines[:room], '\n')+1]
-		if len(lines) == 0 && s.file.size > 0 {
+		if len(lines) == 0 && s.file.size > s.head {
 			return 0, s.rotate()
 		}
 		if len(lines) == 0 { // a file for one record
@@ -139,8 +159,7 @@ func (s *Sink) rotate() (err error) {
 		return err
 	}
 	s.compressSoon()
-	s.file, err = openRecords(s.options.Path)
-	return err
+	return s.openFile()
 }
 
 // ready opens the file if it is not open, or if another one has its place: somebody else rotated or removed it.
@@ -160,12 +179,16 @@ func (s *Sink) ready() bool {
 
 func (s *Sink) open() error {
 	s.close()
-	f, err := openRecords(s.options.Path)
-	if err != nil {
+	if err := s.openFile(); err != nil {
 		return s.fail(err)
 	}
-	s.file = f
 	return nil
+}
+
+func (s *Sink) openFile() (err error) {
+	s.headed, s.head = false, 0
+	s.file, err = openRecords(s.options.Path)
+	return err
 }
 
 // fail closes the file until it is tried again.

@@ -18,8 +18,11 @@ const (
 	mostFaults = 10       // bad lines that are told one by one
 )
 
-// recordStart is how each of replayd's own records begins; see measure.Sink.
-var recordStart = []byte(`{"id":`)
+// Each of replayd's own records begins with the one, each ledger among them with the other; see measure.Sink.
+var (
+	recordStart = []byte(`{"id":`)
+	ledgerStart = []byte(`{"ledger":`)
+)
 
 // ReadExport reads the requests of a run from AIPerf's profile_export.jsonl, replayd's, or replayd's records. Name is that of
 // the file, for messages. A last line that was cut, and lines that are no JSON, are left out; Partial says so. The error is that
@@ -78,7 +81,7 @@ func (x *exportReader) take(line []byte, whole, last bool) error {
 	case !whole:
 		x.fault(fmt.Sprintf("longer than %d bytes", mostLine))
 		return nil
-	case len(line) == 0:
+	case len(line) == 0, bytes.HasPrefix(line, ledgerStart):
 		return nil
 	case !json.Valid(line) && last:
 		x.fault("cut in mid-line")

@@ -72,10 +72,13 @@ func killRecords(t *testing.T, path string, seen *killTally) (ids []string) {
 	return ids
 }
 
-// killIDs are the ids of whole lines.
+// killIDs are the ids of whole lines, but for ledgers.
 func killIDs(t *testing.T, name, text string) (ids []string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, `{"ledger":{`) && strings.HasSuffix(line, "}}\n") {
+			continue
+		}
 		var r struct{ ID, Outcome string }
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.ID == "" || r.Outcome == "" || !strings.HasSuffix(line, "\n") {
 			t.Errorf("%s: want a whole record, got %.200q: %v", filepath.Base(name), line, err)
