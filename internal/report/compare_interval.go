@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // confidence is that of all intervals on pages.
@@ -22,7 +22,7 @@ const batches = 30
 // Law and Kelton, Simulation Modeling and Analysis, section 9.5.3.
 func batchMean(values []float64) (mean, half float64) {
 	n := len(values)
-	mean = result.NewDistribution(slices.Clone(values)).Mean
+	mean = stats.NewDistribution(slices.Clone(values)).Mean
 	if n < 2 {
 		return mean, math.NaN()
 	}
@@ -30,10 +30,10 @@ func batchMean(values []float64) (mean, half float64) {
 	if n >= 2*batches {
 		parts = make([]float64, batches)
 		for i := range parts {
-			parts[i] = result.NewDistribution(slices.Clone(values[i*n/batches : (i+1)*n/batches])).Mean
+			parts[i] = stats.NewDistribution(slices.Clone(values[i*n/batches : (i+1)*n/batches])).Mean
 		}
 	}
-	d := result.NewDistribution(slices.Clone(parts))
+	d := stats.NewDistribution(slices.Clone(parts))
 	k := float64(len(parts))
 	deviation := d.Std * math.Sqrt(k/(k-1)) // the sample's
 	return mean, studentT(len(parts)-1) * deviation / math.Sqrt(k)
@@ -55,7 +55,7 @@ func studentT(freedom int) float64 {
 
 // percentileInterval is a percentile with its interval between two order statistics, by the binomial distribution of how many
 // values lie below it: exact for independent values, whatever their distribution. Conover, Practical Nonparametric Statistics, 3.2.
-func percentileInterval(d result.Distribution, p float64) interval {
+func percentileInterval(d stats.Distribution, p float64) interval {
 	n := d.N()
 	in := interval{Value: d.Percentile(p), Low: math.Inf(-1), High: math.Inf(1)}
 	if n == 0 {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 func within(t *testing.T, what string, got, want, by float64) {
@@ -42,7 +42,7 @@ func TestBinomialRange(t *testing.T) {
 			t.Errorf("n %d, p %v: %d to %d, want %d to %d", c.n, c.p, low, high, c.low, c.high)
 		}
 	}
-	in := percentileInterval(result.NewDistribution([]float64{1, 2, 3, 4, 5}), 50)
+	in := percentileInterval(stats.NewDistribution([]float64{1, 2, 3, 4, 5}), 50)
 	if in.Value != 3 || !math.IsInf(in.Low, -1) || !math.IsInf(in.High, 1) {
 		t.Errorf("5 values bound no median, got %+v", in)
 	}
@@ -96,12 +96,12 @@ func TestBatchMeanCovers(t *testing.T) {
 // Of 1,000 samples of one distribution, about 95 % of the intervals of p90 and of the differences of two hold the truth.
 func TestPercentileIntervalCovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	draw := func() result.Distribution {
+	draw := func() stats.Distribution {
 		values := make([]float64, 500)
 		for i := range values {
 			values[i] = random.ExpFloat64()
 		}
-		return result.NewDistribution(values)
+		return stats.NewDistribution(values)
 	}
 	held, apart := 0, 0
 	const samples = 1000

@@ -10,6 +10,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // HTML is the page of one run, or of several beside each other. Its theme, foot and the dashboard's form are the caller's.
@@ -61,7 +62,7 @@ var shownQuantities = []shownQuantity{
 }
 
 // of is the distribution of a metric; without values where it is not defined.
-func (l lookedAt) of(tag string) result.Distribution {
+func (l lookedAt) of(tag string) stats.Distribution {
 	m, _ := l.figures.Metric(tag)
 	return m.Of
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // lengthBins is how many groups of equal size the medians over lengths are of.
@@ -44,8 +45,8 @@ func (l lookedAt) lengths() Section {
 
 // against is a latency over a length: all requests as a cloud, and the median of groups of equal size.
 func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText string) Plot {
-	all := result.NewDistribution(slices.Clone(ys))
-	lengths := result.NewDistribution(slices.Clone(xs))
+	all := stats.NewDistribution(slices.Clone(ys))
+	lengths := stats.NewDistribution(slices.Clone(xs))
 	x.Log = wide(lengths)
 	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", plural(len(xs), "ok request"))}
 	slope, r2 := leastSquares(xs, ys)
@@ -78,7 +79,7 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 // A group is the requests of neighbouring lengths.
 type group struct {
 	x, from, to float64 // x: the mean length
-	of          result.Distribution
+	of          stats.Distribution
 }
 
 // groupsOf cuts pairs into groups of about equal size; those of one length stay together.
@@ -108,7 +109,7 @@ func groupsOf(xs, ys []float64) (groups []group) {
 			g.x += xs[i] / float64(to-from)
 			values = append(values, ys[i])
 		}
-		g.of = result.NewDistribution(values)
+		g.of = stats.NewDistribution(values)
 		groups = append(groups, g)
 		from = to
 	}

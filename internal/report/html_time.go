@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // Bins of time: about so many requests in each for percentiles, and at most so many bins.
@@ -64,7 +64,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 	known := 0
 	for i, bin := range values {
 		x[i] = (float64(i) + 0.5) * width
-		d := result.NewDistribution(bin)
+		d := stats.NewDistribution(bin)
 		known += d.N()
 		cells := []string{Value(float64(i)*width, "s"), thousands(float64(d.N()), 0)}
 		for k, p := range []float64{50, 90, 99} {
@@ -76,7 +76,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 	if known == 0 {
 		return Plot{}
 	}
-	spread := result.NewDistribution(slices.Concat(lines[0], lines[2]))
+	spread := stats.NewDistribution(slices.Concat(lines[0], lines[2]))
 	return Plot{
 		Title: l.drift(q), X: Axis{Label: "time of sending", Unit: "s", Ends: [2]float64{0, float64(n) * width}},
 		Y: Axis{Label: q.long, Unit: "ms", Log: spread.Min() > 0 && spread.Max() > 15*spread.Min()},

@@ -5,15 +5,16 @@ import (
 	"math"
 
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // late is the lateness of every request that was sent.
-func (l lookedAt) late() result.Distribution {
+func (l lookedAt) late() stats.Distribution {
 	values := make([]float64, 0, len(l.rows))
 	for _, r := range l.rows {
 		values = append(values, r.Lateness)
 	}
-	return result.NewDistribution(values)
+	return stats.NewDistribution(values)
 }
 
 // Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.

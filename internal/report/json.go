@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // An object is a JSON object that keeps the order of its members.
@@ -70,7 +71,7 @@ func statsObject(m result.Metric, percentiles []float64) object {
 	return append(o, spreadObject(m.Of, percentiles)...)
 }
 
-func spreadObject(d result.Distribution, percentiles []float64) object {
+func spreadObject(d stats.Distribution, percentiles []float64) object {
 	var o object
 	for _, p := range percentiles {
 		o.add(percentileName(p), d.Percentile(p))

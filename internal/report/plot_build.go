@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // bins is how many bars a histogram has, and steps how many corners the line of an ECDF has at most.
@@ -42,7 +42,7 @@ func Histogram(title string, x Axis, values []float64) Plot {
 }
 
 // histogram counts values in at most n bars of equal width on the axis. Whole numbers get bars of whole width.
-func histogram(d result.Distribution, x Axis, n int) (edges, counts []float64) {
+func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
 	if d.N() == 0 {
 		return nil, nil
 	}
@@ -112,19 +112,19 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 }
 
 // distribution takes the finite ones of some values, and leaves those as they are.
-func distribution(values []float64) result.Distribution {
-	return result.NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
+func distribution(values []float64) stats.Distribution {
+	return stats.NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
 }
 
 // wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
-func wide(d result.Distribution) bool {
+func wide(d stats.Distribution) bool {
 	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
 }
 
 // percentileTable has a column for each set.
 func percentileTable(unit string, sets []Series) *PageTable {
 	t := &PageTable{Columns: []Column{{Name: "percentile", Text: true}}}
-	var all []result.Distribution
+	var all []stats.Distribution
 	for _, set := range sets {
 		all = append(all, distribution(set.Y))
 		t.Columns = append(t.Columns, Column{Name: cmp.Or(set.Name, "value")})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/stats"
 )
 
 // recent is over how many of the last requests the quantiles of a progress line go.
@@ -190,11 +191,11 @@ func (w *window) add(d time.Duration) {
 	w.next = (w.next + 1) % recent
 }
 
-// quantile is the nearest rank's value; 0 of nothing.
-func (w *window) quantile(q float64) time.Duration {
+// percentile is 0 of nothing.
+func (w *window) percentile(p float64) time.Duration {
 	if len(w.values) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(w.values))
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+	return time.Duration(stats.Percentile(p, int64(len(sorted)), func(rank int64) float64 { return float64(sorted[rank]) }))
 }

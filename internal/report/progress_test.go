@@ -48,15 +48,15 @@ func TestView(t *testing.T) {
 		ok: 1, ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
 	})
 
-	// Of 100 values 1..100 the nearest rank's p50 is the 50th, p99 the 99th.
+	// Of 100 values 1..100 the p50 is 50.5, the p99 99.01.
 	p = &Progress{}
 	for i := 100; i > 0; i-- {
 		n := time.Duration(i)
 		p.Observe(request(n*time.Microsecond, n*20*time.Millisecond, n*time.Millisecond))
 	}
 	expect(view{
-		ok: 100, ttfts: true, ttft50: time.Second, ttft99: 1980 * time.Millisecond,
-		tpots: true, tpot50: 50 * time.Millisecond, lates: true, late99: 99 * time.Microsecond,
+		ok: 100, ttfts: true, ttft50: 1010 * time.Millisecond, ttft99: 1980200 * time.Microsecond,
+		tpots: true, tpot50: 50500 * time.Microsecond, lates: true, late99: 99010,
 	})
 
 	// Only the last 512 count.

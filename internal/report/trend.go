@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // A Trend is what the slices of a run say together, of the time to the first token, or of the request latency where there is no
@@ -13,10 +14,10 @@ type Trend struct {
 	Metric        string // its tag
 	Name          string // TTFT or latency
 	Least, Most   float64
-	First, Last   float64        // mean of the first slice and of the last, ms
-	Rates         [2]float64     // least and greatest output tokens/s
-	WarmUp        result.RankSum // the first slice's requests against all others'
-	Drift         result.MannKendall
+	First, Last   float64       // mean of the first slice and of the last, ms
+	Rates         [2]float64    // least and greatest output tokens/s
+	WarmUp        stats.RankSum // the first slice's requests against all others'
+	Drift         stats.MannKendall
 	WithoutWarmUp bool // Drift leaves the first slice out, because a warm-up was detected
 }
 
@@ -54,10 +55,10 @@ func NewTrend(all []result.Slice) (Trend, bool) {
 		return t, false
 	}
 	t.First, t.Last = means[0], means[len(means)-1]
-	t.WarmUp = result.NewRankSum(first, others)
+	t.WarmUp = stats.NewRankSum(first, others)
 	if t.WithoutWarmUp = t.WarmUp.Detected(); t.WithoutWarmUp {
 		means = means[1:]
 	}
-	t.Drift = result.NewMannKendall(means)
+	t.Drift = stats.NewMannKendall(means)
 	return t, true
 }

@@ -27,9 +27,9 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	defer p.mu.Unlock()
 	return view{
 		Outlook: o, elapsed: elapsed, ended: ended, ok: p.ok, failed: p.failed, cancelled: p.cancelled, dropped: p.dropped, rate: p.rate(),
-		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.quantile(0.5), ttft99: p.ttft.quantile(0.99),
-		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.quantile(0.5),
-		lates: len(p.lateness.values) > 0, late99: p.lateness.quantile(0.99),
+		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
+		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.percentile(50),
+		lates: len(p.lateness.values) > 0, late99: p.lateness.percentile(99),
 		lastErr: p.lastErr,
 	}
 }

@@ -3,6 +3,8 @@ package result
 import (
 	"math"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // A BesideKind is how the values of a series are to be read.
@@ -37,7 +39,7 @@ type BesideFigures struct {
 	Rate                      float64 // Total / Span, per second
 	RateMin, RateMax, RateStd float64 // of the rates between two values
 
-	Of Distribution // of a gauge
+	Of stats.Distribution // of a gauge
 }
 
 // Figures computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
@@ -49,7 +51,7 @@ func (b Beside) Figures() (f BesideFigures, ok bool) {
 	}
 	f.Span = b.Times[n-1].Sub(b.Times[0])
 	if b.Kind == Gauge {
-		f.Of = NewDistribution(append([]float64(nil), b.Values[:n]...))
+		f.Of = stats.NewDistribution(append([]float64(nil), b.Values[:n]...))
 		return f, f.Of.N() > 0
 	}
 	if f.Span <= 0 {
@@ -70,7 +72,7 @@ func (b Beside) Figures() (f BesideFigures, ok bool) {
 		}
 	}
 	f.Rate = f.Total / f.Span.Seconds()
-	of := NewDistribution(rates)
+	of := stats.NewDistribution(rates)
 	f.RateMin, f.RateMax, f.RateStd = of.Min(), of.Max(), of.Std
 	return f, of.N() > 0
 }

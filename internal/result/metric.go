@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"replayd/internal/measure"
+	"replayd/internal/stats"
 )
 
 // A Metric is one figure of some requests: a distribution of one value a request, or a single value of them all.
@@ -11,7 +12,7 @@ type Metric struct {
 	Tag    string // AIPerf's: time_to_first_token
 	Name   string // for people: Time to First Token
 	Unit   string // ms, tokens, tokens/sec/user, tokens/sec, requests/sec, requests, sec
-	Of     Distribution
+	Of     stats.Distribution
 	Single bool
 	Value  float64 // of a single one
 }
@@ -104,9 +105,9 @@ func Aggregate(rows []Row, s Settings) Figures {
 		for i, r := range of {
 			values[i] = q.Value(r)
 		}
-		f.add(Metric{Tag: q.Tag, Name: q.Name, Unit: q.Unit, Of: NewDistribution(values)})
+		f.add(Metric{Tag: q.Tag, Name: q.Name, Unit: q.Unit, Of: stats.NewDistribution(values)})
 	}
-	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: NewDistribution(gaps(ok))})
+	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps(ok))})
 	f.totals(ok, s)
 	return f
 }

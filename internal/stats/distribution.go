@@ -1,4 +1,4 @@
-package result
+package stats
 
 import (
 	"math"
@@ -40,21 +40,9 @@ func (d Distribution) Min() float64 { return d.Percentile(0) }
 // Max is the greatest value; NaN without values.
 func (d Distribution) Max() float64 { return d.Percentile(100) }
 
-// Percentile interpolates linearly at rank p/100·(n−1), as numpy does when told nothing else, rounding included; NaN without
-// values.
+// Percentile is NaN without values.
 func (d Distribution) Percentile(p float64) float64 {
-	if len(d.Values) == 0 {
-		return math.NaN()
-	}
-	rank := p / 100 * float64(len(d.Values)-1)
-	below := min(max(int(rank), 0), len(d.Values)-1)
-	low, high := d.Values[below], d.Values[min(below+1, len(d.Values)-1)]
-	part := rank - float64(below)
-	// float64() forbids the processor to leave out the rounding of the product, which some do and others cannot.
-	if part >= 0.5 {
-		return high - float64((high-low)*(1-part))
-	}
-	return low + float64((high-low)*part)
+	return Percentile(p, int64(len(d.Values)), func(rank int64) float64 { return d.Values[rank] })
 }
 
 // UpTo is the part of the values that are at most v, 0 to 1.
