@@ -35,19 +35,12 @@ type files struct {
 	stop      context.CancelFunc
 }
 
-func boundsOf(slo measure.SLO) (bounds []result.Bound) {
-	for _, b := range slo {
-		bounds = append(bounds, result.Bound{Metric: b.Quantity.Tag(), Value: b.Limit})
-	}
-	return bounds
-}
-
 // open makes everything that can be at fault before anything is sent.
 func (a *account) open(o *runFlags) error {
 	r := &a.order
 	settings := result.Settings{
 		Command: typed(a.args), Model: o.target.Model, Endpoint: o.target.API, Rate: o.workload.Rate, GPUs: o.gpus,
-		Slice: time.Duration(o.aliases.slice), Goodput: boundsOf(r.slo), Percentiles: o.percentiles, Streamed: r.config.Targets[0].Stream,
+		Slice: time.Duration(o.aliases.slice), SLO: r.slo, Percentiles: o.percentiles, Streamed: r.config.Targets[0].Stream,
 	}
 	if len(r.concurrency) == 1 {
 		settings.Concurrency = r.concurrency[0]

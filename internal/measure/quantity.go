@@ -126,22 +126,22 @@ func (r *Request) Values() Values {
 	ms(E2EFromDue, d, defined)
 	if c := r.Timeline.Chunks; len(c) > 1 {
 		ms(SecondToken, c[1]-c[0], true)
-		v.Decode(c[len(c)-1]-c[0], r.Usage.Output)
+		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Output, len(c)))
 	}
-	v.Lengths(cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt), r.Usage.Output, r.Usage.Reasoning)
+	v.SetLengths(cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt), r.Usage.Output, r.Usage.Reasoning)
 	return v
 }
 
-// Decode sets TPOT, uncut, and its reciprocal from the time between the first and the last content. Below 2 tokens they are not
-// defined; all of an answer within one read has no rate.
-func (v *Values) Decode(took time.Duration, output int) {
-	if output < 2 {
-		return
+// PerToken is a TPOT, ms and not cut to whole nanoseconds: the time from the first to the last content over the tokens after the
+// first. NaN below 2 tokens, and where all of them came in one chunk: no interval was seen then.
+func PerToken(decode time.Duration, tokens, chunks int) float64 {
+	if tokens < 2 || chunks < 2 {
+		return math.NaN()
 	}
-	v.SetTPOT(float64(took) / float64(output-1) / 1e6)
+	return float64(decode) / float64(tokens-1) / 1e6
 }
 
-// SetTPOT sets TPOT, ms, and what follows from it.
+// SetTPOT sets TPOT, ms, and its reciprocal: all of an answer within one read has no rate.
 func (v *Values) SetTPOT(ms float64) {
 	v[TPOT] = ms
 	if ms > 0 {
@@ -149,8 +149,8 @@ func (v *Values) SetTPOT(ms float64) {
 	}
 }
 
-// Lengths sets the lengths from token counts, of which 0 is one that is not known.
-func (v *Values) Lengths(input, output, reasoning int) {
+// SetLengths sets the lengths from token counts, of which 0 is one that is not known.
+func (v *Values) SetLengths(input, output, reasoning int) {
 	set := func(q Quantity, tokens int) {
 		if tokens > 0 {
 			v[q] = float64(tokens)

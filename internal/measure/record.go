@@ -55,6 +55,11 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendDuration(b, "ttft_ns", d, ok && defined)
 	d, defined = r.TTFTFromDue()
 	b = appendDuration(b, "ttft_from_due_ns", d, ok && defined)
+	var second time.Duration
+	if len(t.Chunks) > 1 {
+		second = t.Chunks[1] - t.Chunks[0]
+	}
+	b = appendDuration(b, "second_token_ns", second, ok && len(t.Chunks) > 1)
 	d, defined = r.TPOT()
 	b = appendDuration(b, "tpot_ns", d, ok && defined)
 	d, defined = r.E2E()

@@ -29,7 +29,7 @@ func TestRecordFields(t *testing.T) {
 		`"planned_ns":` + ns(0) + `,"due_ns":` + ns(1) + `,"ready_ns":` + ns(2*ms) + `,"lane_ns":` + ns(3*ms) + `,"write_ns":` + ns(5*ms) +
 		`,"head_ns":` + ns(12*ms) + `,"first_ns":` + ns(15*ms) + `,"last_ns":` + ns(45*ms) + `,"cancel_ns":null,"end_ns":` + ns(50*ms) +
 		`,"lateness_ns":3000000,"lane_wait_ns":1000000,"session_wait_ns":1999999,"connect_ns":9` +
-		`,"ttft_ns":10000000,"ttft_from_due_ns":14999999,"tpot_ns":10000000,"e2e_ns":40000000,"e2e_from_due_ns":44999999` +
+		`,"ttft_ns":10000000,"ttft_from_due_ns":14999999,"second_token_ns":4000000,"tpot_ns":10000000,"e2e_ns":40000000,"e2e_from_due_ns":44999999` +
 		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"whole":false,"input_tokens":100,"output_tokens":4,"overhead_tokens":11,"counted_input_tokens":90` +
 		`,"usage_source":"usage","usage_prompt_tokens":101,"usage_output_tokens":4,"usage_cached_tokens":64,"usage_reasoning_tokens":1}` + "\n"
 	if diff := cmp.Diff(want, string(appendRecord(nil, r))); diff != "" {
@@ -52,7 +52,7 @@ func TestRecordOfFailures(t *testing.T) {
 		var got []string
 		for _, key := range []string{
 			"write_ns", "head_ns", "first_ns", "last_ns", "cancel_ns", "end_ns", "lateness_ns", "lane_wait_ns", "session_wait_ns", "connect_ns",
-			"ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns",
+			"ttft_ns", "ttft_from_due_ns", "second_token_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns",
 		} {
 			v, there := m[key]
 			if !there {
@@ -67,13 +67,13 @@ func TestRecordOfFailures(t *testing.T) {
 		}
 	}
 	waits := []string{"lateness_ns", "lane_wait_ns", "session_wait_ns"}
-	latencies := []string{"connect_ns", "ttft_ns", "ttft_from_due_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns"}
+	latencies := []string{"connect_ns", "ttft_ns", "ttft_from_due_ns", "second_token_ns", "tpot_ns", "e2e_ns", "e2e_from_due_ns"}
 	f("cut after two chunks", fields(request("", 0, Truncated, ms, 2*ms)), append([]string{"head_ns", "cancel_ns"}, latencies...)...)
-	f("one token", fields(request("", 0, OK, ms)), "head_ns", "cancel_ns", "connect_ns", "tpot_ns")
+	f("one token", fields(request("", 0, OK, ms)), "head_ns", "cancel_ns", "connect_ns", "second_token_ns", "tpot_ns")
 	whole := request("", 0, OK, ms)
 	whole.Timeline.Whole, whole.Timeline.Head, whole.Phase = true, start.Add(ms), Warmup
 	m := fields(whole)
-	f("in one piece", m, "first_ns", "cancel_ns", "connect_ns", "ttft_ns", "ttft_from_due_ns", "tpot_ns")
+	f("in one piece", m, "first_ns", "cancel_ns", "connect_ns", "ttft_ns", "ttft_from_due_ns", "second_token_ns", "tpot_ns")
 	if whole, _ := m["whole"].(bool); !whole || m["phase"] != "warmup" {
 		t.Errorf("in one piece, to warm up: got whole %v, phase %v", m["whole"], m["phase"])
 	}

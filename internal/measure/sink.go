@@ -42,7 +42,7 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //	                                 last content, connection closed as the workload asked, finished
 //	lateness_ns, lane_wait_ns, session_wait_ns, connect_ns
 //	                                 durations in ns; null when it was not sent; connect null on a kept connection
-//	ttft_ns, ttft_from_due_ns, tpot_ns, e2e_ns, e2e_from_due_ns
+//	ttft_ns, ttft_from_due_ns, second_token_ns, tpot_ns, e2e_ns, e2e_from_due_ns
 //	                                 latencies in ns, null unless it ended ok and they are defined. They come from the
 //	                                 monotonic clock: after a step of the wall clock they are right and
 //	                                 differences of instants are not

@@ -21,7 +21,7 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // settings are those of the example.
 var settings = result.Settings{
 	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
-	Goodput:     []result.Bound{{Metric: "inter_token_latency", Value: 9.5}, {Metric: "output_token_throughput_per_user", Value: 95}, {Metric: "time_to_first_token", Value: 300}},
+	SLO:         measure.SLO{{Quantity: measure.TTFT, Limit: 300}, {Quantity: measure.TPOT, Limit: 9.5}, {Quantity: measure.PerUser, Limit: 95}},
 	Percentiles: []float64{75, 99.9}, Streamed: true,
 }
 

@@ -194,11 +194,7 @@ func (l lookedAt) facts() (facts []Fact) {
 	if s.GPUs > 0 {
 		add("GPUs", thousands(float64(s.GPUs), 0))
 	}
-	var bounds []string
-	for _, b := range s.Goodput {
-		bounds = append(bounds, b.String())
-	}
-	add("Goodput", strings.Join(bounds, ", "))
+	add("SLO", strings.ReplaceAll(s.SLO.String(), ",", ", "))
 	if l.zero > 0 {
 		add("Began", time.Unix(0, l.zero).UTC().Format(time.DateTime)+" UTC")
 	}

@@ -23,10 +23,10 @@ func (l lookedAt) latencies() Section {
 		x := Axis{Label: q.long, Unit: "ms", Log: wide(d)}
 		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), Value(d.Percentile(10), "ms"), Value(d.Percentile(90), "ms")), x, d.Values)
 		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
-		for _, bound := range l.Settings.Goodput {
-			if bound.Metric == q.tag {
-				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Value, "ms"), digits(100*d.UpTo(bound.Value), 3))
-				ecdf.Marks = []Mark{{Name: "bound", At: bound.Value, X: true}}
+		for _, bound := range l.Settings.SLO {
+			if bound.Quantity.Tag() == q.tag {
+				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Limit, "ms"), digits(100*d.UpTo(bound.Limit), 3))
+				ecdf.Marks = []Mark{{Name: "bound", At: bound.Limit, X: true}}
 			}
 		}
 		s.Plots = append(s.Plots, histogram, ecdf)

@@ -60,7 +60,7 @@ func TestFiguresRecomputed(t *testing.T) {
 		r.TTFT, r.Second, r.ITL, r.Gaps, r.First = math.NaN(), math.NaN(), math.NaN(), nil, 0
 	}
 	plain.Settings.Streamed, plain.Settings.GPUs, plain.Settings.Percentiles = false, 0, nil
-	plain.Settings.Goodput = []result.Bound{{Metric: "request_latency", Value: 350}}
+	plain.Settings.SLO = measure.SLO{{Quantity: measure.E2E, Limit: 350}}
 	failed := result.Run{Settings: settings, Rows: slices.DeleteFunc(slices.Clone(example.Rows), func(r result.Row) bool { return r.Outcome == measure.OK })}
 
 	runs := map[string]result.Run{"example": example, "not streamed": plain, "nothing ok": failed}
@@ -82,7 +82,7 @@ func TestFiguresRecomputed(t *testing.T) {
 func random(r *rand.Rand) result.Run {
 	s := result.Settings{
 		Model: "m", Streamed: true, GPUs: r.IntN(9), Slice: time.Duration(1+r.IntN(20)) * 500 * ms,
-		Goodput: []result.Bound{{Metric: "inter_token_latency", Value: r.Float64() * 30}, {Metric: "request_latency", Value: r.Float64() * 3000}}, Percentiles: []float64{r.Float64() * 100},
+		SLO: measure.SLO{{Quantity: measure.TPOT, Limit: r.Float64() * 30}, {Quantity: measure.E2E, Limit: r.Float64() * 3000}}, Percentiles: []float64{r.Float64() * 100},
 	}
 	c, err := result.NewCollector(s, result.CollectorOptions{Gaps: true})
 	if err != nil {
@@ -121,7 +121,7 @@ func TestRecomputeFindsWrongFigures(t *testing.T) {
 		{result.JSONName, `"p99": (\d)`},
 		{result.JSONName, `"std": \d+\.(\d)`},
 		{result.JSONName, `"count": (\d)`},
-		{CSVName, `Goodput \(requests/sec\),0\.5(\d)`},
+		{CSVName, `Goodput \(requests/sec\),0\.6(\d)`},
 		{CSVName, `Lateness \(ms\),0\.9(\d)`},
 		{SlicesCSVName, `1,Time to First Token,ms,p90,33(\d)`},
 		{SlicesJSONName, `"tau": (\d)`},
@@ -131,7 +131,7 @@ func TestRecomputeFindsWrongFigures(t *testing.T) {
 		{"table_aiperf.txt", `tokens/sec\) │    17\.3(\d)`},
 		{"table_aiperf.txt", `Success Rate: 9(\d)`},
 		{"table_aiperf.txt", `, 105 ok, (\d)`},
-		{"table_aiperf.txt", `requests/sec: 1,73(\d)`},
+		{"table_aiperf.txt", `requests/sec: 1,53(\d)`},
 		{"table_aiperf.txt", `Per GPU: (\d)`},
 		{"table_aiperf.txt", `Duration: 39\.9(\d)`},
 		{"table_vllm.txt", `Median ITL \(ms\): +9\.5(\d)`},

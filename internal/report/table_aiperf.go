@@ -66,9 +66,9 @@ func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows []
 		rows = append(rows, append(cells, grouped(std)))
 	}
 	for _, q := range result.Quantities {
-		m, ok := f.Metric(q.Tag)
-		if !q.Extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.Tag)) {
-			row(q.Name, q.Unit, m)
+		m, ok := f.Metric(q.Tag())
+		if !q.Extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.Tag())) {
+			row(q.Name, string(q.Unit()), m)
 		}
 	}
 	for _, tag := range consoleTags {
@@ -180,9 +180,9 @@ func goodputLine(s result.Settings, f result.Figures) string {
 	if !ok {
 		return ""
 	}
-	bounds := make([]string, len(s.Goodput))
-	for i, b := range s.Goodput {
-		bounds[i] = b.String()
+	bounds := make([]string, len(s.SLO))
+	for i, b := range s.SLO { // in AIPerf's spelling
+		bounds[i] = b.Quantity.Tag() + ":" + strconv.FormatFloat(b.Limit, 'f', -1, 64)
 	}
 	judged := f.OK + f.Failed
 	return fmt.Sprintf("Goodput: %s of %s requests (%s) kept %s", count(int(good.Value)), count(judged), share(int(good.Value), judged), strings.Join(bounds, " "))

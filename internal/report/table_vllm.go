@@ -23,7 +23,7 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 		if row.Outcome == measure.OK {
 			input, output = input+row.Input, output+row.Output
 		}
-		if result.Keeps(row, r.Settings.Goodput) {
+		if v := row.Values(); r.Settings.SLO.Good(row.Outcome, &v) {
 			good++
 		}
 	}
@@ -43,7 +43,7 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 	line("Total input tokens:", input)
 	line("Total generated tokens:", output)
 	number("Request throughput (req/s):", float64(f.OK)/seconds)
-	if len(r.Settings.Goodput) > 0 {
+	if len(r.Settings.SLO) > 0 {
 		number("Request goodput (req/s):", float64(good)/seconds)
 	}
 	number("Output token throughput (tok/s):", float64(output)/seconds)

@@ -32,7 +32,7 @@ func NewTrend(all []result.Slice) (Trend, bool) {
 		q, _ = result.QuantityOf("request_latency")
 		t.Name = "Latency"
 	}
-	t.Metric = q.Tag
+	t.Metric = q.Tag()
 	var means, first, others []float64
 	for _, s := range all {
 		values := s.Values(q)
@@ -44,7 +44,7 @@ func NewTrend(all []result.Slice) (Trend, bool) {
 		} else {
 			others = append(others, values...)
 		}
-		m, _ := s.Figures.Metric(q.Tag)
+		m, _ := s.Figures.Metric(q.Tag())
 		means = append(means, m.Avg())
 		t.Least, t.Most = min(t.Least, m.Avg()), max(t.Most, m.Avg())
 		if rate, ok := s.Figures.Metric("output_token_throughput"); ok {

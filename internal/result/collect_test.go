@@ -31,7 +31,7 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // settings are those of the example.
 var settings = Settings{
 	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
-	Goodput:     []Bound{{"inter_token_latency", 9.5}, {"output_token_throughput_per_user", 95}, {"time_to_first_token", 300}},
+	SLO:         measure.SLO{{Quantity: measure.TTFT, Limit: 300}, {Quantity: measure.TPOT, Limit: 9.5}, {Quantity: measure.PerUser, Limit: 95}},
 	Percentiles: []float64{75, 99.9}, Streamed: true,
 }
 
@@ -228,7 +228,7 @@ func TestWholeAnswer(t *testing.T) {
 	if row.Latency != 800 || row.First != 0 || row.Gaps != nil {
 		t.Errorf("%+v", row)
 	}
-	for name, v := range map[string]float64{"TTFT": row.TTFT, "Second": row.Second, "ITL": row.ITL, "PerUser": row.PerUser(), "from due": row.firstFromDue()} {
+	for name, v := range map[string]float64{"TTFT": row.TTFT, "Second": row.Second, "ITL": row.ITL, "PerUser": row.Values()[measure.PerUser], "from due": row.Values()[measure.TTFTFromDue]} {
 		if !math.IsNaN(v) {
 			t.Errorf("%s = %v, want none", name, v)
 		}

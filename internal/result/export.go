@@ -105,24 +105,24 @@ func AppendExport(b []byte, r Row) []byte {
 			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
 		},
 		Metrics: exportMetrics{
-			Lateness: defined(r.Lateness, "ms"), Reads: defined(length(r.Reads), "reads"), Merged: defined(length(r.Merged), "reads"),
+			Lateness: defined(r.Lateness, "ms"), Reads: defined(counted(r.Reads), "reads"), Merged: defined(counted(r.Merged), "reads"),
 		},
 	}
-	m := &line.Metrics
+	m, v := &line.Metrics, r.Values()
 	if r.Reads > 0 {
 		m.ReadDelay = defined(r.ReadDelay, "ms")
 	}
 	if r.Outcome == measure.OK {
 		m.TTFT, m.Second, m.Latency, m.ITL = defined(r.TTFT, "ms"), defined(r.Second, "ms"), defined(r.Latency, "ms"), defined(r.ITL, "ms")
-		m.PerUser = defined(r.PerUser(), "tokens/sec/user")
-		m.Count, m.Reasoning = defined(length(r.Output-r.Reasoning), "tokens"), defined(length(r.Reasoning), "tokens")
-		m.Output, m.Input = defined(length(r.Output), "tokens"), defined(length(r.Input), "tokens")
-		m.TTFTFromDue, m.LatencyFromDue = defined(r.firstFromDue(), "ms"), defined(r.FromDue(r.End), "ms")
+		m.PerUser = defined(v[measure.PerUser], "tokens/sec/user")
+		m.Count, m.Reasoning = defined(v[measure.OutputCount], "tokens"), defined(v[measure.ReasoningCount], "tokens")
+		m.Output, m.Input = defined(v[measure.OutputLength], "tokens"), defined(v[measure.InputLength], "tokens")
+		m.TTFTFromDue, m.LatencyFromDue = defined(v[measure.TTFTFromDue], "ms"), defined(v[measure.E2EFromDue], "ms")
 		if len(r.Gaps) > 0 {
 			m.Gaps = &exportValues{r.Gaps, "ms"}
 		}
 	} else {
-		m.ErrorInput = defined(length(r.Input), "tokens")
+		m.ErrorInput = defined(counted(r.Input), "tokens")
 		line.Error = FailureOf(r)
 	}
 	out := bytes.NewBuffer(b)
@@ -152,4 +152,12 @@ func FailureOf(r Row) *ExportError {
 		e.Code = &r.Status
 	}
 	return e
+}
+
+// counted is NaN for a number that is not known.
+func counted(n int) float64 {
+	if n <= 0 {
+		return math.NaN()
+	}
+	return float64(n)
 }

@@ -98,16 +98,15 @@ func TestReadExportOfAIPerf(t *testing.T) {
 	}
 }
 
-// Records of replayd give the same rows as its export, but for what only the export has.
-func TestReadRecords(t *testing.T) {
+// recorded is the file of records of the requests that a func observes.
+func recorded(t *testing.T, each func(observe func(*measure.Request))) []byte {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "records.jsonl")
 	sink := measure.NewSink(prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}), slog.New(slog.DiscardHandler))
 	if err := sink.Use(measure.RecordsOptions{Path: path}); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range example() {
-		sink.Observe(r)
-	}
+	each(sink.Observe)
 	if err := sink.Use(measure.RecordsOptions{}); err != nil { // writes what there is
 		t.Fatal(err)
 	}
@@ -115,13 +114,22 @@ func TestReadRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+// Records of replayd give the same rows as its export, but for what only the export has.
+func TestReadRecords(t *testing.T) {
+	b := recorded(t, func(observe func(*measure.Request)) {
+		for _, r := range example() {
+			observe(r)
+		}
+	})
 	got, err := ReadExport(bytes.NewReader(b), "records.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, _ := collected(t)
-	ignore := cmpopts.IgnoreFields(Row{}, "Second", "Gaps")
-	if diff := cmp.Diff(want.Rows, got.Rows, cmpopts.EquateNaNs(), ignore); diff != "" {
+	if diff := cmp.Diff(want.Rows, got.Rows, cmpopts.EquateNaNs(), cmpopts.IgnoreFields(Row{}, "Gaps")); diff != "" {
 		t.Errorf("collected − records:\n%s", diff)
 	}
 }

@@ -28,13 +28,11 @@ func (m Metric) Avg() float64 {
 	return m.Of.Mean
 }
 
-// A Quantity is what a request has one value of, NaN where it is not defined.
+// A Quantity is a metric of which a request has one value.
 type Quantity struct {
-	Tag, Name, Unit string
-	Value           func(Row) float64
-	Larger          bool // is better
-	Extra           bool // in files, but not in AIPerf's table
-	All             bool // of every request that was sent, not of ok ones alone
+	measure.Quantity
+	Name  string
+	Extra bool // in files, but not in AIPerf's table
 }
 
 // Quantities are the metrics that each ok request has, in the order of AIPerf's table. Definitions are those of AIPerf
@@ -43,33 +41,31 @@ type Quantity struct {
 // AIPerf has 0; token counts are the server's own where it sends them. The two "from due" and the lateness are ours: from the
 // instant at which the plan has the request go out.
 var Quantities = []Quantity{
-	{Tag: "time_to_first_token", Name: "Time to First Token", Unit: "ms", Value: func(r Row) float64 { return r.TTFT }},
-	{Tag: "time_to_second_token", Name: "Time to Second Token", Unit: "ms", Value: func(r Row) float64 { return r.Second }},
-	{Tag: "request_latency", Name: "Request Latency", Unit: "ms", Value: func(r Row) float64 { return r.Latency }},
-	{Tag: "inter_token_latency", Name: "Inter Token Latency", Unit: "ms", Value: func(r Row) float64 { return r.ITL }},
-	{Tag: "output_token_throughput_per_user", Name: "Output Token Throughput Per User", Unit: "tokens/sec/user", Larger: true, Value: Row.PerUser},
-	{Tag: "output_sequence_length", Name: "Output Sequence Length", Unit: "tokens", Value: func(r Row) float64 { return length(r.Output) }},
-	{Tag: "input_sequence_length", Name: "Input Sequence Length", Unit: "tokens", Value: func(r Row) float64 { return length(r.Input) }},
-	{Tag: "output_token_count", Name: "Output Token Count", Unit: "tokens", Extra: true, Value: func(r Row) float64 { return length(r.Output - r.Reasoning) }},
-	{Tag: "reasoning_token_count", Name: "Reasoning Token Count", Unit: "tokens", Extra: true, Value: func(r Row) float64 { return length(r.Reasoning) }},
-	{Tag: "time_to_first_token_from_due", Name: "Time to First Token From Due", Unit: "ms", Extra: true, Value: Row.firstFromDue},
-	{Tag: "request_latency_from_due", Name: "Request Latency From Due", Unit: "ms", Extra: true, Value: func(r Row) float64 { return r.FromDue(r.End) }},
-	{Tag: "lateness", Name: "Lateness", Unit: "ms", Extra: true, All: true, Value: func(r Row) float64 { return r.Lateness }},
+	{measure.TTFT, "Time to First Token", false},
+	{measure.SecondToken, "Time to Second Token", false},
+	{measure.E2E, "Request Latency", false},
+	{measure.TPOT, "Inter Token Latency", false},
+	{measure.PerUser, "Output Token Throughput Per User", false},
+	{measure.OutputLength, "Output Sequence Length", false},
+	{measure.InputLength, "Input Sequence Length", false},
+	{measure.OutputCount, "Output Token Count", true},
+	{measure.ReasoningCount, "Reasoning Token Count", true},
+	{measure.TTFTFromDue, "Time to First Token From Due", true},
+	{measure.E2EFromDue, "Request Latency From Due", true},
+	{measure.Lateness, "Lateness", true}, // of every request that was sent, not of ok ones alone
 }
 
-// length is a number of tokens that is known, else NaN.
-func length(tokens int) float64 {
-	if tokens <= 0 {
-		return math.NaN()
-	}
-	return float64(tokens)
-}
+// Value is a row's, NaN where it is not defined.
+func (q Quantity) Value(r Row) float64 { return r.Values()[q.Quantity] }
 
-func (r Row) firstFromDue() float64 {
-	if math.IsNaN(r.TTFT) { // one answer as a whole has no first token
-		return math.NaN()
+// QuantityOf finds a quantity by its name in AIPerf's files.
+func QuantityOf(tag string) (Quantity, bool) {
+	for _, q := range Quantities {
+		if q.Tag() == tag {
+			return q, true
+		}
 	}
-	return r.FromDue(r.First)
+	return Quantity{}, false
 }
 
 // Figures are what some requests came to, the warm-up left out.
@@ -85,30 +81,30 @@ type Figures struct {
 // Aggregate computes the figures of rows. Spans and rates are AIPerf's; those of vLLM's table come from WriteVLLMTable.
 func Aggregate(rows []Row, s Settings) Figures {
 	var f Figures
-	var all, ok []Row
+	var ok []Row
+	values := make([][]float64, len(Quantities))
+	good := 0
 	for _, r := range rows {
 		if r.Phase == measure.Warmup {
 			continue
 		}
-		all = append(all, r)
 		f.count(r)
 		if r.Outcome == measure.OK {
 			ok = append(ok, r)
 		}
+		v := r.Values()
+		for i, q := range Quantities {
+			values[i] = append(values[i], v[q.Quantity])
+		}
+		if s.SLO.Good(r.Outcome, &v) {
+			good++
+		}
 	}
-	for _, q := range Quantities {
-		of := ok
-		if q.All {
-			of = all
-		}
-		values := make([]float64, len(of))
-		for i, r := range of {
-			values[i] = q.Value(r)
-		}
-		f.add(Metric{Tag: q.Tag, Name: q.Name, Unit: q.Unit, Of: stats.NewDistribution(values)})
+	for i, q := range Quantities {
+		f.add(Metric{Tag: q.Tag(), Name: q.Name, Unit: string(q.Unit()), Of: stats.NewDistribution(values[i])})
 	}
 	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps(ok))})
-	f.totals(ok, s)
+	f.totals(ok, good, s)
 	return f
 }
 
@@ -162,7 +158,7 @@ func (f Figures) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
 
 // totals adds what is one value for all requests. Rates are per second of AIPerf's benchmark duration, of ok requests; tokens
 // that reason are output too.
-func (f *Figures) totals(ok []Row, s Settings) {
+func (f *Figures) totals(ok []Row, good int, s Settings) {
 	var input, output, reasoning int
 	for _, r := range ok {
 		input, output, reasoning = input+r.Input, output+r.Output, reasoning+r.Reasoning
@@ -178,13 +174,7 @@ func (f *Figures) totals(ok []Row, s Settings) {
 	single("total_token_throughput", "Total Token Throughput", "tokens/sec", float64(input+output)/span)
 	single("request_throughput", "Request Throughput", "requests/sec", float64(len(ok))/span)
 	single("request_count", "Request Count", "requests", float64(len(ok)))
-	if len(s.Goodput) > 0 {
-		good := 0
-		for _, r := range ok {
-			if Keeps(r, s.Goodput) {
-				good++
-			}
-		}
+	if len(s.SLO) > 0 {
 		single("goodput", "Goodput", "requests/sec", float64(good)/span)
 		single("good_request_count", "Good Request Count", "requests", float64(good))
 		single("good_request_fraction", "Good Request Fraction", "ratio", float64(good)/float64(f.OK+f.Failed))

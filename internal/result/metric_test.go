@@ -24,7 +24,7 @@ func TestSpans(t *testing.T) {
 	early.Outcome, late.Outcome, warm.Phase = measure.HTTP5xx, measure.Cancelled, measure.Warmup
 	never := Row{Outcome: measure.ConnectFailed, End: begin.UnixNano(), Lateness: math.NaN()}
 	rows := []Row{warm, early, never, sent(0, 4), sent(2, 6), late}
-	f := Aggregate(rows, Settings{GPUs: 2, Goodput: []Bound{{"request_latency", 4000}}})
+	f := Aggregate(rows, Settings{GPUs: 2, SLO: measure.SLO{{Quantity: measure.E2E, Limit: 4000}}})
 	if f.OK != 2 || f.Failed != 2 || f.Cancelled != 1 {
 		t.Errorf("%d ok, %d failed, %d cancelled", f.OK, f.Failed, f.Cancelled)
 	}

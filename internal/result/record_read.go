@@ -34,7 +34,9 @@ type recordLine struct {
 
 	Lateness *int64 `json:"lateness_ns"`
 	TTFT     *int64 `json:"ttft_ns"`
+	Second   *int64 `json:"second_token_ns"`
 	E2E      *int64 `json:"e2e_ns"`
+	FromDue  *int64 `json:"e2e_from_due_ns"`
 	Chunks   int    `json:"chunks"`
 	Merged   int    `json:"merged_reads"`
 
@@ -78,10 +80,16 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	e2e := time.Duration(*l.E2E)
 	r.Output, r.Reasoning = l.Output, l.Reasoning
 	r.Latency, r.End = milliseconds(e2e), l.Write+int64(e2e)
+	if l.FromDue != nil { // of the monotonic clock: instants are as far apart as the wall clock said
+		r.Due = r.End - *l.FromDue
+	}
+	if l.Second != nil {
+		r.Second = milliseconds(time.Duration(*l.Second))
+	}
 	if l.TTFT != nil {
 		ttft := time.Duration(*l.TTFT)
 		r.TTFT, r.First = milliseconds(ttft), l.Write+int64(ttft)
-		r.ITL = interToken(e2e-ttft, r.Output, l.Chunks)
+		r.ITL = measure.PerToken(e2e-ttft, r.Output, l.Chunks)
 	}
 	return r, nil
 }

@@ -2,7 +2,6 @@ package result
 
 import (
 	"cmp"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -38,22 +37,18 @@ func correlation(id, session string) string {
 
 // row is what reports keep of a finished request, all but its session number.
 func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row {
-	t := &r.Timeline
-	nan := math.NaN()
+	t, v := &r.Timeline, r.Values()
 	row := Row{
 		ID: r.ID, Conversation: r.Session, Correlation: r.ID, Turn: r.Turn,
 		Worker: "lane_" + strconv.Itoa(r.Lane), Processor: processor,
 		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: r.Error,
 		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
-		TTFT: nan, Second: nan, Latency: nan, ITL: nan, Lateness: nan,
+		TTFT: v[measure.TTFT], Second: v[measure.SecondToken], Latency: v[measure.E2E], ITL: v[measure.TPOT], Lateness: v[measure.Lateness],
 		Reads: len(t.ReadDelays), Merged: t.MergedReads,
 		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
 	}
 	if r.Session != "" {
 		row.Correlation = correlation(r.ID, r.Session)
-	}
-	if r.Sent() {
-		row.Lateness = milliseconds(r.Lateness())
 	}
 	if row.Reads > 0 {
 		var sum time.Duration
@@ -74,32 +69,13 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 	}
 	row.Output, row.Reasoning = r.Usage.Output, r.Usage.Reasoning
 	row.End = row.Start + int64(t.Chunks[n-1])
-	row.Latency = milliseconds(t.Chunks[n-1])
-	if t.Whole {
-		return row
-	}
-	row.TTFT = milliseconds(t.Chunks[0])
-	row.ITL = interToken(t.Chunks[n-1]-t.Chunks[0], row.Output, n)
-	if n == 1 {
-		return row
-	}
-	row.Second = milliseconds(t.Chunks[1] - t.Chunks[0])
-	if keepGaps {
+	if keepGaps && n > 1 {
 		row.Gaps = make([]float64, 0, n-1)
 		for gap := range r.ITL() {
 			row.Gaps = append(row.Gaps, milliseconds(gap))
 		}
 	}
 	return row
-}
-
-// interToken is AIPerf's inter-token latency, ms: the time from the first to the last content over the tokens after the first.
-// NaN below 2 tokens, and where all of them came in one chunk: no interval was seen then.
-func interToken(decode time.Duration, tokens, chunks int) float64 {
-	if tokens < 2 || chunks < 2 {
-		return math.NaN()
-	}
-	return float64(decode) / float64(tokens-1) / 1e6
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }

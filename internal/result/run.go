@@ -53,15 +53,9 @@ type Settings struct {
 	Rate        float64       // requests/s asked for; 0: the trace's own times
 	GPUs        int           // 0: not known
 	Slice       time.Duration // 0: no slices
-	Goodput     []Bound       // service levels; none: every ok request is goodput
+	SLO         measure.SLO   // empty: every ok request is good
 	Percentiles []float64     // beside the usual ones, 0 to 100
 	Streamed    bool          // without it there is no first token and no gap
-}
-
-// A Bound is one service level: a metric of the export by its name there, and the most (for rates per user the least) that keeps it.
-type Bound struct {
-	Metric string  // time_to_first_token and so on
-	Value  float64 // in the metric's unit
 }
 
 // A Row is one finished request. Instants are Unix nanoseconds, 0 where they did not come; times are milliseconds, NaN where
@@ -91,20 +85,27 @@ type Row struct {
 	Reads, Merged      int       // reads with content that the kernel stamped, and reads that held several content chunks
 }
 
-// FromDue is what a user of the real system would have waited for an instant: its distance from the due instant in
-// milliseconds; NaN unless the request ended ok and both are known.
-func (r Row) FromDue(instant int64) float64 {
-	if r.Outcome != measure.OK || instant == 0 || r.Due == 0 {
+// Values are what service levels judge and distributions show; of a request that did not end ok only the lateness.
+func (r Row) Values() measure.Values {
+	v := measure.NoValues()
+	v[measure.Lateness] = r.Lateness
+	if r.Outcome != measure.OK {
+		return v
+	}
+	v[measure.TTFT], v[measure.SecondToken], v[measure.E2E] = r.TTFT, r.Second, r.Latency
+	if !math.IsNaN(r.TTFT) { // one answer as a whole has no first token
+		v[measure.TTFTFromDue] = r.fromDue(r.First)
+	}
+	v[measure.E2EFromDue] = r.fromDue(r.End)
+	v.SetTPOT(r.ITL)
+	v.SetLengths(r.Input, r.Output, r.Reasoning)
+	return v
+}
+
+// fromDue is the distance of an instant from the due instant in milliseconds; NaN unless both are known.
+func (r Row) fromDue(instant int64) float64 {
+	if instant == 0 || r.Due == 0 {
 		return math.NaN()
 	}
 	return float64(instant-r.Due) / 1e6
-}
-
-// PerUser is AIPerf's output_token_throughput_per_user, tokens/s: 1 / ITL. NaN where ITL is not defined, or 0: all of an answer
-// within one read has no rate.
-func (r Row) PerUser() float64 {
-	if !(r.ITL > 0) {
-		return math.NaN()
-	}
-	return 1e3 / r.ITL
 }

@@ -1,10 +1,10 @@
 package result
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -45,10 +45,10 @@ func ConfigOf(s Settings) Config {
 	c.Endpoint.Type, c.Endpoint.Streaming = s.Endpoint, s.Streamed
 	c.Load.Concurrency, c.Load.Rate = s.Concurrency, s.Rate
 	c.Output.Slice = s.Slice.Seconds()
-	if len(s.Goodput) > 0 {
+	if len(s.SLO) > 0 {
 		c.Input.Goodput = map[string]float64{}
-		for _, b := range s.Goodput {
-			c.Input.Goodput[b.Metric] = b.Value
+		for _, b := range s.SLO {
+			c.Input.Goodput[b.Quantity.Tag()] = b.Limit
 		}
 	}
 	c.Command, c.GPUs, c.Percentiles = s.Command, s.GPUs, s.Percentiles
@@ -92,11 +92,15 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
 		s.Slice = time.Duration(*d * float64(time.Second))
 	}
-	for tag, value := range c.Input.Goodput {
-		if _, known := QuantityOf(tag); known {
-			s.Goodput = append(s.Goodput, Bound{tag, value})
+	run := Run{Dropped: file.Dropped}
+	for _, tag := range slices.Sorted(maps.Keys(c.Input.Goodput)) {
+		if q, known := measure.QuantityOf(tag); known {
+			s.SLO = append(s.SLO, measure.Bound{Quantity: q, Limit: c.Input.Goodput[tag]})
+		} else {
+			run.Partial = append(run.Partial, fmt.Sprintf("%s: no request is judged by the bound on %q: want %s", name, tag, measure.QuantityNames()))
 		}
 	}
-	slices.SortFunc(s.Goodput, func(a, b Bound) int { return cmp.Compare(a.Metric, b.Metric) })
-	return Run{Settings: s, Dropped: file.Dropped}, nil
+	s.SLO = measure.NewSLO(s.SLO...)
+	run.Settings = s
+	return run, nil
 }

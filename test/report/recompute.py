@@ -119,12 +119,17 @@ NAMES = {tag: (f"{name} ({unit})", name, unit) for tag, (name, unit) in {**PER_R
 NAMES["inter_chunk_latency"] = ("Inter Chunk Latency (ms)", "Inter Chunk Latency", "ms")
 
 
+LARGER_IS_BETTER = {
+    "output_token_throughput_per_user", "output_sequence_length", "input_sequence_length", "output_token_count", "reasoning_token_count",
+}
+
+
 def good(record, bounds):
     for metric, bound in bounds.items():
         v = value(record, metric)
-        if v is None:
-            return False
-        if v < bound if metric == "output_token_throughput_per_user" else v > bound:
+        if v is None:  # not defined, so kept
+            continue
+        if v < bound if metric in LARGER_IS_BETTER else v > bound:
             return False
     return True
 
