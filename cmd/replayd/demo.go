@@ -16,6 +16,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/report"
 	"replayd/internal/sim"
@@ -99,13 +100,14 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	var shown sync.WaitGroup
 	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
 		Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Observers: []replay.Observer{progress},
-		Started: func(url string) {
+		Started: func(url string, ledger func() measure.Ledger) {
 			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
 			shown.Go(func() {
+				outlook := func() report.Outlook { return report.Outlook{Ledger: ledger()} }
 				if screen := w.screen(); screen != nil {
-					progress.Show(screen, func() report.Outlook { return report.Outlook{InFlight: -1} }, end)
+					progress.Show(screen, outlook, end)
 				} else {
-					progress.Print(w.out, end)
+					progress.Print(w.out, outlook, end)
 				}
 			})
 		},

@@ -18,7 +18,8 @@ type account struct {
 	summary  *measure.Summary
 	progress *report.Progress
 	failures *report.Failures
-	least    float64 // goodput share that is to be held
+	ledger   measure.Ledger // when the run has ended
+	least    float64        // attainment that is to be held
 	files
 
 	requests int // that there should be; 0: not known
@@ -47,7 +48,7 @@ func (a *account) begin(ctx context.Context, requests int, now func() daemon.Sta
 	outlook := func() report.Outlook {
 		s := now()
 		return report.Outlook{
-			Requests: requests, InFlight: s.InFlight, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
+			Requests: requests, Ledger: s.Ledger, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
 		}
 	}
 	a.shown.Go(func() {
@@ -60,13 +61,12 @@ func (a *account) begin(ctx context.Context, requests int, now func() daemon.Sta
 }
 
 // close prints the report and finds the verdict.
-func (a *account) close(cut error) {
+func (a *account) close(ledger measure.Ledger, cut error) {
 	close(a.end)
 	a.shown.Wait()
-	a.closed = true
-	f := a.summary.Figures()
+	a.closed, a.ledger = true, ledger
 	if s := (*signalled)(nil); errors.As(cut, &s) {
-		a.verdict = a.cutShort(s, f)
+		a.verdict = a.cutShort(s)
 	} else if cut != nil {
 		a.verdict = cut
 	}
@@ -78,24 +78,20 @@ func (a *account) close(cut error) {
 	if n := a.clipped.Load(); n > 0 {
 		fmt.Fprintf(a.out, "%-26s%d, cut to the limits on their lengths\n", "clipped", n)
 	}
-	switch {
+	switch share, _ := ledger.Attainment(); {
 	case a.verdict != nil:
-	case f.Outcomes[measure.OK] == 0:
+	case ledger.Outcomes[measure.OK] == 0:
 		a.verdict = errors.New("no request ended ok")
-	case f.GoodputShare() < a.least:
-		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + f.Missed(a.least))}
+	case share < a.least:
+		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Figures(ledger).Missed(a.least))}
 	}
 }
 
 // cutShort is the verdict over a run that a signal stopped; nil when that came so late that nothing was left out.
-func (a *account) cutShort(s *signalled, f measure.Figures) error {
-	var done int64
-	for _, n := range f.Outcomes {
-		done += n
-	}
-	of := ""
+func (a *account) cutShort(s *signalled) error {
+	done, of := a.ledger.Finished(), ""
 	if a.requests > 0 {
-		if done-f.Outcomes[measure.Aborted] >= int64(a.requests) {
+		if done-a.ledger.Outcomes[measure.Aborted] >= int64(a.requests) {
 			return nil
 		}
 		of = fmt.Sprintf(" of %d", a.requests)

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/report"
 	"replayd/internal/result"
@@ -139,14 +138,6 @@ func (a *account) warmed() []replay.Observer {
 	return []replay.Observer{a.collector}
 }
 
-func (a *account) drop(why measure.DropReason) {
-	a.summary.Drop(why)
-	a.progress.Drop(why)
-	if a.collector != nil {
-		a.collector.Drop(why)
-	}
-}
-
 // pageOf is the address that a target's figures come from, as far as the configuration says it.
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.config.Targets {
@@ -171,7 +162,7 @@ func (a *account) save() error {
 	}
 	a.collected = a.collector.Collected()
 	run := &a.collected
-	run.Cut = a.verdict != nil
+	run.Cut, run.Dropped = a.verdict != nil, a.ledger.Dropped
 	if a.sampler != nil {
 		if n := a.sampler.Beyond(); n > 0 {
 			run.Partial = append(run.Partial, fmt.Sprintf("%d series of the server and the GPUs were too many to keep", n))
@@ -197,7 +188,7 @@ func (a *account) save() error {
 // report prints the tables.
 func (a *account) report() error {
 	if a.collector == nil {
-		return a.summary.WriteTable(a.out)
+		return a.summary.WriteTable(a.out, a.ledger)
 	}
 	run := &a.collected
 	var errs []error
@@ -207,7 +198,7 @@ func (a *account) report() error {
 	case traceReplay:
 		errs = append(errs, report.WriteVLLMTable(a.out, *run))
 	default:
-		errs = append(errs, a.summary.WriteTable(a.out, run.Settings.Percentiles...))
+		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, run.Settings.Percentiles...))
 	}
 	errs = append(errs, report.WriteBeside(a.out, *run))
 	if run.Settings.Slice > 0 {

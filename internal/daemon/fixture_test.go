@@ -181,7 +181,7 @@ func start(t *testing.T, c config.Config) *daemon {
 	go func() {
 		d.ended <- Serve(ctx, hard, ServeOptions{
 			Config: c, Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Observers: []replay.Observer{d}, Load: d.load,
-			Started: func(u string) { url <- u },
+			Started: func(u string, _ func() measure.Ledger) { url <- u },
 		})
 		close(d.ended)
 	}()

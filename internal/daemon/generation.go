@@ -36,7 +36,6 @@ type Options struct {
 	Warmed    []replay.Observer                           // hear of warm-up requests, of which Observers do not
 	Saved     func(replay.Sent)                           // is given every request that was written; nil: nobody wants them
 	Clipped   func()                                      // nil: nobody wants to know
-	Dropped   func(measure.DropReason)                    // nil: nobody wants to know
 	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 
 	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several

@@ -27,7 +27,6 @@ import (
 type heard struct {
 	mu       sync.Mutex
 	outcomes map[string]int // by workload, a blank and outcome
-	drops    map[measure.DropReason]int
 	failures []string
 }
 
@@ -39,15 +38,10 @@ func (h *heard) Observe(r *measure.Request) {
 }
 
 func (h *heard) options(c config.Config) Options {
-	h.outcomes, h.drops = map[string]int{}, map[measure.DropReason]int{}
+	h.outcomes = map[string]int{}
 	return Options{
 		Config: c, Meter: measure.NewMeter(prometheus.NewRegistry()), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
 		Observers: []replay.Observer{h},
-		Dropped: func(why measure.DropReason) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.drops[why]++
-		},
 		Failed: func(err error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

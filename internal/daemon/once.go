@@ -37,8 +37,9 @@ type Once struct {
 	// its error. 0: it is not cut for that.
 	Patience time.Duration
 
-	// Ended hears when everything has ended, and what cut it: ctx's cause, ErrUnreached, or nil. /metrics is still served then.
-	Ended func(cut error)
+	// Ended hears when everything has ended: what became of all requests, as on /metrics, and what cut it: ctx's cause, ErrUnreached, or
+	// nil. /metrics is still served then.
+	Ended func(ledger measure.Ledger, cut error)
 	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
 }
 
@@ -85,7 +86,7 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	if errors.Is(cut, ErrUnreached) {
 		err = errors.Join(cut, err)
 	}
-	o.Ended(cut)
+	o.Ended(o.Meter.Ledger(), cut)
 	if o.Hold > 0 && ctx.Err() == nil {
 		o.hold(ctx, address)
 	}

@@ -24,11 +24,15 @@ func TestOnce(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) { o.Faults.Error500 = 1 })
 	h, requests, reg := &heard{}, 0, prometheus.NewRegistry()
 	o := h.options(conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(5)))))
+	var l measure.Ledger
 	ended := false
 	err := Once{
 		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Standing) { requests = n },
-		Ended: func(cut error) { ended = cut == nil },
+		Ended: func(ledger measure.Ledger, cut error) { l, ended = ledger, cut == nil },
 	}.Run(t.Context(), t.Context(), reg)
+	if l.Expected != 5 || l.Outcomes[measure.HTTP5xx] != 5 || l.Good != 0 || l.Eligible != 5 || l.Balance() != nil {
+		t.Errorf("want a ledger of 5, got %+v", l)
+	}
 	if err != nil || !ended || requests != 5 || h.outcomes["w http_5xx"] != 5 || len(h.failures) != 0 {
 		t.Errorf("want 5 of http_5xx, got %d expected, %v, %q, %v", requests, h.outcomes, h.failures, err)
 	}
@@ -48,10 +52,11 @@ func TestOnceStopped(t *testing.T) {
 		stop()
 	}()
 	o := h.options(conf([]config.Target{target("gate", g.url)}, w))
-	cut := false
-	err := Once{Options: o, Started: nothing, Ended: func(why error) { cut = why != nil }, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
-	if err != nil || !cut || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || len(h.drops) != 0 {
-		t.Errorf("want one ok and nothing dropped, got %v, %v, %v", h.outcomes, h.drops, err)
+	cut, dropped := false, int64(0)
+	ended := func(l measure.Ledger, why error) { cut, dropped = why != nil, l.Unsent() }
+	err := Once{Options: o, Started: nothing, Ended: ended, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	if err != nil || !cut || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || dropped != 0 {
+		t.Errorf("want one ok and nothing dropped, got %v, %v, %v", h.outcomes, dropped, err)
 	}
 }
 
@@ -67,7 +72,7 @@ func TestOnceHold(t *testing.T) {
 	over, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Once{
-			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(error) { close(over) }, Hold: time.Hour,
+			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(measure.Ledger, error) { close(over) }, Hold: time.Hour,
 		}.Run(ctx, t.Context(), prometheus.NewRegistry())
 	}()
 	<-over
@@ -107,7 +112,7 @@ func TestOnceWaitReady(t *testing.T) {
 	o := (&heard{}).options(conf([]config.Target{target("sim", "http://"+address)}, once("w", "sim", write(t, "trace.jsonl", rows(3)))))
 	o.Observers = append(o.Observers, seen)
 	err := Once{
-		Options: o, WaitReady: patience, Started: nothing, Ended: func(error) {},
+		Options: o, WaitReady: patience, Started: nothing, Ended: func(measure.Ledger, error) {},
 		Tried: func(_ string, err error) {
 			tries = append(tries, fmt.Sprint(err != nil))
 			if err != nil {

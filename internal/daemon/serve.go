@@ -24,9 +24,11 @@ type ServeOptions struct {
 	Config     config.Config
 	Version    string
 	Log        *slog.Logger
-	LogDropped func() uint64    // log lines that were not written; nil: none are
-	Started    func(url string) // hears the address when everything runs; nil: nobody
+	LogDropped func() uint64 // log lines that were not written; nil: none are
 	Observers  []replay.Observer
+
+	// Started hears the address when everything runs, and how to ask what became of all requests; nil: nobody.
+	Started func(url string, ledger func() measure.Ledger)
 
 	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload
 	Hangup <-chan os.Signal              // each one reloads; nil: none comes
@@ -90,7 +92,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	k.g.Start(work, hard)
 	p.Ready()
 	if o.Started != nil {
-		o.Started(p.URL())
+		o.Started(p.URL(), k.g.options.Meter.Ledger)
 	}
 	k.run(work, hard)
 	o.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", k.g.options.Config.Drain)

@@ -1,20 +1,23 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
 
 // A Standing is how far plans that end have come.
 type Standing struct {
-	InFlight int           // requests
-	Length   time.Duration // from the first instant of the longest plan to its last row's; 0: not known yet, or rows beyond a number are left out
-	Left     time.Duration // until the last row of all plans is due; more than Length before they begin
+	Ledger measure.Ledger // of all workloads
+	Length time.Duration  // from the first instant of the longest plan to its last row's; 0: not known yet, or rows beyond a number are left out
+	Left   time.Duration  // until the last row of all plans is due; more than Length before they begin
 }
 
 // Standing tells where the generation is now. It must have been started, and none of its plans may loop.
 func (g *Generation) Standing() Standing {
-	var s Standing
+	s := Standing{Ledger: g.options.Meter.Ledger()}
 	known := true
 	for _, w := range g.workloads {
-		s.InFlight += int(w.count.Ledger().InFlight)
 		at := w.current().State()
 		if at.Period == 0 || w.config.Rows > 0 {
 			known = false

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/config"
+	"replayd/internal/measure"
 	"replayd/internal/sim"
 )
 
@@ -41,10 +42,10 @@ func TestStanding(t *testing.T) {
 				stop()
 			}
 			o := (&heard{}).options(conf([]config.Target{target("sim", url)}, w))
-			if err := (Once{Options: o, Started: started, Ended: func(error) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
+			if err := (Once{Options: o, Started: started, Ended: func(measure.Ledger, error) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
 				t.Error(err)
 			}
-			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.InFlight != 0 {
+			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.Ledger.InFlight != 0 {
 				t.Errorf("want %v to be played and as much left, got %+v", want, s)
 			}
 		})

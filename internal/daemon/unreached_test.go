@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/config"
+	"replayd/internal/measure"
 	"replayd/internal/replay"
 )
 
@@ -43,7 +44,7 @@ func TestUnreached(t *testing.T) {
 				o.Sleeper = func() replay.Sleeper { return replay.NewTimers() }
 				o.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, time.Since(begin)) }
 				var cut error
-				o.Ended = func(why error) { cut = why }
+				o.Ended = func(_ measure.Ledger, why error) { cut = why }
 				change(&o)
 				err := o.Run(t.Context(), t.Context(), prometheus.NewRegistry())
 				if took := time.Since(begin); took < want || took > want+5*time.Second {

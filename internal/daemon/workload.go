@@ -259,12 +259,9 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.show(o.Board)
 }
 
-// dropped tells whoever wants to know of a request that was due and not sent.
+// dropped complains of a request that was due and not sent. A filtered one is as it was configured.
 func (o *Options) dropped(workload string, why measure.DropReason) {
-	if o.Dropped != nil {
-		o.Dropped(why)
-	}
-	if o.Complain != nil && why != measure.Filtered { // that is as it was configured
+	if o.Complain != nil && why != measure.Filtered {
 		o.Complain(workload, "dropped: "+string(why), "", "")
 	}
 }

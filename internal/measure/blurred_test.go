@@ -17,10 +17,10 @@ func TestBlurred(t *testing.T) {
 		}
 		s.Observe(r)
 		var b strings.Builder
-		if err := s.WriteTable(&b); err != nil {
+		if err := s.WriteTable(&b, Ledger{}); err != nil {
 			t.Fatal(err)
 		}
-		return s.Figures(), b.String()
+		return s.Figures(Ledger{}), b.String()
 	}
 	for _, c := range []struct {
 		merged, reads int

@@ -18,9 +18,10 @@ type Ledger struct {
 	Good     int64                `json:"good"`     // ended ok, within every bound of the service level
 	Eligible int64                `json:"eligible"` // their fate is known and is the service's; see WorkloadOptions.Sheds
 
-	Retries      int64 `json:"-"`
-	PromptTokens int64 `json:"-"` // of ok requests, as the server counts them
-	OutputTokens int64 `json:"-"`
+	Retries      int64            `json:"-"`
+	PromptTokens int64            `json:"-"` // of ok requests, as the server counts them
+	OutputTokens int64            `json:"-"`
+	Broken       map[string]int64 `json:"-"` // ok requests by the bound that they broke, one under each
 }
 
 // Attainment is how much of the planned load was served well: good ÷ expected. It is not ok where nothing was expected.
@@ -73,6 +74,7 @@ func (l Ledger) Add(other Ledger) Ledger {
 		Outcomes: addUp(l.Outcomes, other.Outcomes), Dropped: addUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
 		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible,
 		Retries: l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
+		Broken: addUp(l.Broken, other.Broken),
 	}
 }
 
@@ -101,7 +103,12 @@ func (c *counts) ledger() Ledger {
 		Expected: c.expected, InFlight: c.inFlight, Waiting: c.waiting,
 		Outcomes: byName(outcomes[:], c.finished[:]), Dropped: byName(dropReasons[:], c.dropped[:]),
 		Good: c.good, Eligible: c.eligible,
-		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1],
+		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
+	}
+	for i, n := range c.violations[:sloError] {
+		if n > 0 {
+			l.Broken[sloName(i)] = n
+		}
 	}
 	l.Filtered = l.Dropped[Filtered]
 	delete(l.Dropped, Filtered)

@@ -82,20 +82,20 @@ func (s SLO) violations(o Outcome, v *Values) (broken [sloKinds]bool) {
 type Miss struct {
 	SLO      string        // the quantity's name, or error
 	Bound    Bound         // zero of error
-	Requests int64         // of the judged ones; under error also those that were never sent
+	Requests int64         // of the expected ones; under error also those that were never sent
 	Worst    float64       // in the quantity's unit; 0 of error
 	P99      time.Duration // of all that have the quantity, those within the bound too; 0 where it is not known
 }
 
 // misses are the bounds that were broken, in the order of the quantities, then error.
-func (f Figures) misses(broken [sloKinds]int64, worst *Values) (misses []Miss) {
+func (f Figures) misses(worst *Values) (misses []Miss) {
 	p99 := map[Quantity]stats.Durations{TTFT: f.TTFT, TPOT: f.TPOT, E2E: f.E2E, TTFTFromDue: f.TTFTFromDue, E2EFromDue: f.E2EFromDue, Lateness: f.Lateness}
 	for _, b := range f.SLO {
-		if n := broken[b.Quantity]; n > 0 {
+		if n := f.Broken[b.Quantity.String()]; n > 0 {
 			misses = append(misses, Miss{b.Quantity.String(), b, n, worst[b.Quantity], p99[b.Quantity].P99})
 		}
 	}
-	if n := f.Judged() - f.Outcomes[OK]; n > 0 {
+	if n := f.Expected - f.Outcomes[OK]; n > 0 {
 		misses = append(misses, Miss{SLO: sloName(sloError), Requests: n})
 	}
 	return misses

@@ -7,25 +7,19 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Summary collects what a run has to say at its end. Its methods may be called from several goroutines at once. Its
-// memory is bounded: some 20 MiB, however many requests it sees.
+// A Summary collects the latencies of a run; how many requests there were and what became of them is in its ledger. Its methods may
+// be called from several goroutines at once. Its memory is bounded: some 20 MiB, however many requests it sees.
 type Summary struct {
 	slo SLO
 
 	mu       sync.Mutex
 	samples  [numSamples]stats.Sample
-	finished [len(outcomes)]int64
-	dropped  [len(dropReasons)]int64
-	goodput  int64
-	broken   [sloKinds]int64
 	worst    Values // of the bounded quantities
-	prompt   int64
-	output   int64
 	merged   int64
-	userRate float64 // Σ 1/TPOT, in tokens/s
-	users    int64
-	first    time.Time // the earliest due instant
-	last     time.Time // the latest end
+	decoded  int64         // output tokens behind the first ones
+	decoding time.Duration // the time that they took
+	first    time.Time     // the earliest due instant
+	last     time.Time     // the latest end
 }
 
 const (
@@ -47,21 +41,16 @@ type Figures struct {
 	ReadDelay                                     stats.Durations // of every read that held content and that the kernel stamped
 	MergedReads                                   int64           // those that held several chunks; without stamps these are counted too
 
-	Outcomes map[Outcome]int64    // those that occurred
-	Dropped  map[DropReason]int64 // those that occurred, filtered among them
-	Expected int64                // finished and dropped, without filtered
-	Goodput  int64                // requests that ended ok and met the SLO
-	SLO      SLO
-	Misses   []Miss // what was broken, a request under each of its bounds; nil when all that is judged is goodput
-
-	PromptTokens, OutputTokens int64 // of ok requests, as the server counts them
+	Ledger
+	SLO    SLO
+	Misses []Miss // what was broken, a request under each of its bounds; nil when all that was expected is good
 
 	Span                                            time.Duration // first due instant to the end of the last request, whatever its outcome
 	RequestRate, GoodputRate, InputRate, OutputRate float64       // ok requests, good ones, prompt tokens and output tokens
-	UserRate                                        float64       // mean of 1/TPOT: tokens/s that one user sees
+	UserRate                                        float64       // Σ (output tokens − 1) ÷ Σ (last content − first content): tokens/s that one user sees
 }
 
-// NewSummary makes an empty summary that judges goodput by slo.
+// NewSummary makes an empty summary that knows the worst of what slo bounds.
 func NewSummary(slo SLO) *Summary { return &Summary{slo: slo, worst: NoValues()} }
 
 // Observe adds a finished request, unless it was sent to warm the server up. It keeps nothing of r.
@@ -71,7 +60,6 @@ func (s *Summary) Observe(r *Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finished[r.Outcome.place()]++
 	if s.first.IsZero() || r.Timeline.Due.Before(s.first) {
 		s.first = r.Timeline.Due
 	}
@@ -88,24 +76,11 @@ func (s *Summary) Observe(r *Request) {
 	if r.Outcome != OK {
 		return
 	}
-	s.judge(r)
-	s.prompt += int64(r.Usage.Prompt)
-	s.output += int64(r.Usage.Output)
-	s.addLatencies(r)
-}
-
-// judge holds an ok request against the bounds.
-func (s *Summary) judge(r *Request) {
 	v := r.Values()
 	for _, b := range s.slo {
-		if !b.Kept(&v) {
-			s.broken[b.Quantity]++
-		}
 		s.worst[b.Quantity] = b.worse(s.worst[b.Quantity], v[b.Quantity])
 	}
-	if s.slo.Good(r.Outcome, &v) {
-		s.goodput++
-	}
+	s.addLatencies(r)
 }
 
 func (s *Summary) addLatencies(r *Request) {
@@ -124,30 +99,23 @@ func (s *Summary) addLatencies(r *Request) {
 	add(sampleE2EFromDue, e2e, ok)
 	tpot, ok := r.TPOT()
 	add(sampleTPOT, tpot, ok)
-	if tpot > 0 { // all of it within one read has no rate
-		s.users++
-		s.userRate += 1 / tpot.Seconds()
+	if chunks := r.Timeline.Chunks; ok {
+		s.decoded += int64(r.Usage.Output - 1)
+		s.decoding += chunks[len(chunks)-1] - chunks[0]
 	}
 	for gap := range r.ITL() {
 		s.samples[sampleITL].Add(gap)
 	}
 }
 
-// Drop counts a request that was never sent.
-func (s *Summary) Drop(why DropReason) {
+// Figures computes what was found up to now of the run that a ledger is of.
+func (s *Summary) Figures(l Ledger) Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropped[why.place()]++
+	return s.figures(l)
 }
 
-// Figures computes what was found up to now.
-func (s *Summary) Figures() Figures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.figures()
-}
-
-func (s *Summary) figures() Figures {
+func (s *Summary) figures(l Ledger) Figures {
 	f := Figures{
 		TTFT:        s.samples[sampleTTFT].Durations(),
 		TTFTFromDue: s.samples[sampleTTFTFromDue].Durations(),
@@ -158,34 +126,18 @@ func (s *Summary) figures() Figures {
 		Lateness:    s.samples[sampleLateness].Durations(),
 		ReadDelay:   s.samples[sampleReadDelay].Durations(),
 		MergedReads: s.merged,
-		Outcomes:    map[Outcome]int64{}, Dropped: map[DropReason]int64{},
-		Goodput: s.goodput, SLO: s.slo,
-		PromptTokens: s.prompt, OutputTokens: s.output,
+		Ledger:      l, SLO: s.slo,
 		Span: s.last.Sub(s.first),
 	}
-	for i, n := range s.finished {
-		if n > 0 {
-			f.Outcomes[outcomes[i]] = n
-			f.Expected += n
-		}
-	}
-	for i, n := range s.dropped {
-		if n > 0 {
-			f.Dropped[dropReasons[i]] = n
-			if dropReasons[i] != Filtered {
-				f.Expected += n
-			}
-		}
-	}
-	f.Misses = f.misses(s.broken, &s.worst)
+	f.Misses = f.misses(&s.worst)
 	if span := f.Span.Seconds(); span > 0 {
 		f.RequestRate = float64(f.Outcomes[OK]) / span
-		f.GoodputRate = float64(f.Goodput) / span
+		f.GoodputRate = float64(f.Good) / span
 		f.InputRate = float64(f.PromptTokens) / span
 		f.OutputRate = float64(f.OutputTokens) / span
 	}
-	if s.users > 0 {
-		f.UserRate = s.userRate / float64(s.users)
+	if s.decoding > 0 {
+		f.UserRate = float64(s.decoded) / s.decoding.Seconds()
 	}
 	return f
 }
@@ -194,14 +146,3 @@ func (s *Summary) figures() Figures {
 // in their p99: of chunks that are read together all but the last have too late a time. It is so past what the machine carries, and
 // where the server writes several at once: then ReadDelay is small.
 func (f Figures) Blurred() bool { return f.MergedReads > 0 && f.MergedReads*100 >= f.ReadDelay.N }
-
-// Judged is how many requests can be goodput: the expected ones, without those that the workload cancelled itself.
-func (f Figures) Judged() int64 { return f.Expected - f.Outcomes[Cancelled] }
-
-// GoodputShare is the part of the judged requests that was goodput, 0 to 1; 0 when there were none.
-func (f Figures) GoodputShare() float64 {
-	if f.Judged() == 0 {
-		return 0
-	}
-	return float64(f.Goodput) / float64(f.Judged())
-}

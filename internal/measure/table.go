@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +15,12 @@ import (
 // tablePercentiles are the columns that a table always has.
 var tablePercentiles = []float64{25, 50, 75, 90, 99}
 
-// WriteTable prints the figures for a person: a line for each quantity, in milliseconds, then counts and rates. More percentiles,
-// 0 to 100, are columns among the others.
-func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
+// WriteTable prints the figures of the run that a ledger is of, for a person: a line for each quantity, in milliseconds, then counts and
+// rates. More percentiles, 0 to 100, are columns among the others.
+func (s *Summary) WriteTable(w io.Writer, l Ledger, more ...float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.figures()
+	f := s.figures(l)
 	out := &strings.Builder{}
 
 	percentiles := slices.Concat(tablePercentiles, more)
@@ -60,19 +61,19 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 
 	fmt.Fprintln(out)
 	line(out, "expected", "%d", f.Expected)
+	line(out, "sent", "%d", f.Finished()+f.InFlight)
 	for _, o := range outcomes {
 		if n := f.Outcomes[o]; n > 0 {
 			line(out, string(o), "%d", n)
 		}
 	}
 	for _, r := range dropReasons {
-		switch n := f.Dropped[r]; {
-		case n == 0:
-		case r == Filtered:
-			line(out, "filtered", "%d, not expected", n)
-		default:
+		if n := f.Dropped[r]; n > 0 {
 			line(out, "dropped "+string(r), "%d", n)
 		}
+	}
+	if f.Filtered > 0 {
+		line(out, "filtered", "%d, not expected", f.Filtered)
 	}
 
 	f.writeBlurred(out)
@@ -94,14 +95,14 @@ func (s *Summary) WriteTable(w io.Writer, more ...float64) error {
 	if slo := f.SLO.String(); slo != "" {
 		bound = "ok and " + slo
 	}
-	judged := fmt.Sprintf("%d expected", f.Judged())
-	if f.Outcomes[Cancelled] > 0 {
-		judged += " and not cancelled"
-	}
-	line(out, "goodput", "%s requests/s: %d of %s (%s)", rate(f.GoodputRate, spans), f.Goodput, judged, bound)
+	line(out, "goodput", "%s requests/s (%s)", rate(f.GoodputRate, spans), bound)
+	share, ok := f.Attainment()
+	line(out, "attainment", "%s: %d of %d expected", shareText(share, ok), f.Good, f.Expected)
+	share, ok = f.ServiceAttainment()
+	line(out, "service attainment", "%s: %d of %d eligible", shareText(share, ok), f.Good, f.Eligible)
 	for _, m := range f.Misses {
 		if m.Bound.Limit > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("%s %v", m.Bound.beyond(), m.Bound), "%d of %s (%s)", m.Requests, judged, f.percent(m.Requests))
+			line(out, fmt.Sprintf("%s %v", m.Bound.beyond(), m.Bound), "%d of %d expected (%s)", m.Requests, f.Expected, f.percent(m.Requests))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -124,8 +125,16 @@ func (f Figures) writeBlurred(out *strings.Builder) {
 	}
 }
 
-// Missed says in one line which bounds were broken, by how many of the judged requests and how far, and that goodput was
-// to be at least a share of them, 0 to 1.
+// shareText is a share with four digits, cut off and not rounded: what is short of a bound must not look as if it had reached it.
+func shareText(share float64, known bool) string {
+	if !known {
+		return "no data"
+	}
+	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
+}
+
+// Missed says in one line which bounds were broken, by how many of the expected requests and how far, and what attainment was wanted,
+// 0 to 1.
 func (f Figures) Missed(least float64) string {
 	var parts []string
 	for _, m := range f.Misses {
@@ -134,15 +143,14 @@ func (f Figures) Missed(least float64) string {
 			if m.P99 > 0 {
 				p99 = fmt.Sprintf(", p99 %v", digits(m.P99))
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.SLO, m.Requests, f.Judged(), f.percent(m.Requests),
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests),
 				m.Bound.beyond(), m.Bound.Text(m.Bound.Limit), p99, m.Bound.short(m.Worst)))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Judged(), f.percent(m.Requests), f.failed()))
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests), f.failed()))
 	}
-	// Cut off, not rounded: what is short of a bound must not look as if it had reached it.
-	share := float64(f.Goodput*10_000/max(1, f.Judged())) / 10_000
-	return strings.Join(append(parts, fmt.Sprintf("goodput %.4f, want at least %v", share, least)), "; ")
+	share, known := f.Attainment()
+	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(share, known), least)), "; ")
 }
 
 // beyond says on which side of a bound a request is that broke it.
@@ -165,21 +173,21 @@ func (b Bound) short(value float64) string {
 func (f Figures) failed() string {
 	var parts []string
 	for _, o := range outcomes {
-		if n := f.Outcomes[o]; n > 0 && o.Failed() {
+		if n := f.Outcomes[o]; n > 0 && o != OK {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
 	}
 	for _, r := range dropReasons {
-		if n := f.Dropped[r]; n > 0 && r != Filtered {
+		if n := f.Dropped[r]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d dropped %s", n, r))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// percent is n as a part of the judged requests, with three digits.
+// percent is n as a part of the expected requests, with three digits.
 func (f Figures) percent(n int64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Judged()))
+	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Expected))
 }
 
 // digits leaves a latency four or more digits.

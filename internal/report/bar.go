@@ -39,10 +39,10 @@ func (v view) figures() []field {
 		}
 	}
 	add(7, !v.ended, "%.1f/s", v.rate)
-	add(5, !v.ended && v.InFlight >= 0, "%d in flight", v.InFlight)
-	add(3, true, "%d failed", v.failed)
-	add(3, v.cancelled > 0, "%d cancelled", v.cancelled)
-	add(3, v.dropped > 0, "%d dropped", v.dropped)
+	add(5, !v.ended, "%d in flight", v.Ledger.InFlight)
+	add(3, true, "%d failed", v.failed())
+	add(3, v.cancelled() > 0, "%d cancelled", v.cancelled())
+	add(3, v.Ledger.Unsent() > 0, "%d dropped", v.Ledger.Unsent())
 	add(4, v.ttfts, "TTFT p50 %s", measure.Short(v.ttft50))
 	add(6, v.ttfts, "p99 %s", measure.Short(v.ttft99))
 	add(8, v.tpots, "TPOT p50 %s", measure.Short(v.tpot50))

@@ -25,25 +25,21 @@ const (
 	logSoon   = time.Minute
 )
 
-// Progress follows finished requests and shows how it goes. Its methods may be called at once, but only one of Show, Log
+// Progress follows the latencies of finished requests and shows how it goes. The counts are the ledger's. Its methods may be called at once, but only one of Show, Log
 // and Print.
 type Progress struct {
-	mu        sync.Mutex
-	ok        int
-	failed    int
-	cancelled int
-	dropped   int
-	ttft      window
-	tpot      window
-	lateness  window
-	lastErr   string
-	marks     []mark
+	mu       sync.Mutex
+	ttft     window
+	tpot     window
+	lateness window
+	lastErr  string
+	marks    []mark
 }
 
 // An Outlook is what a run knows of itself beside what has ended.
 type Outlook struct {
-	Requests int           // how many there will be; 0: that is not known, or there is no end
-	InFlight int           // -1: not known
+	Requests int // how many there will be; 0: that is not known, or there is no end
+	Ledger   measure.Ledger
 	Length   time.Duration // from the first instant of the plan to its last row's; 0: not known, or there is no end
 	Left     time.Duration // of Length; more than that before the plan begins
 	Stopping bool          // nothing new is sent
@@ -59,16 +55,12 @@ func (p *Progress) Observe(r *measure.Request) {
 	if r.Sent() {
 		p.lateness.add(r.Lateness())
 	}
-	switch {
-	case r.Outcome.Failed():
-		p.failed++
+	if r.Outcome.Failed() {
 		p.lastErr = string(r.Outcome) + ": " + r.Error
-		return
-	case r.Outcome == measure.Cancelled:
-		p.cancelled++
+	}
+	if r.Outcome != measure.OK {
 		return
 	}
-	p.ok++
 	if d, ok := r.TTFT(); ok {
 		p.ttft.add(d)
 	}
@@ -77,20 +69,10 @@ func (p *Progress) Observe(r *measure.Request) {
 	}
 }
 
-// Drop takes a request that was due and not sent.
-func (p *Progress) Drop(why measure.DropReason) {
-	if why == measure.Filtered {
-		return // it was never part of the run
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropped++
-}
-
 // Show draws the progress at the foot of a terminal until done is closed. What it drew last stays there.
 func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{}) {
-	p.follow(done, func(elapsed time.Duration, ended bool) {
-		s.Draw(p.view(elapsed, outlook(), ended).lines(s.Width())...)
+	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
+		s.Draw(p.view(elapsed, o, ended).lines(s.Width())...)
 		if ended {
 			s.Leave()
 		}
@@ -100,11 +82,11 @@ func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{})
 // Log writes the progress into a log until done is closed.
 func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan struct{}) {
 	next := logEvery
-	p.follow(done, func(elapsed time.Duration, ended bool) {
+	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
 		if elapsed < next || ended {
 			return
 		}
-		log.Info("progress", p.view(elapsed, outlook(), false).attributes()...)
+		log.Info("progress", p.view(elapsed, o, false).attributes()...)
 		if next < logSoon {
 			next += logEvery
 		} else {
@@ -115,27 +97,27 @@ func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan str
 
 // Print writes the progress in lines, one below the other, until done is closed: the first one soon, because somebody waits
 // to see that it works.
-func (p *Progress) Print(w io.Writer, done <-chan struct{}) {
+func (p *Progress) Print(w io.Writer, outlook func() Outlook, done <-chan struct{}) {
 	const first, every = 3 * time.Second, 5 * time.Second
 	next := first
-	p.follow(done, func(elapsed time.Duration, ended bool) {
+	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
 		if elapsed < next || ended {
 			return
 		}
-		fmt.Fprintln(w, p.view(elapsed, Outlook{InFlight: -1}, false).line(math.MaxInt))
+		fmt.Fprintln(w, p.view(elapsed, o, false).line(math.MaxInt))
 		next = next.Truncate(every) + every
 	})
 }
 
 // follow calls show at once, every second, and when done is closed.
-func (p *Progress) follow(done <-chan struct{}, show func(elapsed time.Duration, ended bool)) {
+func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show func(o Outlook, elapsed time.Duration, ended bool)) {
 	start := time.Now()
 	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
 	for ended := false; ; {
-		now := time.Now()
-		p.mark(now)
-		show(now.Sub(start), ended)
+		now, o := time.Now(), outlook()
+		p.mark(now, o.Ledger.Finished())
+		show(o, now.Sub(start), ended)
 		if ended {
 			return
 		}
@@ -153,18 +135,18 @@ const rateOver = 10 * time.Second
 // A mark is how many requests had finished at an instant.
 type mark struct {
 	at       time.Time
-	finished int
+	finished int64
 }
 
 // mark notes how far it is, and forgets what is longer ago than the rate looks back.
-func (p *Progress) mark(now time.Time) {
+func (p *Progress) mark(now time.Time, finished int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := 0
 	for old < len(p.marks) && now.Sub(p.marks[old].at) > rateOver {
 		old++
 	}
-	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, p.ok + p.failed + p.cancelled})
+	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, finished})
 }
 
 // rate is how many requests finished per second between the marks; 0 with fewer than two.

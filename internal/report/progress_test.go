@@ -1,12 +1,14 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"replayd/internal/measure"
 )
@@ -22,22 +24,26 @@ func request(late, ttft, tpot time.Duration) *measure.Request {
 	}
 }
 
+// ended is a ledger of that many.
+func ended(ok, failed, dropped int64) measure.Ledger {
+	return measure.Ledger{
+		Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP429: failed}, Dropped: map[measure.DropReason]int64{measure.Overload: dropped}, Filtered: 7,
+	}
+}
+
 func TestView(t *testing.T) {
 	p := &Progress{}
 	expect := func(want view) {
 		t.Helper()
-		if got := p.view(0, Outlook{}, false); got != want {
-			t.Errorf("\nwant %+v\n got %+v", want, got)
+		if diff := cmp.Diff(want, p.view(0, Outlook{}, false), cmp.AllowUnexported(view{})); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
 	expect(view{})
-	p.Drop(measure.Overload)
-	p.Drop(measure.Filtered) // was never part of the run
-	expect(view{dropped: 1})
 
 	// Never sent: no lateness.
 	p.Observe(&measure.Request{Outcome: measure.ConnectFailed, Error: "no route"})
-	expect(view{dropped: 1, failed: 1, lastErr: "connect: no route"})
+	expect(view{lastErr: "connect: no route"})
 
 	// One token has no TPOT.
 	one := request(250*time.Microsecond, 20*time.Millisecond, 0)
@@ -45,7 +51,7 @@ func TestView(t *testing.T) {
 	p = &Progress{}
 	p.Observe(one)
 	expect(view{
-		ok: 1, ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
+		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
 	})
 
 	// Of 100 values 1..100 the p50 is 50.5, the p99 99.01.
@@ -55,7 +61,7 @@ func TestView(t *testing.T) {
 		p.Observe(request(n*time.Microsecond, n*20*time.Millisecond, n*time.Millisecond))
 	}
 	expect(view{
-		ok: 100, ttfts: true, ttft50: 1010 * time.Millisecond, ttft99: 1980200 * time.Microsecond,
+		ttfts: true, ttft50: 1010 * time.Millisecond, ttft99: 1980200 * time.Microsecond,
 		tpots: true, tpot50: 50500 * time.Microsecond, lates: true, late99: 99010,
 	})
 
@@ -64,7 +70,7 @@ func TestView(t *testing.T) {
 		p.Observe(request(0, 3*time.Millisecond, time.Millisecond))
 	}
 	expect(view{
-		ok: 612, ttfts: true, ttft50: 3 * time.Millisecond, ttft99: 3 * time.Millisecond, tpots: true, tpot50: time.Millisecond, lates: true,
+		ttfts: true, ttft50: 3 * time.Millisecond, ttft99: 3 * time.Millisecond, tpots: true, tpot50: time.Millisecond, lates: true,
 	})
 }
 
@@ -75,9 +81,11 @@ func TestViewOfCancelledAndWarmup(t *testing.T) {
 	warm := request(time.Millisecond, 20*time.Millisecond, time.Millisecond)
 	warm.Phase = measure.Warmup
 	p.Observe(warm)
-	v := p.view(0, Outlook{Requests: 4}, false)
-	if want := (view{Outlook: Outlook{Requests: 4}, cancelled: 1}); v != want {
-		t.Errorf("\nwant %+v\n got %+v", want, v)
+	l := ended(0, 0, 0)
+	l.Outcomes[measure.Cancelled] = 1
+	v := p.view(0, Outlook{Requests: 4, Ledger: l}, false)
+	if v.lastErr != "" || v.ttfts || v.lates {
+		t.Errorf("want nothing of either, got %+v", v)
 	}
 	if v.done() != 1 || !strings.Contains(v.lines(200)[0], "0 failed  1 cancelled") {
 		t.Errorf("%d done: %q", v.done(), v.lines(200))
@@ -98,10 +106,38 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
+// counted is a Progress beside the ledger of what it observes.
+type counted struct {
+	Progress
+	mu     sync.Mutex
+	ledger measure.Ledger
+}
+
+func (c *counted) count(ok, failed, dropped int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger = c.ledger.Add(ended(ok, failed, dropped))
+}
+
+func (c *counted) Observe(r *measure.Request) {
+	c.Progress.Observe(r)
+	if r.Outcome == measure.OK {
+		c.count(1, 0, 0)
+	} else {
+		c.count(0, 1, 0)
+	}
+}
+
+func (c *counted) outlook() Outlook {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Outlook{Ledger: c.ledger}
+}
+
 // follow runs one way to show progress in a bubble, lets time pass in steps and ends it.
-func follow(t *testing.T, show func(p *Progress, done <-chan struct{}), pass func(p *Progress)) {
+func follow(t *testing.T, show func(p *counted, done <-chan struct{}), pass func(p *counted)) {
 	synctest.Test(t, func(*testing.T) {
-		p, done, ended := &Progress{}, make(chan struct{}), make(chan struct{})
+		p, done, ended := &counted{}, make(chan struct{}), make(chan struct{})
 		go func() {
 			show(p, done)
 			close(ended)
@@ -115,12 +151,14 @@ func follow(t *testing.T, show func(p *Progress, done <-chan struct{}), pass fun
 // The rate is that of the last 10 s: 2 requests a second in the first 5 s, none in the next 5 s, then 1 a second.
 func TestRate(t *testing.T) {
 	var got []string
-	log := func(p *Progress) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+	log := func(p *counted) {
+		p.Progress.mu.Lock()
+		defer p.Progress.mu.Unlock()
 		got = append(got, fmt.Sprintf("%.1f", p.rate()))
 	}
-	follow(t, func(p *Progress, done <-chan struct{}) { p.follow(done, func(time.Duration, bool) {}) }, func(p *Progress) {
+	follow(t, func(p *counted, done <-chan struct{}) {
+		p.follow(p.outlook, done, func(Outlook, time.Duration, bool) {})
+	}, func(p *counted) {
 		wait(time.Millisecond) // so that what is done at a second is done after its mark
 		log(p)
 		for second := range 30 {
@@ -128,7 +166,7 @@ func TestRate(t *testing.T) {
 			case second < 5:
 				p.Observe(request(0, 0, 0))
 				p.Observe(&measure.Request{Outcome: measure.Empty})
-				p.Drop(measure.Overload) // is not finished
+				p.count(0, 0, 1) // is not finished
 			case second >= 10:
 				p.Observe(request(0, 0, 0))
 			}
@@ -143,18 +181,31 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// clocked writes before each line when it came.
+type clocked struct {
+	strings.Builder
+	begin time.Time
+}
+
+func (c *clocked) Write(line []byte) (int, error) {
+	fmt.Fprintf(&c.Builder, "%v ", time.Since(c.begin))
+	return c.Builder.Write(line)
+}
+
 // A log gets a line every 10 s at first, then every minute, and none at the end.
 func TestLog(t *testing.T) {
-	var b bytes.Buffer
+	b := clocked{begin: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)} // of every bubble
 	log := bare(&b)
-	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
-	outlook := func() Outlook {
-		fmt.Fprintf(&b, "%v ", time.Since(begin))
-		return Outlook{Requests: 8, InFlight: 1, Length: 4 * time.Minute, Left: 4*time.Minute - time.Since(begin)}
-	}
-	follow(t, func(p *Progress, done <-chan struct{}) { p.Log(log, outlook, done) }, func(p *Progress) {
+	follow(t, func(p *counted, done <-chan struct{}) {
+		p.Log(log, func() Outlook {
+			o := p.outlook()
+			o.Ledger.InFlight = 1
+			o.Requests, o.Length, o.Left = 8, 4*time.Minute, 4*time.Minute-time.Since(b.begin)
+			return o
+		}, done)
+	}, func(p *counted) {
 		wait(15 * time.Second)
-		p.Drop(measure.Overload)
+		p.count(0, 0, 1)
 		p.Observe(&measure.Request{Outcome: measure.ConnectFailed, Error: "no route"})
 		p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
 		wait(165*time.Second + time.Millisecond)
@@ -175,21 +226,21 @@ func TestLog(t *testing.T) {
 		want += fmt.Sprintf("%s %s per_second=%s "+last, l.at, then, l.rate, l.left)
 	}
 	if b.String() != want {
-		t.Errorf("\nwant %s\n got %s", want, &b)
+		t.Errorf("\nwant %s\n got %s", want, b.String())
 	}
 }
 
 // Lines for people who wait begin early.
 func TestPrint(t *testing.T) {
 	out := &strings.Builder{}
-	follow(t, func(p *Progress, done <-chan struct{}) { p.Print(out, done) }, func(p *Progress) {
+	follow(t, func(p *counted, done <-chan struct{}) { p.Print(out, p.outlook, done) }, func(p *counted) {
 		wait(4 * time.Second)
 		p.Observe(request(0, 20*time.Millisecond, time.Millisecond))
 		wait(9 * time.Second)
 	})
-	const want = `    3s  0 done  0.0/s  0 failed
-    5s  1 done  0.2/s  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
-   10s  1 done  0.1/s  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
+	const want = `    3s  0 done  0.0/s  0 in flight  0 failed
+    5s  1 done  0.2/s  0 in flight  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
+   10s  1 done  0.1/s  0 in flight  0 failed  TTFT p50 20 ms  p99 20 ms  TPOT p50 1.0 ms  lateness p99 0 µs
 `
 	if out.String() != want {
 		t.Errorf("\nwant %s\n got %s", want, out)
@@ -200,14 +251,19 @@ func TestPrint(t *testing.T) {
 // of 59 columns leaves it: 38 beside "  0 of 4  0s", 30 with "  ETA 3s" too.
 func TestShow(t *testing.T) {
 	s, y := terminal(t, 60)
-	outlook := func() Outlook { return Outlook{Requests: 4, InFlight: 1} }
 	expect := func(want string) {
 		t.Helper()
 		if got := y.String(); got != want {
 			t.Errorf("\nwant\n%s\n got\n%s", want, got)
 		}
 	}
-	follow(t, func(p *Progress, done <-chan struct{}) { p.Show(s, outlook, done) }, func(p *Progress) {
+	follow(t, func(p *counted, done <-chan struct{}) {
+		p.Show(s, func() Outlook {
+			o := p.outlook()
+			o.Requests, o.Ledger.InFlight = 4, 1
+			return o
+		}, done)
+	}, func(p *counted) {
 		synctest.Wait()
 		expect("[>                                     ]    0 %  0 of 4  0s\n0.0/s  1 in flight  0 failed\n")
 		wait(500 * time.Millisecond)

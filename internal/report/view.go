@@ -15,7 +15,6 @@ type view struct {
 	Outlook
 	elapsed                        time.Duration
 	ended                          bool
-	ok, failed, cancelled, dropped int
 	rate                           float64 // finished requests per second
 	ttft50, ttft99, tpot50, late99 time.Duration
 	ttfts, tpots, lates            bool // of those there are any
@@ -26,7 +25,7 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return view{
-		Outlook: o, elapsed: elapsed, ended: ended, ok: p.ok, failed: p.failed, cancelled: p.cancelled, dropped: p.dropped, rate: p.rate(),
+		Outlook: o, elapsed: elapsed, ended: ended, rate: p.rate(),
 		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
 		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.percentile(50),
 		lates: len(p.lateness.values) > 0, late99: p.lateness.percentile(99),
@@ -34,7 +33,13 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	}
 }
 
-func (v view) done() int { return v.ok + v.failed + v.cancelled + v.dropped }
+func (v view) done() int { return int(v.Ledger.Finished() + v.Ledger.Unsent()) }
+
+func (v view) cancelled() int64 { return v.Ledger.Outcomes[measure.Cancelled] }
+
+func (v view) failed() int64 {
+	return v.Ledger.Finished() - v.Ledger.Outcomes[measure.OK] - v.cancelled()
+}
 
 // share is the part that is done, 0 to 1, by requests or else by the plan's time; false when neither is known.
 func (v view) share() (float64, bool) {
@@ -74,14 +79,11 @@ func (v view) attributes() []any {
 	if v.Requests > 0 {
 		a = append(a, "of", v.Requests)
 	}
-	a = append(a, "ok", v.ok, "failed", v.failed, "dropped", v.dropped)
-	if v.cancelled > 0 {
-		a = append(a, "cancelled", v.cancelled)
+	a = append(a, "ok", v.Ledger.Outcomes[measure.OK], "failed", v.failed(), "dropped", v.Ledger.Unsent())
+	if v.cancelled() > 0 {
+		a = append(a, "cancelled", v.cancelled())
 	}
-	if v.InFlight >= 0 {
-		a = append(a, "in_flight", v.InFlight)
-	}
-	a = append(a, "per_second", fmt.Sprintf("%.1f", v.rate))
+	a = append(a, "in_flight", v.Ledger.InFlight, "per_second", fmt.Sprintf("%.1f", v.rate))
 	if v.ttfts {
 		a = append(a, "ttft_p50", measure.Short(v.ttft50), "ttft_p99", measure.Short(v.ttft99))
 	}

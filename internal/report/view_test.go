@@ -9,52 +9,60 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/measure"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
+
+// flying is a ledger with that many in flight.
+func flying(n int64, l measure.Ledger) measure.Ledger {
+	l.InFlight = n
+	return l
+}
 
 // views are runs in all their states.
 var views = []struct {
 	name string
 	view view
 }{
-	{"the target was not reached yet", view{Outlook: Outlook{Requests: 400}, elapsed: time.Second}},
+	{"the target was not reached yet", view{Outlook: Outlook{Ledger: flying(0, ended(0, 0, 0)), Requests: 400}, elapsed: time.Second}},
 	{"in the middle of a plan", view{
-		Outlook: Outlook{Requests: 400, InFlight: 8, Length: 163 * time.Second, Left: 88 * time.Second}, elapsed: 75 * time.Second,
-		ok: 182, failed: 3, rate: 12.34,
+		Outlook: Outlook{Ledger: flying(8, ended(182, 3, 0)), Requests: 400, Length: 163 * time.Second, Left: 88 * time.Second}, elapsed: 75 * time.Second,
+		rate:  12.34,
 		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
 		tpots: true, tpot50: 9300 * time.Microsecond, lates: true, late99: 250 * time.Microsecond,
 		lastErr: "http_429: HTTP 429: simulated fault",
 	}},
 	{"as long as it gets", view{
-		Outlook: Outlook{Requests: 12031, InFlight: 1024, Length: time.Hour, Left: 35 * time.Minute}, elapsed: 25 * time.Minute,
-		ok: 4882, failed: 1000, dropped: 123, rate: 4.2,
+		Outlook: Outlook{Ledger: flying(1024, ended(4882, 1000, 123)), Requests: 12031, Length: time.Hour, Left: 35 * time.Minute}, elapsed: 25 * time.Minute,
+		rate:  4.2,
 		ttfts: true, ttft50: 4440 * time.Millisecond, ttft99: 11184 * time.Millisecond,
 		tpots: true, tpot50: 120 * time.Millisecond, lates: true, late99: 5 * time.Millisecond,
 		lastErr: strings.Repeat("long ", 60),
 	}},
 	{"a window: the number of requests is not known", view{
-		Outlook: Outlook{Length: 10 * time.Minute, Left: 9 * time.Minute}, elapsed: time.Minute, ok: 10, rate: 0.2,
+		Outlook: Outlook{Ledger: flying(0, ended(10, 0, 0)), Length: 10 * time.Minute, Left: 9 * time.Minute}, elapsed: time.Minute, rate: 0.2,
 	}},
 	{"the first rows: the plan's end is not known, the rate is", view{
-		Outlook: Outlook{Requests: 100, InFlight: 2}, elapsed: 10 * time.Second, ok: 25, rate: 2.5,
+		Outlook: Outlook{Ledger: flying(2, ended(25, 0, 0)), Requests: 100}, elapsed: 10 * time.Second, rate: 2.5,
 	}},
 	{"its start lies ahead", view{
-		Outlook: Outlook{Requests: 400, Length: time.Minute, Left: 94 * time.Second}, elapsed: 6 * time.Second,
+		Outlook: Outlook{Ledger: flying(0, ended(0, 0, 0)), Requests: 400, Length: time.Minute, Left: 94 * time.Second}, elapsed: 6 * time.Second,
 	}},
 	{"all were sent", view{
-		Outlook: Outlook{Requests: 400, InFlight: 2, Length: time.Minute}, elapsed: 61 * time.Second, ok: 398, rate: 6.6,
+		Outlook: Outlook{Ledger: flying(2, ended(398, 0, 0)), Requests: 400, Length: time.Minute}, elapsed: 61 * time.Second, rate: 6.6,
 	}},
 	{"stopping", view{
-		Outlook: Outlook{Requests: 400, InFlight: 8, Length: time.Minute, Left: 30 * time.Second, Stopping: true},
-		elapsed: 31 * time.Second, ok: 200, rate: 6.6,
+		Outlook: Outlook{Ledger: flying(8, ended(200, 0, 0)), Requests: 400, Length: time.Minute, Left: 30 * time.Second, Stopping: true},
+		elapsed: 31 * time.Second, rate: 6.6,
 	}},
 	{"over", view{
-		Outlook: Outlook{Requests: 400, Length: time.Minute}, elapsed: 63 * time.Second, ended: true, ok: 399, failed: 1,
+		Outlook: Outlook{Ledger: flying(0, ended(399, 1, 0)), Requests: 400, Length: time.Minute}, elapsed: 63 * time.Second, ended: true,
 		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
 	}},
 	{"a daemon: no end", view{
-		Outlook: Outlook{InFlight: -1}, elapsed: 75 * time.Second, ok: 300, dropped: 1, rate: 4.1,
+		Outlook: Outlook{Ledger: flying(0, ended(300, 0, 1))}, elapsed: 75 * time.Second, rate: 4.1,
 		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
 		tpots: true, tpot50: 9300 * time.Microsecond, lates: true, late99: 250 * time.Microsecond,
 	}},
@@ -109,8 +117,8 @@ func TestShare(t *testing.T) {
 			t.Errorf("want %q, got %q", want, got)
 		}
 	}
-	f(view{Outlook: Outlook{Requests: 1000}, ok: 999}, "]   99 %  999 of 1000")
-	f(view{Outlook: Outlook{Requests: 1000}, ok: 998, failed: 1, dropped: 1}, "=]  100 %  1000 of 1000")
-	f(view{Outlook: Outlook{Requests: 10}, ok: 11}, "=]  100 %  11 of 10")                                                       // a trace that grew
-	f(view{Outlook: Outlook{Length: 4 * time.Second, Left: 3 * time.Second}}, "[=======>                      ]   25 %  0 done") // 7.5 of 30 cells
+	f(view{Outlook: Outlook{Ledger: flying(0, ended(999, 0, 0)), Requests: 1000}}, "]   99 %  999 of 1000")
+	f(view{Outlook: Outlook{Ledger: flying(0, ended(998, 1, 1)), Requests: 1000}}, "=]  100 %  1000 of 1000")
+	f(view{Outlook: Outlook{Ledger: flying(0, ended(11, 0, 0)), Requests: 10}}, "=]  100 %  11 of 10")                                                              // a trace that grew
+	f(view{Outlook: Outlook{Ledger: flying(0, ended(0, 0, 0)), Length: 4 * time.Second, Left: 3 * time.Second}}, "[=======>                      ]   25 %  0 done") // 7.5 of 30 cells
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ const server = "http://127.0.0.1:8000"
 var errRefused = errors.New("GET " + server + "/v1/models: connect: dial tcp 127.0.0.1:8000: connect: connection refused")
 
 // bare is a log without times.
-func bare(b *bytes.Buffer) *slog.Logger {
+func bare(b io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 			return slog.Attr{}
