@@ -172,6 +172,7 @@ bench-replay: ## the same with 5 minutes at real speed, then the whole trace at 
 
 .PHONY: bench-attacks
 bench-attacks: ## 5,000 orders of reloads and pauses, and visitors who never read a page of 500 workloads
+	RUN_REQUESTS=3600000 go test -count=1 -timeout 20m -run '^TestMemoryOfALongRun$$' ./cmd/replayd/
 	KEEPER_ORDERS=5000 go test -count=1 -timeout 60m -run '^TestOrdersOfReloadsAndPauses$$' ./internal/daemon/
 	SECURITY_WORKLOADS=500 go test -count=1 -timeout 20m -run '^TestVisitorsThatNeverRead$$' ./test/security/
 

@@ -74,7 +74,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	if a.verdict != nil {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
-	a.fail(errors.Join(a.report(), a.failures.Write(a.out)))
+	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger)))
 	if n := a.clipped.Load(); n > 0 {
 		fmt.Fprintf(a.out, "%-26s%d, cut to the limits on their lengths\n", "clipped", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +19,7 @@ type Failures struct {
 	first map[measure.Outcome]failure // as many as there are outcomes
 }
 
-type failure struct {
-	id, text string
-	requests int
-}
+type failure struct{ id, text string }
 
 // Observe takes a finished request, unless it was sent to warm the server up.
 func (f *Failures) Observe(r *measure.Request) {
@@ -33,27 +31,20 @@ func (f *Failures) Observe(r *measure.Request) {
 	if f.first == nil {
 		f.first = map[measure.Outcome]failure{}
 	}
-	one, seen := f.first[r.Outcome]
-	if !seen {
-		one = failure{id: r.ID, text: r.Error}
+	if _, seen := f.first[r.Outcome]; !seen {
+		f.first[r.Outcome] = failure{r.ID, r.Error}
 	}
-	one.requests++
-	f.first[r.Outcome] = one
 }
 
-// Write prints a line for each outcome that occurred, the most frequent first; nothing when all was well.
-func (f *Failures) Write(w io.Writer) error {
+// Write prints a line for each outcome that occurred, the one that the ledger has most of first; nothing when all was well.
+func (f *Failures) Write(w io.Writer, l measure.Ledger) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.first) == 0 {
 		return nil
 	}
-	var outcomes []measure.Outcome
-	for o := range f.first {
-		outcomes = append(outcomes, o)
-	}
-	slices.SortFunc(outcomes, func(a, b measure.Outcome) int {
-		return cmp.Or(f.first[b].requests-f.first[a].requests, cmp.Compare(a, b))
+	outcomes := slices.SortedFunc(maps.Keys(f.first), func(a, b measure.Outcome) int {
+		return cmp.Or(cmp.Compare(l.Outcomes[b], l.Outcomes[a]), cmp.Compare(a, b))
 	})
 	out := &strings.Builder{}
 	fmt.Fprintln(out, "\nthe first request of each failure")

@@ -11,13 +11,15 @@ import (
 func TestFailures(t *testing.T) {
 	f, out := &Failures{}, &strings.Builder{}
 	f.Observe(&measure.Request{ID: "w/0/0", Outcome: measure.OK})
-	if err := f.Write(out); err != nil || out.String() != "" {
+	l := measure.Ledger{Outcomes: map[measure.Outcome]int64{measure.OK: 9}}
+	if err := f.Write(out, l); err != nil || out.String() != "" {
 		t.Errorf("want nothing of requests that ended ok, got %q, %v", out, err)
 	}
 	for i, o := range []measure.Outcome{measure.HTTP5xx, measure.Empty, measure.HTTP429, measure.HTTP429, measure.ConnectFailed} {
 		f.Observe(&measure.Request{ID: fmt.Sprint("w/0/", i+1), Outcome: o, Error: fmt.Sprint("text ", i+1)})
+		l.Outcomes[o]++
 	}
-	if err := f.Write(out); err != nil {
+	if err := f.Write(out, l); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
