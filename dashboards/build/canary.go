@@ -14,7 +14,7 @@ func canary() *board {
 
 	b.row("How long do users wait?")
 	b.put(8, 8,
-		latency("Time to the first token", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. Over the red line a request is no goodput. "+
+		latency("Time to the first token", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. A request over the red line misses the SLO. "+
 			"When it is up and the pale line is not, open Correlation: queue, prefix cache and clocks tell whose it is.", "ReplaydTTFTRegression", slo("ttft")),
 		latency("Time to the first token, from when it was due", "ttft_from_due", "What a user of the real system would have waited: lateness, lane wait and a stall of the server are in it. "+
 			"Far above the panel to its left: replayd has no free lanes, or is late itself, and TTFT alone flatters.", "ReplaydOverload", slo("ttft")),
@@ -37,14 +37,11 @@ func canary() *board {
 	return b
 }
 
-// share is goodput over the requests whose fate is known and is the service's, as in workload:replayd_bad_requests:ratio_rate5m:
-// those that finished, and those that found no lane since the ones before them were not answered in time.
+// share is the service attainment, good ÷ eligible; as in workload:replayd_bad_requests:ratio_rate5m there is none where nothing was
+// eligible, and it is not above 1, since the rates are extrapolated apart from one another.
 func share(offset string) string {
-	sum := func(name, more string) string {
-		return fmt.Sprintf(`sum(rate(replayd_%s_total{%s%s}[5m]%s))`, name, of, more, offset)
-	}
-	return fmt.Sprintf(`clamp_max(%s / (%s + %s > 0), 1)`,
-		sum("goodput_requests", ""), sum("requests", `,outcome!~"aborted|cancelled"`), sum("requests_dropped", `,reason="overload"`))
+	sum := func(name string) string { return fmt.Sprintf(`sum(rate(replayd_%s_total{%s}[5m]%s))`, name, of, offset) }
+	return fmt.Sprintf(`clamp_max(%s / (%s > 0), 1)`, sum("goodput_requests"), sum("requests_eligible"))
 }
 
 // objective is the share of requests that should be good.
@@ -58,8 +55,8 @@ func now(p *panel) *panel {
 }
 
 func nowGood() *panel {
-	return now(stat("Good requests", "percentunit",
-		"Share of the requests of the last 5 minutes that ended ok and kept every service level, beside the objective. Those that failed or found no lane count, those that replayd held back itself do not. "+
+	return now(stat("Service attainment", "percentunit",
+		"Good ÷ eligible requests of the last 5 minutes, beside the objective. Good: ended ok and kept every bound of the SLO. Those that failed or found no lane are eligible, those that replayd held back itself are not. No data: nothing was eligible. "+
 			"Red: below the objective (slo.objective). Then look which service level breaks, and since when.", "ReplaydSLOBurnFast",
 		query{share("") + ` >= on() ` + objective, "good"}, query{share("") + ` < on() ` + objective, "too few"},
 		query{objective, "objective"})).set(object{"decimals": 1})
@@ -139,8 +136,8 @@ func slower() *panel {
 
 func goodOverTime() *panel {
 	queries := append(compared(share, "good"), query{objective, "objective"})
-	return timeseries("Share of good requests", "percentunit",
-		"Over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
+	return timeseries("Service attainment: is the SLO kept?", "percentunit",
+		"Good ÷ eligible requests over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
 		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^good$", green).paleBefore().
 		dashed("^objective$", "red")

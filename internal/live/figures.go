@@ -46,7 +46,7 @@ type rates struct {
 type lastMinute struct {
 	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
 	Drops     map[measure.DropReason]int64 `json:"drops"`
-	WithinSLO figure                       `json:"within_slo"` // share of all that finished or were dropped, less those that the workload cancelled
+	WithinSLO figure                       `json:"within_slo"` // service attainment; null without an SLO, and where nothing was eligible
 	TTFT      quantiles                    `json:"ttft"`
 	TPOT      quantiles                    `json:"tpot"`
 	Lateness  quantiles                    `json:"lateness"`
@@ -85,8 +85,8 @@ func (w *Workload) figures(now time.Time) figures {
 			TTFT: latency[ttft].quantiles(), TPOT: latency[tpot].quantiles(), Lateness: latency[lateness].quantiles(),
 		},
 	}
-	if ended := minute.finished() - minute.cancelled() + minute.lost(); ended > 0 && len(w.options.SLO) > 0 {
-		f.Minute.WithinSLO = figure(float64(minute.goodput) / float64(ended))
+	if share, ok := minute.attainment(); ok && len(w.options.SLO) > 0 {
+		f.Minute.WithinSLO = figure(share)
 	}
 	if !s.Next.IsZero() {
 		next := span(max(0, s.Next.Sub(now)))

@@ -62,6 +62,9 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 			s.Ledger.PromptTokens += int64(r.Usage.Prompt)
 			s.Ledger.OutputTokens += int64(r.Usage.Output)
 		}
+		if o != measure.Cancelled && o != measure.Aborted {
+			s.Ledger.Eligible++
+		}
 		if v := r.Values(); f.options.SLO.Good(o, &v) {
 			s.Ledger.Good++
 		}
@@ -72,6 +75,9 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 func (f *feed) drop(why measure.DropReason, n int64) {
 	f.change(func(s *State) {
 		s.Ledger.Expected += n
+		if why == measure.Overload || why == measure.SessionFailed {
+			s.Ledger.Eligible += n
+		}
 		s.Ledger.Dropped[why] += n
 	})
 }

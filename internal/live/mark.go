@@ -17,15 +17,16 @@ var (
 
 // A mark is what had been counted at an instant; or, as a difference, what was counted within a time.
 type mark struct {
-	at                                time.Time
-	took                              time.Duration // of a difference
-	expected, goodput, prompt, output int64
-	outcomes, dropped                 []int64 // in the order of the lists
+	at                       time.Time
+	took                     time.Duration // of a difference
+	expected, prompt, output int64
+	outcomes, dropped        []int64 // in the order of the lists
+	good, eligible           int64
 }
 
 func newMark(at time.Time, c measure.Ledger) mark {
 	m := mark{
-		at: at, expected: c.Expected, goodput: c.Good, prompt: c.PromptTokens, output: c.OutputTokens,
+		at: at, expected: c.Expected, good: c.Good, eligible: c.Eligible, prompt: c.PromptTokens, output: c.OutputTokens,
 		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
 	}
 	for i, o := range outcomes {
@@ -43,7 +44,7 @@ func newMark(at time.Time, c measure.Ledger) mark {
 // since is what was counted between two marks.
 func (m mark) since(from mark) mark {
 	d := mark{
-		at: m.at, took: m.at.Sub(from.at), expected: m.expected - from.expected, goodput: m.goodput - from.goodput,
+		at: m.at, took: m.at.Sub(from.at), expected: m.expected - from.expected, good: m.good - from.good, eligible: m.eligible - from.eligible,
 		prompt: m.prompt - from.prompt, output: m.output - from.output,
 		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
 	}
@@ -54,6 +55,11 @@ func (m mark) since(from mark) mark {
 		d.dropped[i] = n - from.dropped[i]
 	}
 	return d
+}
+
+// attainment is the service attainment, by the rule of every ledger.
+func (m mark) attainment() (share float64, ok bool) {
+	return measure.Ledger{Good: m.good, Eligible: m.eligible}.ServiceAttainment()
 }
 
 func (m mark) finished() (n int64) {

@@ -37,7 +37,7 @@ type verdict struct {
 const (
 	badShare     = 0.05 // of the requests failed or dropped
 	badAtLeast   = 2    // of them: one alone is no trouble
-	strainedOver = 0.01 // of the ok requests over a service level
+	strainedOver = 0.01 // of the eligible requests missed the SLO
 	badOver      = 0.10
 	lateStrained = 50 * time.Millisecond // p99 of lateness: from here what is measured is also this process
 	skewStrained = 500 * time.Millisecond
@@ -70,10 +70,11 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 	if down(s) {
 		return verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes)}
 	}
-	if v := judgeRequests(m); v.Level > well {
-		return v
+	v := judgeRequests(m)
+	if slo := judgeSLO(o, m); slo.Level > v.Level {
+		v = slo
 	}
-	if v := judgeLevels(o, m); v.Level > well {
+	if v.Level > well {
 		return v
 	}
 	if v := judgeBudget(m); v.Level > well {
@@ -141,18 +142,21 @@ func judgeRequests(m mark) verdict {
 	return v
 }
 
-// judgeLevels looks for answers that came and were too slow.
-func judgeLevels(o *WorkloadOptions, m mark) verdict {
-	if len(o.SLO) == 0 || m.ok() == 0 {
+// judgeSLO holds the service attainment against the bounds of this page.
+func judgeSLO(o *WorkloadOptions, m mark) verdict {
+	share, ok := m.attainment()
+	if len(o.SLO) == 0 || !ok {
 		return verdict{Level: well}
 	}
-	slow := m.ok() - m.goodput
-	share := float64(slow) / float64(m.ok())
-	v := verdict{Level: well, Text: percent(share) + " of answers in the last minute were slower than the SLO"}
+	good, missed := "none", m.eligible-m.good
+	if m.good > 0 {
+		good = percent(share)
+	}
+	v := verdict{Level: well, Text: good + " of the eligible requests in the last minute kept the SLO"}
 	switch {
-	case share >= badOver && slow >= badAtLeast:
+	case share <= 1-badOver && missed >= badAtLeast:
 		v.Level = bad
-	case share >= strainedOver:
+	case share <= 1-strainedOver:
 		v.Level = strained
 	}
 	return v

@@ -10,7 +10,7 @@ import (
 func TestJudge(t *testing.T) {
 	counts := func(ok, failed, good int64) measure.Ledger {
 		return measure.Ledger{
-			Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP5xx: failed}, Good: good,
+			Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP5xx: failed}, Good: good, Eligible: ok + failed,
 			Dropped: map[measure.DropReason]int64{},
 		}
 	}
@@ -19,6 +19,9 @@ func TestJudge(t *testing.T) {
 			c.Filtered = n
 		} else {
 			c.Dropped[why] = n
+		}
+		if why == measure.Overload || why == measure.SessionFailed {
+			c.Eligible += n
 		}
 		return c
 	}
@@ -61,14 +64,14 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(counts(0, 0, 0), measure.Budget, 1), 0, none, strained, "held back by its budget: 100 % of requests in the last minute")
 	f(running, dropped(dropped(counts(20, 0, 20), measure.Budget, 80), measure.Filtered, 900), 0, none, strained, "held back by its budget: 80 % of requests in the last minute")
 	f(running, dropped(counts(96, 4, 96), measure.Budget, 500), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
-	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of answers in the last minute were slower than the SLO")
+	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO")
 
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
 	cancelled := counts(45, 5, 45)
 	cancelled.Outcomes[measure.Cancelled] = 50
 	f(running, cancelled, 0, none, bad, "10 % of requests failed in the last minute: http_5xx") // of those that were to end
-	cancelled.Outcomes[measure.HTTP5xx] = 0
+	cancelled.Outcomes[measure.HTTP5xx], cancelled.Eligible = 0, 45
 	f(running, cancelled, 0, slo, well, "all well")
 	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one alone
 	f(running, dropped(counts(90, 0, 90), measure.Overload, 10), 0, none, bad, "10 % of requests were dropped in the last minute: overload")
@@ -76,8 +79,11 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(dropped(counts(100, 0, 100), measure.Filtered, 50), measure.Shutdown, 9), 0, none, well, "all well")
 
 	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
-	f(running, counts(1000, 0, 990), 0, slo, strained, "1.0 % of answers in the last minute were slower than the SLO")
-	f(running, counts(1000, 0, 900), 0, slo, bad, "10 % of answers in the last minute were slower than the SLO")
+	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute kept the SLO")
+	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute kept the SLO")
+	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO") // a few failures do not hide it
+	f(running, counts(10, 0, 0), 0, slo, bad, "none of the eligible requests in the last minute kept the SLO")
+	f(running, dropped(counts(0, 0, 0), measure.Guarded, 100), 0, slo, well, "all well") // nothing was eligible
 	f(running, counts(1000, 0, 0), 0, none, well, "all well")
 
 	f(running, counts(1, 0, 1), 51*ms, none, strained, "requests go out late: p99 51 ms")

@@ -252,6 +252,12 @@ func TestCancelledAreNotJudged(t *testing.T) {
 		if got := s.Figures.Minute.WithinSLO; got != 1 {
 			t.Errorf("within the SLO: want 1, got %v", got)
 		}
+		held := newFeed(b, WorkloadOptions{Name: "held", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}})
+		held.drop(measure.Guarded, 10)
+		pass(2 * second)
+		if got := told(b).Workloads[1].Figures.Minute.WithinSLO; got.known() {
+			t.Errorf("within the SLO, with nothing eligible: want no value, got %v", got)
+		}
 		if s.Figures.Verdict.Level != well || len(s.Figures.Failures) != 0 || !s.Closed {
 			t.Errorf("want all well, got %+v", s.Figures.Verdict)
 		}

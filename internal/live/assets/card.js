@@ -128,10 +128,10 @@ export class Card {
 
   fillFigures() {
     const { w, f, t } = this
-    const within = f.minute.within_slo
+    const within = w.slo && `, within SLO: ${f.minute.within_slo == null ? 'no data' : percent(f.minute.within_slo)}`
     const texts = [
       [count(f.in_flight), `of ${count(w.lanes)} lanes, ${count(f.waiting)} waiting`],
-      [short(f.rates.finished), `of ${short(f.rates.due)} due` + (within == null ? '' : `, ${percent(within)} within SLO`)],
+      [short(f.rates.finished), `of ${short(f.rates.due)} due` + within],
       [short(f.rates.output_tokens)], [short(f.rates.prompt_tokens)],
     ]
     this.tiles.forEach((el, i) => {
