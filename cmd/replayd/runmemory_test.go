@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"testing"
@@ -12,16 +11,14 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/report"
+	"replayd/test/outside"
 )
 
 // What a run without artifacts keeps of its requests does not grow with them. After the first 300,000 every sample of latencies is a
 // histogram. Then 10 minutes more at 1,000 requests/s are played in virtual time, or, with RUN_REQUESTS=3600000, the whole of an hour: each
 // request has its own instants, times, id and, where it fails, its own words.
 func TestMemoryOfALongRun(t *testing.T) {
-	requests := 900_000
-	if n, err := strconv.Atoi(os.Getenv("RUN_REQUESTS")); err == nil {
-		requests = n
-	}
+	requests := outside.Knob(t, "RUN_REQUESTS", 900_000, strconv.Atoi)
 	slo, err := measure.ParseSLO("ttft:1s,tpot:50ms")
 	if err != nil {
 		t.Fatal(err)
