@@ -96,7 +96,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "form of synthesized prompts: text or tokens (ids, completions only)")
 	f.StringVar(&l.Prompt.Words, "words", l.Prompt.Words, "word list: main, or all (holds for Mistral and DeepSeek too)")
 	f.Uint64Var(&l.Prompt.Seed, "seed", l.Prompt.Seed, "seed of the prompts' text")
-	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "loop (no run hits the cache of another), none or fixed:NAME")
+	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "loop (no run hits the cache of another), none or fixed:NAME. With another program's flags none, but for several --concurrency fixed:SEED+INDEX: each run has texts of its own, the same when the command is repeated")
 	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "take the chat template's own tokens off the prompts")
 
 	f.BoolVar(&l.Prompt.Carry, "carry", false, "later turns of a conversation hold what the server really answered")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/config"
 	"replayd/internal/report"
+	"replayd/internal/synth"
 )
 
 // sweep makes a run at each concurrency, and names the knee. What is wrong with one run ends the sweep, but for a bound that
@@ -23,12 +26,15 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 	}
 	var points []report.ParetoPoint
 	var missed error
-	for _, n := range r.concurrency {
+	for i, n := range r.concurrency {
 		one := r
 		one.concurrency = []int{n}
 		one.collect = true
 		one.config.Workloads = append(one.config.Workloads[:0:0], r.config.Workloads...)
 		one.config.Workloads[0].Lanes = n
+		if !c.Flags().Changed("salt") {
+			cold(c.Context(), &one.config.Workloads[0].Prompt, i)
+		}
 		if o.few {
 			one.config.Workloads[0].Rows = max(fewRequests, fewRounds*n)
 		}
@@ -69,6 +75,22 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 		return &exitError{exitMissed, missed}
 	}
 	return nil
+}
+
+// cold gives a run of a sweep texts of its own, so that none finds in the server's prefix cache what the one before sent. In place of
+// "none" they follow from the seed and the run's index: a repeated command sends equal bytes. "loop" tells runs apart by the
+// second in which they begin, so this one begins in another.
+func cold(ctx context.Context, p *config.Prompt, index int) {
+	switch {
+	case p.Salt == string(synth.SaltNone):
+		p.Salt = fmt.Sprintf("fixed:%d+%d", p.Seed, index)
+	case index > 0:
+		now := time.Now()
+		select {
+		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // setAside moves the folders of an earlier sweep that this one does not make anew, so that a report of all is one of this sweep.
