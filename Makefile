@@ -170,6 +170,10 @@ bench-replay: ## the same with 5 minutes at real speed, then the whole trace at 
 	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
 	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
 
+.PHONY: bench-compare
+bench-compare: ## pages of 4,000 pairs of equal runs and 1,000 pairs of unequal ones in virtual time: bench/results/compare.md
+	COMPARE_PAIRS=2000 COMPARE_RESULTS=$(RESULTS) go test -count=1 -v -timeout 60m -run '^TestEqualRunsHaveNoVerdict$$' ./test/compare/
+
 .PHONY: bench-attacks
 bench-attacks: ## 5,000 orders of reloads and pauses, and visitors who never read a page of 500 workloads
 	KEEPER_ORDERS=5000 go test -count=1 -timeout 60m -run '^TestOrdersOfReloadsAndPauses$$' ./internal/daemon/

@@ -9,6 +9,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // mostOverlaid is how many runs a picture can tell apart.
@@ -16,10 +17,10 @@ const mostOverlaid = 8
 
 // methods says how intervals come about.
 var methods = []string{
-	"All are of 95 %. Means and rates: Student’s t of the means of 30 consecutive parts of a run, because requests that run side by side are not independent of each other; below 60 requests, of the requests.",
-	"Percentiles: between two order statistics, by the binomial distribution. They take requests for independent; where neighbours are alike they are too narrow. Shares: Wilson.",
-	"Differences: from the intervals of both runs, after Zou and Donner, Statistics in Medicine 27 (2008). A difference is shown where its interval leaves 0 out.",
-	"None of them knows by how much one run differs from the next of the same kind. For that, repeat runs.",
+	"Evidence: a run is cut into up to 30 blocks of equal time, none shorter than its mean latency, because requests that share a queue depend on each other. Where neighbouring blocks are alike, they count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
+	"Side by side: intervals of 95 % by Student’s t of the blocks; of percentiles as Woodruff (1952) has them, from the share of requests up to the percentile; of shares Wilson’s.",
+	"Differences: the blocks of both runs belong together in their order, so that what both went through, such as the bursts of one trace, is no error. All figures on the page are one family: Holm’s procedure holds the chance that equal runs show any “better” or “worse” at 5 %. Each interval has the level at which that procedure judged its figure, so it leaves out 0 exactly where there is a verdict.",
+	"None of this knows by how much one run differs from the next of the same kind, or of traffic that changes more slowly than the runs are long. For that, repeat runs.",
 }
 
 // comparison is the page of several runs.
@@ -42,6 +43,8 @@ func comparison(runs []result.Run) Page {
 		p.Lead = "There is no request in any of these runs."
 		return p
 	}
+	alike(all)
+	each, family := judge(all)
 	var points []ParetoPoint
 	for _, l := range all {
 		points = append(points, l.pareto())
@@ -49,14 +52,14 @@ func comparison(runs []result.Run) Page {
 	if _, text := Knee(points); text != "" {
 		p.Lead = upper(text) + "."
 	} else if len(all) > 1 {
-		p.Lead = headline(all[0], all[1])
+		p.Lead = headline(all[0], all[1], each[0])
 	}
 	if s := tradeOff(all); s.Title != "" {
 		p.Sections = append(p.Sections, s)
 	}
 	p.Sections = append(p.Sections, sideBySide(all))
 	if len(all) > 1 {
-		p.Sections = append(p.Sections, differences(all))
+		p.Sections = append(p.Sections, differences(all, each, family))
 	}
 	p.Sections = append(p.Sections, overlaid(all), whatWasRun(all), Section{Title: "How the intervals come about", Short: "Method", Text: methods})
 	if len(all) == 2 { // who holds two runs against each other looks for the differences first
@@ -84,21 +87,29 @@ func sortRuns(all []lookedAt) {
 }
 
 // headline holds a run against the first in one sentence.
-func headline(a, b lookedAt) string {
+func headline(a, b lookedAt, all []judgement) string {
 	var parts []string
-	for _, f := range comparedFigures {
-		if f.name != "Output" && f.name != "TTFT p50" && f.name != "TTFT p99" && f.name != "ITL p50" && f.name != "Latency p50" {
-			continue
+	judged := 0
+	for _, j := range all {
+		if j.judged() {
+			judged++
 		}
-		x, y := f.of(a), f.of(b)
-		if change := y.Value/x.Value - 1; !math.IsNaN(change) && difference(y, x).apart() {
-			parts = append(parts, fmt.Sprintf("%s %s", f.name, signed(100*change, "%")))
+		if j.found && j.figure.headline {
+			part := fmt.Sprintf("%s %s", j.figure.name, signed(100*(j.to.Value/j.from.Value-1), "%"))
+			if j.from.Value == 0 {
+				part = fmt.Sprintf("%s %s", j.figure.name, signed(j.to.Value, j.figure.unit))
+			}
+			parts = append(parts, part)
 		}
 	}
-	if len(parts) == 0 {
-		return fmt.Sprintf("%s against %s: no difference is shown in output, TTFT, ITL or latency.", b.name(), a.name())
+	switch against := b.name() + " against " + a.name(); {
+	case len(parts) > 0:
+		return fmt.Sprintf("%s: %s.", against, strings.Join(parts, ", "))
+	case judged == 0:
+		return against + ": too short to judge."
+	default:
+		return fmt.Sprintf("%s: no difference is shown in output, TTFT, ITL, latency or failures.", against)
 	}
-	return fmt.Sprintf("%s against %s: %s.", b.name(), a.name(), strings.Join(parts, ", "))
 }
 
 // signed is a value with its sign.
@@ -116,7 +127,7 @@ func signed(v float64, unit string) string {
 }
 
 // withInterval writes a figure and its interval, without their unit: 212 (208 to 217).
-func withInterval(in interval) string {
+func withInterval(in stats.Interval) string {
 	switch {
 	case math.IsNaN(in.Value):
 		return "–"
@@ -141,7 +152,7 @@ func sideBySide(all []lookedAt) Section {
 	for _, f := range comparedFigures {
 		cells, known := []string{f.name, f.unit}, false
 		for _, l := range all {
-			in := f.of(l)
+			in := f.interval(l)
 			known = known || !math.IsNaN(in.Value)
 			cells = append(cells, withInterval(in))
 		}

@@ -1,41 +1,38 @@
 package report
 
 import (
+	"fmt"
 	"math"
 )
 
 // differences holds each run against the first.
-func differences(all []lookedAt) Section {
+func differences(all []lookedAt, each [][]judgement, family int) Section {
 	base := all[0]
-	s := Section{Title: "Differences to " + base.name(), Short: "Differences"}
+	s := Section{Title: "Differences to " + base.name(), Short: "Differences", Text: evidence(all, family)}
 	forest := Plot{
-		Title: "Differences in percent, with 95 % intervals", X: Axis{Label: "difference to " + base.name(), Unit: "%"}, Y: Axis{}, Wide: true,
+		Title: "Differences in percent, with their intervals", X: Axis{Label: "difference to " + base.name(), Unit: "%"}, Y: Axis{}, Wide: true,
 		Note: "Right of 0: more than " + base.name() + ". An interval that reaches over 0 shows no difference.",
 	}
-	for _, other := range all[1:] {
+	for i, other := range all[1:] {
 		t := PageTable{Title: other.name() + " against " + base.name(), Folded: len(all) > 2, Columns: []Column{
-			{Name: "figure", Text: true}, {Name: base.name()}, {Name: other.name()}, {Name: "difference"}, {Name: "95 % interval"}, {Name: "in percent"}, {Text: true},
+			{Name: "figure", Text: true}, {Name: base.name()}, {Name: other.name()}, {Name: "difference"}, {Name: "interval"}, {Name: "in percent"}, {Text: true},
 		}}
 		points := Series{Kind: Points}
-		for _, f := range comparedFigures {
-			a, b := f.of(base), f.of(other)
-			if math.IsNaN(a.Value) || math.IsNaN(b.Value) {
-				continue
-			}
-			d := difference(b, a)
-			bounds := "–"
-			if !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0) {
+		for _, j := range each[i] {
+			f, a, b, d := j.figure, j.from.Value, j.to.Value, j.interval()
+			bounded := !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0)
+			bounds, share := "–", "–"
+			if bounded {
 				bounds = signed(d.Low, f.unit) + " to " + signed(d.High, f.unit)
 			}
-			share := "–"
-			if a.Value != 0 {
-				share = signed(100*d.Value/a.Value, "%")
+			if a != 0 {
+				share = signed(100*d.Value/a, "%")
 			}
-			t.Rows = append(t.Rows, []string{f.name, Value(a.Value, f.unit), Value(b.Value, f.unit), signed(d.Value, f.unit), bounds, share, verdict(f, d)})
-			if a.Value > 0 && f.unit != "%" && f.name != "Lateness p99" && !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0) {
+			t.Rows = append(t.Rows, []string{f.name, Value(a, f.unit), Value(b, f.unit), signed(d.Value, f.unit), bounds, share, j.verdict()})
+			if a > 0 && f.unit != "%" && f.of != ofLateness && bounded {
 				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first at the top
-				points.X, points.Y = append(points.X, 100*d.Value/a.Value), append([]float64{float64(len(points.Y))}, points.Y...)
-				points.Low, points.High = append(points.Low, 100*d.Low/a.Value), append(points.High, 100*d.High/a.Value)
+				points.X, points.Y = append(points.X, 100*d.Value/a), append([]float64{float64(len(points.Y))}, points.Y...)
+				points.Low, points.High = append(points.Low, 100*d.Low/a), append(points.High, 100*d.High/a)
 			}
 		}
 		s.Tables = append(s.Tables, t)
@@ -49,13 +46,11 @@ func differences(all []lookedAt) Section {
 	return s
 }
 
-// verdict says what an interval shows.
-func verdict(f comparedFigure, d interval) string {
-	switch {
-	case !d.apart():
-		return "no difference shown"
-	case (d.Value > 0) == f.larger:
-		return "better"
+// evidence says by what the verdicts are judged.
+func evidence(all []lookedAt, family int) []string {
+	text := fmt.Sprintf("The unit of evidence is a block of time. All %d figures on this page are one family: if the runs are equal, the chance of any “better” or “worse” is at most 5 %%.", family)
+	for _, l := range all {
+		text += fmt.Sprintf(" %s: %s.", upper(l.name()), l.unit())
 	}
-	return "worse"
+	return []string{text, fmt.Sprintf("One run against one run says nothing about how runs of one kind vary. For that, repeat runs.")}
 }

@@ -1,76 +1,80 @@
 package report
 
 import (
-	"math"
-
+	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // A compared figure is one of those by which runs are held against each other.
 type comparedFigure struct {
 	name, unit string
-	larger     bool // is better
-	of         func(l lookedAt) interval
+	larger     bool     // is better
+	headline   bool     // stands in the sentence at the top
+	of         quantity // figures of one quantity share what its blocks say of each other
+	estimate   func(l lookedAt) stats.Estimate
 }
 
-func percentileOf(tag string, p float64) func(lookedAt) interval {
-	return func(l lookedAt) interval { return percentileInterval(l.of(tag), p) }
+// A quantity is what figures are of.
+type quantity string
+
+// Quantities of compared figures.
+const (
+	ofThroughput quantity = "throughput"
+	ofTTFT       quantity = "time_to_first_token"
+	ofITL        quantity = "inter_token_latency"
+	ofLatency    quantity = "request_latency"
+	ofOutcomes   quantity = "outcomes"
+	ofLateness   quantity = "lateness"
+)
+
+// mean and percentile are figures of the metric that the quantity is named for.
+func (q quantity) mean(l lookedAt) stats.Estimate {
+	metric, _ := result.QuantityOf(string(q))
+	return l.mean(metric.Value)
 }
 
-func meanOfTag(tag string) func(lookedAt) interval {
-	q, _ := result.QuantityOf(tag)
-	return func(l lookedAt) interval {
-		mean, half := batchMean(l.valuesOf(q.Value))
-		if l.of(tag).N() == 0 {
-			mean = math.NaN()
-		}
-		return around(mean, half)
-	}
-}
-
-// around is an interval by half its width; an unknown half bounds nothing.
-func around(value, half float64) interval {
-	if math.IsNaN(half) {
-		half = math.Inf(1)
-	}
-	return interval{value, value - half, value + half}
+func (q quantity) percentile(p float64) func(lookedAt) stats.Estimate {
+	metric, _ := result.QuantityOf(string(q))
+	return func(l lookedAt) stats.Estimate { return l.percentile(l.ok, metric.Value, l.of(string(q)), p) }
 }
 
 var comparedFigures = []comparedFigure{
-	{"Requests, ok", "requests/s", true, func(l lookedAt) interval { return l.rate(func(result.Row) float64 { return 1 }, "request_throughput") }},
-	{"Output", "tokens/s", true, func(l lookedAt) interval {
-		return l.rate(func(r result.Row) float64 { return float64(r.Output) }, "output_token_throughput")
+	{"Requests, ok", "requests/s", true, false, ofThroughput, func(l lookedAt) stats.Estimate { return l.rate(func(result.Row) float64 { return 1 }) }},
+	{"Output", "tokens/s", true, true, ofThroughput, func(l lookedAt) stats.Estimate {
+		return l.rate(func(r result.Row) float64 { return float64(r.Output) })
 	}},
-	{"Output per user, mean", "tokens/s", true, meanOfTag("output_token_throughput_per_user")},
-	{"TTFT mean", "ms", false, meanOfTag("time_to_first_token")},
-	{"TTFT p50", "ms", false, percentileOf("time_to_first_token", 50)},
-	{"TTFT p90", "ms", false, percentileOf("time_to_first_token", 90)},
-	{"TTFT p99", "ms", false, percentileOf("time_to_first_token", 99)},
-	{"ITL mean", "ms", false, meanOfTag("inter_token_latency")},
-	{"ITL p50", "ms", false, percentileOf("inter_token_latency", 50)},
-	{"ITL p99", "ms", false, percentileOf("inter_token_latency", 99)},
-	{"Latency mean", "ms", false, meanOfTag("request_latency")},
-	{"Latency p50", "ms", false, percentileOf("request_latency", 50)},
-	{"Latency p99", "ms", false, percentileOf("request_latency", 99)},
-	{"Failed", "%", false, func(l lookedAt) interval {
-		in := shareInterval(l.figures.Failed, len(l.rows))
-		return interval{100 * in.Value, 100 * in.Low, 100 * in.High}
+	{"Output per user", "tokens/s", true, false, ofITL, perUser},
+	{"TTFT mean", "ms", false, false, ofTTFT, ofTTFT.mean},
+	{"TTFT p50", "ms", false, true, ofTTFT, ofTTFT.percentile(50)},
+	{"TTFT p90", "ms", false, false, ofTTFT, ofTTFT.percentile(90)},
+	{"TTFT p99", "ms", false, true, ofTTFT, ofTTFT.percentile(99)},
+	{"ITL mean", "ms", false, false, ofITL, ofITL.mean},
+	{"ITL p50", "ms", false, true, ofITL, ofITL.percentile(50)},
+	{"ITL p99", "ms", false, false, ofITL, ofITL.percentile(99)},
+	{"Latency mean", "ms", false, false, ofLatency, ofLatency.mean},
+	{"Latency p50", "ms", false, true, ofLatency, ofLatency.percentile(50)},
+	{"Latency p99", "ms", false, false, ofLatency, ofLatency.percentile(99)},
+	{"Failed", "%", false, true, ofOutcomes, func(l lookedAt) stats.Estimate {
+		return l.share(measure.Outcome.Failed).Times(100)
 	}},
-	{"Lateness p99", "ms", false, func(l lookedAt) interval { return percentileInterval(l.late(), 99) }},
+	{"Lateness p99", "ms", false, false, ofLateness, func(l lookedAt) stats.Estimate {
+		return l.percentile(l.rows, func(r result.Row) float64 { return r.Lateness }, l.late(), 99)
+	}},
 }
 
-// rate is a figure of ok requests per second, with an interval from parts of equal time.
-func (l lookedAt) rate(amount func(result.Row) float64, tag string) interval {
-	value := l.single(tag)
-	span := l.figures.Seconds()
-	if len(l.ok) < 2*batches || span <= 0 || math.IsNaN(value) {
-		return around(value, math.NaN())
+// interval is that of one run.
+func (f comparedFigure) interval(l lookedAt) stats.Interval {
+	if f.of == ofOutcomes {
+		return f.estimate(l).Share(len(l.rows))
 	}
-	parts := make([]float64, batches)
-	for _, r := range l.ok {
-		at := float64(r.End-l.figures.Start) / 1e9 / span
-		parts[min(batches-1, max(0, int(at*batches)))] += amount(r) * batches / span
-	}
-	_, half := batchMean(parts)
-	return around(value, half)
+	return f.estimate(l).Interval(tail)
+}
+
+// perUser is Σ (output tokens − 1) ÷ Σ (last content − first content).
+func perUser(l lookedAt) stats.Estimate {
+	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) {
+		tokens := float64(r.Output - 1)
+		return tokens, tokens * r.ITL / 1e3
+	}))
 }

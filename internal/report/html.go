@@ -29,6 +29,7 @@ type lookedAt struct {
 	figures result.Figures
 	zero    int64   // the first start, Unix ns
 	seconds float64 // from there to the last end
+	blocks  int     // of equal time into which it is cut
 }
 
 func look(run result.Run) lookedAt {
@@ -40,6 +41,7 @@ func look(run result.Run) lookedAt {
 	}
 	l.zero = l.figures.First
 	l.seconds = max(0, float64(l.figures.Last-l.figures.First)/1e9)
+	l.blocks = blocksOf(l)
 	return l
 }
 

@@ -38,7 +38,7 @@ func (l lookedAt) failures() Section {
 		if n > 0 && o != measure.OK {
 			text = cutText(by[o][0].Error, 200)
 		}
-		share := shareInterval(n, len(l.rows))
+		share := l.share(func(of measure.Outcome) bool { return of == o }).Share(len(l.rows))
 		t.Rows = append(t.Rows, []string{string(o), thousands(float64(n), 0), percent(n, len(l.rows)), fmt.Sprintf("%s to %s %%", digits(100*share.Low, 3), digits(100*share.High, 3)), text})
 	}
 	s.Tables = []PageTable{t}

@@ -62,7 +62,8 @@ func (l lookedAt) latencyTable() PageTable {
 		d := m.Of
 		half := math.NaN()
 		if q, known := result.QuantityOf(m.Tag); known {
-			_, half = batchMean(l.valuesOf(q.Value))
+			in := l.mean(q.Value).Interval(tail)
+			half = in.High - in.Value
 		}
 		cells := []string{m.Name, m.Unit, thousands(float64(d.N()), 0), thousands(d.Mean, 2), thousands(half, 2), thousands(d.Std, 2), thousands(d.Min(), 2)}
 		for _, p := range percentiles {
@@ -71,15 +72,4 @@ func (l lookedAt) latencyTable() PageTable {
 		t.Rows = append(t.Rows, append(cells, thousands(d.Max(), 2)))
 	}
 	return t
-}
-
-// valuesOf are the defined values of ok requests, by their start.
-func (l lookedAt) valuesOf(value func(result.Row) float64) []float64 {
-	values := make([]float64, 0, len(l.ok))
-	for _, r := range l.ok {
-		if v := value(r); !math.IsNaN(v) {
-			values = append(values, v)
-		}
-	}
-	return values
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -8,6 +9,13 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/result"
 )
+
+func within(t *testing.T, what string, got, want, by float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= by) {
+		t.Errorf("%s = %v, want %v ± %v", what, got, want, by)
+	}
+}
 
 // steps3 is a run of 300 requests, one a second, whose latency is around three values one after the other.
 func steps3(a, b, c float64) lookedAt {
@@ -26,7 +34,7 @@ func steps3(a, b, c float64) lookedAt {
 
 func TestDrift(t *testing.T) {
 	for want, l := range map[string]lookedAt{
-		"Latency is steady: ":         steps3(100, 101, 99),
+		"Latency: no trend shown (300 requests, 30 blocks): p50 10": steps3(100, 101, 99),
 		"Latency rises: ":             steps3(100, 100, 150),
 		"Latency falls: ":             steps3(200, 150, 100),
 		"Latency rises, then falls: ": steps3(100, 200, 110),

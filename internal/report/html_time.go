@@ -37,12 +37,12 @@ func (l lookedAt) overTime() Section {
 		if len(plot.Series) == 0 {
 			continue
 		}
-		word, _, _ := strings.Cut(plot.Title, ":") // before the figures
+		word, _, _ := strings.Cut(plot.Title, ": p50")
 		words = append(words, word)
 		s.Plots = append(s.Plots, plot)
 	}
 	if len(s.Plots) > 0 {
-		s.Title = "Over time: " + strings.Join(words, "; ")
+		s.Title = "Over time – " + strings.Join(words, "; ")
 		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", Value(width, "s"))
 	}
 	return s
@@ -99,34 +99,51 @@ func (l lookedAt) lastSent() float64 {
 	return last
 }
 
-// drift says how the median of a latency goes over thirds of the requests, by their intervals.
+// trends is how many comparisons the words about trends of one page rest on: three thirds with each other, of each latency.
+var trends = 3 * len(shownQuantities)
+
+// drift says how the median of a latency goes over thirds of the time, judged by blocks.
 func (l lookedAt) drift(q shownQuantity) string {
-	values := l.valuesOf(q.value)
-	third := len(values) / 3
-	if third < fewestBinned {
-		return upper(q.short) + " over time"
+	var thirds []stats.Estimate
+	n := 0
+	for k := range 3 {
+		third := l
+		third.seconds = l.lastSent() / 3
+		third.zero = l.zero + int64(float64(k)*third.seconds*1e9)
+		third.blocks, third.ok = max(1, l.blocks/3), nil
+		var values []float64
+		for _, r := range l.ok {
+			if min(2, int(l.at(r.Start)/third.seconds)) == k && !math.IsNaN(q.value(r)) {
+				third.ok, values = append(third.ok, r), append(values, q.value(r))
+			}
+		}
+		if len(values) == 0 {
+			return upper(q.short) + " over time"
+		}
+		n += len(values)
+		thirds = append(thirds, third.percentile(third.ok, q.value, distribution(values), 50))
 	}
-	first := percentileInterval(distribution(values[:third]), 50)
-	middle := percentileInterval(distribution(values[third:2*third]), 50)
-	last := percentileInterval(distribution(values[2*third:]), 50)
-	word := "is steady"
-	switch a, b := moved(first, middle), moved(middle, last); {
+	says := fmt.Sprintf("%s: no trend shown (%s, %d blocks)", upper(q.short), plural(n, "request"), l.blocks)
+	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {
+	case l.blocks < fewestBlocks:
+		says = fmt.Sprintf("%s: too short to judge a trend (%s)", upper(q.short), plural(n, "request"))
 	case a > 0 && b < 0:
-		word = "rises, then falls"
+		says = upper(q.short) + " rises, then falls"
 	case a < 0 && b > 0:
-		word = "falls, then rises"
-	case a+b > 0, a+b == 0 && moved(first, last) > 0:
-		word = "rises"
-	case a+b < 0, moved(first, last) < 0:
-		word = "falls"
+		says = upper(q.short) + " falls, then rises"
+	case a+b > 0, a+b == 0 && whole > 0:
+		says = upper(q.short) + " rises"
+	case a+b < 0, whole < 0:
+		says = upper(q.short) + " falls"
 	}
-	return fmt.Sprintf("%s %s: p50 %s, %s, %s by thirds of the requests", upper(q.short), word, Value(first.Value, "ms"), Value(middle.Value, "ms"), Value(last.Value, "ms"))
+	return fmt.Sprintf("%s: p50 %s, %s, %s by thirds of the time", says, Value(thirds[0].Value, "ms"), Value(thirds[1].Value, "ms"), Value(thirds[2].Value, "ms"))
 }
 
 // moved is 1 where b is shown to be more than a, by at least 5 %, −1 where it is less, else 0.
-func moved(a, b interval) int {
-	if d := difference(b, a); !d.apart() || math.Abs(d.Value) < 0.05*a.Value {
+func moved(a, b stats.Estimate) int {
+	d := stats.NewDifference(a, b)
+	if !d.Interval(tail/float64(trends)).Apart() || math.Abs(d.Value) < 0.05*a.Value {
 		return 0
 	}
-	return cmp.Compare(b.Value, a.Value)
+	return cmp.Compare(d.Value, 0)
 }

@@ -1,0 +1,65 @@
+package stats
+
+import "math"
+
+// StudentTail is the probability that Student's t with some degrees of freedom is further from 0 than t, on either side.
+func StudentTail(t, freedom float64) float64 {
+	return incompleteBeta(freedom/2, 0.5, freedom/(freedom+t*t))
+}
+
+// StudentQuantile is the value that |t| exceeds with a probability.
+func StudentQuantile(tail, freedom float64) float64 {
+	low, high := 0.0, 1.0
+	for StudentTail(high, freedom) > tail && high < 1e12 {
+		low, high = high, 2*high
+	}
+	for range 100 {
+		if middle := (low + high) / 2; StudentTail(middle, freedom) > tail {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// incompleteBeta is the regularized incomplete beta function I_x(a, b), by its continued fraction: Press and others, Numerical
+// Recipes, 3rd edition, section 6.4.
+func incompleteBeta(a, b, x float64) float64 {
+	switch {
+	case math.IsNaN(x) || math.IsNaN(a):
+		return math.NaN()
+	case x <= 0:
+		return 0
+	case x >= 1:
+		return 1
+	}
+	if x > (a+1)/(a+b+2) { // where the fraction converges slowly
+		return 1 - incompleteBeta(b, a, 1-x)
+	}
+	logs := func(v float64) float64 { l, _ := math.Lgamma(v); return l }
+	front := math.Exp(logs(a+b)-logs(a)-logs(b)+a*math.Log(x)+b*math.Log1p(-x)) / a
+	const tiny = 1e-300
+	or := func(v float64) float64 {
+		if math.Abs(v) < tiny {
+			return tiny
+		}
+		return v
+	}
+	c, d := 1.0, 1/or(1-(a+b)*x/(a+1))
+	sum := d
+	for m := 1.0; m < 10_000; m++ {
+		even := m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
+		d = 1 / or(1+even*d)
+		c = or(1 + even/c)
+		sum *= d * c
+		odd := -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
+		d = 1 / or(1+odd*d)
+		c = or(1 + odd/c)
+		sum *= d * c
+		if math.Abs(d*c-1) < 1e-15 {
+			break
+		}
+	}
+	return front * sum
+}
