@@ -40,7 +40,9 @@ func canary() *board {
 // share is the service attainment, good ÷ eligible; as in workload:replayd_bad_requests:ratio_rate5m there is none where nothing was
 // eligible, and it is not above 1, since the rates are extrapolated apart from one another.
 func share(offset string) string {
-	sum := func(name string) string { return fmt.Sprintf(`sum(rate(replayd_%s_total{%s}[5m]%s))`, name, of, offset) }
+	sum := func(name string) string {
+		return fmt.Sprintf(`sum(rate(replayd_%s_total{%s}[5m]%s))`, name, of, offset)
+	}
 	return fmt.Sprintf(`clamp_max(%s / (%s > 0), 1)`, sum("goodput_requests"), sum("requests_eligible"))
 }
 

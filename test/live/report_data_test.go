@@ -23,7 +23,7 @@ func synthetic(name string, requests, concurrency int, seed uint64) result.Run {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano()
 	run := result.Run{Name: name, Settings: result.Settings{
 		Command: "replayd run trace.jsonl --url http://localhost:8000", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: concurrency, GPUs: 8, Streamed: true,
-		Goodput: []result.Bound{{Metric: "time_to_first_token", Value: 370}},
+		SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 370}},
 	}}
 	over := max(1, float64(concurrency)/200)
 	free := make([]float64, concurrency) // seconds

@@ -5,6 +5,7 @@ package well_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func TestAlertsForAnIllEngine(t *testing.T) {
 		engine sim.Options
 		want   []string
 	}{
+		"all fail, with a guard": {ill(func(o *sim.Options) { o.Faults.Error500 = 1 }), []string{"ReplaydGuardErrorRatio"}},
 		"too slow for the lanes": {ill(func(o *sim.Options) { o.ITL = time.Second }), []string{"ReplaydOverload", "ReplaydSLOBurnFast", "ReplaydTPOTRegression"}},
 		"too slow a first token": {ill(func(o *sim.Options) { o.TTFT = 3 * time.Second }), []string{"ReplaydSLOBurnFast", "ReplaydTTFTRegression"}},
 		"too slow a token":       {ill(func(o *sim.Options) { o.ITL = 110 * time.Millisecond }), []string{"ReplaydSLOBurnFast", "ReplaydTPOTRegression"}},
@@ -72,7 +74,11 @@ func TestAlertsForAnIllEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := play(t, chart(t), scrapeEvery, spell{engine: of(200*time.Millisecond, 20*time.Millisecond), long: well}, spell{engine: c.engine, long: time.Hour})
+			conf := chart(t)
+			if strings.HasSuffix(name, "guard") { // what it drops is not eligible
+				conf.Workloads[0].Guard.ErrorRatio = 0.2
+			}
+			r, _ := play(t, conf, scrapeEvery, spell{engine: of(200*time.Millisecond, 20*time.Millisecond), long: well}, spell{engine: c.engine, long: time.Hour})
 			got := map[string]bool{}
 			for _, f := range r.Alerts(t, promtool, rules...) {
 				t.Log(f)
