@@ -87,24 +87,7 @@ func (a *account) putBack() error {
 			return err
 		}
 	}
-	moved := a.folder.Moved
-	if moved == "" {
-		return nil
-	}
-	err := filepath.WalkDir(moved, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(moved, path)
-		if err != nil {
-			return err
-		}
-		return os.Rename(path, a.folder.Path(name))
-	})
-	if err == nil {
-		err = os.RemoveAll(moved) // folders that are empty now
-	}
-	return err
+	return a.folder.PutBack()
 }
 
 // stopWriting ends the files that are written while the run goes on; once.

@@ -105,7 +105,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.StringVar(&o.slo, "slo", "", "what every request must keep, such as ttft:500ms,tpot:50ms,e2e:10s: else exit 3, or see --min-goodput")
 	f.StringVar(&o.goodput, "goodput", "", "the same, only counted and reported; or as AIPerf has it: \"time_to_first_token:370 request_latency:648\", in milliseconds")
 	f.Float64Var(&o.least, "min-goodput", 0, "exit 3 unless the attainment, good ÷ expected requests, is at least this, 0 to 1; 1 with --slo")
-	f.StringVar(&o.artifacts, "artifact-dir", "", "folder for profile_export.jsonl and the files made from it; what an earlier run left there moves to before/TIME. Empty: none")
+	f.StringVar(&o.artifacts, "artifact-dir", "", "folder for profile_export.jsonl and the files made from it; what an earlier run or sweep left there moves to before/TIME. Empty: none")
 	f.Float64SliceVar(&o.percentiles, "percentiles", nil, "further percentiles of the report, such as 75,95,99.9")
 	f.StringVar(&o.table, "table", "", "layout of the report: replayd, aiperf or tracereplay; empty: of the program whose flags were given")
 	f.IntVar(&o.gpus, "gpus", 0, "GPUs behind the server, for tokens per second and GPU; 0: as many as are read")

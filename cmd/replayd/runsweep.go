@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +22,13 @@ import (
 func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 	if o.start != "" || o.hold > 0 {
 		return wrongInput(errors.New("--concurrency: want one number with --start or --hold"))
+	}
+	var folder report.Artifacts
+	if r.artifacts != "" { // a folder of a sweep holds no run of its own
+		var err error
+		if folder, err = report.OpenArtifacts(r.artifacts, time.Now()); err != nil {
+			return wrongInput(fmt.Errorf("--artifact-dir: %w", err))
+		}
 	}
 	var points []report.ParetoPoint
 	var missed error
@@ -54,16 +60,13 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 		} else if err != nil {
 			if len(points) > 0 { // what there is
 				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points))
+			} else if !a.begun && r.artifacts != "" {
+				_ = os.Remove(one.artifacts) // which is empty, unless somebody else has files there
+				err = errors.Join(err, folder.PutBack())
 			}
 			return err
 		}
 		points = append(points, report.ParetoOf(a.collected))
-		if r.artifacts != "" && len(points) == 1 { // a folder of a sweep holds no run of its own
-			_, err := report.OpenArtifacts(r.artifacts, time.Now())
-			if err = errors.Join(err, r.setAside(time.Now())); err != nil {
-				return fmt.Errorf("--artifact-dir: %w", err)
-			}
-		}
 		if _, err := fmt.Fprintln(w.out); err != nil {
 			return err
 		}
@@ -91,27 +94,6 @@ func cold(ctx context.Context, p *config.Prompt, index int) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// setAside moves the folders of an earlier sweep that this one does not make anew, so that a report of all is one of this sweep.
-func (r order) setAside(now time.Time) error {
-	old, err := filepath.Glob(filepath.Join(r.artifacts, "concurrency-*"))
-	old = slices.DeleteFunc(old, func(path string) bool {
-		return slices.ContainsFunc(r.concurrency, func(n int) bool { return filepath.Base(path) == fmt.Sprintf("concurrency-%d", n) })
-	})
-	if err != nil || len(old) == 0 {
-		return err
-	}
-	before := filepath.Join(r.artifacts, "before", now.UTC().Format("20060102T150405.000Z"))
-	if err := os.MkdirAll(before, 0o755); err != nil {
-		return err
-	}
-	for _, path := range old {
-		if err := os.Rename(path, filepath.Join(before, filepath.Base(path))); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // within moves a file of the artifact directory into a folder there.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -38,7 +39,7 @@ type Artifacts struct {
 }
 
 // OpenArtifacts makes a directory for the files of a run and sees that files can be made there. What an earlier run left moves to
-// before/TIME first, TIME being now: so a directory holds the files of one run only. Nothing that neither replayd nor AIPerf
+// before/TIME first, TIME being now: so a directory holds the files of one run, or of one sweep, only. Nothing that neither replayd nor AIPerf
 // writes is touched.
 func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	a := Artifacts{Dir: dir}
@@ -58,17 +59,61 @@ func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	return a, nil
 }
 
-// moveBefore moves the files of an earlier run and says where to.
-func moveBefore(dir string, now time.Time) (to string, err error) {
+// PutBack returns what an earlier run left to its place, for a run that sent nothing: the earlier files are worth more.
+func (a Artifacts) PutBack() error {
+	if a.Moved == "" {
+		return nil
+	}
+	err := filepath.WalkDir(a.Moved, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(a.Moved, path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.MkdirAll(filepath.Dir(a.Path(name)), 0o755), os.Rename(path, a.Path(name)))
+	})
+	if err == nil {
+		err = os.RemoveAll(a.Moved) // folders that are empty now
+	}
+	return err
+}
+
+// sweepFolder is where one run of a sweep lies in the sweep's own folder.
+var sweepFolder = regexp.MustCompile(`^concurrency-[1-9][0-9]*$`)
+
+// leftBehind are the files of an earlier run in a directory, and the folders of an earlier sweep.
+func leftBehind(dir string) (names []string, err error) {
 	for _, name := range ours {
-		from := filepath.Join(dir, filepath.FromSlash(name))
-		info, err := os.Lstat(from)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil && !info.IsDir() {
+			names = append(names, name)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if !e.IsDir() || !sweepFolder.MatchString(e.Name()) {
 			continue
 		}
-		if err != nil {
-			return to, err
+		if _, err := os.Lstat(filepath.Join(dir, e.Name(), result.ExportName)); err == nil {
+			names = append(names, e.Name())
 		}
+	}
+	return names, err
+}
+
+// moveBefore moves the files of an earlier run, or a whole sweep, and says where to.
+func moveBefore(dir string, now time.Time) (to string, err error) {
+	names, err := leftBehind(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		from := filepath.Join(dir, filepath.FromSlash(name))
 		if to == "" {
 			if to, err = beforeDir(dir, now); err != nil {
 				return "", err
