@@ -13,7 +13,7 @@ import (
 type ParetoPoint struct {
 	Name        string
 	Concurrency int     // 0: it was no closed loop
-	PerUser     float64 // mean of output tokens/s per user, 1/ITL; NaN where nothing was streamed
+	PerUser     float64 // Σ (output tokens − 1) ÷ Σ (last content − first content); NaN where nothing was streamed
 	Total       float64 // output tokens/s
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
@@ -25,7 +25,7 @@ func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 func (l lookedAt) pareto() ParetoPoint {
 	return ParetoPoint{
 		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs,
-		PerUser: l.single("output_token_throughput_per_user"), Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
+		PerUser: perUser(l).Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
 	}
 }
 

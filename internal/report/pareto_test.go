@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"replayd/internal/measure"
+	"replayd/internal/result"
 )
 
 // The table of AIPerf's document: concurrency, total tokens/s, tokens/s per user, TTFT.
@@ -59,5 +62,17 @@ func TestTradeOffWithoutGPUs(t *testing.T) {
 	s := tradeOff([]lookedAt{look(run), look(other)})
 	if !strings.Contains(strings.Join(s.Text, " "), "not known of all") || s.Plots[0].Y.Unit != "tokens/s" || s.Tables[0].Rows[1][3] != "n/a" {
 		t.Errorf("%q, %+v, %+v", s.Text, s.Plots[0].Y, s.Tables[0].Rows)
+	}
+}
+
+// One answer that was read at once has no say in what the others' users saw: it took no time, and has few tokens.
+func TestPerUserIsARatioOfSums(t *testing.T) {
+	run := result.Run{}
+	for i := range 21 {
+		run.Rows = append(run.Rows, result.Row{Phase: measure.Profiling, Outcome: measure.OK, Start: int64(i+1) * 1e9, End: int64(i+2) * 1e9, ITL: 10, Output: 101})
+	}
+	run.Rows[3].ITL = 0.001
+	if got, want := ParetoOf(run).PerUser, 2100/(20+1e-4); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%v tokens/s, want %v; the mean of 1 / ITL is %v", got, want, look(run).single("output_token_throughput_per_user"))
 	}
 }
