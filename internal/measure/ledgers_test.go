@@ -109,7 +109,7 @@ func TestSinkTells(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		isFile(t, path+"2", told(6)+lines(4)+told(5)) // those at the head were asked for when the rest was written
+		isFile(t, path+"2", told(5)+lines(4)+told(6))
 		s.heard(t, 0, "")
 	})
 }
@@ -170,4 +170,23 @@ func TestLostLedgersAreNoRecords(t *testing.T) {
 		}
 		s.heard(t, 1, `level=ERROR msg="records are lost until they can be written" err="records: write /dev/full: no space left on device"`+"\n")
 	})
+}
+
+// At the end the ledgers are written whatever waits: as much as may wait must not leave them no room.
+func TestLedgersAtTheEndHaveRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	s := newHeardSink()
+	told := s.told(2)
+	s.use(t, RecordsOptions{Path: path})
+	r := request(strings.Repeat("x", 64<<10), 0, OK, ms)
+	for len(s.pending) < sinkBound-len(appendRecord(nil, r)) {
+		s.Observe(r)
+	}
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, path); !strings.HasSuffix(got, told(2)) {
+		t.Errorf("want ledgers at the end, got …%.200q", got[len(got)-200:])
+	}
+	s.heard(t, 0, "")
 }

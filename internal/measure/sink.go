@@ -214,6 +214,9 @@ func (s *Sink) end() error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	s.ended = true
+	s.retry = time.Time{}
+	s.take(s.state.Load())
+	s.write() // so that there is room for the ledgers
 	s.Tell()
 	s.drain(stateFor(s.options.Path, sinkEnded))
 	losses := s.losses.Load()
