@@ -123,6 +123,9 @@ func writeSweep(w io.Writer, points []report.ParetoPoint) error {
 	if _, knee := report.Knee(points); knee != "" {
 		fmt.Fprintf(text, "\n%s\n", knee)
 	}
+	if servers := report.Capacity(points); servers != "" {
+		fmt.Fprintln(text, servers)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }

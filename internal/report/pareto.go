@@ -15,6 +15,8 @@ type ParetoPoint struct {
 	Concurrency int     // 0: it was no closed loop
 	PerUser     float64 // Σ (output tokens − 1) ÷ Σ (last content − first content); NaN where nothing was streamed
 	Total       float64 // output tokens/s
+	Requests    float64 // ok requests/s
+	Good        float64 // good requests/s; NaN without bounds
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
 }
@@ -26,6 +28,7 @@ func (l lookedAt) pareto() ParetoPoint {
 	return ParetoPoint{
 		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs,
 		PerUser: perUser(l).Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
+		Requests: l.single("request_throughput"), Good: l.single("goodput"),
 	}
 }
 
@@ -77,6 +80,28 @@ func Knee(points []ParetoPoint) (at int, text string) {
 		return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; at %d they fall to %s", p.Concurrency, short(p.Total), last.Concurrency, short(last.Total))
 	}
 	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, short(p.Total), last.Concurrency, percentOver(most, p.Total))
+}
+
+// capacityRate is the rate for which Capacity counts servers, requests/s: AIPerf's own example has it.
+const capacityRate = 1000
+
+// Capacity says how many servers such as the one measured so many requests such as these take. It is "" unless the points go past
+// their knee: below it the rate is that of the load offered, and says nothing of the server.
+func Capacity(points []ParetoPoint) string {
+	at, _ := Knee(points)
+	if at < 0 {
+		return ""
+	}
+	servers, _ := result.Servers(capacityRate, points[at].Requests)
+	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, count(servers))
+	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN is less than all
+	switch within, some := result.Servers(capacityRate, best.Good); {
+	case some:
+		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", count(within), best.Concurrency)
+	case !math.IsNaN(best.Good):
+		text += "; no number of them within the bounds, since no request kept them"
+	}
+	return text
 }
 
 func percentOver(a, b float64) string { return digits(100*(a/b-1), 2) + " %" }

@@ -34,6 +34,9 @@ func tradeOff(runs []lookedAt) Section {
 		s.Text = append(s.Text, "How many GPUs served the runs is not known of all of them, so the total output stands for output per GPU.")
 	}
 	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. A run on the line is beaten by no other in both directions.", 100*kneeShare))
+	if text := Capacity(points); text != "" {
+		s.Text = append(s.Text, upper(text)+".")
+	}
 	s.Tables = []PageTable{paretoTable(points, knee)}
 	if plot, ok := paretoPlot(points, knee, y, made); ok {
 		s.Plots = append(s.Plots, plot)

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -74,5 +76,32 @@ func TestPerUserIsARatioOfSums(t *testing.T) {
 	run.Rows[3].ITL = 0.001
 	if got, want := ParetoOf(run).PerUser, 2100/(20+1e-4); math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v tokens/s, want %v; the mean of 1 / ITL is %v", got, want, look(run).single("output_token_throughput_per_user"))
+	}
+}
+
+// An idle server that is offered 2 requests/s has any capacity: how many are needed is said only past the knee.
+func TestCapacity(t *testing.T) {
+	f := func(name string, points []ParetoPoint, want string) {
+		t.Helper()
+		if got := Capacity(points); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	points := slices.Clone(documented)
+	for i := range points {
+		points[i].Requests, points[i].Good = points[i].Total/500, math.NaN()
+	}
+	f("one run", points[:1], "")
+	f("no knee", points[:4], "")
+	f("past the knee", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee")
+	points[2].Good, points[3].Good, points[4].Good = 45, 20, 0
+	f("with bounds", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; 23 within the bounds, by the goodput at concurrency 100")
+	for i := range points {
+		points[i].Good = 0
+	}
+	f("none good", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; no number of them within the bounds, since no request kept them")
+	text := &bytes.Buffer{}
+	if err := errors.Join(WriteAIPerfTable(text, whole(t)), WriteVLLMTable(text, whole(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
+		t.Errorf("want no capacity from one run, got error %v and\n%s", err, text)
 	}
 }

@@ -161,9 +161,6 @@ func footer(r result.Run, f result.Figures) []string {
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
 	}
-	if line := capacityLine(f); line != "" {
-		lines = append(lines, line)
-	}
 	perGPU := "N/A (how many GPUs there are is not known)"
 	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
 		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
@@ -186,25 +183,6 @@ func goodputLine(s result.Settings, f result.Figures) string {
 	}
 	judged := f.OK + f.Failed
 	return fmt.Sprintf("Goodput: %s of %s requests (%s) kept %s", count(int(good.Value)), count(judged), share(int(good.Value), judged), strings.Join(bounds, " "))
-}
-
-// capacityRate is the rate for which the capacity line says how many servers it takes, requests/s: AIPerf's own example has it.
-const capacityRate = 1000
-
-// capacityLine says how many servers such as this one a number of requests a second takes.
-func capacityLine(f result.Figures) string {
-	good, ok := f.Metric("goodput")
-	rate, _ := f.Metric("request_throughput")
-	if !ok {
-		return ""
-	}
-	wanted := float64(capacityRate)
-	within, some := result.Servers(wanted, good.Value)
-	if !some {
-		return fmt.Sprintf("Servers for %s requests/sec: no number of them, nothing was goodput", strconv.FormatFloat(wanted, 'f', -1, 64))
-	}
-	all, _ := result.Servers(wanted, rate.Value)
-	return fmt.Sprintf("Servers for %s requests/sec: %s within these bounds, %s without any", strconv.FormatFloat(wanted, 'f', -1, 64), count(within), count(all))
 }
 
 // share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.

@@ -420,9 +420,6 @@ def check_footer(path, text, figures, records, settings, dropped):
     if settings["goodput"]:
         n = figures["good_request_count"]
         check(f"{path}: goodput", text["Goodput"].split(" kept ")[0], f"{whole(n)} of {whole(ok + failed)} requests ({cut_off(n, ok + failed)})")
-        if figures.get("goodput"):
-            servers = [math.ceil(1000 / figures["goodput"]), math.ceil(1000 / figures["request_throughput"])]
-            check(f"{path}: servers", text["Servers for 1000 requests/sec"], "%s within these bounds, %s without any" % tuple(map(whole, servers)))
     per_gpu = figures.get("output_token_throughput_per_gpu")
     said = text["Output Token Throughput Per GPU"]
     check(f"{path}: per GPU", said.split(" tokens")[0].split(" (")[0], commas(per_gpu))
