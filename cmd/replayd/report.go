@@ -110,16 +110,18 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	var errs []error
 	requests := 0
 	for _, s := range sources {
-		run, err := s.Read()
+		read, err := s.Read()
 		if err != nil { // the others are worth a page
 			errs = append(errs, err)
 			continue
 		}
-		for _, what := range run.Partial {
-			w.log.Warn("not whole", "run", run.Name, "what", what)
+		for _, run := range read {
+			for _, what := range run.Partial {
+				w.log.Warn("not whole", "run", run.Name, "what", what)
+			}
+			requests += len(run.Rows)
+			runs = append(runs, run)
 		}
-		requests += len(run.Rows)
-		runs = append(runs, run)
 	}
 	if len(runs) == 0 {
 		return wrongInput(errors.Join(errs...))

@@ -145,7 +145,7 @@ func (a *account) save() error {
 	}
 	a.collected = a.collector.Collected()
 	run := &a.collected
-	run.Cut, run.Dropped = a.verdict != nil, a.ledger.Dropped
+	run.Cut, run.Ledger = a.verdict != nil, &a.ledger
 	if a.sampler != nil {
 		if n := a.sampler.Beyond(); n > 0 {
 			run.Partial = append(run.Partial, fmt.Sprintf("%d series of the server and the GPUs were too many to keep", n))

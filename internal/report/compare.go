@@ -32,6 +32,9 @@ func comparison(runs []result.Run) Page {
 		for _, w := range warnings(r) {
 			p.Warnings = append(p.Warnings, l.name()+": "+w)
 		}
+		if text := beyondPlan(r); text != "" && !r.Picked {
+			p.Warnings = append(p.Warnings, l.name()+": "+text)
+		}
 		if len(l.rows) == 0 {
 			p.Warnings = append(p.Warnings, l.name()+": there is no request in this run")
 			continue
@@ -148,7 +151,7 @@ func sideBySide(all []lookedAt) Section {
 		t.Columns = append(t.Columns, Column{Name: l.name()})
 		counts = append(counts, thousands(float64(len(l.rows)), 0))
 	}
-	t.Rows = append(t.Rows, counts)
+	t.Rows = append(append(t.Rows, counts), plannedRows(all)...)
 	for _, f := range comparedFigures {
 		cells, known := []string{f.name, f.unit}, false
 		for _, l := range all {

@@ -12,9 +12,9 @@ import (
 )
 
 // WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
-// a line for each single value. Numbers have two decimals.
+// a line for each single value. Numbers have two decimals, shares all of theirs.
 func WriteCSV(w io.Writer, r result.Run) error {
-	f := result.Aggregate(r.Rows, r.Settings)
+	f := r.Figures()
 	byTag := slices.Clone(f.Metrics)
 	slices.SortFunc(byTag, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 	percentiles := percentilesOf(r.Settings)
@@ -48,10 +48,18 @@ func WriteCSV(w io.Writer, r result.Run) error {
 		if m.Unit != "requests" { // as AIPerf has it: a count has no unit behind it
 			name += " (" + m.Unit + ")"
 		}
-		_ = out.Write([]string{name, decimals(m.Value)})
+		_ = out.Write([]string{name, singleText(m)})
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// singleText writes a single value: a share with all its decimals, because 0.9996 is not 1.00.
+func singleText(m result.Metric) string {
+	if m.Unit == "ratio" {
+		return strconv.FormatFloat(m.Value, 'f', -1, 64)
+	}
+	return decimals(m.Value)
 }
 
 // decimals writes a number with two decimals; nothing of one that is none.
@@ -71,19 +79,18 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 		metrics := slices.Clone(s.Figures.Metrics)
 		slices.SortFunc(metrics, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 		for _, m := range metrics {
-			line := func(stat string, v float64) {
-				_ = out.Write([]string{strconv.Itoa(s.Index), m.Name, m.Unit, stat, decimals(v)})
-			}
-			line("avg", m.Avg())
+			line := func(stat, v string) { _ = out.Write([]string{strconv.Itoa(s.Index), m.Name, m.Unit, stat, v}) }
 			if m.Single {
+				line("avg", singleText(m))
 				continue
 			}
-			line("min", m.Of.Min())
-			line("max", m.Of.Max())
+			line("avg", decimals(m.Avg()))
+			line("min", decimals(m.Of.Min()))
+			line("max", decimals(m.Of.Max()))
 			for _, p := range percentiles {
-				line(percentileName(p), m.Of.Percentile(p))
+				line(percentileName(p), decimals(m.Of.Percentile(p)))
 			}
-			line("std", m.Of.Std)
+			line("std", decimals(m.Of.Std))
 		}
 	}
 	out.Flush()
@@ -91,7 +98,7 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 }
 
 // WriteSlicesJSON writes profile_export_aiperf_timeslices.json: the slices with all their figures, not rounded, when each began and
-// ended, and ours: what they say together.
+// ended, and ours: what they say together, and the ledger of the run, since what was never sent is in no slice.
 func WriteSlicesJSON(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	list := make([]object, len(all))
@@ -103,6 +110,9 @@ func WriteSlicesJSON(w io.Writer, r result.Run) error {
 		list[i] = o
 	}
 	o := object{{"timeslices", list}, {"slice_duration", r.Settings.Slice.Seconds()}}
+	if r.Ledger != nil {
+		o.add("ledger", r.Ledger)
+	}
 	if t, ok := NewTrend(all); ok {
 		o.add("trend", trendObject(t))
 	}

@@ -32,12 +32,17 @@ func collected(t *testing.T) (result.Run, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := result.ReadExport(bytes.NewReader(file), result.ExportName)
-	if err != nil {
-		t.Fatal(err)
+	runs, err := result.ReadExport(bytes.NewReader(file), result.ExportName)
+	if err != nil || len(runs) != 1 {
+		t.Fatal(len(runs), err)
 	}
+	run := runs[0]
 	run.Settings = settings
-	run.Dropped = map[measure.DropReason]int64{measure.Overload: 1, measure.Filtered: 2}
+	run.Ledger = &measure.Ledger{
+		Expected: 121, Good: 26, Eligible: 115, Filtered: 2,
+		Outcomes: map[measure.Outcome]int64{measure.OK: 105, measure.HTTP4xx: 7, measure.HTTP429: 1, measure.ConnectFailed: 1, measure.Cancelled: 6},
+		Dropped:  map[measure.DropReason]int64{measure.Overload: 1},
+	}
 	return run, file
 }
 

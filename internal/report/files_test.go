@@ -134,7 +134,7 @@ func TestReadJSONGivesTheSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(result.Run{Settings: run.Settings, Dropped: run.Dropped}, got); diff != "" {
+	if diff := cmp.Diff(result.Run{Settings: run.Settings, Ledger: run.Ledger}, got); diff != "" {
 		t.Errorf("-wrote +read:\n%s", diff)
 	}
 	if _, err := result.ReadSettings(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
@@ -201,14 +201,16 @@ func FuzzFiles(f *testing.F) {
 	}
 	f.Add([]byte(`{"id":"w/0/1","outcome":"ok","write_ns":5,"ttft_ns":1,"e2e_ns":9,"chunks":2,"usage_output_tokens":2}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		run, err := result.ReadExport(bytes.NewReader(b), "x")
+		runs, err := result.ReadExport(bytes.NewReader(b), "x")
 		if err != nil {
 			return
 		}
-		run.Settings = settings
-		for _, w := range writers {
-			if err := w.write(io.Discard, run); err != nil {
-				t.Errorf("%s: %v", w.name, err)
+		for _, run := range runs {
+			run.Settings = settings
+			for _, w := range writers {
+				if err := w.write(io.Discard, run); err != nil {
+					t.Errorf("%s: %v", w.name, err)
+				}
 			}
 		}
 	})

@@ -33,7 +33,7 @@ type lookedAt struct {
 }
 
 func look(run result.Run) lookedAt {
-	l := lookedAt{Run: run, rows: run.Measured(), figures: result.Aggregate(run.Rows, run.Settings)}
+	l := lookedAt{Run: run, rows: run.Measured(), figures: run.Figures()}
 	for _, r := range l.rows {
 		if r.Outcome == measure.OK {
 			l.ok = append(l.ok, r)
@@ -95,6 +95,9 @@ func pageOf(run result.Run) Page {
 func warnings(run result.Run) []string {
 	const most = 8
 	all := run.Partial
+	if run.Cut {
+		all = append([]string{"The run was stopped before its end: what was not yet due then is not expected"}, all...)
+	}
 	if len(all) > most {
 		all = append(slices.Clone(all[:most]), fmt.Sprintf("%d more of this kind", len(all)-most))
 	}
@@ -105,14 +108,25 @@ func warnings(run result.Run) []string {
 func (l lookedAt) lead() string {
 	f := l.figures
 	if len(l.rows) == 0 {
+		if l.Ledger != nil && l.Ledger.Unsent() > 0 {
+			return "There is no request in this run: " + neverSent(*l.Ledger) + "."
+		}
 		return "There is no request in this run."
 	}
 	sent := fmt.Sprintf("%s in %s", plural(len(l.rows), "request"), Value(l.seconds, "s"))
+	short := l.Ledger != nil && l.Ledger.Unsent() > 0
+	if short {
+		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", thousands(float64(len(l.rows)), 0), thousands(float64(l.Ledger.Expected), 0), Value(l.seconds, "s"), dropped(*l.Ledger))
+	}
 	switch {
 	case f.Failed == 0 && f.Cancelled == 0:
-		sent += ", all ok."
+		all := ", all ok."
+		if short {
+			all = "; all that were sent ended ok."
+		}
+		sent += all
 	case f.Cancelled == 0:
-		sent += fmt.Sprintf(": %s ok, %s failed (%s).", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), percent(f.Failed, len(l.rows)))
+		sent += fmt.Sprintf(": %s ok, %s failed (%s of those sent).", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), percent(f.Failed, len(l.rows)))
 	default:
 		sent += fmt.Sprintf(": %s ok, %s failed, %s cancelled as asked.", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), thousands(float64(f.Cancelled), 0))
 	}
@@ -120,6 +134,9 @@ func (l lookedAt) lead() string {
 		sent += fmt.Sprintf(" The first token came within %s for half of them and within %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
 	} else if d := l.of("request_latency"); d.N() > 0 {
 		sent += fmt.Sprintf(" An answer took %s for half of them and at most %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+	}
+	if l.Ledger == nil && !l.Picked {
+		sent += " " + upper(unknownLedger) + "."
 	}
 	return sent
 }
@@ -131,13 +148,23 @@ func plural(n int, what string) string {
 	return thousands(float64(n), 0) + " " + what + "s"
 }
 
-func percent(n, of int) string { return digits(100*float64(n)/float64(max(of, 1)), 3) + " %" }
+// percent writes n as a part of a whole. What is short of all is cut off, so that it does not look as if it were all.
+func percent[N int | int64](n, of N) string {
+	if of == 0 {
+		return "no data"
+	}
+	text := digits(100*float64(n)/float64(of), 3)
+	if text == "100" && n < of {
+		text = digits(math.Floor(1e4*float64(n)/float64(of))/100, 4)
+	}
+	return text + " %"
+}
 
 func (l lookedAt) tiles() []Tile {
+	all := attainmentTiles(l.Run)
 	if len(l.rows) == 0 {
-		return nil
+		return all
 	}
-	var all []Tile
 	rate := func(name, tag, unit string) {
 		if v := l.single(tag); !math.IsNaN(v) {
 			all = append(all, Tile{Name: name, Text: Value(v, ""), Note: unit})
@@ -152,8 +179,7 @@ func (l lookedAt) tiles() []Tile {
 		}
 	}
 	if good := l.single("goodput"); !math.IsNaN(good) {
-		share := l.single("good_request_fraction")
-		all = append(all, Tile{Name: "Goodput", Text: Value(good, ""), Note: fmt.Sprintf("per second: %s of requests", digits(100*share, 3)+" %")})
+		all = append(all, Tile{Name: "Goodput", Text: Value(good, ""), Note: "good requests per second"})
 	}
 	failed := Tile{Name: "Failed", Text: thousands(float64(l.figures.Failed), 0), Note: percent(l.figures.Failed, len(l.rows)) + " of those sent", Level: Good}
 	if l.figures.Failed > 0 {
@@ -203,14 +229,17 @@ func (l lookedAt) facts() (facts []Fact) {
 	if warm := len(l.Rows) - len(l.rows); warm > 0 {
 		add("Warm-up", plural(warm, "request")+", in no figure here")
 	}
-	var reasons []measure.DropReason
-	for _, r := range measure.DropReasons() {
-		if l.Dropped[r] > 0 {
-			reasons = append(reasons, r)
+	if l.Ledger == nil {
+		return facts
+	}
+	add("Expected", plural(int(l.Ledger.Expected), "request"))
+	for _, why := range measure.DropReasons() {
+		if n := l.Ledger.Dropped[why]; n > 0 {
+			add("Never sent: "+string(why), thousands(float64(n), 0))
 		}
 	}
-	for _, r := range reasons {
-		add("Never sent: "+string(r), thousands(float64(l.Dropped[r]), 0))
+	if n := l.Ledger.Filtered; n > 0 {
+		add("Filtered", thousands(float64(n), 0)+", not expected")
 	}
 	return facts
 }

@@ -22,6 +22,9 @@ func (l lookedAt) slices() Section {
 	}
 	s.Title = fmt.Sprintf("Slices of %s: mean %s from %s to %s", Value(run.Settings.Slice.Seconds(), "s"), trend.Name, Value(trend.Least, "ms"), Value(trend.Most, "ms"))
 	s.Text = trend.Lines()
+	if text := notInSlices(l.Run); text != "" {
+		s.Text = append(s.Text, text)
+	}
 	t := PageTable{Title: "Slices", Folded: true, Columns: []Column{
 		{Name: "from", Text: true}, {Name: "sent"}, {Name: "ok"}, {Name: "TTFT mean"}, {Name: "TTFT p90"}, {Name: "latency mean"}, {Name: "latency p90"}, {Name: "tokens/s"}, {Text: true},
 	}}

@@ -69,26 +69,34 @@ func (l lookedAt) blurred() string {
 		plural(merged, "read"), thousands(float64(all), 0), percent(merged, all), Value(delay, "ms"))
 }
 
-// trust is how late replayd itself was: a late request means another load than the plan's.
+// trust is whether the load was the planned one: what was expected was sent, and in time.
 func (l lookedAt) trust() Section {
 	s := Section{Short: "Trust"}
 	d := l.late()
 	if d.N() == 0 {
 		s.Title = "How late requests were sent is not in these files"
 		s.Text = []string{"So nothing here says whether the load was the planned one."}
+		if text := beyondPlan(l.Run); text != "" {
+			s.Text = append(s.Text, text+".")
+		}
 		if b := l.blurred(); b != "" {
 			s.Text = append(s.Text, b)
 		}
 		return s
 	}
 	p99 := Value(d.Percentile(99), "ms")
-	switch l.lateLevel() {
-	case Bad:
+	beyond := beyondPlan(l.Run)
+	switch level := l.lateLevel(); {
+	case beyond != "":
+		s.Title = fmt.Sprintf("%s; those that were sent went out within %s (p99)", beyond, p99)
+	case level == Bad:
 		s.Title = fmt.Sprintf("Requests went out late (p99 %s): the load was not the planned one", p99)
-	case Poor:
+	case level == Poor:
 		s.Title = fmt.Sprintf("Requests went out somewhat late: p99 %s", p99)
-	default:
+	case level == Good:
 		s.Title = fmt.Sprintf("The load was the planned one: requests went out within %s (p99)", p99)
+	default:
+		s.Title = fmt.Sprintf("Requests went out within %s (p99)", p99)
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
 		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", Value(d.Max(), "ms"))}

@@ -83,9 +83,9 @@ func spreadObject(d stats.Distribution, percentiles []float64) object {
 }
 
 // WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
-// Ours beside it: dropped, the requests that were never sent; partial, what is missing from these figures.
+// Ours beside it: ledger, what became of all requests that fell due; partial, what is missing from these figures.
 func WriteJSON(w io.Writer, r result.Run) error {
-	f := result.Aggregate(r.Rows, r.Settings)
+	f := r.Figures()
 	o := object{{"schema_version", "1.0"}}
 	for _, m := range f.Metrics {
 		o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
@@ -100,8 +100,8 @@ func WriteJSON(w io.Writer, r result.Run) error {
 	if gpus := telemetry(r.Beside); gpus != nil {
 		o.add("telemetry_data", gpus)
 	}
-	if len(r.Dropped) > 0 {
-		o.add("dropped", r.Dropped)
+	if r.Ledger != nil {
+		o.add("ledger", r.Ledger)
 	}
 	if len(r.Partial) > 0 {
 		o.add("partial", r.Partial)

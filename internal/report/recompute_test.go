@@ -61,6 +61,9 @@ func TestFiguresRecomputed(t *testing.T) {
 	}
 	plain.Settings.Streamed, plain.Settings.GPUs, plain.Settings.Percentiles = false, 0, nil
 	plain.Settings.SLO = measure.SLO{{Quantity: measure.E2E, Limit: 350}}
+	ledger := *example.Ledger
+	ledger.Good = 54
+	plain.Ledger = &ledger
 	failed := result.Run{Settings: settings, Rows: slices.DeleteFunc(slices.Clone(example.Rows), func(r result.Row) bool { return r.Outcome == measure.OK })}
 
 	runs := map[string]result.Run{"example": example, "not streamed": plain, "nothing ok": failed}

@@ -33,7 +33,7 @@ type Dashboard struct {
 // A keptRun is a run and what its files looked like when it was read.
 type keptRun struct {
 	name, stamp string
-	run         result.Run
+	runs        []result.Run
 }
 
 // NewDashboard makes one of runs that FindRuns found. It answers to the host names given, so that no page of a stranger can reach it by a
@@ -137,15 +137,17 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	var runs []result.Run
 	shown, all := 0, 0
 	for _, s := range chosen {
-		run, err := d.read(s)
+		read, err := d.read(s)
 		if err != nil {
 			errs = append(errs, err.Error())
 			continue
 		}
-		all += len(run.Measured())
-		run = filter.apply(run)
-		shown += len(run.Measured())
-		runs = append(runs, run)
+		for _, run := range read {
+			all += len(run.Measured())
+			run = filter.apply(run)
+			shown += len(run.Measured())
+			runs = append(runs, run)
+		}
 	}
 	page := Page{Title: "No run"}
 	if len(runs) > 0 {

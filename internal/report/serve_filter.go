@@ -109,6 +109,6 @@ func (f filter) apply(run result.Run) result.Run {
 		r.Phase = measure.Profiling
 		rows = append(rows, r)
 	}
-	run.Rows = rows
+	run.Rows, run.Ledger, run.Picked = rows, nil, true
 	return run
 }

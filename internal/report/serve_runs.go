@@ -6,8 +6,8 @@ import (
 	"replayd/internal/result"
 )
 
-// read gives a run as it is on the disk now.
-func (d *Dashboard) read(s result.Source) (result.Run, error) {
+// read gives the runs of a source as they are on the disk now.
+func (d *Dashboard) read(s result.Source) ([]result.Run, error) {
 	stamp := s.Stamp()
 	i := slices.IndexFunc(d.kept, func(k keptRun) bool { return k.name == s.Name })
 	if i >= 0 {
@@ -15,23 +15,25 @@ func (d *Dashboard) read(s result.Source) (result.Run, error) {
 		d.kept = slices.Delete(d.kept, i, i+1)
 		if k.stamp == stamp {
 			d.kept = append(d.kept, k)
-			return k.run, nil
+			return k.runs, nil
 		}
 	}
-	run, err := s.Read()
+	runs, err := s.Read()
 	if err != nil {
-		return run, err
+		return nil, err
 	}
-	d.kept = append(d.kept, keptRun{s.Name, stamp, run})
+	d.kept = append(d.kept, keptRun{s.Name, stamp, runs})
 	for rows := d.rows(); rows > mostKept && len(d.kept) > 1; rows = d.rows() {
 		d.kept = slices.Delete(d.kept, 0, 1)
 	}
-	return run, nil
+	return runs, nil
 }
 
 func (d *Dashboard) rows() (n int) {
 	for _, k := range d.kept {
-		n += len(k.run.Rows)
+		for _, run := range k.runs {
+			n += len(run.Rows)
+		}
 	}
 	return n
 }

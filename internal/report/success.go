@@ -92,12 +92,11 @@ func successLine(r result.Run, f result.Figures) string {
 	add(turnedAway, "refused")
 	add(f.Failed-turnedAway, "failed")
 	add(f.Cancelled, "cancelled")
-	for _, why := range measure.DropReasons() {
-		if why == measure.Filtered {
-			add(int(r.Dropped[why]), "filtered")
-		} else {
-			add(int(r.Dropped[why]), "dropped ("+string(why)+")")
+	if l := r.Ledger; l != nil {
+		for _, why := range measure.DropReasons() {
+			add(int(l.Dropped[why]), "dropped ("+string(why)+")")
 		}
+		add(int(l.Filtered), "filtered")
 	}
 	line := fmt.Sprintf("Success Rate: %s (%s", share(f.OK, f.OK+f.Failed), strings.Join(counts, ", "))
 	why := reasons(rows)

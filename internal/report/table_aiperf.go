@@ -23,7 +23,7 @@ const longName = 30
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
 // took and how much of it succeeded. Percentiles of the settings are columns of their own.
 func WriteAIPerfTable(w io.Writer, r result.Run) error {
-	f := result.Aggregate(r.Rows, r.Settings)
+	f := r.Figures()
 	columns, cells := aiperfCells(f, r.Settings)
 	title := "replayd | LLM Metrics"
 	if r.Settings.Model != "" {
@@ -161,6 +161,7 @@ func footer(r result.Run, f result.Figures) []string {
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
 	}
+	lines = append(lines, plannedLines(r)...)
 	perGPU := "N/A (how many GPUs there are is not known)"
 	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
 		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
@@ -182,7 +183,11 @@ func goodputLine(s result.Settings, f result.Figures) string {
 		bounds[i] = b.Quantity.Tag() + ":" + strconv.FormatFloat(b.Limit, 'f', -1, 64)
 	}
 	judged := f.OK + f.Failed
-	return fmt.Sprintf("Goodput: %s of %s requests (%s) kept %s", count(int(good.Value)), count(judged), share(int(good.Value), judged), strings.Join(bounds, " "))
+	sent := "requests sent"
+	if f.Cancelled > 0 {
+		sent += " and not cancelled"
+	}
+	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", count(int(good.Value)), count(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
 }
 
 // share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.

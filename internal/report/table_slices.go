@@ -44,12 +44,28 @@ func WriteSlices(w io.Writer, r result.Run) error {
 			both(s, "time_to_first_token"), both(s, "request_latency"), rate)
 	}
 	fmt.Fprintln(out, rule)
+	if text := notInSlices(r); text != "" {
+		fmt.Fprintln(out, text)
+	}
 	if t, ok := NewTrend(all); ok {
 		fmt.Fprintf(out, "\nTREND ANALYSIS:\n%s", indented(t.Lines()))
 		fmt.Fprintln(out, rule)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// notInSlices says that slices hold what was sent, where more was expected; "" where nothing was dropped.
+func notInSlices(r result.Run) string {
+	switch {
+	case r.Picked:
+		return ""
+	case r.Ledger == nil:
+		return "Slices are of the requests that were sent; " + unknownLedger + "."
+	case r.Ledger.Unsent() == 0:
+		return ""
+	}
+	return "Slices are of the requests that were sent; " + neverSent(*r.Ledger) + "."
 }
 
 func indented(lines []string) string {

@@ -17,7 +17,7 @@ import (
 // the last was over, whatever became of them; TPOT is (latency − TTFT) / (output tokens − 1); ITL has one value for each gap
 // between chunks, of all requests together; std is the population's.
 func WriteVLLMTable(w io.Writer, r result.Run) error {
-	f := result.Aggregate(r.Rows, r.Settings)
+	f := r.Figures()
 	var input, output, good int
 	for _, row := range r.Measured() {
 		if row.Outcome == measure.OK {

@@ -76,7 +76,7 @@ func TestSuccessLine(t *testing.T) {
 			run.Rows = append(run.Rows, result.Row{Outcome: measure.Truncated, Error: text})
 		}
 	}
-	run.Dropped = map[measure.DropReason]int64{measure.Missed: 1200, measure.Filtered: 3}
+	run.Ledger = &measure.Ledger{Dropped: map[measure.DropReason]int64{measure.Missed: 1200}, Filtered: 3}
 	f("Success Rate: 97.54% (857 sent, 836 ok, 21 failed, 1,200 dropped (missed), 3 filtered: 6× truncated a; 5× truncated b; 4× truncated c; 3 other reasons)")
 	run = result.Run{}
 	f("Success Rate: N/A (0 sent, 0 ok)")

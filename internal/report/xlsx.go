@@ -72,7 +72,7 @@ func cell(v float64) any {
 }
 
 func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
-	f := result.Aggregate(r.Rows, r.Settings)
+	f := r.Figures()
 	percentiles := percentilesOf(r.Settings)
 	head := []any{"Metric", "Unit", "Count", "Average", "Minimum", "Maximum"}
 	for _, p := range percentiles {
@@ -91,6 +91,9 @@ func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
 		lines = append(lines, append(line, cell(m.Of.Std)))
 	}
 	lines = append(lines, []any{}, []any{successLine(r, f)})
+	for _, text := range plannedLines(r) {
+		lines = append(lines, []any{text})
+	}
 	for _, p := range partial {
 		lines = append(lines, []any{"Incomplete: " + p})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 
@@ -45,7 +44,6 @@ type Collector struct {
 	gapless  int              // rows whose gaps are not kept
 	sessions map[string]int64 // session_num of each conversation
 	next     int64            // session_num
-	dropped  map[measure.DropReason]int64
 }
 
 // NewCollector makes an empty collector. The error is that the file cannot be opened.
@@ -56,7 +54,7 @@ func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
 	c := &Collector{
 		options: o, settings: s, sink: measure.NewSink(lost, o.Log), most: mostRows,
-		sessions: map[string]int64{}, dropped: map[measure.DropReason]int64{},
+		sessions: map[string]int64{},
 	}
 	if err := c.sink.Use(measure.RecordsOptions{Path: o.Path}); err != nil {
 		return nil, err
@@ -122,18 +120,11 @@ func (c *Collector) session(row Row) int64 {
 	return n
 }
 
-// Drop takes a request that was due and not sent.
-func (c *Collector) Drop(why measure.DropReason) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dropped[why]++
-}
-
-// Collected is the run as far as it went.
+// Collected is the run as far as it went, without its ledger, which its workload has.
 func (c *Collector) Collected() Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...), Dropped: maps.Clone(c.dropped)}
+	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...)}
 	inOrder(run.Rows)
 	if c.beyond > 0 {
 		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))

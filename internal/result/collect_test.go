@@ -107,9 +107,6 @@ func collected(t *testing.T) (Run, []byte) {
 		for _, r := range example() {
 			c.Observe(r)
 		}
-		c.Drop(measure.Overload)
-		c.Drop(measure.Filtered)
-		c.Drop(measure.Filtered)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -152,7 +149,7 @@ func TestExportFile(t *testing.T) {
 // What is read from the file is what was collected, to the last bit.
 func TestReadExportGivesWhatWasCollected(t *testing.T) {
 	want, file := collected(t)
-	got, err := ReadExport(bytes.NewReader(file), ExportName)
+	got, err := one(ReadExport(bytes.NewReader(file), ExportName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +264,7 @@ func TestCollectorIsBounded(t *testing.T) {
 	if err != nil || bytes.Count(file, []byte("\n")) != 8 || bytes.Count(file, []byte("inter_chunk_latency")) != 7 {
 		t.Errorf("%v\n%s", err, file)
 	}
-	run, err := readExport(bytes.NewReader(file), "x", 5)
+	run, err := one(readExport(bytes.NewReader(file), "x", 5))
 	if diff := cmp.Diff([]string{"x: 3 requests after the first 5 were not read"}, run.Partial); diff != "" || err != nil || len(run.Rows) != 5 {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -24,25 +24,26 @@ var (
 	ledgerStart = []byte(`{"ledger":`)
 )
 
-// ReadExport reads the requests of a run from AIPerf's profile_export.jsonl, replayd's, or replayd's records. Name is that of
-// the file, for messages. A last line that was cut, and lines that are no JSON, are left out; Partial says so. The error is that
-// the file cannot be read on, or holds something else.
-func ReadExport(r io.Reader, name string) (Run, error) {
+// ReadExport reads the requests of a run from AIPerf's profile_export.jsonl or replayd's, or of all runs that wrote into a file of
+// replayd's records, in their order. Name is that of the file, for messages. A last line that was cut, and lines that are no JSON,
+// are left out; Partial says so. The error is that the file cannot be read on, or holds something else.
+func ReadExport(r io.Reader, name string) ([]Run, error) {
 	return readExport(r, name, mostRows)
 }
 
-func readExport(r io.Reader, name string, most int) (Run, error) {
-	x := exportReader{name: name, most: most, sessions: map[string]int64{}}
+func readExport(r io.Reader, name string, most int) ([]Run, error) {
+	x := exportReader{name: name, most: most}
+	x.begin()
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
 		x.line++
 		line, whole, err := readLine(in)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return x.run, fmt.Errorf("%s:%d: %w", name, x.line, err)
+			return nil, fmt.Errorf("%s:%d: %w", name, x.line, err)
 		}
 		ended := errors.Is(err, io.EOF)
 		if fault := x.take(line, whole, ended); fault != nil {
-			return x.run, fmt.Errorf("%s:%d: %w", name, x.line, fault)
+			return nil, fmt.Errorf("%s:%d: %w", name, x.line, fault)
 		}
 		if ended {
 			return x.end()
@@ -65,13 +66,25 @@ func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 }
 
 type exportReader struct {
-	name         string
-	most         int // rows
-	line, faults int
-	beyond, gaps int
-	gapless      int
-	run          Run
-	sessions     map[string]int64 // of records, which have no session_num
+	name       string
+	most       int // rows of all runs
+	line, rows int
+	gaps       int
+
+	runs []Run // before this one
+	run  Run
+	// Of this run:
+	faults, beyond, gapless int
+	sessions                map[string]int64    // of records, which have no session_num
+	ids                     map[string]struct{} // of records, where no ledger tells the runs apart
+	last                    int64               // the latest instant of its rows, Unix ns
+	telling                 []measure.LedgerLine
+}
+
+// begin begins a run.
+func (x *exportReader) begin() {
+	x.run, x.faults, x.beyond, x.gapless, x.last = Run{}, 0, 0, 0, 0
+	x.sessions, x.ids = map[string]int64{}, map[string]struct{}{}
 }
 
 // take reads a line. Last is the one that no newline ends.
@@ -81,7 +94,7 @@ func (x *exportReader) take(line []byte, whole, last bool) error {
 	case !whole:
 		x.fault(fmt.Sprintf("longer than %d bytes", mostLine))
 		return nil
-	case len(line) == 0, bytes.HasPrefix(line, ledgerStart):
+	case len(line) == 0:
 		return nil
 	case !json.Valid(line) && last:
 		x.fault("cut in mid-line")
@@ -90,14 +103,22 @@ func (x *exportReader) take(line []byte, whole, last bool) error {
 		x.fault("no JSON")
 		return nil
 	}
+	if bytes.HasPrefix(line, ledgerStart) {
+		return x.ledger(line)
+	}
+	if err := x.told(); err != nil {
+		return err
+	}
 	row, err := x.row(line)
 	if err := errors.Join(err, sane(row)); err != nil {
 		return err
 	}
-	if len(x.run.Rows) >= x.most {
+	x.last = max(x.last, row.Start, row.End)
+	if x.rows >= x.most {
 		x.beyond++
 		return nil
 	}
+	x.rows++
 	if x.gaps += len(row.Gaps); x.gaps > mostGaps && row.Gaps != nil {
 		row.Gaps = nil
 		x.gapless++
@@ -132,6 +153,9 @@ func (x *exportReader) row(line []byte) (Row, error) {
 		if err := json.Unmarshal(line, &record); err != nil {
 			return Row{}, jsonFault(err)
 		}
+		if err := x.again(record.Phase + "/" + record.ID); err != nil {
+			return Row{}, err
+		}
 		return record.row(x)
 	}
 	var l struct {
@@ -154,7 +178,8 @@ func (x *exportReader) fault(what string) {
 	}
 }
 
-func (x *exportReader) end() (Run, error) {
+// close ends a run.
+func (x *exportReader) close() {
 	partial := func(n int, format string, values ...any) {
 		if n > 0 {
 			x.run.Partial = append(x.run.Partial, x.name+": "+fmt.Sprintf(format, values...))
@@ -163,14 +188,33 @@ func (x *exportReader) end() (Run, error) {
 	partial(x.faults-mostFaults, "%d more lines that cannot be read", x.faults-mostFaults)
 	partial(x.beyond, "%d requests after the first %d were not read", x.beyond, x.most)
 	partial(x.gapless, "the gaps between chunks of %d requests were not read", x.gapless)
-	if len(x.run.Rows) == 0 && x.faults > 0 {
-		return x.run, fmt.Errorf("%s: want a profile_export.jsonl or a file of records, got no line that is one: %s", x.name, x.run.Partial[0])
-	}
 	inOrder(x.run.Rows)
 	for _, r := range x.run.Rows {
 		if r.Outcome == measure.OK && !math.IsNaN(r.TTFT) {
 			x.run.Settings.Streamed = true
 		}
 	}
-	return x.run, nil
+	x.run.Ledger = sumOf(x.run.Told)
+	x.run.judge(x.name)
+	if x.beyond == 0 {
+		x.run.hold(x.name)
+	}
+	if l := x.run.Ledger; len(x.run.Rows) > 0 || len(x.run.Partial) > 0 || l != nil && l.Expected > 0 {
+		x.runs = append(x.runs, x.run)
+	}
+}
+
+func (x *exportReader) end() ([]Run, error) {
+	if err := x.told(); err != nil {
+		return nil, err
+	}
+	faults := x.faults
+	x.close()
+	switch n := len(x.runs); {
+	case n == 0:
+		return []Run{x.run}, nil
+	case n == 1 && len(x.run.Rows) == 0 && x.run.Ledger == nil && faults > 0:
+		return nil, fmt.Errorf("%s: want a profile_export.jsonl or a file of records, got no line that is one: %s", x.name, x.run.Partial[0])
+	}
+	return x.runs, nil
 }

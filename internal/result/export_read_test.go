@@ -21,6 +21,17 @@ import (
 	"replayd/internal/measure"
 )
 
+// one is the only run of a file.
+func one(runs []Run, err error) (Run, error) {
+	if err != nil {
+		return Run{}, err
+	}
+	if len(runs) != 1 {
+		return Run{}, fmt.Errorf("want 1 run, got %d", len(runs))
+	}
+	return runs[0], nil
+}
+
 // read reads a file of testdata.
 func read(t *testing.T, name string) Run {
 	t.Helper()
@@ -28,7 +39,7 @@ func read(t *testing.T, name string) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := ReadExport(bytes.NewReader(b), name)
+	run, err := one(ReadExport(bytes.NewReader(b), name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +135,7 @@ func TestReadRecords(t *testing.T) {
 			observe(r)
 		}
 	})
-	got, err := ReadExport(bytes.NewReader(b), "records.jsonl")
+	got, err := one(ReadExport(bytes.NewReader(b), "records.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +151,7 @@ func TestReadExportCut(t *testing.T) {
 	lines := bytes.SplitAfter(file, []byte("\n"))
 	third := len(lines[0]) + len(lines[1]) + len(lines[2])
 	for cut := third - 40; cut < third+40; cut++ {
-		run, err := ReadExport(bytes.NewReader(file[:cut]), "x.jsonl")
+		run, err := one(ReadExport(bytes.NewReader(file[:cut]), "x.jsonl"))
 		whole := 3
 		if cut < third-1 { // the third line lacks more than its newline
 			whole = 2
@@ -159,7 +170,7 @@ func TestReadExportFaults(t *testing.T) {
 	good := `{"metadata":{"x_request_id":"a","request_start_ns":1,"request_end_ns":2},"metrics":null,"error":null}` + "\n"
 	f := func(text string, rows int, partial []string, fault string) {
 		t.Helper()
-		run, err := ReadExport(strings.NewReader(text), "x")
+		run, err := one(ReadExport(strings.NewReader(text), "x"))
 		if got := fmt.Sprint(err); len(run.Rows) != rows || got != fault && (fault == "" || !strings.HasPrefix(got, fault)) && (fault != "" || err != nil) {
 			t.Errorf("%.80q: %d rows, want %d; error\n%v, want\n%s", text, len(run.Rows), rows, err, fault)
 		}
@@ -171,7 +182,7 @@ func TestReadExportFaults(t *testing.T) {
 	f("\n\n"+good, 1, nil, "")
 	f(good+"garbage\n"+good, 2, []string{"x:2: no JSON"}, "")
 	f(good+strings.Repeat("?\n", 12)+good, 2, append(numbered("x:%d: no JSON", 2, 11), "x: 2 more lines that cannot be read"), "")
-	f("timestamp,tokens\n", 0, []string{"x:1: no JSON"}, "x: want a profile_export.jsonl or a file of records, got no line that is one: x:1: no JSON")
+	f("timestamp,tokens\n", 0, nil, "x: want a profile_export.jsonl or a file of records, got no line that is one: x:1: no JSON")
 	f(`{"timestamp": 0, "input_length": 5}`, 0, nil, "x:1: want the metadata and metrics of a profile_export.jsonl or the id and outcome of a record, got neither")
 	f(`{"id":"a","outcome":"maybe"}`, 0, nil, `x:1: outcome: want one of [ok `)
 	f(`{"id":"a","outcome":"ok"}`, 0, nil, `x:1: want write_ns and end_ns, got neither`)
@@ -206,18 +217,27 @@ func FuzzReadExport(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte(`{"id":"w/0/1","outcome":"ok","write_ns":5,"ttft_ns":1,"e2e_ns":9,"chunks":2,"usage_output_tokens":2}`))
+	f.Add([]byte(told("w", "0/2", 0, 0, 0, 0) + record("w/0/0", 1) + told("w", "0/2", 0, 5, 1, 3) + told("w", "0/2", 9, 9, 0, 0) + record("w/0/0", 10)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		run, err := ReadExport(bytes.NewReader(b), "x")
+		runs, err := ReadExport(bytes.NewReader(b), "x")
 		if err != nil {
 			return
 		}
-		var again []byte
-		for _, r := range run.Rows {
-			again = AppendExport(again, r)
+		if len(runs) == 0 {
+			t.Error("no run and no error")
 		}
-		second, err := ReadExport(bytes.NewReader(again), "x")
-		if err != nil || len(second.Rows) != len(run.Rows) {
-			t.Errorf("%d rows, then %d: %v", len(run.Rows), len(second.Rows), err)
+		for _, run := range runs {
+			if run.Ledger != nil && run.Ledger.Balance() != nil {
+				t.Errorf("%+v: %v", run.Ledger, run.Ledger.Balance())
+			}
+			var again []byte
+			for _, r := range run.Rows {
+				again = AppendExport(again, r)
+			}
+			second, err := one(ReadExport(bytes.NewReader(again), "x"))
+			if err != nil || len(second.Rows) != len(run.Rows) {
+				t.Errorf("%d rows, then %d: %v", len(run.Rows), len(second.Rows), err)
+			}
 		}
 	})
 }

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"replayd/internal/measure"
 )
 
 // MergeShards makes one run of the requests of several shards of it: all rows by when they were sent, sessions numbered anew, so
 // that its figures are those of a single process that had sent them all. A request that is there twice is an error, because
-// then they are not shards of one run. Concurrency adds up; other settings are the first one's.
+// then they are not shards of one run. Ledgers and concurrency add up; other settings are the first one's.
 func MergeShards(shards []Run) (Run, error) {
 	if len(shards) == 0 {
 		return Run{}, errors.New("merge: want the files of at least one shard, got none")
 	}
-	merged := Run{Name: shards[0].Name, Settings: shards[0].Settings, Dropped: map[measure.DropReason]int64{}}
+	merged := Run{Name: shards[0].Name, Settings: shards[0].Settings}
 	merged.Settings.Concurrency = 0
 	from := map[string]int{} // the shard of each request
 	twice := 0
@@ -33,9 +31,7 @@ func MergeShards(shards []Run) (Run, error) {
 		merged.Settings.Streamed = merged.Settings.Streamed || s.Settings.Streamed
 		merged.Partial = append(merged.Partial, s.Partial...)
 		merged.Beside = append(merged.Beside, s.Beside...)
-		for reason, n := range s.Dropped {
-			merged.Dropped[reason] += n
-		}
+		merged.Cut = merged.Cut || s.Cut
 		for _, r := range s.Rows {
 			key := string(r.Phase) + "\x00" + r.ID
 			if before, seen := from[key]; seen && r.ID != "" {
@@ -50,6 +46,10 @@ func MergeShards(shards []Run) (Run, error) {
 	}
 	if first != nil {
 		return Run{}, fmt.Errorf("merge: want each request once, got %d twice: %w", twice, first)
+	}
+	var missing string
+	if merged.Ledger, merged.Told, missing = addUp(shards); missing != "" {
+		merged.Partial = append(merged.Partial, "merge: not in these files: shard "+missing)
 	}
 	numberSessions(merged.Rows)
 	inOrder(merged.Rows)

@@ -157,33 +157,58 @@ func lastParts(path string, n int) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl")
 }
 
-// Read reads the run. Files that are not whole are read as far as they go, and Partial says so; without settings beside the
-// requests those stay empty. The error is that there is no file that can be read, or that shards do not belong together.
-func (s Source) Read() (Run, error) {
+// Read reads the run, or all that wrote into a file of records. Files that are not whole are read as far as they go, and Partial says so;
+// without settings beside the requests those stay empty. The error is that there is no file that can be read, or that shards do not
+// belong together.
+func (s Source) Read() ([]Run, error) {
 	var shards []Run
 	for _, path := range s.Files {
-		run, err := readRequests(path)
+		runs, err := readRequests(path)
 		if err != nil {
-			return Run{}, err
+			return nil, err
 		}
-		run.Name = path
+		if len(s.Files) == 1 {
+			return s.named(runs), nil
+		}
+		if len(runs) > 1 {
+			return nil, fmt.Errorf("%s: %s: want one shard of a run, got the records of %d runs", s.Name, path, len(runs))
+		}
+		runs[0].Name = path
 		if s.apart() { // each shard has settings of its own
-			readSettings(&run, filepath.Dir(path))
+			runs[0].take(beside(filepath.Dir(path)))
 		}
-		shards = append(shards, run)
+		shards = append(shards, runs[0])
 	}
-	run := shards[0]
-	if len(shards) > 1 {
-		var err error
-		if run, err = MergeShards(shards); err != nil {
-			return Run{}, fmt.Errorf("%s: %w", s.Name, err)
-		}
+	run, err := MergeShards(shards)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	run.Name = s.Name
-	if !s.apart() {
-		readSettings(&run, s.Dir)
+	if read := beside(s.Dir); read != nil && !s.apart() {
+		read.Ledger = nil // of one of them
+		run.take(read)
 	}
-	return run, nil
+	return []Run{run}, nil
+}
+
+// named are the runs of one file with their names and settings. Of several, what stands beside them is that of the one with the same
+// ledger.
+func (s Source) named(runs []Run) []Run {
+	read := beside(s.Dir)
+	for i := range runs {
+		r := &runs[i]
+		r.Name = s.Name
+		if len(runs) > 1 {
+			r.Name += fmt.Sprintf(", run %d", i+1)
+		}
+		if len(runs) == 1 || read != nil && equal(read.Ledger, r.Ledger) {
+			r.take(read)
+		}
+		if missing := missingShards(r.Told); missing != "" {
+			r.Partial = append(r.Partial, "a shard alone; not in these files: "+missing)
+		}
+	}
+	return runs
 }
 
 // apart says whether the files lie in folders of their own.
@@ -195,34 +220,45 @@ func (s Source) apart() bool {
 	return len(seen) > 1 && len(seen) == len(s.Files)
 }
 
-// readSettings takes what stands in a run's other files, where there are any.
-func readSettings(run *Run, dir string) {
+// beside reads what stands in a run's other files; nil where there are none. One that cannot be read is a run whose Partial says so.
+func beside(dir string) *Run {
 	f, err := os.Open(filepath.Join(dir, JSONName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return nil
 	}
+	var run Run
 	if err == nil {
 		defer f.Close()
-		var read Settings
-		if read, err = ReadSettings(f, f.Name()); err == nil {
-			read.Streamed = run.Settings.Streamed // what was seen, not what was asked for
-			run.Settings = read
-			return
+		if run, err = ReadJSON(f, f.Name()); err == nil {
+			return &run
 		}
 	}
-	run.Partial = append(run.Partial, err.Error())
+	return &Run{Partial: []string{err.Error()}}
 }
 
-func readRequests(path string) (Run, error) {
+// take takes what was read beside the requests; their own ledger stays.
+func (r *Run) take(read *Run) {
+	if read == nil {
+		return
+	}
+	read.Settings.Streamed = r.Settings.Streamed // what was seen, not what was asked for
+	r.Settings, r.Cut, r.Partial = read.Settings, read.Cut, append(r.Partial, read.Partial...)
+	if r.Ledger == nil && read.Ledger != nil {
+		r.Ledger = read.Ledger
+		r.hold(JSONName)
+	}
+}
+
+func readRequests(path string) ([]Run, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Run{}, err
+		return nil, err
 	}
 	defer f.Close()
 	var in io.Reader = f
 	if strings.HasSuffix(path, ".gz") {
 		if in, err = gzip.NewReader(f); err != nil {
-			return Run{}, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return ReadExport(in, path)

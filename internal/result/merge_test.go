@@ -17,7 +17,7 @@ func TestMergeShards(t *testing.T) {
 	_, file := collected(t)
 	lines := strings.SplitAfter(strings.TrimSpace(string(file))+"\n", "\n")
 	lines = lines[:len(lines)-1]
-	want, err := ReadExport(strings.NewReader(string(file)), "whole")
+	want, err := one(ReadExport(strings.NewReader(string(file)), "whole"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestMergeShards(t *testing.T) {
 			texts[shardOf[key]] += line
 		}
 		for i := range shards {
-			if shards[i], err = ReadExport(strings.NewReader(texts[i]), "shard"); err != nil {
+			if shards[i], err = one(ReadExport(strings.NewReader(texts[i]), "shard")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -20,10 +20,12 @@ type Run struct {
 	Name     string // of the folder it came from; "" while it goes on
 	Settings Settings
 	Rows     []Row
-	Dropped  map[measure.DropReason]int64 // never sent, by reason; known to the process that ran it
-	Beside   []Beside                     // what the server and the GPUs said of themselves meanwhile
-	Cut      bool                         // it was stopped before its end
-	Partial  []string                     // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
+	Ledger   *measure.Ledger      // what became of all requests that fell due, without the warm-up's; nil: not known
+	Told     []measure.LedgerLine // the last one of each workload in the records, of which Ledger is the sum; nil: it comes from elsewhere
+	Beside   []Beside             // what the server and the GPUs said of themselves meanwhile
+	Cut      bool                 // it was stopped before its end
+	Picked   bool                 // Rows are only those that somebody picked; the ledger is not of them alone
+	Partial  []string             // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
 }
 
 // Measured are the rows that count in figures: those of the warm-up are no part of it.

@@ -66,7 +66,7 @@ func ReadSettings(r io.Reader, name string) (Settings, error) {
 }
 
 // ReadJSON reads from a profile_export_aiperf.json, AIPerf's or replayd's, what the requests of the run do not tell: its settings,
-// and what was never sent.
+// its ledger, and whether it was stopped. What is no ledger is left out, and Partial says so.
 func ReadJSON(r io.Reader, name string) (Run, error) {
 	var file struct {
 		Config struct {
@@ -76,7 +76,8 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 				Slice *float64 `json:"slice_duration"`
 			} `json:"output"`
 		} `json:"input_config"`
-		Dropped map[measure.DropReason]int64 `json:"dropped"`
+		Cut    bool            `json:"was_cancelled"`
+		Ledger *measure.Ledger `json:"ledger"`
 	}
 	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
 		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, jsonFault(err))
@@ -92,7 +93,7 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
 		s.Slice = time.Duration(*d * float64(time.Second))
 	}
-	run := Run{Dropped: file.Dropped}
+	run := Run{Cut: file.Cut}
 	for _, tag := range slices.Sorted(maps.Keys(c.Input.Goodput)) {
 		if q, known := measure.QuantityOf(tag); known {
 			s.SLO = append(s.SLO, measure.Bound{Quantity: q, Limit: c.Input.Goodput[tag]})
@@ -102,5 +103,12 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	}
 	s.SLO = measure.NewSLO(s.SLO...)
 	run.Settings = s
+	if l := file.Ledger; l != nil {
+		if err := balanced(*l); err == nil {
+			run.Ledger = l
+		} else {
+			run.Partial = append(run.Partial, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
 	return run, nil
 }

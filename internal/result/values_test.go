@@ -62,7 +62,7 @@ func TestValuesAreTheSameReadBack(t *testing.T) {
 		}
 	})
 	for name, file := range map[string][]byte{"export": export, "records": records} {
-		run, err := ReadExport(bytes.NewReader(file), name)
+		run, err := one(ReadExport(bytes.NewReader(file), name))
 		if err != nil || len(run.Rows) != len(live) {
 			t.Fatalf("%s: %d rows, %v", name, len(run.Rows), err)
 		}

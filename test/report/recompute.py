@@ -16,6 +16,8 @@ import math
 import os
 import re
 import sys
+from collections import Counter
+from decimal import Decimal
 
 faults = []
 compared = 0
@@ -108,6 +110,10 @@ SINGLE = {
     "goodput": ("Goodput", "requests/sec"),
     "good_request_count": ("Good Request Count", "requests"),
     "good_request_fraction": ("Good Request Fraction", "ratio"),
+    "expected_request_count": ("Expected Request Count", "requests"),
+    "dropped_request_count": ("Dropped Request Count", "requests"),
+    "attainment": ("Attainment", "ratio"),
+    "service_attainment": ("Service Attainment", "ratio"),
     "error_request_count": ("Error Request Count", "requests"),
     "cancelled_request_count": ("Cancelled Request Count", "requests"),
     "benchmark_duration": ("Benchmark Duration", "sec"),
@@ -171,6 +177,26 @@ def aggregate(records, settings):
     return {tag: f for tag, f in figures.items() if f is not None}
 
 
+# --- the ledger ---
+
+
+def check_ledger(where, ledger, records, settings):
+    """What became of all that was expected: it balances, and what ended is what the export has."""
+    outcomes, dropped = ledger["outcomes"], ledger["dropped"]
+    check(f"{where}: outcomes", {k: n for k, n in outcomes.items() if n}, dict(Counter(r["metadata"]["outcome"] for r in records)))
+    check(f"{where}: expected", ledger["expected"], sum(outcomes.values()) + sum(dropped.values()) + ledger["in_flight"] + ledger["waiting"])
+    check(f"{where}: good", ledger["good"], sum(outcome(r) == "ok" and good(r, settings["goodput"]) for r in records))
+    judged = sum(n for k, n in outcomes.items() if k not in ("cancelled", "aborted")) + dropped.get("session_failed", 0)
+    overload = dropped.get("overload", 0)  # eligible, unless the workload chose to shed
+    check(f"{where}: eligible", ledger["eligible"] in (judged, judged + overload), True)
+    figures = {"expected_request_count": ledger["expected"], "dropped_request_count": sum(dropped.values())}
+    if ledger["expected"]:
+        figures["attainment"] = ledger["good"] / ledger["expected"]
+    if ledger["eligible"]:
+        figures["service_attainment"] = ledger["good"] / ledger["eligible"]
+    return figures
+
+
 # --- each line of the export by itself ---
 
 
@@ -204,6 +230,14 @@ def decimals(v):
     return "%.2f" % v
 
 
+def single(tag, v):
+    """A share has all its decimals."""
+    if NAMES[tag][2] != "ratio":
+        return decimals(v)
+    text = format(Decimal(repr(float(v))), "f")
+    return text[:-2] if text.endswith(".0") else text
+
+
 def check_csv(path, figures, settings):
     with open(path, encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
@@ -223,7 +257,7 @@ def check_csv(path, figures, settings):
     for tag, f in figures.items():
         if not isinstance(f, dict):
             full, name, unit = NAMES[tag]
-            want[name if unit == "requests" else full] = decimals(f)
+            want[name if unit == "requests" else full] = single(tag, f)
     check(f"{path}: single values", singles, want)
 
 
@@ -258,7 +292,7 @@ def check_slices(path, directory, records, settings):
         for tag in sorted(of):
             f = of[tag] if isinstance(of[tag], dict) else {"avg": of[tag]}
             order = ["avg", "min", "max"] + [percentile_name(p) for p in settings["percentiles"]] + ["std"]
-            tidy += [[str(i), NAMES[tag][1], NAMES[tag][2], k, decimals(f[k])] for k in order if k in f]
+            tidy += [[str(i), NAMES[tag][1], NAMES[tag][2], k, decimals(f[k]) if isinstance(of[tag], dict) else single(tag, f[k])] for k in order if k in f]
     name = os.path.join(directory, "profile_export_aiperf_timeslices.csv")
     with open(name, encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
@@ -355,7 +389,7 @@ def commas(v):
     return "N/A" if v is None else f"{v:,.2f}"
 
 
-def check_aiperf_table(path, figures, records, settings, dropped):
+def check_aiperf_table(path, figures, records, settings, ledger):
     """Rows of the box, its names joined where they have two lines."""
     with open(path, encoding="utf-8") as f:
         lines = f.read().splitlines()
@@ -386,7 +420,7 @@ def check_aiperf_table(path, figures, records, settings, dropped):
         check(f"{path}: {name}", rows.get(name), want[name])
     text = dict(line.split(": ", 1) for line in lines if ": " in line)
     check(f"{path}: duration", text.get("Benchmark Duration"), "%.2f sec" % figures["benchmark_duration"])
-    check_footer(path, text, figures, records, settings, dropped)
+    check_footer(path, text, figures, records, settings, ledger)
 
 
 def whole(n):
@@ -399,14 +433,25 @@ def cut_off(part, of):
     return "100%" if part == of else "%.2f%%" % (part * 10000 // of / 100)
 
 
-def check_footer(path, text, figures, records, settings, dropped):
+def check_footer(path, text, figures, records, settings, ledger):
+    dropped = {}
+    if ledger is None:
+        check(f"{path}: attainment", text["Attainment"], "N/A (what was never sent is not in these files)")
+    else:
+        dropped = ledger["dropped"] | {"filtered": ledger["filtered"]}
+        n, expected, eligible, unsent = ledger["good"], ledger["expected"], ledger["eligible"], sum(ledger["dropped"].values())
+        want = f"{cut_off(n, expected)} ({whole(n)} good of {whole(expected)} expected"
+        check(f"{path}: attainment", text["Attainment"][: len(want)], want)
+        if unsent:
+            check(f"{path}: unsent", f", {whole(unsent)} dropped (" in text["Attainment"], True)
+        check(f"{path}: service attainment", text["Service Attainment"], f"{cut_off(n, eligible)} ({whole(n)} good of {whole(eligible)} eligible)")
     ok, failed = figures["request_count"], figures["error_request_count"]
     refused = sum(outcome(r) == "failed" and 400 <= (r["error"].get("code") or 0) < 500 for r in records)
     counts = [whole(len(records)) + " sent", whole(ok) + " ok"]
     for n, what in [(refused, "refused"), (failed - refused, "failed"), (figures["cancelled_request_count"], "cancelled")]:
         if n:
             counts.append(f"{whole(n)} {what}")
-    for why, n in dropped.items():
+    for why, n in ((why, n) for why, n in dropped.items() if n):
         counts.append(f"{whole(n)} filtered" if why == "filtered" else f"{whole(n)} dropped ({why})")
     said = text["Success Rate"]
     check(f"{path}: success", said[: said.index(" (")], cut_off(ok, ok + failed))
@@ -419,13 +464,13 @@ def check_footer(path, text, figures, records, settings, dropped):
         check(f"{path}: reasons", sum(int(n.replace(",", "")) for n in reasons), failed)
     if settings["goodput"]:
         n = figures["good_request_count"]
-        check(f"{path}: goodput", text["Goodput"].split(" kept ")[0], f"{whole(n)} of {whole(ok + failed)} requests ({cut_off(n, ok + failed)})")
+        check(f"{path}: goodput", text["Goodput"].split(" kept ")[0], f"{whole(n)} of {whole(ok + failed)} requests sent{' and not cancelled' if figures['cancelled_request_count'] else ''} ({cut_off(n, ok + failed)})")
     per_gpu = figures.get("output_token_throughput_per_gpu")
     said = text["Output Token Throughput Per GPU"]
     check(f"{path}: per GPU", said.split(" tokens")[0].split(" (")[0], commas(per_gpu))
 
 
-def check_vllm_table(path, figures, records, settings, dropped):
+def check_vllm_table(path, figures, records, settings, ledger):
     with open(path, encoding="utf-8") as f:
         lines = f.read().splitlines()
     block = {line[:40].rstrip(): line[40:].strip() for line in lines if len(line) == 51 and not line.startswith(("=", "-"))}
@@ -452,7 +497,7 @@ def check_vllm_table(path, figures, records, settings, dropped):
     check(f"{path}: lines", list(block), list(want))
     for name in want:
         check(f"{path}: {name}", block.get(name), want[name])
-    check_footer(path, dict(line.split(": ", 1) for line in lines if ": " in line), figures, records, settings, dropped)
+    check_footer(path, dict(line.split(": ", 1) for line in lines if ": " in line), figures, records, settings, ledger)
 
 
 def check_slice_table(path, slices, figures, trend, settings):
@@ -514,11 +559,13 @@ def main(directory):
         "extra": extra,
         "percentiles": sorted({1, 5, 10, 25, 50, 75, 90, 95, 99, *extra}),
     }
-    dropped = {why: n for why, n in (summary.get("dropped") or {}).items() if n}
     for i, r in enumerate(every):
         check_record(f"profile_export.jsonl:{i + 1}", r)
     records = [r for r in every if r["metadata"]["benchmark_phase"] != "warmup"]
     figures = aggregate(records, settings)
+    ledger = summary.get("ledger")
+    if ledger is not None:
+        figures |= check_ledger("profile_export_aiperf.json: ledger", ledger, records, settings)
     check_stats("profile_export_aiperf.json", summary, figures, settings)
     errors = sum(e["count"] for e in summary["error_summary"])
     check("profile_export_aiperf.json: error_summary", errors, figures["error_request_count"] + figures["cancelled_request_count"])
@@ -527,7 +574,7 @@ def main(directory):
         check_slices(at("profile_export_aiperf_timeslices.json"), directory, records, settings)
     for name, compare in [("table_aiperf.txt", check_aiperf_table), ("table_vllm.txt", check_vllm_table)]:
         if os.path.exists(at(name)):
-            compare(at(name), figures, records, settings, dropped)
+            compare(at(name), figures, records, settings, ledger)
     for fault in faults[:50]:
         print(fault)
     print(f"{len(every)} requests, {compared} comparisons, {len(faults)} differ")

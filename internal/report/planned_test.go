@@ -1,0 +1,119 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"replayd/internal/measure"
+	"replayd/internal/result"
+)
+
+// A page says that the load was the planned one where nothing that was expected stayed unsent, and only there.
+func TestPlannedLoad(t *testing.T) {
+	for name, c := range map[string]struct {
+		ledger *measure.Ledger
+		picked bool
+		lead   string // how the page begins
+		trust  string
+		says   []string // on the page
+		not    []string
+	}{
+		"dropped": {
+			ledger: &measure.Ledger{
+				Expected: 400, Good: 100, Eligible: 300, Outcomes: map[measure.Outcome]int64{measure.OK: 300},
+				Dropped: map[measure.DropReason]int64{measure.Overload: 90, measure.Guarded: 10},
+			},
+			lead:  "300 of 400 expected requests in 4 min 59 s, 100 dropped (90 overload, 10 guard); all that were sent ended ok.",
+			trust: "The load was not the planned one: 100 of 400 expected requests were never sent (90 overload, 10 guard); those that were sent went out within 100 µs (p99)",
+			says:  []string{"100 good of 400 expected", "100 good of 300 eligible", "25 %", "33.3 %"},
+			not:   []string{"all ok", "The load was the planned one"},
+		},
+		"all sent": {
+			ledger: &measure.Ledger{Expected: 300, Good: 299, Eligible: 300, Outcomes: map[measure.Outcome]int64{measure.OK: 300}},
+			lead:   "300 requests in 4 min 59 s, all ok.",
+			trust:  "The load was the planned one: requests went out within 100 µs (p99)",
+			says:   []string{"299 good of 300 expected", "99.7 %"},
+			not:    []string{"ever sent"},
+		},
+		"not ended": {
+			ledger: &measure.Ledger{Expected: 301, InFlight: 1, Good: 300, Eligible: 300, Outcomes: map[measure.Outcome]int64{measure.OK: 300}},
+			lead:   "300 requests in 4 min 59 s, all ok.",
+			trust:  "1 of 301 expected requests had not ended when the ledger was written; those that were sent went out within 100 µs (p99)",
+			not:    []string{"The load was the planned one"},
+		},
+		"no ledger": {
+			lead:  "300 requests in 4 min 59 s, all ok.",
+			trust: "What was never sent is not in these files; those that were sent went out within 100 µs (p99)",
+			says:  []string{"not known", "What was never sent is not in these files."},
+			not:   []string{"The load was the planned one"},
+		},
+		"picked": {
+			picked: true,
+			lead:   "300 requests in 4 min 59 s, all ok.",
+			trust:  "These are requests that were picked out of a run; those that were sent went out within 100 µs (p99)",
+			not:    []string{"The load was the planned one", "Attainment"},
+		},
+	} {
+		run := result.Run{Rows: steps3(100, 100, 100).rows, Ledger: c.ledger, Picked: c.picked}
+		p := pageOf(run)
+		trust := ""
+		for _, s := range p.Sections {
+			if s.Short == "Trust" {
+				trust = s.Title
+			}
+		}
+		if !strings.HasPrefix(p.Lead, c.lead) || trust != c.trust {
+			t.Errorf("%s:\n%s\n%s", name, p.Lead, trust)
+		}
+		text := written(t, p)
+		for _, said := range c.says {
+			if !strings.Contains(text, said) {
+				t.Errorf("%s: want %q on the page", name, said)
+			}
+		}
+		for _, said := range c.not {
+			if strings.Contains(text, said) {
+				t.Errorf("%s: want no %q on the page", name, said)
+			}
+		}
+	}
+}
+
+// What is short of all does not look as if it were all.
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		n, of int64
+		want  string
+	}{{0, 0, "no data"}, {0, 3, "0 %"}, {3, 3, "100 %"}, {1, 3, "33.3 %"}, {99_999, 100_000, "99.99 %"}, {9_996, 10_000, "99.96 %"}, {999, 1000, "99.9 %"}} {
+		if got := percent(c.n, c.of); got != c.want {
+			t.Errorf("%d of %d: want %s, got %s", c.n, c.of, c.want, got)
+		}
+	}
+}
+
+// Every table says how much of the planned load was served well, by its two names.
+func TestAttainmentUnderTables(t *testing.T) {
+	run := whole(t)
+	for _, w := range writers {
+		if w.name != "table_aiperf.txt" && w.name != "table_vllm.txt" {
+			continue
+		}
+		for _, c := range []struct {
+			ledger *measure.Ledger
+			want   string
+		}{
+			{
+				&measure.Ledger{Expected: 40, Good: 10, Eligible: 10, Outcomes: map[measure.Outcome]int64{measure.OK: 10}, Dropped: map[measure.DropReason]int64{measure.Overload: 30}},
+				"Attainment: 25.00% (10 good of 40 expected, 30 dropped (overload))\nService Attainment: 100% (10 good of 10 eligible)\n",
+			},
+			{&measure.Ledger{}, "Attainment: N/A (0 good of 0 expected)\nService Attainment: N/A (0 good of 0 eligible)\n"},
+			{nil, "Attainment: N/A (what was never sent is not in these files)\n"},
+		} {
+			run.Ledger = c.ledger
+			b := &strings.Builder{}
+			if err := w.write(b, run); err != nil || !strings.Contains(b.String(), c.want) {
+				t.Errorf("%s: want %q, got %v and\n%s", w.name, c.want, err, b)
+			}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+
+	"replayd/internal/measure"
+)
+
+// mostCounted is the greatest count of a ledger that is read, so that sums of them are numbers.
+const mostCounted = 1 << 50
+
+// balanced says what is wrong with a ledger of a file.
+func balanced(l measure.Ledger) error {
+	if max(l.Expected, l.Filtered) > mostCounted {
+		return fmt.Errorf("ledger: want counts of at most %d, got %d expected and %d filtered", int64(mostCounted), l.Expected, l.Filtered)
+	}
+	for o, n := range l.Outcomes {
+		if !slices.Contains(measure.Outcomes(), o) || n > mostCounted {
+			return fmt.Errorf("ledger: outcomes: want those of %v, at most %d each, got %q: %d", measure.Outcomes(), int64(mostCounted), o, n)
+		}
+	}
+	for why, n := range l.Dropped {
+		if !slices.Contains(measure.DropReasons(), why) || why == measure.Filtered || n > mostCounted {
+			return fmt.Errorf("ledger: dropped: want those of %v, at most %d each, got %q: %d", measure.DropReasons(), int64(mostCounted), why, n)
+		}
+	}
+	return l.Balance()
+}
+
+// Figures are what the run came to, with those of its ledger.
+func (r Run) Figures() Figures {
+	f := Aggregate(r.Rows, r.Settings)
+	l := r.Ledger
+	if l == nil {
+		return f
+	}
+	single := func(tag, name, unit string, value float64) {
+		f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
+	}
+	single("expected_request_count", "Expected Request Count", "requests", float64(l.Expected))
+	single("dropped_request_count", "Dropped Request Count", "requests", float64(l.Unsent()))
+	if share, ok := l.Attainment(); ok {
+		single("attainment", "Attainment", "ratio", share)
+	}
+	if share, ok := l.ServiceAttainment(); ok {
+		single("service_attainment", "Service Attainment", "ratio", share)
+	}
+	return f
+}
