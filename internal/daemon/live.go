@@ -21,7 +21,7 @@ func (w *workload) show(b *live.Board) {
 	started := time.Now()
 	o := live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: t.API, Model: t.Model,
-		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: c.SLO.Bounds.Levels(), Trace: traceInfo(stats),
+		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: c.SLO.Bounds.Levels(), Sheds: c.Overload == "drop", Trace: traceInfo(stats),
 		State: func() live.State { return w.state(started) },
 	}
 	if config.Timed(c.Arrival) { // else the trace's own times are nobody's

@@ -62,7 +62,7 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 		if down(s) {
 			v.Level = bad
 		}
-		v.Level = max(v.Level, judgeRequests(m).Level)
+		v.Level = max(v.Level, judgeRequests(o, m).Level)
 		return v
 	case Over:
 		return verdict{Level: idle, Text: "over" + because(s.Reason)}
@@ -70,7 +70,7 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 	if down(s) {
 		return verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes)}
 	}
-	v := judgeRequests(m)
+	v := judgeRequests(o, m)
 	if slo := judgeSLO(o, m); slo.Level > v.Level {
 		v = slo
 	}
@@ -100,20 +100,24 @@ func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
 // down says whether the target is known not to answer.
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
-// judgeRequests looks for those that failed, and those that were never sent though no pause, guard or budget asked for that.
-func judgeRequests(m mark) verdict {
+// judgeRequests looks for those that failed, and those that were never sent though no pause, guard or budget asked for that. What a
+// workload sheds as it was configured to is no more than a strain.
+func judgeRequests(o *WorkloadOptions, m mark) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {
 		if outcomes[i].Failed() && n > mostN {
 			most, mostN = string(outcomes[i]), n
 		}
 	}
-	var dropped int64
+	var dropped, shed int64
 	for i, n := range m.dropped {
 		switch dropReasons[i] {
 		case measure.Overload, measure.Missed, measure.SessionFailed, measure.Invalid:
 		default:
 			continue
+		}
+		if o.Sheds && dropReasons[i] == measure.Overload {
+			shed = n
 		}
 		dropped += n
 		if n > mostN {
@@ -131,12 +135,12 @@ func judgeRequests(m mark) verdict {
 	case dropped > 0:
 		what = "failed or were dropped"
 	}
-	share := float64(lost) / float64(m.finished()-m.cancelled()+dropped)
+	of := float64(m.finished() - m.cancelled() + dropped)
 	if mostN < lost {
 		most = "mostly " + most
 	}
-	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(share), what, most)}
-	if share >= badShare && lost >= badAtLeast {
+	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(float64(lost)/of), what, most)}
+	if n := lost - shed; float64(n)/of >= badShare && n >= badAtLeast {
 		v.Level = bad
 	}
 	return v

@@ -49,6 +49,10 @@ func TestJudge(t *testing.T) {
 	f(up(State{Phase: Draining}), measure.Ledger{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
+	sheds := newMark(time.Time{}, dropped(counts(90, 0, 90), measure.Overload, 50))
+	if got := judge(&WorkloadOptions{Lanes: 8, Sheds: true}, &running, sheds, 0); got.Level != strained {
+		t.Errorf("a workload that sheds: got %v: %s", got.Level, got.Text)
+	}
 	closed := up(State{Phase: Paused})
 	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newMark(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
 		t.Errorf("a closed loop in a pause: got %q", got.Text)

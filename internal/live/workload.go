@@ -20,6 +20,7 @@ type WorkloadOptions struct {
 	Closed   bool   // rows are due when a lane is free: there is no place in a plan, and nothing falls due in a pause
 	Lanes    int
 	SLO      measure.SLO
+	Sheds    bool // overload: drop; see measure.WorkloadOptions
 	Trace    measure.TraceInfo
 	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
 	Length   time.Duration // of the whole trace: the offset of its last row; 0 where rows do not go by its times
