@@ -2,15 +2,11 @@ package measure
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"replayd/internal/stats"
 )
@@ -123,46 +119,10 @@ func (b Bound) Text(value float64) string {
 
 func duration(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
 
-// ParseSLO reads bounds by either name of a quantity: "ttft:500ms,tpot:50ms", and as AIPerf's --goodput has them
-// "time_to_first_token:370 request_latency:648". Commas or blanks stand between them, = is as good as the colon, and an empty text
-// bounds nothing. The error names every part that is wrong.
-func ParseSLO(text string) (SLO, error) {
-	var slo SLO
-	var errs []error
-	for part := range strings.FieldsFuncSeq(spaced.ReplaceAllString(text, "$1"), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-		i := strings.IndexAny(part, ":=")
-		if i < 0 {
-			errs = append(errs, fmt.Errorf("want NAME:VALUE such as ttft:500ms, got %q", part))
-			continue
-		}
-		name, value := part[:i], part[i+1:]
-		b, err := ParseBound(name, value)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		case b.Limit == 0:
-			errs = append(errs, fmt.Errorf("%s: want a bound above 0, got %q", name, value))
-		case slo.Limit(b.Quantity) > 0:
-			errs = append(errs, fmt.Errorf("%s: want it once, got it again with %q", name, value))
-		default:
-			slo = append(slo, b)
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return slo.sorted(), nil
-}
-
-// spaced is what parts a name from its value.
-var spaced = regexp.MustCompile(`\s*([:=])\s*`)
-
 // NewSLO puts bounds into their order.
-func NewSLO(bounds ...Bound) SLO { return SLO(bounds).sorted() }
-
-func (s SLO) sorted() SLO {
-	slices.SortFunc(s, func(a, b Bound) int { return cmp.Compare(a.Quantity, b.Quantity) })
-	return s
+func NewSLO(bounds ...Bound) SLO {
+	slices.SortFunc(bounds, func(a, b Bound) int { return cmp.Compare(a.Quantity, b.Quantity) })
+	return bounds
 }
 
 // Limit is that of a quantity, in its unit; 0 where it has none.
@@ -173,51 +133,4 @@ func (s SLO) Limit(q Quantity) float64 {
 		}
 	}
 	return 0
-}
-
-// A bound beyond these is a slip of the pen; up to them a time keeps every nanosecond.
-const (
-	mostTime  = 100 * time.Hour
-	mostLimit = 1e12
-)
-
-// ParseBound reads one bound. A time has a unit, as in 500ms; a number without one is milliseconds under a name that AIPerf's
-// files have. A bound of 0 is none. The error does not name the quantity.
-func ParseBound(name, value string) (Bound, error) {
-	q, known := QuantityOf(name)
-	if !known {
-		return Bound{}, fmt.Errorf("want %s, got %q", QuantityNames(), name)
-	}
-	number, err := strconv.ParseFloat(value, 64)
-	switch unit := q.Unit(); {
-	case unit == Milliseconds && err == nil && (name == q.Tag() || number == 0):
-		number = float64(duration(min(number, 1e12))) / 1e6
-	case unit == Milliseconds:
-		d, err := time.ParseDuration(value)
-		if err != nil {
-			return Bound{}, fmt.Errorf("want a duration with its unit such as 500ms, got %q", value)
-		}
-		number = float64(d) / 1e6
-	case err != nil:
-		return Bound{}, fmt.Errorf("want a number of %s, got %q", unit, value)
-	}
-	if q.Unit() == Milliseconds && !(number >= 0 && number <= float64(mostTime)/1e6) {
-		return Bound{}, fmt.Errorf("want a time from 0 to %v, got %q", mostTime, value)
-	}
-	if !(number >= 0 && number <= mostLimit) {
-		return Bound{}, fmt.Errorf("want a number from 0 to %g, got %q", mostLimit, value)
-	}
-	return Bound{q, number}, nil
-}
-
-// QuantityNames lists what can be bounded, for people.
-func QuantityNames() string {
-	names := make([]string, len(quantities))
-	for i, d := range quantities {
-		names[i] = d.name
-		if d.tag != d.name {
-			names[i] += " (" + d.tag + ")"
-		}
-	}
-	return "one of " + strings.Join(names, ", ")
 }
