@@ -41,9 +41,7 @@ func (q quantity) percentile(p float64) func(lookedAt) stats.Estimate {
 
 var comparedFigures = []comparedFigure{
 	{"Requests, ok", "requests/s", true, false, ofThroughput, func(l lookedAt) stats.Estimate { return l.rate(func(result.Row) float64 { return 1 }) }},
-	{"Output", "tokens/s", true, true, ofThroughput, func(l lookedAt) stats.Estimate {
-		return l.rate(func(r result.Row) float64 { return float64(r.Output) })
-	}},
+	{"Output", "tokens/s", true, true, ofThroughput, outputRate},
 	{"Output per user", "tokens/s", true, false, ofITL, perUser},
 	{"TTFT mean", "ms", false, false, ofTTFT, ofTTFT.mean},
 	{"TTFT p50", "ms", false, true, ofTTFT, ofTTFT.percentile(50)},
@@ -69,6 +67,10 @@ func (f comparedFigure) interval(l lookedAt) stats.Interval {
 		return f.estimate(l).Share(len(l.rows))
 	}
 	return f.estimate(l).Interval(tail)
+}
+
+func outputRate(l lookedAt) stats.Estimate {
+	return l.rate(func(r result.Row) float64 { return float64(r.Output) })
 }
 
 // perUser is Σ (output tokens − 1) ÷ Σ (last content − first content).

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // A ParetoPoint is what one run trades: what a user sees against what the server makes.
@@ -19,15 +20,18 @@ type ParetoPoint struct {
 	Good        float64 // good requests/s; NaN without bounds
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
+
+	user, output stats.Interval // of PerUser, and of Total or, in a picture, PerGPU
 }
 
 // ParetoOf is the point of a run.
 func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 
 func (l lookedAt) pareto() ParetoPoint {
+	user, output := perUser(l).Interval(tail), outputRate(l).Interval(tail)
 	return ParetoPoint{
-		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs,
-		PerUser: perUser(l).Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
+		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs, user: user, output: output,
+		PerUser: user.Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
 		Requests: l.single("request_throughput"), Good: l.single("goodput"),
 	}
 }
@@ -106,16 +110,14 @@ func Capacity(points []ParetoPoint) string {
 
 func percentOver(a, b float64) string { return digits(100*(a/b-1), 2) + " %" }
 
-// frontier says of each point whether no other is at least as good in both and better in one.
-func frontier(xs, ys []float64) []bool {
-	front := make([]bool, len(xs))
-	for i := range xs {
-		front[i] = !math.IsNaN(xs[i]) && !math.IsNaN(ys[i])
-		for k := range xs {
-			if xs[k] >= xs[i] && ys[k] >= ys[i] && (xs[k] > xs[i] || ys[k] > ys[i]) {
-				front[i] = false
-			}
-		}
+// frontier says of each point whether it is known and no other beats it in both directions. One beats another where their intervals
+// lie apart: two that differ by chance stand beside each other.
+func frontier(points []ParetoPoint) []bool {
+	front := make([]bool, len(points))
+	for i, p := range points {
+		front[i] = !math.IsNaN(p.user.Value) && !slices.ContainsFunc(points, func(other ParetoPoint) bool {
+			return other.user.Low > p.user.High && other.output.Low > p.output.High
+		})
 	}
 	return front
 }

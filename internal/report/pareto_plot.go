@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"replayd/internal/stats"
 )
 
 // tradeOff is the section of the Pareto curve; without a title where it has no points.
@@ -27,25 +29,28 @@ func tradeOff(runs []lookedAt) Section {
 	if text != "" {
 		s.Title = upper(text)
 	}
-	y, made := Axis{Label: "output", Unit: "tokens/s"}, ParetoPoint.total
+	y := Axis{Label: "output", Unit: "tokens/s"}
 	if gpus {
-		y, made = Axis{Label: "output per GPU", Unit: "tokens/s per GPU"}, ParetoPoint.PerGPU
+		y = Axis{Label: "output per GPU", Unit: "tokens/s per GPU"}
+		for i, p := range points {
+			per := 1 / float64(p.GPUs)
+			points[i].output = stats.Interval{Value: per * p.output.Value, Low: per * p.output.Low, High: per * p.output.High}
+		}
 	} else {
 		s.Text = append(s.Text, "How many GPUs served the runs is not known of all of them, so the total output stands for output per GPU.")
 	}
-	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. A run on the line is beaten by no other in both directions.", 100*kneeShare))
+	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. "+
+		"A run is beaten where another is better in both directions by more than chance: where their intervals of 95 %% lie apart. One that is too short for intervals is not.", 100*kneeShare))
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
 	s.Tables = []PageTable{paretoTable(points, knee)}
-	if plot, ok := paretoPlot(points, knee, y, made); ok {
+	if plot, ok := paretoPlot(points, knee, y); ok {
 		s.Plots = append(s.Plots, plot)
 	}
 	s.Plots = append(s.Plots, loadPlots(points)...)
 	return s
 }
-
-func (p ParetoPoint) total() float64 { return p.Total }
 
 // upper begins a text with a capital.
 func upper(text string) string {
@@ -75,29 +80,23 @@ func paretoTable(points []ParetoPoint, knee int) PageTable {
 }
 
 // paretoPlot is false where no point has both coordinates.
-func paretoPlot(points []ParetoPoint, knee int, y Axis, made func(ParetoPoint) float64) (Plot, bool) {
-	var xs, ys []float64
-	var names []string
+func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
+	front := frontier(points)
+	on, off, line := Series{Name: "on the frontier", Kind: Points}, Series{Name: "beaten", Kind: Points}, Series{Kind: Line, Soft: true}
 	for i, p := range points {
-		xs, ys = append(xs, p.PerUser), append(ys, made(p))
-		name := p.label()
+		x, y, name := p.user.Value, p.output.Value, p.label()
+		if math.IsNaN(x) {
+			continue
+		}
 		if i == knee {
 			name += " (knee)"
-		}
-		names = append(names, name)
-	}
-	front := frontier(xs, ys)
-	on, off, line := Series{Name: "on the frontier", Kind: Points}, Series{Name: "beaten", Kind: Points}, Series{Kind: Line, Soft: true}
-	for i := range xs {
-		if math.IsNaN(xs[i]) {
-			continue
 		}
 		into := &off
 		if front[i] {
 			into = &on
-			line.X, line.Y = append(line.X, xs[i]), append(line.Y, ys[i])
+			line.X, line.Y = append(line.X, x), append(line.Y, y)
 		}
-		into.X, into.Y, into.Text = append(into.X, xs[i]), append(into.Y, ys[i]), append(into.Text, names[i])
+		into.X, into.Y, into.Text = append(into.X, x), append(into.Y, y), append(into.Text, name)
 	}
 	sortByX(&line)
 	if len(on.X) == 0 {

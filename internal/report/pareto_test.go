@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // The table of AIPerf's document: concurrency, total tokens/s, tokens/s per user, TTFT.
@@ -42,17 +44,47 @@ func TestKnee(t *testing.T) {
 	f("none", nil, -1, "")
 }
 
-// 10 to 200 trade one for the other; 500 is worse than 200 in both.
+// 10 to 200 trade one for the other; 500 is worse than 200 in both, by more than the intervals are wide.
 func TestFrontier(t *testing.T) {
-	var xs, ys []float64
-	for _, p := range documented {
-		xs, ys = append(xs, p.PerUser), append(ys, p.PerGPU())
+	f := func(name string, wide float64, want ...bool) {
+		t.Helper()
+		points := slices.Clone(documented)
+		for i, p := range points {
+			points[i].user = stats.Interval{Value: p.PerUser, Low: p.PerUser * (1 - wide), High: p.PerUser * (1 + wide)}
+			points[i].output = stats.Interval{Value: p.Total, Low: p.Total * (1 - wide), High: p.Total * (1 + wide)}
+		}
+		points = append(points, points[0], ParetoPoint{user: stats.Interval{Value: math.NaN()}})
+		if got := frontier(points); !slices.Equal(got, append(want, true, false)) { // equal points beat nobody
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
-	if got, want := frontier(xs, ys), []bool{true, true, true, true, false}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	f("exact", 0, true, true, true, true, false)
+	f("apart", 0.09, true, true, true, true, false)
+	f("one direction overlaps", 0.1, true, true, true, true, true)
+	f("without intervals", math.Inf(1), true, true, true, true, true)
+}
+
+// Of runs with gaps of 8.2, 8.5 and 9.7 ms the slowest, whose answers were read at once now and then, is beaten where it also makes less.
+func TestMergedReadsMakeNoFrontier(t *testing.T) {
+	var all []lookedAt
+	for i, gap := range []float64{8.2, 8.5, 9.7} {
+		run := result.Run{Settings: result.Settings{Concurrency: i + 1}}
+		random, at := rand.New(rand.NewPCG(1, 2)), 1e9
+		for n := range 600 {
+			at += 1e7 * gap * (0.8 + 0.4*random.Float64())
+			run.Rows = append(run.Rows, result.Row{
+				Phase: measure.Profiling, Outcome: measure.OK, Start: int64(at), End: int64(at) + 90e6, ITL: gap + random.Float64() - 0.5, Output: 10,
+			})
+			if gap == 9.7 && n%50 == 0 {
+				run.Rows[n].ITL = 0.001
+			}
+		}
+		all = append(all, look(run))
 	}
-	if got := frontier([]float64{1, math.NaN(), 1}, []float64{1, 9, 1}); !slices.Equal(got, []bool{true, false, true}) {
-		t.Errorf("%v: equal points beat nobody, and one that is not known is nowhere", got)
+	s := tradeOff(all)
+	on, off := s.Plots[0].Series[1], s.Plots[0].Series[2]
+	if !slices.Equal(on.Text, []string{"c=1"}) && !slices.Equal(on.Text, []string{"c=1 (knee)"}) || !slices.Equal(off.Text, []string{"c=2", "c=3"}) {
+		t.Errorf("on the frontier %v, beaten %v", on.Text, off.Text)
 	}
 }
 
