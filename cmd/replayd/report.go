@@ -23,6 +23,7 @@ type reportFlags struct {
 	paths     []string
 	merge     bool
 	output    string
+	json      string
 	theme     string
 	dashboard bool
 	host      string
@@ -37,8 +38,9 @@ func newReport(w *world) *cobra.Command {
 an artifact directory of run, or of aiperf profile, or a directory with several of them below
 it, or a file: profile_export.jsonl or the records of a run. Without a DIR it is ./artifacts.
 Several runs are held against each other, with confidence intervals; a directory with
-shard*.jsonl is one run of several shards.`,
-		Example: "  replayd report artifacts\n  replayd report before after --output compared.html\n  replayd report --merge shard0.jsonl shard1.jsonl\n  replayd report --dashboard",
+shard*.jsonl is one run of several shards. What was never sent is told by the ledger of a run,
+which stands in the files and records of run and serve.`,
+		Example: "  replayd report artifacts\n  replayd report before after --output compared.html\n  replayd report --merge shard0.jsonl shard1.jsonl\n  replayd report artifacts --json -\n  replayd report --dashboard",
 		RunE: func(c *cobra.Command, args []string) error {
 			sources, err := o.find(args)
 			if err != nil {
@@ -57,6 +59,7 @@ shard*.jsonl is one run of several shards.`,
 	f = help.under("The file")
 	f.StringVar(&o.output, "output", "", "file, or directory for report.html, or - for standard output; default: in the only DIR, else the current one")
 	f.StringVar(&o.theme, "theme", o.theme, "colours: dark, light, or auto as the reader's system has it")
+	f.StringVar(&o.json, "json", "", "instead of the page: a file, or - for standard output, with the ledger, the two attainments and the figures of each run as JSON")
 	f = help.under("A dashboard instead")
 	f.BoolVar(&o.dashboard, "dashboard", false, "serve the page with filters and a choice of the runs, until it is stopped")
 	f.StringVar(&o.host, "host", o.host, "host name or address to serve on; one that is not this computer's own lets others look")
@@ -72,6 +75,9 @@ func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	case "auto", "dark", "light":
 	default:
 		errs = append(errs, fmt.Errorf("--theme: want auto, dark or light, got %q", o.theme))
+	}
+	if o.json != "" && (o.dashboard || o.output != "") {
+		errs = append(errs, errors.New("--json: want it without --output and --dashboard, in whose place it is"))
 	}
 	if o.dashboard && o.output != "" {
 		errs = append(errs, errors.New("--output: want it without --dashboard, which writes no file"))
@@ -104,31 +110,50 @@ func made(now time.Time) string {
 	return fmt.Sprintf("Made by replayd %s at %s UTC.", version.Version, now.UTC().Format(time.DateTime))
 }
 
-// write makes the file.
-func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) error {
-	var runs []result.Run
-	var errs []error
-	requests := 0
+// read reads the runs. Those that cannot be read are left out, as long as there are others.
+func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run, leftOut []error, err error) {
 	for _, s := range sources {
 		read, err := s.Read()
-		if err != nil { // the others are worth a page
-			errs = append(errs, err)
+		if err != nil {
+			leftOut = append(leftOut, err)
 			continue
 		}
 		for _, run := range read {
 			for _, what := range run.Partial {
 				w.log.Warn("not whole", "run", run.Name, "what", what)
 			}
-			requests += len(run.Rows)
 			runs = append(runs, run)
 		}
 	}
 	if len(runs) == 0 {
-		return wrongInput(errors.Join(errs...))
+		return nil, nil, wrongInput(errors.Join(leftOut...))
+	}
+	for _, err := range leftOut {
+		w.log.Warn("left out", "err", err)
+	}
+	return runs, leftOut, nil
+}
+
+// write makes the file.
+func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) error {
+	runs, leftOut, err := o.read(w, sources)
+	switch {
+	case err != nil:
+		return err
+	case o.json == "-":
+		return report.WriteRuns(w.out, runs, leftOut)
+	case o.json != "":
+		if err := writeFile(o.json, func(f *os.File) error { return report.WriteRuns(f, runs, leftOut) }); err != nil {
+			return wrongInput(fmt.Errorf("--json: %w", err))
+		}
+		return nil
 	}
 	page := report.HTML(runs)
-	for _, err := range errs {
-		w.log.Warn("left out", "err", err)
+	requests := 0
+	for _, run := range runs {
+		requests += len(run.Rows)
+	}
+	for _, err := range leftOut {
 		page.Warnings = append(page.Warnings, "Left out: "+err.Error())
 	}
 	page.Theme, page.Made = o.colours(), made(now)
@@ -142,7 +167,7 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	if err := (report.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
-	_, err := fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), plural(requests, "request"), plural(len(runs), "run"))
+	_, err = fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), plural(requests, "request"), plural(len(runs), "run"))
 	return err
 }
 

@@ -109,6 +109,39 @@ func WriteJSON(w io.Writer, r result.Run) error {
 	return writeJSON(w, o)
 }
 
+// WriteRuns writes what pages say of runs in figures: the ledger of each, null where it is not known, both shares of good requests, and
+// the metrics of profile_export_aiperf.json. LeftOut says why others are not there.
+func WriteRuns(w io.Writer, runs []result.Run, leftOut []error) error {
+	list := make([]object, len(runs))
+	for i, r := range runs {
+		o := object{{"name", r.Name}, {"input_config", result.ConfigOf(r.Settings)}, {"was_cancelled", r.Cut}, {"ledger", r.Ledger}}
+		if r.Ledger == nil {
+			o.add("not_known", unknownLedger)
+		}
+		var figures object
+		for _, m := range r.Figures().Metrics {
+			switch m.Tag {
+			case "attainment", "service_attainment":
+				o.add(m.Tag, m.Value)
+			default:
+				figures.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
+			}
+		}
+		o.add("figures", figures)
+		o.add("partial", append([]string{}, r.Partial...))
+		list[i] = o
+	}
+	o := object{{"runs", list}}
+	if len(leftOut) > 0 {
+		var texts []string
+		for _, err := range leftOut {
+			texts = append(texts, err.Error())
+		}
+		o.add("left_out", texts)
+	}
+	return writeJSON(w, o)
+}
+
 func writeJSON(w io.Writer, o object) error {
 	b, err := json.Marshal(o)
 	if err != nil {
