@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,5 +84,16 @@ func TestUndefinedBoundIsKept(t *testing.T) {
 	}
 	if m, _ := f.Metric("good_request_fraction"); m.Value != 1 {
 		t.Errorf("a share of %v, want 1", m.Value)
+	}
+}
+
+// AIPerf bounds more than replayd knows. Such a bound judges nothing here, and the report says so.
+func TestUnknownBoundOfAIPerf(t *testing.T) {
+	run, err := ReadJSON(strings.NewReader(`{"input_config":{"input":{"goodput":{"inter_chunk_latency":5,"request_latency":648}}}}`), "x.json")
+	if err != nil || run.Settings.SLO.String() != "e2e:648ms" {
+		t.Errorf("got %v, %v", run.Settings.SLO, err)
+	}
+	if want := `x.json: no request is judged by the bound on "inter_chunk_latency": want one of ttft `; len(run.Partial) != 1 || !strings.HasPrefix(run.Partial[0], want) {
+		t.Errorf("want %q, got %q", want, run.Partial)
 	}
 }
