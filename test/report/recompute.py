@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Recomputes the figures of a run from its profile_export.jsonl and compares them with those that replayd wrote.
 
-    recompute.py DIR
+    recompute.py DIR [--records FILE] [--engine FILE]
 
 DIR holds profile_export.jsonl, profile_export_aiperf.json (of which only the settings are believed) and any of the other files and
 tables. Every figure in them is computed again from the requests, by this script's own reading of the definitions, and must be
 the same to the last printed digit; in JSON, where nothing is rounded, to the last bit. Probabilities alone may differ by 1e-9 of their
-value. Nothing but Python's standard library is used. The exit code is 1 when anything differs or a file is missing that the
+value. --records is the run's file of records: its ledger must be that of DIR, and the figures that follow from records alone must be the
+same. --engine is the log of the simulated engine: counts and tokens are computed from what it saw. Nothing but Python's standard
+library is used. The exit code is 1 when anything differs or a file is missing that the
 settings call for.
 """
 
@@ -195,6 +197,95 @@ def check_ledger(where, ledger, records, settings):
     if ledger["eligible"]:
         figures["service_attainment"] = ledger["good"] / ledger["eligible"]
     return figures
+
+
+# --- the records and the engine's log ---
+
+
+def by_line(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def of_record(r):
+    """A record as a line of the export, as far as it says the same."""
+    ok, metrics = r["outcome"] == "ok", {}
+    ttft, latency, out = r["ttft_ns"], r["e2e_ns"], r["usage_output_tokens"]
+    lateness = r["lateness_ns"]
+    if lateness is not None:
+        metrics["lateness"] = lateness / 1e6
+    if ok:
+        metrics["request_latency"] = latency / 1e6
+        metrics["request_latency_from_due"] = r["e2e_from_due_ns"] / 1e6
+        metrics["output_sequence_length"] = out
+        metrics["output_token_count"] = out - r["usage_reasoning_tokens"]
+        metrics["reasoning_token_count"] = r["usage_reasoning_tokens"]
+        metrics["input_sequence_length"] = r["input_tokens"] or r["counted_input_tokens"] or r["usage_prompt_tokens"]
+    if ok and ttft is not None:
+        metrics["time_to_first_token"] = ttft / 1e6
+        metrics["time_to_first_token_from_due"] = r["ttft_from_due_ns"] / 1e6
+        if out > 1 and r["chunks"] > 1:
+            metrics["inter_token_latency"] = (latency - ttft) / (out - 1) / 1e6
+            if latency > ttft:
+                metrics["output_token_throughput_per_user"] = 1e3 / metrics["inter_token_latency"]
+    counts = ("output_sequence_length", "output_token_count", "reasoning_token_count", "input_sequence_length")
+    metrics = {tag: {"value": v} for tag, v in metrics.items() if v > 0 or tag not in counts}
+    md = {
+        "benchmark_phase": r["phase"], "outcome": r["outcome"], "was_cancelled": r["outcome"] == "cancelled",
+        "request_start_ns": r["write_ns"], "request_end_ns": r["write_ns"] + latency if ok else r["end_ns"],
+    }
+    return {"metadata": md, "metrics": metrics, "error": None if ok else {"code": r["status"] or None}}
+
+
+ONLY_IN_THE_EXPORT = ("time_to_second_token", "inter_chunk_latency")
+# The instants of records are the wall clock's, which may be slewed, those of the export lie as far apart as the time between them was.
+OVER_THE_SPAN = ("benchmark_duration", "goodput", "request_throughput", "output_token_throughput", "total_token_throughput", "output_token_throughput_per_gpu")
+
+
+def check_records(path, figures, ledger, settings):
+    lines = by_line(path)
+    records = [of_record(r) for r in lines if "ledger" not in r]
+    records = [r for r in records if r["metadata"]["benchmark_phase"] != "warmup"]
+    last = {}
+    for line in lines:
+        if "ledger" in line:
+            told = line["ledger"]
+            last[told["workload"], told["target"], told["shard"], told["began_ns"]] = told
+    total = {key: sum(told[key] for told in last.values()) for key in ("expected", "in_flight", "waiting", "filtered", "good", "eligible")}
+    for key in ("outcomes", "dropped"):
+        total[key] = dict(sum((Counter(told[key]) for told in last.values()), Counter()))
+    for key, n in total.items():
+        check(f"{path}: ledger: {key}", (ledger or {}).get(key), n)
+    again = aggregate(records, settings) | check_ledger(f"{path}: ledger", total, records, settings)
+    for tag in sorted(set(figures) | set(again)):
+        got, want = figures.get(tag), again.get(tag)
+        if tag in OVER_THE_SPAN and got and want and math.isclose(got, want, rel_tol=1e-5):
+            want = got
+        if tag not in ONLY_IN_THE_EXPORT:
+            check(f"{path}: {tag}", got, want)
+
+
+def check_engine(path, figures, records):
+    """What the engine saw of the requests of this run: one line each, those of other runs left out."""
+    seen = {}
+    for entry in by_line(path):
+        seen.setdefault(entry["id"], []).append(entry)
+    ok, received, sent = [], 0, 0
+    for r in records:
+        if not start(r):
+            continue
+        sent += 1
+        during = [e for e in seen.get(r["metadata"]["x_request_id"], []) if start(r) <= e["arrival"] <= end(r)]
+        received += len(during)
+        ok += [e for e in during if outcome(r) == "ok"]
+    check(f"{path}: requests", sent, received)
+    check(f"{path}: ok", figures["request_count"], sum(e["outcome"] == "ok" for e in ok))
+    check(f"{path}: output tokens", figures["total_osl"], sum(e["output_tokens"] for e in ok))
+    check(f"{path}: prompt tokens", figures["total_isl"], sum(e["prompt_tokens"] for e in ok))
+    span = figures["benchmark_duration"]
+    if span > 0:
+        check(f"{path}: tokens per second", figures["output_token_throughput"], sum(e["output_tokens"] for e in ok) / span)
+        check(f"{path}: requests per second", figures["request_throughput"], len(ok) / span)
 
 
 # --- each line of the export by itself ---
@@ -541,12 +632,11 @@ def chance(p):
     return "p<0.0001" if p < 0.0001 else "p=%.2g" % p
 
 
-def main(directory):
+def main(directory, beside):
     def at(name):
         return os.path.join(directory, name)
 
-    with open(at("profile_export.jsonl"), encoding="utf-8") as f:
-        every = [json.loads(line) for line in f if line.strip()]
+    every = by_line(at("profile_export.jsonl"))
     with open(at("profile_export_aiperf.json"), encoding="utf-8") as f:
         summary = json.load(f)
     config = summary["input_config"]
@@ -567,6 +657,10 @@ def main(directory):
     if ledger is not None:
         figures |= check_ledger("profile_export_aiperf.json: ledger", ledger, records, settings)
     check_stats("profile_export_aiperf.json", summary, figures, settings)
+    if beside["--records"]:
+        check_records(beside["--records"], figures, ledger, settings)
+    if beside["--engine"]:
+        check_engine(beside["--engine"], figures, records)
     errors = sum(e["count"] for e in summary["error_summary"])
     check("profile_export_aiperf.json: error_summary", errors, figures["error_request_count"] + figures["cancelled_request_count"])
     check_csv(at("profile_export_aiperf.csv"), figures, settings)
@@ -582,7 +676,11 @@ def main(directory):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    arguments, beside = sys.argv[1:], {"--records": None, "--engine": None}
+    while len(arguments) > 2 and arguments[-2] in beside:
+        beside[arguments[-2]] = arguments[-1]
+        del arguments[-2:]
+    if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         sys.exit(2)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(arguments[0], beside))
