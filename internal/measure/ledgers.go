@@ -47,7 +47,7 @@ func (m *Meter) Ledgers() []LedgerLine {
 			}
 			all = all[:n]
 		}
-		line.Ledger = line.Ledger.Add(now)
+		line.Ledger = line.Add(now)
 		all = append(all, line)
 	}
 	return all
