@@ -83,7 +83,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	case ledger.Outcomes[measure.OK] == 0:
 		a.verdict = errors.New("no request ended ok")
 	case share < a.least:
-		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Figures(ledger).Missed(a.least))}
+		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
 	}
 }
 

@@ -67,7 +67,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 		t.Errorf("%d KiB more after %d requests than after 300,000", grown>>10, requests)
 	}
 	l := w.Ledger()
-	if f := a.summary.Figures(l); l.Expected != int64(requests) || l.Outcomes[measure.HTTP5xx] != int64(requests/100) || f.TTFT.N != l.Outcomes[measure.OK] || f.Span < time.Duration(requests-1)*time.Millisecond {
+	if l.Expected != int64(requests) || l.Outcomes[measure.HTTP5xx] != int64(requests/100) {
 		t.Errorf("want all of it counted, got %+v", l)
 	}
 	runtime.KeepAlive(a)

@@ -8,7 +8,7 @@ import (
 
 // Chunks that are read together are said from 1 read of 100 on.
 func TestBlurred(t *testing.T) {
-	table := func(merged, reads int) (Figures, string) {
+	table := func(merged, reads int) (*Summary, string) {
 		s := NewSummary(SLO{})
 		r := request("", 0, OK, time.Millisecond)
 		r.Timeline.MergedReads = merged
@@ -20,7 +20,7 @@ func TestBlurred(t *testing.T) {
 		if err := s.WriteTable(&b, Ledger{}); err != nil {
 			t.Fatal(err)
 		}
-		return s.Figures(Ledger{}), b.String()
+		return s, b.String()
 	}
 	for _, c := range []struct {
 		merged, reads int
@@ -32,12 +32,12 @@ func TestBlurred(t *testing.T) {
 			"read delay                2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
 		{3, 0, "read together             3 reads held several chunks: all but the last in each have too late a time\n"},
 	} {
-		f, got := table(c.merged, c.reads)
-		if f.Blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {
+		s, got := table(c.merged, c.reads)
+		if s.blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {
 			t.Errorf("%d of %d: want %q, got %s", c.merged, c.reads, c.want, got)
 		}
-		if f.MergedReads != int64(c.merged) || f.ReadDelay.N != int64(c.reads) {
-			t.Errorf("want %d of %d, got %d of %d", c.merged, c.reads, f.MergedReads, f.ReadDelay.N)
+		if n := s.readDelay.Durations().N; s.merged != int64(c.merged) || n != int64(c.reads) {
+			t.Errorf("want %d of %d, got %d of %d", c.merged, c.reads, s.merged, n)
 		}
 	}
 }

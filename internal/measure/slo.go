@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"replayd/internal/stats"
 )
 
 // An SLO is what an ok request must keep to be good: bounds in the order of the quantities, each quantity at most once.
@@ -72,29 +70,6 @@ func (s SLO) violations(o Outcome, v *Values) (broken [sloKinds]bool) {
 		broken[b.Quantity] = !b.Kept(v)
 	}
 	return broken
-}
-
-// A Miss is one bound of an SLO that requests of a run broke, or, as error, that requests did not end ok.
-type Miss struct {
-	SLO      string        // the quantity's name, or error
-	Bound    Bound         // zero of error
-	Requests int64         // of the expected ones; under error also those that were never sent
-	Worst    float64       // in the quantity's unit; 0 of error
-	P99      time.Duration // of all that have the quantity, those within the bound too; 0 where it is not known
-}
-
-// misses are the bounds that were broken, in the order of the quantities, then error.
-func (f Figures) misses(worst *Values) (misses []Miss) {
-	p99 := map[Quantity]stats.Durations{TTFT: f.TTFT, TPOT: f.TPOT, E2E: f.E2E, TTFTFromDue: f.TTFTFromDue, E2EFromDue: f.E2EFromDue, Lateness: f.Lateness}
-	for _, b := range f.SLO {
-		if n := f.Broken[b.Quantity.String()]; n > 0 {
-			misses = append(misses, Miss{b.Quantity.String(), b, n, worst[b.Quantity], p99[b.Quantity].P99})
-		}
-	}
-	if n := f.Expected - f.Outcomes[OK]; n > 0 {
-		misses = append(misses, Miss{SLO: sloName(sloError), Requests: n})
-	}
-	return misses
 }
 
 // String is the form that ParseSLO reads: "ttft:500ms,output_token_throughput_per_user:20"; "" when nothing is bounded.

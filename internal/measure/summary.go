@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -12,42 +13,16 @@ import (
 type Summary struct {
 	slo SLO
 
-	mu       sync.Mutex
-	samples  [numSamples]stats.Sample
-	worst    Values // of the bounded quantities
-	merged   int64
-	decoded  int64         // output tokens behind the first ones
-	decoding time.Duration // the time that they took
-	first    time.Time     // the earliest due instant
-	last     time.Time     // the latest end
-}
-
-const (
-	sampleTTFT = iota
-	sampleTTFTFromDue
-	sampleTPOT
-	sampleITL
-	sampleE2E
-	sampleE2EFromDue
-	sampleLateness
-	sampleReadDelay
-	numSamples
-)
-
-// Figures are what a Summary found. Rates are per second of the span.
-type Figures struct {
-	TTFT, TTFTFromDue, TPOT, ITL, E2E, E2EFromDue stats.Durations // of ok requests
-	Lateness                                      stats.Durations // of every request sent
-	ReadDelay                                     stats.Durations // of every read that held content and that the kernel stamped
-	MergedReads                                   int64           // those that held several chunks; without stamps these are counted too
-
-	Ledger
-	SLO    SLO
-	Misses []Miss // what was broken, a request under each of its bounds; nil when all that was expected is good
-
-	Span                                            time.Duration // first due instant to the end of the last request, whatever its outcome
-	RequestRate, GoodputRate, InputRate, OutputRate float64       // ok requests, good ones, prompt tokens and output tokens
-	UserRate                                        float64       // Σ (output tokens − 1) ÷ Σ (last content − first content): tokens/s that one user sees
+	mu        sync.Mutex
+	samples   [numQuantities]stats.Sample // of those in a table: lateness of every request sent, the others of ok ones
+	itl       stats.Sample                // of ok requests
+	readDelay stats.Sample                // of every read that held content and that the kernel stamped
+	merged    int64                       // reads that held several chunks; without stamps these are counted too
+	worst     Values                      // of the bounded quantities
+	decoded   int64                       // output tokens behind the first ones
+	decoding  time.Duration               // the time that they took
+	first     time.Time                   // the earliest due instant
+	last      time.Time                   // the latest end, whatever the outcome
 }
 
 // NewSummary makes an empty summary that knows the worst of what slo bounds.
@@ -58,6 +33,7 @@ func (s *Summary) Observe(r *Request) {
 	if r.Phase == Warmup {
 		return
 	}
+	v := r.Values()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first.IsZero() || r.Timeline.Due.Before(s.first) {
@@ -66,83 +42,65 @@ func (s *Summary) Observe(r *Request) {
 	if r.Timeline.End.After(s.last) {
 		s.last = r.Timeline.End
 	}
-	if r.Sent() {
-		s.samples[sampleLateness].Add(r.Lateness())
-	}
 	for _, d := range r.Timeline.ReadDelays {
-		s.samples[sampleReadDelay].Add(d)
+		s.readDelay.Add(d)
 	}
 	s.merged += int64(r.Timeline.MergedReads)
+	for _, q := range tabled {
+		if !math.IsNaN(v[q.Quantity]) {
+			s.samples[q.Quantity].Add(duration(v[q.Quantity]))
+		}
+	}
 	if r.Outcome != OK {
 		return
 	}
-	v := r.Values()
 	for _, b := range s.slo {
 		s.worst[b.Quantity] = b.worse(s.worst[b.Quantity], v[b.Quantity])
 	}
-	s.addLatencies(r)
-}
-
-func (s *Summary) addLatencies(r *Request) {
-	add := func(sample int, d time.Duration, defined bool) {
-		if defined {
-			s.samples[sample].Add(d)
-		}
-	}
-	ttft, ok := r.TTFT()
-	add(sampleTTFT, ttft, ok)
-	ttft, ok = r.TTFTFromDue()
-	add(sampleTTFTFromDue, ttft, ok)
-	e2e, ok := r.E2E()
-	add(sampleE2E, e2e, ok)
-	e2e, ok = r.E2EFromDue()
-	add(sampleE2EFromDue, e2e, ok)
-	tpot, ok := r.TPOT()
-	add(sampleTPOT, tpot, ok)
-	if chunks := r.Timeline.Chunks; ok {
+	if chunks := r.Timeline.Chunks; !math.IsNaN(v[TPOT]) {
 		s.decoded += int64(r.Usage.Output - 1)
 		s.decoding += chunks[len(chunks)-1] - chunks[0]
 	}
 	for gap := range r.ITL() {
-		s.samples[sampleITL].Add(gap)
+		s.itl.Add(gap)
 	}
 }
 
-// Figures computes what was found up to now of the run that a ledger is of.
-func (s *Summary) Figures(l Ledger) Figures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.figures(l)
+// span is from the first due instant to the end of the last request. The lock is held.
+func (s *Summary) span() time.Duration { return s.last.Sub(s.first) }
+
+// perUser is Σ (output tokens − 1) ÷ Σ (last content − first content): tokens/s that one user sees; 0 without any. The lock is held.
+func (s *Summary) perUser() float64 {
+	if s.decoding == 0 {
+		return 0
+	}
+	return float64(s.decoded) / s.decoding.Seconds()
 }
 
-func (s *Summary) figures(l Ledger) Figures {
-	f := Figures{
-		TTFT:        s.samples[sampleTTFT].Durations(),
-		TTFTFromDue: s.samples[sampleTTFTFromDue].Durations(),
-		TPOT:        s.samples[sampleTPOT].Durations(),
-		ITL:         s.samples[sampleITL].Durations(),
-		E2E:         s.samples[sampleE2E].Durations(),
-		E2EFromDue:  s.samples[sampleE2EFromDue].Durations(),
-		Lateness:    s.samples[sampleLateness].Durations(),
-		ReadDelay:   s.samples[sampleReadDelay].Durations(),
-		MergedReads: s.merged,
-		Ledger:      l, SLO: s.slo,
-		Span: s.last.Sub(s.first),
-	}
-	f.Misses = f.misses(&s.worst)
-	if span := f.Span.Seconds(); span > 0 {
-		f.RequestRate = float64(f.Outcomes[OK]) / span
-		f.GoodputRate = float64(f.Good) / span
-		f.InputRate = float64(f.PromptTokens) / span
-		f.OutputRate = float64(f.OutputTokens) / span
-	}
-	if s.decoding > 0 {
-		f.UserRate = float64(s.decoded) / s.decoding.Seconds()
-	}
-	return f
-}
-
-// Blurred says whether so many reads held several chunks, 1 in 100 or more, that the gaps between chunks are not to be trusted
+// blurred says whether so many reads held several chunks, 1 in 100 or more, that the gaps between chunks are not to be trusted
 // in their p99: of chunks that are read together all but the last have too late a time. It is so past what the machine carries, and
-// where the server writes several at once: then ReadDelay is small.
-func (f Figures) Blurred() bool { return f.MergedReads > 0 && f.MergedReads*100 >= f.ReadDelay.N }
+// where the server writes several at once: then the read delay is small. The lock is held.
+func (s *Summary) blurred() bool { return s.merged > 0 && s.merged*100 >= s.readDelay.Durations().N }
+
+// A miss is one bound of an SLO that requests of a run broke, or, as error, that requests did not end ok.
+type miss struct {
+	slo      string        // the quantity's name, or error
+	bound    Bound         // zero of error
+	requests int64         // of the expected ones; under error also those that were never sent
+	worst    float64       // in the quantity's unit; 0 of error
+	p99      time.Duration // of all that have the quantity, those within the bound too; 0 where it is not known
+}
+
+// misses are the bounds that were broken, a request under each of its own, in the order of the quantities, then error; nil when all that
+// was expected is good. The lock is held.
+func (s *Summary) misses(l Ledger) (misses []miss) {
+	for _, b := range s.slo {
+		if n := l.Broken[b.Quantity.String()]; n > 0 {
+			misses = append(misses, miss{b.Quantity.String(), b, n, s.worst[b.Quantity], s.samples[b.Quantity].Percentile(99)})
+		}
+	}
+	if n := l.Expected - l.Outcomes[OK]; n > 0 {
+		misses = append(misses, miss{slo: sloName(sloError), requests: n})
+	}
+	return misses
+}

@@ -32,7 +32,7 @@ func (r ran) ends(one *Request) {
 	r.Observe(one)
 }
 
-func (r ran) figures() Figures { return r.Figures(r.w.Ledger()) }
+func (r ran) found(q Quantity) stats.Durations { return r.samples[q].Durations() }
 
 func (r ran) table(t *testing.T, more ...float64) string {
 	t.Helper()
@@ -57,28 +57,24 @@ func scripted() ran {
 }
 
 func TestFigures(t *testing.T) {
-	f := scripted().figures()
+	r := scripted()
 	eq := func(name string, got, want float64) {
 		t.Helper()
 		if diff := got - want; diff > 1e-9 || diff < -1e-9 {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
-	eq("span", f.Span.Seconds(), 6) // the first was due at 0, the last ended at 6 s
-	eq("requests/s", f.RequestRate, 4.0/6)
-	eq("goodput/s", f.GoodputRate, 2.0/6)
-	eq("input tokens/s", f.InputRate, 300.0/6)
-	eq("output tokens/s", f.OutputRate, 8.0/6)
-	eq("tokens/s per user", f.UserRate, (2+1+1)/(0.03+0.06+2)) // 2 tokens in 30 ms, one in 60 ms, one in 2 s
-	eq("TTFT", f.TTFT.Mean.Seconds(), (0.05+0.2+0.01+0.04)/4)
-	eq("TTFT p50", f.TTFT.P50.Seconds(), (0.04+0.05)/2)
-	eq("TTFT from due, max", f.TTFTFromDue.Max.Seconds(), 0.7)
-	eq("TPOT p50", f.TPOT.P50.Seconds(), 0.06)
-	eq("ITL p25", f.ITL.P25.Seconds(), 0.0175) // rank 0.75 of 10, 20, 60, 2000 ms
-	eq("e2e max", f.E2E.Max.Seconds(), 2.01)
-	eq("e2e from due, min", f.E2EFromDue.Min.Seconds(), 0.04)
-	eq("lateness N", float64(f.Lateness.N), 7)
-	eq("lateness max", f.Lateness.Max.Seconds(), 0.003)
+	eq("span", r.span().Seconds(), 6)                           // the first was due at 0, the last ended at 6 s
+	eq("tokens/s per user", r.perUser(), (2+1+1)/(0.03+0.06+2)) // 2 tokens in 30 ms, one in 60 ms, one in 2 s
+	eq("TTFT", r.found(TTFT).Mean.Seconds(), (0.05+0.2+0.01+0.04)/4)
+	eq("TTFT p50", r.found(TTFT).P50.Seconds(), (0.04+0.05)/2)
+	eq("TTFT from due, max", r.found(TTFTFromDue).Max.Seconds(), 0.7)
+	eq("TPOT p50", r.found(TPOT).P50.Seconds(), 0.06)
+	eq("ITL p25", r.itl.Percentile(25).Seconds(), 0.0175) // rank 0.75 of 10, 20, 60, 2000 ms
+	eq("e2e max", r.found(E2E).Max.Seconds(), 2.01)
+	eq("e2e from due, min", r.found(E2EFromDue).Min.Seconds(), 0.04)
+	eq("lateness N", float64(r.found(Lateness).N), 7)
+	eq("lateness max", r.found(Lateness).Max.Seconds(), 0.003)
 }
 
 // Nine answers of 11 tokens take 1 s behind their first, 10 tokens/s. One that was read almost at once must not decide the rate that a
@@ -93,12 +89,12 @@ func TestOneMergedReadDoesNotDecideTheUserRate(t *testing.T) {
 	merged := request("", 0, OK, 10*ms, 11*ms)
 	merged.Usage.Output = 11
 	r.ends(merged)
-	if got, want := r.figures().UserRate, 100/9.001; math.Abs(got-want) > 1e-9 {
+	if got, want := r.perUser(), 100/9.001; math.Abs(got-want) > 1e-9 {
 		t.Errorf("tokens/s per user = %v, want %v", got, want)
 	}
 	at := newRan(nil)
 	at.ends(request("", 0, OK, 10*ms, 10*ms))
-	if got := at.figures().UserRate; got != 0 {
+	if got := at.perUser(); got != 0 {
 		t.Errorf("tokens/s per user = %v of an answer within one read, want none", got)
 	}
 }
@@ -106,16 +102,16 @@ func TestOneMergedReadDoesNotDecideTheUserRate(t *testing.T) {
 // The bounds of slo are 100 ms, 15 ms and 1 s. Of script's four ok requests the second is over the first two and the third over
 // the last two; four others failed and five were dropped.
 func TestMisses(t *testing.T) {
-	f := scripted().figures()
-	want := []Miss{
+	r := scripted()
+	want := []miss{
 		{"ttft", slo[0], 1, 200, 195500 * time.Microsecond},
 		{"tpot", slo[1], 2, 2000, 1961200 * time.Microsecond},
 		{"e2e", slo[2], 1, 2010, 1957500 * time.Microsecond},
 		{"output_token_throughput_per_user", slo[3], 1, 0.5, 0},
-		{SLO: "error", Requests: 9},
+		{slo: "error", requests: 9},
 	}
-	if !slices.Equal(f.Misses, want) {
-		t.Errorf("misses\n got %+v\nwant %+v", f.Misses, want)
+	if got := r.misses(r.w.Ledger()); !slices.Equal(got, want) {
+		t.Errorf("misses\n got %+v\nwant %+v", got, want)
 	}
 	const text = "ttft: 1 of 13 requests (7.69 %) over 100ms, p99 195.5ms, worst 200ms; " +
 		"tpot: 2 of 13 requests (15.4 %) over 15ms, p99 1.961s, worst 2s; " +
@@ -123,20 +119,19 @@ func TestMisses(t *testing.T) {
 		"output_token_throughput_per_user: 1 of 13 requests (7.69 %) under 1, worst 0.5; " +
 		"error: 9 of 13 (69.2 %) did not end ok: 1 http_429, 1 connect, 1 truncated, 1 aborted, 1 dropped overload, 1 dropped guard, " +
 		"1 dropped budget, 1 dropped missed, 1 dropped shutdown; attainment 0.1538, want at least 0.5"
-	if got := f.Missed(0.5); got != text {
+	if got := r.Missed(r.w.Ledger(), 0.5); got != text {
 		t.Errorf("\n got %s\nwant %s", got, text)
 	}
 }
 
 // A share that is almost the one that was wanted is not shown as if it were.
 func TestMissedByALittle(t *testing.T) {
-	f := Figures{Ledger: Ledger{Expected: 400_000, Good: 399_999, Outcomes: map[Outcome]int64{OK: 399_999, Empty: 1}}}
-	f.Misses = f.misses(&Values{})
+	l := Ledger{Expected: 400_000, Good: 399_999, Outcomes: map[Outcome]int64{OK: 399_999, Empty: 1}}
 	const want = "error: 1 of 400000 (0.00025 %) did not end ok: 1 empty; attainment 0.9999, want at least 1"
-	if got := f.Missed(1); got != want {
+	if got := NewSummary(nil).Missed(l, 1); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if got := (Figures{}).Missed(1); got != "attainment no data, want at least 1" {
+	if got := NewSummary(nil).Missed(Ledger{}, 1); got != "attainment no data, want at least 1" {
 		t.Errorf("of nothing: %s", got)
 	}
 }
@@ -162,14 +157,15 @@ func TestMissesAddUp(t *testing.T) {
 			s.w.Dropped(Overload)
 			expected++
 		}
-		f := s.figures()
+		l := s.w.Ledger()
+		misses := s.misses(l)
 		var sum, most int64
-		for _, m := range f.Misses {
-			sum += m.Requests
-			most = max(most, m.Requests)
+		for _, m := range misses {
+			sum += m.requests
+			most = max(most, m.requests)
 		}
-		if f.Expected != expected || f.Good != good || most > expected-good || sum < expected-good {
-			t.Fatalf("%d expected, %d good, got %d, %d and %+v", expected, good, f.Expected, f.Good, f.Misses)
+		if l.Expected != expected || l.Good != good || most > expected-good || sum < expected-good {
+			t.Fatalf("%d expected, %d good, got %d, %d and %+v", expected, good, l.Expected, l.Good, misses)
 		}
 	}
 }
@@ -180,29 +176,29 @@ func TestCancelledIsExpected(t *testing.T) {
 	s := newRan(slo)
 	s.ends(request("", 0, OK, 10*ms, 20*ms))
 	s.ends(request("", 0, Cancelled, 10*ms))
-	f := s.figures()
-	if all, _ := f.Attainment(); all != 0.5 {
+	l := s.w.Ledger()
+	if all, _ := l.Attainment(); all != 0.5 {
 		t.Errorf("attainment %v, want 0.5", all)
 	}
-	if service, _ := f.ServiceAttainment(); service != 1 {
+	if service, _ := l.ServiceAttainment(); service != 1 {
 		t.Errorf("service attainment %v, want 1", service)
 	}
-	if f.TTFT.N != 1 {
-		t.Errorf("%d samples of TTFT, want 1: that of the ok request", f.TTFT.N)
+	if n := s.found(TTFT).N; n != 1 {
+		t.Errorf("%d samples of TTFT, want 1: that of the ok request", n)
 	}
-	if text, want := f.Missed(1), "error: 1 of 2 (50 %) did not end ok: 1 cancelled; attainment 0.5000, want at least 1"; text != want {
+	if text, want := s.Missed(l, 1), "error: 1 of 2 (50 %) did not end ok: 1 cancelled; attainment 0.5000, want at least 1"; text != want {
 		t.Errorf("\n got %s\nwant %s", text, want)
 	}
 }
 
 // What was sent to warm the server up is in no figure.
 func TestWarmupIsInNoFigure(t *testing.T) {
-	s := NewSummary(slo)
+	s := newRan(slo)
 	warm := request("", 0, OK, 10*ms, 20*ms)
 	warm.Phase = Warmup
 	s.Observe(warm)
-	if f := s.Figures(Ledger{}); f.TTFT.N != 0 || f.Lateness.N != 0 || f.Span != 0 {
-		t.Errorf("%+v", f)
+	if s.found(TTFT).N != 0 || s.found(Lateness).N != 0 || s.span() != 0 {
+		t.Errorf("%+v", s.Summary)
 	}
 }
 
@@ -212,9 +208,8 @@ func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
 	whole := request("", 0, OK, 20*ms)
 	whole.Timeline.Whole = true
 	s.ends(whole)
-	f := s.figures()
-	if f.TTFT.N+f.TTFTFromDue.N+f.TPOT.N+f.ITL.N != 0 || f.E2E.N != 1 || f.E2E.Mean != 20*ms || f.Good != 1 {
-		t.Errorf("%+v", f)
+	if s.found(TTFT).N+s.found(TTFTFromDue).N+s.found(TPOT).N+s.itl.Durations().N != 0 || s.found(E2E).N != 1 || s.found(E2E).Mean != 20*ms || s.w.Ledger().Good != 1 {
+		t.Errorf("%+v", s.Summary)
 	}
 }
 

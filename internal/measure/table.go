@@ -15,14 +15,73 @@ import (
 // tablePercentiles are the columns that a table always has.
 var tablePercentiles = []float64{25, 50, 75, 90, 99}
 
+// tabled are the quantities that a table shows, by the name that they have there. ITL, which is no quantity of a request, stands before e2e.
+var tabled = []struct {
+	Quantity
+	name string
+}{{TTFT, "TTFT"}, {TTFTFromDue, "TTFT from due"}, {TPOT, "TPOT"}, {E2E, "e2e"}, {E2EFromDue, "e2e from due"}, {Lateness, "lateness"}}
+
 // WriteTable prints the figures of the run that a ledger is of, for a person: a line for each quantity, in milliseconds, then counts and
 // rates. More percentiles, 0 to 100, are columns among the others.
 func (s *Summary) WriteTable(w io.Writer, l Ledger, more ...float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.figures(l)
 	out := &strings.Builder{}
+	s.writeLatencies(out, more)
 
+	fmt.Fprintln(out)
+	line(out, "expected", "%d", l.Expected)
+	line(out, "sent", "%d", l.Finished()+l.InFlight)
+	for _, o := range outcomes {
+		if n := l.Outcomes[o]; n > 0 {
+			line(out, string(o), "%d", n)
+		}
+	}
+	for _, r := range dropReasons {
+		if n := l.Dropped[r]; n > 0 {
+			line(out, "dropped "+string(r), "%d", n)
+		}
+	}
+	if l.Filtered > 0 {
+		line(out, "filtered", "%d, not expected", l.Filtered)
+	}
+	s.writeBlurred(out)
+
+	fmt.Fprintln(out)
+	span := s.span().Seconds()
+	rate := func(n int64) string {
+		if span <= 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.3f", float64(n)/span)
+	}
+	line(out, "span", "%.3f s, first due to last answer", span)
+	line(out, "requests", "%s ok/s", rate(l.Outcomes[OK]))
+	line(out, "input", "%s tokens/s (%d)", rate(l.PromptTokens), l.PromptTokens)
+	line(out, "output", "%s tokens/s (%d)", rate(l.OutputTokens), l.OutputTokens)
+	user := "-"
+	if v := s.perUser(); v > 0 {
+		user = fmt.Sprintf("%.3f", v)
+	}
+	line(out, "output per user", "%s tokens/s", user)
+	bound := "no SLO: every ok request"
+	if slo := s.slo.String(); slo != "" {
+		bound = "ok and " + slo
+	}
+	line(out, "goodput", "%s requests/s (%s)", rate(l.Good), bound)
+	line(out, "attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
+	line(out, "service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
+	for _, m := range s.misses(l) {
+		if m.bound.Limit > 0 { // what did not end ok stands above
+			line(out, fmt.Sprintf("%s %v", m.bound.beyond(), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, l.percent(m.requests))
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// writeLatencies writes a line for each quantity.
+func (s *Summary) writeLatencies(out *strings.Builder, more []float64) {
 	percentiles := slices.Concat(tablePercentiles, more)
 	slices.Sort(percentiles)
 	percentiles = slices.Compact(percentiles)
@@ -32,94 +91,40 @@ func (s *Summary) WriteTable(w io.Writer, l Ledger, more ...float64) error {
 	}
 	row(out, "milliseconds", "count", append(head, "max")...)
 	approximate := false
-	for _, q := range []struct {
-		name string
-		stats.Durations
-		sample int
-	}{
-		{"TTFT", f.TTFT, sampleTTFT},
-		{"TTFT from due", f.TTFTFromDue, sampleTTFTFromDue},
-		{"TPOT", f.TPOT, sampleTPOT},
-		{"ITL", f.ITL, sampleITL},
-		{"e2e", f.E2E, sampleE2E},
-		{"e2e from due", f.E2EFromDue, sampleE2EFromDue},
-		{"lateness", f.Lateness, sampleLateness},
-	} {
-		if q.Approximate {
+	add := func(name string, sample *stats.Sample) {
+		d := sample.Durations()
+		if d.Approximate {
 			approximate = true
-			q.name += " *"
+			name += " *"
 		}
-		cells := []time.Duration{q.Mean, q.Std, q.Min}
+		cells := []time.Duration{d.Mean, d.Std, d.Min}
 		for _, p := range percentiles {
-			cells = append(cells, s.samples[q.sample].Percentile(p))
+			cells = append(cells, sample.Percentile(p))
 		}
-		row(out, q.name, fmt.Sprint(q.N), columns(q.N, append(cells, q.Max))...)
+		row(out, name, fmt.Sprint(d.N), columns(d.N, append(cells, d.Max))...)
+	}
+	for _, q := range tabled {
+		if q.Quantity == E2E {
+			add("ITL", &s.itl)
+		}
+		add(q.name, &s.samples[q.Quantity])
 	}
 	if approximate {
 		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", stats.ExactValues)
 	}
-
-	fmt.Fprintln(out)
-	line(out, "expected", "%d", f.Expected)
-	line(out, "sent", "%d", f.Finished()+f.InFlight)
-	for _, o := range outcomes {
-		if n := f.Outcomes[o]; n > 0 {
-			line(out, string(o), "%d", n)
-		}
-	}
-	for _, r := range dropReasons {
-		if n := f.Dropped[r]; n > 0 {
-			line(out, "dropped "+string(r), "%d", n)
-		}
-	}
-	if f.Filtered > 0 {
-		line(out, "filtered", "%d, not expected", f.Filtered)
-	}
-
-	f.writeBlurred(out)
-
-	fmt.Fprintln(out)
-	rate := func(v float64, defined bool) string {
-		if !defined {
-			return "-"
-		}
-		return fmt.Sprintf("%.3f", v)
-	}
-	spans := f.Span > 0
-	line(out, "span", "%.3f s, first due to last answer", f.Span.Seconds())
-	line(out, "requests", "%s ok/s", rate(f.RequestRate, spans))
-	line(out, "input", "%s tokens/s (%d)", rate(f.InputRate, spans), f.PromptTokens)
-	line(out, "output", "%s tokens/s (%d)", rate(f.OutputRate, spans), f.OutputTokens)
-	line(out, "output per user", "%s tokens/s", rate(f.UserRate, f.UserRate > 0))
-	bound := "no SLO: every ok request"
-	if slo := f.SLO.String(); slo != "" {
-		bound = "ok and " + slo
-	}
-	line(out, "goodput", "%s requests/s (%s)", rate(f.GoodputRate, spans), bound)
-	share, ok := f.Attainment()
-	line(out, "attainment", "%s: %d of %d expected", shareText(share, ok), f.Good, f.Expected)
-	share, ok = f.ServiceAttainment()
-	line(out, "service attainment", "%s: %d of %d eligible", shareText(share, ok), f.Good, f.Eligible)
-	for _, m := range f.Misses {
-		if m.Bound.Limit > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("%s %v", m.Bound.beyond(), m.Bound), "%d of %d expected (%s)", m.Requests, f.Expected, f.percent(m.Requests))
-		}
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }
 
 // writeBlurred says that chunks were read together, where that was often.
-func (f Figures) writeBlurred(out *strings.Builder) {
-	if !f.Blurred() {
+func (s *Summary) writeBlurred(out *strings.Builder) {
+	if !s.blurred() {
 		return
 	}
-	reads, delay := "", f.ReadDelay
+	reads, delay := "", s.readDelay.Durations()
 	if delay.N > 0 {
-		reads = fmt.Sprintf(" of %d (%.3g %%)", delay.N, 100*float64(f.MergedReads)/float64(delay.N))
+		reads = fmt.Sprintf(" of %d (%.3g %%)", delay.N, 100*float64(s.merged)/float64(delay.N))
 	}
 	fmt.Fprintln(out)
-	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", f.MergedReads, reads)
+	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
 	if delay.N > 0 {
 		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", Short(delay.Mean), Short(delay.P99))
 	}
@@ -133,24 +138,25 @@ func shareText(share float64, known bool) string {
 	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
 }
 
-// Missed says in one line which bounds were broken, by how many of the expected requests and how far, and what attainment was wanted,
+// Missed says in one line which bounds a run broke, in how many of the expected requests and how far, and what attainment was wanted,
 // 0 to 1.
-func (f Figures) Missed(least float64) string {
+func (s *Summary) Missed(l Ledger, least float64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var parts []string
-	for _, m := range f.Misses {
-		if m.Bound.Limit > 0 {
+	for _, m := range s.misses(l) {
+		if m.bound.Limit > 0 {
 			p99 := ""
-			if m.P99 > 0 {
-				p99 = fmt.Sprintf(", p99 %v", digits(m.P99))
+			if m.p99 > 0 {
+				p99 = fmt.Sprintf(", p99 %v", digits(m.p99))
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests),
-				m.Bound.beyond(), m.Bound.Text(m.Bound.Limit), p99, m.Bound.short(m.Worst)))
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, l.percent(m.requests),
+				m.bound.beyond(), m.bound.Text(m.bound.Limit), p99, m.bound.short(m.worst)))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.SLO, m.Requests, f.Expected, f.percent(m.Requests), f.failed()))
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, l.percent(m.requests), l.failed()))
 	}
-	share, known := f.Attainment()
-	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(share, known), least)), "; ")
+	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
 }
 
 // beyond says on which side of a bound a request is that broke it.
@@ -170,15 +176,15 @@ func (b Bound) short(value float64) string {
 }
 
 // failed counts what did not end ok, by outcome and reason.
-func (f Figures) failed() string {
+func (l Ledger) failed() string {
 	var parts []string
 	for _, o := range outcomes {
-		if n := f.Outcomes[o]; n > 0 && o != OK {
+		if n := l.Outcomes[o]; n > 0 && o != OK {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
 	}
 	for _, r := range dropReasons {
-		if n := f.Dropped[r]; n > 0 {
+		if n := l.Dropped[r]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d dropped %s", n, r))
 		}
 	}
@@ -186,8 +192,8 @@ func (f Figures) failed() string {
 }
 
 // percent is n as a part of the expected requests, with three digits.
-func (f Figures) percent(n int64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(f.Expected))
+func (l Ledger) percent(n int64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(l.Expected))
 }
 
 // digits leaves a latency four or more digits.
