@@ -131,6 +131,10 @@ test-llama: ## 50 rows against llama-server, which it gets from Debian's package
 test-incidents: ## every dashboard and rule in a real Prometheus, three incidents in a real Alertmanager: Debian's packages
 	go test -tags real -count=1 -v -timeout 20m ./test/incidents/
 
+.PHONY: test-ledger
+test-ledger: ## every output of a run says the same, a real Prometheus among them; a ledger that is off by one is found. Debian's packages
+	go test -tags real -count=1 -v -timeout 15m ./test/ledger/
+
 .PHONY: test-shards
 test-shards: ## four shards against one engine, their sum in Prometheus, and one of them killed; as root with host names of pods
 	go test -tags real -count=1 -v -timeout 15m -run Shards ./test/shards/

@@ -1,0 +1,136 @@
+//go:build real
+
+package ledger_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"replayd/test/outside"
+)
+
+// A request is a line of the records, as far as an account needs it.
+type request struct {
+	ID      string
+	Phase   string
+	Outcome string
+	TTFT    *int64 `json:"ttft_ns"`
+	TPOT    *int64 `json:"tpot_ns"`
+	E2E     *int64 `json:"e2e_ns"`
+	Output  int    `json:"usage_output_tokens"`
+}
+
+// An account is what became of the requests of a run, by name: expected, sent, ok, good, eligible, an outcome, "dropped REASON",
+// and both shares.
+type account map[string]float64
+
+// The names that every account has.
+const (
+	expected = "expected"
+	good     = "good"
+	eligible = "eligible"
+	overall  = "attainment"
+	service  = "service attainment"
+)
+
+// requests reads the records of a run, without the lines of the ledger.
+func requests(t *testing.T, paths ...string) (all []request) {
+	t.Helper()
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, `{"ledger"`) {
+				continue
+			}
+			var r request
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatalf("%s: %v: %s", path, err, line)
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// account is made of the requests that have a record. What was never sent is what was expected beyond them.
+// Rows that this machine missed while other work had its cores are told by the page alone; the other outputs must say the same.
+func (c *run) account(all []request, page account) account {
+	a := account{expected: float64(c.expected)}
+	finished := 0
+	for _, r := range all {
+		finished++
+		a[r.Outcome]++
+		if r.Outcome == "ok" && (c.keeps == nil || c.keeps(r)) {
+			a[good]++
+		}
+		if r.Outcome != "cancelled" && r.Outcome != "aborted" {
+			a[eligible]++
+		}
+	}
+	never := c.expected - finished
+	if missed := page["dropped missed"]; missed > 0 && c.drops != "missed" {
+		a["dropped missed"] = missed
+		never -= int(missed)
+	}
+	if never > 0 {
+		a["dropped "+c.drops] = float64(never)
+		if c.drops == "overload" && !c.chosen || c.drops == "session_failed" {
+			a[eligible] += float64(never)
+		}
+	}
+	if c.filtered > 0 {
+		a["filtered"] = float64(c.filtered)
+	}
+	a[overall] = a[good] / a[expected]
+	if a[eligible] > 0 {
+		a[service] = a[good] / a[eligible]
+	}
+	return a
+}
+
+// received is how many requests an engine saw, probes left out.
+func received(t *testing.T, e engine) (n int) {
+	t.Helper()
+	entries, _ := outside.Lines[struct{ ID string }](t, e.log)
+	for _, entry := range entries {
+		if entry.ID != "" && entry.ID != "replayd/probe" && !strings.Contains(entry.ID, "/warmup/") {
+			n++
+		}
+	}
+	return n
+}
+
+// differs names what an output says and the account does not: a name that is missing in it, a number that is another. An output
+// that rounds has a tolerance.
+func differs(want, got account, rounds float64) (faults []string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		v, said := got[name]
+		if !said || v-want[name] > rounds || want[name]-v > rounds {
+			faults = append(faults, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, known := want[name]; !known && got[name] != 0 {
+			faults = append(faults, name+" (which is in no account)")
+		}
+	}
+	return faults
+}
+
+// read gives a file of a run.
+func read(t *testing.T, parts ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,69 @@
+//go:build real
+
+package ledger_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"replayd/test/outside"
+)
+
+// binaryEnv names a binary to judge in place of the one that is built.
+const binaryEnv = "LEDGER_BINARY"
+
+// Each mutant counts one thing wrong by one. The case that it is judged by has all of them.
+var mutants = map[string][2]string{
+	"expected": {"Expected: c.expected,", "Expected: c.expected + 1,"},
+	"outcomes": {"Outcomes: byName(outcomes[:], c.finished[:]),", "Outcomes: addUp(byName(outcomes[:], c.finished[:]), map[Outcome]int64{OK: 1}),"},
+	"drops":    {"Dropped: byName(dropReasons[:], c.dropped[:]),", "Dropped: addUp(byName(dropReasons[:], c.dropped[:]), map[DropReason]int64{Overload: 1}),"},
+	"good":     {"Good: c.good,", "Good: c.good - 1,"},
+	"eligible": {"Eligible: c.eligible,", "Eligible: c.eligible + 1,"},
+}
+
+// TestMutants builds replayd with a ledger that is off by one in one place. The judgement of a run must find each of them.
+func TestMutants(t *testing.T) {
+	if os.Getenv(binaryEnv) != "" {
+		t.Skip("this is a mutant's judgement")
+	}
+	source, err := filepath.Abs("../../internal/measure/ledger.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, source)
+	for name, m := range mutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if strings.Count(text, m[0]) != 1 {
+				t.Fatalf("want %q in %s once", m[0], source)
+			}
+			dir := t.TempDir()
+			changed := outside.Write(t, dir, "ledger.go", strings.Replace(text, m[0], m[1], 1))
+			overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mutant := filepath.Join(dir, "replayd")
+			build := exec.CommandContext(t.Context(), "go", "build", "-overlay", outside.Write(t, dir, "overlay.json", string(overlay)), "-o", mutant, "replayd/cmd/replayd")
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			judge := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneLedger$/^runs$/^"+judgedBy+"$", "-test.count=1")
+			judge.Env = append(os.Environ(), binaryEnv+"="+mutant)
+			out, err := judge.CombinedOutput()
+			if err == nil {
+				t.Errorf("want a fault found, got none:\n%s", out)
+			}
+			if !strings.Contains(string(out), "--- FAIL: TestOneLedger/runs/"+judgedBy) {
+				t.Errorf("want %s to fail, got:\n%s", judgedBy, out)
+			}
+		})
+	}
+}
+
+// judgedBy is a run with drops that the service is judged by.
+const judgedBy = "overload"

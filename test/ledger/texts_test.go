@@ -1,0 +1,117 @@
+//go:build real
+
+package ledger_test
+
+import (
+	"encoding/csv"
+	"html"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// texts looks at what people read.
+func (c *run) texts(t *testing.T, dir string, m made, want account) {
+	t.Helper()
+	if !c.aiperf {
+		for _, name := range differs(want, onStdout(t, m.out), 1e-4) {
+			t.Errorf("stdout: %s: want %v, got\n%s", name, want[name], m.out)
+		}
+	}
+	if c.aiperf {
+		agreesOnGood(t, "stdout", m.out, want)
+	}
+	csv := inCSV(t, read(t, dir, artifacts, "profile_export_aiperf.csv"))
+	dropped := 0.0
+	for name, n := range want {
+		if strings.HasPrefix(name, "dropped ") {
+			dropped += n
+		}
+	}
+	for name, number := range map[string]float64{
+		"Request Count": want["ok"], "Cancelled Request Count": want["cancelled"], "Expected Request Count": want[expected],
+		"Dropped Request Count": dropped, "Attainment (ratio)": want[overall], "Service Attainment (ratio)": want[service],
+	} {
+		if v, said := csv[name]; !said || math.Abs(v-number) > 1e-12 {
+			t.Errorf("CSV: %s: want %v, got %v", name, number, v)
+		}
+	}
+	if v, said := csv["Good Request Count"]; said && v != want[good] {
+		t.Errorf("CSV: Good Request Count: want %v, got %v", want[good], v)
+	}
+	c.page(t, dir, want)
+}
+
+// page looks at the page that `report` makes of the folder.
+func (c *run) page(t *testing.T, dir string, want account) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), binary, "report", filepath.Join(dir, artifacts)).CombinedOutput(); err != nil {
+		t.Fatalf("report: %v\n%s", err, out)
+	}
+	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(read(t, dir, artifacts, "report.html"), " "))
+	agreesOnGood(t, "page", text, want)
+	for name, n := range want {
+		if reason, drop := strings.CutPrefix(name, "dropped "); drop && !regexp.MustCompile(`Never sent: `+reason+`\s+`+strconv.Itoa(int(n))+`\b`).MatchString(text) {
+			t.Errorf("page: want %v never sent (%s), it does not say so", n, reason)
+		}
+	}
+	if told := strings.Contains(text, "never sent"); told && want[expected] == float64(c.expected) && c.drops == "" && want["dropped missed"] == 0 {
+		t.Error("page: want all sent, it says that some were never sent")
+	}
+}
+
+// agreesOnGood wants both shares in a text: "12 good of 40 expected" and "12 good of 12 eligible".
+func agreesOnGood(t *testing.T, output, text string, want account) {
+	t.Helper()
+	for _, of := range []string{expected, eligible} {
+		m := regexp.MustCompile(`(\d+) good of (\d+) ` + of).FindStringSubmatch(text)
+		if m == nil || m[1] != strconv.Itoa(int(want[good])) || m[2] != strconv.Itoa(int(want[of])) {
+			t.Errorf("%s: want %v good of %v %s, got %v", output, want[good], want[of], of, m)
+		}
+	}
+}
+
+// onStdout is what the native table says. Its shares have four decimals.
+func onStdout(t *testing.T, out string) account {
+	t.Helper()
+	a := account{}
+	number := func(text string) float64 {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(expected|filtered|dropped \w+|[a-z_0-9]+) +(\d+)(?:, .*)?$`).FindAllStringSubmatch(out, -1) {
+		a[m[1]] = number(m[2])
+	}
+	delete(a, "sent")
+	for _, m := range regexp.MustCompile(`(?m)^(attainment|service attainment) +([\d.]+): (\d+) of (\d+) (expected|eligible)`).FindAllStringSubmatch(out, -1) {
+		a[m[1]], a[good], a[m[5]] = number(m[2]), number(m[3]), number(m[4])
+	}
+	return a
+}
+
+// inCSV gives the numbers of a profile_export_aiperf.csv that are of all requests, by their names there.
+func inCSV(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	r := csv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord = -1
+	lines, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, cells := range lines {
+		if len(cells) == 2 && cells[0] != "Metric" {
+			if all[cells[0]], err = strconv.ParseFloat(cells[1], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
