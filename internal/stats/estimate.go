@@ -20,6 +20,7 @@ type Estimate struct {
 
 	ratio float64
 	rank  bool                    // the ratio is the rank of a percentile
+	least float64                 // variance of the ratio, whatever the blocks show
 	off   []float64               // by block: how far it moves the ratio; 0 of an empty one. They add up to 0
 	used  int                     // blocks with weight
 	at    func(r float64) float64 // the figure where the ratio is r
@@ -52,6 +53,7 @@ func PercentileEstimate(d Distribution, p float64, blocks []Block) Estimate {
 	e := NewEstimate(blocks)
 	e.Value, e.ratio, e.rank = d.Percentile(p), p/100, true
 	n := float64(d.N())
+	e.least = e.ratio * (1 - e.ratio) / n // where the greatest values are equal, no block differs from another
 	e.at = func(r float64) float64 {
 		switch {
 		case r == e.ratio:
@@ -73,7 +75,7 @@ func (e Estimate) Interval(tail float64) Interval {
 
 // within is the interval of so many times the error of independent blocks.
 func (e Estimate) within(times float64) Interval {
-	half := times * math.Sqrt(e.spread().variance)
+	half := times * math.Sqrt(max(e.least, e.spread().variance))
 	if math.IsNaN(half) {
 		half = math.Inf(1)
 	}
