@@ -12,6 +12,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/number"
 )
 
 func newCheckConfig(w *world) *cobra.Command {
@@ -50,7 +51,7 @@ engine, and refuses limits of a guard that need a figure which the page does not
 			for _, w := range c.Workloads {
 				names = append(names, w.Name)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s\n", args[0], plural(len(c.Targets), "target"), plural(len(names), "workload"), strings.Join(names, ", "))
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s\n", args[0], number.Count(len(c.Targets), "target"), number.Count(len(names), "workload"), strings.Join(names, ", "))
 			return err
 		},
 	}
@@ -96,12 +97,4 @@ func loadConfig(w *world, path string, c *cobra.Command) (config.Config, error) 
 		return config.Load(path, w.env, nil, ignored)
 	}
 	return config.Load(path, w.env, c.Flags(), ignored)
-}
-
-// plural counts things.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

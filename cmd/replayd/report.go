@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/result"
 )
@@ -167,7 +168,7 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	if err := (report.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
-	_, err = fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), plural(requests, "request"), plural(len(runs), "run"))
+	_, err = fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), number.Count(requests, "request"), number.Count(len(runs), "run"))
 	return err
 }
 
@@ -199,6 +200,6 @@ func (o *reportFlags) serve(ctx context.Context, w *world, sources []result.Sour
 	} else {
 		w.log.Warn("others can look at this dashboard", "address", l.Addr())
 	}
-	fmt.Fprintf(w.out, "dashboard of %s at http://%s\n", plural(len(sources), "run"), l.Addr())
+	fmt.Fprintf(w.out, "dashboard of %s at http://%s\n", number.Count(len(sources), "run"), l.Addr())
 	return report.NewDashboard(sources, o.colours(), made(time.Now()), hosts...).Run(ctx, l)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"replayd/internal/number"
 	"replayd/internal/replay"
 	"replayd/internal/trace"
 )
@@ -139,7 +140,7 @@ func (p *promptFile) close() error {
 		return fmt.Errorf("--save-prompts: %w", p.failed)
 	}
 	if p.long > 0 {
-		return errors.Join(fmt.Errorf("--save-prompts: %s left out: a line of a trace has at most %d bytes", plural(p.long, "request"), trace.MaxLineBytes), p.sort())
+		return errors.Join(fmt.Errorf("--save-prompts: %s left out: a line of a trace has at most %d bytes", number.Count(p.long, "request"), trace.MaxLineBytes), p.sort())
 	}
 	return p.sort()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
+	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/synth"
 )
@@ -118,7 +119,7 @@ func writeSweep(w io.Writer, points []report.ParetoPoint) error {
 	fmt.Fprintf(text, "%-12s %16s %16s %16s %12s\n", "concurrency", "output tokens/s", "per GPU", "per user", "TTFT mean")
 	for _, p := range points {
 		fmt.Fprintf(text, "%-12d %16s %16s %16s %12s\n", p.Concurrency,
-			report.Value(p.Total, ""), report.Value(p.PerGPU(), ""), report.Value(p.PerUser, ""), report.Value(p.TTFT, "ms"))
+			number.Value(p.Total, ""), number.Value(p.PerGPU(), ""), number.Value(p.PerUser, ""), number.Value(p.TTFT, "ms"))
 	}
 	if _, knee := report.Knee(points); knee != "" {
 		fmt.Fprintf(text, "\n%s\n", knee)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/number"
 	"replayd/internal/trace"
 )
 
@@ -55,7 +56,7 @@ func newTraceValidate(w *world) *cobra.Command {
 			for _, warning := range f.Stats.Warnings {
 				fmt.Fprintln(w.out, "warning:", warning)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s\n", args[0], plural(f.Stats.Requests, "request"))
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s\n", args[0], number.Count(f.Stats.Requests, "request"))
 			return err
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/number"
 	"replayd/internal/trace"
 )
 
@@ -86,7 +87,7 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 	if o.path == "-" {
 		return nil
 	}
-	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", o.path, format, plural(rows.Rows(), "request"))
+	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", o.path, format, number.Count(rows.Rows(), "request"))
 	return err
 }
 

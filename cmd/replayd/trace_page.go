@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/trace"
 )
@@ -17,29 +18,29 @@ func analysisPage(a trace.Analysis) report.Page {
 		Title: filepath.Base(s.Path), Warnings: s.Warnings,
 		Facts: []report.Fact{
 			{Name: "file", Text: s.Path},
-			{Name: "content", Text: fmt.Sprintf("%s, %s", s.Format, report.Value(float64(s.Bytes), "bytes"))},
+			{Name: "content", Text: fmt.Sprintf("%s, %s", s.Format, number.Value(float64(s.Bytes), "bytes"))},
 			{Name: "sha256", Text: s.SHA256},
 		},
-		Tiles: []report.Tile{{Name: "requests", Text: report.Value(float64(s.Requests), "")}},
+		Tiles: []report.Tile{{Name: "requests", Text: number.Value(float64(s.Requests), "")}},
 	}
-	lead := []string{plural(s.Requests, "request")}
+	lead := []string{number.Count(s.Requests, "request")}
 	if length := (s.Span - s.First).Seconds(); length > 0 {
-		lead[0] += " in " + report.Value(length, "s")
+		lead[0] += " in " + number.Value(length, "s")
 		p.Tiles = append(p.Tiles,
-			report.Tile{Name: "requests per minute", Text: report.Value(s.Rate*60, "")},
-			report.Tile{Name: "variation of gaps", Text: report.Value(s.GapCV, ""), Note: "Poisson: 1"})
+			report.Tile{Name: "requests per minute", Text: number.Value(s.Rate*60, "")},
+			report.Tile{Name: "variation of gaps", Text: number.Value(s.GapCV, ""), Note: "Poisson: 1"})
 	}
 	for _, m := range []struct {
 		name string
 		of   trace.Distribution
 	}{{"input", s.Input}, {"output", s.Output}} {
 		if m.of.Count > 0 {
-			p.Tiles = append(p.Tiles, report.Tile{Name: m.name, Text: report.Value(m.of.Mean, "tokens"), Note: "mean; p99 " + report.Value(m.of.P99, "")})
-			lead = append(lead, report.Value(m.of.Mean, "tokens")+" of "+m.name+" at the mean")
+			p.Tiles = append(p.Tiles, report.Tile{Name: m.name, Text: number.Value(m.of.Mean, "tokens"), Note: "mean; p99 " + number.Value(m.of.P99, "")})
+			lead = append(lead, number.Value(m.of.Mean, "tokens")+" of "+m.name+" at the mean")
 		}
 	}
 	if s.RowsWithIDs > 0 {
-		p.Facts = append(p.Facts, report.Fact{Name: "blocks", Text: fmt.Sprintf("%s of %d tokens", report.Value(float64(s.Prefix.Blocks), ""), s.BlockTokens)})
+		p.Facts = append(p.Facts, report.Fact{Name: "blocks", Text: fmt.Sprintf("%s of %d tokens", number.Value(float64(s.Prefix.Blocks), ""), s.BlockTokens)})
 		p.Tiles = append(p.Tiles, report.Tile{Name: "input that came before", Text: share(s.Prefix.HitTokenRatio), Note: "what an endless cache hits"})
 		lead = append(lead, share(s.Prefix.HitTokenRatio)+" of the input came before")
 	}
@@ -54,7 +55,7 @@ func analysisPage(a trace.Analysis) report.Page {
 	return p
 }
 
-func share(part float64) string { return report.Value(100*part, "%") }
+func share(part float64) string { return number.Value(100*part, "%") }
 
 // overTime has a value for each bin of the trace's curve, but for a last one that is not whole.
 func overTime(a trace.Analysis, value func(bin int) float64) report.Series {
@@ -71,7 +72,7 @@ func overTime(a trace.Analysis, value func(bin int) float64) report.Series {
 }
 
 func binNote(a trace.Analysis) string {
-	return fmt.Sprintf("By %s of the trace; a last one that is not whole is left out.", report.Value(a.Stats.Curve.Bin.Seconds(), "s"))
+	return fmt.Sprintf("By %s of the trace; a last one that is not whole is left out.", number.Value(a.Stats.Curve.Bin.Seconds(), "s"))
 }
 
 func analysisLoad(a trace.Analysis) report.Section {
@@ -81,7 +82,7 @@ func analysisLoad(a trace.Analysis) report.Section {
 	}
 	section := report.Section{Title: "Requests over time", Short: "Load"}
 	if d := a.Minutes; d.Windows > 0 {
-		section.Title = fmt.Sprintf("The busiest minute has %s, %s times the mean", report.Value(float64(d.Peak), "requests"), report.Value(d.PeakToMean, ""))
+		section.Title = fmt.Sprintf("The busiest minute has %s, %s times the mean", number.Value(float64(d.Peak), "requests"), number.Value(d.PeakToMean, ""))
 	}
 	per := func(values []int64) report.Series {
 		return overTime(a, func(i int) float64 { return float64(values[i]) / c.Bin.Seconds() })
@@ -91,13 +92,13 @@ func analysisLoad(a trace.Analysis) report.Section {
 	in.Name, out.Name = "input", "output"
 	section.Plots = []report.Plot{
 		{
-			Title: fmt.Sprintf("%s requests/s at the mean", report.Value(a.Stats.Rate, "")), X: time,
+			Title: fmt.Sprintf("%s requests/s at the mean", number.Value(a.Stats.Rate, "")), X: time,
 			Y: report.Axis{Label: "requests", Unit: "requests/s"}, Series: []report.Series{per(c.Requests)}, Note: binNote(a), Wide: true,
 		},
 		{Title: tokenRates(a), X: time, Y: report.Axis{Label: "tokens", Unit: "tokens/s"}, Series: []report.Series{in, out}, Note: binNote(a), Wide: true},
 	}
 	t := report.PageTable{
-		Title: "Windows of " + report.Value(a.Interval.Seconds(), "s"), Folded: true,
+		Title: "Windows of " + number.Value(a.Interval.Seconds(), "s"), Folded: true,
 		Columns: []report.Column{{Name: "from, min", Text: true}, {Name: "to, min"}, {Name: "requests"}, {Name: "per minute"}, {Name: "input tokens"}, {Name: "output tokens"}, {Name: "ideal hits"}},
 	}
 	for _, v := range a.Intervals {
@@ -115,7 +116,7 @@ func tokenRates(a trace.Analysis) string {
 	if length == 0 {
 		return "Tokens asked for"
 	}
-	return fmt.Sprintf("%s in and %s out at the mean", report.Value(float64(a.Stats.Input.Sum)/length, "tokens/s"), report.Value(float64(a.Stats.Output.Sum)/length, "tokens/s"))
+	return fmt.Sprintf("%s in and %s out at the mean", number.Value(float64(a.Stats.Input.Sum)/length, "tokens/s"), number.Value(float64(a.Stats.Output.Sum)/length, "tokens/s"))
 }
 
 func portion(part, whole int64) float64 {
@@ -132,7 +133,7 @@ func analysisLengths(a trace.Analysis) report.Section {
 	}
 	section := report.Section{
 		Short: "Lengths",
-		Title: fmt.Sprintf("Half of the prompts have %s or less, one in a hundred over %s", report.Value(s.Input.P50, "tokens"), report.Value(s.Input.P99, "tokens")),
+		Title: fmt.Sprintf("Half of the prompts have %s or less, one in a hundred over %s", number.Value(s.Input.P50, "tokens"), number.Value(s.Input.P99, "tokens")),
 	}
 	both := report.Plot{Title: "Share of requests up to a length", Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
 	for _, m := range []struct {
@@ -173,7 +174,7 @@ func analysisLengths(a trace.Analysis) report.Section {
 
 func histogram(name string, of trace.Distribution, shape trace.Shape) report.Plot {
 	p := report.Plot{
-		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], report.Value(of.P50, ""), report.Value(of.P90, ""), report.Value(of.P99, "tokens")),
+		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], number.Value(of.P50, ""), number.Value(of.P90, ""), number.Value(of.P99, "tokens")),
 		X:     report.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: report.Axis{Label: "share of requests", Unit: "%"},
 	}
 	bars := report.Series{Kind: report.Bars, X: shape.Edges}

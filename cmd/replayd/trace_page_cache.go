@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/trace"
 )
@@ -19,7 +20,7 @@ func analysisPrefixes(a trace.Analysis) report.Section {
 	section := report.Section{
 		Title: fmt.Sprintf("%s of the input tokens came before", share(s.Prefix.HitTokenRatio)), Short: "Prefixes and caches",
 		Text: []string{fmt.Sprintf("The tree has %s prefixes, %s of them used more than once, from %s; a prompt has %s blocks at the mean, %d at most.",
-			report.Value(float64(s.Prefix.Unique), ""), report.Value(float64(a.Tree.Reused), ""), plural(a.Tree.Roots, "root"), report.Value(a.Tree.MeanDepth, ""), a.Tree.MaxDepth)},
+			number.Value(float64(s.Prefix.Unique), ""), number.Value(float64(a.Tree.Reused), ""), number.Count(a.Tree.Roots, "root"), number.Value(a.Tree.MeanDepth, ""), a.Tree.MaxDepth)},
 	}
 	if len(a.CurveHits) > 0 {
 		section.Plots = append(section.Plots, reuseOverTime(a))
@@ -41,7 +42,7 @@ func reuseOverTime(a trace.Analysis) report.Plot {
 	}
 	title := "Share of the input tokens that came before"
 	if len(a.Intervals) > 1 {
-		title = fmt.Sprintf("From %s in the first %s to %s in the last", share(first), report.Value(a.Interval.Seconds(), "s"), share(last))
+		title = fmt.Sprintf("From %s in the first %s to %s in the last", share(first), number.Value(a.Interval.Seconds(), "s"), share(last))
 	}
 	return report.Plot{
 		Title: title, X: report.Axis{Label: "time in the trace", Unit: "s"}, Y: report.Axis{Label: "of the input tokens", Unit: "%", Ends: [2]float64{0, 100}},
@@ -68,13 +69,13 @@ func cacheCurve(a trace.Analysis) report.Plot {
 	t := &report.PageTable{Columns: []report.Column{{Name: "blocks", Text: true}, {Name: "tokens"}, {Name: "hits, of blocks"}, {Name: "hits, of tokens"}, {Name: "of the ideal"}}}
 	for _, c := range a.Caches {
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(c.Blocks), report.Value(float64(c.Blocks)*float64(s.BlockTokens), ""), share(portion(c.HitBlocks, s.Prefix.Blocks)),
+			fmt.Sprint(c.Blocks), number.Value(float64(c.Blocks)*float64(s.BlockTokens), ""), share(portion(c.HitBlocks, s.Prefix.Blocks)),
 			share(portion(c.HitTokens, s.Input.Sum)), share(portion(c.HitTokens, s.Prefix.HitTokens)),
 		})
 	}
 	enough := a.LRU.Enough(0.9)
 	return report.Plot{
-		Title: fmt.Sprintf("A cache of %s blocks (%s) hits 90 %% of what an endless one does", report.Value(float64(enough), ""), report.Value(float64(enough)*float64(s.BlockTokens), "tokens")),
+		Title: fmt.Sprintf("A cache of %s blocks (%s) hits 90 %% of what an endless one does", number.Value(float64(enough), ""), number.Value(float64(enough)*float64(s.BlockTokens), "tokens")),
 		X:     report.Axis{Label: "size of an LRU cache", Unit: "blocks", Log: true}, Y: report.Axis{Label: "hits", Unit: "%"},
 		Series: []report.Series{tokens, blocks}, Table: t, Wide: true,
 		Marks: []report.Mark{{Name: "90 %", At: float64(enough), X: true}},
@@ -88,14 +89,14 @@ func analysisGaps(a trace.Analysis) report.Section {
 	}
 	s := a.Stats
 	section := report.Section{
-		Title: fmt.Sprintf("Gaps between requests vary %s times as much as a Poisson process's", report.Value(s.GapCV, "")), Short: "Bursts",
-		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", plural(s.Instants, "distinct instant"), plural(s.Burst, "request"))},
+		Title: fmt.Sprintf("Gaps between requests vary %s times as much as a Poisson process's", number.Value(s.GapCV, "")), Short: "Bursts",
+		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", number.Count(s.Instants, "distinct instant"), number.Count(s.Burst, "request"))},
 	}
 	t := report.PageTable{Columns: []report.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
 	for _, d := range []trace.Dispersion{a.Seconds, a.Minutes} {
 		if d.Windows > 0 {
 			t.Rows = append(t.Rows, []string{
-				report.Value(d.Window.Seconds(), "s"), fmt.Sprint(d.Windows), fmt.Sprintf("%.3f", d.Mean), fmt.Sprint(d.Peak),
+				number.Value(d.Window.Seconds(), "s"), fmt.Sprint(d.Windows), fmt.Sprintf("%.3f", d.Mean), fmt.Sprint(d.Peak),
 				fmt.Sprintf("%.2f", d.PeakToMean), fmt.Sprintf("%.3f", d.Index),
 			})
 		}
@@ -112,9 +113,9 @@ func analysisGaps(a trace.Analysis) report.Section {
 	if gaps.X[0] == 0 { // on a logarithmic axis, from its left end on
 		gaps.X = append([]float64{poisson.X[0]}, gaps.X[1:]...)
 	}
-	title := fmt.Sprintf("Half of the gaps are %s or less", report.Value(a.Gaps.P50, "s"))
+	title := fmt.Sprintf("Half of the gaps are %s or less", number.Value(a.Gaps.P50, "s"))
 	if a.Gaps.P50 == 0 {
-		title = fmt.Sprintf("%s of the requests come with the one before, at the same instant", report.Value(a.GapShape.Below[0], "%"))
+		title = fmt.Sprintf("%s of the requests come with the one before, at the same instant", number.Value(a.GapShape.Below[0], "%"))
 	}
 	section.Plots = []report.Plot{{
 		Title: title, X: report.Axis{Label: "gap", Unit: "s", Log: true}, Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}},
@@ -129,11 +130,11 @@ func analysisSessions(a trace.Analysis) report.Section {
 		return report.Section{}
 	}
 	section := report.Section{
-		Title: fmt.Sprintf("%s of %s turns at the mean", plural(a.Stats.Sessions, "session"), report.Value(a.Turns.Mean, "")), Short: "Sessions",
+		Title: fmt.Sprintf("%s of %s turns at the mean", number.Count(a.Stats.Sessions, "session"), number.Value(a.Turns.Mean, "")), Short: "Sessions",
 	}
 	p := histogram("turns", a.Turns, a.TurnShape)
 	p.X.Label, p.X.Unit, p.Y.Label = "turns of a session", "", "share of sessions"
-	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %d", report.Value(a.Turns.P50, ""), a.Turns.Max)
+	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %d", number.Value(a.Turns.P50, ""), a.Turns.Max)
 	section.Plots = []report.Plot{p}
 	t := report.PageTable{Columns: []report.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
 	for _, m := range []struct {
@@ -142,7 +143,7 @@ func analysisSessions(a trace.Analysis) report.Section {
 	}{{"from due to due", a.TurnGaps}, {"delay after the answer", a.Delays}} {
 		if m.of.Count > 0 {
 			t.Rows = append(t.Rows, []string{
-				m.name, fmt.Sprint(m.of.Count), report.Value(m.of.Mean, "s"), report.Value(m.of.P50, "s"), report.Value(m.of.P90, "s"), report.Value(m.of.Max, "s"),
+				m.name, fmt.Sprint(m.of.Count), number.Value(m.of.Mean, "s"), number.Value(m.of.P50, "s"), number.Value(m.of.P90, "s"), number.Value(m.of.Max, "s"),
 			})
 		}
 	}
@@ -167,7 +168,7 @@ func analysisAIPerf(a trace.Analysis) report.Section {
 			if m.Count == 0 {
 				v = math.NaN()
 			}
-			row = append(row, report.Value(v, ""))
+			row = append(row, number.Value(v, ""))
 		}
 		t.Rows = append(t.Rows, row)
 	}

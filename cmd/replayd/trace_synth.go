@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
+	"replayd/internal/number"
 	"replayd/internal/synth"
 	"replayd/internal/trace"
 )
@@ -180,7 +181,7 @@ func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []tra
 		w.log.Info("Rows over --max-isl are left out", "rows", left, "of", all, "max_isl", o.scale.MaxInput)
 	}
 	if len(rows) == 0 {
-		return nil, false, fmt.Errorf("--max-isl: want a length that a row has, got %d, and all %s are longer", o.scale.MaxInput, plural(all, "row"))
+		return nil, false, fmt.Errorf("--max-isl: want a length that a row has, got %d, and all %s are longer", o.scale.MaxInput, number.Count(all, "row"))
 	}
 	return rows, !f.Stats.HasTimestamps, nil
 }

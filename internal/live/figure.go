@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // A figure is a number on the page: three digits of it are shown and sent, null where it is unknown.
@@ -63,5 +63,5 @@ func short(f figure) string {
 	if !f.known() {
 		return "–"
 	}
-	return measure.Short(time.Duration(float64(f) * float64(time.Second)))
+	return number.Latency(time.Duration(float64(f) * float64(time.Second)))
 }

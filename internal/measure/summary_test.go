@@ -227,25 +227,6 @@ func TestTable(t *testing.T) {
 	golden(t, "table_approximate.golden", many.table(t))
 }
 
-func TestShort(t *testing.T) {
-	f := func(d time.Duration, want string) {
-		t.Helper()
-		if got := Short(d); got != want {
-			t.Errorf("Short(%v) = %q, want %q", d, got, want)
-		}
-	}
-	f(0, "0 µs")
-	f(999_499, "999 µs")
-	f(999_500, "1.0 ms")
-	f(9_949_999, "9.9 ms")
-	f(9950*time.Microsecond, "10 ms")
-	f(999_499*time.Microsecond, "999 ms")
-	f(999_500*time.Microsecond, "1.00 s")
-	f(9994*ms, "9.99 s")
-	f(9995*ms, "10.0 s")
-	f(61*time.Second, "61.0 s")
-}
-
 type fullDisk struct{ room int }
 
 var errFull = errors.New("no space left on device")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -126,7 +127,7 @@ func (s *Summary) writeBlurred(out *strings.Builder) {
 	fmt.Fprintln(out)
 	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
 	if delay.N > 0 {
-		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", Short(delay.Mean), Short(delay.P99))
+		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(delay.P99))
 	}
 }
 
@@ -148,7 +149,7 @@ func (s *Summary) Missed(l Ledger, least float64) string {
 		if m.bound.Limit > 0 {
 			p99 := ""
 			if m.p99 > 0 {
-				p99 = fmt.Sprintf(", p99 %v", digits(m.p99))
+				p99 = fmt.Sprintf(", p99 %v", number.Precise(m.p99))
 			}
 			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, l.percent(m.requests),
 				m.bound.beyond(), m.bound.Text(m.bound.Limit), p99, m.bound.short(m.worst)))
@@ -170,7 +171,7 @@ func (b Bound) beyond() string {
 // short writes a value of the bounded quantity with four or more digits.
 func (b Bound) short(value float64) string {
 	if b.Quantity.Unit() == Milliseconds {
-		return digits(duration(value)).String()
+		return number.Precise(duration(value))
 	}
 	return strconv.FormatFloat(value, 'g', 6, 64)
 }
@@ -194,34 +195,6 @@ func (l Ledger) failed() string {
 // percent is n as a part of the expected requests, with three digits.
 func (l Ledger) percent(n int64) string {
 	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(l.Expected))
-}
-
-// digits leaves a latency four or more digits.
-func digits(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Second:
-		return d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(time.Microsecond)
-	}
-	return d
-}
-
-// Short writes a latency for a glance, in the unit that suits it and with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s.
-// The live page's words.js does the same up to 100 s.
-func Short(d time.Duration) string {
-	switch s := d.Seconds(); {
-	case s < 0.9995e-3:
-		return fmt.Sprintf("%.0f µs", s*1e6)
-	case s < 9.95e-3:
-		return fmt.Sprintf("%.1f ms", s*1e3)
-	case s < 0.9995:
-		return fmt.Sprintf("%.0f ms", s*1e3)
-	case s < 9.995:
-		return fmt.Sprintf("%.2f s", s)
-	default:
-		return fmt.Sprintf("%.1f s", s)
-	}
 }
 
 // columns are those of one quantity after its count n; without values they are dashes.

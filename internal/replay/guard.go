@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // A BlindMode says what a guard does while the figures that its limits need are not known.
@@ -213,7 +213,7 @@ func (g *guard) words(now time.Time) string {
 		if !g.open[i] {
 			continue
 		}
-		text := fmt.Sprintf("%s %s ≥ %s", limitNames[i], digits(g.figure[i]), digits(limit))
+		text := fmt.Sprintf("%s %s ≥ %s", limitNames[i], number.Places(g.figure[i], 3), number.Places(limit, 3))
 		switch i {
 		case limitBlind:
 			text = fmt.Sprintf("%s: %v", limitNames[i], g.blind)
@@ -253,6 +253,3 @@ func (g *guard) lacking(l Load) string {
 	}
 	return fmt.Sprintf("%s has not shown %s on %d pages; it shows %s", engine, strings.Join(lacks, ", "), l.Pages, shows)
 }
-
-// digits writes a figure with three decimals at most.
-func digits(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }

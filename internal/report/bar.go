@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // A field is a part of a line. Where not all fit, those of the highest rank go first.
@@ -43,10 +43,10 @@ func (v view) figures() []field {
 	add(3, true, "%d failed", v.failed())
 	add(3, v.cancelled() > 0, "%d cancelled", v.cancelled())
 	add(3, v.Ledger.Unsent() > 0, "%d dropped", v.Ledger.Unsent())
-	add(4, v.ttfts, "TTFT p50 %s", measure.Short(v.ttft50))
-	add(6, v.ttfts, "p99 %s", measure.Short(v.ttft99))
-	add(8, v.tpots, "TPOT p50 %s", measure.Short(v.tpot50))
-	add(9, v.lates, "lateness p99 %s", measure.Short(v.late99))
+	add(4, v.ttfts, "TTFT p50 %s", number.Latency(v.ttft50))
+	add(6, v.ttfts, "p99 %s", number.Latency(v.ttft99))
+	add(8, v.tpots, "TPOT p50 %s", number.Latency(v.tpot50))
+	add(9, v.lates, "lateness p99 %s", number.Latency(v.late99))
 	if v.lastErr != "" {
 		fields = append(fields, field{text: "last error: " + v.lastErr, rank: 10, least: 24})
 	}

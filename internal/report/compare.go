@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -122,11 +123,11 @@ func signed(v float64, unit string) string {
 	}
 	switch {
 	case v < 0:
-		return "−" + Value(-v, unit)
+		return "−" + number.Value(-v, unit)
 	case v > 0:
-		return "+" + Value(v, unit)
+		return "+" + number.Value(v, unit)
 	}
-	return Value(0, unit)
+	return number.Value(0, unit)
 }
 
 // withInterval writes a figure and its interval, without their unit: 212 (208 to 217).
@@ -135,13 +136,13 @@ func withInterval(in stats.Interval) string {
 	case math.IsNaN(in.Value):
 		return "–"
 	case math.IsInf(in.Low, 0) && math.IsInf(in.High, 0):
-		return short(in.Value)
+		return number.Short(in.Value)
 	case math.IsInf(in.High, 0):
-		return fmt.Sprintf("%s (%s and more)", short(in.Value), short(in.Low))
+		return fmt.Sprintf("%s (%s and more)", number.Short(in.Value), number.Short(in.Low))
 	case math.IsInf(in.Low, 0):
-		return fmt.Sprintf("%s (up to %s)", short(in.Value), short(in.High))
+		return fmt.Sprintf("%s (up to %s)", number.Short(in.Value), number.Short(in.High))
 	}
-	return fmt.Sprintf("%s (%s to %s)", short(in.Value), short(in.Low), short(in.High))
+	return fmt.Sprintf("%s (%s to %s)", number.Short(in.Value), number.Short(in.Low), number.Short(in.High))
 }
 
 func sideBySide(all []lookedAt) Section {
@@ -149,7 +150,7 @@ func sideBySide(all []lookedAt) Section {
 	counts := []string{"Requests sent", "requests"}
 	for _, l := range all {
 		t.Columns = append(t.Columns, Column{Name: l.name()})
-		counts = append(counts, thousands(float64(len(l.rows)), 0))
+		counts = append(counts, number.Whole(len(l.rows)))
 	}
 	t.Rows = append(append(t.Rows, counts), plannedRows(all)...)
 	for _, f := range comparedFigures {
@@ -195,7 +196,7 @@ func overlaid(all []lookedAt) Section {
 			continue
 		}
 		low, high := shown[least].of(q.tag).Percentile(50), shown[most].of(q.tag).Percentile(50)
-		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), Value(low, "ms"), shown[least].name(), Value(high, "ms"), shown[most].name())
+		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), shown[least].name(), number.Value(high, "ms"), shown[most].name())
 		log = log || high > 5*low && low > 0
 		s.Plots = append(s.Plots, ECDF(title, Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
 	}
@@ -205,16 +206,16 @@ func overlaid(all []lookedAt) Section {
 // whatWasRun is what the runs were told.
 func whatWasRun(all []lookedAt) Section {
 	t := PageTable{Columns: []Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "length"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
-	number := func(n int) string {
+	known := func(n int) string {
 		if n == 0 {
 			return "–"
 		}
-		return thousands(float64(n), 0)
+		return number.Whole(n)
 	}
 	for _, l := range all {
 		rate := "–"
 		if l.Settings.Rate > 0 {
-			rate = Value(l.Settings.Rate, "requests/s")
+			rate = number.Value(l.Settings.Rate, "requests/s")
 		}
 		ok := 0
 		for _, r := range l.rows {
@@ -223,8 +224,8 @@ func whatWasRun(all []lookedAt) Section {
 			}
 		}
 		t.Rows = append(t.Rows, []string{
-			l.name(), number(l.Settings.Concurrency), rate, number(l.Settings.GPUs), thousands(float64(ok), 0), thousands(float64(l.figures.Failed), 0),
-			Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
+			l.name(), known(l.Settings.Concurrency), rate, known(l.Settings.GPUs), number.Whole(ok), number.Whole(l.figures.Failed),
+			number.Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
 		})
 	}
 	return Section{Title: "What was run", Tables: []PageTable{t}}

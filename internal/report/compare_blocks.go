@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -51,7 +52,7 @@ func (l lookedAt) unit() string {
 	if l.blocks < fewestBlocks {
 		return fmt.Sprintf("too short: it lasted less than %d times its mean latency", fewestBlocks)
 	}
-	return fmt.Sprintf("%d blocks of %s each", l.blocks, Value(l.seconds/float64(l.blocks), "s"))
+	return fmt.Sprintf("%d blocks of %s each", l.blocks, number.Value(l.seconds/float64(l.blocks), "s"))
 }
 
 // cut sums values and their weights by block. A row whose value is not a number counts nowhere.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"replayd/internal/number"
 )
 
 // differences holds each run against the first.
@@ -28,7 +30,7 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 			if a != 0 {
 				share = signed(100*d.Value/a, "%")
 			}
-			t.Rows = append(t.Rows, []string{f.name, Value(a, f.unit), Value(b, f.unit), signed(d.Value, f.unit), bounds, share, j.verdict()})
+			t.Rows = append(t.Rows, []string{f.name, number.Value(a, f.unit), number.Value(b, f.unit), signed(d.Value, f.unit), bounds, share, j.verdict()})
 			if a > 0 && f.unit != "%" && f.of != ofLateness && bounded {
 				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first at the top
 				points.X, points.Y = append(points.X, 100*d.Value/a), append([]float64{float64(len(points.Y))}, points.Y...)
@@ -52,5 +54,5 @@ func evidence(all []lookedAt, family int) []string {
 	for _, l := range all {
 		text += fmt.Sprintf(" %s: %s.", upper(l.name()), l.unit())
 	}
-	return []string{text, fmt.Sprintf("One run against one run says nothing about how runs of one kind vary. For that, repeat runs.")}
+	return []string{text, "One run against one run says nothing about how runs of one kind vary. For that, repeat runs."}
 }

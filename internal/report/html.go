@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -113,10 +114,10 @@ func (l lookedAt) lead() string {
 		}
 		return "There is no request in this run."
 	}
-	sent := fmt.Sprintf("%s in %s", plural(len(l.rows), "request"), Value(l.seconds, "s"))
+	sent := fmt.Sprintf("%s in %s", number.Count(len(l.rows), "request"), number.Value(l.seconds, "s"))
 	short := l.Ledger != nil && l.Ledger.Unsent() > 0
 	if short {
-		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", thousands(float64(len(l.rows)), 0), thousands(float64(l.Ledger.Expected), 0), Value(l.seconds, "s"), dropped(*l.Ledger))
+		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", number.Whole(len(l.rows)), number.Whole(l.Ledger.Expected), number.Value(l.seconds, "s"), dropped(*l.Ledger))
 	}
 	switch {
 	case f.Failed == 0 && f.Cancelled == 0:
@@ -126,38 +127,19 @@ func (l lookedAt) lead() string {
 		}
 		sent += all
 	case f.Cancelled == 0:
-		sent += fmt.Sprintf(": %s ok, %s failed (%s of those sent).", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), percent(f.Failed, len(l.rows)))
+		sent += fmt.Sprintf(": %s ok, %s failed (%s of those sent).", number.Whole(f.OK), number.Whole(f.Failed), number.Percent(f.Failed, len(l.rows)))
 	default:
-		sent += fmt.Sprintf(": %s ok, %s failed, %s cancelled as asked.", thousands(float64(f.OK), 0), thousands(float64(f.Failed), 0), thousands(float64(f.Cancelled), 0))
+		sent += fmt.Sprintf(": %s ok, %s failed, %s cancelled as asked.", number.Whole(f.OK), number.Whole(f.Failed), number.Whole(f.Cancelled))
 	}
 	if d := l.of("time_to_first_token"); d.N() > 0 {
-		sent += fmt.Sprintf(" The first token came within %s for half of them and within %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+		sent += fmt.Sprintf(" The first token came within %s for half of them and within %s for 99 %%.", number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 	} else if d := l.of("request_latency"); d.N() > 0 {
-		sent += fmt.Sprintf(" An answer took %s for half of them and at most %s for 99 %%.", Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+		sent += fmt.Sprintf(" An answer took %s for half of them and at most %s for 99 %%.", number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 	}
 	if l.Ledger == nil && !l.Picked {
 		sent += " " + upper(unknownLedger) + "."
 	}
 	return sent
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return thousands(float64(n), 0) + " " + what + "s"
-}
-
-// percent writes n as a part of a whole. What is short of all is cut off, so that it does not look as if it were all.
-func percent[N int | int64](n, of N) string {
-	if of == 0 {
-		return "no data"
-	}
-	text := digits(100*float64(n)/float64(of), 3)
-	if text == "100" && n < of {
-		text = digits(math.Floor(1e4*float64(n)/float64(of))/100, 4)
-	}
-	return text + " %"
 }
 
 func (l lookedAt) tiles() []Tile {
@@ -167,7 +149,7 @@ func (l lookedAt) tiles() []Tile {
 	}
 	rate := func(name, tag, unit string) {
 		if v := l.single(tag); !math.IsNaN(v) {
-			all = append(all, Tile{Name: name, Text: Value(v, ""), Note: unit})
+			all = append(all, Tile{Name: name, Text: number.Value(v, ""), Note: unit})
 		}
 	}
 	rate("Requests", "request_throughput", "ok per second")
@@ -175,13 +157,13 @@ func (l lookedAt) tiles() []Tile {
 	rate("Output per GPU", "output_token_throughput_per_gpu", "tokens per second")
 	for _, q := range shownQuantities {
 		if d := l.of(q.tag); d.N() > 0 {
-			all = append(all, Tile{Name: upper(q.short) + " p50", Text: Value(d.Percentile(50), "ms"), Note: "p90 " + Value(d.Percentile(90), "ms") + ", p99 " + Value(d.Percentile(99), "ms")})
+			all = append(all, Tile{Name: upper(q.short) + " p50", Text: number.Value(d.Percentile(50), "ms"), Note: "p90 " + number.Value(d.Percentile(90), "ms") + ", p99 " + number.Value(d.Percentile(99), "ms")})
 		}
 	}
 	if good := l.single("goodput"); !math.IsNaN(good) {
-		all = append(all, Tile{Name: "Goodput", Text: Value(good, ""), Note: "good requests per second"})
+		all = append(all, Tile{Name: "Goodput", Text: number.Value(good, ""), Note: "good requests per second"})
 	}
-	failed := Tile{Name: "Failed", Text: thousands(float64(l.figures.Failed), 0), Note: percent(l.figures.Failed, len(l.rows)) + " of those sent", Level: Good}
+	failed := Tile{Name: "Failed", Text: number.Whole(l.figures.Failed), Note: number.Percent(l.figures.Failed, len(l.rows)) + " of those sent", Level: Good}
 	if l.figures.Failed > 0 {
 		failed.Level = Poor
 	}
@@ -190,12 +172,12 @@ func (l lookedAt) tiles() []Tile {
 	}
 	all = append(all, failed)
 	if d := l.late(); d.N() > 0 {
-		all = append(all, Tile{Name: "Lateness p99", Text: Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
+		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
 	}
 	if reads, merged, delay := l.reads(); l.blurred() != "" {
-		tile := Tile{Name: "Read together", Text: thousands(float64(merged), 0), Note: "reads with several chunks", Level: Poor}
+		tile := Tile{Name: "Read together", Text: number.Whole(merged), Note: "reads with several chunks", Level: Poor}
 		if reads > 0 {
-			tile.Text, tile.Note = percent(merged, reads), "of reads held several chunks; read delay "+Value(delay, "ms")
+			tile.Text, tile.Note = number.Percent(merged, reads), "of reads held several chunks; read delay "+number.Value(delay, "ms")
 		}
 		all = append(all, tile)
 	}
@@ -214,32 +196,32 @@ func (l lookedAt) facts() (facts []Fact) {
 	add("Model", s.Model)
 	add("Endpoint", s.Endpoint)
 	if s.Concurrency > 0 {
-		add("Concurrency", thousands(float64(s.Concurrency), 0))
+		add("Concurrency", number.Whole(s.Concurrency))
 	}
 	if s.Rate > 0 {
-		add("Rate asked for", Value(s.Rate, "requests/s"))
+		add("Rate asked for", number.Value(s.Rate, "requests/s"))
 	}
 	if s.GPUs > 0 {
-		add("GPUs", thousands(float64(s.GPUs), 0))
+		add("GPUs", number.Whole(s.GPUs))
 	}
 	add("SLO", strings.ReplaceAll(s.SLO.String(), ",", ", "))
 	if l.zero > 0 {
 		add("Began", time.Unix(0, l.zero).UTC().Format(time.DateTime)+" UTC")
 	}
 	if warm := len(l.Rows) - len(l.rows); warm > 0 {
-		add("Warm-up", plural(warm, "request")+", in no figure here")
+		add("Warm-up", number.Count(warm, "request")+", in no figure here")
 	}
 	if l.Ledger == nil {
 		return facts
 	}
-	add("Expected", plural(int(l.Ledger.Expected), "request"))
+	add("Expected", number.Count(int(l.Ledger.Expected), "request"))
 	for _, why := range measure.DropReasons() {
 		if n := l.Ledger.Dropped[why]; n > 0 {
-			add("Never sent: "+string(why), thousands(float64(n), 0))
+			add("Never sent: "+string(why), number.Whole(n))
 		}
 	}
 	if n := l.Ledger.Filtered; n > 0 {
-		add("Filtered", thousands(float64(n), 0)+", not expected")
+		add("Filtered", number.Whole(n)+", not expected")
 	}
 	return facts
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -27,10 +28,10 @@ func (l lookedAt) beside() Section {
 		if !ok {
 			continue
 		}
-		cells := []string{b.Name, labelsOf(b), b.Unit, short(f.Rate), short(f.RateMin), "–", short(f.RateMax)}
+		cells := []string{b.Name, labelsOf(b), b.Unit, number.Short(f.Rate), number.Short(f.RateMin), "–", number.Short(f.RateMax)}
 		varies := f.RateMax > f.RateMin
 		if b.Kind == result.Gauge {
-			cells = []string{b.Name, labelsOf(b), b.Unit, "–", short(f.Of.Min()), short(f.Of.Mean), short(f.Of.Max())}
+			cells = []string{b.Name, labelsOf(b), b.Unit, "–", number.Short(f.Of.Min()), number.Short(f.Of.Mean), number.Short(f.Of.Max())}
 			varies = f.Of.Std > 0
 		}
 		if len(t.Rows) < besideRows {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -30,7 +31,7 @@ func (l lookedAt) failures() Section {
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
-	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", thousands(float64(len(l.rows)-len(by[measure.OK])), 0), thousands(float64(len(l.rows)), 0), ended[0])
+	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", number.Whole(len(l.rows)-len(by[measure.OK])), number.Whole(len(l.rows)), ended[0])
 	t := PageTable{Title: "How requests ended", Columns: []Column{{Name: "outcome", Text: true}, {Name: "requests"}, {Name: "share"}, {Name: "95 % interval"}, {Name: "the first one said", Text: true}}}
 	for _, o := range append([]measure.Outcome{measure.OK}, ended...) {
 		n := len(by[o])
@@ -39,7 +40,7 @@ func (l lookedAt) failures() Section {
 			text = cutText(by[o][0].Error, 200)
 		}
 		share := l.share(func(of measure.Outcome) bool { return of == o }).Share(len(l.rows))
-		t.Rows = append(t.Rows, []string{string(o), thousands(float64(n), 0), percent(n, len(l.rows)), fmt.Sprintf("%s to %s %%", digits(100*share.Low, 3), digits(100*share.High, 3)), text})
+		t.Rows = append(t.Rows, []string{string(o), number.Whole(n), number.Percent(n, len(l.rows)), fmt.Sprintf("%s to %s %%", number.Digits(100*share.Low, 3), number.Digits(100*share.High, 3)), text})
 	}
 	s.Tables = []PageTable{t}
 	if l.seconds <= 0 {
@@ -53,7 +54,7 @@ func (l lookedAt) failures() Section {
 	}
 	p := Plot{
 		Title: "When requests failed", X: Axis{Label: "time of their end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: Axis{Label: "requests", Unit: "requests"}, Wide: true,
-		Note: fmt.Sprintf("Requests in bars of %s, by outcome, on each other.", Value(width, "s")),
+		Note: fmt.Sprintf("Requests in bars of %s, by outcome, on each other.", number.Value(width, "s")),
 	}
 	for _, o := range ended[:min(len(ended), 7)] {
 		counts := make([]float64, n)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -18,14 +19,14 @@ func (l lookedAt) latencies() Section {
 			continue
 		}
 		if s.Title == "" {
-			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), Value(d.Percentile(50), "ms"), Value(d.Percentile(99), "ms"))
+			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 		}
 		x := Axis{Label: q.long, Unit: "ms", Log: wide(d)}
-		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), Value(d.Percentile(10), "ms"), Value(d.Percentile(90), "ms")), x, d.Values)
-		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
+		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), number.Value(d.Percentile(10), "ms"), number.Value(d.Percentile(90), "ms")), x, d.Values)
+		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
 		for _, bound := range l.Settings.SLO {
 			if bound.Quantity.Tag() == q.tag {
-				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), Value(bound.Limit, "ms"), digits(100*d.UpTo(bound.Limit), 3))
+				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
 				ecdf.Marks = []Mark{{Name: "bound", At: bound.Limit, X: true}}
 			}
 		}
@@ -34,8 +35,8 @@ func (l lookedAt) latencies() Section {
 	if d := l.of("inter_chunk_latency"); d.N() > 0 {
 		x := Axis{Label: "gap between content chunks", Unit: "ms", Log: wide(d)}
 		s.Plots = append(s.Plots,
-			Histogram(fmt.Sprintf("Single gaps: the longest is %s", Value(d.Max(), "ms")), x, d.Values),
-			ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", Value(d.Percentile(99), "ms")), x, Series{Y: d.Values}))
+			Histogram(fmt.Sprintf("Single gaps: the longest is %s", number.Value(d.Max(), "ms")), x, d.Values),
+			ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", number.Value(d.Percentile(99), "ms")), x, Series{Y: d.Values}))
 	}
 	return s
 }
@@ -65,11 +66,11 @@ func (l lookedAt) latencyTable() PageTable {
 			in := l.mean(q.Value).Interval(tail)
 			half = in.High - in.Value
 		}
-		cells := []string{m.Name, m.Unit, thousands(float64(d.N()), 0), thousands(d.Mean, 2), thousands(half, 2), thousands(d.Std, 2), thousands(d.Min(), 2)}
+		cells := []string{m.Name, m.Unit, number.Whole(d.N()), number.Grouped(d.Mean, 2), number.Grouped(half, 2), number.Grouped(d.Std, 2), number.Grouped(d.Min(), 2)}
 		for _, p := range percentiles {
-			cells = append(cells, thousands(d.Percentile(p), 2))
+			cells = append(cells, number.Grouped(d.Percentile(p), 2))
 		}
-		t.Rows = append(t.Rows, append(cells, thousands(d.Max(), 2)))
+		t.Rows = append(t.Rows, append(cells, number.Grouped(d.Max(), 2)))
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -29,7 +30,7 @@ func (l lookedAt) lengths() Section {
 		}
 		s.Plots = append(s.Plots, against(q, Axis{Label: axis, Unit: unit}, x, y, per, perText))
 		if _, r2 := leastSquares(x, y); r2 > 0 {
-			words = append(words, fmt.Sprintf("%s length explains %s %% of the variance of %s", axis, digits(100*r2, 2), q.short))
+			words = append(words, fmt.Sprintf("%s length explains %s %% of the variance of %s", axis, number.Digits(100*r2, 2), q.short))
 		}
 	}
 	add(shownQuantities[0], "input", "tokens", func(r result.Row) int { return r.Input }, 1000, "1,000 input tokens")
@@ -48,15 +49,15 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 	all := stats.NewDistribution(slices.Clone(ys))
 	lengths := stats.NewDistribution(slices.Clone(xs))
 	x.Log = wide(lengths)
-	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", plural(len(xs), "ok request"))}
+	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", number.Count(len(xs), "ok request"))}
 	slope, r2 := leastSquares(xs, ys)
 	switch {
 	case lengths.Min() == lengths.Max():
-		p.Title = fmt.Sprintf("%s: all requests have %s", upper(q.short), Value(lengths.Min(), x.Label+" "+x.Unit))
+		p.Title = fmt.Sprintf("%s: all requests have %s", upper(q.short), number.Value(lengths.Min(), x.Label+" "+x.Unit))
 	case r2 < 0.05:
-		p.Title = fmt.Sprintf("%s does not follow the %s length (r² = %s)", upper(q.short), x.Label, digits(r2, 2))
+		p.Title = fmt.Sprintf("%s does not follow the %s length (r² = %s)", upper(q.short), x.Label, number.Digits(r2, 2))
 	default:
-		p.Title = fmt.Sprintf("%s: %s%s for each %s (r² = %s)", upper(q.short), map[bool]string{true: "+", false: "−"}[slope >= 0], Value(math.Abs(slope)*per, "ms"), perText, digits(r2, 2))
+		p.Title = fmt.Sprintf("%s: %s%s for each %s (r² = %s)", upper(q.short), map[bool]string{true: "+", false: "−"}[slope >= 0], number.Value(math.Abs(slope)*per, "ms"), perText, number.Digits(r2, 2))
 	}
 	groups := groupsOf(xs, ys)
 	line := Series{Name: "median", Kind: Line}
@@ -64,8 +65,8 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 	for _, g := range groups {
 		line.X, line.Y = append(line.X, g.x), append(line.Y, g.of.Percentile(50))
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%s to %s", thousands(g.from, 0), thousands(g.to, 0)), thousands(float64(g.of.N()), 0),
-			Value(g.of.Percentile(50), "ms"), Value(g.of.Percentile(90), "ms"), Value(g.of.Percentile(99), "ms"),
+			fmt.Sprintf("%s to %s", number.Grouped(g.from, 0), number.Grouped(g.to, 0)), number.Whole(g.of.N()),
+			number.Value(g.of.Percentile(50), "ms"), number.Value(g.of.Percentile(90), "ms"), number.Value(g.of.Percentile(99), "ms"),
 		})
 	}
 	p.Series = []Series{{Kind: Cloud, X: xs, Y: ys}}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"replayd/internal/number"
 )
 
 // pageSlices is into at most how many slices a page cuts a run that was given no duration of them.
@@ -20,7 +22,7 @@ func (l lookedAt) slices() Section {
 	if !ok {
 		return s
 	}
-	s.Title = fmt.Sprintf("Slices of %s: mean %s from %s to %s", Value(run.Settings.Slice.Seconds(), "s"), trend.Name, Value(trend.Least, "ms"), Value(trend.Most, "ms"))
+	s.Title = fmt.Sprintf("Slices of %s: mean %s from %s to %s", number.Value(run.Settings.Slice.Seconds(), "s"), trend.Name, number.Value(trend.Least, "ms"), number.Value(trend.Most, "ms"))
 	s.Text = trend.Lines()
 	if text := notInSlices(l.Run); text != "" {
 		s.Text = append(s.Text, text)
@@ -38,11 +40,11 @@ func (l lookedAt) slices() Section {
 			case !known:
 				return "–"
 			case p > 0:
-				return Value(m.Of.Percentile(p), "ms")
+				return number.Value(m.Of.Percentile(p), "ms")
 			case m.Single:
-				return thousands(m.Value, 1)
+				return number.Grouped(m.Value, 1)
 			}
-			return Value(m.Avg(), "ms")
+			return number.Value(m.Avg(), "ms")
 		}
 		note := ""
 		if !slice.Complete {
@@ -50,7 +52,7 @@ func (l lookedAt) slices() Section {
 		}
 		from := l.at(slice.Start)
 		t.Rows = append(t.Rows, []string{
-			Value(from, "s"), thousands(float64(len(slice.Rows)), 0), thousands(float64(slice.Figures.OK), 0), cell("time_to_first_token", 0), cell("time_to_first_token", 90),
+			number.Value(from, "s"), number.Whole(len(slice.Rows)), number.Whole(slice.Figures.OK), cell("time_to_first_token", 0), cell("time_to_first_token", 90),
 			cell("request_latency", 0), cell("request_latency", 90), cell("output_token_throughput", 0), note,
 		})
 		if m, known := slice.Figures.Metric(trend.Metric); known {
@@ -63,11 +65,11 @@ func (l lookedAt) slices() Section {
 		}
 	}
 	x := Axis{Label: "time of sending", Unit: "s"}
-	s.Plots = append(s.Plots, Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, Value(trend.First, "ms"), Value(trend.Last, "ms")), X: x, Y: Axis{Label: trend.Name, Unit: "ms"}, Series: []Series{latency, p90}, Table: &t})
+	s.Plots = append(s.Plots, Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, number.Value(trend.First, "ms"), number.Value(trend.Last, "ms")), X: x, Y: Axis{Label: trend.Name, Unit: "ms"}, Series: []Series{latency, p90}, Table: &t})
 	if n := len(rate.X); n > 1 {
 		rate.X, rate.Y = append(rate.X, rate.X[n-1]+run.Settings.Slice.Seconds()), append(rate.Y, rate.Y[n-1])
 		s.Plots = append(s.Plots, Plot{
-			Title: fmt.Sprintf("Output: %s to %s tokens per second", short(trend.Rates[0]), short(trend.Rates[1])), X: x, Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{rate}, Table: &t,
+			Title: fmt.Sprintf("Output: %s to %s tokens per second", number.Short(trend.Rates[0]), number.Short(trend.Rates[1])), X: x, Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{rate}, Table: &t,
 			Note: "Of the requests sent in a slice, over the time from the first of them to the last one’s end.",
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"replayd/internal/number"
 )
 
 // throughput are the rates over time.
@@ -41,15 +43,15 @@ func (l lookedAt) throughput() Section {
 	time := Axis{Label: "time", Unit: "s", Ends: [2]float64{0, l.seconds}}
 	rate := l.single("request_throughput")
 	output := l.single("output_token_throughput")
-	s.Title = fmt.Sprintf("%s requests and %s output tokens per second", Value(rate, ""), Value(output, ""))
+	s.Title = fmt.Sprintf("%s requests and %s output tokens per second", number.Value(rate, ""), number.Value(output, ""))
 	s.Plots = append(s.Plots, Plot{
-		Title: fmt.Sprintf("Requests: %s ok per second over the run", Value(rate, "")), X: time, Y: Axis{Label: "requests", Unit: "requests/s"},
+		Title: fmt.Sprintf("Requests: %s ok per second over the run", number.Value(rate, "")), X: time, Y: Axis{Label: "requests", Unit: "requests/s"},
 		Series: []Series{{Name: "ended ok", Kind: Step, X: x, Y: held(requests)}, {Name: "sent", Kind: Step, X: x, Y: held(sent), Soft: true}},
-		Note:   fmt.Sprintf("In bins of %s.", Value(width, "s")),
+		Note:   fmt.Sprintf("In bins of %s.", number.Value(width, "s")),
 	})
 	if output > 0 {
 		s.Plots = append(s.Plots, Plot{
-			Title: fmt.Sprintf("Output: %s tokens per second over the run", Value(output, "")), X: time, Y: Axis{Label: "output", Unit: "tokens/s"},
+			Title: fmt.Sprintf("Output: %s tokens per second over the run", number.Value(output, "")), X: time, Y: Axis{Label: "output", Unit: "tokens/s"},
 			Series: []Series{{Kind: Step, X: x, Y: held(tokens)}},
 			Note:   "The tokens of an answer count evenly between its first and its last content.",
 		})
@@ -57,7 +59,7 @@ func (l lookedAt) throughput() Section {
 	flight := l.inFlight(n, width)
 	most := slices.Max(flight)
 	s.Plots = append(s.Plots, Plot{
-		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", Value(l.meanInFlight(), ""), thousands(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
+		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
 		Series: []Series{{Kind: Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
 		Note: "From sending to the last content, the mean of each bin.",
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -43,7 +44,7 @@ func (l lookedAt) overTime() Section {
 	}
 	if len(s.Plots) > 0 {
 		s.Title = "Over time – " + strings.Join(words, "; ")
-		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", Value(width, "s"))
+		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", number.Value(width, "s"))
 	}
 	return s
 }
@@ -66,12 +67,12 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 		x[i] = (float64(i) + 0.5) * width
 		d := stats.NewDistribution(bin)
 		known += d.N()
-		cells := []string{Value(float64(i)*width, "s"), thousands(float64(d.N()), 0)}
+		cells := []string{number.Value(float64(i)*width, "s"), number.Whole(d.N())}
 		for k, p := range []float64{50, 90, 99} {
 			lines[k] = append(lines[k], d.Percentile(p))
-			cells = append(cells, Value(d.Percentile(p), "ms"))
+			cells = append(cells, number.Value(d.Percentile(p), "ms"))
 		}
-		t.Rows = append(t.Rows, append(cells, Value(d.Max(), "ms")))
+		t.Rows = append(t.Rows, append(cells, number.Value(d.Max(), "ms")))
 	}
 	if known == 0 {
 		return Plot{}
@@ -123,10 +124,10 @@ func (l lookedAt) drift(q shownQuantity) string {
 		n += len(values)
 		thirds = append(thirds, third.percentile(third.ok, q.value, distribution(values), 50))
 	}
-	says := fmt.Sprintf("%s: no trend shown (%s, %d blocks)", upper(q.short), plural(n, "request"), l.blocks)
+	says := fmt.Sprintf("%s: no trend shown (%s, %d blocks)", upper(q.short), number.Count(n, "request"), l.blocks)
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {
 	case l.blocks < fewestBlocks:
-		says = fmt.Sprintf("%s: too short to judge a trend (%s)", upper(q.short), plural(n, "request"))
+		says = fmt.Sprintf("%s: too short to judge a trend (%s)", upper(q.short), number.Count(n, "request"))
 	case a > 0 && b < 0:
 		says = upper(q.short) + " rises, then falls"
 	case a < 0 && b > 0:
@@ -136,7 +137,7 @@ func (l lookedAt) drift(q shownQuantity) string {
 	case a+b < 0, whole < 0:
 		says = upper(q.short) + " falls"
 	}
-	return fmt.Sprintf("%s: p50 %s, %s, %s by thirds of the time", says, Value(thirds[0].Value, "ms"), Value(thirds[1].Value, "ms"), Value(thirds[2].Value, "ms"))
+	return fmt.Sprintf("%s: p50 %s, %s, %s by thirds of the time", says, number.Value(thirds[0].Value, "ms"), number.Value(thirds[1].Value, "ms"), number.Value(thirds[2].Value, "ms"))
 }
 
 // moved is 1 where b is shown to be more than a, by at least 5 %, −1 where it is less, else 0.

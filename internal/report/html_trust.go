@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -62,11 +63,11 @@ func (l lookedAt) blurred() string {
 	case merged == 0 || merged*100 < all:
 		return ""
 	case all == 0: // without the kernel's times, and in files of records
-		return fmt.Sprintf("%s held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s.", plural(merged, "read"))
+		return fmt.Sprintf("%s held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s.", number.Count(merged, "read"))
 	}
 	return fmt.Sprintf("%s of %s (%s) held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s. "+
 		"Reads came %s after the bytes in the mean: where that is about as long as a gap or longer, this machine could not keep up; where it is far shorter, the server wrote several chunks at once.",
-		plural(merged, "read"), thousands(float64(all), 0), percent(merged, all), Value(delay, "ms"))
+		number.Count(merged, "read"), number.Whole(all), number.Percent(merged, all), number.Value(delay, "ms"))
 }
 
 // trust is whether the load was the planned one: what was expected was sent, and in time.
@@ -84,7 +85,7 @@ func (l lookedAt) trust() Section {
 		}
 		return s
 	}
-	p99 := Value(d.Percentile(99), "ms")
+	p99 := number.Value(d.Percentile(99), "ms")
 	beyond := beyondPlan(l.Run)
 	switch level := l.lateLevel(); {
 	case beyond != "":
@@ -99,13 +100,13 @@ func (l lookedAt) trust() Section {
 		s.Title = fmt.Sprintf("Requests went out within %s (p99)", p99)
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
-		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", Value(d.Max(), "ms"))}
+		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", number.Value(d.Max(), "ms"))}
 	if b := l.blurred(); b != "" {
 		s.Title += "; chunks were read together"
 		s.Text = append(s.Text, b)
 	}
 	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && wide(d)}
-	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", Value(d.Percentile(50), "ms")), x, d.Values))
+	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {
 		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
 		whole := l

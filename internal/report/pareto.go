@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
 )
@@ -79,11 +80,11 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	p, last := points[at], points[order[len(order)-1]]
 	switch {
 	case k == len(order)-1:
-		return -1, fmt.Sprintf("no knee up to concurrency %d: output still rises there, to %s tokens/s", p.Concurrency, short(p.Total))
+		return -1, fmt.Sprintf("no knee up to concurrency %d: output still rises there, to %s tokens/s", p.Concurrency, number.Short(p.Total))
 	case last.Total < kneeShare*p.Total:
-		return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; at %d they fall to %s", p.Concurrency, short(p.Total), last.Concurrency, short(last.Total))
+		return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; at %d they fall to %s", p.Concurrency, number.Short(p.Total), last.Concurrency, number.Short(last.Total))
 	}
-	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, short(p.Total), last.Concurrency, percentOver(most, p.Total))
+	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, number.Short(p.Total), last.Concurrency, percentOver(most, p.Total))
 }
 
 // capacityRate is the rate for which Capacity counts servers, requests/s: AIPerf's own example has it.
@@ -97,18 +98,18 @@ func Capacity(points []ParetoPoint) string {
 		return ""
 	}
 	servers, _ := result.Servers(capacityRate, points[at].Requests)
-	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, count(servers))
+	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(servers))
 	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN is less than all
 	switch within, some := result.Servers(capacityRate, best.Good); {
 	case some:
-		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", count(within), best.Concurrency)
+		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", number.Whole(within), best.Concurrency)
 	case !math.IsNaN(best.Good):
 		text += "; no number of them within the bounds, since no request kept them"
 	}
 	return text
 }
 
-func percentOver(a, b float64) string { return digits(100*(a/b-1), 2) + " %" }
+func percentOver(a, b float64) string { return number.Digits(100*(a/b-1), 2) + " %" }
 
 // frontier says of each point whether it is known and no other beats it in both directions. One beats another where their intervals
 // lie apart: two that differ by chance stand beside each other.

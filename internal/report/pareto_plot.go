@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -65,16 +66,16 @@ func paretoTable(points []ParetoPoint, knee int) PageTable {
 	for i, p := range points {
 		concurrency, note := "–", ""
 		if p.Concurrency > 0 {
-			concurrency = thousands(float64(p.Concurrency), 0)
+			concurrency = number.Whole(p.Concurrency)
 		}
 		if i == knee {
 			note = "knee"
 		}
 		perGPU := "n/a"
 		if p.GPUs > 0 {
-			perGPU = thousands(p.PerGPU(), 1)
+			perGPU = number.Grouped(p.PerGPU(), 1)
 		}
-		t.Rows = append(t.Rows, []string{p.Name, concurrency, thousands(p.Total, 1), perGPU, thousands(p.PerUser, 2), Value(p.TTFT, "ms"), note})
+		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Grouped(p.Total, 1), perGPU, number.Grouped(p.PerUser, 2), number.Value(p.TTFT, "ms"), note})
 	}
 	return t
 }
@@ -148,12 +149,12 @@ func loadPlots(points []ParetoPoint) []Plot {
 	x := Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
 	best := slices.Index(output.Y, slices.Max(output.Y))
 	plots := []Plot{{
-		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], short(output.Y[best])), X: x,
+		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])), X: x,
 		Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{output, ramped(dots(output))},
 	}}
 	if n := len(ttft.X); n > 1 {
 		plots = append(plots, Plot{
-			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", Value(ttft.Y[0], "ms"), ttft.X[0], Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
+			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", number.Value(ttft.Y[0], "ms"), ttft.X[0], number.Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
 			Y: Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []Series{ttft, ramped(dots(ttft))},
 		})
 	}

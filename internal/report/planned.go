@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -18,7 +19,7 @@ func dropped(l measure.Ledger) string {
 	if l.Unsent() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s dropped (%s)", thousands(float64(l.Unsent()), 0), whyDropped(l))
+	return fmt.Sprintf("%s dropped (%s)", number.Whole(l.Unsent()), whyDropped(l))
 }
 
 // neverSent says the same in a sentence: "30 of 40 expected requests were never sent (overload)".
@@ -27,7 +28,7 @@ func neverSent(l measure.Ledger) string {
 	if l.Unsent() == 1 {
 		were = "was"
 	}
-	return fmt.Sprintf("%s of %s %s never sent (%s)", thousands(float64(l.Unsent()), 0), plural(int(l.Expected), "expected request"), were, whyDropped(l))
+	return fmt.Sprintf("%s of %s %s never sent (%s)", number.Whole(l.Unsent()), number.Count(int(l.Expected), "expected request"), were, whyDropped(l))
 }
 
 // whyDropped are the reasons, the most frequent first, with their numbers where there are several: "overload", "20 overload, 10 guard".
@@ -43,7 +44,7 @@ func whyDropped(l measure.Ledger) string {
 	for _, why := range reasons {
 		text := string(why)
 		if len(reasons) > 1 {
-			text = thousands(float64(l.Dropped[why]), 0) + " " + text
+			text = number.Whole(l.Dropped[why]) + " " + text
 		}
 		texts = append(texts, text)
 	}
@@ -52,8 +53,8 @@ func whyDropped(l measure.Ledger) string {
 
 // attainments are the two shares of good requests in words, and what they are shares of.
 func attainments(l measure.Ledger) (attainment, service string) {
-	attainment = fmt.Sprintf("%s good of %s expected", thousands(float64(l.Good), 0), thousands(float64(l.Expected), 0))
-	service = fmt.Sprintf("%s good of %s eligible", thousands(float64(l.Good), 0), thousands(float64(l.Eligible), 0))
+	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
+	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))
 	return attainment, service
 }
 
@@ -81,7 +82,7 @@ func unfinished(l measure.Ledger) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s not ended when the ledger was written", thousands(float64(n), 0))
+	return fmt.Sprintf("%s not ended when the ledger was written", number.Whole(n))
 }
 
 // attainmentTiles are the two shares, and what was never sent.
@@ -95,11 +96,11 @@ func attainmentTiles(r result.Run) []Tile {
 	l := *r.Ledger
 	ofExpected, ofEligible := attainments(l)
 	tiles := []Tile{
-		{Name: "Attainment", Text: percent(l.Good, l.Expected), Note: ofExpected},
-		{Name: "Service attainment", Text: percent(l.Good, l.Eligible), Note: ofEligible},
+		{Name: "Attainment", Text: number.Percent(l.Good, l.Expected), Note: ofExpected},
+		{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
 	}
 	if n := l.Unsent(); n > 0 {
-		tiles = append(tiles, Tile{Name: "Never sent", Text: thousands(float64(n), 0), Note: fmt.Sprintf("%s of those expected: %s", percent(n, l.Expected), whyDropped(l)), Level: Bad})
+		tiles = append(tiles, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), whyDropped(l)), Level: Bad})
 	}
 	return tiles
 }
@@ -115,7 +116,7 @@ func beyondPlan(r result.Run) string {
 	case l.Unsent() > 0:
 		return "The load was not the planned one: " + neverSent(*l)
 	case l.InFlight+l.Waiting > 0:
-		return fmt.Sprintf("%s of %s had %s", thousands(float64(l.InFlight+l.Waiting), 0), plural(int(l.Expected), "expected request"), "not ended when the ledger was written")
+		return fmt.Sprintf("%s of %s had %s", number.Whole(l.InFlight+l.Waiting), number.Count(int(l.Expected), "expected request"), "not ended when the ledger was written")
 	}
 	return ""
 }
@@ -127,8 +128,8 @@ func plannedRows(all []lookedAt) [][]string {
 		cells := []string{"–", "–", "–", "–"}
 		if l := r.Ledger; l != nil {
 			cells = []string{
-				thousands(float64(l.Expected), 0), thousands(float64(l.Unsent()), 0),
-				strings.TrimSuffix(percent(l.Good, l.Expected), " %"), strings.TrimSuffix(percent(l.Good, l.Eligible), " %"),
+				number.Whole(l.Expected), number.Whole(l.Unsent()),
+				strings.TrimSuffix(number.Percent(l.Good, l.Expected), " %"), strings.TrimSuffix(number.Percent(l.Good, l.Eligible), " %"),
 			}
 		}
 		for i, c := range cells {

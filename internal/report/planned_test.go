@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -85,7 +86,7 @@ func TestPercent(t *testing.T) {
 		n, of int64
 		want  string
 	}{{0, 0, "no data"}, {0, 3, "0 %"}, {3, 3, "100 %"}, {1, 3, "33.3 %"}, {99_999, 100_000, "99.99 %"}, {9_996, 10_000, "99.96 %"}, {999, 1000, "99.9 %"}} {
-		if got := percent(c.n, c.of); got != c.want {
+		if got := number.Percent(c.n, c.of); got != c.want {
 			t.Errorf("%d of %d: want %s, got %s", c.n, c.of, c.want, got)
 		}
 	}

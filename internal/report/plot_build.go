@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -25,7 +26,7 @@ func Histogram(title string, x Axis, values []float64) Plot {
 	x.Log = x.Log || wide(d)
 	p := Plot{
 		Title: title, X: x, Y: Axis{Label: "share of values", Unit: "%"},
-		Note: fmt.Sprintf("%s values in bars of %s width.", thousands(float64(d.N()), 0), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
+		Note: fmt.Sprintf("%s values in bars of %s width.", number.Whole(d.N()), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
 	}
 	edges, counts := histogram(d, x, bins)
 	if d.N() == 0 {
@@ -139,7 +140,7 @@ func percentileTable(unit string, sets []Series) *PageTable {
 		}
 		row := []string{name}
 		for _, d := range all {
-			row = append(row, Value(d.Percentile(p), unit))
+			row = append(row, number.Value(d.Percentile(p), unit))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/number"
 )
 
 // Room that a text takes, in permille of a box as high as the style sheet makes it.
@@ -46,10 +48,10 @@ func (c *picture) rules() {
 	var ends []float64 // of the last name in each row
 	for _, m := range c.Marks {
 		axis, s := c.Y, c.YS
-		text := m.Name + " " + Value(m.At, axis.Unit)
+		text := m.Name + " " + number.Value(m.At, axis.Unit)
 		if m.X {
 			axis, s = c.X, c.XS
-			text = m.Name + " " + Value(m.At, axis.Unit)
+			text = m.Name + " " + number.Value(m.At, axis.Unit)
 		}
 		if m.At == 0 {
 			text = m.Name

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"replayd/internal/number"
 )
 
 // A spoken place is what stands at a place of the x axis, in words.
@@ -26,7 +28,7 @@ func (c *picture) readings() []spoken {
 			if !c.Y.valid(row.values[i]) {
 				continue
 			}
-			text := Value(row.values[i], c.Y.Unit)
+			text := number.Value(row.values[i], c.Y.Unit)
 			if s.Name != "" {
 				text = s.Name + " " + text
 			}
@@ -73,20 +75,20 @@ func (c *picture) rows(places int) (rows []plotRow) {
 		for i := range first.Y {
 			rows = append(rows, plotRow{
 				at:   (c.XS.at(first.X[i]) + c.XS.at(first.X[i+1])) / 2,
-				name: fmt.Sprintf("%s to %s", Value(first.X[i], c.X.Unit), Value(first.X[i+1], c.X.Unit)), values: valuesAt(shown, i),
+				name: fmt.Sprintf("%s to %s", number.Value(first.X[i], c.X.Unit), number.Value(first.X[i+1], c.X.Unit)), values: valuesAt(shown, i),
 			})
 		}
 	case same:
 		for i, x := range first.X {
 			if c.X.valid(x) {
-				rows = append(rows, plotRow{at: c.XS.at(x), name: Value(x, c.X.Unit), values: valuesAt(shown, i)})
+				rows = append(rows, plotRow{at: c.XS.at(x), name: number.Value(x, c.X.Unit), values: valuesAt(shown, i)})
 			}
 		}
 	default:
 		for i := range places + 1 {
 			at := 1000 * float64(i) / float64(places)
 			x := c.XS.value(at)
-			row := plotRow{at: at, name: Value(x, c.X.Unit)}
+			row := plotRow{at: at, name: number.Value(x, c.X.Unit)}
 			for _, s := range shown {
 				row.values = append(row.values, s.near(x))
 			}
@@ -141,7 +143,7 @@ func (c *picture) figures() PageTable {
 		for _, row := range c.rows(20) {
 			cells := []string{row.name}
 			for _, v := range row.values {
-				cells = append(cells, Value(v, c.Y.Unit))
+				cells = append(cells, number.Value(v, c.Y.Unit))
 			}
 			t.Rows = append(t.Rows, cells)
 		}
@@ -157,7 +159,7 @@ func (c *picture) figures() PageTable {
 			if i < len(s.Text) {
 				name = s.Text[i]
 			}
-			t.Rows = append(t.Rows, []string{name, Value(s.X[i], c.X.Unit), Value(s.Y[i], c.Y.Unit)})
+			t.Rows = append(t.Rows, []string{name, number.Value(s.X[i], c.X.Unit), number.Value(s.Y[i], c.Y.Unit)})
 		}
 	}
 	return t

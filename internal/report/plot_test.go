@@ -10,40 +10,6 @@ import (
 	"testing"
 )
 
-func TestValue(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		v    float64
-		unit string
-		want string
-	}{
-		{0.25, "ms", "250 µs"},
-		{212.4, "ms", "212 ms"},
-		{999.6, "ms", "1 s"},
-		{1184, "ms", "1.18 s"},
-		{0, "ms", "0 s"},
-		{119.4, "s", "119 s"},
-		{320, "s", "5 min 20 s"},
-		{7260, "s", "2 h 1 min"},
-		{12_031, "tokens", "12k tokens"},
-		{1234.4, "", "1,234"},
-		{2_400_000, "", "2.4M"},
-		{0.185, "%", "0.185 %"},
-		{-5.7, "%", "−5.7 %"},
-		{nan, "ms", "–"},
-		{math.Inf(1), "", "–"},
-	} {
-		if got := Value(c.v, c.unit); got != c.want {
-			t.Errorf("%v %s: %q, want %q", c.v, c.unit, got, c.want)
-		}
-	}
-	for v, want := range map[float64]string{1234567.891: "1,234,567.89", 999.999: "1,000.00", -1234: "−1,234.00", 0: "0.00", -0.001: "0.00"} {
-		if got := thousands(v, 2); got != want {
-			t.Errorf("%v: %q, want %q", v, got, want)
-		}
-	}
-}
-
 func TestTicks(t *testing.T) {
 	f := func(a Axis, lo, hi float64, ground, round bool, want string) {
 		t.Helper()

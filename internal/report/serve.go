@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -153,7 +154,7 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	if len(runs) > 0 {
 		page = HTML(runs)
 	}
-	form.Shown = fmt.Sprintf("%s of %s shown.", thousands(float64(shown), 0), plural(all, "measured request"))
+	form.Shown = fmt.Sprintf("%s of %s shown.", number.Whole(shown), number.Count(all, "measured request"))
 	form.Errors = errs
 	page.form, page.Theme, page.Made = form, d.theme, d.made
 	return page, status

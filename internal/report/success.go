@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -83,10 +84,10 @@ func successLine(r result.Run, f result.Figures) string {
 			turnedAway++
 		}
 	}
-	counts := []string{count(len(rows)) + " sent", count(f.OK) + " ok"}
+	counts := []string{number.Whole(len(rows)) + " sent", number.Whole(f.OK) + " ok"}
 	add := func(n int, what string) {
 		if n > 0 {
-			counts = append(counts, count(n)+" "+what)
+			counts = append(counts, number.Whole(n)+" "+what)
 		}
 	}
 	add(turnedAway, "refused")
@@ -126,7 +127,7 @@ func (r reason) String() string {
 	if width(text) > mostReason {
 		text = cut(text, mostReason) + "…"
 	}
-	parts := []string{count(r.requests) + "×"}
+	parts := []string{number.Whole(r.requests) + "×"}
 	for _, p := range []string{kind, text} {
 		if p != "" {
 			parts = append(parts, p)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -87,24 +88,8 @@ func grouped(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "N/A"
 	}
-	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
-	whole, decimals, _ := strings.Cut(text, ".")
-	b := []byte{}
-	for i, digit := range []byte(whole) {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b = append(b, ',')
-		}
-		b = append(b, digit)
-	}
-	sign := ""
-	if v < 0 {
-		sign = "-"
-	}
-	return sign + string(b) + "." + decimals
+	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
 }
-
-// count writes a whole number with commas.
-func count(n int) string { return strings.TrimSuffix(grouped(float64(n)), ".00") }
 
 // writeBox draws a table; a cell can have lines. All columns end at the right.
 func writeBox(out *strings.Builder, title string, columns []string, rows [][]string) {
@@ -187,7 +172,7 @@ func goodputLine(s result.Settings, f result.Figures) string {
 	if f.Cancelled > 0 {
 		sent += " and not cancelled"
 	}
-	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", count(int(good.Value)), count(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
+	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", number.Whole(int(good.Value)), number.Whole(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
 }
 
 // share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.

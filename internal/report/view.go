@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // A view is what there is to show of a run at one instant.
@@ -85,7 +86,7 @@ func (v view) attributes() []any {
 	}
 	a = append(a, "in_flight", v.Ledger.InFlight, "per_second", fmt.Sprintf("%.1f", v.rate))
 	if v.ttfts {
-		a = append(a, "ttft_p50", measure.Short(v.ttft50), "ttft_p99", measure.Short(v.ttft99))
+		a = append(a, "ttft_p50", number.Latency(v.ttft50), "ttft_p99", number.Latency(v.ttft99))
 	}
 	if left, known := strings.CutPrefix(v.left(), "ETA "); known {
 		a = append(a, "left", left)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"replayd/internal/number"
 )
 
 // tables writes paragraphs. Errors stay in the writer, which returns them from Flush.
@@ -66,24 +68,17 @@ func percent(part float64, digits int) string {
 	return strconv.FormatFloat(100*part, 'f', digits, 64) + "%"
 }
 
-func number(v float64, digits int, count int64) string {
+func known(v float64, digits int, count int64) string {
 	if count == 0 {
 		return "n/a"
 	}
-	return decimal(v, digits)
+	return number.Grouped(v, digits)
 }
 
 func minutes(d time.Duration) string {
-	return strings.TrimSuffix(decimal(d.Minutes(), 1), ".0")
+	return strings.TrimSuffix(number.Grouped(d.Minutes(), 1), ".0")
 }
 
 func seconds(v float64) string {
-	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0"), ".") + " s"
-}
-
-func requests(n int64) string {
-	if n == 1 {
-		return "1 request"
-	}
-	return grouped(n) + " requests"
+	return number.Places(v, 6) + " s"
 }

@@ -1,0 +1,137 @@
+// Package number writes numbers for people: one room for what tables, pages, the live page and log lines show. Files that other
+// programs read, and tables that copy another program's, have formats of their own.
+package number
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Value writes a value for a glance, with three digits and its unit: 212 ms, 1.25 s, 12.4k tokens, 3.5 %. A value that is not
+// finite is a dash.
+func Value(v float64, unit string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	switch unit {
+	case "ms":
+		return duration(v/1000, 3)
+	case "s":
+		return duration(v, 3)
+	case "":
+		return Short(v)
+	}
+	return Short(v) + " " + unit
+}
+
+// duration writes seconds in the unit that suits them, with so many digits.
+func duration(s float64, n int) string {
+	switch a := math.Abs(s); {
+	case a == 0:
+		return "0 s"
+	case a < 0.9995e-3:
+		return Digits(s*1e6, n) + " µs"
+	case a < 0.9995:
+		return Digits(s*1e3, n) + " ms"
+	case a < 119.5:
+		return Digits(s, n) + " s"
+	case a < 7199.5:
+		return clock(s, 60, "min", "s")
+	default:
+		return clock(s, 3600, "h", "min")
+	}
+}
+
+// clock writes seconds in two units, of which the second is a sixtieth of the first: 5 min 20 s.
+func clock(s, whole float64, large, small string) string {
+	sixtieths := int(math.Round(s / whole * 60))
+	text := fmt.Sprintf("%d %s", sixtieths/60, large)
+	if rest := sixtieths % 60; rest != 0 {
+		text += fmt.Sprintf(" %d %s", max(rest, -rest), small)
+	}
+	return text
+}
+
+// Short writes a number with three digits: 7.31, 482, 1,234, 12.4k.
+func Short(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 999.5e6:
+		return Digits(v/1e9, 3) + "G"
+	case a >= 999.5e3:
+		return Digits(v/1e6, 3) + "M"
+	case a >= 9999.5:
+		return Digits(v/1e3, 3) + "k"
+	case a >= 999.5:
+		return Grouped(v, 0)
+	}
+	return Digits(v, 3)
+}
+
+// Digits writes a number with so many significant digits, without zeros at the end of a fraction.
+func Digits(v float64, n int) string {
+	if v == 0 {
+		return "0"
+	}
+	if v < 0 {
+		return "−" + Digits(-v, n)
+	}
+	places := n - 1 - int(math.Floor(math.Log10(math.Abs(v))+1e-12))
+	text := strconv.FormatFloat(v, 'f', max(0, min(places, 12)), 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// Grouped writes a number with so many places and commas between its thousands: 12,031.50.
+func Grouped(v float64, places int) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	text := strconv.FormatFloat(math.Abs(v), 'f', places, 64)
+	whole, rest, _ := strings.Cut(text, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	if v < 0 && strings.Trim(text, "0.") != "" {
+		return "−" + whole
+	}
+	return whole
+}
+
+// Whole writes an integer with commas between its thousands.
+func Whole[T ~int | ~int64](n T) string { return Grouped(float64(n), 0) }
+
+// Places writes a number with so many decimals at most.
+func Places(v float64, most int) string {
+	text := strconv.FormatFloat(v, 'f', most, 64)
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
+
+// Count writes how many there are of a thing, in the plural where there is not one: 1 request, 1,234 requests.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Whole(n) + " " + noun + "s"
+}
+
+// Percent writes a part of a whole with three digits. What is short of all is cut off, so that it does not look as if it were all.
+func Percent[T ~int | ~int64](part, whole T) string {
+	if whole == 0 {
+		return "no data"
+	}
+	text := Digits(100*float64(part)/float64(whole), 3)
+	if text == "100" && part < whole {
+		text = Digits(math.Floor(1e4*float64(part)/float64(whole))/100, 4)
+	}
+	return text + " %"
+}
