@@ -14,7 +14,7 @@ import (
 var plots = []peer{
 	{name: "plot", typed: "aiperf plot", files: runs("artifacts"), judge: drawn("artifacts", wholeRun)},
 	{name: "plot of two runs", typed: "aiperf plot --paths ./run1 ./run2", files: runs("run1", "run2"), judge: drawn(".", func(t *testing.T, page string) {
-		contains(t, page, "2 runs", "run1", "run2", "95 % interval", "time to first token", "output per user")
+		contains(t, page, "2 runs", "run1", "run2", "intervals of 95 %", "time to first token", "output per user")
 		pictures(t, page, 5)
 	})},
 	{name: "dashboard", typed: "aiperf plot --dashboard", files: runs("artifacts"), serves: "8050"},
