@@ -115,7 +115,7 @@ func (l lookedAt) lead() string {
 		return "There is no request in this run."
 	}
 	sent := fmt.Sprintf("%s in %s", number.Count(len(l.rows), "request"), number.Value(l.seconds, "s"))
-	short := l.Ledger != nil && l.Ledger.Unsent() > 0
+	short := l.Ledger != nil && l.Ledger.Unsent() > 0 && allThere(l.Run)
 	if short {
 		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", number.Whole(len(l.rows)), number.Whole(l.Ledger.Expected), number.Value(l.seconds, "s"), dropped(*l.Ledger))
 	}
@@ -136,8 +136,18 @@ func (l lookedAt) lead() string {
 	} else if d := l.of("request_latency"); d.N() > 0 {
 		sent += fmt.Sprintf(" An answer took %s for half of them and at most %s for 99 %%.", number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 	}
-	if l.Ledger == nil && !l.Picked {
+	switch {
+	case l.Picked:
+	case l.Ledger == nil:
 		sent += " " + upper(unknownLedger) + "."
+	case !allThere(l.Run):
+		sent += fmt.Sprintf(" The ledger counts %s expected, %s finished", number.Whole(l.Ledger.Expected), number.Whole(l.Ledger.Finished()))
+		for _, more := range []string{dropped(*l.Ledger), unfinished(*l.Ledger)} {
+			if more != "" {
+				sent += ", " + more
+			}
+		}
+		sent += "."
 	}
 	return sent
 }

@@ -105,6 +105,10 @@ func attainmentTiles(r result.Run) []Tile {
 	return tiles
 }
 
+// allThere says whether the rows of a run are all that its ledger counts as finished. They are more where a process was killed after
+// its last ledger, and fewer where files are missing.
+func allThere(r result.Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }
+
 // beyondPlan says why the load was not the planned one, as far as the ledger knows, or that it is not known; "" where all that was
 // expected went out.
 func beyondPlan(r result.Run) string {
@@ -115,6 +119,8 @@ func beyondPlan(r result.Run) string {
 		return upper(unknownLedger)
 	case l.Unsent() > 0:
 		return "The load was not the planned one: " + neverSent(*l)
+	case !allThere(r):
+		return "The ledger counts other requests than are in these files"
 	case l.InFlight+l.Waiting > 0:
 		return fmt.Sprintf("%s of %s had %s", number.Whole(l.InFlight+l.Waiting), number.Count(int(l.Expected), "expected request"), "not ended when the ledger was written")
 	}

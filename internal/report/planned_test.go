@@ -42,6 +42,22 @@ func TestPlannedLoad(t *testing.T) {
 			trust:  "1 of 301 expected requests had not ended when the ledger was written; those that were sent went out within 100 µs (p99)",
 			not:    []string{"The load was the planned one"},
 		},
+		"killed": {
+			ledger: &measure.Ledger{
+				Expected: 20, InFlight: 2, Good: 4, Eligible: 4, Outcomes: map[measure.Outcome]int64{measure.OK: 4}, Dropped: map[measure.DropReason]int64{measure.Overload: 14},
+			},
+			lead:  "300 requests in 4 min 59 s, all ok.",
+			trust: "The load was not the planned one: 14 of 20 expected requests were never sent (overload); those that were sent went out within 100 µs (p99)",
+			says:  []string{"The ledger counts 20 expected, 4 finished, 14 dropped (overload), 2 not ended when the ledger was written."},
+			not:   []string{"The load was the planned one", "of 20 expected requests in"},
+		},
+		"half of the files": {
+			ledger: &measure.Ledger{Expected: 600, Good: 600, Eligible: 600, Outcomes: map[measure.Outcome]int64{measure.OK: 600}},
+			lead:   "300 requests in 4 min 59 s, all ok.",
+			trust:  "The ledger counts other requests than are in these files; those that were sent went out within 100 µs (p99)",
+			says:   []string{"The ledger counts 600 expected, 600 finished."},
+			not:    []string{"The load was the planned one"},
+		},
 		"no ledger": {
 			lead:  "300 requests in 4 min 59 s, all ok.",
 			trust: "What was never sent is not in these files; those that were sent went out within 100 µs (p99)",

@@ -169,7 +169,7 @@ func (r *Run) hold(name string) {
 	case rows != finished || !maps.Equal(outcomes, positive(r.Ledger.Outcomes)):
 		r.Partial = append(r.Partial, fmt.Sprintf("%s: the ledger counts %d finished requests, %d are in this file", name, finished, rows))
 	case r.Ledger.InFlight+r.Ledger.Waiting > 0:
-		r.Partial = append(r.Partial, fmt.Sprintf("%s: the last ledger is of %s, when %d requests had not ended: what came after it is not in this file",
+		r.Partial = append(r.Partial, fmt.Sprintf("%s: the last ledger is of %s, with requests not ended: %d; what came after it is not in this file",
 			name, time.Unix(0, at).UTC().Format(time.DateTime), r.Ledger.InFlight+r.Ledger.Waiting))
 	}
 }

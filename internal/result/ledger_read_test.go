@@ -65,7 +65,7 @@ func TestReadLedgers(t *testing.T) {
 		},
 		"killed while a request was in flight": {
 			strings.Replace(told("w", "0/1", 0, 60, 0, 3), `"expected":3,"in_flight":0`, `"expected":4,"in_flight":1`, 1),
-			[]foundRun{{0, 4, 3, "f: the last ledger is of 2027-01-15 08:01:00, when 1 requests had not ended: what came after it is not in this file"}},
+			[]foundRun{{0, 4, 3, "f: the last ledger is of 2027-01-15 08:01:00, with requests not ended: 1; what came after it is not in this file"}},
 		},
 		"a file that was rotated": {
 			told("w", "0/1", 0, 60, 7, 3) + record("w/0/7", 61) + told("w", "0/1", 0, 70, 8, 3),
