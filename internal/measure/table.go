@@ -74,7 +74,7 @@ func (s *Summary) WriteTable(w io.Writer, l Ledger, more ...float64) error {
 	line(out, "service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
 	for _, m := range s.misses(l) {
 		if m.bound.Limit > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("%s %v", m.bound.beyond(), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, l.percent(m.requests))
+			line(out, fmt.Sprintf("%s %v", m.bound.beyond(), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -122,7 +122,7 @@ func (s *Summary) writeBlurred(out *strings.Builder) {
 	}
 	reads, delay := "", s.readDelay.Durations()
 	if delay.N > 0 {
-		reads = fmt.Sprintf(" of %d (%.3g %%)", delay.N, 100*float64(s.merged)/float64(delay.N))
+		reads = fmt.Sprintf(" of %d (%s)", delay.N, number.Percent(s.merged, delay.N))
 	}
 	fmt.Fprintln(out)
 	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
@@ -151,11 +151,11 @@ func (s *Summary) Missed(l Ledger, least float64) string {
 			if m.p99 > 0 {
 				p99 = fmt.Sprintf(", p99 %v", number.Precise(m.p99))
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, l.percent(m.requests),
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected),
 				m.bound.beyond(), m.bound.Text(m.bound.Limit), p99, m.bound.short(m.worst)))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, l.percent(m.requests), l.failed()))
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected), l.failed()))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
 }
@@ -190,11 +190,6 @@ func (l Ledger) failed() string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// percent is n as a part of the expected requests, with three digits.
-func (l Ledger) percent(n int64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(l.Expected))
 }
 
 // columns are those of one quantity after its count n; without values they are dashes.
