@@ -49,7 +49,10 @@ func alike(all []lookedAt) {
 
 // unit says what the blocks of a run are.
 func (l lookedAt) unit() string {
-	if l.blocks < fewestBlocks {
+	switch {
+	case len(l.ok) == 0:
+		return "no request ended ok"
+	case l.blocks < fewestBlocks:
 		return fmt.Sprintf("too short: it lasted less than %d times its mean latency", fewestBlocks)
 	}
 	return fmt.Sprintf("%d blocks of %s each", l.blocks, number.Value(l.seconds/float64(l.blocks), "s"))

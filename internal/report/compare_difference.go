@@ -50,7 +50,7 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 
 // evidence says by what the verdicts are judged.
 func evidence(all []lookedAt, family int) []string {
-	text := fmt.Sprintf("The unit of evidence is a block of time. All %d figures on this page are one family: if the runs are equal, the chance of any “better” or “worse” is at most 5 %%.", family)
+	text := fmt.Sprintf("The unit of evidence is a block of time. One family: %s on this page. If the runs are equal, the chance of any “better” or “worse” is about 5 %% at most.", number.Count(family, "figure"))
 	for _, l := range all {
 		text += fmt.Sprintf(" %s: %s.", upper(l.name()), l.unit())
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestVerdicts(t *testing.T) {
 	if want := "b against a: no difference is shown in output, TTFT, ITL, latency or failures."; lead != want {
 		t.Errorf("got %q, want %q", lead, want)
 	}
-	for _, want := range []string{"A: 30 blocks of 10 s each", "B: 30 blocks of 10 s each", "All 15 figures on this page are one family", "says nothing about how runs of one kind vary"} {
+	for _, want := range []string{"A: 30 blocks of 10 s each", "B: 30 blocks of 10 s each", "One family: 15 figures on this page", "says nothing about how runs of one kind vary"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
@@ -94,5 +95,21 @@ func TestFailuresAreJudged(t *testing.T) {
 	by, lead, _ := verdicts(t, a, b)
 	if by["Failed"] != "worse" || !strings.HasSuffix(lead, "Failed +4 %.") {
 		t.Errorf("%s; %q", by["Failed"], lead)
+	}
+}
+
+// Where no connection was ever made nothing was written: the run has no length, and not one since 1970.
+func TestNothingWasWritten(t *testing.T) {
+	a, b := noisy("a", 1, 20, 1), noisy("b", 2, 20, 1)
+	for _, run := range []result.Run{a, b} {
+		for i := range run.Rows {
+			run.Rows[i] = result.Row{Outcome: measure.ConnectFailed, End: run.Rows[i].End, Lateness: math.NaN()}
+		}
+	}
+	if l := look(a); l.seconds != 0 {
+		t.Errorf("it lasted %v s, want 0", l.seconds)
+	}
+	if _, _, text := verdicts(t, a, b); !strings.Contains(text, "A: no request ended ok") || !strings.Contains(text, "One family: 1 figure on") {
+		t.Error(text)
 	}
 }

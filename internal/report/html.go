@@ -41,7 +41,9 @@ func look(run result.Run) lookedAt {
 		}
 	}
 	l.zero = l.figures.First
-	l.seconds = max(0, float64(l.figures.Last-l.figures.First)/1e9)
+	if l.zero > 0 { // a request was written
+		l.seconds = max(0, float64(l.figures.Last-l.zero)/1e9)
+	}
 	l.blocks = blocksOf(l)
 	return l
 }
