@@ -9,6 +9,8 @@ import (
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
 	"replayd/internal/report"
+	"replayd/internal/result"
+	"replayd/internal/synth"
 )
 
 // An account is what a run shows, and what it comes to.
@@ -18,6 +20,8 @@ type account struct {
 	summary  *measure.Summary
 	progress *report.Progress
 	failures *report.Failures
+	meter    result.CacheMeter
+	reuse    synth.Reuse    // what the prompts share with each other
 	ledger   measure.Ledger // when the run has ended
 	least    float64        // attainment that is to be held
 	files
@@ -75,6 +79,12 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
 	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger)))
+	if a.order.table == string(ownSpelling) {
+		fmt.Fprintf(a.out, "%-26s%v\n", "prefix cache", a.cache())
+		if warm := a.cache().Warm(); warm != "" {
+			fmt.Fprintf(a.out, "%-26s%s\n", "warm", warm)
+		}
+	}
 	if n := a.clipped.Load(); n > 0 {
 		fmt.Fprintf(a.out, "%-26s%d, cut to the limits on their lengths\n", "clipped", n)
 	}
@@ -97,4 +107,10 @@ func (a *account) cutShort(s *signalled) error {
 		of = fmt.Sprintf(" of %d", a.requests)
 	}
 	return &exitError{s.code(), fmt.Errorf("cut short by %s after %d%s requests", s.name(), done, of)}
+}
+
+// cache is what the server had of the prompts. What the other shards of a plan sent is not known here.
+func (a *account) cache() *result.Cache {
+	tokens, known := a.reuse.Tokens()
+	return a.meter.Cache(tokens, known && a.order.config.Workloads[0].Shard.Of <= 1, a.collected.Beside)
 }

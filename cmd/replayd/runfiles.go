@@ -106,7 +106,7 @@ func (a *account) stopWriting() {
 }
 
 func (a *account) observers() []replay.Observer {
-	all := []replay.Observer{a.summary, a.progress, a.failures}
+	all := []replay.Observer{a.summary, a.progress, a.failures, &a.meter}
 	if a.collector != nil {
 		all = append(all, a.collector)
 	}
@@ -158,6 +158,7 @@ func (a *account) save() error {
 			run.Settings.GPUs = report.CountGPUs(run.Beside)
 		}
 	}
+	run.Cache = a.cache()
 	var errs []error
 	if a.folder != nil {
 		errs = append(errs, a.write(*run))

@@ -33,6 +33,7 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 	}
 	var points []report.ParetoPoint
 	var missed error
+	var warned []string // of runs whose prompts the server had
 	for i, n := range r.concurrency {
 		one := r
 		one.concurrency = []int{n}
@@ -60,7 +61,7 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
 			if len(points) > 0 { // what there is
-				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points))
+				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warned))
 			} else if !a.begun && r.artifacts != "" {
 				_ = os.Remove(one.artifacts) // which is empty, unless somebody else has files there
 				err = errors.Join(err, folder.PutBack())
@@ -68,11 +69,14 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 			return err
 		}
 		points = append(points, report.ParetoOf(a.collected))
+		if warm := a.collected.Cache.Warm(); warm != "" {
+			warned = append(warned, fmt.Sprintf("warm at concurrency %d: %s", n, warm))
+		}
 		if _, err := fmt.Fprintln(w.out); err != nil {
 			return err
 		}
 	}
-	if err := writeSweep(w.out, points); err != nil {
+	if err := writeSweep(w.out, points, warned); err != nil {
 		return err
 	}
 	if missed != nil {
@@ -114,7 +118,7 @@ func numbered(path string, n int) string {
 }
 
 // writeSweep prints a line a run, and the knee.
-func writeSweep(w io.Writer, points []report.ParetoPoint) error {
+func writeSweep(w io.Writer, points []report.ParetoPoint, warned []string) error {
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "%-12s %16s %16s %16s %12s\n", "concurrency", "output tokens/s", "per GPU", "per user", "TTFT mean")
 	for _, p := range points {
@@ -126,6 +130,9 @@ func writeSweep(w io.Writer, points []report.ParetoPoint) error {
 	}
 	if servers := report.Capacity(points); servers != "" {
 		fmt.Fprintln(text, servers)
+	}
+	for _, warm := range warned {
+		fmt.Fprintln(text, warm)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -227,7 +227,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
 		},
 		Load:  func() (replay.Load, error) { return shared.load(c.Target) },
-		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved,
+		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),

@@ -94,6 +94,7 @@ const (
 // Usage is what the server says that the request cost, in tokens.
 type Usage struct {
 	Prompt, Output, Cached, Reasoning int
+	CacheTold                         bool        // the server said how many were Cached, be it none
 	Source                            UsageSource // "" when there was no answer
 }
 

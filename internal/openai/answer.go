@@ -122,7 +122,7 @@ func (l *Lane) take(a arrival, req *measure.Request) *failure {
 
 // usage is what the counts say, as far as it can be: what a cache held is a part of the prompt, and reasoning one of the output.
 func (c counts) usage(s measure.UsageSource) measure.Usage {
-	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: min(c.cached, c.prompt), Reasoning: min(c.reasoning, c.output), Source: s}
+	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: min(c.cached, c.prompt), Reasoning: min(c.reasoning, c.output), CacheTold: c.told, Source: s}
 }
 
 // content puts a content chunk on the timeline.

@@ -3,6 +3,7 @@ package openai
 // counts of tokens; set when the server gave them.
 type counts struct {
 	prompt, output, cached, reasoning int
+	told                              bool // the server said how many were cached
 	set                               bool
 }
 
@@ -21,9 +22,9 @@ func (w *walker) usage(u *counts) bool {
 		case "reasoning_tokens":
 			own, _, ok = w.count()
 		case "prompt_tokens_details":
-			u.cached, ok = w.member("cached_tokens")
+			u.cached, u.told, ok = w.member("cached_tokens")
 		case "completion_tokens_details":
-			detail, ok = w.member("reasoning_tokens")
+			detail, _, ok = w.member("reasoning_tokens")
 		default:
 			ok = w.skip()
 		}
@@ -41,7 +42,7 @@ func (w *walker) timings(t *counts) bool {
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "cache_n":
-			t.cached, _, ok = w.count()
+			t.cached, t.told, ok = w.count()
 		case "prompt_n":
 			t.prompt, _, ok = w.count()
 		case "predicted_n":
@@ -59,13 +60,13 @@ func (w *walker) timings(t *counts) bool {
 }
 
 // member is one count of an object.
-func (w *walker) member(name string) (n int, ok bool) {
+func (w *walker) member(name string) (n int, given, ok bool) {
 	ok = w.object(func(key []byte) (ok bool) {
 		if string(key) != name {
 			return w.skip()
 		}
-		n, _, ok = w.count()
+		n, given, ok = w.count()
 		return ok
 	})
-	return n, ok
+	return n, given, ok
 }

@@ -62,7 +62,7 @@ func decoded(f form, data []byte) (r reading, ok bool) {
 	if u := members(top["usage"]); u != nil {
 		r.usage.output, r.usage.set = count(u["completion_tokens"])
 		r.usage.prompt, _ = count(u["prompt_tokens"])
-		r.usage.cached, _ = count(members(u["prompt_tokens_details"])["cached_tokens"])
+		r.usage.cached, r.usage.told = count(members(u["prompt_tokens_details"])["cached_tokens"])
 		own, _ := count(u["reasoning_tokens"])
 		detail, _ := count(members(u["completion_tokens_details"])["reasoning_tokens"])
 		r.usage.reasoning = max(own, detail)
@@ -73,7 +73,7 @@ func decoded(f form, data []byte) (r reading, ok bool) {
 	if t := members(top["timings"]); t != nil {
 		r.timings.output, r.timings.set = count(t["predicted_n"])
 		r.timings.prompt, _ = count(t["prompt_n"])
-		r.timings.cached, _ = count(t["cache_n"])
+		r.timings.cached, r.timings.told = count(t["cache_n"])
 		r.timings.prompt += r.timings.cached
 		if !r.timings.set {
 			r.timings = counts{}

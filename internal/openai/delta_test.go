@@ -39,7 +39,7 @@ func TestChunk(t *testing.T) {
 		`{"usage":null,"error":null}`:           {bare: true},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {bare: true, usage: counts{prompt: 5, output: 6, set: true}},
 		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {bare: true, usage: counts{prompt: 5, output: 6, set: true}},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {bare: true, usage: counts{prompt: 5, output: 6, cached: 4, reasoning: 3, set: true}},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {bare: true, usage: counts{prompt: 5, output: 6, cached: 4, reasoning: 3, told: true, set: true}},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`:                                                                  {bare: true, usage: counts{prompt: 5, output: 6, reasoning: 2, set: true}},
 		`{"usage":{"prompt_tokens":5}}`:                            {bare: true}, // says nothing about the output
 		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     {bare: true},
@@ -48,7 +48,7 @@ func TestChunk(t *testing.T) {
 		`{"usage":{"prompt_tokens":5,"completion_tokens":1e9999}}`: {bare: true},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":"6"}}`:    {bare: true},
 		`{"usage":"none"}`: {bare: true},
-		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {bare: true, timings: counts{prompt: 237, output: 35, cached: 236, set: true}},
+		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {bare: true, timings: counts{prompt: 237, output: 35, cached: 236, told: true, set: true}},
 		`{"timings":{"prompt_n":1.0}}`:              {bare: true},
 		`{"error":{"message":"broken","code":500}}`: {bare: true, failed: true, message: "broken"},
 		`{"error":"broken"}`:                        {bare: true, failed: true, message: "broken"},

@@ -38,12 +38,12 @@ func TestEngineStreams(t *testing.T) {
 		usage          measure.Usage
 	}
 	for name, w := range map[string]want{
-		"vllm_chat":            {measure.OK, 3, 5, "length", "", measure.Usage{Prompt: 24, Output: 4, Cached: 16, Source: measure.UsageFinal}},
+		"vllm_chat":            {measure.OK, 3, 5, "length", "", measure.Usage{Prompt: 24, Output: 4, Cached: 16, CacheTold: true, Source: measure.UsageFinal}},
 		"vllm_reasoning":       {measure.OK, 2, 5, "tool_calls", "", measure.Usage{Prompt: 9, Output: 6, Reasoning: 2, Source: measure.UsageFinal}},
 		"sglang_completions":   {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 7, Output: 2, Reasoning: 1, Source: measure.UsageFinal}},
-		"trtllm_chat":          {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 5, Output: 3, Cached: 4, Source: measure.UsageFinal}},
+		"trtllm_chat":          {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 5, Output: 3, Cached: 4, CacheTold: true, Source: measure.UsageFinal}},
 		"tgi_completions":      {measure.OK, 2, 2, "length", "", measure.Usage{Prompt: 3, Output: 2, Source: measure.UsageFinal}},
-		"llamacpp_chat":        {measure.OK, 2, 4, "stop", "", measure.Usage{Prompt: 237, Output: 35, Cached: 236, Source: measure.UsageTimings}},
+		"llamacpp_chat":        {measure.OK, 2, 4, "stop", "", measure.Usage{Prompt: 237, Output: 35, Cached: 236, CacheTold: true, Source: measure.UsageTimings}},
 		"llamacpp_completions": {measure.OK, 1, 2, "length", "", measure.Usage{Prompt: 6, Output: 2, Source: measure.UsageFinal}},
 		"lmdeploy_chat":        {measure.OK, 1, 3, "stop", "", measure.Usage{Prompt: 11, Output: 1, Source: measure.UsageFinal}},
 		"token_ids":            {measure.OK, 2, 3, "length", "", measure.Usage{Output: 2, Source: measure.UsageCounted}},
@@ -98,9 +98,13 @@ func TestUsageOfChunks(t *testing.T) {
 // A part of the tokens is never more than all of them, whatever a server says.
 func TestUsageThatCannotBe(t *testing.T) {
 	for body, want := range map[string]measure.Usage{
-		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Prompt: 4, Output: 2, Cached: 4, Reasoning: 2, Source: measure.UsageFinal},
-		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`:                                                 {Output: 2, Reasoning: 2, Source: measure.UsageFinal},
-		`{"timings":{"cache_n":7,"prompt_n":1,"predicted_n":2}}`:                                                                                             {Prompt: 8, Output: 2, Cached: 7, Source: measure.UsageTimings},
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Prompt: 4, Output: 2, Cached: 4, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
+		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`:                                                 {Output: 2, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
+		// None is a count too; what is no number, or is not there, says nothing.
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`:    {Prompt: 4, Output: 2, CacheTold: true, Source: measure.UsageFinal},
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`: {Prompt: 4, Output: 2, Source: measure.UsageFinal},
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":null}}`:                   {Prompt: 4, Output: 2, Source: measure.UsageFinal},
+		`{"timings":{"cache_n":7,"prompt_n":1,"predicted_n":2}}`:                                             {Prompt: 8, Output: 2, Cached: 7, CacheTold: true, Source: measure.UsageTimings},
 	} {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request

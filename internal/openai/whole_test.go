@@ -37,7 +37,7 @@ const wholeHello = `{"choices":[{"index":0,"message":{"role":"assistant","conten
 // Answers in one piece, shaped as each engine's source says.
 func TestWholeOfEngines(t *testing.T) {
 	usage := func(prompt, output, cached, reasoning int, s measure.UsageSource) measure.Usage {
-		return measure.Usage{Prompt: prompt, Output: output, Cached: cached, Reasoning: reasoning, Source: s}
+		return measure.Usage{Prompt: prompt, Output: output, Cached: cached, Reasoning: reasoning, CacheTold: cached > 0, Source: s}
 	}
 	for name, c := range map[string]struct {
 		api          API

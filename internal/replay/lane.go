@@ -83,6 +83,9 @@ var headEnd = []byte("\r\n\r\n")
 // sent gives the bytes of a lane's message back, which was written or never will be: a retry builds them again.
 func (r *Runner) sent(l *lane) {
 	it := l.next.item
+	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
+		r.w.Reuse.Add(r.w.Prompt, &it.due.Record, r.w.Salt.At(r.w.Name, it.loop.salt, it.due.Passes()), r.phase == measure.Profiling)
+	}
 	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
 		if _, body, ok := bytes.Cut(it.body, headEnd); ok {
 			r.w.Saved(Sent{Due: &it.due, Offset: it.offset + it.due.At.Sub(it.planned), Body: body})

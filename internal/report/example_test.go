@@ -38,6 +38,8 @@ func collected(t *testing.T) (result.Run, []byte) {
 	}
 	run := runs[0]
 	run.Settings = settings
+	explained := int64(120)
+	run.Cache = &result.Cache{Source: result.CacheUsage, Prompt: 2000, Cached: 500, Explained: &explained}
 	run.Ledger = &measure.Ledger{
 		Expected: 121, Good: 26, Eligible: 115, Filtered: 2,
 		Outcomes: map[measure.Outcome]int64{measure.OK: 105, measure.HTTP4xx: 7, measure.HTTP429: 1, measure.ConnectFailed: 1, measure.Cancelled: 6},

@@ -101,6 +101,9 @@ func warnings(run result.Run) []string {
 	if run.Cut {
 		all = append([]string{"The run was stopped before its end: what was not yet due then is not expected"}, all...)
 	}
+	if warm := run.Cache.Warm(); warm != "" {
+		all = append([]string{upper(warm)}, all...)
+	}
 	if len(all) > most {
 		all = append(slices.Clone(all[:most]), fmt.Sprintf("%d more of this kind", len(all)-most))
 	}
@@ -155,7 +158,7 @@ func (l lookedAt) lead() string {
 }
 
 func (l lookedAt) tiles() []Tile {
-	all := attainmentTiles(l.Run)
+	all := append(attainmentTiles(l.Run), cacheTile(l.Run))
 	if len(l.rows) == 0 {
 		return all
 	}

@@ -83,7 +83,7 @@ func spreadObject(d stats.Distribution, percentiles []float64) object {
 }
 
 // WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
-// Ours beside it: ledger, what became of all requests that fell due; partial, what is missing from these figures.
+// Ours beside it: ledger, what became of all requests that fell due; prefix_cache, what the server had of the prompts; partial, what is missing from these figures.
 func WriteJSON(w io.Writer, r result.Run) error {
 	f := r.Figures()
 	o := object{{"schema_version", "1.0"}}
@@ -102,6 +102,9 @@ func WriteJSON(w io.Writer, r result.Run) error {
 	}
 	if r.Ledger != nil {
 		o.add("ledger", r.Ledger)
+	}
+	if r.Cache != nil {
+		o.add("prefix_cache", r.Cache)
 	}
 	if len(r.Partial) > 0 {
 		o.add("partial", r.Partial)

@@ -109,6 +109,18 @@ func attainmentTiles(r result.Run) []Tile {
 // its last ledger, and fewer where files are missing.
 func allThere(r result.Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }
 
+// cacheTile is what the server had of the prompts.
+func cacheTile(r result.Run) Tile {
+	if r.Cache == nil {
+		return Tile{Name: "Prefix cache", Text: "unknown", Note: "what the server had of the prompts is not in these files"}
+	}
+	t := Tile{Name: "Prefix cache", Text: number.Percent(r.Cache.Cached, r.Cache.Prompt), Note: r.Cache.String()}
+	if r.Cache.Warm() != "" {
+		t.Level = Bad
+	}
+	return t
+}
+
 // beyondPlan says why the load was not the planned one, as far as the ledger knows, or that it is not known; "" where all that was
 // expected went out.
 func beyondPlan(r result.Run) string {
@@ -129,14 +141,20 @@ func beyondPlan(r result.Run) string {
 
 // plannedRows hold the ledgers of several runs against each other.
 func plannedRows(all []lookedAt) [][]string {
-	rows := [][]string{{"Requests expected", "requests"}, {"Never sent", "requests"}, {"Attainment: good of expected", "%"}, {"Service attainment: good of eligible", "%"}}
+	rows := [][]string{{"Requests expected", "requests"}, {"Never sent", "requests"}, {"Attainment: good of expected", "%"}, {"Service attainment: good of eligible", "%"}, {"Cached prompt tokens", "%"}, {"Cached beyond what the load explains", "%"}}
 	for _, r := range all {
-		cells := []string{"–", "–", "–", "–"}
+		cells := []string{"–", "–", "–", "–", "–", "–"}
 		if l := r.Ledger; l != nil {
-			cells = []string{
+			cells = append([]string{
 				number.Whole(l.Expected), number.Whole(l.Unsent()),
 				strings.TrimSuffix(number.Percent(l.Good, l.Expected), " %"), strings.TrimSuffix(number.Percent(l.Good, l.Eligible), " %"),
-			}
+			}, cells[4:]...)
+		}
+		if c := r.Cache; c != nil {
+			cells[4] = strings.TrimSuffix(number.Percent(c.Cached, c.Prompt), " %")
+		}
+		if beyond, known := r.Cache.Beyond(); known {
+			cells[5] = number.Digits(100*beyond, 3)
 		}
 		for i, c := range cells {
 			rows[i] = append(rows[i], c)

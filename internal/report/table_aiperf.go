@@ -147,6 +147,10 @@ func footer(r result.Run, f result.Figures) []string {
 		lines = append(lines, line)
 	}
 	lines = append(lines, plannedLines(r)...)
+	lines = append(lines, "Prefix Cache: "+r.Cache.String())
+	if warm := r.Cache.Warm(); warm != "" {
+		lines = append(lines, "Warm: "+warm)
+	}
 	perGPU := "N/A (how many GPUs there are is not known)"
 	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
 		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)

@@ -30,6 +30,9 @@ func MergeShards(shards []Run) (Run, error) {
 		merged.Settings.Concurrency += s.Settings.Concurrency
 		merged.Settings.Streamed = merged.Settings.Streamed || s.Settings.Streamed
 		merged.Partial = append(merged.Partial, s.Partial...)
+		if merged.Cache = merged.Cache.Add(s.Cache); i == 0 {
+			merged.Cache = s.Cache
+		}
 		merged.Beside = append(merged.Beside, s.Beside...)
 		merged.Cut = merged.Cut || s.Cut
 		for _, r := range s.Rows {

@@ -242,7 +242,7 @@ func (r *Run) take(read *Run) {
 		return
 	}
 	read.Settings.Streamed = r.Settings.Streamed // what was seen, not what was asked for
-	r.Settings, r.Cut, r.Partial = read.Settings, read.Cut, append(r.Partial, read.Partial...)
+	r.Settings, r.Cut, r.Cache, r.Partial = read.Settings, read.Cut, read.Cache, append(r.Partial, read.Partial...)
 	if r.Ledger == nil && read.Ledger != nil {
 		r.Ledger = read.Ledger
 		r.hold(JSONName)

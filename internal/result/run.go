@@ -22,6 +22,7 @@ type Run struct {
 	Rows     []Row
 	Ledger   *measure.Ledger      // what became of all requests that fell due, without the warm-up's; nil: not known
 	Told     []measure.LedgerLine // the last one of each workload in the records, of which Ledger is the sum; nil: it comes from elsewhere
+	Cache    *Cache               // what the server had of the prompts; nil: not known
 	Beside   []Beside             // what the server and the GPUs said of themselves meanwhile
 	Cut      bool                 // it was stopped before its end
 	Picked   bool                 // Rows are only those that somebody picked; the ledger is not of them alone

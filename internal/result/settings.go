@@ -78,6 +78,7 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 		} `json:"input_config"`
 		Cut    bool            `json:"was_cancelled"`
 		Ledger *measure.Ledger `json:"ledger"`
+		Cache  *Cache          `json:"prefix_cache"`
 	}
 	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
 		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, jsonFault(err))
@@ -93,7 +94,11 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
 		s.Slice = time.Duration(*d * float64(time.Second))
 	}
-	run := Run{Cut: file.Cut}
+	run := Run{Cut: file.Cut, Cache: file.Cache}
+	if c := run.Cache; c != nil && (c.Cached < 0 || c.Cached > c.Prompt || c.Explained != nil && *c.Explained < 0) {
+		run.Cache = nil
+		run.Partial = append(run.Partial, fmt.Sprintf("%s: prefix_cache: want 0 ≤ cached_tokens ≤ prompt_tokens, got %d and %d", name, c.Cached, c.Prompt))
+	}
 	for _, tag := range slices.Sorted(maps.Keys(c.Input.Goodput)) {
 		if q, known := measure.QuantityOf(tag); known {
 			s.SLO = append(s.SLO, measure.Bound{Quantity: q, Limit: c.Input.Goodput[tag]})

@@ -1,0 +1,58 @@
+package synth
+
+import (
+	"sync"
+
+	"replayd/internal/trace"
+)
+
+// mostReused bounds the pieces that a Reuse knows: some 40 MiB.
+const mostReused = 1 << 20
+
+// A Reuse counts how many tokens of the prompts of a run stood at the front of an earlier prompt of the same run: what a prefix cache
+// would hit that was empty when the run began and never forgets. A server can hit no more of these prompts by the load's doing.
+// Its methods may be called at once.
+type Reuse struct {
+	mu      sync.Mutex
+	longest map[uint64]int32 // of each distinct front, by its hash: the most tokens of its last piece
+	tokens  int64
+	blind   bool // there were prompts of which the pieces are not known, or too many pieces
+}
+
+// Add takes the next prompt that is sent, with its salt. One that does not count is known to those after it, as a warm-up's is.
+func (u *Reuse) Add(p *Prompter, r *trace.Record, salt uint64, counts bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if r.InputTokens == 0 || p.texts != nil && len(r.Parts) == 0 || len(u.longest) > mostReused {
+		u.blind = true
+	}
+	if u.blind {
+		return
+	}
+	if u.longest == nil {
+		u.longest = map[uint64]int32{}
+	}
+	front, hit := uint64(0), true
+	for c := p.cut(r, salt, 0); c.next(); {
+		size := int32(c.tokens)
+		front = mix(front + golden ^ uint64(c.stream))
+		had, known := u.longest[front]
+		u.longest[front] = max(had, size)
+		switch {
+		case !hit || !counts:
+		case known:
+			u.tokens += int64(min(had, size))
+		case c.part.Role == "assistant": // the server wrote such an answer itself, behind a front that it knows
+			u.tokens += int64(size)
+			known = true
+		}
+		hit = hit && known
+	}
+}
+
+// Tokens is the count. It is not known where a prompt was given as text, or after a million distinct pieces.
+func (u *Reuse) Tokens() (n int64, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.tokens, !u.blind
+}
