@@ -3,9 +3,11 @@ package trace
 import (
 	"math"
 	"slices"
+
+	"replayd/internal/stats"
 )
 
-// A Summary describes values that are no whole numbers. Percentiles are as in Distribution.
+// A Summary describes values that are no whole numbers.
 type Summary struct {
 	Count                   int64
 	Mean, StdDev            float64 // the population's
@@ -59,14 +61,8 @@ func (w weighted) summary() Summary {
 	}
 	s.StdDev = math.Sqrt(s.StdDev)
 	s.Min, s.Max = w[0].value, w[len(w)-1].value
-	for _, p := range []struct {
-		of      *float64
-		percent int64
-	}{{&s.P25, 25}, {&s.P50, 50}, {&s.P75, 75}, {&s.P90, 90}, {&s.P99, 99}} {
-		rank := (s.Count - 1) * p.percent
-		low, high := w.at(rank/100), w.at(min(rank/100+1, s.Count-1))
-		*p.of = low + (high-low)*float64(rank%100)/100
-	}
+	percentile := func(p float64) float64 { return stats.Percentile(p, s.Count, w.at) }
+	s.P25, s.P50, s.P75, s.P90, s.P99 = percentile(25), percentile(50), percentile(75), percentile(90), percentile(99)
 	return s
 }
 
