@@ -30,7 +30,9 @@ func TestOneLedger(t *testing.T) {
 	}
 	prom := outside.StartPrometheus(t, outside.PrometheusTool(t, "prometheus"), t.TempDir(), scrapes+targets.String())
 	outside.Until(t, time.Minute, func() error { // it takes some seconds until it begins
-		var data struct{ ActiveTargets []struct{ LastScrape time.Time } }
+		var data struct {
+			ActiveTargets []struct{ LastScrape time.Time }
+		}
 		if err := prom.Ask(t.Context(), "targets", nil, &data); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func agreesOnGood(t *testing.T, output, text string, want account) {
 	t.Helper()
 	for _, of := range []string{expected, eligible} {
 		m := regexp.MustCompile(`(\d+) good of (\d+) ` + of).FindStringSubmatch(text)
-		if m == nil || m[1] != strconv.Itoa(int(want[good])) || m[2] != strconv.Itoa(int(want[of])) {
+		if len(m) != 3 || m[1] != strconv.Itoa(int(want[good])) || m[2] != strconv.Itoa(int(want[of])) {
 			t.Errorf("%s: want %v good of %v %s, got %v", output, want[good], want[of], of, m)
 		}
 	}
