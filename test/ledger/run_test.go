@@ -99,7 +99,7 @@ var runs = []run{
 		args: []string{"--goodput", "ttft:20s"}, expected: 40, drops: "session_failed",
 	},
 	{
-		name: "filtered", engine: []string{"--ttft", "20ms"}, trace: rows(40, 50*time.Millisecond, func(i int) string { return lengths(20+i%4*100, 3)(i) }),
+		name: "filtered", engine: []string{"--ttft", "20ms"}, trace: rows(40, 50*time.Millisecond, func(i int) string { return lengths(20+(3-i%4)*100, 3)(i) }), // the last one is sent
 		args: []string{"--max-input", "300"}, expected: 30, filtered: 10,
 	},
 	{
