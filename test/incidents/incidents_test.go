@@ -55,6 +55,8 @@ func (w *world) incidents() []incident {
 			},
 			may: []expected{
 				{"SLOBurnSlow", of, false}, // no request is good for 20 minutes of the rules' time; it goes on for hours
+				// Where other work has the cores the restart takes a second, which is a minute of the rules.
+				{"TargetUnreachable", engine, false},
 			},
 		},
 		{
@@ -88,10 +90,12 @@ func (w *world) incidents() []incident {
 	}
 }
 
-// restart ends the engine as an operator does and starts it at other speeds.
+// restart starts the engine at other speeds. It is killed: while it waited for its last answers, up to half a second, it would
+// take no connection, and a second of that is what ReplaydTargetUnreachable waits for here.
 func (e *engine) restart(t *testing.T, firstToken, nextToken time.Duration) {
 	t.Helper()
-	e.process.Term(t, 5*time.Second)
+	e.process.Signal(t, syscall.SIGKILL)
+	e.process.Wait(t, 5*time.Second)
 	e.start(t, firstToken, nextToken)
 }
 
