@@ -36,7 +36,7 @@ type Options struct {
 	Observers []replay.Observer
 	Warmed    []replay.Observer                           // hear of warm-up requests, of which Observers do not
 	Saved     func(replay.Sent)                           // is given every request that was written; nil: nobody wants them
-	Reuse     *synth.Reuse                                // counts what the prompts of all workloads share; nil: nobody wants to know
+	Reuse     *synth.Reuse                                // counts the tokens that prompts of all workloads share; nil: not counted
 	Clipped   func()                                      // nil: nobody wants to know
 	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
 

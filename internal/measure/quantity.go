@@ -149,7 +149,7 @@ func (v *Values) SetTPOT(ms float64) {
 	}
 }
 
-// SetLengths sets the lengths from token counts, of which 0 is one that is not known.
+// SetLengths sets the lengths in tokens. A length of 0 is not known, and stays undefined.
 func (v *Values) SetLengths(input, output, reasoning int) {
 	set := func(q Quantity, tokens int) {
 		if tokens > 0 {

@@ -104,7 +104,7 @@ func (s *Sink) write() {
 	s.trouble.calm(s.options.Path, s.losses.Load())
 }
 
-// begin puts the ledgers at the head of what is written to a file that was opened.
+// begin writes the ledgers as the first lines of a newly opened file.
 func (s *Sink) begin() {
 	if s.headed || s.Ledgers == nil || s.cut {
 		return

@@ -60,7 +60,7 @@ func sloName(i int) string {
 }
 
 // violations tells which bounds a finished request with these values broke. One that failed has no latency to judge: it broke error, and
-// nothing else. One that the workload itself cancelled breaks nothing and is not good either: nobody judges it.
+// nothing else. One that the workload itself cancelled breaks nothing and is not good either: no bound applies to it.
 func (s SLO) violations(o Outcome, v *Values) (broken [sloKinds]bool) {
 	if o != OK {
 		broken[sloError] = o != Cancelled

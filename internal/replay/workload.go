@@ -58,7 +58,7 @@ type Workload struct {
 	Dropped   func(measure.DropReason) // hears of every request that was due and not sent, filtered ones too; nil: nobody
 	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
 	Saved     func(Sent)               // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
-	Reuse     *synth.Reuse             // counts what the prompts share with each other; nil: nobody wants to know
+	Reuse     *synth.Reuse             // counts the tokens that prompts share with each other; nil: not counted
 	Clipped   func()                   // hears of every request that came due and was clipped; nil: nobody
 	Held      func(error)              // hears why nothing comes due though the plan goes on, and nil when that is over; nil: nobody
 	Lost      func(Lost)               // hears once that no more rows can be read; what was read goes on. nil: nobody

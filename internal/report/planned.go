@@ -51,7 +51,7 @@ func whyDropped(l measure.Ledger) string {
 	return strings.Join(texts, ", ")
 }
 
-// attainments are the two shares of good requests in words, and what they are shares of.
+// attainments are the numerator and denominator of attainment and of service attainment, in words.
 func attainments(l measure.Ledger) (attainment, service string) {
 	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
 	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))
@@ -85,7 +85,7 @@ func unfinished(l measure.Ledger) string {
 	return fmt.Sprintf("%s not ended when the ledger was written", number.Whole(n))
 }
 
-// attainmentTiles are the two shares, and what was never sent.
+// attainmentTiles show attainment, service attainment and the number of dropped requests.
 func attainmentTiles(r result.Run) []Tile {
 	if r.Picked {
 		return nil

@@ -22,11 +22,11 @@ type Cache struct {
 	Source    CacheSource `json:"source"`
 	Prompt    int64       `json:"prompt_tokens"`              // of ok requests, as Source has it
 	Cached    int64       `json:"cached_tokens"`              // of Prompt
-	Explained *int64      `json:"explained_tokens,omitempty"` // that a cache hits at most which was empty when the run began; nil: not known
+	Explained *int64      `json:"explained_tokens,omitempty"` // upper bound of the hits of a cache that was empty at the start; nil: not known
 }
 
-// warmShare is the part of the prompt tokens from which on more cached ones than explained ones are worth a warning: what is less
-// may be a template's or a block's end.
+// warmShare is the least share of prompt tokens, cached and not explained by the load, that is worth a warning. A smaller share can
+// come from the chat template or the end of a block.
 const warmShare = 0.01
 
 // Beyond is the part of the prompt tokens that were in the cache and that the load does not explain, 0 to 1. It is not known where
@@ -66,7 +66,7 @@ func (c *Cache) String() string {
 	return text + fmt.Sprintf("; the load explains at most %.1f %%", 100*float64(min(*c.Explained, c.Prompt))/float64(max(1, c.Prompt)))
 }
 
-// Add is the cache of two shards; what one process sent explains nothing of what another found.
+// Add is the cache of two shards. The prompts of one process do not explain the cache hits of another.
 func (c *Cache) Add(other *Cache) *Cache {
 	if c == nil || other == nil || c.Source != other.Source || c.Source == CacheEngine {
 		return nil // each shard read the same counters
@@ -74,7 +74,7 @@ func (c *Cache) Add(other *Cache) *Cache {
 	return &Cache{Source: c.Source, Prompt: c.Prompt + other.Prompt, Cached: c.Cached + other.Cached}
 }
 
-// A CacheMeter hears of the finished requests of a run, and tells what its Cache was.
+// A CacheMeter observes the finished requests of a run and computes its Cache.
 type CacheMeter struct {
 	mu       sync.Mutex
 	told     bool  // of one request at least it was said: some servers say it only where it is more than 0

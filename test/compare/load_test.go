@@ -157,7 +157,7 @@ func length(draws *rand.Rand, mean float64) int {
 	return max(2, int(math.Round(mean*math.Exp(sigma*draws.NormFloat64()-sigma*sigma/2))))
 }
 
-// request is one of the completions API, and what came of it.
+// request sends one request to the completions API and gives its row.
 func request(h http.Handler, prompt, answer int, id string) result.Row {
 	body := `{"stream":true,"ignore_eos":true,"max_tokens":` + strconv.Itoa(answer) + `,"prompt":"` + strings.Repeat("a ", prompt) + `"}`
 	r := httptest.NewRequest(http.MethodPost, "/v1/completions", strings.NewReader(body))

@@ -141,8 +141,8 @@ func TestLogPipeHangs(t *testing.T) {
 	}
 }
 
-// backlog is more bytes than the pipe (64 KiB on Linux) and the batch that filled it hold: who has read so many has had the 256 KiB that
-// waited taken, so that more lines have room.
+// backlog is more bytes than the pipe (64 KiB on Linux) and the batch that filled it hold. After a reader has read so many, the 256 KiB
+// that waited have been taken, and further lines have room.
 const backlog = 128 << 10
 
 // And where nobody ever reads it again, the end comes all the same.
