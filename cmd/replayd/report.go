@@ -35,12 +35,12 @@ func newReport(w *world) *cobra.Command {
 	o := reportFlags{theme: "auto", host: "localhost", port: 8050}
 	c := &cobra.Command{
 		Use: "report [DIR…]", Short: "One HTML file with pictures from the requests of one or several runs",
-		Long: `report makes one HTML file that needs nothing from outside from the requests of runs. A DIR is
-an artifact directory of run, or of aiperf profile, or a directory with several of them below
-it, or a file: profile_export.jsonl or the records of a run. Without a DIR it is ./artifacts.
-Several runs are held against each other, with confidence intervals; a directory with
-shard*.jsonl is one run of several shards. What was never sent is told by the ledger of a run,
-which stands in the files and records of run and serve.`,
+		Long: `report makes one self-contained HTML file from the requests of runs. A DIR is an artifact
+directory of run, or of aiperf profile, or a directory with several of them below it, or a
+file: profile_export.jsonl or the records of a run. Without a DIR it is ./artifacts. Several
+runs are held against each other, with confidence intervals; a directory with shard*.jsonl is
+one run of several shards. The ledger of a run, in the files and records of run and serve,
+says which requests were never sent.`,
 		Example: "  replayd report artifacts\n  replayd report before after --output compared.html\n  replayd report --merge shard0.jsonl shard1.jsonl\n  replayd report artifacts --json -\n  replayd report --dashboard",
 		RunE: func(c *cobra.Command, args []string) error {
 			sources, err := o.find(args)

@@ -18,10 +18,10 @@ const mostOverlaid = 8
 
 // methods says how intervals come about.
 var methods = []string{
-	"Evidence: a run is cut into up to 30 blocks of equal time, none shorter than its mean latency, because requests that share a queue depend on each other. Where neighbouring blocks are alike, they count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
-	"Side by side: intervals of 95 % by Student’s t of the blocks; of percentiles as Woodruff (1952) has them, from the share of requests up to the percentile; of shares Wilson’s.",
-	"Differences: the blocks of both runs belong together in their order, so that what both went through, such as the bursts of one trace, is no error. All figures on the page are one family: Holm’s procedure holds the chance that equal runs show any “better” or “worse” at 5 %. Each interval has the level at which that procedure judged its figure, so it leaves out 0 exactly where there is a verdict.",
-	"None of this knows by how much one run differs from the next of the same kind, or of traffic that changes more slowly than the runs are long. For that, repeat runs.",
+	"Evidence: each run is cut into up to 30 blocks of equal time, because requests that share a queue depend on each other. No block is shorter than the run’s mean latency. Neighbouring blocks that are alike count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
+	"Side by side: intervals of 95 %. Means and rates: Student’s t over the blocks. Percentiles: Woodruff (1952), from the share of requests up to the percentile. Shares: Wilson.",
+	"Differences: each block of a run is held against the block at the same place of the other run, so a burst that both runs met is no error. All figures on the page are one family, by Holm’s procedure: where runs are equal, the chance of any “better” or “worse” is held at 5 %. The interval of a figure has the level at which Holm’s procedure judged that figure, so it leaves out 0 exactly where there is a verdict.",
+	"Two runs do not show how much one run differs from the next of the same kind, or what traffic does that changes more slowly than the runs are long. For both, repeat runs.",
 }
 
 // comparison is the page of several runs.
