@@ -93,7 +93,8 @@ func (w *Workload) Ledger() Ledger {
 	defer w.mu.Unlock()
 	var l Ledger
 	for _, p := range w.parts { // one that ends between two of them is told a moment later
-		p.s.change(func(c *counts) { l = l.Add(c.ledger()) })
+		n := p.s.counts()
+		l = l.Add(n.ledger())
 	}
 	return l
 }

@@ -35,11 +35,8 @@ func (m *Meter) Ledgers() []LedgerLine {
 	var all []LedgerLine
 	for _, s := range live {
 		line := LedgerLine{Began: s.began.UnixNano(), Workload: s.labels.Workload, Target: s.labels.Target}
-		var now Ledger
-		s.change(func(c *counts) {
-			now = c.ledger()
-			line.Shard, line.SLO = fmt.Sprintf("%d/%d", c.shard.Index, c.shard.Of), c.slo.String()
-		})
+		now := s.counts()
+		line.Shard, line.SLO = fmt.Sprintf("%d/%d", now.shard.Index, now.shard.Of), now.slo.String()
 		if n := len(all) - 1; n >= 0 && all[n].Workload == line.Workload && all[n].Target == line.Target {
 			line.Began, line.Ledger = min(line.Began, all[n].Began), all[n].Ledger
 			if !current[s] {
@@ -47,7 +44,7 @@ func (m *Meter) Ledgers() []LedgerLine {
 			}
 			all = all[:n]
 		}
-		line.Ledger = line.Add(now)
+		line.Ledger = line.Add(now.ledger())
 		all = append(all, line)
 	}
 	return all

@@ -82,12 +82,17 @@ func (s *series) change(f func(n *counts)) {
 	f(&s.n)
 }
 
+// counts copies all counts at one instant, so that their reader does not hold the lock that each finished request takes.
+func (s *series) counts() counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
 // collect shows what was counted, and with now also what is so now. A series of a model that is not served any more has
 // only the former: a second value of a workload's state would be in every sum and join.
 func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
-	s.mu.Lock()
-	n := s.n
-	s.mu.Unlock()
+	n := s.counts()
 
 	counter := func(d *prometheus.Desc, v int64, extra ...string) {
 		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), s.created, slices.Concat(s.values, extra)...)

@@ -127,7 +127,7 @@ func (s *Summary) writeBlurred(out *strings.Builder) {
 	fmt.Fprintln(out)
 	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
 	if delay.N > 0 {
-		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(delay.P99))
+		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
 	}
 }
 

@@ -137,7 +137,7 @@ func TestReadJSONGivesTheSettings(t *testing.T) {
 	if diff := cmp.Diff(result.Run{Settings: run.Settings, Ledger: run.Ledger, Cache: run.Cache}, got); diff != "" {
 		t.Errorf("-wrote +read:\n%s", diff)
 	}
-	if _, err := result.ReadSettings(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
+	if _, err := result.ReadJSON(strings.NewReader("metric,avg\n"), "x.json"); err == nil || !strings.HasPrefix(err.Error(), "x.json: want a profile_export_aiperf.json: ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestGarbageIsNamed(t *testing.T) {
 			t.Errorf("%s: want %q, got %v", line, want, err)
 		}
 	}
-	_, err := ReadSettings(strings.NewReader(`{"input_config": [1]}`), "f.json")
+	_, err := ReadJSON(strings.NewReader(`{"input_config": [1]}`), "f.json")
 	if want := "f.json: want a profile_export_aiperf.json: input_config: want an object, got a list"; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}

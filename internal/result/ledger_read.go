@@ -52,11 +52,15 @@ func (x *exportReader) told() error {
 	}
 	lines := x.telling
 	x.telling = nil
+	known := map[counting]bool{}
+	for _, l := range x.run.Told {
+		known[countingOf(l)] = true
+	}
 	goesOn := func(l measure.LedgerLine) bool {
-		if len(x.run.Told) == 0 {
+		if len(known) == 0 {
 			return x.last == 0 || x.last >= l.Began
 		}
-		return slices.ContainsFunc(x.run.Told, func(old measure.LedgerLine) bool { return sameCounts(old, l) })
+		return known[countingOf(l)]
 	}
 	if !slices.ContainsFunc(lines, goesOn) {
 		if err := x.next(); err != nil {
@@ -95,18 +99,25 @@ func (x *exportReader) next() error {
 	return nil
 }
 
-// sameCounts says whether one ledger goes on with the counts of another.
-func sameCounts(a, b measure.LedgerLine) bool {
-	return a.Workload == b.Workload && a.Target == b.Target && a.Shard == b.Shard && a.Began == b.Began
+// counting names the counts of one workload in one run. A ledger that has the same goes on with them.
+type counting struct {
+	workload, target, shard string
+	began                   int64
+}
+
+func countingOf(l measure.LedgerLine) counting {
+	return counting{l.Workload, l.Target, l.Shard, l.Began}
 }
 
 // latest are the last of all ledgers that go on with the same counts.
 func latest(lists ...[]measure.LedgerLine) (all []measure.LedgerLine) {
+	at := map[counting]int{}
 	for _, lines := range lists {
 		for _, l := range lines {
-			i := slices.IndexFunc(all, func(old measure.LedgerLine) bool { return sameCounts(old, l) })
+			i, known := at[countingOf(l)]
 			switch {
-			case i < 0:
+			case !known:
+				at[countingOf(l)] = len(all)
 				all = append(all, l)
 			case l.Time >= all[i].Time:
 				all[i] = l

@@ -58,13 +58,6 @@ func ConfigOf(s Settings) Config {
 // mostSettings bounds a file of figures that is read.
 const mostSettings = 64 << 20
 
-// ReadSettings reads what a run was told to do from its profile_export_aiperf.json, AIPerf's or replayd's, as far as reports use
-// it.
-func ReadSettings(r io.Reader, name string) (Settings, error) {
-	run, err := ReadJSON(r, name)
-	return run.Settings, err
-}
-
 // ReadJSON reads from a profile_export_aiperf.json, AIPerf's or replayd's, what the requests of the run do not tell: its settings,
 // its ledger, and whether it was stopped. What is no ledger is left out, and Partial says so.
 func ReadJSON(r io.Reader, name string) (Run, error) {

@@ -19,11 +19,10 @@ var perLog = 1 / math.Log(logGamma)
 
 // Durations describe the values of one quantity. All but N are zero when there were none.
 type Durations struct {
-	N                       int64
-	Mean, Std               time.Duration // Std is the population's
-	Min, Max                time.Duration
-	P25, P50, P75, P90, P99 time.Duration // as Percentile has them
-	Approximate             bool          // the percentiles may be off by 0.1 % of their value; the rest never is
+	N           int64
+	Mean, Std   time.Duration // Std is the population's
+	Min, Max    time.Duration
+	Approximate bool // percentiles may be off by 0.1 % of their value; the rest never is
 }
 
 // A Sample collects values of one quantity in bounded memory. Negative values count as 0.
@@ -82,11 +81,7 @@ func (s *Sample) Durations() Durations {
 		return Durations{}
 	}
 	return Durations{
-		N:    s.n,
-		Mean: nanoseconds(s.mean),
-		Std:  nanoseconds(math.Sqrt(s.m2 / float64(s.n))),
-		Min:  s.min, Max: s.max,
-		P25: s.Percentile(25), P50: s.Percentile(50), P75: s.Percentile(75), P90: s.Percentile(90), P99: s.Percentile(99),
+		N: s.n, Mean: nanoseconds(s.mean), Std: nanoseconds(math.Sqrt(s.m2 / float64(s.n))), Min: s.min, Max: s.max,
 		Approximate: s.buckets != nil,
 	}
 }

@@ -11,7 +11,7 @@ import (
 const ms = time.Millisecond
 
 func TestSampleByHand(t *testing.T) {
-	f := func(name string, values []time.Duration, want Durations) {
+	f := func(name string, values []time.Duration, want Durations, percentiles ...time.Duration) { // 25, 50, 75, 90, 99
 		t.Helper()
 		var s Sample
 		for _, v := range values {
@@ -20,22 +20,24 @@ func TestSampleByHand(t *testing.T) {
 		if got := s.Durations(); got != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
 		}
+		for i, p := range []float64{25, 50, 75, 90, 99} {
+			if got := s.Percentile(p); got != percentiles[i] {
+				t.Errorf("%s: p%v: got %v, want %v", name, p, got, percentiles[i])
+			}
+		}
 	}
-	f("none", nil, Durations{})
-	f("one", []time.Duration{7 * ms}, Durations{N: 1, Mean: 7 * ms, Min: 7 * ms, Max: 7 * ms, P25: 7 * ms, P50: 7 * ms, P75: 7 * ms, P90: 7 * ms, P99: 7 * ms})
+	f("none", nil, Durations{}, 0, 0, 0, 0, 0)
+	f("one", []time.Duration{7 * ms}, Durations{N: 1, Mean: 7 * ms, Min: 7 * ms, Max: 7 * ms}, 7*ms, 7*ms, 7*ms, 7*ms, 7*ms)
 
 	// Ranks p/100·4: 1, 2, 3, 3.6, 3.96. Squares about the mean of 30: 400 + 100 + 0 + 100 + 400 = 1000, over 5 is 200.
 	f("five, unsorted", []time.Duration{50 * ms, 10 * ms, 40 * ms, 20 * ms, 30 * ms}, Durations{
 		N: 5, Mean: 30 * ms, Std: time.Duration(math.Round(math.Sqrt(200) * 1e6)), Min: 10 * ms, Max: 50 * ms,
-		P25: 20 * ms, P50: 30 * ms, P75: 40 * ms, P90: 46 * ms, P99: 49600 * time.Microsecond,
-	})
+	}, 20*ms, 30*ms, 40*ms, 46*ms, 49600*time.Microsecond)
 	// Ranks p/100·3: 0.75, 1.5, 2.25, 2.7, 2.97. numpy.percentile([1, 2, 3, 4], 25) is 1.75.
 	f("four", []time.Duration{1 * ms, 2 * ms, 3 * ms, 4 * ms}, Durations{
 		N: 4, Mean: 2500 * time.Microsecond, Std: time.Duration(math.Round(math.Sqrt(1.25) * 1e6)), Min: ms, Max: 4 * ms,
-		P25: 1750 * time.Microsecond, P50: 2500 * time.Microsecond, P75: 3250 * time.Microsecond,
-		P90: 3700 * time.Microsecond, P99: 3970 * time.Microsecond,
-	})
-	f("below zero", []time.Duration{-ms, -ms}, Durations{N: 2})
+	}, 1750*time.Microsecond, 2500*time.Microsecond, 3250*time.Microsecond, 3700*time.Microsecond, 3970*time.Microsecond)
+	f("below zero", []time.Duration{-ms, -ms}, Durations{N: 2}, 0, 0, 0, 0, 0)
 }
 
 // Beyond the bound the percentiles stay within 0.1 % of those of the sorted values, and the rest stays exact.
@@ -69,10 +71,10 @@ func TestManyValuesStayWithinTheirError(t *testing.T) {
 	}
 	near("mean", got.Mean, mean, 1e-9)
 	near("std", got.Std, math.Sqrt(squares/float64(len(values))), 1e-9)
-	for p, d := range map[float64]time.Duration{25: got.P25, 50: got.P50, 75: got.P75, 90: got.P90, 99: got.P99} {
+	for _, p := range []float64{25, 50, 75, 90, 99} {
 		rank := p / 100 * float64(len(values)-1)
 		low, high := float64(values[int(rank)]), float64(values[int(rank)+1])
-		near("percentile", d, low+(high-low)*(rank-math.Floor(rank)), 0.001)
+		near("percentile", s.Percentile(p), low+(high-low)*(rank-math.Floor(rank)), 0.001)
 	}
 	if got.N != int64(len(values)) || got.Min != 0 || got.Max != values[len(values)-1] || !got.Approximate {
 		t.Errorf("%+v", got)
