@@ -210,8 +210,8 @@ func (r *reloading) yaml(c change) string {
 	return r.text(fmt.Sprintf(`drain: %dms
 records: {path: %q, max_bytes: 1MiB, keep: 500, gzip: true}
 workloads:
-- {name: conversation, trace: {path: %q}, speed: 4, repeat: {every: 1m}, lanes: 1024}
-- {name: sample, trace: {path: %q}, speed: 4, repeat: {every: 1m}, lanes: 1024, slo: {ttft: 1s}}
+- {name: conversation, trace: {path: %q}, speed: 4, repeat: {every: 45s}, lanes: 1024}
+- {name: sample, trace: {path: %q}, speed: 4, repeat: {every: 45s}, lanes: 1024, slo: {ttft: 1s}}
 - {name: changing, trace: {path: %q}, speed: %v, repeat: {every: 30s}, lanes: %d, prompt: {seed: %d}, slo: {ttft: %v}}
 - {name: replaced, trace: {path: %q}, speed: 2, repeat: {every: 30s}}
 %s`, c.number, r.Records, r.conversation, r.sample, r.changing, c.speed, c.lanes, c.seed, c.slo, r.replaced, guest))

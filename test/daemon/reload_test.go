@@ -75,8 +75,9 @@ func TestReload(t *testing.T) {
 		plan     *plan
 		shifts   []shift
 	}{
-		{"conversation", &plan{Rows: conversationRows, Speed: 4, Every: time.Minute}, nil},
-		{"sample", &plan{Rows: sampleRows, Speed: 4, Every: time.Minute}, nil},
+		// Both traces last 45 s at this speed. In a longer period the whole run could lie where no row is due.
+		{"conversation", &plan{Rows: conversationRows, Speed: 4, Every: 45 * time.Second}, nil},
+		{"sample", &plan{Rows: sampleRows, Speed: 4, Every: 45 * time.Second}, nil},
 		{"changing", r.changingPlan(2), r.changes},
 		{"replaced", &plan{Rows: editionRows(0), Speed: 2, Every: 30 * time.Second}, r.editions},
 		{"guest", nil, r.guests},
