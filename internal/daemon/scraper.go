@@ -14,7 +14,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/gpu"
-	"replayd/internal/replay"
+	"replayd/internal/limits"
 	"replayd/internal/scrape"
 )
 
@@ -188,13 +188,13 @@ func (g *Generation) discardScrapers() error {
 var errNotScraped = errors.New("the target is not scraped")
 
 // load tells how busy the engines behind a target are, as the latest generation sees them.
-func (s *shared) load(target string) (replay.Load, error) {
+func (s *shared) load(target string) (limits.Load, error) {
 	engine, known := (*s.engines.Load())[target]
 	if !known {
-		return replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errNotScraped
+		return limits.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errNotScraped
 	}
 	l, err := engine.load()
-	return replay.Load(l), err
+	return limits.Load(l), err
 }
 
 // words says the same for a person; nothing where the target is not scraped.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/limits"
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
@@ -215,18 +216,18 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Name: c.Name, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
 		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
 		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, Held: w.held,
-		Guard: replay.Guard{
+		Guard: limits.Guard{
 			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
-			Blind: replay.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
+			Blind: limits.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
 		},
-		Budget: replay.Budget{
+		Budget: limits.Budget{
 			RequestsPerMinute: int64(c.Budget.RequestsPerMinute), PromptTokensPerHour: int64(c.Budget.PromptTokensPerHour),
 			OutputTokensPerDay: int64(c.Budget.OutputTokensPerDay),
 		},
 		Mark: replay.Mark{
 			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
 		},
-		Load:  func() (replay.Load, error) { return shared.load(c.Target) },
+		Load:  func() (limits.Load, error) { return shared.load(c.Target) },
 		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -111,7 +112,7 @@ func TestCancelledTurn(t *testing.T) {
 		}
 		b := newBench(t, source(turns...), closedOnce, &fake{ttft: 10 * time.Second}, func(w *Workload) {
 			w.Cancel = Cancel{Ratio: 1, After: time.Second}
-			w.Guard = Guard{ErrorRatio: 0.1}
+			w.Guard = limits.Guard{ErrorRatio: 0.1}
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.Cancelled: 8})

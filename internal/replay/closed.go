@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 )
 
@@ -117,7 +118,7 @@ func (q *queue) rest(now time.Time) {
 // tryAgain looks for a permission to send a trial soon, where one may be had: a trial in flight must end, or its second be
 // over. Of everything else that the guard holds back judge tells.
 func (q *queue) tryAgain(now time.Time) {
-	if q.guard.holds() == allButOne {
+	if q.guard.State() == limits.HalfOpen {
 		q.closed.again = now.Add(lookAgain)
 	}
 }
@@ -158,9 +159,9 @@ func (q *queue) draw(now time.Time) {
 			list.pop()
 			q.release(it, now)
 			continue
-		case q.guard.holds() == allButOne && q.waiting.len() > 0: // the first of those that wait is the next trial
+		case q.guard.State() == limits.HalfOpen && q.waiting.len() > 0: // the first of those that wait is the next trial
 			return
-		case q.guard.refuses(now):
+		case q.guard.Refuses(now):
 			q.tryAgain(now)
 			return
 		case q.purse.large(it):
@@ -208,8 +209,8 @@ func (it *item) dueNow(now time.Time) {
 func (q *queue) takeClosed(now time.Time) *item {
 	for {
 		q.draw(now)
-		h := q.guard.holds()
-		if q.paused || h != nothing {
+		h := q.guard.State()
+		if q.paused || h != limits.Closed {
 			q.hold()
 		} else {
 			q.resume(now)
@@ -217,7 +218,7 @@ func (q *queue) takeClosed(now time.Time) *item {
 		if q.waiting.len() == 0 || q.paused {
 			return nil
 		}
-		if q.guard.refuses(now) {
+		if q.guard.Refuses(now) {
 			q.tryAgain(now)
 			return nil
 		}
@@ -233,7 +234,7 @@ func (q *queue) takeClosed(now time.Time) *item {
 			it.held = false
 			it.dueNow(now)
 		}
-		q.guard.admit(it, now) // it does: nothing has happened since refuses
+		q.admit(it, now) // it does: nothing has happened since refuses
 		q.fly(it)
 		return it
 	}

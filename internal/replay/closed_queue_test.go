@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 )
 
@@ -94,12 +95,12 @@ func TestClosedQueueHeldBack(t *testing.T) {
 	for name, hold := range map[string]func(q *queue, on bool, now time.Time){
 		"paused": func(q *queue, on bool, now time.Time) { q.pause(on, now) },
 		"guarded": func(q *queue, on bool, now time.Time) {
-			q.judge(now, Load{Waiting: map[bool]float64{true: 9}[on]}, nil)
+			q.judge(now, limits.Load{Waiting: map[bool]float64{true: 9}[on]}, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, c := newClosedQueue(2)
-			q.guard = newGuard(Guard{Waiting: 8})
+			q.guard = limits.NewBreaker(limits.Guard{Waiting: 8})
 			slow := planned(1, 0, "", 0)
 			slow.body = nil
 			for _, it := range []*item{planned(0, 0, "", 0), slow, planned(2, 0, "", 0), planned(3, 0, "", 0)} {
@@ -132,9 +133,9 @@ func TestClosedQueueHeldBack(t *testing.T) {
 // dropped.
 func TestClosedQueueBudget(t *testing.T) {
 	q, c := newClosedQueue(1)
-	q.purse = newPurse(Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100})
+	q.purse = newPurse(limits.Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100})
 	large := 0
-	q.purse.tell, q.purse.turned = func(*item) { large++ }, func(spell, bound) {}
+	q.purse.tell, q.purse.turned = func(*item) { large++ }, func(limits.Spell, limits.Bound) {}
 	for i, tokens := range []int{1, 200, 1, 1} {
 		q.add(q.loops[0], costs(planned(i, 0, "", 0), tokens, 1))
 	}
@@ -156,8 +157,8 @@ func TestClosedQueueBudget(t *testing.T) {
 // A row that comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are dropped for it, too.
 func TestClosedQueueRefunds(t *testing.T) {
 	q, c := newClosedQueue(1)
-	q.purse = newPurse(Budget{PromptTokensPerHour: 100})
-	q.purse.tell, q.purse.turned = func(*item) {}, func(spell, bound) {}
+	q.purse = newPurse(limits.Budget{PromptTokensPerHour: 100})
+	q.purse.tell, q.purse.turned = func(*item) {}, func(limits.Spell, limits.Bound) {}
 	unbuilt := costs(planned(2, 0, "", 0), 50, 1)
 	unbuilt.body = nil
 	for _, it := range []*item{costs(planned(0, 0, "s", 0), 200, 1), costs(planned(1, 0, "s", 0), 1, 1), unbuilt} {
@@ -168,9 +169,9 @@ func TestClosedQueueRefunds(t *testing.T) {
 	}
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2})
 	want(t, "waiting", c.waiting, 1)
-	want(t, "spent", q.purse.spent.prompt.sum, int64(50))
+	want(t, "spent", q.purse.spent.Spent(at(0)).Prompt, int64(50))
 	q.stop()
-	want(t, "spent", q.purse.spent.prompt.sum, int64(0))
+	want(t, "spent", q.purse.spent.Spent(at(0)).Prompt, int64(0))
 	want(t, "left", q.loops[0].open, 0)
 	want(t, "balance", c.balance(), error(nil))
 }
@@ -178,14 +179,14 @@ func TestClosedQueueRefunds(t *testing.T) {
 // A trial is let through each second while the workload's own errors hold the rest back.
 func TestClosedQueueTrials(t *testing.T) {
 	q, c := newClosedQueue(3)
-	q.guard = newGuard(Guard{ErrorRatio: 0.5})
+	q.guard = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
 	for i := range 20 {
 		q.add(q.loops[0], planned(i, 0, "", 0))
 	}
-	for range healthLeast {
-		q.guard.health.ended(at(0), measure.HTTP5xx)
+	for range 5 {
+		q.guard.Health.Ended(at(0), true)
 	}
-	q.judge(at(0), Load{}, nil)
+	q.judge(at(0), limits.Load{}, nil)
 	var sent []int
 	for ms := 0; ms <= 5000; ms += 100 {
 		q.fire(at(ms))
@@ -195,7 +196,7 @@ func TestClosedQueueTrials(t *testing.T) {
 		}
 		for _, it := range taken {
 			sent = append(sent, ms)
-			q.guard.health.ended(at(ms), measure.HTTP5xx)
+			q.guard.Health.Ended(at(ms), true)
 			c.end(q, it, false, at(ms))
 		}
 	}
@@ -338,7 +339,7 @@ func TestClosedQueueProperties(t *testing.T) {
 			if len(flying) > lanes {
 				t.Fatalf("seed %d: %d in flight on %d lanes", seed, len(flying), lanes)
 			}
-			held := q.paused || q.guard.holds() != nothing || q.purse != nil || q.closed.opens.After(at(now))
+			held := q.paused || q.guard.State() != limits.Closed || q.purse != nil || q.closed.opens.After(at(now))
 			if !held && len(flying) < lanes && q.upcoming.len()+q.called.len() > 0 {
 				t.Fatalf("seed %d at %d ms: %d in flight on %d lanes while there are rows", seed, now, len(flying), lanes)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -96,12 +97,12 @@ func TestClosedLoopWaits(t *testing.T) {
 				b := newBench(t, rows(5), closedLoop, &fake{ttft: 900 * time.Millisecond}, func(w *Workload) {
 					w.Lanes, w.Duration = 3, 20*time.Second
 					if c.phase == Guarded {
-						w.Guard = Guard{Waiting: 1}
-						w.Load = func() (Load, error) {
+						w.Guard = limits.Guard{Waiting: 1}
+						w.Load = func() (limits.Load, error) {
 							if s := time.Since(begin) - lead; s >= 5500*time.Millisecond && s < 10500*time.Millisecond {
-								return Load{Waiting: 1}, nil
+								return limits.Load{Waiting: 1}, nil
 							}
-							return Load{}, nil
+							return limits.Load{}, nil
 						}
 					}
 				})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
 )
@@ -42,7 +43,7 @@ func (it *item) marks() [8]*bool {
 // foldable says whether an item is nothing but its row and its instants.
 func (it *item) foldable() bool {
 	return it.body == nil && it.err == nil && it.size == 0 && !it.building && !it.filtered && it.cut == 0 && it.answers == nil &&
-		it.charged.IsZero() && it.cost == cost{} && steps(it.ready, it.planned) && steps(it.ready, it.due.At)
+		it.charged.IsZero() && it.cost == limits.Cost{} && steps(it.ready, it.planned) && steps(it.ready, it.due.At)
 }
 
 // steps says whether the way from one instant to another leads there exactly: on both clocks, and with a reading of the

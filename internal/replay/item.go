@@ -3,6 +3,7 @@ package replay
 import (
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/schedule"
 )
 
@@ -14,7 +15,7 @@ type item struct {
 	offset   time.Duration // of planned, since the loop's start
 	ready    time.Time     // max(due, end of the session wait)
 	charged  time.Time     // when its cost was taken from the budget; zero: it was not
-	cost     cost          // what was taken then
+	cost     limits.Cost   // what was taken then
 	session  *session      // nil for a row of no session
 	loop     *loop
 	state    state

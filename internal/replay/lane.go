@@ -41,7 +41,6 @@ func (r *Runner) carry(hard context.Context, l *lane) {
 		for more := true; more; {
 			r.send(hard, l)
 			more = r.finish(l)
-			r.wakeHeirs()
 		}
 	}
 }
@@ -114,7 +113,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 	now := r.align()
 	r.queue.purse.correct(it, req)
 	if g := r.queue.guard; g != nil {
-		g.health.ended(now, req.Outcome)
+		if req.Outcome != measure.Cancelled && req.Outcome != measure.Aborted { // they say nothing of the target
+			g.Health.Ended(now, req.Outcome.Failed())
+		}
 		r.judge(now, seen)
 	}
 	well := req.Outcome == measure.OK || req.Outcome == measure.Cancelled // a user may go on after either
@@ -123,6 +124,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 	}
 	r.queue.finish(it, well, req.Timeline.End, now)
 	r.queue.freed(now, req.Outcome)
+	r.wakeOthers()
 	next := r.queue.take(now)
 	r.rouse()
 	if next != nil {

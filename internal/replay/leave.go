@@ -9,11 +9,19 @@ import (
 // drop ends an item that was due and is not sent.
 func (q *queue) drop(it *item, reason measure.DropReason) {
 	it.state = gone
-	q.guard.over(it, false)
+	q.endTrial(it, false)
 	q.purse.refund(it)
 	q.count.Dropped(reason)
 	q.dropped(it, reason)
 	q.leave(it)
+}
+
+// endTrial lets there be another trial where an item was one that has ended, or was never sent.
+func (q *queue) endTrial(it *item, sent bool) {
+	if it.trial {
+		q.guard.Tried(sent)
+		it.trial = false
+	}
 }
 
 // forget ends an item that never came due.

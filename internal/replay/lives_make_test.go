@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/config"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
@@ -100,7 +101,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 	over := []replay.OverLimit{replay.Filter, replay.Clip}[l.rnd.IntN(2)]
 	wait := l.upTo(2000) * time.Duration(l.rnd.IntN(3))
 	ahead := []int{1, 4000, 8 << 20}[l.rnd.IntN(3)]
-	guard := replay.Guard{ResumeAfter: l.upTo(3000)}
+	guard := limits.Guard{ResumeAfter: l.upTo(3000)}
 	switch l.rnd.IntN(6) {
 	case 0, 1, 2:
 		guard.ErrorRatio = 0.3
@@ -110,9 +111,9 @@ func (l *life) someOptions() func(*replay.Workload) {
 		guard.Waiting, guard.KVCacheUsage = 10, 0.9
 	}
 	if l.one(3) {
-		guard.Blind = replay.BlindGo
+		guard.Blind = limits.BlindGo
 	}
-	var budget replay.Budget
+	var budget limits.Budget
 	if l.one(5) {
 		budget.RequestsPerMinute = int64(1 + l.rnd.IntN(100))
 	}
@@ -130,7 +131,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 			w.MaxInput = 4000
 		}
 		if guard.Waiting > 0 {
-			w.Load = func() (replay.Load, error) {
+			w.Load = func() (limits.Load, error) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				return l.load, l.err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
@@ -74,7 +75,7 @@ type life struct {
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	load replay.Load // what the engine's page says
+	load limits.Load // what the engine's page says
 	err  error       // why it says nothing
 }
 
@@ -201,17 +202,17 @@ func (l *life) trouble(r *lived) {
 	case 3:
 		r.State()
 	case 4:
-		l.says(replay.Load{Waiting: float64(l.rnd.IntN(20)), KVCacheUsage: l.rnd.Float64()}, nil)
+		l.says(limits.Load{Waiting: float64(l.rnd.IntN(20)), KVCacheUsage: l.rnd.Float64()}, nil)
 		l.pass(5000)
-		l.says(replay.Load{}, nil)
+		l.says(limits.Load{}, nil)
 	case 5:
-		l.says(replay.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errors.New("not scraped for a while"))
+		l.says(limits.Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}, errors.New("not scraped for a while"))
 		l.pass(5000)
-		l.says(replay.Load{}, nil)
+		l.says(limits.Load{}, nil)
 	}
 }
 
-func (l *life) says(load replay.Load, err error) {
+func (l *life) says(load limits.Load, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.load, l.err = load, err

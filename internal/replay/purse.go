@@ -3,60 +3,40 @@ package replay
 import (
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 )
 
-// A bound is one of a budget's, by its key in the configuration; "" is none.
-type bound string
-
-const (
-	requestsPerMinute   bound = "requests_per_minute"
-	promptTokensPerHour bound = "prompt_tokens_per_hour"
-	outputTokensPerDay  bound = "output_tokens_per_day"
-)
-
-// most is the amount of a bound.
-func (b Budget) most(of bound) int64 {
-	switch of {
-	case requestsPerMinute:
-		return b.RequestsPerMinute
-	case promptTokensPerHour:
-		return b.PromptTokensPerHour
-	case outputTokensPerDay:
-		return b.OutputTokensPerDay
-	}
-	return 0
-}
-
 // A purse is a workload's budget and what was spent of it; nil has no bound and keeps no count.
 type purse struct {
-	Budget
-	spent  *ledger
-	tell   func(*item)        // hears of each request that alone is more than the whole budget
-	turned func(spell, bound) // hears when the budget begins to refuse requests and for which bound, and when that is over
+	limits.Budget
+	spent  *limits.Spending
+	tell   func(*item)                      // hears of each request that alone is more than the whole budget
+	turned func(limits.Spell, limits.Bound) // hears when the budget begins to refuse requests and for which bound, and when that is over
 }
 
-func newPurse(b Budget) *purse {
-	if b == (Budget{}) {
+func newPurse(b limits.Budget) *purse {
+	if b == (limits.Budget{}) {
 		return nil
 	}
-	return &purse{Budget: b, spent: newLedger()}
+	return &purse{Budget: b, spent: limits.NewSpending()}
 }
 
 // empty says whether an item would be refused now.
 func (p *purse) empty(it *item, now time.Time) bool {
-	return p != nil && it.err == nil && p.spent.spent(now, costOf(it), p.Budget)
+	return p != nil && it.err == nil && p.spent.Full(now, costOf(it), p.Budget)
 }
 
-func costOf(it *item) cost { return cost{1, int64(it.due.InputTokens), int64(it.due.OutputTokens)} }
+func costOf(it *item) limits.Cost {
+	return limits.Cost{Requests: 1, Prompt: int64(it.due.InputTokens), Output: int64(it.due.OutputTokens)}
+}
 
 // large says of an item whether it alone is more than the whole budget, and tells of it.
 func (p *purse) large(it *item) bool {
 	if p == nil || it.err != nil {
 		return false
 	}
-	c := costOf(it)
-	if !over(c.prompt, p.PromptTokensPerHour) && !over(c.output, p.OutputTokensPerDay) {
+	if !p.Exceeds(costOf(it)) {
 		return false
 	}
 	p.tell(it)
@@ -71,8 +51,8 @@ func (p *purse) pay(it *item, now time.Time) bool {
 	if p.large(it) {
 		return false
 	}
-	charged, full := p.spent.charge(now, costOf(it), p.Budget)
-	if s, turned := p.spent.turn(now, full != ""); turned {
+	charged, full := p.spent.Charge(now, costOf(it), p.Budget)
+	if s, turned := p.spent.Turn(now, full != ""); turned {
 		p.turned(s, full)
 	}
 	if full != "" {
@@ -87,7 +67,7 @@ func (p *purse) refund(it *item) {
 	if p == nil || it.charged.IsZero() {
 		return
 	}
-	p.spent.amend(it.charged, cost{-it.cost.requests, -it.cost.prompt, -it.cost.output})
+	p.spent.Amend(it.charged, limits.Cost{Requests: -it.cost.Requests, Prompt: -it.cost.Prompt, Output: -it.cost.Output})
 	it.charged = time.Time{}
 }
 
@@ -97,47 +77,20 @@ func (p *purse) correct(it *item, req *measure.Request) {
 	if p == nil || it.charged.IsZero() || req.Outcome != measure.OK {
 		return
 	}
-	used := cost{prompt: int64(req.Usage.Prompt), output: int64(req.Usage.Output)}
+	used := limits.Cost{Prompt: int64(req.Usage.Prompt), Output: int64(req.Usage.Output)}
 	if req.Usage.Source == measure.UsageCounted && it.due.OutputTokens > 0 {
-		used.output = max(used.output, it.cost.output)
+		used.Output = max(used.Output, it.cost.Output)
 	}
-	if used.prompt == 0 {
-		used.prompt = it.cost.prompt
+	if used.Prompt == 0 {
+		used.Prompt = it.cost.Prompt
 	}
-	p.spent.amend(it.charged, cost{prompt: used.prompt - it.cost.prompt, output: used.output - it.cost.output})
-	var unplanned cost
+	p.spent.Amend(it.charged, limits.Cost{Prompt: used.Prompt - it.cost.Prompt, Output: used.Output - it.cost.Output})
+	var unplanned limits.Cost
 	if it.due.InputTokens == 0 {
-		unplanned.prompt = int64(req.Usage.Prompt)
+		unplanned.Prompt = int64(req.Usage.Prompt)
 	}
 	if it.due.OutputTokens == 0 {
-		unplanned.output = int64(req.Usage.Output)
+		unplanned.Output = int64(req.Usage.Output)
 	}
-	p.spent.learn(unplanned)
-}
-
-// spellQuiet is how long a budget has refused nothing when its spell is over, so that it is not told of at the rate of rows.
-const spellQuiet = time.Minute
-
-// A spell is a time in which a budget refuses requests; the zero value is none.
-type spell struct {
-	from, last time.Time // when it refused the first and the latest
-	refused    int
-}
-
-// turn notes that a request was refused or let through. It says whether the spell begins or is over by that, and which:
-// the one that is over has refused nothing for a minute before this request went through.
-func (s *spell) turn(now time.Time, refused bool) (of spell, turned bool) {
-	switch {
-	case refused:
-		if s.refused == 0 {
-			s.from, turned = now, true
-		}
-		s.last = now
-		s.refused++
-		return *s, turned
-	case s.refused > 0 && now.Sub(s.last) >= spellQuiet:
-		of, *s = *s, spell{}
-		return of, true
-	}
-	return *s, false
+	p.spent.Learn(unplanned)
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 )
@@ -34,7 +35,7 @@ type queue struct {
 	ends      time.Time     // nothing comes due from this instant on; zero: for ever
 	closed    *circuit      // rows come due when a lane is free; nil: at their instants
 	ready     func() error  // why no request can be written now; nil: one always can
-	guard     *guard
+	guard     *limits.Breaker
 	purse     *purse
 	count     counter
 	named     func(*schedule.Due) string // gives requests their ids, made anew where they were parked; nil: they have none
@@ -203,10 +204,10 @@ func (q *queue) pause(paused bool, now time.Time) {
 }
 
 // judge steps the guard, and drops what waits where that holds more back than before. False: nothing has changed.
-func (q *queue) judge(now time.Time, l Load, err error) bool {
-	before := q.guard.holds()
-	changed := q.guard.step(now, l, err)
-	if q.guard.holds() > before && q.closed == nil {
+func (q *queue) judge(now time.Time, l limits.Load, err error) bool {
+	before := q.guard.State()
+	changed := q.guard.Step(now, l, err)
+	if q.guard.State() > before && q.closed == nil {
 		q.dropWaiting(measure.Guarded, now)
 	}
 	return changed
@@ -228,7 +229,7 @@ func (q *queue) comeDue(it *item, now time.Time) {
 		}
 	case q.paused:
 		q.giveUp(it, measure.Paused)
-	case q.guard.refuses(now):
+	case q.guard.Refuses(now):
 		q.giveUp(it, measure.Guarded)
 	case s == nil:
 		q.makeReady(it, now)
@@ -276,7 +277,7 @@ func (q *queue) makeReady(it *item, now time.Time) {
 		why = measure.Missed
 	case q.paused:
 		why = measure.Paused
-	case !q.guard.admit(it, now):
+	case !q.admit(it, now):
 		why = measure.Guarded
 	case it.waited && q.dropLate && q.purse.empty(it, now): // those before it will be refused, and lanes are free
 		why = measure.Budget
@@ -288,6 +289,12 @@ func (q *queue) makeReady(it *item, now time.Time) {
 	}
 	q.drop(it, why)
 	q.endTurn(it, why, now)
+}
+
+// admit has the guard let an item through, as a trial where only single ones go.
+func (q *queue) admit(it *item, now time.Time) (ok bool) {
+	ok, it.trial = q.guard.Admit(now)
+	return ok
 }
 
 // refuse drops an item whose message could not be built.
@@ -343,7 +350,7 @@ func (q *queue) fly(it *item) {
 func (q *queue) finish(it *item, ok bool, end, now time.Time) {
 	it.state = gone
 	q.flying--
-	q.guard.over(it, true)
+	q.endTrial(it, true)
 	q.leave(it)
 	if it.session != nil {
 		it.session.ended = end

@@ -340,8 +340,8 @@ func TestQueueProperties(t *testing.T) {
 		if stopAt < 0 && c.expected != rows {
 			t.Fatalf("seed %d: want %d expected, got %d", seed, rows, c.expected)
 		}
-		if q.guard != nil && q.guard.health.trying {
-			t.Fatalf("seed %d: a trial never ended", seed)
+		if err := trialLeft(q.guard); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for reason, n := range c.dropped {
 			all[reason] += n

@@ -9,10 +9,12 @@ package replay
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 )
 
@@ -26,7 +28,7 @@ type Runner struct {
 	looks   atomic.Uint64 // readings of the engine's load
 	overdue atomic.Int64  // when a lane may step in for the pacer, in ns since made; 0: never
 
-	mu      sync.Mutex
+	*shared
 	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
 	queue   queue
 	idle    []*lane // free lanes; the last one used is the last in the slice, so its connection is the youngest
@@ -37,12 +39,10 @@ type Runner struct {
 	done    bool // nothing is left and nothing will come
 	fed     bool // the feed has ended
 
-	succeeds bool                   // it takes over from another runner
-	ancestor *Runner                // of a closed plan: that one, until it is over
-	heir     atomic.Pointer[Runner] // of whatever plan: the closed one that takes over from it
-	warming  *Runner                // of the warm-up, while that runs
-	salt     time.Time              // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
-	first    time.Time              // its start; the feed's
+	succeeds bool      // it takes over from another runner
+	warming  *Runner   // of the warm-up, while that runs
+	salt     time.Time // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	first    time.Time // its start; the feed's
 
 	seq      int64 // rows read, without filtered ones; the feed's
 	filtered int   // rows that were filtered since the last that was not; the feed's
@@ -80,10 +80,13 @@ func New(w Workload) *Runner {
 // newRunner prepares a runner of a plan, or of the plan's rows in a closed loop.
 func newRunner(w Workload, count figures, closed bool) *Runner {
 	r := &Runner{w: w, count: count, sleeper: w.Sleeper, made: time.Now(), moved: make(chan struct{}, 1)}
+	if r.shared = new(shared); w.After != nil {
+		r.shared = w.After.shared
+	}
 	r.changed.L = &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
-		paused: w.Paused, guard: newGuard(w.Guard), purse: newPurse(w.Budget),
+		paused: w.Paused, guard: limits.NewBreaker(w.Guard), purse: newPurse(w.Budget),
 		carry:   w.Carry,
 		waiting: line{near: nearRows}, named: r.id, ready: w.Client.Ready,
 		count: count, dropped: r.forget, forgotten: r.giveBack, clipped: r.clip, emptied: r.settle,
@@ -96,7 +99,7 @@ func newRunner(w Workload, count figures, closed bool) *Runner {
 		r.follow(w.After)
 		r.succeeds = true
 		if closed {
-			r.inherit(w.After)
+			r.queue.closed.full = func() bool { return r.busy() >= r.w.Lanes }
 		}
 		r.w.After = nil // or runners would keep each other in memory, reload after reload
 	}
@@ -178,14 +181,17 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	return feedErr
 }
 
-// prepare takes the sleeper that the pacer will use.
+// prepare takes the sleeper that the pacer will use, and makes the runner one of its workload's.
 func (r *Runner) prepare() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sleeper == nil {
-		r.sleeper, err = NewSleeper()
+		if r.sleeper, err = NewSleeper(); err != nil {
+			return err
+		}
 	}
-	return err
+	r.runners = append(r.runners, r)
+	return nil
 }
 
 // close leaves no limit shown as open, and no sleeper that a Pause could still wake: its descriptor is somebody else's then.
@@ -193,6 +199,7 @@ func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unguard()
+	r.runners = slices.DeleteFunc(r.runners, func(one *Runner) bool { return one == r })
 	if r.sleeper != nil { // else it could not be had
 		_ = r.sleeper.Close() // nobody waits in it
 		r.sleeper = nil
@@ -201,13 +208,13 @@ func (r *Runner) close() {
 
 // stop ends the taking of new work.
 func (r *Runner) stop() {
-	defer r.wakeHeirs()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
 	r.queue.stop()
 	r.unguard()
 	r.settle()
+	r.wakeOthers()
 }
 
 // settle finds out, with the lock held, whether anything is left, and wakes whoever waits for that.

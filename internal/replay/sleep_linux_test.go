@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"replayd/internal/limits"
 )
 
 // A successor shows what is open before it runs. When it cannot run, because no descriptor is left, it takes that back.
 func TestNoGuardWithoutASleeper(t *testing.T) {
-	limits := func(w *Workload) { w.Guard = Guard{Waiting: 8} }
-	before := newBench(t, every(1, time.Second), minutes, &fake{}, limits)
-	before.queue.guard.step(time.Now(), Load{Waiting: 8}, nil)
+	guarded := func(w *Workload) { w.Guard = limits.Guard{Waiting: 8} }
+	before := newBench(t, every(1, time.Second), minutes, &fake{}, guarded)
+	before.queue.guard.Step(time.Now(), limits.Load{Waiting: 8}, nil)
 	b := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) {
-		limits(w)
+		guarded(w)
 		w.After, w.Target, w.Sleeper = before.Runner, before.target, nil
 	})
 	want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/trace"
 )
@@ -26,7 +27,7 @@ func TestBudget(t *testing.T) {
 			}
 		}
 		b := newBench(t, source(rows...), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
-			w.Budget = Budget{RequestsPerMinute: 100, PromptTokensPerHour: 3000}
+			w.Budget = limits.Budget{RequestsPerMinute: 100, PromptTokensPerHour: 3000}
 			w.Log = slog.New(slog.NewTextHandler(log, nil))
 		})
 		b.run(t, until(t, 3*time.Minute-50*time.Millisecond), t.Context())
@@ -52,7 +53,7 @@ func TestBudgetByUsage(t *testing.T) {
 			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 40, OutputTokens: 3}
 		}
 		b := newBench(t, source(rows...), minutes, &fake{ttft: 950 * time.Millisecond}, func(w *Workload) {
-			w.Budget = Budget{PromptTokensPerHour: 400}
+			w.Budget = limits.Budget{PromptTokensPerHour: 400}
 		})
 		b.run(t, until(t, 30*time.Second), t.Context())
 		// 10 at once, 40 each; from then on one ends 950 ms after each and gives 36 back. n ended ones leave room while 4n+40·flying ≤ 400.
@@ -132,7 +133,7 @@ func TestSuccessorGoesOnWithTheGuard(t *testing.T) {
 			e, told := newEngine(), []string{}
 			e.say(0, nil)
 			guarded := func(w *Workload) {
-				w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 10 * time.Second}, e.now, heard(&told)
+				w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 10 * time.Second}, e.now, heard(&told)
 			}
 			after(12*time.Second+50*time.Millisecond, func() { e.say(8, nil) })
 			after(15*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
@@ -156,9 +157,9 @@ func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 				}
 			})
 			for range 5 {
-				a.queue.guard.health.ended(time.Now(), measure.HTTP5xx)
+				a.queue.guard.Health.Ended(time.Now(), true)
 			}
-			_, finished := b.queue.guard.health.ratio(time.Now())
+			_, finished := b.queue.guard.Health.Ratio(time.Now())
 			want(t, name, finished == 5, same)
 		})
 	}
@@ -176,7 +177,7 @@ func TestBudgetOfABacklog(t *testing.T) {
 			return 0
 		}}
 		b := newBench(t, every(6000, 100*time.Millisecond), once, f, func(w *Workload) {
-			w.Budget, w.Lanes, w.MaxWait, w.Epoch = Budget{RequestsPerMinute: 30}, 1, 0, begin
+			w.Budget, w.Lanes, w.MaxWait, w.Epoch = limits.Budget{RequestsPerMinute: 30}, 1, 0, begin
 		})
 		b.run(t, until(t, 4*time.Minute-50*time.Millisecond), t.Context())
 		var writes []time.Duration
@@ -227,12 +228,12 @@ func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 			}
 		}
 		b := newBench(t, source(rows...), once, &fake{ttft: time.Millisecond}, func(w *Workload) {
-			w.Guard, w.Budget = Guard{ErrorRatio: 0.5, ResumeAfter: time.Second}, Budget{RequestsPerMinute: 5}
+			w.Guard, w.Budget = limits.Guard{ErrorRatio: 0.5, ResumeAfter: time.Second}, limits.Budget{RequestsPerMinute: 5}
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Invalid: 15})
-		want(t, "spent", b.queue.purse.spent.requests.sum, int64(5))
+		want(t, "spent", b.queue.purse.spent.Spent(time.Now()).Requests, int64(5))
 	})
 }
 
@@ -247,7 +248,7 @@ func TestBudgetIsTold(t *testing.T) {
 			}
 		}
 		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // the lanes find out too
-			w.Budget, w.Epoch, w.Lanes = Budget{RequestsPerMinute: 90, OutputTokensPerDay: 1_000_000}, time.Now(), 2
+			w.Budget, w.Epoch, w.Lanes = limits.Budget{RequestsPerMinute: 90, OutputTokensPerDay: 1_000_000}, time.Now(), 2
 			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
 					a.Value = slog.StringValue(a.Value.Time().Format("04:05.000"))
@@ -279,7 +280,7 @@ func TestSpentBudgetIsNoOverload(t *testing.T) {
 			rows[i+2].Offset = time.Second
 		}
 		b := newBench(t, source(rows...), once, &fake{ttft: time.Millisecond}, func(w *Workload) {
-			w.Budget, w.Lanes, w.Overload = Budget{RequestsPerMinute: 2}, 4, Drop
+			w.Budget, w.Lanes, w.Overload = limits.Budget{RequestsPerMinute: 2}, 4, Drop
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "sent", len(b.kept.all), 2)

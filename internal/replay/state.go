@@ -1,6 +1,10 @@
 package replay
 
-import "time"
+import (
+	"time"
+
+	"replayd/internal/limits"
+)
 
 // A Phase says in a word what a runner does.
 type Phase string
@@ -46,8 +50,8 @@ func (r *Runner) State() State {
 		s.Phase = Warming
 	case l == nil || now.Before(l.Start) || l.read && l.open == 0:
 		s.Phase = Waiting
-	case r.queue.guard.holds() != nothing:
-		s.Phase, s.Reason = Guarded, r.queue.guard.words(c.own)
+	case r.queue.guard.State() != limits.Closed:
+		s.Phase, s.Reason = Guarded, r.queue.guard.Words(c.own)
 	}
 	if l == nil {
 		r.mu.Unlock()
@@ -195,4 +199,19 @@ func (r *Runner) untilRetired(now, at time.Time) time.Time {
 		return end
 	}
 	return at
+}
+
+// retires is the instant from which on rows are another runner's, on its own clock; zero: they never are. The lock is held.
+func (r *Runner) retires() time.Time {
+	if r.until.IsZero() {
+		return time.Time{}
+	}
+	if !r.followsWall() {
+		return r.leaves
+	}
+	c := readClock(r.w.Wall)
+	if r.playing != nil {
+		c = r.playing.clock
+	}
+	return c.at(r.until)
 }

@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"time"
+
+	"replayd/internal/limits"
 )
 
 // Connections are opened this long before the requests that will need them, so that no dial falls on a due instant.
@@ -34,10 +36,10 @@ func (r *Runner) short() int {
 	defer r.mu.Unlock()
 	now := r.align() // here too, because the pacer may sleep for hours
 	most := r.queue.free
-	switch h := r.queue.guard.holds(); {
-	case r.queue.paused || h == all:
+	switch h := r.queue.guard.State(); {
+	case r.queue.paused || h == limits.Open:
 		return 0
-	case h == allButOne:
+	case h == limits.HalfOpen:
 		most = min(most, 1)
 	}
 	n := 0

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -90,7 +91,7 @@ func TestWarmupStops(t *testing.T) {
 func TestWarmupPausesAndPays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) {
-			w.Warmup, w.Budget = 3, Budget{RequestsPerMinute: 7}
+			w.Warmup, w.Budget = 3, limits.Budget{RequestsPerMinute: 7}
 		})
 		time.AfterFunc(1500*time.Millisecond, func() { b.Pause(true) })
 		time.AfterFunc(3*time.Second, func() { want(t, "phase", b.State().Phase, Paused) })

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-)
 
-// lookEvery is how often a guard is judged when nothing falls due.
-const lookEvery = time.Second
+	"replayd/internal/limits"
+	"replayd/internal/measure"
+)
 
 // A reading is what the engine's load was said to be.
 type reading struct {
 	order uint64 // of the questions
-	load  Load
+	load  limits.Load
 	err   error
 }
 
@@ -25,9 +25,9 @@ func (r *Runner) look() reading {
 	}
 	seen := reading{order: r.looks.Add(1)}
 	switch {
-	case !g.scraped():
+	case !g.Scraped():
 	case r.w.Load == nil:
-		seen.err = errNotScraped
+		seen.err = limits.ErrNotScraped
 	default:
 		seen.load, seen.err = r.w.Load()
 	}
@@ -42,29 +42,29 @@ func (r *Runner) judge(now time.Time, seen reading) {
 		return
 	}
 	r.judged = seen.order
-	before := g.open
+	before := g.Opened()
 	changed := r.queue.judge(now, seen.load, seen.err)
-	if g.lacks != r.lacks {
-		r.lacks = g.lacks
+	if g.Lacks() != r.lacks {
+		r.lacks = g.Lacks()
 		r.tellLacks(g)
 	}
 	if !changed {
 		return
 	}
-	for i, open := range g.open {
+	for i, open := range g.Opened() {
 		if open != before[i] {
-			r.count.Guard(limitNames[i], open)
+			r.count.Guard(guardLimit(limits.Limit(i)), open)
 		}
 	}
-	text := "guard opened: " + g.words(now)
+	text := "guard opened: " + g.Words(now)
 	switch {
-	case g.holds() == nothing:
-		text = fmt.Sprintf("guard closed after %v", now.Sub(g.since).Round(time.Millisecond))
-	case before != [numLimits]bool{}:
-		text = "guard stays open: " + g.words(now)
+	case g.State() == limits.Closed:
+		text = fmt.Sprintf("guard closed after %v", now.Sub(g.Since()).Round(time.Millisecond))
+	case before != [limits.NumLimits]bool{}:
+		text = "guard stays open: " + g.Words(now)
 	}
 	level := slog.LevelInfo
-	if g.holds() != nothing {
+	if g.State() != limits.Closed {
 		level = slog.LevelWarn
 	}
 	r.tellGuard(text, level)
@@ -82,13 +82,13 @@ func (r *Runner) tellGuard(text string, level slog.Level) {
 }
 
 // tellLacks has the pacer log, once, that a limit needs a figure that the engine does not show. The lock is held.
-func (r *Runner) tellLacks(g *guard) {
-	if g.lacks == "" {
+func (r *Runner) tellLacks(g *limits.Breaker) {
+	if g.Lacks() == "" {
 		return
 	}
-	text := "guard cannot judge a limit: " + g.lacks + ". Nothing is sent: remove the limit, or set when_blind: go"
-	if g.Blind == BlindGo {
-		text = "guard ignores a limit (when_blind: go): " + g.lacks
+	text := "guard cannot judge a limit: " + g.Lacks() + ". Nothing is sent: remove the limit, or set when_blind: go"
+	if g.Blind == limits.BlindGo {
+		text = "guard ignores a limit (when_blind: go): " + g.Lacks()
 	}
 	r.tellGuard(text, slog.LevelError)
 	r.sleeper.Wake()
@@ -127,23 +127,23 @@ func (r *Runner) tellInvalid(it *item) {
 }
 
 // tellBudget has the pacer say that the budget begins to refuse requests, or that this is over. The lock is held.
-func (r *Runner) tellBudget(s spell, full bound) {
+func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	r.news = append(r.news, func() {
 		if full != "" {
 			text := "the budget is spent: what does not fit is dropped"
 			if r.queue.closed != nil {
 				text = "the budget is spent: nothing goes out until there is room"
 			}
-			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.most(full))
+			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.Most(full))
 			return
 		}
 		if r.queue.closed != nil {
 			r.w.Log.Info("the budget is enough again: for a minute nothing was held back for it",
-				"workload", r.w.Name, "spent_for", s.last.Sub(s.from).Round(time.Millisecond))
+				"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond))
 			return
 		}
 		r.w.Log.Info("the budget is enough again: for a minute nothing was dropped for it",
-			"workload", r.w.Name, "spent_for", s.last.Sub(s.from).Round(time.Millisecond), "dropped", s.refused)
+			"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
 	r.sleeper.Wake()
 }
@@ -155,7 +155,7 @@ func (r *Runner) watch(ctx context.Context) {
 		r.mu.Lock()
 		now := r.align()
 		r.judge(now, seen)
-		wait := r.queue.guard.wait(now)
+		wait := r.queue.guard.Wait(now)
 		r.mu.Unlock()
 		timer := time.NewTimer(wait)
 		select {
@@ -167,10 +167,13 @@ func (r *Runner) watch(ctx context.Context) {
 	}
 }
 
+// guardLimit is a limit as its series names it.
+func guardLimit(l limits.Limit) measure.GuardLimit { return measure.GuardLimit(l.String()) }
+
 // unguard lets no limit be shown as open of a runner that sends nothing any more, with the lock held.
 func (r *Runner) unguard() {
-	for _, limit := range limitNames {
-		r.count.Guard(limit, false)
+	for l := range limits.NumLimits {
+		r.count.Guard(guardLimit(l), false)
 	}
 }
 
@@ -186,13 +189,13 @@ func (r *Runner) follow(before *Runner) {
 	if old == nil || mine == nil || before.w.Target != r.w.Target {
 		return
 	}
-	mine.health = old.health
+	mine.Health = old.Health
 	if mine.Guard != old.Guard {
 		return
 	}
 	*mine = *old
-	r.lacks = mine.lacks
-	for i, open := range mine.open {
-		r.count.Guard(limitNames[i], open)
+	r.lacks = mine.Lacks()
+	for i, open := range mine.Opened() {
+		r.count.Guard(guardLimit(limits.Limit(i)), open)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -22,23 +23,23 @@ import (
 // An engine says a load that a test sets, and is blind until then.
 type engine struct {
 	mu   sync.Mutex
-	load Load
+	load limits.Load
 	err  error
 }
 
 func newEngine() *engine { return &engine{err: errScrape} }
 
-func (e *engine) now() (Load, error) {
+func (e *engine) now() (limits.Load, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.load, e.err
 }
 
 func (e *engine) say(waiting float64, err error) {
-	e.set(Load{Waiting: waiting, KVCacheUsage: math.NaN()}, err)
+	e.set(limits.Load{Waiting: waiting, KVCacheUsage: math.NaN()}, err)
 }
 
-func (e *engine) set(l Load, err error) {
+func (e *engine) set(l limits.Load, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.load, e.err = l, err
@@ -74,7 +75,7 @@ func TestGuard(t *testing.T) {
 		e, told, log := newEngine(), []string{}, &bytes.Buffer{}
 		e.say(0, nil)
 		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: 250 * time.Millisecond}, func(w *Workload) {
-			w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 5 * time.Second}, e.now, heard(&told)
+			w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 5 * time.Second}, e.now, heard(&told)
 			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 		})
 		after(10*time.Second+80*time.Millisecond, func() { e.say(9, nil) })
@@ -117,7 +118,7 @@ func TestGuardWhenNothingIsDue(t *testing.T) {
 		e.say(0, nil)
 		rows := source(trace.Record{}, trace.Record{Offset: 50 * time.Second})
 		b := newBench(t, rows, minutes, &fake{}, func(w *Workload) {
-			w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond}, e.now, heard(&told)
+			w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond}, e.now, heard(&told)
 		})
 		after(10*time.Second+500*time.Millisecond, func() { e.say(8, nil) })
 		after(12*time.Second+500*time.Millisecond, func() { e.say(0, nil) })
@@ -133,7 +134,7 @@ func TestGuardDropsWhatWaits(t *testing.T) {
 		e := newEngine()
 		e.say(0, nil)
 		b := newBench(t, every(5, 100*time.Millisecond), minutes, &fake{ttft: 750 * time.Millisecond}, func(w *Workload) {
-			w.Guard, w.Load, w.Lanes = Guard{Waiting: 8}, e.now, 1
+			w.Guard, w.Load, w.Lanes = limits.Guard{Waiting: 8}, e.now, 1
 		})
 		after(740*time.Millisecond, func() { e.say(8, nil) }) // the lane comes back at 750 ms
 		after(760*time.Millisecond, func() { e.say(0, nil) })
@@ -151,12 +152,12 @@ func TestGuardSeenByTheBuilder(t *testing.T) {
 		var asked atomic.Int64
 		b := newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
 			&fake{ttft: time.Second}, func(w *Workload) {
-				w.Ahead, w.Guard = 1, Guard{Waiting: 8} // the second message is built when the first is gone
-				w.Load = func() (Load, error) {
+				w.Ahead, w.Guard = 1, limits.Guard{Waiting: 8} // the second message is built when the first is gone
+				w.Load = func() (limits.Load, error) {
 					if time.Now().Equal(due) {
 						asked.Add(1)
 					}
-					return Load{Waiting: float64(min(asked.Load(), 2) * 4)}, nil
+					return limits.Load{Waiting: float64(min(asked.Load(), 2) * 4)}, nil
 				}
 			})
 		b.run(t, until(t, 30*time.Second), t.Context())
@@ -180,7 +181,7 @@ func TestNoGuardAfterTheEnd(t *testing.T) {
 			e, told := newEngine(), []string(nil)
 			e.say(0, nil)
 			b := newBench(t, every(106, 100*time.Millisecond), once, &fake{ttft: 250 * time.Millisecond, itl: 250 * time.Millisecond}, func(w *Workload) {
-				w.Guard, w.Load, w.Guarded, w.Epoch = Guard{Waiting: 8}, e.now, heard(&told), time.Now()
+				w.Guard, w.Load, w.Guarded, w.Epoch = limits.Guard{Waiting: 8}, e.now, heard(&told), time.Now()
 			})
 			after(10*time.Second+520*time.Millisecond, func() { e.say(8, nil) })
 			after(10*time.Second+640*time.Millisecond, func() {
@@ -204,24 +205,24 @@ func TestBlindGuard(t *testing.T) {
 		"until the first figures": {func(*Workload, *engine) {}, span(21, 300), []string{
 			"0s guard opened: blind: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
 		}},
-		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = BlindGo }, all, nil},
+		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = limits.BlindGo }, all, nil},
 		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: blind: the engine's figures are not scraped (w)"}},
-		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
-		"no guard":           {func(w *Workload, _ *engine) { w.Guard = Guard{ResumeAfter: time.Second} }, all, nil},
-		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = Guard{KVCacheUsage: 0.9} }, nil, []string{
+		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
+		"no guard":           {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ResumeAfter: time.Second} }, all, nil},
+		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = limits.Guard{KVCacheUsage: 0.9} }, nil, []string{
 			"0s guard opened: blind: http://engine/metrics: connection refused (w)", // then for want of the figure
 		}},
 		"unsupported": {func(w *Workload, e *engine) {
-			w.Guard = Guard{KVCacheUsage: 0.9}
-			after(4*time.Second+550*time.Millisecond, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
+			w.Guard = limits.Guard{KVCacheUsage: 0.9}
+			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
 		}, nil, []string{
 			"0s guard opened: blind: http://engine/metrics: connection refused (w)",
 			"4.6s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set when_blind: go (w)",
 			"4.6s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"unsupported, go": {func(w *Workload, e *engine) {
-			w.Guard = Guard{KVCacheUsage: 0.9, Blind: BlindGo}
-			after(4*time.Second+550*time.Millisecond, func() { e.set(Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
+			w.Guard = limits.Guard{KVCacheUsage: 0.9, Blind: limits.BlindGo}
+			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
 		}, all, []string{
 			"4.6s as ERROR: guard ignores a limit (when_blind: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
@@ -236,7 +237,7 @@ func TestBlindGuard(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, told := newEngine(), []string(nil)
 			b := newBench(t, every(300, 100*time.Millisecond), minutes, &fake{}, func(w *Workload) {
-				w.Guard, w.Load, w.Guarded = Guard{Waiting: 8, ResumeAfter: time.Second}, e.now, heard(&told)
+				w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: time.Second}, e.now, heard(&told)
 				c.change(w, e)
 			})
 			after(2*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
@@ -261,7 +262,7 @@ func TestGuardByErrors(t *testing.T) {
 		}
 		f, told := &fake{ttft: 1250 * time.Millisecond, status: down}, []string{}
 		b := newBench(t, every(1800, 100*time.Millisecond), schedule.Options{Mode: schedule.Once}, f, func(w *Workload) {
-			w.Guard, w.Guarded = Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+			w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
 			w.Epoch = begin
 		})
 		after(20*time.Second+50*time.Millisecond, func() {
@@ -332,7 +333,7 @@ func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 			closed = back + 14*time.Second // 5 good ones after one that failed are under a fifth, for 10 s
 		)
 		b := newBench(t, every(9000, 100*time.Millisecond), once, f, func(w *Workload) {
-			w.Guard, w.Guarded = Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+			w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
 			w.Lanes, w.Overload, w.Epoch = 6, Drop, begin
 		})
 		b.run(t, t.Context(), t.Context())
@@ -363,7 +364,7 @@ func TestPauseAndGuard(t *testing.T) {
 		e := newEngine()
 		e.say(0, nil)
 		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
-			w.Guard, w.Load = Guard{Waiting: 8}, e.now
+			w.Guard, w.Load = limits.Guard{Waiting: 8}, e.now
 		})
 		for s, f := range map[int]func(){
 			10: func() { e.say(8, nil) }, 12: func() { b.Pause(true) }, 15: func() { b.Pause(false) }, 17: func() { e.say(0, nil) },
@@ -375,26 +376,5 @@ func TestPauseAndGuard(t *testing.T) {
 		b.run(t, until(t, 30*time.Second+50*time.Millisecond), t.Context())
 		want(t, "rows", b.sentOnce(t)[time.Now().Unix()/60], slices.Concat(span(0, 101), span(171, 201), span(251, 301)))
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 40, measure.Paused: 80})
-	})
-}
-
-// A Load that takes the runner's own lock, and one that a scrape waits for: no lock is held while it is asked.
-func TestLoadMayAskTheRunner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var b *bench
-		var asked atomic.Int64
-		b = newBench(t, every(20, 100*time.Millisecond), minutes, &fake{ttft: 70 * time.Millisecond}, func(w *Workload) {
-			w.Guard = Guard{Waiting: 8}
-			w.Load = func() (Load, error) {
-				b.State()
-				asked.Add(1)
-				return Load{}, nil
-			}
-		})
-		b.run(t, until(t, 30*time.Second), t.Context())
-		want(t, "sent", len(b.kept.all), 20)
-		if n := asked.Load(); n < 40 {
-			t.Errorf("asked %d times in 30 s of 20 rows, want 2 times a row at least", n)
-		}
 	})
 }

@@ -1,36 +1,39 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
-	"replayd/internal/measure"
+	"replayd/internal/limits"
 )
 
 // A weather is an engine's load that changes at random, and an eye on what guard and budget let through meanwhile.
 type weather struct {
 	rnd   *rand.Rand
-	load  Load
+	load  limits.Load
 	err   error
-	trial time.Time // when the last one was sent
+	trial time.Time         // when the last one that was sent was let through
+	let   map[int]time.Time // when each trial was let through, by row
 	sent  []time.Time
 }
 
 // newWeather gives half of the queues a guard and half of them a budget.
 func newWeather(rnd *rand.Rand, q *queue) *weather {
 	if rnd.IntN(2) == 0 {
-		q.guard = newGuard(Guard{
+		q.guard = limits.NewBreaker(limits.Guard{
 			Waiting: 8, ErrorRatio: float64(rnd.IntN(2)) * 0.1, ResumeAfter: time.Duration(rnd.IntN(3)*rnd.IntN(200)) * time.Millisecond,
 		})
 	}
 	if rnd.IntN(2) == 0 {
-		q.purse = newPurse(Budget{RequestsPerMinute: rnd.Int64N(50)})
+		q.purse = newPurse(limits.Budget{RequestsPerMinute: rnd.Int64N(50)})
 		if q.purse != nil {
-			q.purse.turned = func(spell, bound) {}
+			q.purse.turned = func(limits.Spell, limits.Bound) {}
 		}
 	}
-	return &weather{rnd: rnd}
+	return &weather{rnd: rnd, let: map[int]time.Time{}}
 }
 
 func (w *weather) change(q *queue, now time.Time) {
@@ -45,27 +48,33 @@ func (w *weather) change(q *queue, now time.Time) {
 
 // judge says what is wrong with what lanes have just taken.
 func (w *weather) judge(q *queue, taken []*item, now time.Time) error {
-	if q.guard.holds() == all && q.waiting.len() > 0 {
-		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.guard.words(now))
+	if q.guard.State() == limits.Open && q.waiting.len() > 0 {
+		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.guard.Words(now))
 	}
 	return w.judgeClosed(q, taken, now)
 }
 
 // judgeClosed is judge of a closed plan, whose rows may wait.
 func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
-	held := q.guard.holds()
-	if held == all && len(taken) > 0 {
-		return fmt.Errorf("%d taken while %s", len(taken), q.guard.words(now))
+	for _, it := range slices.Concat(q.waiting.items[q.waiting.head:], taken) {
+		if _, known := w.let[it.due.Number]; it.trial && !known {
+			w.let[it.due.Number] = now
+		}
+	}
+	held := q.guard.State()
+	if held == limits.Open && len(taken) > 0 {
+		return fmt.Errorf("%d taken while %s", len(taken), q.guard.Words(now))
 	}
 	for _, it := range taken {
-		if held == allButOne && !it.trial {
-			return fmt.Errorf("row %d was taken while %s", it.due.Number, q.guard.words(now))
+		if held == limits.HalfOpen && !it.trial {
+			return fmt.Errorf("row %d was taken while %s", it.due.Number, q.guard.Words(now))
 		}
 		if it.trial {
-			if ago := now.Sub(w.trial); ago < time.Second {
+			let := w.let[it.due.Number]
+			if ago := let.Sub(w.trial); ago < time.Second {
 				return fmt.Errorf("a trial %v after the last", ago)
 			}
-			w.trial = q.guard.health.latest
+			w.trial = let
 		}
 		if q.purse != nil {
 			w.sent = append(w.sent, now)
@@ -75,7 +84,7 @@ func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
 					minute++
 				}
 			}
-			if over(int64(minute), q.purse.RequestsPerMinute) {
+			if most := q.purse.RequestsPerMinute; most > 0 && int64(minute) > most {
 				return fmt.Errorf("%d within a minute, of a budget of %d", minute, q.purse.RequestsPerMinute)
 			}
 		}
@@ -85,8 +94,24 @@ func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
 
 func (w *weather) end(q *queue, c *tally, it *item, ok bool, now time.Time) {
 	if q.guard != nil {
-		q.guard.health.ended(now, map[bool]measure.Outcome{true: measure.OK, false: measure.HTTP5xx}[ok])
+		q.guard.Health.Ended(now, !ok)
 		q.judge(now, w.load, w.err)
 	}
 	c.end(q, it, ok, now)
+}
+
+// trialLeft says of a guard that nothing is under way of whether it would let no trial through.
+func trialLeft(g *limits.Breaker) error {
+	if g == nil || g.ErrorRatio == 0 {
+		return nil
+	}
+	later := epoch.Add(24 * time.Hour)
+	for range 5 {
+		g.Health.Ended(later, true)
+	}
+	g.Step(later, limits.Load{}, nil)
+	if g.State() == limits.HalfOpen && g.Refuses(later) {
+		return errors.New("a trial never ended")
+	}
+	return nil
 }

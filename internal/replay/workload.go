@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
@@ -95,12 +96,12 @@ type Workload struct {
 	WarmupLanes int
 	Warmed      []Observer
 
-	Guard  Guard
-	Budget Budget
+	Guard  limits.Guard
+	Budget limits.Budget
 	// Load tells the engine's load of now; its error says why that is not known: nothing was scraped yet, or too long ago.
 	// Nil: nothing is scraped. It is called before every row and every second by several goroutines, without a lock of the
 	// runner's held, so it may take its own; it does not wait and allocates nothing.
-	Load func() (Load, error)
+	Load func() (limits.Load, error)
 
 	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
 	Begin   time.Time        // rows due before it are another runner's, which Retires then; zero: none are

@@ -1,4 +1,4 @@
-package replay
+package limits
 
 import (
 	"math/rand/v2"
