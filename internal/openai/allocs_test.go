@@ -14,7 +14,7 @@ import (
 // Between the socket and the timeline nothing is allocated: an answer of 1,100 chunks costs as many objects as one of 100. That
 // the ruler would see objects that come with the chunks is shown by a hook that makes one each time that some were read.
 func TestChunksAllocateNothing(t *testing.T) {
-	plain, escaped := usual[0], `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
+	plain, escaped := usualChunk, `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
 	var made *int
 	key := keyFiles{t.TempDir()}.put(t, "key", "k")
 	for name, f := range map[string]struct {

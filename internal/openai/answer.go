@@ -19,7 +19,6 @@ type answer struct {
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // which brought others too
 	newest   arrival  // of the last bytes of a body that is no stream
-	cut      bool     // a text was longer than is kept
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
@@ -37,7 +36,7 @@ func (l *Lane) event(ctx context.Context, e event, req *measure.Request) *failur
 	switch {
 	case late != nil:
 		return late
-	case e.failed && known && c.message != "":
+	case e.failed && known && c.Message != "":
 		l.answer.settled = l.reported()
 	case e.failed:
 		text, most := e.data, errorTextBytes
@@ -48,7 +47,7 @@ func (l *Lane) event(ctx context.Context, e event, req *measure.Request) *failur
 	case !known && e.named: // an annotation, not a chunk
 	case !known:
 		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.data))
-	case c.failed:
+	case c.Failed:
 		l.answer.settled = l.reported()
 	default:
 		return l.take(e.arrival, req)
@@ -58,7 +57,7 @@ func (l *Lane) event(ctx context.Context, e event, req *measure.Request) *failur
 
 // reported is the failure that a chunk reports. Its words may have been cut, and a credential with them.
 func (l *Lane) reported() *failure {
-	return failed(measure.ErrorEvent, "%s", l.client.front([]byte(l.chunk.message), errorBodyBytes-utf8.UTFMax))
+	return failed(measure.ErrorEvent, "%s", l.client.front([]byte(l.chunk.Message), errorBodyBytes-utf8.UTFMax))
 }
 
 // longData is what takes so long to read that a deadline may pass meanwhile, in bytes.
@@ -69,16 +68,14 @@ func (l *Lane) find(ctx context.Context, data []byte) (known bool, late *failure
 	if len(data) > longData {
 		return l.findLong(ctx, data)
 	}
-	return l.chunk.find(data), nil
+	return l.chunk.Read(data, nil), nil
 }
 
 func (l *Lane) findLong(ctx context.Context, data []byte) (known bool, late *failure) {
-	l.chunk.form.stop = func() bool {
+	known = l.chunk.Read(data, func() bool {
 		late = l.overdue(ctx)
 		return late != nil
-	}
-	known = l.chunk.find(data)
-	l.chunk.form.stop = nil
+	})
 	return known, late
 }
 
@@ -93,36 +90,23 @@ func (c *Client) notJSON(data []byte) string {
 // take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
 func (l *Lane) take(a arrival, req *measure.Request) *failure {
 	c := &l.chunk
-	if c.content {
+	if c.Content {
 		if len(req.Timeline.Chunks) == maxChunks {
 			return failed(measure.BadStream, "more than %d chunks", maxChunks)
 		}
 		l.content(a, &req.Timeline)
-		if c.form.keep {
-			l.keep(req)
+		if c.Keep {
+			l.texts.Add(c)
 		}
 	}
-	if len(c.finish) > 0 {
+	if len(c.Finish) > 0 {
 		l.answer.finished = true
-		if string(c.finish) != req.FinishReason {
-			req.FinishReason = l.client.words(l.client.front(c.finish, shownBytes))
+		if string(c.Finish) != req.FinishReason {
+			req.FinishReason = l.client.words(l.client.front(c.Finish, shownBytes))
 		}
 	}
-	u := &req.Usage
-	switch {
-	case c.usage.set && (c.bare || l.answer.finished):
-		*u = c.usage.usage(measure.UsageFinal)
-	case c.usage.set && u.Source != measure.UsageFinal:
-		*u = c.usage.usage(measure.UsageChunks)
-	case c.timings.set && (u.Source == "" || u.Source == measure.UsageTimings):
-		*u = c.timings.usage(measure.UsageTimings)
-	}
+	l.told(&req.Usage)
 	return nil
-}
-
-// usage is what the counts say, as far as it can be: what a cache held is a part of the prompt, and reasoning one of the output.
-func (c counts) usage(s measure.UsageSource) measure.Usage {
-	return measure.Usage{Prompt: c.prompt, Output: c.output, Cached: min(c.cached, c.prompt), Reasoning: min(c.reasoning, c.output), CacheTold: c.told, Source: s}
 }
 
 // content puts a content chunk on the timeline.

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"replayd/internal/openai/internal/chunk"
 )
 
 // A Model is one entry of GET /v1/models.
@@ -62,61 +63,16 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("GET %s/v1/models: %w", c.base, err)
 	}
-	models, ok := modelsIn(body)
+	listed, ok := chunk.Models(body)
 	if !ok {
 		return nil, fmt.Errorf("GET %s/v1/models: want a JSON list of models, got %s", c.base, c.notJSON(body))
 	}
+	models := make([]Model, 0, len(listed))
+	for _, m := range listed {
+		models = append(models, Model(m))
+	}
 	return models, nil
 }
-
-// maxModels bounds how many of the models are kept.
-const maxModels = 10_000
-
-// modelsIn reads a list of models. ok is false for what is none.
-func modelsIn(body []byte) (models []Model, ok bool) {
-	w := walker{b: body}
-	listed := true
-	ok = w.peek() == '{' && w.object(func(key []byte) bool {
-		if string(key) != "data" {
-			return w.skip()
-		}
-		c := w.peek()
-		models, listed = nil, c == '[' || c == 'n' // null is an empty list
-		return w.array(func() bool {
-			var m Model
-			ok := w.object(func(key []byte) (ok bool) {
-				switch string(key) {
-				case "id":
-					m.ID, ok = w.name()
-				case "owned_by":
-					m.OwnedBy, ok = w.name()
-				default:
-					ok = w.skip()
-				}
-				return ok
-			})
-			if len(models) < maxModels {
-				models = append(models, m)
-			}
-			return ok
-		})
-	})
-	w.space()
-	return models, ok && listed && w.i == len(body)
-}
-
-// name reads a string, as much of it as is needed to tell that it is too long. Any other value is passed over.
-func (w *walker) name() (string, bool) {
-	if w.peek() != '"' {
-		return "", w.skip()
-	}
-	raw, _, ok := w.quoted()
-	name, _ := appendUnquoted(nil, raw, maxModelBytes+utf8.UTFMax)
-	return string(name), ok
-}
-
-// maxModelBytes bounds a name that the server gives: it goes into every request. Some are paths.
-const maxModelBytes = 4 << 10
 
 // ErrSeveralModels is that the server lists several models and the configuration names none.
 var ErrSeveralModels = errors.New("model: the server lists several, name one")
@@ -135,8 +91,8 @@ func (c *Client) Choose(models []Model) (Model, error) {
 		}
 	case len(models) == 1:
 		m = models[0]
-		if len(m.ID) > maxModelBytes || c.redact(m.ID) != m.ID {
-			return Model{}, fmt.Errorf("model: want a name of at most %d bytes from the server, without our credentials, got one of %d bytes", maxModelBytes, len(m.ID))
+		if len(m.ID) > chunk.MaxName || c.redact(m.ID) != m.ID {
+			return Model{}, fmt.Errorf("model: want a name of at most %d bytes from the server, without our credentials, got one of %d bytes", chunk.MaxName, len(m.ID))
 		}
 	case len(models) == 0:
 		return m, errors.New("model: the server lists none: name one")
@@ -179,7 +135,7 @@ func (c *Client) Probe(ctx context.Context) (overhead int, err error) {
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return 0, fmt.Errorf("probe %s: want a JSON answer: %s", c.base, c.words(err.Error()))
 	}
-	if n := answer.Usage.Prompt; n < 1 || n > maxTokens {
+	if n := answer.Usage.Prompt; n < 1 || n > chunk.MaxTokens {
 		return 0, fmt.Errorf("probe %s: usage.prompt_tokens: want an integer ≥ 1, got %d", c.base, n)
 	}
 	return answer.Usage.Prompt - 1, nil

@@ -2,13 +2,13 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
 
 // A failure is why a request did not end well.
@@ -28,7 +28,7 @@ func aborted(ctx context.Context) *failure {
 
 // Bounds of what a server says about its own errors.
 const (
-	errorBodyBytes = 4 << 10
+	errorBodyBytes = chunk.MaxMessage
 	errorTextBytes = 512
 	shownBytes     = 64 // of what is no answer at all
 )
@@ -47,40 +47,4 @@ func (c *Client) words(text string) string {
 		text = text[:cut] + "…"
 	}
 	return text
-}
-
-// serverText finds the message in the body of an error answer, which engines shape differently:
-// {"error":{"message":…}}, {"error":"…"}, {"message":…}, FastAPI's {"detail":…}, or no JSON at all.
-func serverText(body []byte) string {
-	var shape struct {
-		Error, Message, Detail any
-	}
-	if json.Unmarshal(body, &shape) != nil {
-		return string(body)
-	}
-	for _, v := range []any{shape.Error, shape.Message, shape.Detail} {
-		if text := messageOf(v); text != "" {
-			return text
-		}
-	}
-	return string(body)
-}
-
-// messageOf is an error value in words; "" when it says nothing.
-func messageOf(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case map[string]any:
-		if text, _ := v["message"].(string); text != "" {
-			return text
-		}
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "" // it came out of JSON
-	}
-	return string(raw)
 }

@@ -108,7 +108,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 	} {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request
-		if !l.chunk.find([]byte(body)) || l.take(arrival{}, &req) != nil || req.Usage != want {
+		if !l.chunk.Read([]byte(body), nil) || l.take(arrival{}, &req) != nil || req.Usage != want {
 			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
 		}
 		l.Close()

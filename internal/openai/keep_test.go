@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"net"
 	"strings"
 	"testing"
@@ -10,84 +9,8 @@ import (
 	"unicode/utf8"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
-
-// What chunks and answers in one piece say: content, reasoning, and arguments of tool calls.
-func TestChunkTexts(t *testing.T) {
-	type said struct{ content, reasoning, arguments string }
-	for in, want := range map[string]said{
-		`{"choices":[{"delta":{"content":"a"}}]}`:                                                                {"a", "", ""},
-		`{"choices":[{"delta":{"role":"assistant","content":""}}]}`:                                              {},
-		`{"choices":[{"delta":{"content":"a \"q\"\n\u00e9\ud83d\ude00\/ b"}}]}`:                                  {"a \"q\"\né😀/ b", "", ""},
-		`{"choices":[{"delta":{"content":"\ud800x"}}]}`:                                                          {"\uFFFDx", "", ""},
-		"{\"choices\":[{\"delta\":{\"content\":\"a\xff\xfe\"}}]}":                                                {"a\uFFFD\uFFFD", "", ""},
-		`{"choices":[{"delta":{"reasoning_content":"r","content":null}}]}`:                                       {"", "r", ""},
-		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"r"}}]}`:                                      {"", "r", ""}, // one text under two names
-		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"","content":"c"}}]}`:                         {"c", "r", ""},
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\""}}]}}]}`:                              {"", "", `{"`},
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"a"}},{"function":{"arguments":"b"}}]}}]}`: {"", "", "ab"},
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                            {"", "", `{"a":1}`},
-		`{"choices":[{"text":"a"}]}`:                                                                             {"a", "", ""},
-		`{"choices":[{"text":"a"},{"text":"b"},{"delta":{"content":"c"}}]}`:                                      {"abc", "", ""},
-		`{"choices":[{"text":"","token_ids":[5,6]}]}`:                                                            {},
-		`{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"type":"image"},{"text":"b"}]}}]}`:         {"ab", "", ""},
-		`{"choices":[{"delta":{"content":"a","content":"b"}}]}`:                                                  {"b", "", ""}, // the last one counts
-		`{"choices":[{"text":"a"}],"choices":[{"text":"b"}]}`:                                                    {"b", "", ""},
-		`{"choices":[{"message":{"content":"no chunk has one"}}]}`:                                               {},
-		`{"choices":[],"usage":{"completion_tokens":3}}`:                                                         {},
-	} {
-		for _, whole := range []bool{false, true} {
-			if whole {
-				in = strings.NewReplacer(`"delta"`, `"message"`, `"message"`, `"delta"`).Replace(in)
-			}
-			f := form{whole: whole, keep: true}
-			c := chunk{form: f}
-			if !c.find([]byte(in)) {
-				t.Errorf("%s: want a chunk", in)
-				continue
-			}
-			var got said
-			if got.content, got.reasoning, got.arguments = textsOf(f, []byte(in)); got != want {
-				t.Errorf("%s: want %q, got %q", in, want, got)
-			}
-			if c.content != (want != said{}) && !strings.Contains(in, "token_ids") {
-				t.Errorf("%s: content: got %v", in, c.content)
-			}
-		}
-	}
-}
-
-// FuzzTextsRoundTrip: what encoding/json writes is read as encoding/json reads it, however it escapes.
-func FuzzTextsRoundTrip(f *testing.F) {
-	f.Add("Grüße, \"you\" <b>\n", "r\u2028", `{"a":1}`, true)
-	f.Add("\xff\xc3", "\x00😀", "\\", false)
-	f.Fuzz(func(t *testing.T, content, reasoning, arguments string, escape bool) {
-		message := map[string]any{
-			"role": "assistant", "content": content, "reasoning_content": reasoning,
-			"tool_calls": []any{map[string]any{"function": map[string]any{"name": "f", "arguments": arguments}}},
-		}
-		var body bytes.Buffer
-		e := json.NewEncoder(&body)
-		e.SetEscapeHTML(escape)
-		if err := e.Encode(map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}}}); err != nil {
-			t.Fatal(err)
-		}
-		read := func(s string) string { // bytes that are not UTF-8 do not survive
-			var out string
-			raw, err := json.Marshal(s)
-			if err != nil || json.Unmarshal(raw, &out) != nil {
-				t.Fatal(err)
-			}
-			return out
-		}
-		a, b, c := textsOf(form{whole: true, keep: true}, body.Bytes())
-		for _, pair := range [][2]string{{a, content}, {b, reasoning}, {c, arguments}} {
-			if got, want := pair[0], read(pair[1]); got != want {
-				t.Errorf("want %q, got %q", want, got)
-			}
-		}
-	})
-}
 
 // play runs one request against a server that gives the same answer each time.
 func play(t *testing.T, whole bool, answer string, h Hooks, use func(req *measure.Request)) {
@@ -153,8 +76,8 @@ func TestKeepIsBounded(t *testing.T) {
 	}
 	counted := func([]byte) int { t.Error("a text that was cut was counted"); return 0 }
 	play(t, false, streamHead+events.String()+chunked(done)+bodyEnd, Hooks{Keep: true, Count: counted}, func(req *measure.Request) {
-		if n := len(req.Text); n > maxText || n < maxText-1 || !utf8.Valid(req.Text) || !req.TextCut {
-			t.Errorf("want %d bytes of whole letters, got %d, cut %v", maxText, n, req.TextCut)
+		if n := len(req.Text); n > chunk.MaxText || n < chunk.MaxText-1 || !utf8.Valid(req.Text) || !req.TextCut {
+			t.Errorf("want %d bytes of whole letters, got %d, cut %v", chunk.MaxText, n, req.TextCut)
 		}
 		if want := (measure.Usage{Output: 5, Source: measure.UsageCounted}); req.Outcome != measure.OK || req.Usage != want {
 			t.Errorf("want ok and %+v, got %s and %+v", want, req.Outcome, req.Usage)

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
 
 // A Lane plays one request at a time over a connection of its own. It is used by one goroutine at a time.
@@ -23,7 +24,7 @@ type Lane struct {
 	head   fasthttp.ResponseHeader
 	frame  frame
 	scan   scanner
-	chunk  chunk
+	chunk  chunk.Chunk
 	answer answer
 
 	total  time.Time       // when Timeouts.Total ends; zero: never
@@ -34,8 +35,8 @@ type Lane struct {
 	first  []byte  // the beginning of a message, with credentials from files
 	upload *upload // nil: the message is written, or not yet
 
-	body                 []byte // of an answer in one piece
-	reasoning, arguments []byte // texts that are only counted
+	body  []byte      // of an answer in one piece
+	texts chunk.Texts // its content is the request's
 }
 
 // headBytes bounds the head of an answer. readBytes is a lane's buffer until a head needs more: heads have some hundred
@@ -148,7 +149,7 @@ func (l *Lane) prepare(req *measure.Request) {
 	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
 	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
-	req.Text, req.TextCut = emptied(req.Text), false
+	l.texts.Content = emptied(req.Text)
 	l.begun, l.total, l.cancel = begun{}, time.Time{}, time.Time{}
 	if d := l.client.target.Timeouts.Total; d > 0 {
 		l.total = time.Now().Add(d)
@@ -162,7 +163,10 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 		l.prepare(req)
 	}
 	l.hooks = h
-	l.chunk.form = form{whole: req.Timeline.Whole, keep: h.Keep || h.Count != nil}
+	l.chunk.Keep = h.Keep || h.Count != nil
+	if req.Timeline.Whole {
+		l.chunk.Form = chunk.Whole
+	}
 	f := l.attempt(ctx, message, req, read, false)
 	if f != nil && f.stale {
 		again, err := h.Again()
@@ -178,9 +182,11 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 	}
 	req.Timeline.End = time.Now()
 	l.settleUsage(req)
+	req.Text, req.TextCut = l.texts.Content, l.texts.ContentCut
 	l.hooks = Hooks{} // what they hold is the caller's
-	l.chunk = chunk{}
-	l.body, l.reasoning, l.arguments = emptied(l.body), emptied(l.reasoning), emptied(l.arguments)
+	l.chunk = chunk.Chunk{}
+	l.texts = chunk.Texts{Reasoning: emptied(l.texts.Reasoning), Arguments: emptied(l.texts.Arguments)}
+	l.body = emptied(l.body)
 	l.scan.reset()
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
 
 // BenchmarkLaneChunk is a lane's whole work on a chunk, system calls and the server's write included, over loopback.
@@ -24,7 +25,7 @@ func BenchmarkLaneChunk(b *testing.B) {
 			return
 		}
 		defer conn.Close()
-		head, chunk, end := []byte(streamHead), []byte(chunked("data: "+usual[0]+"\n\n")), []byte(chunked(done)+bodyEnd)
+		head, piece, end := []byte(streamHead), []byte(chunked("data: "+usualChunk+"\n\n")), []byte(chunked(done)+bodyEnd)
 		buffer := make([]byte, 4096)
 		for {
 			if _, err := conn.Read(buffer); err != nil {
@@ -32,7 +33,7 @@ func BenchmarkLaneChunk(b *testing.B) {
 			}
 			_, _ = conn.Write(head)
 			for range chunks {
-				_, _ = conn.Write(chunk)
+				_, _ = conn.Write(piece)
 			}
 			_, _ = conn.Write(end)
 		}
@@ -62,6 +63,21 @@ func BenchmarkLaneChunk(b *testing.B) {
 	lane.Close()
 	_ = l.Close()
 	<-served
+}
+
+// BenchmarkScanChunk is what is done with the bytes of a chunk: it becomes an event, and that is read.
+func BenchmarkScanChunk(b *testing.B) {
+	line := []byte("data: " + usualChunk + "\n\n")
+	var c chunk.Chunk
+	var s scanner
+	var a arrival
+	b.ReportAllocs()
+	for b.Loop() {
+		e, _, ok, err := s.next(line, a)
+		if !ok || err != nil || !c.Read(e.data, nil) || !c.Content {
+			b.Fatal("want content")
+		}
+	}
 }
 
 // BenchmarkSilent is the look at a kept connection before a request goes out on it.

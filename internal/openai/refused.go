@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
 
 // The content types of answers.
@@ -72,7 +73,7 @@ func (l *Lane) serverText(ctx context.Context) string {
 	if len(body) == errorBodyBytes {
 		return l.client.front(body, errorBodyBytes) // it is no whole JSON
 	}
-	return serverText(body)
+	return chunk.ErrorText(body)
 }
 
 // readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty.

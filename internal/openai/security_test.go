@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 )
 
 const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
@@ -100,12 +101,12 @@ func TestSecretFiles(t *testing.T) {
 // A name that a server gives goes into requests, logs and a label: it is no key of ours, and has a bound.
 func TestModelsOfAHostileServer(t *testing.T) {
 	c := withKey(t, Target{})
-	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", maxModelBytes+1)} {
+	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", chunk.MaxName+1)} {
 		if _, err := c.Choose([]Model{{ID: id}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 200 {
 			t.Errorf("%.40q: want an error that does not repeat it, got %v", id, err)
 		}
 	}
-	for _, id := range []string{strings.Repeat("x", maxModelBytes), "Qwen/Qwen3"} { // which extra_body names, and is no secret
+	for _, id := range []string{strings.Repeat("x", chunk.MaxName), "Qwen/Qwen3"} { // which extra_body names, and is no secret
 		if _, err := c.Choose([]Model{{ID: id}}); err != nil {
 			t.Error(err)
 		}
@@ -119,7 +120,7 @@ func TestModelsOfAHostileServer(t *testing.T) {
 func TestTimelineIsBounded(t *testing.T) {
 	l := newClient(t, Target{}).Lane()
 	defer l.Close()
-	l.chunk.content = true
+	l.chunk.Content = true
 	req := measure.Request{Timeline: measure.Timeline{Chunks: make([]time.Duration, maxChunks-1)}}
 	if f := l.take(arrival{at: time.Now()}, &req); f != nil {
 		t.Fatalf("the last chunk: %s", f.text)

@@ -124,6 +124,9 @@ const (
 	bodyEnd    = "0\r\n\r\n"
 )
 
+// usualChunk is one as engines stream them.
+const usualChunk = `{"id":"chatcmpl-1f3a9c1e2b","object":"chat.completion.chunk","created":1750000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" hello"},"logprobs":null,"finish_reason":null}]}`
+
 func chunked(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 
 func delta(text string) string {

@@ -22,13 +22,13 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 	switch known, late := l.find(ctx, l.body); {
 	case late != nil:
 		return late
-	case !known && l.frame.mode == byClose && c.short: // nothing else tells that a part is missing
+	case !known && l.frame.mode == byClose && c.Short: // nothing else tells that a part is missing
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(l.body))
 	case !known:
 		return failed(measure.BadStream, "want a JSON object, got %s", l.client.notJSON(l.body))
-	case c.failed:
+	case c.Failed:
 		return l.reported()
-	case c.bare:
+	case c.Bare:
 		return failed(measure.BadStream, "want choices in the answer, got %q", l.client.front(l.body, shownBytes))
 	}
 	l.answer.finished = true

@@ -1,4 +1,4 @@
-package openai
+package chunk
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 )
 
 func TestChunk(t *testing.T) {
-	content := chunk{content: true}
-	nothing := chunk{}
-	for in, want := range map[string]chunk{
+	content := Chunk{Content: true}
+	nothing := Chunk{}
+	for in, want := range map[string]Chunk{
 		`{"choices":[{"delta":{"content":"a"}}]}`:                                                      content,
 		`{"choices":[{"delta":{"content":"a \"quote\" \u00e9"}}]}`:                                     content,
 		`{"choices":[{"delta":{"reasoning_content":"a","content":null}}]}`:                             content,
@@ -28,37 +28,37 @@ func TestChunk(t *testing.T) {
 		`{"choices":[{"delta":{"c\u006fntent":"a"}}]}`:                                                 content, // a key with an escape
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                  content, // not put into a string
 		`{"choices":[{"delta":{"content":"a","content":""}}]}`:                                         nothing, // the last one counts
-		`{"choices":[{"finish_reason":"stop"}]}`:                                                       {finish: []byte("stop")},
+		`{"choices":[{"finish_reason":"stop"}]}`:                                                       {Finish: []byte("stop")},
 		`{"choices":[{"finish_reason":null}]}`:                                                         nothing,
 		`{"choices":[{"finish_reason":""}]}`:                                                           nothing,
-		`{"choices":[{"finish_reason":"caf\u00e9"}]}`:                                                  {finish: []byte("café")},
-		`{"choices":[]}`: {bare: true},
-		`{"choices":null,"prompt_progress":{"total":100}}`: {bare: true},
-		`{}`:                                    {bare: true},
+		`{"choices":[{"finish_reason":"caf\u00e9"}]}`:                                                  {Finish: []byte("café")},
+		`{"choices":[]}`: {Bare: true},
+		`{"choices":null,"prompt_progress":{"total":100}}`: {Bare: true},
+		`{}`:                                    {Bare: true},
 		` {"choices" : [ { "text" : "a" } ] } `: content,
-		`{"usage":null,"error":null}`:           {bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {bare: true, usage: counts{prompt: 5, output: 6, set: true}},
-		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {bare: true, usage: counts{prompt: 5, output: 6, set: true}},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {bare: true, usage: counts{prompt: 5, output: 6, cached: 4, reasoning: 3, told: true, set: true}},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`:                                                                  {bare: true, usage: counts{prompt: 5, output: 6, reasoning: 2, set: true}},
-		`{"usage":{"prompt_tokens":5}}`:                            {bare: true}, // says nothing about the output
-		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     {bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6.5}}`:    {bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":1e300}}`:  {bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":1e9999}}`: {bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":"6"}}`:    {bare: true},
-		`{"usage":"none"}`: {bare: true},
-		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {bare: true, timings: counts{prompt: 237, output: 35, cached: 236, told: true, set: true}},
-		`{"timings":{"prompt_n":1.0}}`:              {bare: true},
-		`{"error":{"message":"broken","code":500}}`: {bare: true, failed: true, message: "broken"},
-		`{"error":"broken"}`:                        {bare: true, failed: true, message: "broken"},
-		`{"error":{"code":500}}`:                    {bare: true, failed: true, message: `{"code":500}`},
-		`{"error":""}`:                              {bare: true},
-		`{"error":false}`:                           {bare: true},
-		`{"deep":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}`: {bare: true},
+		`{"usage":null,"error":null}`:           {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
+		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Cached: 4, Reasoning: 3, CacheTold: true, Set: true}},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`:                                                                  {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Reasoning: 2, Set: true}},
+		`{"usage":{"prompt_tokens":5}}`:                            {Bare: true}, // says nothing about the output
+		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6.5}}`:    {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":1e300}}`:  {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":1e9999}}`: {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":"6"}}`:    {Bare: true},
+		`{"usage":"none"}`: {Bare: true},
+		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {Bare: true, Timings: Counts{Prompt: 237, Output: 35, Cached: 236, CacheTold: true, Set: true}},
+		`{"timings":{"prompt_n":1.0}}`:              {Bare: true},
+		`{"error":{"message":"broken","code":500}}`: {Bare: true, Failed: true, Message: "broken"},
+		`{"error":"broken"}`:                        {Bare: true, Failed: true, Message: "broken"},
+		`{"error":{"code":500}}`:                    {Bare: true, Failed: true, Message: `{"code":500}`},
+		`{"error":""}`:                              {Bare: true},
+		`{"error":false}`:                           {Bare: true},
+		`{"deep":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}`: {Bare: true},
 	} {
-		var c chunk
-		if !c.find([]byte(in)) {
+		var c Chunk
+		if !c.Read([]byte(in), nil) {
 			t.Errorf("%s: want a chunk", in)
 			continue
 		}
@@ -71,12 +71,15 @@ func TestChunk(t *testing.T) {
 		`{"a":"` + "\n" + `"}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"\u1`, `{"a":"\`, `{"a":tru}`, `{"a":nul}`, `{"a":[1,]}`, `{"a":[1`, `{"a" 1}`,
 		`{"choices":[{"text":"a"`, `{"usage":{"prompt_tokens":01}}`, "\xef\xbb\xbf{}",
 	} {
-		var c chunk
-		if c.find([]byte(in)) {
+		var c Chunk
+		if c.Read([]byte(in), nil) {
 			t.Errorf("%q: want no chunk, got %+v", in, c)
 		}
 	}
 }
+
+// whole is an answer in one piece.
+const whole = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}`
 
 // usual are the shapes that engines stream.
 var usual = []string{
@@ -87,36 +90,23 @@ var usual = []string{
 	`{"choices":[{"delta":{"role":"assistant","content":null}}],"timings":{"cache_n":2,"prompt_n":1,"predicted_n":35,"predicted_ms":661.064}}`,
 }
 
-func BenchmarkScanChunk(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	data := []byte(usual[0])
-	line := []byte("data: " + usual[0] + "\n\n")
-	b.Run("find", func(b *testing.B) {
-		var c chunk
+	b.Run("read", func(b *testing.B) {
+		var c Chunk
 		b.ReportAllocs()
 		for b.Loop() {
-			if !c.find(data) || !c.content {
+			if !c.Read(data, nil) || !c.Content {
 				b.Fatal("want content")
 			}
 		}
 	})
-	b.Run("scan_and_find", func(b *testing.B) {
-		var c chunk
-		var s scanner
-		var a arrival
-		b.ReportAllocs()
-		for b.Loop() {
-			e, _, ok, err := s.next(line, a)
-			if !ok || err != nil || !c.find(e.data) || !c.content {
-				b.Fatal("want content")
-			}
-		}
-	})
-	b.Run("find_and_keep", func(b *testing.B) {
-		c := chunk{form: form{keep: true}}
+	b.Run("read_and_keep", func(b *testing.B) {
+		c := Chunk{Keep: true}
 		var all []byte
 		b.ReportAllocs()
 		for b.Loop() {
-			if !c.find(data) {
+			if !c.Read(data, nil) {
 				b.Fatal("want a chunk")
 			}
 			if all, _ = appendText(all[:0], c.said.content, false); len(all) == 0 {

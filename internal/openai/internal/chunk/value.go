@@ -1,8 +1,7 @@
-package openai
+package chunk
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"unicode"
@@ -74,45 +73,10 @@ func (v value) count() (n int, ok bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || f != math.Trunc(f) || f < 0 || f > maxTokens {
+	if err != nil || f != math.Trunc(f) || f < 0 || f > MaxTokens {
 		return 0, false
 	}
 	return int(f), true
-}
-
-// fault is what a server reports as an error, in words. failed is false for what says that there is none: null, false
-// and "". Of an error that is longer than what is shown the beginning is kept.
-func (v value) fault() (words string, failed bool) {
-	switch string(v[:min(len(v), len("false")+1)]) {
-	case "", "null", "false", `""`:
-		return "", false
-	}
-	if len(v) <= errorBodyBytes {
-		d := json.NewDecoder(bytes.NewReader(v))
-		d.UseNumber() // a number too large for a float is still JSON
-		var e any
-		if d.Decode(&e) != nil {
-			return "", true // a walker has passed it
-		}
-		return messageOf(e), true
-	}
-	w := walker{b: v}
-	var message value
-	w.object(func(key []byte) (ok bool) {
-		if string(key) != "message" {
-			return w.skip()
-		}
-		message, ok = w.value()
-		return ok
-	})
-	if message.some() && message[0] == '"' {
-		v = message
-	}
-	if v[0] != '"' {
-		return string(v[:min(len(v), errorBodyBytes)]), true
-	}
-	said, _ := appendUnquoted(nil, v[1:len(v)-1], errorBodyBytes)
-	return string(said), true
 }
 
 // appendUnquoted appends what a JSON string says, given without its quotes, as encoding/json reads it: what is not UTF-8,
@@ -173,8 +137,18 @@ func letter(in []byte) (r rune, n int) {
 
 func hex4(digits []byte) (r rune) {
 	for _, c := range digits {
-		d, _ := unhex(c) // a walker has passed them
-		r = r<<4 | rune(d)
+		d, _ := hexDigit(c) // a walker has passed them
+		r = r<<4 | d
 	}
 	return r
+}
+
+func hexDigit(c byte) (rune, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return rune(c - '0'), true
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return rune(c|0x20-'a') + 10, true
+	}
+	return 0, false
 }

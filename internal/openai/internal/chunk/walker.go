@@ -1,4 +1,4 @@
-package openai
+package chunk
 
 import "bytes"
 
@@ -202,7 +202,7 @@ func escape(b []byte) int {
 		return short
 	}
 	for _, c := range b[short:min(len(b), long)] {
-		if _, ok := unhex(c); !ok {
+		if _, ok := hexDigit(c); !ok {
 			return 0
 		}
 	}

@@ -1,8 +1,7 @@
-package openai
+package chunk
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,22 +12,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"replayd/internal/measure"
 )
 
-// A reading is a chunk as encoding/json reads it: the word on what find has to see.
+// A reading is a chunk as encoding/json reads it: the word on what Read has to see.
 type reading struct {
 	content, bare, failed bool
 	finish, message       string
-	usage, timings        counts
+	usage, timings        Counts
 
 	said, reasoning, arguments string
 }
 
+// A way is how a chunk is read.
+type way struct {
+	form Form
+	keep bool
+}
+
+var ways = []way{{}, {keep: true}, {form: Whole}, {form: Whole, keep: true}}
+
 // decoded is false when data is not a JSON object, or is nested deeper than a walker goes.
-func decoded(f form, data []byte) (r reading, ok bool) {
+func decoded(w way, data []byte) (r reading, ok bool) {
 	r.bare = true
 	top := members(data)
 	if top == nil || depth(data) > deepest {
@@ -39,7 +43,7 @@ func decoded(f form, data []byte) (r reading, ok bool) {
 	for _, raw := range choices {
 		choice := members(raw)
 		brings := members(choice["delta"])
-		if f.whole {
+		if w.form == Whole {
 			brings = members(choice["message"])
 		}
 		for _, v := range []json.RawMessage{choice["text"], choice["token_ids"], brings["content"], brings["reasoning_content"], brings["reasoning"], brings["token_ids"]} {
@@ -60,23 +64,23 @@ func decoded(f form, data []byte) (r reading, ok bool) {
 		}
 	}
 	if u := members(top["usage"]); u != nil {
-		r.usage.output, r.usage.set = count(u["completion_tokens"])
-		r.usage.prompt, _ = count(u["prompt_tokens"])
-		r.usage.cached, r.usage.told = count(members(u["prompt_tokens_details"])["cached_tokens"])
+		r.usage.Output, r.usage.Set = count(u["completion_tokens"])
+		r.usage.Prompt, _ = count(u["prompt_tokens"])
+		r.usage.Cached, r.usage.CacheTold = count(members(u["prompt_tokens_details"])["cached_tokens"])
 		own, _ := count(u["reasoning_tokens"])
 		detail, _ := count(members(u["completion_tokens_details"])["reasoning_tokens"])
-		r.usage.reasoning = max(own, detail)
-		if !r.usage.set {
-			r.usage = counts{}
+		r.usage.Reasoning = max(own, detail)
+		if !r.usage.Set {
+			r.usage = Counts{}
 		}
 	}
 	if t := members(top["timings"]); t != nil {
-		r.timings.output, r.timings.set = count(t["predicted_n"])
-		r.timings.prompt, _ = count(t["prompt_n"])
-		r.timings.cached, r.timings.told = count(t["cache_n"])
-		r.timings.prompt += r.timings.cached
-		if !r.timings.set {
-			r.timings = counts{}
+		r.timings.Output, r.timings.Set = count(t["predicted_n"])
+		r.timings.Prompt, _ = count(t["prompt_n"])
+		r.timings.Cached, r.timings.CacheTold = count(t["cache_n"])
+		r.timings.Prompt += r.timings.Cached
+		if !r.timings.Set {
+			r.timings = Counts{}
 		}
 	}
 	switch e := anyOf(top["error"]); e {
@@ -87,23 +91,23 @@ func decoded(f form, data []byte) (r reading, ok bool) {
 	return r, true
 }
 
-// found is the same by find.
-func found(f form, data []byte) (r reading, ok bool) {
-	c := chunk{form: f}
-	ok = c.find(data)
-	r = reading{content: c.content, bare: c.bare, failed: c.failed, finish: string(c.finish), message: c.message, usage: c.usage, timings: c.timings}
+// found is the same by Read.
+func found(w way, data []byte) (r reading, ok bool) {
+	c := Chunk{Form: w.form, Keep: w.keep}
+	ok = c.Read(data, nil)
+	r = reading{content: c.Content, bare: c.Bare, failed: c.Failed, finish: string(c.Finish), message: c.Message, usage: c.Usage, timings: c.Timings}
 	return r, ok
 }
 
-// textsOf are what a lane keeps of data.
-func textsOf(f form, data []byte) (said, reasoning, arguments string) {
-	l := Lane{chunk: chunk{form: f}}
-	if !l.chunk.find(data) {
+// textsOf are what is kept of data.
+func textsOf(w way, data []byte) (said, reasoning, arguments string) {
+	c := Chunk{Form: w.form, Keep: w.keep}
+	if !c.Read(data, nil) {
 		return "", "", ""
 	}
-	var req measure.Request
-	l.keep(&req)
-	return string(req.Text), string(l.reasoning), string(l.arguments)
+	var all Texts
+	all.Add(&c)
+	return string(all.Content), string(all.Reasoning), string(all.Arguments)
 }
 
 // anyOf reads a value as encoding/json does.
@@ -167,7 +171,7 @@ func count(raw []byte) (int, bool) {
 		return 0, false
 	}
 	f, err := number.Float64()
-	if err != nil || f != math.Trunc(f) || f < 0 || f > maxTokens {
+	if err != nil || f != math.Trunc(f) || f < 0 || f > MaxTokens {
 		return 0, false
 	}
 	return int(f), true
@@ -197,8 +201,8 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// FuzzFind: find sees in each form what encoding/json sees, whatever the bytes are, and calls JSON what that calls JSON.
-func FuzzFind(f *testing.F) {
+// FuzzRead: Read sees in each form what encoding/json sees, whatever the bytes are, and calls JSON what that calls JSON.
+func FuzzRead(f *testing.F) {
 	for _, in := range usual {
 		f.Add([]byte(in))
 		f.Add([]byte(strings.ReplaceAll(in, `"delta"`, `"message"`)))
@@ -207,26 +211,26 @@ func FuzzFind(f *testing.F) {
 		f.Add([]byte(in))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, form := range []form{{}, {keep: true}, {whole: true}, {whole: true, keep: true}} {
-			want, known := decoded(form, data)
-			got, ok := found(form, data)
+		for _, w := range ways {
+			want, known := decoded(w, data)
+			got, ok := found(w, data)
 			if ok != known {
-				t.Fatalf("find says %v, encoding/json %v: %q", ok, known, data)
+				t.Fatalf("Read says %v, encoding/json %v: %q", ok, known, data)
 			}
 			if !known {
 				continue
 			}
-			if form.keep {
-				got.said, got.reasoning, got.arguments = textsOf(form, data)
+			if w.keep {
+				got.said, got.reasoning, got.arguments = textsOf(w, data)
 			} else {
 				want.said, want.reasoning, want.arguments = "", "", ""
 			}
-			if shown := errorBodyBytes / 4; len(data) > shown { // of long ones the beginning is read
+			if shown := MaxMessage / 4; len(data) > shown { // of long ones the beginning is read
 				want.message, got.message = beginning(want.message, shown), beginning(got.message, shown)
 			}
-			want.finish, got.finish = beginning(want.finish, shownBytes-3), beginning(got.finish, shownBytes-3)
+			want.finish, got.finish = beginning(want.finish, wordBytes-3), beginning(got.finish, wordBytes-3)
 			if got != want {
-				t.Errorf("%+v, %q:\nwant %+v\n got %+v", form, data, want, got)
+				t.Errorf("%+v, %q:\nwant %+v\n got %+v", w, data, want, got)
 			}
 		}
 	})
@@ -262,8 +266,8 @@ func FuzzShort(f *testing.F) {
 		f.Add([]byte(in[:len(in)/2]))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var c chunk
-		if c.find(data) {
+		var c Chunk
+		if c.Read(data, nil) {
 			return
 		}
 		var value json.RawMessage
@@ -272,8 +276,8 @@ func FuzzShort(f *testing.F) {
 		if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' || bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > deepest {
 			return
 		}
-		if c.short != want {
-			t.Errorf("short is %v, encoding/json says %v: %q", c.short, err, data)
+		if c.Short != want {
+			t.Errorf("short is %v, encoding/json says %v: %q", c.Short, err, data)
 		}
 	})
 }
@@ -281,14 +285,14 @@ func FuzzShort(f *testing.F) {
 // Every name that is looked for is found with escapes in it, too.
 func TestEscapedKeys(t *testing.T) {
 	key := regexp.MustCompile(`"([a-z])([a-z_]*)":`)
-	for _, in := range append(usual, wholeHello, `{"usage":{"prompt_tokens":9,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":8}}}`,
+	for _, in := range append(usual, whole, `{"usage":{"prompt_tokens":9,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":8}}}`,
 		`{"usage":{"completion_tokens":9,"reasoning_tokens":3},"error":{"message":"a"}}`, `{"choices":[{"delta":{"reasoning_content":"a","reasoning":"b","token_ids":[1]}}]}`, `{"choices":[{"text":"a","token_ids":[1]}]}`) {
 		odd := key.ReplaceAllStringFunc(in, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
-		for _, f := range []form{{keep: true}, {keep: true, whole: true}} {
-			want, _ := found(f, []byte(in))
-			want.said, want.reasoning, want.arguments = textsOf(f, []byte(in))
-			got, ok := found(f, []byte(odd))
-			got.said, got.reasoning, got.arguments = textsOf(f, []byte(odd))
+		for _, w := range []way{{keep: true}, {form: Whole, keep: true}} {
+			want, _ := found(w, []byte(in))
+			want.said, want.reasoning, want.arguments = textsOf(w, []byte(in))
+			got, ok := found(w, []byte(odd))
+			got.said, got.reasoning, got.arguments = textsOf(w, []byte(odd))
 			if !ok || got != want {
 				t.Errorf("%s:\nwant %+v\n got %+v", odd, want, got)
 			}
@@ -296,35 +300,8 @@ func TestEscapedKeys(t *testing.T) {
 	}
 	const models = `{"data":[{"id":"m","owned_by":"vllm"}]}`
 	odd := key.ReplaceAllStringFunc(models, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
-	if got, ok := modelsIn([]byte(odd)); !ok || !slices.Equal(got, []Model{{ID: "m", OwnedBy: "vllm"}}) {
+	if got, ok := Models([]byte(odd)); !ok || !slices.Equal(got, []Model{{ID: "m", OwnedBy: "vllm"}}) {
 		t.Errorf("%s: got %+v", odd, got)
-	}
-}
-
-// A long chunk is not read to its end once the request may not go on, and a short one always is.
-func TestReadingIsStopped(t *testing.T) {
-	long := []byte(`{"a":[` + strings.Repeat("{},", longData) + `{}],"choices":[{"text":"a"}]}`)
-	l := newClient(t, Target{}).Lane()
-	defer l.Close()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for name, c := range map[string]struct {
-		ctx   context.Context
-		total time.Time
-		data  []byte
-		late  measure.Outcome
-	}{
-		"in time":                 {t.Context(), time.Now().Add(time.Hour), long, ""},
-		"no limit":                {t.Context(), time.Time{}, long, ""},
-		"after timeouts.total":    {t.Context(), time.Now().Add(-1), long, measure.TimeoutTotal},
-		"stopped":                 {ended, time.Time{}, long, measure.Aborted},
-		"a short one, afterwards": {t.Context(), time.Now().Add(-1), []byte(wholeHello), ""},
-	} {
-		l.total = c.total
-		known, late := l.find(c.ctx, c.data)
-		if known == (late != nil) || late != nil && late.outcome != c.late || late == nil && c.late != "" || l.chunk.form.stop != nil {
-			t.Errorf("%s: want %q, got %v, %v", name, c.late, known, late)
-		}
 	}
 }
 
@@ -344,18 +321,18 @@ func TestReadingAllocatesLittle(t *testing.T) {
 		"a broken one":  `{"a":[` + fill(`{}`),
 		"a nested ones": `{"a":` + strings.Repeat("[", 1<<20),
 	} {
-		for _, f := range []form{{}, {keep: true}} {
+		for _, keep := range []bool{false, true} {
 			const runs, most = 5, 64 << 10
 			data := []byte(in)
-			c := chunk{form: f}
+			c := Chunk{Keep: keep}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for range runs {
-				c.find(data)
+				c.Read(data, nil)
 			}
 			runtime.ReadMemStats(&after)
 			if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > most {
-				t.Errorf("%s, %+v: want at most %d bytes allocated, got %d", name, f.keep, most, got)
+				t.Errorf("%s, %+v: want at most %d bytes allocated, got %d", name, keep, most, got)
 			}
 		}
 	}

@@ -1,45 +1,53 @@
-package openai
+// Package chunk reads the JSON that a server of the OpenAI API sends: a chunk of a stream, an answer in one piece, an
+// error, a list of models. It walks over the bytes once, keeps parts of them and allocates nothing for a chunk; names and
+// texts with escapes, numbers that are written in an odd way and errors take a slower way to the same result.
+package chunk
 
-// A chunk is what one data event says that matters here, or an answer in one piece.
-type chunk struct {
-	form    form   // how it is read: stays when the rest is set again
-	content bool   // text, reasoning, tool-call arguments or token ids: tokens that a reader gets
-	said    said   // the texts among these, if the form keeps them and there is one choice
-	several value  // its choices, if the form keeps the texts and there is more than one
-	bare    bool   // no choice in it, as in a usage chunk
-	finish  []byte // the last choice's finish_reason, or the beginning of one; empty for none, null and ""
-	usage   counts
-	timings counts // llama.cpp's own figures
-	failed  bool   // the server reports an error
-	message string // and these are its words, errorBodyBytes of them at most
-	short   bool   // it is no JSON object, but the beginning of one
-}
+// A Form is how an answer comes.
+type Form uint8
 
-// A form is what to look for in a chunk.
-type form struct {
-	whole bool        // it is an answer in one piece: a choice has a message where a chunk of a stream has a delta
-	keep  bool        // the texts are wanted
-	stop  func() bool // ends the reading when it is true; nil: never asked
+// Forms.
+const (
+	Streamed Form = iota // each choice of a chunk has a delta
+	Whole                // in one piece: each choice has a message
+)
+
+// A Chunk is what one data event says that matters here, or an answer in one piece.
+type Chunk struct {
+	Form Form // how it is read. It stays when the rest is set again, and so does Keep
+	Keep bool // the texts are wanted, see Texts
+
+	Content bool   // text, reasoning, tool-call arguments or token ids: tokens that a reader gets
+	Bare    bool   // no choice in it, as in a usage chunk
+	Finish  []byte // the last choice's finish_reason, or the beginning of one; empty for none, null and ""
+	Usage   Counts
+	Timings Counts // llama.cpp's own figures
+	Failed  bool   // the server reports an error
+	Message string // and these are its words, MaxMessage bytes of them at most
+	Short   bool   // it is no JSON object, but the beginning of one
+
+	said    said  // the texts, if they are wanted and there is one choice
+	several value // the choices, if the texts are wanted and there is more than one
 }
 
 // said is what a choice says, by what it is.
 type said struct{ content, reasoning, calls value }
 
-// find reads a chunk in one pass and keeps parts of data, so that it allocates nothing but for an error's words. It is
-// false when data is no JSON object, is nested deeper than deepest, or the reading was stopped. Of a key that comes twice
-// the last value counts, as in encoding/json.
-func (c *chunk) find(data []byte) bool {
-	*c = chunk{form: c.form, bare: true}
-	w := walker{b: data, stop: c.form.stop}
+// Read reads a chunk in one pass and keeps parts of data, so that it allocates nothing but for an error's words. It is
+// false when data is no JSON object, is nested deeper than deepest, or the reading was stopped: stop is asked from time to
+// time and ends it when it is true; nil: never. Of a key that comes twice the last value counts, as in encoding/json.
+func (c *Chunk) Read(data []byte, stop func() bool) bool {
+	*c = Chunk{Form: c.Form, Keep: c.Keep, Bare: true}
+	w := walker{b: data, stop: stop}
 	var fault value
 	ok := w.peek() == '{' && w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "choices":
 			return w.choices(c)
 		case "usage":
-			return w.usage(&c.usage)
+			return w.usage(&c.Usage)
 		case "timings":
-			return w.timings(&c.timings)
+			return w.timings(&c.Timings)
 		case "error":
 			fault, ok = w.value()
 			return ok
@@ -48,33 +56,33 @@ func (c *chunk) find(data []byte) bool {
 	})
 	w.space()
 	if !ok || w.i < len(data) {
-		c.short = !ok && w.i == len(data)
+		c.Short = !ok && w.i == len(data)
 		return false
 	}
 	if len(fault) > 0 {
-		c.message, c.failed = fault.fault()
+		c.Message, c.Failed = fault.fault()
 	}
 	return true
 }
 
-func (w *walker) choices(c *chunk) bool {
-	c.content, c.said, c.several, c.finish, c.bare = false, said{}, nil, nil, true
+func (w *walker) choices(c *Chunk) bool {
+	c.Content, c.said, c.several, c.Finish, c.Bare = false, said{}, nil, nil, true
 	w.space()
 	start, several := w.i, false
 	ok := w.array(func() bool {
 		var ch choice
-		ok := w.choice(&ch, c.form.whole)
-		c.content = c.content || ch.some()
+		ok := w.choice(&ch, c.Form)
+		c.Content = c.Content || ch.some()
 		if len(ch.finish) > 0 {
-			c.finish = ch.finish
+			c.Finish = ch.finish
 		}
-		if c.form.keep {
+		if c.Keep {
 			c.said = ch.said()
 		}
-		several, c.bare = !c.bare, false
+		several, c.Bare = !c.Bare, false
 		return ok
 	})
-	if c.form.keep && several {
+	if c.Keep && several {
 		c.said, c.several = said{}, w.b[start:w.i]
 	}
 	return ok
@@ -101,8 +109,8 @@ func (ch *choice) said() said {
 	return s
 }
 
-// choice reads one: whole is that it is of an answer in one piece.
-func (w *walker) choice(ch *choice, whole bool) bool {
+// choice reads one of an answer of a form.
+func (w *walker) choice(ch *choice, f Form) bool {
 	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text":
@@ -110,12 +118,12 @@ func (w *walker) choice(ch *choice, whole bool) bool {
 		case "token_ids":
 			ch.ids, ok = w.value()
 		case "delta":
-			if whole {
+			if f != Streamed {
 				return w.skip()
 			}
 			ok = w.part(&ch.part)
 		case "message":
-			if !whole {
+			if f != Whole {
 				return w.skip()
 			}
 			ok = w.part(&ch.part)
@@ -185,6 +193,9 @@ func (w *walker) eachCall(each func(arguments value)) bool {
 	})
 }
 
+// wordBytes bounds a finish reason that has escapes.
+const wordBytes = 64
+
 // word reads a string, or the beginning of one that has escapes. Any other value is passed over.
 func (w *walker) word() (word []byte, ok bool) {
 	if w.peek() != '"' {
@@ -195,7 +206,7 @@ func (w *walker) word() (word []byte, ok bool) {
 		plain = plain && c < 0x80
 	}
 	if !plain {
-		raw, _ = appendUnquoted(nil, raw, shownBytes)
+		raw, _ = appendUnquoted(nil, raw, wordBytes)
 	}
 	return raw, ok
 }

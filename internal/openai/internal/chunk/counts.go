@@ -1,28 +1,28 @@
-package openai
+package chunk
 
-// counts of tokens; set when the server gave them.
-type counts struct {
-	prompt, output, cached, reasoning int
-	told                              bool // the server said how many were cached
-	set                               bool
+// Counts of tokens.
+type Counts struct {
+	Prompt, Output, Cached, Reasoning int
+	CacheTold                         bool // the server said how many were cached
+	Set                               bool // the server counted the output
 }
 
-// maxTokens bounds what is taken for a count of tokens.
-const maxTokens = 1_000_000_000
+// MaxTokens bounds what is taken for a count of tokens.
+const MaxTokens = 1_000_000_000
 
-func (w *walker) usage(u *counts) bool {
-	*u = counts{}
+func (w *walker) usage(u *Counts) bool {
+	*u = Counts{}
 	var own, detail int // SGLang has reasoning_tokens beside the details, too
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "prompt_tokens":
-			u.prompt, _, ok = w.count()
+			u.Prompt, _, ok = w.count()
 		case "completion_tokens":
-			u.output, u.set, ok = w.count()
+			u.Output, u.Set, ok = w.count()
 		case "reasoning_tokens":
 			own, _, ok = w.count()
 		case "prompt_tokens_details":
-			u.cached, u.told, ok = w.member("cached_tokens")
+			u.Cached, u.CacheTold, ok = w.member("cached_tokens")
 		case "completion_tokens_details":
 			detail, _, ok = w.member("reasoning_tokens")
 		default:
@@ -30,31 +30,31 @@ func (w *walker) usage(u *counts) bool {
 		}
 		return ok
 	})
-	u.reasoning = max(own, detail)
-	if !u.set {
-		*u = counts{}
+	u.Reasoning = max(own, detail)
+	if !u.Set {
+		*u = Counts{}
 	}
 	return ok
 }
 
-func (w *walker) timings(t *counts) bool {
-	*t = counts{}
+func (w *walker) timings(t *Counts) bool {
+	*t = Counts{}
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "cache_n":
-			t.cached, t.told, ok = w.count()
+			t.Cached, t.CacheTold, ok = w.count()
 		case "prompt_n":
-			t.prompt, _, ok = w.count()
+			t.Prompt, _, ok = w.count()
 		case "predicted_n":
-			t.output, t.set, ok = w.count()
+			t.Output, t.Set, ok = w.count()
 		default:
 			ok = w.skip()
 		}
 		return ok
 	})
-	t.prompt += t.cached // prompt_n leaves out what the cache held
-	if !t.set {
-		*t = counts{}
+	t.Prompt += t.Cached // prompt_n leaves out what the cache held
+	if !t.Set {
+		*t = Counts{}
 	}
 	return ok
 }

@@ -1,0 +1,80 @@
+package chunk
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// MaxMessage bounds the words of an error that are kept, in bytes.
+const MaxMessage = 4 << 10
+
+// fault is what a server reports as an error, in words. failed is false for what says that there is none: null, false
+// and "". Of an error that is longer than what is shown the beginning is kept.
+func (v value) fault() (words string, failed bool) {
+	switch string(v[:min(len(v), len("false")+1)]) {
+	case "", "null", "false", `""`:
+		return "", false
+	}
+	if len(v) <= MaxMessage {
+		d := json.NewDecoder(bytes.NewReader(v))
+		d.UseNumber() // a number too large for a float is still JSON
+		var e any
+		if d.Decode(&e) != nil {
+			return "", true // a walker has passed it
+		}
+		return messageOf(e), true
+	}
+	w := walker{b: v}
+	var message value
+	w.object(func(key []byte) (ok bool) {
+		if string(key) != "message" {
+			return w.skip()
+		}
+		message, ok = w.value()
+		return ok
+	})
+	if message.some() && message[0] == '"' {
+		v = message
+	}
+	if v[0] != '"' {
+		return string(v[:min(len(v), MaxMessage)]), true
+	}
+	said, _ := appendUnquoted(nil, v[1:len(v)-1], MaxMessage)
+	return string(said), true
+}
+
+// ErrorText finds the message in the body of an error answer, which engines shape differently:
+// {"error":{"message":…}}, {"error":"…"}, {"message":…}, FastAPI's {"detail":…}, or no JSON at all.
+func ErrorText(body []byte) string {
+	var shape struct {
+		Error, Message, Detail any
+	}
+	if json.Unmarshal(body, &shape) != nil {
+		return string(body)
+	}
+	for _, v := range []any{shape.Error, shape.Message, shape.Detail} {
+		if text := messageOf(v); text != "" {
+			return text
+		}
+	}
+	return string(body)
+}
+
+// messageOf is an error value in words; "" when it says nothing.
+func messageOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case map[string]any:
+		if text, _ := v["message"].(string); text != "" {
+			return text
+		}
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "" // it came out of JSON
+	}
+	return string(raw)
+}

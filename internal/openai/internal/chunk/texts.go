@@ -1,0 +1,70 @@
+package chunk
+
+// MaxText bounds a text that is kept, in bytes: about a million tokens.
+const MaxText = 4 << 20
+
+// Texts are what the chunks of an answer have said, put together: of several choices all their contents in the order in
+// which they came.
+type Texts struct {
+	Content, Reasoning, Arguments []byte
+
+	ContentCut bool // the content was longer than MaxText
+	Cut        bool // one of the three was
+}
+
+// Add takes what a chunk says, which was read with Keep.
+func (t *Texts) Add(c *Chunk) {
+	if c.several == nil {
+		t.say(c.said)
+		return
+	}
+	w := walker{b: c.several}
+	w.array(func() bool {
+		var ch choice
+		ok := w.choice(&ch, c.Form)
+		t.say(ch.said())
+		return ok
+	})
+}
+
+// say takes the texts of a choice.
+func (t *Texts) say(s said) {
+	t.Content, t.ContentCut = appendText(t.Content, s.content, t.ContentCut)
+	t.Cut = t.Cut || t.ContentCut
+	t.Reasoning, t.Cut = appendText(t.Reasoning, s.reasoning, t.Cut)
+	if len(s.calls) == 0 {
+		return
+	}
+	w := walker{b: s.calls}
+	w.eachCall(func(arguments value) {
+		t.Arguments, t.Cut = appendArguments(t.Arguments, arguments, t.Cut)
+	})
+}
+
+// appendText appends what a value says, up to MaxText in all: cut is that something was left out, and then nothing more is
+// taken.
+func appendText(dst []byte, v value, cut bool) ([]byte, bool) {
+	if len(v) > 0 && v[0] == '"' { // as nearly all do
+		return appendString(dst, v, cut)
+	}
+	v.texts(func(text value) { dst, cut = appendString(dst, text, cut) })
+	return dst, cut
+}
+
+func appendString(dst []byte, text value, cut bool) ([]byte, bool) {
+	if cut {
+		return dst, cut
+	}
+	return appendUnquoted(dst, text[1:len(text)-1], MaxText)
+}
+
+// appendArguments is appendText, for arguments that may be an object which was not put into a string.
+func appendArguments(dst []byte, v value, cut bool) ([]byte, bool) {
+	if len(v) == 0 || v[0] != '{' {
+		return appendText(dst, v, cut)
+	}
+	if cut || len(v) > MaxText-len(dst) {
+		return dst, true
+	}
+	return append(dst, v...), false
+}

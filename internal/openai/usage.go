@@ -1,0 +1,50 @@
+package openai
+
+import (
+	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
+)
+
+// told takes the token counts of the chunk that was read last: the final ones over those of single chunks, and the server's
+// usage over llama.cpp's timings.
+func (l *Lane) told(u *measure.Usage) {
+	c := &l.chunk
+	switch {
+	case c.Usage.Set && (c.Bare || l.answer.finished):
+		*u = usageOf(c.Usage, measure.UsageFinal)
+	case c.Usage.Set && u.Source != measure.UsageFinal:
+		*u = usageOf(c.Usage, measure.UsageChunks)
+	case c.Timings.Set && (u.Source == "" || u.Source == measure.UsageTimings):
+		*u = usageOf(c.Timings, measure.UsageTimings)
+	}
+}
+
+// usageOf is what the counts say, as far as it can be: what a cache held is a part of the prompt, and reasoning one of the output.
+func usageOf(c chunk.Counts, s measure.UsageSource) measure.Usage {
+	return measure.Usage{
+		Prompt: c.Prompt, Output: c.Output, Cached: min(c.Cached, c.Prompt), Reasoning: min(c.Reasoning, c.Output),
+		CacheTold: c.CacheTold, Source: s,
+	}
+}
+
+// settleUsage counts where the server counted nothing: the texts, if somebody can and they are all there, else chunks.
+func (l *Lane) settleUsage(req *measure.Request) {
+	chunks := len(req.Timeline.Chunks)
+	if chunks == 0 || req.Usage.Source != "" {
+		return
+	}
+	req.Usage = measure.Usage{Output: chunks, Source: measure.UsageCounted}
+	if l.hooks.Count == nil || l.texts.Cut {
+		return
+	}
+	count := func(text []byte) int {
+		if len(text) == 0 {
+			return 0
+		}
+		return l.hooks.Count(text)
+	}
+	reasoning := count(l.texts.Reasoning)
+	if n := count(l.texts.Content) + reasoning + count(l.texts.Arguments); n > 0 { // else they were token ids
+		req.Usage = measure.Usage{Output: n, Reasoning: reasoning, Source: measure.UsageText}
+	}
+}
