@@ -48,7 +48,7 @@ type Options struct {
 	// used. Everything else goes on.
 	Failed func(error)
 
-	// A life in virtual time has its own connections, pacers and wall clock. Nil: TCP's, the most exact of this system, and its own.
+	// A life in virtual time has its own connections, sleeper of the pacer and wall clock. Nil: TCP's, the most exact of this system, and its own.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Sleeper func() replay.Sleeper
 	Wall    func() time.Time
@@ -73,6 +73,8 @@ type shared struct {
 	sink     *measure.Sink
 	endSink  context.CancelFunc // nil: it does not run
 	sinkDone chan error
+	pacer    *replay.Pacer // of all workloads; nil where nothing is to run
+	paced    sync.WaitGroup
 	running  sync.WaitGroup                   // workloads, watches over targets, scrapers
 	engines  atomic.Pointer[map[string]sight] // of the latest generation, by the target's name
 }
@@ -80,10 +82,21 @@ type shared struct {
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The
 // error holds every fault; then nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
+	sleeper, err := o.sleeper()
+	if err != nil {
+		return nil, err
+	}
 	sink := measure.NewSink(o.Meter.RecordErrors, o.Log)
 	sink.Ledgers = o.Meter.AppendLedgers
-	g := &Generation{options: o, shared: &shared{sink: sink}}
+	g := &Generation{options: o, shared: &shared{sink: sink, pacer: replay.NewPacer(sleeper)}}
 	return g, g.build(ctx, nil)
+}
+
+func (o *Options) sleeper() (replay.Sleeper, error) {
+	if o.Sleeper != nil {
+		return o.Sleeper(), nil
+	}
+	return replay.NewSleeper()
 }
 
 // Next builds the generation that is to replace this one, and lets new targets answer, which takes 5 s at most. This one may be
@@ -151,6 +164,9 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 // discard closes what was opened for a generation that never ran, and not for the one before.
 func (g *Generation) discard() error {
 	errs := []error{g.discardScrapers()}
+	if g.shared.pacer != nil && g.shared.endSink == nil { // it never runs
+		g.shared.pacer.Close()
+	}
 	for _, w := range g.workloads {
 		if !w.started() {
 			errs = append(errs, w.rows.Close())
@@ -174,6 +190,7 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	side, end := context.WithCancel(context.WithoutCancel(ctx))
 	g.shared.endSink, g.shared.sinkDone = end, make(chan error, 1)
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
+	g.shared.paced.Go(func() { g.shared.pacer.Run(side) })
 	g.startScrapers(ctx)
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
@@ -213,5 +230,6 @@ func (g *Generation) Close() error {
 	g.endScrapers(nil)
 	g.shared.running.Wait()
 	g.shared.endSink()
+	g.shared.paced.Wait()
 	return <-g.shared.sinkDone
 }

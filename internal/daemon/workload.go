@@ -235,6 +235,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
+		Pacer: shared.pacer,
 	}
 	if o.Patient {
 		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner says so once, and play has taken that of the one before
@@ -242,9 +243,6 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.make = func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner {
 		of := options
 		of.Plan, of.Prompt, of.After, of.Begin, of.Epoch, of.Paused = w.plan, w.prompter, after, begin, epoch, paused
-		if o.Sleeper != nil {
-			of.Sleeper = o.Sleeper()
-		}
 		return replay.New(of)
 	}
 	w.reopen = func(ctx context.Context) (*rowSource, error) {

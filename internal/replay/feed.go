@@ -92,7 +92,7 @@ func (r *Runner) bound(l schedule.Loop, from time.Time, now clock) {
 	}
 	if r.w.Duration > 0 {
 		r.queue.ends = now.at(from).Add(r.w.Duration)
-		r.sleeper.Wake()
+		r.alarm.want()
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *Runner) begin(l schedule.Loop, now clock) *loop {
 	}
 	if r.playing == nil {
 		r.enter(lp)
-		r.sleeper.Wake() // the pacer tells of it
+		r.alarm.want()
 	}
 	return lp
 }
@@ -258,14 +258,14 @@ func (r *Runner) feedRow(ctx context.Context, l *loop, it *item) error {
 	r.changed.Broadcast()
 	if r.queue.closed != nil {
 		if r.queue.free > r.queue.waiting.len() {
-			r.sleeper.Wake()
+			r.alarm.want()
 		}
 		return nil
 	}
 	if r.queue.isMissed(it.due.At) {
 		r.queue.fire(time.Now()) // at once, so that a long backlog is through in no time
 	} else if first {
-		r.sleeper.Wake()
+		r.alarm.want()
 	}
 	return nil
 }

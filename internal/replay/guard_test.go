@@ -179,10 +179,6 @@ func TestGuardGoesByTheLatestLook(t *testing.T) {
 		b := newBench(t, every(1, time.Second), once, &fake{}, func(w *Workload) {
 			w.Guard, w.Load = limits.Guard{Waiting: 8, ResumeAfter: time.Minute}, e.now
 		})
-		if err := b.prepare(); err != nil {
-			t.Fatal(err)
-		}
-		defer b.close()
 		slow := b.look()
 		e.say(0, nil)
 		fast := b.look()

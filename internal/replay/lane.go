@@ -18,7 +18,6 @@ type lane struct {
 	wire   *openai.Lane
 	req    measure.Request
 	next   handed // what req is about; of a free lane its last
-	given  []*lane
 }
 
 type handed struct {
@@ -70,7 +69,7 @@ func (r *Runner) send(hard context.Context, l *lane) {
 	it := l.next.item
 	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
-		Read:   func(now time.Time) { r.w.Target.reads(now); r.relieve(hard, l, now) },
+		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.relieve(now) },
 		Again:  func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
 		Cancel: it.cancel, CancelAfter: r.w.Cancel.After,
 		Keep: r.w.Keep || r.w.Carry && it.session != nil, Count: r.w.CountOutput,

@@ -49,7 +49,7 @@ func (r *Runner) align() time.Time {
 			r.endWork()
 		}
 	}
-	r.sleeper.Wake()
+	r.alarm.want()
 	r.move() // the feed waits for an instant that has moved
 	return now.own
 }
@@ -62,9 +62,9 @@ func (r *Runner) move() {
 	}
 }
 
-// tell has the pacer say that the replay rejoins, and by how much. The lock is held.
+// tell says that the replay rejoins, and by how much. The lock is held.
 func (r *Runner) tell(text string, by time.Duration) {
-	r.news = append(r.news, func() {
+	r.say(func() {
 		r.w.Log.Warn(text, "workload", r.w.Name, "by", by)
 		if r.w.Rejoined != nil {
 			r.w.Rejoined(fmt.Sprintf("%s (%s, by %v)", text, r.w.Name, by.Round(time.Millisecond)))

@@ -2,8 +2,8 @@
 // what is in flight, and reports every request when it has ended.
 //
 // A row passes four goroutines, none of which waits for a later one: the feed reads the plan some seconds ahead,
-// the builder makes HTTP messages within a budget of bytes, the pacer sleeps to absolute instants on a thread of
-// its own, and a lane writes the message and reads the answer.
+// the builder makes HTTP messages within a budget of bytes, the pacer of all runners sleeps to absolute instants on
+// a thread of its own, and a lane writes the message and reads the answer.
 package replay
 
 import (
@@ -20,13 +20,10 @@ import (
 
 // A Runner runs one Workload.
 type Runner struct {
-	w       Workload
-	phase   measure.RunPhase
-	count   figures
-	sleeper Sleeper
-	made    time.Time
-	looks   atomic.Uint64 // readings of the engine's load
-	overdue atomic.Int64  // when a lane may step in for the pacer, in ns since made; 0: never
+	w     Workload
+	phase measure.RunPhase
+	count figures
+	looks atomic.Uint64 // readings of the engine's load
 
 	*shared
 	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
@@ -47,12 +44,15 @@ type Runner struct {
 	seq      int64 // rows read, without filtered ones; the feed's
 	filtered int   // rows that were filtered since the last that was not; the feed's
 
-	sleepsTo time.Time // the instant that the pacer sleeps to; zero: until it is woken
+	alarm    *alarm    // nil until the plan begins
+	sleepsTo time.Time // what it is set to, or was last; zero: it was not
 
 	playing *loop         // the one that the pacer is in; nil before the first
 	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
 	told    time.Time     // the last time of queue.rejoined that was told
-	news    []func()      // what the pacer is to say when it has the time
+	news    []func()      // what is to be told
+	unsaid  int           // what was left out of it
+	said    sync.Cond     // who tells it waits here
 	astray  bool          // the feed is to look anew where the clock is
 	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
 	leaves  time.Time     // the same by this process' own clock, when it was told: what holds where the plan does not follow the wall clock
@@ -79,11 +79,11 @@ func New(w Workload) *Runner {
 
 // newRunner prepares a runner of a plan, or of the plan's rows in a closed loop.
 func newRunner(w Workload, count figures, closed bool) *Runner {
-	r := &Runner{w: w, count: count, sleeper: w.Sleeper, made: time.Now(), moved: make(chan struct{}, 1)}
+	r := &Runner{w: w, count: count, moved: make(chan struct{}, 1)}
 	if r.shared = new(shared); w.After != nil {
 		r.shared = w.After.shared
 	}
-	r.changed.L = &r.mu
+	r.changed.L, r.said.L = &r.mu, &r.mu
 	r.queue = queue{
 		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
 		paused: w.Paused, guard: limits.NewBreaker(w.Guard), purse: newPurse(w.Budget),
@@ -114,9 +114,14 @@ func newRunner(w Workload, count figures, closed bool) *Runner {
 // with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
 func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	defer r.close()
-	if err := r.prepare(); err != nil {
+	endPacer, err := r.ownPacer()
+	if err != nil {
 		return err
 	}
+	defer endPacer()
+	r.mu.Lock()
+	r.runners = append(r.runners, r)
+	r.mu.Unlock()
 	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
 		if err := r.warmUp(ctx, hard); err != nil {
 			return err
@@ -128,7 +133,10 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	defer stop()
 	r.mu.Lock()
 	r.endWork = stop
+	r.alarm = r.w.Pacer.join(&r.mu, func() bool { return r.step(hard) })
+	r.alarm.want()
 	r.mu.Unlock()
+	defer r.alarm.leave()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
 
@@ -136,7 +144,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	var rooms, warmer sync.WaitGroup
 	rooms.Go(func() { feedErr = r.feed(work) })
 	rooms.Go(func() { r.build(hard) })
-	rooms.Go(func() { r.pace(hard) })
+	rooms.Go(r.tellNews)
 	warming, endWarming := context.WithCancel(work)
 	defer endWarming()
 	warmer.Go(func() { r.warm(warming) })
@@ -172,7 +180,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 		<-finished
 	}
 	if !natural() {
-		<-stopped // it may still be waking the sleeper
+		<-stopped
 	}
 	if errors.Is(feedErr, errRetired) ||
 		work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)) {
@@ -181,29 +189,36 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	return feedErr
 }
 
-// prepare takes the sleeper that the pacer will use, and makes the runner one of its workload's.
-func (r *Runner) prepare() (err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.sleeper == nil {
-		if r.sleeper, err = NewSleeper(); err != nil {
-			return err
+// ownPacer has a pacer run for this runner alone, where it was given none.
+func (r *Runner) ownPacer() (end func(), err error) {
+	if r.w.Pacer != nil {
+		return func() {}, nil
+	}
+	sleeper := r.w.Sleeper
+	if sleeper == nil {
+		if sleeper, err = NewSleeper(); err != nil {
+			return nil, err
 		}
 	}
-	r.runners = append(r.runners, r)
-	return nil
+	r.w.Pacer = NewPacer(sleeper)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.w.Pacer.Run(ctx)
+	}()
+	return func() {
+		stop()
+		<-ended
+	}, nil
 }
 
-// close leaves no limit shown as open, and no sleeper that a Pause could still wake: its descriptor is somebody else's then.
+// close leaves no limit shown as open, and its workload without the runner.
 func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unguard()
 	r.runners = slices.DeleteFunc(r.runners, func(one *Runner) bool { return one == r })
-	if r.sleeper != nil { // else it could not be had
-		_ = r.sleeper.Close() // nobody waits in it
-		r.sleeper = nil
-	}
 }
 
 // stop ends the taking of new work.
@@ -237,9 +252,8 @@ func (r *Runner) settle() {
 		r.idle = nil
 	}
 	r.changed.Broadcast()
-	if r.sleeper != nil { // it runs
-		r.sleeper.Wake()
-	}
+	r.said.Signal()
+	r.alarm.want()
 }
 
 // forget tells the observers of a dropped request and gives its bytes back. The lock is held.

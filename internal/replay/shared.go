@@ -1,11 +1,9 @@
 package replay
 
-import "sync"
-
 // A shared is what the runners of one workload have in common, over all reloads: one lock, so that none of them ever waits for
 // the other's. Under it two of them count requests in flight together, and go on with one budget and one guard.
 type shared struct {
-	mu      sync.Mutex
+	mu      gate
 	runners []*Runner // those that run, in the order in which they took over
 }
 
@@ -22,7 +20,7 @@ func (r *Runner) busy() (n int) {
 func (r *Runner) wakeOthers() {
 	for _, one := range r.runners {
 		if one != r && one.queue.closed != nil {
-			one.sleeper.Wake()
+			one.alarm.want()
 		}
 	}
 }

@@ -21,7 +21,6 @@ func (r *Runner) warmUp(ctx, hard context.Context) error {
 	w.Rows, w.Duration, w.Warmup = r.w.Warmup, 0, 0
 	w.Observers, w.Dropped, w.Clipped = r.w.Warmed, nil, nil
 	w.Epoch, w.Begin = r.salted(), time.Time{}
-	w.Sleeper = NewTimers() // nothing of it is due at an instant
 	if !w.Plan.Closed() {
 		w.Lanes = max(1, w.WarmupLanes)
 	}

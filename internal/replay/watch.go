@@ -68,12 +68,12 @@ func (r *Runner) judge(now time.Time, seen reading) {
 		level = slog.LevelWarn
 	}
 	r.tellGuard(text, level)
-	r.settle() // what was dropped made room, and the pacer tells the news
+	r.settle() // what was dropped made room
 }
 
-// tellGuard has the pacer say what became of the guard. The lock is held.
+// tellGuard says what became of the guard. The lock is held.
 func (r *Runner) tellGuard(text string, level slog.Level) {
-	r.news = append(r.news, func() {
+	r.say(func() {
 		r.w.Log.Log(context.Background(), level, text, "workload", r.w.Name)
 		if r.w.Guarded != nil {
 			r.w.Guarded(level, fmt.Sprintf("%s (%s)", text, r.w.Name))
@@ -81,7 +81,7 @@ func (r *Runner) tellGuard(text string, level slog.Level) {
 	})
 }
 
-// tellLacks has the pacer log, once, that a limit needs a figure that the engine does not show. The lock is held.
+// tellLacks logs once that a limit needs a figure that the engine does not show. The lock is held.
 func (r *Runner) tellLacks(g *limits.Breaker) {
 	if g.Lacks() == "" {
 		return
@@ -91,27 +91,25 @@ func (r *Runner) tellLacks(g *limits.Breaker) {
 		text = "guard ignores a limit (when_blind: go): " + g.Lacks()
 	}
 	r.tellGuard(text, slog.LevelError)
-	r.sleeper.Wake()
 }
 
-// tellLarge has the pacer say once that a request will never be sent. The lock is held.
+// tellLarge says once that a request will never be sent. The lock is held.
 func (r *Runner) tellLarge(it *item) {
 	if r.large {
 		return
 	}
 	r.large = true
 	id, input, output := it.id, it.due.InputTokens, it.due.OutputTokens
-	r.news = append(r.news, func() {
+	r.say(func() {
 		r.w.Log.Warn("a request alone is larger than the whole budget: such ones are always dropped",
 			"workload", r.w.Name, "id", id, "input_tokens", input, "output_tokens", output)
 	})
-	r.sleeper.Wake()
 }
 
 // invalidEvery is the least time between two log lines about messages that could not be built.
 const invalidEvery = time.Minute
 
-// tellInvalid has the pacer log that a request was dropped because its message could not be built. The lock is held.
+// tellInvalid logs that a request was dropped because its message could not be built. The lock is held.
 func (r *Runner) tellInvalid(it *item) {
 	r.invalid.since++
 	now := time.Now()
@@ -120,15 +118,14 @@ func (r *Runner) tellInvalid(it *item) {
 	}
 	id, err, n := it.id, it.err, r.invalid.since
 	r.invalid.told, r.invalid.since = now, 0
-	r.news = append(r.news, func() {
+	r.say(func() {
 		r.w.Log.Error("a request's message cannot be built: dropped as invalid", "workload", r.w.Name, "id", id, "err", err, "dropped", n)
 	})
-	r.sleeper.Wake()
 }
 
-// tellBudget has the pacer say that the budget begins to refuse requests, or that this is over. The lock is held.
+// tellBudget says that the budget begins to refuse requests, or that this is over. The lock is held.
 func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
-	r.news = append(r.news, func() {
+	r.say(func() {
 		if full != "" {
 			text := "the budget is spent: what does not fit is dropped"
 			if r.queue.closed != nil {
@@ -145,7 +142,6 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 		r.w.Log.Info("the budget is enough again: for a minute nothing was dropped for it",
 			"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
-	r.sleeper.Wake()
 }
 
 // watch judges the guard while nothing falls due.

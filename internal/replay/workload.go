@@ -108,5 +108,6 @@ type Workload struct {
 	After   *Runner          // the one that this one takes over from; it goes on with its budget and guard. Nil: none
 	Paused  bool             // begin paused
 	Wall    func() time.Time // the wall clock; nil: time.Now
-	Sleeper Sleeper          // nil: the most exact one of this system; closed at the end
+	Pacer   *Pacer           // runs for as long as the runner and all others of the process; nil: the runner has its own
+	Sleeper Sleeper          // of its own pacer, which closes it; nil: the most exact one of this system
 }

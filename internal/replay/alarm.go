@@ -1,0 +1,135 @@
+package replay
+
+import (
+	"container/heap"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An alarm is a runner's place at the pacer: when its next step is to be done, and how.
+type alarm struct {
+	pacer *Pacer
+	gate  *gate
+	step  func() (done bool) // it waits for nothing, and lets go of the gate by release; false: somebody else has that
+
+	at    time.Time // zero: it is not set. This and the next two are the pacer's lock's
+	place int       // among the pacer's alarms, while it is set
+	left  bool
+
+	listed atomic.Bool  // it is among the gate's wanted
+	after  *alarm       // the one behind it there
+	steps  sync.RWMutex // held for reading by each step; for ever by leave
+}
+
+// join gives a runner its alarm, which is not set yet.
+func (p *Pacer) join(g *gate, step func() (done bool)) *alarm {
+	return &alarm{pacer: p, gate: g, step: step}
+}
+
+// set has the step be done at an instant, and not at the one that was set before; zero: at none. The gate is held, or instants
+// could overtake each other.
+func (a *alarm) set(at time.Time) {
+	p := a.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a.left || at.Equal(a.at) {
+		return
+	}
+	a.move(at)
+	p.expect()
+	if p.asleep && !at.IsZero() && (p.until.IsZero() || at.Before(p.until)) {
+		p.until = at
+		p.sleeper.Wake()
+	}
+}
+
+// move puts the alarm in its new place, with the pacer's lock held.
+func (a *alarm) move(at time.Time) {
+	was := a.at
+	a.at = at
+	switch {
+	case was.IsZero() && at.IsZero():
+	case was.IsZero():
+		heap.Push(&a.pacer.alarms, a)
+	case at.IsZero():
+		heap.Remove(&a.pacer.alarms, a.place)
+	default:
+		heap.Fix(&a.pacer.alarms, a.place)
+	}
+}
+
+// want has the step be done as soon as somebody lets go of the gate. Of a nil alarm there is none to do.
+func (a *alarm) want() {
+	if a == nil || !a.listed.CompareAndSwap(false, true) {
+		return
+	}
+	for {
+		a.after = a.gate.wanted.Load()
+		if a.gate.wanted.CompareAndSwap(a.after, a) {
+			return
+		}
+	}
+}
+
+// enter takes the gate for the step. False: somebody has it, and does the step before he lets go of it.
+func (a *alarm) enter() bool {
+	if a.gate.mu.TryLock() {
+		return true
+	}
+	a.want()
+	return a.gate.mu.TryLock() // whoever had it may have looked before that
+}
+
+// ring does the step now, or leaves it to the one who has the gate. It waits for neither.
+func (a *alarm) ring() {
+	if a.try() {
+		a.gate.catchUp()
+	}
+}
+
+// try does the step. False: somebody else has the gate, or the runner has left.
+func (a *alarm) try() (done bool) {
+	if !a.steps.TryRLock() {
+		return false
+	}
+	defer a.steps.RUnlock()
+	return a.step()
+}
+
+// leave ends it: when it returns no step runs any more, and none will. The gate is not held.
+func (a *alarm) leave() {
+	a.steps.Lock() // never unlocked
+	p := a.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a.left = true
+	a.move(time.Time{})
+	p.expect()
+}
+
+// alarms is a heap, the earliest first.
+type alarms []*alarm
+
+func (h alarms) Len() int           { return len(h) }
+func (h alarms) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h alarms) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push and Pop are heap.Interface's.
+func (h *alarms) Push(x any) {
+	a := x.(*alarm)
+	a.place = len(*h)
+	*h = append(*h, a)
+}
+
+func (h *alarms) Pop() any {
+	last := len(*h) - 1
+	a := (*h)[last]
+	a.at = time.Time{}
+	*h = slices.Delete(*h, last, last+1)
+	return a
+}

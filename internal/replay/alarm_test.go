@@ -1,0 +1,273 @@
+package replay
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// paced runs a pacer until the end that it returns is called.
+func paced(s Sleeper) (p *Pacer, end func()) {
+	p = NewPacer(s)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	return p, func() {
+		stop()
+		running.Wait()
+	}
+}
+
+// simple is a step under the gate: it notes the instant.
+func simple(p *Pacer, g *gate, do func(now time.Time)) *alarm {
+	var a *alarm
+	a = p.join(g, func() bool {
+		if !a.enter() {
+			return false
+		}
+		do(time.Now())
+		g.release()
+		return true
+	})
+	return a
+}
+
+// The earliest alarm rings first, however they were set, moved and taken off before.
+func TestPacerCalendar(t *testing.T) {
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		p := NewPacer(NewTimers())
+		begin := time.Now()
+		var all []*alarm
+		for range 1 + rnd.IntN(40) {
+			all = append(all, p.join(&gate{}, nil))
+		}
+		for range 400 {
+			a, at := all[rnd.IntN(len(all))], begin.Add(time.Duration(rnd.IntN(100)))
+			switch rnd.IntN(8) {
+			case 0:
+				at = time.Time{}
+			case 1:
+				a.leave()
+			}
+			a.set(at)
+			want(t, "is set to what it was told, unless it has left", a.at.Equal(at), !a.left || at.IsZero())
+			if a.left {
+				all = append(all, p.join(&gate{}, nil))
+				all = slices.DeleteFunc(all, func(one *alarm) bool { return one == a })
+			}
+		}
+		all = slices.DeleteFunc(all, func(a *alarm) bool { return a.at.IsZero() })
+		want(t, "in the calendar", len(p.alarms), len(all))
+		if len(all) > 0 {
+			first := slices.MinFunc(all, func(a, b *alarm) int { return a.at.Compare(b.at) })
+			want(t, "overdue", p.overdue.Load(), max(1, int64(first.at.Add(grace).Sub(p.made))))
+		}
+		last := time.Time{}
+		for a := p.pop(begin.Add(49)); a != nil; a = p.pop(begin.Add(49)) {
+			want(t, "is off the calendar", a.at, time.Time{})
+		}
+		for _, a := range p.alarms {
+			if a.at.Before(begin.Add(50)) {
+				t.Errorf("seed %d: %v stayed", seed, a.at.Sub(begin))
+			}
+		}
+		for len(p.alarms) > 0 {
+			at := p.alarms[0].at
+			if at.Before(last) {
+				t.Errorf("seed %d: %v after %v", seed, at.Sub(begin), last.Sub(begin))
+			}
+			last = at
+			p.pop(at)
+		}
+		want(t, "overdue at the end", p.overdue.Load(), 0)
+	}
+}
+
+// In virtual time each step is done at its instant, also one that is set while the pacer sleeps to a later one.
+func TestPacerIsOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, end := paced(NewTimers())
+		defer end()
+		begin := time.Now()
+		const n = 20
+		var gates [n]gate
+		var rang [n][]time.Duration
+		var all [n]*alarm
+		for i := range all {
+			all[i] = simple(p, &gates[i], func(now time.Time) {
+				rang[i] = append(rang[i], now.Sub(begin))
+				if len(rang[i]) < 5 {
+					all[i].set(now.Add(time.Duration(i+1) * time.Second))
+				}
+			})
+		}
+		for i := range slices.Backward(all[:]) { // each earlier than what the pacer sleeps to
+			gates[i].Lock()
+			all[i].set(begin.Add(time.Duration(i+1) * time.Second))
+			gates[i].Unlock()
+			synctest.Wait()
+		}
+		<-time.After(time.Hour)
+		for i := range all {
+			all[i].leave()
+			step := time.Duration(i+1) * time.Second
+			if want := []time.Duration{step, 2 * step, 3 * step, 4 * step, 5 * step}; !slices.Equal(rang[i], want) {
+				t.Errorf("alarm %d: want %v, got %v", i, want, rang[i])
+			}
+		}
+	})
+}
+
+// While one gate is held for a minute, the alarms of others ring at their instants; its own step is done when it is let go of,
+// by the goroutine that had it, and the ones after that by the pacer again.
+func TestPacerWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, end := paced(NewTimers())
+		defer end()
+		begin := time.Now()
+		var held, free gate
+		var late, onTime []time.Duration
+		every := func(a **alarm, rang *[]time.Duration) func(time.Time) {
+			return func(now time.Time) {
+				*rang = append(*rang, now.Sub(begin))
+				(*a).set(begin.Add(time.Duration(len(*rang)+1) * 20 * time.Second))
+			}
+		}
+		var one, other *alarm
+		one = simple(p, &held, every(&one, &late))
+		other = simple(p, &free, every(&other, &onTime))
+		for g, a := range map[*gate]*alarm{&held: one, &free: other} {
+			g.Lock()
+			a.set(begin.Add(20 * time.Second))
+			g.Unlock()
+		}
+		<-time.After(30 * time.Second)
+		held.Lock()
+		<-time.After(40 * time.Second)
+		held.Unlock()
+		<-time.After(15 * time.Second)
+		one.leave()
+		other.leave()
+		s := time.Second
+		if want := []time.Duration{20 * s, 40 * s, 60 * s, 80 * s}; !slices.Equal(onTime, want) {
+			t.Errorf("of the free one: want %v, got %v", want, onTime)
+		}
+		// At 70 s the step of 40 s; it sets the alarm to 60 s, which is past and rings at once.
+		if want := []time.Duration{20 * s, 70 * s, 70 * s, 80 * s}; !slices.Equal(late, want) {
+			t.Errorf("of the held one: want %v, got %v", want, late)
+		}
+	})
+}
+
+// Whatever holds a gate when, and whoever wants a step: after the last wish there is a step that began later.
+func TestPacerLosesNoStep(t *testing.T) {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 2000
+	}
+	sleeper, err := NewSleeper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, end := paced(sleeper)
+	defer end()
+	var g gate
+	var wishes, seen atomic.Int64 // a step sees all wishes from before it
+	var alarms [3]*alarm
+	for i := range alarms {
+		alarms[i] = simple(p, &g, func(time.Time) { seen.Store(wishes.Load()) })
+	}
+	for round := range rounds {
+		a := alarms[round%len(alarms)]
+		var running sync.WaitGroup
+		for holder := range 2 {
+			running.Go(func() {
+				for range round % 4 * holder {
+					runtime.Gosched()
+				}
+				g.Lock()
+				if round%5 == 0 {
+					runtime.Gosched()
+				}
+				g.Unlock()
+			})
+		}
+		switch round % 3 {
+		case 0: // as a lane does in the pacer's place
+			wishes.Add(1)
+			a.ring()
+		case 1: // as a setter does
+			g.Lock()
+			wishes.Add(1)
+			a.want()
+			g.Unlock()
+		case 2: // as the pacer does
+			g.Lock()
+			wishes.Add(1)
+			a.set(time.Now())
+			g.Unlock()
+		}
+		running.Wait()
+		for begin := time.Now(); seen.Load() < wishes.Load(); runtime.Gosched() { // whoever took it on is at it
+			if time.Since(begin) > time.Minute {
+				t.Fatalf("round %d: %d wishes, the last step saw %d", round, wishes.Load(), seen.Load())
+			}
+		}
+	}
+	for _, a := range alarms {
+		a.leave()
+	}
+}
+
+// After leave returns no step runs, and none begins, whoever still wants one.
+func TestPacerLeave(t *testing.T) {
+	const rounds = 100
+	p, end := paced(NewTimers())
+	defer end()
+	var g gate
+	for round := range rounds {
+		var over atomic.Bool
+		var a *alarm
+		a = simple(p, &g, func(now time.Time) {
+			if over.Load() {
+				t.Errorf("round %d: a step after the end", round)
+			}
+			a.set(now.Add(100 * time.Microsecond))
+		})
+		var running sync.WaitGroup
+		var stop atomic.Bool
+		running.Go(func() {
+			for !stop.Load() {
+				g.Lock()
+				a.want()
+				g.Unlock()
+				runtime.Gosched()
+			}
+		})
+		running.Go(func() {
+			for !stop.Load() {
+				p.relieve(time.Now().Add(time.Second))
+				runtime.Gosched()
+			}
+		})
+		for range round % 50 {
+			runtime.Gosched()
+		}
+		a.leave()
+		over.Store(true)
+		g.Lock()
+		a.set(time.Now())
+		a.want()
+		g.Unlock()
+		stop.Store(true)
+		running.Wait()
+	}
+	want(t, "alarms at the end", len(p.alarms), 0)
+}

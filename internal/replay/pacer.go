@@ -1,0 +1,114 @@
+package replay
+
+import (
+	"container/heap"
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Pacer does the steps of all runners of a process at their instants, on one goroutine: with NewSleeper that is one thread for
+// any number of workloads. It waits for none of them. The step of a runner whose lock is taken is left to the goroutine that
+// has the lock, and what a step has to log is told by somebody else.
+type Pacer struct {
+	sleeper Sleeper
+	made    time.Time
+	overdue atomic.Int64 // when a lane may do the next step in the pacer's place, in ns since made; 0: never
+
+	mu     sync.Mutex
+	alarms alarms    // those that are set, the earliest first
+	asleep bool      // it sleeps, or is about to
+	until  time.Time // the instant that it sleeps to; zero: until it is woken
+}
+
+// NewPacer gives a pacer that sleeps with s, and closes it at the end of its Run.
+func NewPacer(s Sleeper) *Pacer { return &Pacer{sleeper: s, made: time.Now()} }
+
+// Run does steps until ctx is done. All runners must have ended by then. Its goroutine ends with it: its thread may be locked.
+func (p *Pacer) Run(ctx context.Context) {
+	woken := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		p.sleeper.Wake()
+		close(woken)
+	})
+	for gave := false; ctx.Err() == nil; {
+		a, until := p.next(time.Now())
+		if a != nil {
+			a.ring()
+			gave = true
+			continue
+		}
+		if gave {
+			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
+			// woken, until somebody takes them away. Yielding first lets them run now.
+			runtime.Gosched()
+			gave = false
+		}
+		p.sleeper.Until(until)
+	}
+	<-woken
+	p.Close()
+}
+
+// Close frees what the pacer sleeps with. It is for one that never runs.
+func (p *Pacer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asleep = false // nobody wakes it any more
+	_ = p.sleeper.Close()
+}
+
+// next takes the earliest alarm whose instant has come by now. Nil: there is none, and the pacer sleeps until an instant; a zero
+// one means that only a wake ends the sleep.
+func (p *Pacer) next(now time.Time) (a *alarm, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.pop(now); a != nil {
+		p.asleep = false
+		return a, until
+	}
+	if len(p.alarms) > 0 {
+		until = p.alarms[0].at
+	}
+	p.asleep, p.until = true, until
+	return nil, until
+}
+
+// pop takes the earliest alarm out of the calendar if its instant is not after now. The lock is held.
+func (p *Pacer) pop(now time.Time) *alarm {
+	if len(p.alarms) == 0 || p.alarms[0].at.After(now) {
+		return nil
+	}
+	a := heap.Pop(&p.alarms).(*alarm)
+	p.expect()
+	return a
+}
+
+// grace is how long after an instant the pacer is left to come by itself.
+const grace = 20 * time.Microsecond
+
+// expect notes from when on the next step is overdue. The lock is held.
+func (p *Pacer) expect() {
+	due := int64(0)
+	if len(p.alarms) > 0 {
+		due = max(1, int64(p.alarms[0].at.Add(grace).Sub(p.made)))
+	}
+	p.overdue.Store(due)
+}
+
+// relieve does a step that is overdue at now, of any runner. A pacer that the kernel has woken waits until Go's scheduler has a
+// processor for it, and while all of them are busy with lanes that may be as long as it takes to serve sixty of those: it
+// looks for what came from outside only then (schedtick in findRunnable of Go's runtime/proc.go). Each of these lanes asks here.
+func (p *Pacer) relieve(now time.Time) {
+	due := p.overdue.Load()
+	if due == 0 || int64(now.Sub(p.made)) < due || !p.mu.TryLock() {
+		return
+	}
+	a := p.pop(now.Add(-grace))
+	p.mu.Unlock()
+	if a != nil {
+		a.ring()
+	}
+}
