@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wire"
 )
 
 // An answer is what is known of the stream so far.
@@ -18,39 +19,38 @@ type answer struct {
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // which brought others too
-	newest   arrival  // of the last bytes of a body that is no stream
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
 const maxChunks = 1 << 20
 
 // event acts on one event.
-func (l *Lane) event(ctx context.Context, e event, req *measure.Request) *failure {
-	if string(e.data) == "[DONE]" {
+func (l *Lane) event(ctx context.Context, e wire.Event, req *measure.Request) *failure {
+	if string(e.Data) == "[DONE]" {
 		l.answer.done = true
 		return nil
 	}
 	req.Events++
 	c := &l.chunk
-	known, late := l.find(ctx, e.data)
+	known, late := l.find(ctx, e.Data)
 	switch {
 	case late != nil:
 		return late
-	case e.failed && known && c.Message != "":
+	case e.Failed && known && c.Message != "":
 		l.answer.settled = l.reported()
-	case e.failed:
-		text, most := e.data, errorTextBytes
+	case e.Failed:
+		text, most := e.Data, errorTextBytes
 		if len(text) == 0 {
-			text, most = e.note, noteBytes
+			text, most = e.Note, wire.NoteBytes
 		}
 		l.answer.settled = failed(measure.ErrorEvent, "event: error: %s", l.client.front(text, most))
-	case !known && e.named: // an annotation, not a chunk
+	case !known && e.Named: // an annotation, not a chunk
 	case !known:
-		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.data))
+		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.Data))
 	case c.Failed:
 		l.answer.settled = l.reported()
 	default:
-		return l.take(e.arrival, req)
+		return l.take(e.Arrival, req)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (c *Client) notJSON(data []byte) string {
 }
 
 // take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
-func (l *Lane) take(a arrival, req *measure.Request) *failure {
+func (l *Lane) take(a wire.Arrival, req *measure.Request) *failure {
 	c := &l.chunk
 	if c.Content {
 		if len(req.Timeline.Chunks) == maxChunks {
@@ -110,23 +110,23 @@ func (l *Lane) take(a arrival, req *measure.Request) *failure {
 }
 
 // content puts a content chunk on the timeline.
-func (l *Lane) content(a arrival, t *measure.Timeline) {
+func (l *Lane) content(a wire.Arrival, t *measure.Timeline) {
 	first := len(t.Chunks) == 0
-	at, least := a.at.Sub(t.Write), time.Duration(0)
+	at, least := a.At.Sub(t.Write), time.Duration(0)
 	if !first {
 		least = t.Chunks[len(t.Chunks)-1] // a step of the wall clock must not turn time back
 	}
 	t.Chunks = append(t.Chunks, max(at, least))
-	t.Kernel = a.kernel && (first || t.Kernel)
-	if !first && a.read == l.answer.lastRead {
+	t.Kernel = a.Kernel && (first || t.Kernel)
+	if !first && a.Read == l.answer.lastRead {
 		if !l.answer.merged {
 			l.answer.merged = true
 			t.MergedReads++
 		}
 		return
 	}
-	l.answer.lastRead, l.answer.merged = a.read, false
-	if a.kernel {
-		t.ReadDelays = append(t.ReadDelays, a.delay)
+	l.answer.lastRead, l.answer.merged = a.Read, false
+	if a.Kernel {
+		t.ReadDelays = append(t.ReadDelays, a.Delay)
 	}
 }

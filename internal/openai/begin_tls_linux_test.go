@@ -3,11 +3,9 @@ package openai
 import (
 	"bytes"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/prometheus/common/config"
 
@@ -65,41 +63,5 @@ func TestBeginTLS(t *testing.T) {
 				t.Errorf("the server got %d bytes, then %d, want the same %d and more", len(first), len(second), size)
 			}
 		})
-	}
-}
-
-// An offer does not wait for a server that does not read. What the kernel has no room for goes out in its turn.
-func TestOfferTLS(t *testing.T) {
-	total, got := make(chan int, 1), make(chan []byte, 1)
-	c := overTLS(t, func(conn *tls.Conn) {
-		_ = conn.Handshake() // an error is the client's too
-		read := make([]byte, <-total)
-		n, _ := io.ReadFull(conn, read)
-		got <- read[:n]
-	})
-	conn, f := c.connect(t.Context(), time.Time{})
-	if f != nil {
-		close(total)
-		t.Fatal(f.text)
-	}
-	defer conn.cut()
-	var want []byte
-	for i := 0; len(conn.wire.left) == 0 && len(want) < 256<<20; i++ {
-		piece := bytes.Repeat([]byte{byte(i)}, beginBytes)
-		if n, err := conn.offer(piece); n != len(piece) || err != nil {
-			close(total)
-			t.Fatalf("want %d bytes taken, got %d, %v", len(piece), n, err)
-		}
-		want = append(want, piece...)
-	}
-	if len(conn.wire.left) == 0 {
-		t.Error("want bytes left by a server that does not read, got none")
-	}
-	total <- len(want) + 1
-	if _, err := conn.app.Write([]byte{'.'}); err != nil || len(conn.wire.left) > 0 {
-		t.Errorf("want all written, got %v and %d bytes left", err, len(conn.wire.left))
-	}
-	if read := <-got; !bytes.Equal(read, append(want, '.')) {
-		t.Errorf("want the %d bytes in their order, got %d", len(want)+1, len(read))
 	}
 }

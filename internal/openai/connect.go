@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wire"
 )
 
 // connect opens a connection: name, TCP (both families raced as RFC 8305 says, by net.Dialer) and TLS, within
 // Timeouts.Connect and before total, where they are set.
-func (c *Client) connect(ctx context.Context, total time.Time) (*conn, *failure) {
+func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *failure) {
 	limit, late := total, measure.TimeoutTotal
 	if d := c.target.Timeouts.Connect; d > 0 {
 		if own := time.Now().Add(d); limit.IsZero() || own.Before(limit) {
@@ -50,27 +50,23 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*conn, *failure)
 // Connected says whether a connection was ever made, with TLS where the address asks for it.
 func (c *Client) Connected() bool { return c.connected.Load() }
 
-func (c *Client) open(ctx context.Context) (*conn, error) {
+func (c *Client) open(ctx context.Context) (*wire.Conn, error) {
 	raw, err := c.dial(ctx, "tcp", c.base.address)
 	if err != nil {
 		return nil, err
 	}
-	w := newWire(raw, c.clock)
-	made := &conn{wire: w, app: w}
+	made := wire.NewConn(raw, c.clock)
 	if c.base.secure {
 		cfg, err := c.tlsConfig(ctx)
 		if err != nil {
-			made.cut()
+			made.Cut()
 			return nil, err
 		}
-		secure := tls.Client(w, cfg)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			made.cut()
+		if err := made.StartTLS(ctx, cfg); err != nil {
+			made.Cut()
 			return nil, fmt.Errorf("TLS with %s: %w", c.base.address, err)
 		}
-		made.app = secure
 	}
-	made.used = time.Now()
 	return made, nil
 }
 
@@ -88,18 +84,11 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// A stock holds connections that were opened ahead of the requests that will need them, oldest first.
-type stock struct {
-	mu     sync.Mutex
-	conns  []*conn
-	closed bool
-}
-
 // Warm opens connections until n that no lane has taken yet are in stock, none older than Idle; it returns when
 // they are there, or with the first error. A lane without a fresh connection takes one from the stock before it
 // dials, so that nothing is dialled at a due instant. Called again while connections are missing, it adds those.
 func (c *Client) Warm(ctx context.Context, n int) error {
-	missing := n - c.stock.fresh(time.Now(), c.target.Idle)
+	missing := n - c.stock.Fresh(time.Now(), c.target.Idle)
 	if missing <= 0 {
 		return nil
 	}
@@ -120,7 +109,7 @@ func (c *Client) Warm(ctx context.Context, n int) error {
 					cancel(errors.New(f.text)) // the others have no better luck
 					return
 				}
-				c.stock.put(made)
+				c.stock.Put(made)
 			}
 		})
 	}
@@ -132,56 +121,4 @@ func (c *Client) Warm(ctx context.Context, n int) error {
 		return fmt.Errorf("warm up %s: %s", c.base, c.words(err.Error()))
 	}
 	return nil
-}
-
-func (s *stock) put(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		c.cut()
-		return
-	}
-	s.conns = append(s.conns, c)
-}
-
-// take gives the oldest fresh connection, or nil.
-func (s *stock) take(now time.Time, idle time.Duration) *conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sweep(now, idle)
-	if len(s.conns) == 0 {
-		return nil
-	}
-	c := s.conns[0]
-	s.conns = slices.Delete(s.conns, 0, 1)
-	return c
-}
-
-// fresh counts the connections that could be taken.
-func (s *stock) fresh(now time.Time, idle time.Duration) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sweep(now, idle)
-	return len(s.conns)
-}
-
-// sweep closes what became too old. The caller holds mu.
-func (s *stock) sweep(now time.Time, idle time.Duration) {
-	s.conns = slices.DeleteFunc(s.conns, func(c *conn) bool {
-		old := now.Sub(c.used) >= idle
-		if old {
-			c.cut()
-		}
-		return old
-	})
-}
-
-func (s *stock) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, c := range s.conns {
-		c.cut()
-	}
-	s.conns = nil
 }

@@ -74,7 +74,7 @@ func TestWarm(t *testing.T) {
 		c.Close()
 		play(d, time.Millisecond, 7)
 		warm(1, 8) // closed at once
-		if n := c.stock.fresh(time.Now(), time.Hour); n != 0 {
+		if n := c.stock.Fresh(time.Now(), time.Hour); n != 0 {
 			t.Errorf("%d connections in the stock of a closed client", n)
 		}
 	})

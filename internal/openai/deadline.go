@@ -12,9 +12,9 @@ import (
 // limit sets the deadline of everything that follows to d after from, 0 for none, but never later than the total's and
 // the cancellation's.
 func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
-	l.conn.wire.until, l.late = time.Time{}, o
+	l.until, l.late = time.Time{}, o
 	if d > 0 {
-		l.conn.wire.until = from.Add(d)
+		l.until = from.Add(d)
 	}
 	l.sooner(l.total, measure.TimeoutTotal)
 	l.sooner(l.cancel, measure.Cancelled)
@@ -22,9 +22,10 @@ func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
 
 // sooner brings the deadline forward to an instant; zero is none.
 func (l *Lane) sooner(at time.Time, o measure.Outcome) {
-	if until := l.conn.wire.until; !at.IsZero() && (until.IsZero() || at.Before(until)) {
-		l.conn.wire.until, l.late = at, o
+	if !at.IsZero() && (l.until.IsZero() || at.Before(l.until)) {
+		l.until, l.late = at, o
 	}
+	l.conn.Until(l.until)
 }
 
 // cutShort is the failure when it was us who ended the reading, or nil.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wire"
 )
 
 func certificatePEM(s *httptest.Server) []byte {
@@ -108,7 +109,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 	} {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request
-		if !l.chunk.Read([]byte(body), nil) || l.take(arrival{}, &req) != nil || req.Usage != want {
+		if !l.chunk.Read([]byte(body), nil) || l.take(wire.Arrival{}, &req) != nil || req.Usage != want {
 			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
 		}
 		l.Close()

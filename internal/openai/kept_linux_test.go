@@ -14,17 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wire"
 )
 
 // readable waits until something stands in the kernel for a connection: bytes or its end.
-func readable(t *testing.T, c *conn) { t.Helper(); stands(t, c, unix.POLLIN) }
+func readable(t *testing.T, c *wire.Conn) { t.Helper(); stands(t, c, unix.POLLIN) }
 
 // closed waits until the other side has closed a connection.
-func closed(t *testing.T, c *conn) { t.Helper(); stands(t, c, unix.POLLRDHUP) }
+func closed(t *testing.T, c *wire.Conn) { t.Helper(); stands(t, c, unix.POLLRDHUP) }
 
-func stands(t *testing.T, c *conn, what int16) {
+func stands(t *testing.T, c *wire.Conn, what int16) {
 	t.Helper()
-	err := c.wire.stamps.raw.Control(func(fd uintptr) {
+	raw, err := c.NetConn().(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = raw.Control(func(fd uintptr) {
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: what}}, 60_000) //nolint:gosec // a descriptor is an int32
 			if err == nil && n == 1 {
@@ -144,14 +149,16 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 				conn := <-accepted
 				opened[conn.RemoteAddr().String()] = conn
 			}
-			var open *conn // the first that is
-			for i, conn := range client.stock.conns {
+			var open *wire.Conn // the first that is
+			for i := range warmed {
+				conn := client.stock.Take(time.Now(), client.target.Idle)
 				if i < c.ended {
-					_ = opened[conn.wire.LocalAddr().String()].Close()
+					_ = opened[conn.NetConn().LocalAddr().String()].Close()
 					closed(t, conn)
 				} else if open == nil {
 					open = conn
 				}
+				client.stock.Put(conn) // behind the others: in the end they are in their order again
 			}
 			l := client.Lane()
 			defer l.Close()
@@ -168,122 +175,9 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 						i, req.Outcome, req.Timeline.Connect, req.Retried, req.Error)
 				}
 			}
-			if left, want := len(client.stock.conns), max(0, warmed-c.ended-1); left != want {
+			if left, want := client.stock.Fresh(time.Now(), client.target.Idle), max(0, warmed-c.ended-1); left != want {
 				t.Errorf("%d connections left in stock, want %d", left, want)
 			}
 		})
-	}
-}
-
-// A TLS server's session tickets, which come behind the handshake, are no news, and what comes behind them is.
-func TestTicketsAreNoNews(t *testing.T) {
-	next := make(chan struct{})
-	c := overTLS(t, func(conn *tls.Conn) {
-		_ = conn.Handshake() // an error is the client's too
-		<-next
-		send(conn, "a")
-		<-next
-	})
-	defer close(next)
-	raw, err := net.Dial("tcp4", c.base.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWire(raw, c.clock)
-	defer func() { _ = w.Close() }()
-	cfg, err := c.tlsConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tickets := tls.NewLRUClientSessionCache(1)
-	cfg.ClientSessionCache = tickets // else Go's server sends none
-	secure := tls.Client(w, cfg)
-	if err := secure.Handshake(); err != nil {
-		t.Fatal(err)
-	}
-	conn := &conn{wire: w, app: secure}
-	for range 2 {
-		if !conn.silent() {
-			t.Error("want a silent connection where only tickets came")
-		}
-	}
-	if _, came := tickets.Get(cfg.ServerName); !came {
-		t.Error("want a ticket, got none: it was not put to the test")
-	}
-	next <- struct{}{}
-	readable(t, conn)
-	if conn.silent() {
-		t.Error("want no silent connection where a byte came")
-	}
-}
-
-// The look at a kept connection allocates nothing, but what crypto/tls does for each record.
-func TestSilentAllocatesNothing(t *testing.T) {
-	end := make(chan struct{})
-	wait := func(net.Conn) { <-end }
-	secure := overTLS(t, func(conn *tls.Conn) { _ = conn.Handshake(); wait(conn) })
-	plain := newClient(t, Target{URL: listen(t, "tcp4", wait)})
-	defer close(end)
-	for name, c := range map[string]*Client{"plain": plain, "TLS": secure} {
-		conn, f := c.connect(t.Context(), time.Time{})
-		if f != nil {
-			t.Fatal(f.text)
-		}
-		t.Cleanup(conn.cut)
-		if n := testing.AllocsPerRun(100, func() {
-			if !conn.silent() {
-				t.Error("want a silent connection")
-			}
-		}); n > map[string]float64{"TLS": 1}[name] {
-			t.Errorf("%s: %v allocations", name, n)
-		}
-	}
-}
-
-// answering answers before it reads, as TLS does when it is given a new key.
-type answering struct {
-	*wire
-	t *testing.T
-}
-
-func (a answering) Read(p []byte) (int, error) {
-	if n, err := a.Write([]byte("a key")); n != 5 || err != nil {
-		a.t.Fatalf("want 5 bytes written, got %d, %v", n, err)
-	}
-	return a.wire.Read(p)
-}
-
-// The deadline of the request before bounds neither the look nor what TLS may answer in it.
-func TestSilentAfterADeadline(t *testing.T) {
-	said, looked := make(chan string, 1), make(chan struct{})
-	look := sync.OnceFunc(func() { close(looked) })
-	c := newClient(t, Target{URL: listen(t, "tcp4", func(conn net.Conn) {
-		buffer := make([]byte, 10)
-		n, _ := conn.Read(buffer)
-		said <- string(buffer[:n])
-		<-looked
-	})})
-	conn, f := c.connect(t.Context(), time.Time{})
-	if f != nil {
-		t.Fatal(f.text)
-	}
-	defer conn.cut()
-	defer look()
-	conn.app = answering{conn.wire, t}
-	conn.wire.until = time.Now().Add(-time.Second)
-	if err := conn.wire.arm(); err != nil {
-		t.Fatal(err)
-	}
-	if !conn.silent() {
-		t.Fatal("want a silent connection")
-	}
-	if got := <-said; got != "a key" {
-		t.Errorf("the server got %q", got)
-	}
-	look()
-	closed(t, conn)
-	conn.app = conn.wire // nobody is there to answer
-	if conn.silent() {
-		t.Error("want no silent connection where it has ended")
 	}
 }

@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"os"
 	"time"
@@ -14,21 +12,22 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/openai/internal/wire"
 )
 
 // A Lane plays one request at a time over a connection of its own. It is used by one goroutine at a time.
 type Lane struct {
 	client *Client
-	conn   *conn // nil: none
-	in     *bufio.Reader
+	conn   *wire.Conn // nil: none
+	in     *wire.Reader
 	head   fasthttp.ResponseHeader
-	frame  frame
-	scan   scanner
+	scan   wire.Scanner
 	chunk  chunk.Chunk
 	answer answer
 
 	total  time.Time       // when Timeouts.Total ends; zero: never
 	cancel time.Time       // when the request is to be cancelled; zero: never, or its message is not written
+	until  time.Time       // the present deadline
 	late   measure.Outcome // what running into the present deadline means
 	hooks  Hooks           // Sent is nil when it was called
 	begun  begun
@@ -54,13 +53,13 @@ const (
 
 // Lane gives a lane without a connection. Close it.
 func (c *Client) Lane() *Lane {
-	return &Lane{client: c, in: bufio.NewReaderSize(nil, readBytes)}
+	return &Lane{client: c, in: wire.NewReader(readBytes)}
 }
 
 // Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled, unless it
 // turns out to have ended.
 func (l *Lane) Fresh(now time.Time) bool {
-	return l.conn != nil && now.Sub(l.conn.used) < l.client.target.Idle
+	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle)
 }
 
 // Close closes the lane's connection. The lane can be used again, and dials then.
@@ -68,7 +67,7 @@ func (l *Lane) Close() { l.drop() }
 
 func (l *Lane) drop() {
 	if l.conn != nil {
-		l.conn.cut()
+		l.conn.Cut()
 		l.conn = nil
 	}
 }
@@ -92,15 +91,15 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 // hold has the lane hold an open connection that a request can go out on, its own or one from the stock: fresh, and silent
 // since its last answer. False: there is none, or none among as many of the stock as are to be looked at.
 func (l *Lane) hold(now time.Time, looks int) bool {
-	if l.Fresh(now) && l.conn.silent() {
+	if l.Fresh(now) && l.conn.Silent() {
 		return true
 	}
 	l.drop()
 	for range looks {
-		if l.conn = l.client.stock.take(now, l.client.target.Idle); l.conn == nil {
+		if l.conn = l.client.stock.Take(now, l.client.target.Idle); l.conn == nil {
 			return false
 		}
-		if l.conn.silent() {
+		if l.conn.Silent() {
 			return true
 		}
 		l.drop()
@@ -118,14 +117,14 @@ const beginLooks = 4
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	first, rest, err := l.compose(message)
-	if err != nil || !l.hold(time.Now(), beginLooks) || l.conn.wire.stamps == nil {
+	if err != nil || !l.hold(time.Now(), beginLooks) || !l.conn.Stamped() {
 		return false // Do says why
 	}
 	l.prepare(req)
 	l.begun = begun{on: true, first: first, rest: rest, err: l.arm(req)}
 	if l.begun.err == nil {
 		var n int
-		n, l.begun.err = l.conn.offer(first[:min(len(first), beginBytes)])
+		n, l.begun.err = l.conn.Offer(first[:min(len(first), beginBytes)])
 		l.begun.first = first[n:]
 	}
 	return true
@@ -187,7 +186,7 @@ func (l *Lane) run(ctx context.Context, message []byte, req *measure.Request, h 
 	l.chunk = chunk.Chunk{}
 	l.texts = chunk.Texts{Reasoning: emptied(l.texts.Reasoning), Arguments: emptied(l.texts.Arguments)}
 	l.body = emptied(l.body)
-	l.scan.reset()
+	l.scan.Reset()
 }
 
 func (l *Lane) release() {
@@ -218,9 +217,9 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 		l.conn, req.Timeline.Connect = c, time.Since(start)
 	}
 	req.Retried = again
-	l.frame, l.cancel = frame{}, time.Time{}
+	l.cancel = time.Time{}
 	l.in.Reset(l.conn)
-	stop := context.AfterFunc(ctx, l.conn.cut)
+	stop := context.AfterFunc(ctx, l.conn.Cut)
 	f := l.send(ctx, message, req, kept)
 	if f == nil {
 		f = read(ctx, req)
@@ -230,8 +229,8 @@ func (l *Lane) attempt(ctx context.Context, message []byte, req *measure.Request
 	}
 	reusable := l.endUpload()
 	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
-	if stop() && reusable && l.frame.ended && l.in.Buffered() == 0 && !l.closing() {
-		l.conn.used = time.Now()
+	if stop() && reusable && l.in.Clean() && !l.closing() {
+		l.conn.Used(time.Now())
 	} else {
 		l.drop()
 	}
@@ -244,13 +243,12 @@ func (l *Lane) closing() bool {
 
 // arm sets the deadline of a request whose write begins now.
 func (l *Lane) arm(req *measure.Request) error {
-	l.conn.err = nil
 	firstToken := l.client.target.Timeouts.FirstToken
 	if req.Timeline.Whole {
 		firstToken = 0 // there will be none to wait for
 	}
 	l.limit(time.Now(), firstToken, measure.TimeoutFirstToken)
-	err := l.conn.wire.arm()
+	err := l.conn.Arm(l.until)
 	req.Timeline.Write = time.Now()
 	return err
 }
@@ -265,9 +263,9 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		err = l.arm(req)
 	}
 	l.begun = begun{}
-	at := req.Timeline.Write                     // by Begin, at once
-	if err == nil && len(l.conn.wire.left) > 0 { // what Begin had to leave
-		err = l.conn.wire.flush()
+	at := req.Timeline.Write         // by Begin, at once
+	if err == nil && l.conn.Left() { // what Begin had to leave
+		err = l.conn.Flush()
 		at = time.Now()
 	}
 	switch {
@@ -275,7 +273,7 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	case len(first)+len(rest) > uploadBytes:
 		err = l.startUpload(first, rest)
 	default:
-		err = l.conn.write(first, rest)
+		err = l.conn.Write(first, rest)
 		at = time.Now()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -284,7 +282,7 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 	if l.upload == nil {
 		l.wrote(written{at, err})
 	}
-	if _, peeked := l.in.Peek(1); peeked != nil {
+	if peeked := l.in.Fill(); peeked != nil {
 		if l.upload != nil {
 			l.uploaded()
 			err = l.upload.written.err
@@ -306,9 +304,9 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 		}
 		if s := l.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
 			req.Status = s
-			req.Timeline.Head = later(l.conn.wire.last.at, req.Timeline.Write)
+			req.Timeline.Head = later(l.conn.Last().At, req.Timeline.Write)
 			l.heard(s, req.Timeline.Head)
-			l.frame.begin(l.head.ContentLength(), s)
+			l.in.Body(l.head.ContentLength(), s)
 			return nil
 		}
 	}
@@ -317,31 +315,30 @@ func (l *Lane) send(ctx context.Context, message []byte, req *measure.Request, k
 
 // readHead reads one head. A buffer that one has made larger stays so: the next from this server will be as long.
 func (l *Lane) readHead() error {
-	err := l.head.Read(l.in)
+	err := l.head.Read(l.in.Head())
 	var small *fasthttp.ErrSmallBuffer
-	if l.in.Size() == headBytes || !errors.As(err, &small) {
+	if l.in.Room() == headBytes || !errors.As(err, &small) {
 		return err
 	}
-	begun, _ := l.in.Peek(l.in.Buffered())
-	l.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(begun), l.conn), headBytes)
-	return l.head.Read(l.in)
+	l.in.MakeRoom(headBytes)
+	return l.head.Read(l.in.Head())
 }
 
 // badHead tells apart why the head of an answer could not be read.
 func (l *Lane) badHead(ctx context.Context, err error) *failure {
-	got, _ := l.in.Peek(min(l.in.Buffered(), shownBytes))
+	got := l.in.Front(shownBytes)
 	var large *fasthttp.ErrSmallBuffer
 	switch {
-	case l.conn.err == nil && errors.As(err, &large):
+	case l.conn.Err() == nil && errors.As(err, &large):
 		return failed(measure.BadStream, "the head of the answer is over 16 KiB")
-	case l.conn.err == nil: // all bytes so far were read, and are wrong
+	case l.conn.Err() == nil: // all bytes so far were read, and are wrong
 		return failed(measure.BadStream, "not an HTTP answer: %q", l.client.front(got, shownBytes))
 	}
-	if f := l.cutShort(ctx, l.conn.err); f != nil {
+	if f := l.cutShort(ctx, l.conn.Err()); f != nil {
 		return f
 	}
 	if http := []byte("HTTP/1."); !bytes.HasPrefix(got, http[:min(len(got), len(http))]) {
 		return failed(measure.BadStream, "not an HTTP answer: %q", l.client.front(got, shownBytes))
 	}
-	return failed(measure.Truncated, "the answer ended within its head: %v", l.conn.err)
+	return failed(measure.Truncated, "the answer ended within its head: %v", l.conn.Err())
 }

@@ -2,12 +2,11 @@ package openai
 
 import (
 	"net"
-	"net/http/httptest"
 	"testing"
-	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/openai/internal/wire"
 )
 
 // BenchmarkLaneChunk is a lane's whole work on a chunk, system calls and the server's write included, over loopback.
@@ -69,41 +68,13 @@ func BenchmarkLaneChunk(b *testing.B) {
 func BenchmarkScanChunk(b *testing.B) {
 	line := []byte("data: " + usualChunk + "\n\n")
 	var c chunk.Chunk
-	var s scanner
-	var a arrival
+	var s wire.Scanner
+	var a wire.Arrival
 	b.ReportAllocs()
 	for b.Loop() {
-		e, _, ok, err := s.next(line, a)
-		if !ok || err != nil || !c.Read(e.data, nil) || !c.Content {
+		e, _, ok, err := s.Next(line, a)
+		if !ok || err != nil || !c.Read(e.Data, nil) || !c.Content {
 			b.Fatal("want content")
 		}
-	}
-}
-
-// BenchmarkSilent is the look at a kept connection before a request goes out on it.
-func BenchmarkSilent(b *testing.B) {
-	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
-		b.Run(name, func(b *testing.B) {
-			server := httptest.NewUnstartedServer(nil)
-			target := start(server, secure)
-			defer server.Close()
-			target.Name, target.API, target.Output = "bench", Chat, OutputExact
-			c, err := New(target)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer c.Close()
-			conn, f := c.connect(b.Context(), time.Time{})
-			if f != nil {
-				b.Fatal(f.text)
-			}
-			defer conn.cut()
-			b.ReportAllocs()
-			for b.Loop() {
-				if !conn.silent() {
-					b.Fatal("want a silent connection")
-				}
-			}
-		})
 	}
 }

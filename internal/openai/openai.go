@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"replayd/internal/openai/internal/wire"
 )
 
 // An API is one of the two generating endpoints.
@@ -77,14 +79,14 @@ type Client struct {
 	base    endpoint
 	extra   []field
 	own     []string // secrets in target.ExtraBody
-	clock   *clock
+	clock   *wire.Clock
 	served  atomic.Pointer[served]
 	inline  []header               // the credentials that are in no file
 	late    atomic.Pointer[late]   // the others; nil: there are none
 	reading sync.Mutex             // one reads the files at a time
 	secrets atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
 	marked  atomic.Pointer[hidden] // likewise, of the marks of all messages
-	stock   stock
+	stock   wire.Stock
 	stamps  io.Closer // keeps the kernel stamping; nil where it does not
 
 	connected atomic.Bool // a connection was made
@@ -93,7 +95,7 @@ type Client struct {
 
 // New checks t and reports every fault at once. It opens no connection, but it reads the files that t.HTTP names.
 func New(t Target) (*Client, error) {
-	c := &Client{target: t, clock: newClock(), dial: t.Dial}
+	c := &Client{target: t, clock: wire.NewClock(), dial: t.Dial}
 	if c.dial == nil {
 		c.dial = new(net.Dialer).DialContext
 	}
@@ -150,7 +152,7 @@ func New(t Target) (*Client, error) {
 		return nil, fmt.Errorf("target %s: %w", t.Name, errors.Join(errs...))
 	}
 	c.served.Store(&served{model: t.Model})
-	c.stamps = keepStamping()
+	c.stamps = wire.KeepStamps()
 	return c, nil
 }
 
@@ -165,7 +167,7 @@ func (c *Client) API() API { return c.target.API }
 
 // Close closes the connections in stock and stops Warm from adding any. Lanes are closed by their owners.
 func (c *Client) Close() {
-	c.stock.close()
+	c.stock.Close()
 	if c.stamps != nil {
 		_ = c.stamps.Close() // it holds nothing; closing it twice is no fault
 	}

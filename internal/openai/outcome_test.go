@@ -282,7 +282,7 @@ func TestTLS(t *testing.T) {
 			defer l.Close()
 			var req measure.Request
 			// The first segments after a process asks for stamps may come without; see TestKernelStamps.
-			for i := 0; i < 2 || i < 50 && l.conn.wire.stamps != nil && !req.Timeline.Kernel; i++ {
+			for i := 0; i < 2 || i < 50 && l.conn.Stamped() && !req.Timeline.Kernel; i++ {
 				do(t, l, &req)
 				if req.Outcome != c.outcome {
 					t.Fatalf("want %s, got %s: %s", c.outcome, req.Outcome, req.Error)
@@ -294,7 +294,7 @@ func TestTLS(t *testing.T) {
 					t.Errorf("request %d: dialled %v, %d chunks", i, dialled, len(req.Timeline.Chunks))
 				}
 			}
-			if c.outcome == measure.OK && l.conn.wire.stamps != nil && !req.Timeline.Kernel {
+			if c.outcome == measure.OK && l.conn.Stamped() && !req.Timeline.Kernel {
 				t.Error("no kernel stamps under TLS")
 			}
 		})

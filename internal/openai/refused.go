@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/openai/internal/wire"
 )
 
 // The content types of answers.
@@ -69,40 +69,28 @@ func location(raw []byte) string {
 // serverText reads what a server says about an error: the beginning of it, and for a second at most.
 func (l *Lane) serverText(ctx context.Context) string {
 	l.limit(time.Now(), drainTime, l.late)
-	body, _ := l.readBody(ctx, nil, errorBodyBytes) // a part will do
+	body, _, _ := l.readBody(ctx, nil, errorBodyBytes) // a part will do
 	if len(body) == errorBodyBytes {
 		return l.client.front(body, errorBodyBytes) // it is no whole JSON
 	}
 	return chunk.ErrorText(body)
 }
 
-// readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty.
-func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte, f *failure) {
-	body = dst
-	for !l.frame.ended {
-		if _, err := l.in.Peek(1); err != nil {
-			if l.frame.mode == byClose && errors.Is(err, io.EOF) {
-				return body, nil
-			}
-			if f := l.cutShort(ctx, err); f != nil {
-				return body, f
-			}
-			return body, failed(measure.Truncated, "the answer was cut short: %v", err)
-		}
-		b, _ := l.in.Peek(l.in.Buffered())
-		data, rest, err := l.frame.next(b)
-		if err != nil {
-			return body, failed(measure.BadStream, "%v", err)
-		}
-		if len(body)+len(data) > most {
-			return append(body, data[:most-len(body)]...), failed(measure.BadStream, "the answer is over %d bytes", most)
-		}
-		if len(data) > 0 {
-			body, l.answer.newest = append(grown(body, len(data), most), data...), l.conn.wire.last
-		}
-		_, _ = l.in.Discard(len(b) - len(rest)) // cannot fail: it is buffered
+// readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty. The arrival is that of its last bytes.
+func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte, a wire.Arrival, f *failure) {
+	body, a, err := l.in.All(dst, most)
+	switch {
+	case err == nil:
+		return body, a, nil
+	case errors.Is(err, wire.ErrLong):
+		return body, a, failed(measure.BadStream, "the answer is over %d bytes", most)
+	case errors.Is(err, wire.ErrChunked):
+		return body, a, failed(measure.BadStream, "%v", err)
 	}
-	return body, nil
+	if f := l.cutShort(ctx, err); f != nil {
+		return body, a, f
+	}
+	return body, a, failed(measure.Truncated, "the answer was cut short: %v", err)
 }
 
 // ErrNoAnswer is in the error of a question that got no HTTP answer: the target was not reached, or said nothing in time.
@@ -132,7 +120,7 @@ func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, e
 			return l.refused(ctx, req)
 		}
 		var f *failure
-		body, f = l.readBody(ctx, nil, most)
+		body, _, f = l.readBody(ctx, nil, most)
 		return f
 	})
 	var err error

@@ -16,6 +16,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/openai/internal/wire"
 )
 
 const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
@@ -122,10 +123,10 @@ func TestTimelineIsBounded(t *testing.T) {
 	defer l.Close()
 	l.chunk.Content = true
 	req := measure.Request{Timeline: measure.Timeline{Chunks: make([]time.Duration, maxChunks-1)}}
-	if f := l.take(arrival{at: time.Now()}, &req); f != nil {
+	if f := l.take(wire.Arrival{At: time.Now()}, &req); f != nil {
 		t.Fatalf("the last chunk: %s", f.text)
 	}
-	if f := l.take(arrival{at: time.Now()}, &req); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
+	if f := l.take(wire.Arrival{At: time.Now()}, &req); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
 		t.Errorf("one more: want bad_stream and %d chunks, got %v and %d", maxChunks, f, len(req.Timeline.Chunks))
 	}
 }

@@ -14,31 +14,38 @@ func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
 	if f := l.unfit(ctx, req, eventStream); f != nil {
 		return f
 	}
-	for !l.frame.ended {
-		if _, err := l.in.Peek(1); err != nil { // one socket read, when nothing is buffered
+	for !l.in.Ended() {
+		if err := l.in.Fill(); err != nil {
 			return l.ended(ctx, req, err)
 		}
-		b, _ := l.in.Peek(l.in.Buffered())
-		all := len(b)
-		for len(b) > 0 && !l.frame.ended {
-			data, rest, err := l.frame.next(b)
-			if err != nil {
-				return l.verdict(req, failed(measure.BadStream, "%v", err))
-			}
-			if f := l.events(ctx, data, req); f != nil {
-				return f
-			}
-			b = rest
+		f, broken := l.pieces(ctx, req)
+		switch {
+		case f != nil:
+			return f
+		case broken != nil:
+			return l.verdict(req, failed(measure.BadStream, "%v", broken))
 		}
-		_, _ = l.in.Discard(all - len(b))          // cannot fail: it is buffered
-		if l.hooks.Read != nil && !l.frame.ended { // the end of an answer has a time of its own
-			l.hooks.Read(l.conn.wire.last.at.Add(l.conn.wire.last.delay))
+		if l.hooks.Read != nil && !l.in.Ended() { // the end of an answer has a time of its own
+			l.hooks.Read(l.conn.Last().ReadAt())
 		}
-		if (l.answer.done || l.answer.settled != nil) && (l.frame.mode == byClose || l.answer.drained > drainBytes) {
+		if (l.answer.done || l.answer.settled != nil) && (l.in.ToClose() || l.answer.drained > drainBytes) {
 			break // nothing more to learn, and the connection is not worth it
 		}
 	}
 	return l.ended(ctx, req, io.EOF)
+}
+
+// pieces takes what one read has brought. broken is what is wrong with the framing.
+func (l *Lane) pieces(ctx context.Context, req *measure.Request) (f *failure, broken error) {
+	for {
+		data, ok, err := l.in.Piece()
+		if err != nil || !ok {
+			return nil, err
+		}
+		if f := l.events(ctx, data, req); f != nil {
+			return f, nil
+		}
+	}
 }
 
 // events scans a piece of the body and acts on each event that it ends.
@@ -48,7 +55,7 @@ func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *f
 		return nil
 	}
 	for len(data) > 0 {
-		e, rest, ok, err := l.scan.next(data, l.conn.wire.last)
+		e, rest, ok, err := l.scan.Next(data, l.conn.Last())
 		if err != nil {
 			return failed(measure.BadStream, "%v", err)
 		}
@@ -63,7 +70,7 @@ func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *f
 			return nil
 		}
 		if len(req.Timeline.Chunks) > 0 {
-			l.limit(e.arrival.at, l.client.target.Timeouts.Stall, measure.TimeoutStall)
+			l.limit(e.Arrival.At, l.client.target.Timeouts.Stall, measure.TimeoutStall)
 		}
 		data = rest
 	}
@@ -72,14 +79,14 @@ func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *f
 
 // ended judges a stream when no more of it will be read: err is io.EOF also where the body has come to its end.
 func (l *Lane) ended(ctx context.Context, req *measure.Request, err error) *failure {
-	complete := l.frame.ended || l.frame.mode == byClose && errors.Is(err, io.EOF)
+	complete := l.in.Ended() || l.in.ToClose() && errors.Is(err, io.EOF)
 	if l.answer.done || l.answer.settled != nil {
 		return l.verdict(req, nil)
 	}
 	if f := l.cutShort(ctx, err); f != nil {
 		return f
 	}
-	if e, ok := l.scan.rest(l.conn.wire.last); ok {
+	if e, ok := l.scan.Rest(l.conn.Last()); ok {
 		if f := l.event(ctx, e, req); f != nil {
 			req.Events-- // half of one
 		}

@@ -29,15 +29,16 @@ type written struct {
 
 // startUpload starts one. From then on only the end of the connection ends it: what is awaited are the answer's deadlines.
 func (l *Lane) startUpload(pieces ...[]byte) error {
-	if err := l.conn.wire.SetWriteDeadline(time.Time{}); err != nil {
+	if err := l.conn.WriteUntil(time.Time{}); err != nil {
 		return err
 	}
 	c, u := l.conn, &upload{over: make(chan written, 1)}
-	l.upload, c.wire.wake = u, l.uploaded
+	l.upload = u
+	c.OnWake(l.uploaded)
 	u.running.Go(func() {
-		err := c.write(pieces...)
+		err := c.Write(pieces...)
 		u.over <- written{time.Now(), err}
-		_ = c.wire.SetReadDeadline(time.Unix(1, 0)) // wakes who waits for the answer; a closed connection has woken it
+		c.Wake() // who waits for the answer
 	})
 	return nil
 }
@@ -84,15 +85,16 @@ func (l *Lane) endUpload() (reusable bool) {
 	if u == nil {
 		return true
 	}
-	if l.frame.ended && !u.early {
-		_ = l.conn.wire.SetWriteDeadline(time.Now().Add(drainTime)) // a closed connection has ended the upload
+	if l.in.Ended() && !u.early {
+		_ = l.conn.WriteUntil(time.Now().Add(drainTime)) // a closed connection has ended the upload
 	} else {
-		l.conn.cut()
+		l.conn.Cut()
 	}
 	u.running.Wait()
 	if !u.finished {
 		l.uploaded()
 	}
-	l.upload, l.conn.wire.wake = nil, nil
+	l.upload = nil
+	l.conn.OnWake(nil)
 	return !u.early && u.written.err == nil
 }

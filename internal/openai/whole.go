@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wire"
 )
 
 // maxWhole bounds an answer in one piece: the longest of today have a megabyte, and ten times that with log probabilities.
@@ -14,15 +15,16 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 	if f := l.unfit(ctx, req, jsonObject); f != nil {
 		return f
 	}
+	var a wire.Arrival
 	var f *failure
-	if l.body, f = l.readBody(ctx, l.body, maxWhole); f != nil {
+	if l.body, a, f = l.readBody(ctx, l.body, maxWhole); f != nil {
 		return f
 	}
 	c := &l.chunk
 	switch known, late := l.find(ctx, l.body); {
 	case late != nil:
 		return late
-	case !known && l.frame.mode == byClose && c.Short: // nothing else tells that a part is missing
+	case !known && l.in.ToClose() && c.Short: // nothing else tells that a part is missing
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(l.body))
 	case !known:
 		return failed(measure.BadStream, "want a JSON object, got %s", l.client.notJSON(l.body))
@@ -32,7 +34,7 @@ func (l *Lane) whole(ctx context.Context, req *measure.Request) *failure {
 		return failed(measure.BadStream, "want choices in the answer, got %q", l.client.front(l.body, shownBytes))
 	}
 	l.answer.finished = true
-	if f := l.take(l.answer.newest, req); f != nil {
+	if f := l.take(a, req); f != nil {
 		return f
 	}
 	if len(req.Timeline.Chunks) == 0 {

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import "errors"
 
@@ -45,7 +45,8 @@ const (
 	maxAround     = 16 << 10 // a size line, or all trailers
 )
 
-var errChunked = errors.New("broken chunked encoding")
+// ErrChunked is that a body in chunks is none.
+var ErrChunked = errors.New("broken chunked encoding")
 
 // begin takes the length as fasthttp gives it: -1 for chunked, below for no length at all.
 func (f *frame) begin(length int, status int) {
@@ -100,19 +101,19 @@ func (f *frame) cut(p []byte) (data, rest []byte) {
 func (f *frame) step(c byte) error {
 	f.line++
 	if f.line > maxAround {
-		return errChunked
+		return ErrChunked
 	}
 	switch f.state {
 	case sizeDigits:
 		if v, ok := unhex(c); ok {
 			f.left, f.digit = f.left<<4|v, true
 			if f.left > maxChunkBytes || f.line > maxDigits {
-				return errChunked
+				return ErrChunked
 			}
 			return nil
 		}
 		if !f.digit {
-			return errChunked
+			return ErrChunked
 		}
 		if c == ';' {
 			f.state = sizeRest
@@ -127,7 +128,7 @@ func (f *frame) step(c byte) error {
 		case '\r':
 			f.state = sizeLF
 		case '\n':
-			return errChunked
+			return ErrChunked
 		}
 	case sizeLF:
 		f.state = chunkData
@@ -138,7 +139,7 @@ func (f *frame) step(c byte) error {
 	case chunkCR:
 		f.state = chunkLF
 		if c != '\r' {
-			return errChunked
+			return ErrChunked
 		}
 	case chunkLF:
 		f.state, f.digit = sizeDigits, false
@@ -169,13 +170,13 @@ func (f *frame) blank(c byte) error {
 		f.state = sizeLF
 		return nil
 	}
-	return errChunked
+	return ErrChunked
 }
 
 func (f *frame) newline(c byte) error {
 	f.line = 0
 	if c != '\n' {
-		return errChunked
+		return ErrChunked
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestClock(t *testing.T) {
-	c := newClock()
+	c := NewClock()
 	now := time.Now()
 	// An instant's own wall time comes back as that instant, within the error of measuring.
 	const tolerance = 50 * time.Microsecond // generous: a guest can lose its processor between two clocks

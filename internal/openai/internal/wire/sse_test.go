@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -9,26 +9,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scanned lists the events of pieces, one read each, as "read: data".
+// scanned lists the Events of pieces, one read each, as "read: data".
 func scanned(pieces ...string) []string {
-	var s scanner
+	var s Scanner
 	var out []string
-	note := func(e event) {
-		text := fmt.Sprintf("%d: %s", e.arrival.read, e.data)
-		if e.failed {
-			text += " failed " + string(e.note)
+	note := func(e Event) {
+		text := fmt.Sprintf("%d: %s", e.Arrival.Read, e.Data)
+		if e.Failed {
+			text += " failed " + string(e.Note)
 		}
-		if e.named && !e.failed {
+		if e.Named && !e.Failed {
 			text += " named"
 		}
 		out = append(out, text)
 	}
-	var a arrival
+	var a Arrival
 	for i, piece := range pieces {
-		a.read = uint64(i)
+		a.Read = uint64(i)
 		buffer := []byte(piece)
 		for p := buffer; ; {
-			e, rest, ok, err := s.next(p, a)
+			e, rest, ok, err := s.Next(p, a)
 			if err != nil {
 				return append(out, err.Error())
 			}
@@ -42,7 +42,7 @@ func scanned(pieces ...string) []string {
 			buffer[i] = '#'
 		}
 	}
-	if e, ok := s.rest(a); ok {
+	if e, ok := s.Rest(a); ok {
 		note(e)
 	}
 	return out
@@ -84,8 +84,8 @@ func TestScanner(t *testing.T) {
 		"no line end at the end":    {[]string{"data: a\n\n", "data: [DONE]"}, []string{"0: a", "1: [DONE]"}},
 		"only a CR at the end":      {[]string{"data: a\r\n\r"}, []string{"0: a"}},
 		"a comment over its bound":  {[]string{":" + strings.Repeat("x", 1000) + "\nevent: error\n\n"}, []string{"0:  failed " + strings.Repeat("x", 128)}},
-		"a line over its bound":     {[]string{"data: " + strings.Repeat("x", maxEvent)}, []string{errEventSize.Error()}},
-		"many lines over the bound": {[]string{strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5)}, []string{errEventSize.Error()}},
+		"a line over its bound":     {[]string{"data: " + strings.Repeat("x", maxEvent)}, []string{ErrEvent.Error()}},
+		"many lines over the bound": {[]string{strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5)}, []string{ErrEvent.Error()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, scanned(c.pieces...)); diff != "" {
@@ -95,11 +95,11 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// A buffer that one large event needed is let go at the next request.
+// A buffer that one large Event needed is let go at the next request.
 func TestScannerLetsGo(t *testing.T) {
-	var s scanner
-	_, _, _, _ = s.next(make([]byte, 1<<20), arrival{})
-	s.reset()
+	var s Scanner
+	_, _, _, _ = s.Next(make([]byte, 1<<20), Arrival{})
+	s.Reset()
 	if n := cap(s.line); n != 0 {
 		t.Errorf("kept %d bytes, want none", n)
 	}
@@ -140,7 +140,7 @@ func naive(text string) []string {
 	return out
 }
 
-// FuzzScanner: wherever a stream is cut, the events are those of the simple reader.
+// FuzzScanner: wherever a stream is cut, the Events are those of the simple reader.
 func FuzzScanner(f *testing.F) {
 	f.Add("data: a\r\n\r\n: x\nevent: error\n\ndata:b\ndata: c\n\n", uint8(3), uint8(9))
 	f.Add("data\n\n\ndata: [DONE]", uint8(1), uint8(2))

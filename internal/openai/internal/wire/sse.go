@@ -1,43 +1,44 @@
-package openai
+package wire
 
 import (
 	"bytes"
 	"errors"
 )
 
-// An event is one data event of a stream, or a failure that was announced without data.
-type event struct {
-	data    []byte // its data lines joined by newlines, trimmed; valid until the next call of next
-	named   bool   // there was an event: line, so the data need not be a chunk
-	failed  bool   // event: error
-	note    []byte // the last comment before its end, where Dynamo puts the words of an error
-	arrival arrival
+// An Event is one data event of a stream, or a failure that was announced without data.
+type Event struct {
+	Data    []byte // its data lines joined by newlines, trimmed; valid until the next call of Next
+	Named   bool   // there was an event: line, so the data need not be a chunk
+	Failed  bool   // event: error
+	Note    []byte // the last comment before its end, where Dynamo puts the words of an error
+	Arrival Arrival
 }
 
-// A scanner cuts a stream of server-sent events into events, wherever reads cut the stream. It copies only what
+// A Scanner cuts a stream of server-sent events into events, wherever reads cut the stream. It copies only what
 // a read left unfinished. As the standard says, lines end in LF, CRLF or CR, and one byte order mark may stand before
 // the first. Empty events, comments and fields other than data and event are passed over.
-type scanner struct {
+type Scanner struct {
 	begun   bool   // a line was read
 	cr      bool   // the last byte read was a CR, which ended a line: an LF that follows belongs to it
 	line    []byte // the beginning of a line whose end has not come
 	joined  []byte // data lines of the present event that had to be copied
 	single  []byte // its only data line, in the caller's buffer
 	lines   int    // data lines that it has
-	event   event  // what else is known of it
-	comment [noteBytes]byte
+	event   Event  // what else is known of it
+	comment [NoteBytes]byte
 }
 
-// noteBytes is what is kept of a comment.
-const noteBytes = 128
+// NoteBytes is what is kept of a comment, in bytes.
+const NoteBytes = 128
 
 // maxEvent bounds a line, and the data of an event.
 const maxEvent = 4 << 20
 
-var errEventSize = errors.New("an event of the stream is over 4 MiB")
+// ErrEvent is that an event of a stream is too long.
+var ErrEvent = errors.New("an event of the stream is over 4 MiB")
 
-// reset makes the scanner ready for the next stream, and lets go of a buffer that only a rare event needed.
-func (s *scanner) reset() {
+// Reset makes the scanner ready for the next stream, and lets go of a buffer that only a rare event needed.
+func (s *Scanner) Reset() {
 	const usual = 64 << 10
 	if cap(s.line)+cap(s.joined) > usual {
 		s.line, s.joined = nil, nil
@@ -47,14 +48,14 @@ func (s *scanner) reset() {
 	s.clear()
 }
 
-func (s *scanner) clear() {
+func (s *Scanner) clear() {
 	s.joined, s.single, s.lines = s.joined[:0], nil, 0
-	s.event = event{}
+	s.event = Event{}
 }
 
-// next reads p, which came with a, up to the end of the next event. ok is false when p holds no more ends.
+// Next reads p, which came with a, up to the end of the next event. ok is false when p holds no more ends.
 // An event's arrival is that of its last data line: the blank line behind it brings nothing.
-func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err error) {
+func (s *Scanner) Next(p []byte, a Arrival) (e Event, rest []byte, ok bool, err error) {
 	if s.cr && len(p) > 0 {
 		s.cr = false
 		if p[0] == '\n' {
@@ -75,25 +76,25 @@ func (s *scanner) next(p []byte, a arrival) (e event, rest []byte, ok bool, err 
 		ended := s.field(s.first(line), carried, a)
 		s.line = s.line[:0]
 		if len(s.joined) > maxEvent {
-			return event{}, nil, false, errEventSize
+			return Event{}, nil, false, ErrEvent
 		}
 		if ended {
 			return s.take(), p, true, nil
 		}
 	}
 	if len(s.line)+len(p) > maxEvent {
-		return event{}, nil, false, errEventSize
+		return Event{}, nil, false, ErrEvent
 	}
 	s.line = append(grown(s.line, len(p), maxEvent), p...)
 	if s.single != nil { // the caller's buffer will be used again
 		s.joined = append(s.joined[:0], s.single...)
 		s.single = nil
 	}
-	return event{}, nil, false, nil
+	return Event{}, nil, false, nil
 }
 
 // cut takes the first line off p, without its end; ok is false when p has no end of a line.
-func (s *scanner) cut(p []byte) (line, after []byte, ok bool) {
+func (s *Scanner) cut(p []byte) (line, after []byte, ok bool) {
 	line = p
 	i := bytes.IndexByte(p, '\n')
 	if i >= 0 {
@@ -111,7 +112,7 @@ func (s *scanner) cut(p []byte) (line, after []byte, ok bool) {
 }
 
 // first takes the byte order mark off the first line of a stream.
-func (s *scanner) first(line []byte) []byte {
+func (s *Scanner) first(line []byte) []byte {
 	if s.begun {
 		return line
 	}
@@ -119,9 +120,9 @@ func (s *scanner) first(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
 }
 
-// rest gives what the end of the stream left unfinished: a last event without its blank line, or even without
+// Rest gives what the end of the stream left unfinished: a last event without its blank line, or even without
 // its line end.
-func (s *scanner) rest(a arrival) (event, bool) {
+func (s *Scanner) Rest(a Arrival) (Event, bool) {
 	if len(s.line) > 0 {
 		s.field(s.first(s.line), true, a)
 		s.line = s.line[:0]
@@ -129,23 +130,23 @@ func (s *scanner) rest(a arrival) (event, bool) {
 	if s.field(nil, true, a) {
 		return s.take(), true
 	}
-	return event{}, false
+	return Event{}, false
 }
 
 // take hands out the present event. Its data stay in place until the next line is read.
-func (s *scanner) take() event {
+func (s *Scanner) take() Event {
 	e := s.event
-	s.lines, s.single, s.event = 0, nil, event{}
+	s.lines, s.single, s.event = 0, nil, Event{}
 	return e
 }
 
 // field reads one line; it reports whether an event is complete now. carried lines do not stay where they are.
-func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
+func (s *Scanner) field(line []byte, carried bool, a Arrival) (ended bool) {
 	switch {
 	case len(line) == 0:
 		return s.blank()
 	case line[0] == ':':
-		s.event.note = s.comment[:copy(s.comment[:], bytes.TrimSpace(line[1:]))]
+		s.event.Note = s.comment[:copy(s.comment[:], bytes.TrimSpace(line[1:]))]
 	case bytes.HasPrefix(line, []byte("data")):
 		if v, ok := afterColon(line[len("data"):]); ok {
 			s.data(v, carried, a)
@@ -153,8 +154,8 @@ func (s *scanner) field(line []byte, carried bool, a arrival) (ended bool) {
 	case bytes.HasPrefix(line, []byte("event")):
 		if name, ok := afterColon(line[len("event"):]); ok {
 			name = bytes.TrimSpace(name)
-			s.event.failed = string(name) == "error"
-			s.event.named = len(name) > 0 && string(name) != "message"
+			s.event.Failed = string(name) == "error"
+			s.event.Named = len(name) > 0 && string(name) != "message"
 		}
 	}
 	return false
@@ -171,9 +172,9 @@ func afterColon(tail []byte) (v []byte, ok bool) {
 	return bytes.TrimPrefix(tail[1:], []byte(" ")), true
 }
 
-func (s *scanner) data(v []byte, carried bool, a arrival) {
+func (s *Scanner) data(v []byte, carried bool, a Arrival) {
 	s.lines++
-	s.event.arrival = a
+	s.event.Arrival = a
 	switch {
 	case s.lines == 1 && !carried:
 		s.single, s.joined = v, s.joined[:0]
@@ -191,16 +192,16 @@ func (s *scanner) data(v []byte, carried bool, a arrival) {
 }
 
 // blank ends an event; one without content is no event.
-func (s *scanner) blank() bool {
+func (s *Scanner) blank() bool {
 	switch {
 	case s.lines == 0:
 	case s.single != nil:
-		s.event.data = bytes.TrimSpace(s.single)
+		s.event.Data = bytes.TrimSpace(s.single)
 	default:
-		s.event.data = bytes.TrimSpace(s.joined)
+		s.event.Data = bytes.TrimSpace(s.joined)
 	}
-	if len(s.event.data) == 0 && !s.event.failed {
-		s.lines, s.single, s.event = 0, nil, event{}
+	if len(s.event.Data) == 0 && !s.event.Failed {
+		s.lines, s.single, s.event = 0, nil, Event{}
 		return false
 	}
 	return true

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"io"
@@ -29,10 +29,10 @@ type stamper struct {
 	last    int64 // stamp of the read before
 }
 
-// keepStamping holds a socket that asks for stamps and does nothing else. Linux stamps segments only while some
+// KeepStamps holds a socket that asks for stamps and does nothing else. Linux stamps segments only while some
 // socket asks, and begins a little after the first one did: a client whose connections come and go would lose
-// the stamps of each first answer.
-func keepStamping() io.Closer {
+// the stamps of each first answer. It is nil where nothing stamps.
+func KeepStamps() io.Closer {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil

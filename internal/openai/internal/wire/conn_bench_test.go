@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"crypto/tls"
+	"net"
+	"testing"
+)
+
+// BenchmarkSilent is the look at a kept connection before a request goes out on it.
+func BenchmarkSilent(b *testing.B) {
+	end := make(chan struct{})
+	secure, trusting := listenTLS(b, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })
+	plain := listen(b, func(net.Conn) { <-end })
+	defer close(end)
+	for _, c := range []struct {
+		name string
+		conn *Conn
+	}{{"plain", dial(b, plain, nil)}, {"TLS", dial(b, secure, trusting)}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !c.conn.Silent() {
+					b.Fatal("want a silent connection")
+				}
+			}
+		})
+	}
+}

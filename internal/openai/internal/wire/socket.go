@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// A socket is a TCP connection whose reads know when their bytes arrived and keep a deadline that may move with
+// every chunk. TLS runs over it, so the stamps are the kernel's there too.
+type socket struct {
+	net.Conn
+	stamps *stamper // nil: none to be had
+	clock  *Clock
+	until  time.Time // reads end here; zero: never
+	armed  time.Time // what the runtime's timer is set to
+	last   Arrival
+	once   bool   // nothing waits: a read is of what stands in the kernel, else past its deadline, and what a write has no room for is left
+	left   []byte // goes out before anything else
+
+	// wake is asked before each read, and each time that the deadline was set to the past to have it asked. It is true when the
+	// deadline has moved. nil: nobody does that.
+	wake func() bool
+}
+
+func newSocket(c net.Conn, k *Clock) *socket {
+	return &socket{Conn: c, clock: k, stamps: newStamper(c)}
+}
+
+// arm sets the deadline of writes, and of reads, for a request that begins.
+func (s *socket) arm() error {
+	s.armed = s.until
+	return s.SetDeadline(s.until)
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	if !s.once {
+		if err := s.flush(); err != nil {
+			return 0, err
+		}
+		return s.Conn.Write(p)
+	}
+	n := 0
+	if len(s.left) == 0 {
+		var err error
+		if n, err = s.stamps.write(p); err != nil {
+			return n, err
+		}
+	}
+	s.left = append(s.left, p[n:]...)
+	return len(p), nil
+}
+
+// flush writes what was left.
+func (s *socket) flush() error {
+	if len(s.left) == 0 {
+		return nil
+	}
+	_, err := s.Conn.Write(s.left)
+	s.left = nil
+	return err
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	if s.once {
+		n, _, err := s.stamps.poll(p)
+		if errors.Is(err, syscall.EAGAIN) {
+			err = os.ErrDeadlineExceeded
+		}
+		return n, err
+	}
+	for {
+		// A deadline that moved away is left to fire first: setting a timer for every chunk costs more than
+		// one read too many.
+		if s.until.IsZero() != s.armed.IsZero() || s.until.Before(s.armed) {
+			if err := s.rearm(); err != nil {
+				return 0, err
+			}
+		}
+		if s.wake != nil && s.wake() {
+			if err := s.rearm(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		n, stamp, err := s.receive(p)
+		now := time.Now()
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			if now.Before(s.until) || s.wake != nil && s.until.IsZero() { // moved away meanwhile
+				if err := s.rearm(); err != nil {
+					return 0, err
+				}
+				continue
+			}
+			n, stamp, err = s.stood(p, now, err)
+		}
+		if n > 0 {
+			s.last = Arrival{At: now, Read: s.last.Read + 1}
+			if stamp != 0 {
+				stamp = s.stamps.ofData(stamp, now)
+				s.last.At, s.last.Kernel = s.clock.instant(stamp, now), true
+				s.last.Delay = now.Sub(s.last.At)
+			}
+		}
+		return n, err
+	}
+}
+
+// rearm sets the deadline of reads anew.
+func (s *socket) rearm() error {
+	s.armed = s.until
+	return s.SetReadDeadline(s.until)
+}
+
+// stood reads what stands in the kernel when a deadline has passed. This process may have been stopped, and Go looks at the
+// deadline before it looks at the socket: what came in time was in time. The last byte of the read decides, so after a stop
+// that was longer than the timeout the kernel may have put so much together that a stall is told which was ours. late is the
+// deadline's error.
+func (s *socket) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
+	if s.stamps == nil {
+		return 0, 0, late
+	}
+	if n, stamp, err = s.stamps.poll(p); err == nil {
+		stamp = s.stamps.ofData(stamp, now)
+	}
+	if err == nil && (stamp == 0 || s.clock.instant(stamp, now).After(s.until)) || errors.Is(err, syscall.EAGAIN) {
+		return 0, 0, late
+	}
+	return n, stamp, err
+}
+
+func (s *socket) receive(p []byte) (n int, stamp int64, err error) {
+	if s.stamps != nil {
+		return s.stamps.read(p)
+	}
+	n, err = s.Conn.Read(p)
+	return n, 0, err
+}

@@ -1,0 +1,25 @@
+//go:build !linux
+
+package wire
+
+import (
+	"io"
+	"net"
+	"time"
+)
+
+// A stamper reads receive stamps, which only Linux gives.
+type stamper struct{}
+
+// KeepStamps has nothing to hold.
+func KeepStamps() io.Closer { return nil }
+
+func newStamper(net.Conn) *stamper { return nil }
+
+func (*stamper) read([]byte) (n int, stamp int64, err error) { panic("wire: no receive stamps here") }
+
+func (*stamper) poll([]byte) (n int, stamp int64, err error) { panic("wire: no receive stamps here") }
+
+func (*stamper) ofData(int64, time.Time) int64 { panic("wire: no receive stamps here") }
+
+func (*stamper) write([]byte) (int, error) { panic("wire: no receive stamps here") }

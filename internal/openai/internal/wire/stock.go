@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Stock holds connections that were opened ahead of the requests that will need them, oldest first.
+type Stock struct {
+	mu     sync.Mutex
+	conns  []*Conn
+	closed bool
+}
+
+// Put takes a connection in; a stock that is closed closes it.
+func (s *Stock) Put(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Cut()
+		return
+	}
+	s.conns = append(s.conns, c)
+}
+
+// Take gives the oldest fresh connection, or nil.
+func (s *Stock) Take(now time.Time, idle time.Duration) *Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(now, idle)
+	if len(s.conns) == 0 {
+		return nil
+	}
+	c := s.conns[0]
+	s.conns = slices.Delete(s.conns, 0, 1)
+	return c
+}
+
+// Fresh counts the connections that could be taken.
+func (s *Stock) Fresh(now time.Time, idle time.Duration) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(now, idle)
+	return len(s.conns)
+}
+
+// sweep closes what became too old. The caller holds mu.
+func (s *Stock) sweep(now time.Time, idle time.Duration) {
+	s.conns = slices.DeleteFunc(s.conns, func(c *Conn) bool {
+		if c.Fresh(now, idle) {
+			return false
+		}
+		c.Cut()
+		return true
+	})
+}
+
+// Close closes the connections and has every later one closed.
+func (s *Stock) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, c := range s.conns {
+		c.Cut()
+	}
+	s.conns = nil
+}
