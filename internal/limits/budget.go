@@ -80,10 +80,10 @@ func (s *Spending) Charge(now time.Time, c Cost, b Budget) (charged Cost, full B
 	return c, ""
 }
 
-// Full says whether a cost would not fit now.
-func (s *Spending) Full(now time.Time, c Cost, b Budget) bool {
+// Full is the bound of a budget that a cost would pass now; "": it fits.
+func (s *Spending) Full(now time.Time, c Cost, b Budget) Bound {
 	_, full := s.fit(now, c, b)
-	return full != ""
+	return full
 }
 
 // fit gives what a cost is with what is not known of it, and the first bound that it would pass.

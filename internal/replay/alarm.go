@@ -29,8 +29,11 @@ func (p *Pacer) join(g *gate, step func() (done bool)) *alarm {
 }
 
 // set has the step be done at an instant, and not at the one that was set before; zero: at none. The gate is held, or instants
-// could overtake each other.
+// could overtake each other. Of a nil alarm there is none to do.
 func (a *alarm) set(at time.Time) {
+	if a == nil {
+		return
+	}
 	p := a.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,26 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 
-	"replayd/internal/measure"
 	"replayd/internal/trace"
 )
-
-// carriedBytes bounds what is kept of the answers to one conversation. The history of a longer one is that of its rows.
-const carriedBytes = 16 << 20
-
-// keep holds what a turn was answered for the later ones. Of an answer that was cancelled it is what had come; of one that
-// says nothing, or was too long, there is nothing to carry, and the row's own words stand.
-func (s *session) keep(req *measure.Request) {
-	var answer []byte
-	if !req.TextCut && s.bytes+len(req.Text) <= carriedBytes && len(req.Text) > 0 {
-		answer = bytes.Clone(req.Text)
-	}
-	s.bytes += len(answer)
-	s.answers = append(s.answers, answer)
-}
 
 const assistant = "assistant"
 

@@ -68,7 +68,7 @@ func TestCarryMessages(t *testing.T) {
 					if !strings.Contains(string(f.bodies["w/0/2"]), "tool_calls") {
 						t.Error("want the call of a tool kept")
 					}
-					want(t, "bytes held at the end", b.held, 0)
+					want(t, "bytes held at the end", b.d.Held(), 0)
 				})
 			})
 		}
@@ -109,42 +109,8 @@ func TestCarryParts(t *testing.T) {
 	}
 }
 
-// A turn cannot be built before its answer is there; while it is, other rows go out.
-func TestCarriedTurnsAreBuiltLate(t *testing.T) {
-	q, _ := newQueue(2)
-	q.carry = true
-	for i, session := range []string{"s", "s", ""} {
-		it := planned(i, 10*i, session, 0)
-		it.body = nil
-		q.add(q.loops[0], it)
-	}
-	want(t, "to be built ahead", q.building.len()+q.behind.len(), 2)
-	first := q.building.front()
-	first.body = []byte("x")
-	q.fire(at(0))
-	_, flying := takeAll(q, at(0))
-	q.finish(flying[0], true, at(5), at(5))
-	q.free++
-	want(t, "to be built ahead", q.building.len(), 3) // now that its answer is known, before it is due
-	q.fire(at(20))
-	want(t, "waiting", q.waiting.len(), 2)
-	wait := q.waiting.items[q.waiting.head:]
-	wait[1].body = []byte("x")
-	want(t, "passed over", q.take(at(20)), (*item)(nil)) // what can be built ahead goes in its order
-	wait[0].late = true
-	rows, _ := takeAll(q, at(20))
-	want(t, "sent", rows, []int{2})
-}
-
-// Answers that are too long, or say nothing, are not carried.
+// The answers that a turn carries have their places among the assistant's messages.
 func TestWhatIsCarried(t *testing.T) {
-	s := &session{}
-	s.keep(&measure.Request{Text: []byte("a")})
-	s.keep(&measure.Request{})
-	s.keep(&measure.Request{Text: []byte("b"), TextCut: true})
-	s.bytes = carriedBytes
-	s.keep(&measure.Request{Text: []byte("c")})
-	want(t, "answers", fmt.Sprintf("%q", s.answers), `["a" "" "" ""]`)
 	messages := json.RawMessage(`[{"role":"assistant","content":"1"},{"role":"assistant","content":"2"},{"role":"assistant","content":"3"},7]`)
 	want(t, "messages", string(answered(messages, [][]byte{[]byte("a"), nil})), `[{"role":"assistant","content":"1"},{"role":"assistant","content":"a"},{"role":"assistant","content":"3"},7]`)
 	want(t, "no list", string(answered(json.RawMessage(`{}`), [][]byte{[]byte("a")})), `{}`)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
@@ -39,7 +40,7 @@ func TestClosedLoopOfConversations(t *testing.T) {
 			want(t, r.ID+" late", r.Lateness(), time.Duration(0))
 			want(t, r.ID+" turn", r.Turn, r.Row%turns)
 		}
-		want(t, "bytes held at the end", b.held, 0)
+		want(t, "bytes held at the end", b.d.Held(), 0)
 	})
 }
 
@@ -250,13 +251,13 @@ func TestRowsAtHandAreBounded(t *testing.T) {
 		f.asked = func(string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			most = max(most, b.queue.weight)
+			most = max(most, b.d.Weight())
 		}
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 100})
-		if most < poolBytes/2 || most > poolBytes+(6<<20) {
-			t.Errorf("want about %d bytes at hand, got %d", poolBytes, most)
+		if most < dispatch.PoolBytes/2 || most > dispatch.PoolBytes+(6<<20) {
+			t.Errorf("want about %d bytes at hand, got %d", dispatch.PoolBytes, most)
 		}
-		want(t, "at the end", b.queue.weight, 0)
+		want(t, "at the end", b.d.Weight(), 0)
 	})
 }

@@ -65,8 +65,8 @@ func TestClosedLoop(t *testing.T) {
 		}
 		want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), 22.0)
 		want(t, "loops completed", b.counter(t, "replayd_loops_completed_total", ""), 1.0)
-		want(t, "bytes held at the end", b.held, 0)
-		want(t, "rows held at the end", b.queue.weight, 0)
+		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "rows held at the end", b.d.Weight(), 0)
 	})
 }
 

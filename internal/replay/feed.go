@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -16,25 +17,17 @@ import (
 // their messages built and their connections open at their instants.
 const lead = warmAhead + 2*warmEvery
 
-// The feed reads the plan at most this far ahead of the clock and at most this many rows.
-const (
-	aheadTime = 5 * time.Second
-	aheadRows = 1024
-)
+// A reading is a loop that is being read.
+type reading struct {
+	*dispatch.Loop
+	rows   int   // read so far
+	passes int64 // of the last of them
+}
 
 // feed reads the plan, loop after loop, and hands its rows to the queue some seconds before they are due; those of a closed
 // plan as lanes take them.
 func (r *Runner) feed(ctx context.Context) (err error) {
-	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.fed = true
-		for _, l := range r.queue.loops {
-			l.cut = l.cut || !l.read && err != nil // by an error, or by a stop that the queue has yet to hear of
-			l.read = true
-		}
-		r.settle()
-	}()
+	defer func() { r.tell(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
 	now, from, epoch, err := r.join(ctx)
 	if err != nil {
 		return err
@@ -44,19 +37,19 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 	if r.phase == measure.Warmup {
 		from = l.Start
 	}
-	r.bound(l, from, now)
+	r.bound(l, from)
 	for {
 		if l.Start.After(from) {
 			from = l.Start
 		}
-		lp := r.begin(l, now)
+		lp := r.begin(l)
 		err := r.feedLoop(ctx, lp, from)
 		if err == nil {
-			next, ok := r.after(lp, readClock(r.w.Wall).wall)
+			next, ok := r.after(lp, readClock(r.w.Wall).Wall)
 			if !ok {
 				return nil
 			}
-			if r.queue.closed != nil && r.filtered >= max(lp.rows, fewFiltered) {
+			if r.closed && r.filtered >= max(lp.rows, fewFiltered) {
 				return r.tooLong()
 			}
 			err = r.room(ctx, lp, next.Start)
@@ -65,11 +58,11 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 		case err == nil:
 			// Read again at the border: the wall clock may have been set since the last row was read.
 			now = readClock(r.w.Wall)
-			l, _ = r.after(lp, now.wall)
+			l, _ = r.after(lp, now.Wall)
 			from = l.Start
 		case errors.Is(err, errAstray):
 			now = readClock(r.w.Wall)
-			from = now.wall
+			from = now.Wall
 			l = r.w.Plan.Loop(epoch, from)
 		case errors.Is(err, errEnough):
 			return nil
@@ -80,31 +73,26 @@ func (r *Runner) feed(ctx context.Context) (err error) {
 	}
 }
 
-// bound lays the two ends of what comes due on the monotonic clock.
-func (r *Runner) bound(l schedule.Loop, from time.Time, now clock) {
+// bound tells of the two ends of what comes due.
+func (r *Runner) bound(l schedule.Loop, from time.Time) {
+	if r.phase == measure.Warmup { // which begins at once
+		return
+	}
 	if l.Start.After(from) {
 		from = l.Start
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := r.queue.closed; c != nil && r.phase != measure.Warmup {
-		c.opens = now.at(from)
-	}
-	if r.w.Duration > 0 {
-		r.queue.ends = now.at(from).Add(r.w.Duration)
-		r.alarm.want()
-	}
+	r.tell(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: r.length})
 }
 
 // after is the loop that follows. A closed plan that has no more, and a warm-up, come round again until there were as many
 // rows as they are to have.
-func (r *Runner) after(lp *loop, now time.Time) (schedule.Loop, bool) {
+func (r *Runner) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 	if r.phase != measure.Warmup {
-		if next, ok := r.w.Plan.Next(lp.Loop, now); ok && (r.queue.closed == nil || lp.rows > 0) {
+		if next, ok := r.w.Plan.Next(lp.Loop.Loop, now); ok && (!r.closed || lp.rows > 0) {
 			return next, true
 		}
 	}
-	if r.queue.closed == nil || r.w.Rows == 0 || lp.rows == 0 {
+	if !r.closed || r.rows == 0 || lp.rows == 0 {
 		return schedule.Loop{}, false
 	}
 	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
@@ -112,8 +100,8 @@ func (r *Runner) after(lp *loop, now time.Time) (schedule.Loop, bool) {
 
 // join says where in the plan the replay begins: from is the first instant that is its own, epoch the start of loop 0
 // where the wall clock does not say.
-func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, err error) {
-	if r.w.Begin.IsZero() && r.w.Epoch.IsZero() {
+func (r *Runner) join(ctx context.Context) (now dispatch.Clock, from, epoch time.Time, err error) {
+	if r.w.Begin.IsZero() && r.epoch.IsZero() {
 		if err := r.w.Target.await(ctx); err != nil {
 			return now, from, epoch, err
 		}
@@ -123,39 +111,33 @@ func (r *Runner) join(ctx context.Context) (now clock, from, epoch time.Time, er
 		return now, from, epoch, err
 	}
 	now = readClock(r.w.Wall)
-	switch epoch = r.w.Epoch; {
+	switch epoch = r.epoch; {
 	case !r.w.Begin.IsZero():
 		from = r.w.Begin.Round(0)
-		if held && from.Before(now.wall) { // what was due meanwhile is nobody's
-			from = now.wall
+		if held && from.Before(now.Wall) { // what was due meanwhile is nobody's
+			from = now.Wall
 		}
 		if epoch.IsZero() {
 			epoch = from
 		}
 	case epoch.IsZero():
-		from, epoch = now.wall, now.wall.Add(lead)
+		from, epoch = now.Wall, now.Wall.Add(lead)
 	default: // the instants are known, whatever the target does
-		from = now.wall
+		from = now.Wall
 	}
 	return now, from, epoch, nil
 }
 
-// begin enters a loop into the queue.
-func (r *Runner) begin(l schedule.Loop, now clock) *loop {
-	period := r.w.Plan.Period(l) // with cron up to milliseconds: not under the lock
+// begin has the dispatcher make room for a loop.
+func (r *Runner) begin(l schedule.Loop) *reading {
+	e := dispatch.Event{Kind: dispatch.LoopBegun, Plan: l, Period: r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
+	if l.Start.Equal(r.first) {
+		e.Salt = r.salt
+	}
+	r.tell(e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.astray = false
-	lp := r.queue.begin(l, now)
-	lp.period = period
-	if !r.salt.IsZero() && l.Start.Equal(r.first) {
-		lp.salt = r.salt
-	}
-	if r.playing == nil {
-		r.enter(lp)
-		r.alarm.want()
-	}
-	return lp
+	return &reading{Loop: r.d.Loop(l.Number)}
 }
 
 // Why a feed ends, or begins anew.
@@ -166,8 +148,8 @@ var (
 )
 
 // feedLoop reads one loop from an instant on.
-func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
-	rows, err := r.w.Plan.Rows(l.Loop, from)
+func (r *Runner) feedLoop(ctx context.Context, l *reading, from time.Time) error {
+	rows, err := r.w.Plan.Rows(l.Loop.Loop, from)
 	if err != nil {
 		return r.unread(err)
 	}
@@ -186,28 +168,26 @@ func (r *Runner) feedLoop(ctx context.Context, l *loop, from time.Time) error {
 		if err := r.room(ctx, l, due.At); err != nil {
 			return err
 		}
-		it := &item{due: due, weight: weigh(&due.Record)}
-		it.filtered = !r.limit(it)
-		if it.filtered {
-			if r.filtered++; r.queue.closed != nil && r.filtered == maxFiltered {
+		row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
+		row.Size = r.bytes(row)
+		row.Filtered = !r.limit(row)
+		if row.Filtered {
+			if r.filtered++; r.closed && r.filtered == maxFiltered {
 				return r.tooLong()
 			}
 		} else {
 			r.filtered = 0
-			if r.seq++; r.w.Rows > 0 && r.seq > int64(r.w.Rows) {
+			if r.seq++; r.rows > 0 && r.seq > int64(r.rows) {
 				return errEnough
 			}
-			it.seq, it.id = r.seq, r.id(&due)
-			it.cancel = r.phase != measure.Warmup && r.w.Cancel.takes(&due)
+			row.Seq, row.ID = r.seq, r.id(&due)
+			row.Cancel = r.phase != measure.Warmup && r.w.Cancel.takes(&due)
 		}
-		if err := r.feedRow(ctx, l, it); err != nil {
+		if err := r.feedRow(ctx, l, row); err != nil {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l.read = true
-	r.settle()
+	r.tell(dispatch.Event{Kind: dispatch.LoopRead, Loop: l.Loop})
 	return nil
 }
 
@@ -239,89 +219,68 @@ func weigh(r *trace.Record) int {
 	return itself + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
 }
 
-// feedRow hands a row to the queue.
-func (r *Runner) feedRow(ctx context.Context, l *loop, it *item) error {
+// feedRow hands a row to the dispatcher.
+func (r *Runner) feedRow(ctx context.Context, l *reading, row *dispatch.Row) error {
+	e := dispatch.Event{Kind: dispatch.RowRead, Loop: l.Loop, Row: row}
+	if r.closed || !row.Due.At.After(readClock(r.w.Wall).Wall) { // it may go at once
+		e.Seen = r.look()
+	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.stopped:
+	if r.d.IsStopped() {
+		r.mu.Unlock()
 		return ctx.Err()
-	case r.astray:
-		return errAstray
-	case r.beyond(it.due.At):
-		return errRetired
-	case r.ended:
-		return errEnough
 	}
-	first := r.queue.upcoming.len() == 0
-	r.queue.add(l, it)
-	r.changed.Broadcast()
-	if r.queue.closed != nil {
-		if r.queue.free > r.queue.waiting.len() {
-			r.alarm.want()
-		}
-		return nil
+	if room, _ := r.d.Room(l.Loop, row.Due.At, time.Now()); room > dispatch.Early {
+		r.mu.Unlock()
+		return noRoom[room]
 	}
-	if r.queue.isMissed(it.due.At) {
-		r.queue.fire(time.Now()) // at once, so that a long backlog is through in no time
-	} else if first {
-		r.alarm.want()
-	}
+	given := r.step(e, nil)
+	r.mu.Unlock()
+	start(given)
 	return nil
 }
 
+// noRoom says why no more rows are read.
+var noRoom = map[dispatch.Room]error{dispatch.Over: errEnough, dispatch.Astray: errAstray, dispatch.Another: errRetired}
+
+// pollRoom is how often the feed of an open loop looks whether rows that were read have come due, where very many do at once.
+const pollRoom = 10 * time.Millisecond
+
 // room waits until what a loop plans for an instant may be read: soon due, and not too many rows before it.
-func (r *Runner) room(ctx context.Context, l *loop, planned time.Time) error {
-	if r.queue.closed != nil {
-		return r.roomClosed(ctx)
-	}
+func (r *Runner) room(ctx context.Context, l *reading, planned time.Time) error {
 	for {
 		r.mu.Lock()
-		at := l.clock.at(planned)
-		wait := time.Until(at) - aheadTime
-		full := r.queue.upcoming.len() >= aheadRows
-		astray, retired, over := r.astray, r.beyond(planned), r.queue.over(at)
+		room, wait := r.d.Room(l.Loop, planned, time.Now())
 		r.mu.Unlock()
 		switch {
-		case over:
-			return errEnough
-		case astray:
-			return errAstray
-		case retired:
-			return errRetired
-		case wait <= 0 && !full:
+		case room == dispatch.Free:
 			return ctx.Err()
-		case wait <= 0:
-			wait = 10 * time.Millisecond
+		case room == dispatch.Early:
+		case room != dispatch.Full:
+			return noRoom[room]
+		case !r.closed:
+			wait = pollRoom
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-r.moved:
-			timer.Stop()
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := r.rest(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
 
-// roomClosed waits until lanes have taken enough of the rows at hand.
-func (r *Runner) roomClosed(ctx context.Context) error {
-	for {
-		r.mu.Lock()
-		full, over := r.queue.full(), r.queue.over(time.Now())
-		r.mu.Unlock()
-		switch {
-		case over:
-			return errEnough
-		case !full:
-			return ctx.Err()
-		}
-		select {
-		case <-r.moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// rest waits until there may be room, at most for a span; 0: until lanes have taken enough of the rows at hand.
+func (r *Runner) rest(ctx context.Context, span time.Duration) error {
+	var over <-chan time.Time
+	if span > 0 {
+		timer := time.NewTimer(span)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+		return nil
+	case <-r.moved:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

@@ -8,7 +8,10 @@ import (
 
 // figures is where a runner counts: a measure.Workload, or nowhere.
 type figures interface {
-	counter
+	Expected(n int)
+	Filtered(n int)
+	Sent()
+	Dropped(reason measure.DropReason)
 	Finished(*measure.Request)
 	LoopStarted(number int64, every time.Duration)
 	LoopCompleted()

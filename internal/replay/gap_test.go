@@ -57,64 +57,6 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A turn that is late waits out a pause and a stop as what it is: not due yet.
-func TestGapOfALateTurn(t *testing.T) {
-	gap := func(i int) *item {
-		it := planned(i, 10*i, "u", 0)
-		it.due.Gap = 10 * time.Millisecond
-		return it
-	}
-	q, c := newQueue(9)
-	for i := range 3 {
-		q.add(q.loops[0], gap(i))
-	}
-	q.fire(at(0))
-	_, flying := takeAll(q, at(0))
-	q.fire(at(20))
-	want(t, "expected", c.expected, 1)
-	q.pause(true, at(21))
-	q.pause(false, at(24))
-	c.end(q, flying[0], true, at(25))
-	_, flying = takeAll(q, at(25))
-	want(t, "due", flying[0].due.At, at(25))
-	c.end(q, flying[0], true, at(26))
-	next, _ := q.next()
-	want(t, "next", next, at(35))
-	q.stop()
-	want(t, "dropped", len(c.dropped), 0)
-	want(t, "left", q.loops[0].open, 0)
-	want(t, "balance", c.balance(), error(nil))
-
-	q, c = newQueue(9)
-	for i := range 3 {
-		q.add(q.loops[0], gap(i))
-	}
-	q.fire(at(0))
-	_, flying = takeAll(q, at(0))
-	q.fire(at(20))
-	c.end(q, flying[0], false, at(25))
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 2})
-	want(t, "balance", c.balance(), error(nil))
-}
-
-// One whose turn comes at the end is not due any more, whoever finds that out first.
-func TestGapAtTheVeryEnd(t *testing.T) {
-	q, c := newQueue(9)
-	q.ends = at(25)
-	for i := range 3 {
-		it := planned(i, 10*i, "u", 0)
-		it.due.Gap = time.Millisecond
-		q.add(q.loops[0], it)
-	}
-	q.fire(at(20))
-	_, flying := takeAll(q, at(20))
-	c.end(q, flying[0], true, at(25))
-	want(t, "expected", c.expected, 1)
-	q.end()
-	want(t, "left", q.loops[0].open, 0)
-	want(t, "balance", c.balance(), error(nil))
-}
-
 // A late turn that would be due when nothing is due any more is not sent.
 func TestGapAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 )
@@ -30,16 +31,16 @@ func (r *Runner) unread(err error) error {
 }
 
 // tellLost tells that the feed ends in a loop of which rows may have been read.
-func (r *Runner) tellLost(lp *loop, err error) {
+func (r *Runner) tellLost(lp *reading, err error) {
 	if r.w.Lost == nil || !errors.Is(err, errUnread) {
 		return
 	}
-	lost := Lost{Err: err, Next: lp.Loop, More: true}
+	lost := Lost{Err: err, Next: lp.Loop.Loop, More: true}
 	switch {
 	case r.phase == measure.Warmup:
 		lost.Next = schedule.Loop{}
 	case lp.rows > 0:
-		lost.Next, lost.More = r.after(lp, readClock(r.w.Wall).wall)
+		lost.Next, lost.More = r.after(lp, readClock(r.w.Wall).Wall)
 	}
 	r.w.Lost(lost)
 }
@@ -72,19 +73,13 @@ func (r *Runner) nameRow(ctx context.Context) error {
 	if r.w.Target.nameless() == nil {
 		return nil
 	}
-	if r.queue.closed == nil {
-		r.mu.Lock()
-		r.forgetUpcoming(func(*item) bool { return true })
-		for _, l := range r.queue.loops {
-			l.cut, l.read = l.cut || !l.read, true
-		}
-		r.settle()
-		r.mu.Unlock()
+	if !r.closed {
+		r.tell(dispatch.Event{Kind: dispatch.LetGo})
 	}
 	if _, err := r.name(ctx); err != nil {
 		return err
 	}
-	if r.queue.closed == nil {
+	if !r.closed {
 		return errAstray
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 )
@@ -21,15 +22,15 @@ type lane struct {
 }
 
 type handed struct {
-	item *item
-	at   time.Time // when the lane was free for it
+	row *dispatch.Row
+	at  time.Time // when the lane was free for it
 }
 
 // startLane starts one more lane, with the lock held.
-func (r *Runner) startLane(hard context.Context) *lane {
+func (r *Runner) startLane() *lane {
 	l := &lane{work: make(chan struct{}, 1), phase: r.phase, whole: r.w.Whole, number: r.lanes, wire: r.w.Client.Lane()}
 	r.lanes++
-	r.running.Go(func() { r.carry(hard, l) })
+	r.launch(l)
 	return l
 }
 
@@ -46,13 +47,13 @@ func (r *Runner) carry(hard context.Context, l *lane) {
 
 // fill starts the measure.Request of the lane's next item.
 func (l *lane) fill() {
-	it, t := l.next.item, l.req.Timeline
+	row, t := l.next.row, l.req.Timeline
 	l.req = measure.Request{
-		ID: it.id, Loop: it.due.Loop.Number, Row: it.due.Number, Session: it.due.Session, Turn: it.due.Turn,
+		ID: row.ID, Loop: row.Due.Loop.Number, Row: row.Due.Number, Session: row.Due.Session, Turn: row.Due.Turn,
 		Phase: l.phase, Lane: l.number,
-		InputTokens: it.due.InputTokens, OutputTokens: it.due.OutputTokens, Overhead: it.cut, CountedInput: it.counted,
+		InputTokens: row.Due.InputTokens, OutputTokens: row.Due.OutputTokens, Overhead: row.Message.Cut, CountedInput: row.Message.Counted,
 		Timeline: measure.Timeline{
-			Planned: it.planned, Due: it.due.At, Ready: it.ready, Lane: l.next.at, Waited: it.waited,
+			Planned: row.Planned, Due: row.Due.At, Ready: row.Ready, Lane: l.next.at, Waited: row.Waited,
 			Whole: l.whole, Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
 		},
 		Text: l.req.Text[:0],
@@ -61,18 +62,18 @@ func (l *lane) fill() {
 
 // begin writes the first bytes of the lane's next item, where that can be done without waiting.
 func (l *lane) begin() {
-	l.wire.Begin(l.next.item.body, &l.req)
+	l.wire.Begin(l.next.row.Message.Body, &l.req)
 }
 
 // send streams the lane's next request to its end.
 func (r *Runner) send(hard context.Context, l *lane) {
-	it := l.next.item
-	l.wire.Do(hard, it.body, &l.req, openai.Hooks{
+	row := l.next.row
+	l.wire.Do(hard, row.Message.Body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
 		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.relieve(now) },
-		Again:  func() ([]byte, error) { m := r.message(it, nil, nil); return m.body, m.err },
-		Cancel: it.cancel, CancelAfter: r.w.Cancel.After,
-		Keep: r.w.Keep || r.w.Carry && it.session != nil, Count: r.w.CountOutput,
+		Again:  func() ([]byte, error) { m, _ := r.message(row, nil, nil); return m.Body, m.Err },
+		Cancel: row.Cancel, CancelAfter: r.w.Cancel.After,
+		Keep: r.w.Keep || r.w.Carry && row.InSession(), Count: r.w.CountOutput,
 	})
 }
 
@@ -80,63 +81,51 @@ var headEnd = []byte("\r\n\r\n")
 
 // sent gives the bytes of a lane's message back, which was written or never will be: a retry builds them again.
 func (r *Runner) sent(l *lane) {
-	it := l.next.item
+	row := l.next.row
 	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
-		r.w.Reuse.Add(r.w.Prompt, &it.due.Record, r.w.Salt.At(r.w.Name, it.loop.salt, it.due.Passes()), r.phase == measure.Profiling)
+		r.w.Reuse.Add(r.w.Prompt, &row.Due.Record, r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes()), r.phase == measure.Profiling)
 	}
 	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
-		if _, body, ok := bytes.Cut(it.body, headEnd); ok {
-			r.w.Saved(Sent{Due: &it.due, Offset: it.offset + it.due.At.Sub(it.planned), Body: body})
+		if _, body, ok := bytes.Cut(row.Message.Body, headEnd); ok {
+			r.w.Saved(Sent{Due: &row.Due, Offset: row.Offset + row.Due.At.Sub(row.Planned), Body: body})
 		}
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.giveBack(it)
-	r.changed.Signal()
+	given := r.step(dispatch.Event{Kind: dispatch.Written, Row: row}, nil)
+	r.mu.Unlock()
+	start(given)
 }
 
 // finish reports a request that has ended and gives the lane what waits for one. False: it is free, and no longer its
 // goroutine's to touch, or the runner is done.
 func (r *Runner) finish(l *lane) (more bool) {
-	it, req := l.next.item, &l.req
+	row, req := l.next.row, &l.req
 	r.count.Finished(req)
-	for _, o := range r.w.Observers {
+	for _, o := range r.observers {
 		o.Observe(req)
 	}
 	r.w.Target.heard(req)
 
-	seen := r.look()
+	e := dispatch.Event{Kind: dispatch.Ended, Row: row, Outcome: req.Outcome, Usage: req.Usage, At: req.Timeline.End, Seen: r.look()}
+	if !req.TextCut {
+		e.Text = req.Text
+	}
+	var room [4]*lane // on the stack, as long as it is enough
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.giveBack(it)
-	now := r.align()
-	r.queue.purse.correct(it, req)
-	if g := r.queue.guard; g != nil {
-		if req.Outcome != measure.Cancelled && req.Outcome != measure.Aborted { // they say nothing of the target
-			g.Health.Ended(now, req.Outcome.Failed())
-		}
-		r.judge(now, seen)
+	r.freed = l
+	given := r.step(e, room[:0])
+	more = r.freed == nil
+	r.freed = nil
+	switch {
+	case more:
+		given = given[1:] // itself, the first that a row was handed to
+	case r.over:
+		close(l.work) // as end does for lanes that are free
+	default:
+		r.idle = append(r.idle, l)
 	}
-	well := req.Outcome == measure.OK || req.Outcome == measure.Cancelled // a user may go on after either
-	if r.w.Carry && it.session != nil && well {
-		it.session.keep(req)
-	}
-	r.queue.finish(it, well, req.Timeline.End, now)
-	r.queue.freed(now, req.Outcome)
 	r.wakeOthers()
-	next := r.queue.take(now)
-	r.rouse()
-	if next != nil {
-		r.queue.free--
-		l.next = handed{next, now}
-		l.fill()
-		return true
-	}
-	if r.done {
-		close(l.work) // as settle does for lanes that are free
-		return false
-	}
-	r.idle = append(r.idle, l)
-	r.changed.Signal() // the builder lets one message through for a free lane
-	return false
+	r.mu.Unlock()
+	start(given)
+	return more
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"slices"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/trace"
 )
 
@@ -10,16 +11,16 @@ import (
 //
 // A row's own text is as long as CountInput says, and 0 without that. It is not cut: where clipping its answer is not enough,
 // the row is filtered out.
-func (r *Runner) limit(it *item) bool {
-	w, rec := &r.w, &it.due.Record
+func (r *Runner) limit(row *dispatch.Row) bool {
+	w, rec := &r.w, &row.Due.Record
 	if w.MaxInput == 0 && w.MaxOutput == 0 && w.MaxContext == 0 || w.OverLimit == Send {
 		return true
 	}
 	own := rec.InputTokens == 0
 	input, output := rec.InputTokens, rec.OutputTokens
 	if own && w.CountInput != nil {
-		it.counted = countInput(rec, rec.Messages, w.CountInput)
-		input = it.counted
+		row.Message.Counted = countInput(rec, rec.Messages, w.CountInput)
+		input = row.Message.Counted
 	}
 	long := w.MaxInput > 0 && input > w.MaxInput || w.MaxOutput > 0 && output > w.MaxOutput || w.MaxContext > 0 && input+output > w.MaxContext
 	if !long || w.OverLimit == Filter {
@@ -44,7 +45,7 @@ func (r *Runner) limit(it *item) bool {
 		}
 		output = min(output, w.MaxContext-most)
 	}
-	it.clipped = true
+	row.Clipped = true
 	rec.OutputTokens = output
 	if !own {
 		shorten(rec, most)

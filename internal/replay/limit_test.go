@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -42,10 +43,10 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Runner{w: c.w}
-			it := &item{due: schedule.Due{Record: c.row}}
-			want(t, "goes", r.limit(it), c.ok)
-			want(t, "lengths", lengths{it.due.InputTokens, it.due.OutputTokens}, c.want)
-			want(t, "clipped", it.clipped, c.cut)
+			row := &dispatch.Row{Due: schedule.Due{Record: c.row}}
+			want(t, "goes", r.limit(row), c.ok)
+			want(t, "lengths", lengths{row.Due.InputTokens, row.Due.OutputTokens}, c.want)
+			want(t, "clipped", row.Clipped, c.cut)
 		})
 	}
 }

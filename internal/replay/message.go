@@ -3,18 +3,10 @@ package replay
 import (
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/openai"
 	"replayd/internal/synth"
 )
-
-// A message is an HTTP request as bytes, and what it took to make it.
-type message struct {
-	body    []byte
-	prompt  []byte // scratch space, for the next one
-	cut     int    // template tokens taken off the prompt
-	counted int    // tokens of the row's own text
-	err     error  // it could not be made
-}
 
 // A Mark tells a workload's requests apart from those of the server's users. The zero value marks nothing.
 type Mark struct {
@@ -32,51 +24,53 @@ func (m *Mark) at(workload string, loopStart time.Time, pass int64) openai.Mark 
 	return mark
 }
 
-// message builds an item's HTTP message into buf. It reads only what never changes once the building has begun, so that a
-// lane can build it again for a retry.
-func (r *Runner) message(it *item, buf, scratch []byte) message {
-	rec := &it.due.Record
-	m := message{prompt: scratch[:0], counted: it.counted}
+// message builds a row's HTTP message into buf. It reads only what never changes once the building has begun, so that a
+// lane can build it again for a retry. scratch is space for the prompt, and comes back for the next one.
+func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Message, prompt []byte) {
+	rec := &row.Due.Record
+	prompt, m.Counted = scratch[:0], row.Message.Counted
 	b := openai.Body{
-		RequestID: it.id, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
+		RequestID: row.ID, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
-		Mark: r.w.Mark.at(r.w.Name, it.loop.salt, it.due.Passes()),
+		Mark: r.w.Mark.at(r.w.Name, row.Loop().Salt, row.Due.Passes()),
 	}
 	switch {
 	case rec.InputTokens > 0:
-		m.cut = rec.InputTokens - r.synthesize(it, &m, &b)
+		var tokens int
+		prompt, tokens = r.synthesize(row, prompt, &b)
+		m.Cut = rec.InputTokens - tokens
 	case rec.Messages != nil:
-		b.Messages = answered(rec.Messages, it.answers)
+		b.Messages = answered(rec.Messages, row.Answers)
 	case rec.Text != "":
 		b.Prompt = []byte(rec.Text)
 	}
-	if rec.InputTokens == 0 && m.counted == 0 && r.w.CountInput != nil {
-		m.counted = countInput(rec, b.Messages, r.w.CountInput)
+	if rec.InputTokens == 0 && m.Counted == 0 && r.w.CountInput != nil {
+		m.Counted = countInput(rec, b.Messages, r.w.CountInput)
 	}
-	m.body, m.err = r.w.Client.AppendRequest(buf[:0], b)
-	return m
+	m.Body, m.Err = r.w.Client.AppendRequest(buf[:0], b)
+	return m, prompt
 }
 
 // synthesize makes up what a row says the length of, and tells how many tokens it has.
-func (r *Runner) synthesize(it *item, m *message, b *openai.Body) (tokens int) {
-	rec, overhead := &it.due.Record, 0
+func (r *Runner) synthesize(row *dispatch.Row, scratch []byte, b *openai.Body) (prompt []byte, tokens int) {
+	rec, overhead := &row.Due.Record, 0
 	if r.w.Calibrate {
 		overhead = r.w.Target.overhead()
 	}
-	salt := r.w.Salt.At(r.w.Name, it.loop.salt, it.due.Passes())
-	switch answers := align(rec.Parts, it.answers); {
+	salt := r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes())
+	switch answers := align(rec.Parts, row.Answers); {
 	case r.w.Prompt.Form == synth.Tokens:
-		m.prompt, tokens = r.w.Prompt.AppendIDs(m.prompt, rec, salt, overhead)
-		b.IDs = m.prompt
+		prompt, tokens = r.w.Prompt.AppendIDs(scratch, rec, salt, overhead)
+		b.IDs = prompt
 	case rec.Parts == nil:
-		m.prompt, tokens = r.w.Prompt.AppendText(m.prompt, rec, salt, overhead)
-		b.Prompt = m.prompt
+		prompt, tokens = r.w.Prompt.AppendText(scratch, rec, salt, overhead)
+		b.Prompt = prompt
 	case r.w.Client.API() == openai.Chat:
-		m.prompt, tokens = r.w.Prompt.AppendMessages(m.prompt, rec, salt, overhead, answers)
-		b.Messages = m.prompt
+		prompt, tokens = r.w.Prompt.AppendMessages(scratch, rec, salt, overhead, answers)
+		b.Messages = prompt
 	default:
-		m.prompt, tokens = r.w.Prompt.AppendTurns(m.prompt, rec, salt, overhead, answers)
-		b.Prompt = m.prompt
+		prompt, tokens = r.w.Prompt.AppendTurns(scratch, rec, salt, overhead, answers)
+		b.Prompt = prompt
 	}
-	return tokens
+	return prompt, tokens
 }

@@ -178,7 +178,7 @@ func TestRetryBuildsTheMessageAgain(t *testing.T) {
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 3})
 		want(t, "retries", b.counter(t, "replayd_retries_total", ""), 2.0)
-		want(t, "bytes held at the end", b.held, 0)
+		want(t, "bytes held at the end", b.d.Held(), 0)
 	})
 }
 
@@ -247,7 +247,7 @@ func TestSessionsInASmallBudget(t *testing.T) {
 		for _, r := range b.kept.all {
 			want(t, r.ID+" lateness", r.Lateness(), time.Duration(0))
 		}
-		want(t, "bytes held at the end", b.held, 0)
+		want(t, "bytes held at the end", b.d.Held(), 0)
 	})
 }
 

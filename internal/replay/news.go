@@ -17,7 +17,7 @@ func (r *Runner) say(tell func()) {
 func (r *Runner) tellNews() {
 	for {
 		r.mu.Lock()
-		for len(r.news) == 0 && !r.done {
+		for len(r.news) == 0 && !r.over {
 			r.said.Wait()
 		}
 		news, unsaid := r.news, r.unsaid

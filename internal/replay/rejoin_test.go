@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
@@ -366,15 +367,18 @@ func TestCronWaits(t *testing.T) {
 func TestLoopIsEnteredAgainWhileAMessageIsBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(1), minutes, &fake{}, nil)
-		l, now := schedule.Loop{Start: epoch}, readClock(nil)
-		it := planned(0, 0, "", 0)
-		it.due.InputTokens, it.loop = 4, b.queue.begin(l, now)
+		begin := dispatch.Event{Kind: dispatch.LoopBegun, Plan: schedule.Loop{Start: epoch}}
+		b.tell(begin)
+		loop := b.d.Loop(0)
+		row := &dispatch.Row{Due: schedule.Due{Record: trace.Record{InputTokens: 4}, At: time.Now().Add(time.Hour), Loop: begin.Plan}}
+		b.tell(dispatch.Event{Kind: dispatch.RowRead, Loop: loop, Row: row})
 		var builder sync.WaitGroup
-		var m message
-		builder.Go(func() { m = b.message(it, nil, nil) })
-		want(t, "loop", b.queue.begin(l, now), it.loop)
+		var m dispatch.Message
+		builder.Go(func() { m, _ = b.message(row, nil, nil) })
+		b.tell(begin)
+		want(t, "loop", b.d.Loop(0) == loop, true)
 		builder.Wait()
-		again := b.message(it, nil, nil)
-		want(t, "message", string(again.body), string(m.body))
+		again, _ := b.message(row, nil, nil)
+		want(t, "message", string(again.Body), string(m.Body))
 	})
 }

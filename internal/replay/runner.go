@@ -14,99 +14,79 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
-	"replayd/internal/measure"
 )
 
 // A Runner runs one Workload.
 type Runner struct {
-	w     Workload
-	phase measure.RunPhase
-	count figures
-	looks atomic.Uint64 // readings of the engine's load
+	w       Workload
+	breaker *limits.Breaker
+	looks   atomic.Uint64      // readings of the engine's load
+	launch  func(*lane)        // starts a lane
+	endWork context.CancelFunc // stops the taking of new work
 
-	*shared
-	changed sync.Cond // the builder waits here: a new row, bytes given back, a stop
-	queue   queue
-	idle    []*lane // free lanes; the last one used is the last in the slice, so its connection is the youngest
-	lanes   int     // started so far
-	held    int     // bytes of messages built and not yet sent
-	buffers buffers
-	stopped bool // no new work
-	done    bool // nothing is left and nothing will come
-	fed     bool // the feed has ended
-
+	*shared  // its lock guards what follows
+	stage    // changes while nothing is on its way
+	d        *dispatch.Dispatcher
+	builds   chan build // room for one: the dispatcher asks for no second
+	buffers  buffers
+	idle     []*lane   // free lanes; the last one used is the last in the slice
+	lanes    int       // started so far
+	freed    *lane     // the one whose request has just ended, while the dispatcher is told
+	alarm    *alarm    // nil until Run
+	entered  bool      // a loop was entered
+	cuts     int64     // rows that came due and were cut to the limits
 	succeeds bool      // it takes over from another runner
-	warming  *Runner   // of the warm-up, while that runs
-	salt     time.Time // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
-	first    time.Time // its start; the feed's
+	until    time.Time // planned instant from which on rows are another runner's; zero: none are
+	over     bool      // nothing is left and nothing will come
+	told     told
+	news     []func()  // what is to be told
+	unsaid   int       // what was left out of it
+	said     sync.Cond // who tells it waits here
 
-	seq      int64 // rows read, without filtered ones; the feed's
-	filtered int   // rows that were filtered since the last that was not; the feed's
-
-	alarm    *alarm    // nil until the plan begins
-	sleepsTo time.Time // what it is set to, or was last; zero: it was not
-
-	playing *loop         // the one that the pacer is in; nil before the first
-	moved   chan struct{} // holds one: planned instants have moved on the monotonic clock
-	told    time.Time     // the last time of queue.rejoined that was told
-	news    []func()      // what is to be told
-	unsaid  int           // what was left out of it
-	said    sync.Cond     // who tells it waits here
-	astray  bool          // the feed is to look anew where the clock is
-	until   time.Time     // planned instant from which on rows are another runner's; zero: none are
-	leaves  time.Time     // the same by this process' own clock, when it was told: what holds where the plan does not follow the wall clock
-	clipped int64         // rows that came due and were cut to the limits
-	ended   bool          // nothing comes due any more, by Duration
-	endWork func()        // stops the taking of new work
-	judged  uint64        // order of the latest reading that the guard was judged by
-	lacks   string        // what was logged of figures that the engine does not show
-	large   bool          // it was told that a request is larger than the budget
-	invalid struct {      // messages that could not be built
-		told  time.Time // the latest log line
-		since int       // dropped since then
-	}
+	warmed   chan struct{} // closed when nothing of the warm-up is left
+	moved    chan struct{} // holds one: the feed is to look again whether there is room
+	salt     time.Time     // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	first    time.Time     // its start; the feed's
+	seq      int64         // rows read, without filtered ones; the feed's
+	filtered int           // rows that were filtered since the last that was not; the feed's
 
 	running sync.WaitGroup // lanes
 }
 
 // New prepares a runner; nothing is started and nothing is sent.
 func New(w Workload) *Runner {
-	r := newRunner(w, w.Count, w.Plan.Closed())
+	r := &Runner{
+		w: w, stage: w.plan(), breaker: limits.NewBreaker(w.Guard),
+		shared: new(shared), builds: make(chan build, 1), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
+		endWork: func() {}, // before Run there is none
+	}
+	if w.After != nil {
+		r.shared, r.succeeds = w.After.shared, true
+		r.follow(w.After)
+		r.w.After = nil // or runners would keep each other in memory, reload after reload
+	}
+	r.said.L = &r.mu
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.spending == nil && w.Budget != (limits.Budget{}) {
+		r.spending = limits.NewSpending()
+	}
+	r.d = dispatch.New(r.config())
 	w.Count.Paused(w.Paused)
 	return r
 }
 
-// newRunner prepares a runner of a plan, or of the plan's rows in a closed loop.
-func newRunner(w Workload, count figures, closed bool) *Runner {
-	r := &Runner{w: w, count: count, moved: make(chan struct{}, 1)}
-	if r.shared = new(shared); w.After != nil {
-		r.shared = w.After.shared
+// config is what the dispatcher of the plan is made by.
+func (r *Runner) config() dispatch.Config {
+	w := &r.w
+	return dispatch.Config{
+		Lanes: w.Lanes, Closed: w.Plan.Closed(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
+		Carry: w.Carry, Ahead: w.Ahead, Paused: w.Paused,
+		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
+		Breaker:     r.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots,
 	}
-	r.changed.L, r.said.L = &r.mu, &r.mu
-	r.queue = queue{
-		loops: map[int64]*loop{}, free: w.Lanes, maxWait: w.MaxWait, dropLate: w.Overload == Drop, missed: missedAfter,
-		paused: w.Paused, guard: limits.NewBreaker(w.Guard), purse: newPurse(w.Budget),
-		carry:   w.Carry,
-		waiting: line{near: nearRows}, named: r.id, ready: w.Client.Ready,
-		count: count, dropped: r.forget, forgotten: r.giveBack, clipped: r.clip, emptied: r.settle,
-	}
-	if closed {
-		r.queue.close(poolOf(w.Lanes), r.move)
-		r.queue.closed.hold = w.Hold
-	}
-	if w.After != nil {
-		r.follow(w.After)
-		r.succeeds = true
-		if closed {
-			r.queue.closed.full = func() bool { return r.busy() >= r.w.Lanes }
-		}
-		r.w.After = nil // or runners would keep each other in memory, reload after reload
-	}
-	if p := r.queue.purse; p != nil {
-		p.tell, p.turned = r.tellLarge, r.tellBudget
-	}
-	return r
 }
 
 // Run replays until the plan is over or ctx is cancelled; then what waits is dropped and what is in flight may
@@ -122,18 +102,14 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	r.mu.Lock()
 	r.runners = append(r.runners, r)
 	r.mu.Unlock()
-	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
-		if err := r.warmUp(ctx, hard); err != nil {
-			return err
-		}
-	}
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	r.mu.Lock()
+	r.launch = func(l *lane) { r.running.Go(func() { r.carry(hard, l) }) }
 	r.endWork = stop
-	r.alarm = r.w.Pacer.join(&r.mu, func() bool { return r.step(hard) })
+	r.alarm = r.w.Pacer.join(&r.mu, r.tick)
 	r.alarm.want()
 	r.mu.Unlock()
 	defer r.alarm.leave()
@@ -142,13 +118,13 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 
 	var feedErr error
 	var rooms, warmer sync.WaitGroup
-	rooms.Go(func() { feedErr = r.feed(work) })
-	rooms.Go(func() { r.build(hard) })
+	rooms.Go(func() { feedErr = r.read(work) })
+	rooms.Go(r.build)
 	rooms.Go(r.tellNews)
 	warming, endWarming := context.WithCancel(work)
 	defer endWarming()
 	warmer.Go(func() { r.warm(warming) })
-	if r.queue.guard != nil {
+	if r.breaker != nil {
 		warmer.Go(func() { r.watch(warming) })
 	}
 
@@ -189,6 +165,19 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	return feedErr
 }
 
+// read reads the rows of the warm-up, and then those of the plan.
+func (r *Runner) read(ctx context.Context) error {
+	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
+		if err := r.warmUp(ctx); err != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.end()
+			return err
+		}
+	}
+	return r.feed(ctx)
+}
+
 // ownPacer has a pacer run for this runner alone, where it was given none.
 func (r *Runner) ownPacer() (end func(), err error) {
 	if r.w.Pacer != nil {
@@ -223,61 +212,16 @@ func (r *Runner) close() {
 
 // stop ends the taking of new work.
 func (r *Runner) stop() {
+	r.tell(dispatch.Event{Kind: dispatch.Stop})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopped = true
-	r.queue.stop()
 	r.unguard()
-	r.settle()
 	r.wakeOthers()
-}
-
-// settle finds out, with the lock held, whether anything is left, and wakes whoever waits for that.
-func (r *Runner) settle() {
-	open := 0
-	for n, l := range r.queue.loops {
-		open += l.open
-		if l.read && l.open == 0 {
-			delete(r.queue.loops, n)
-			if !r.stopped && !l.cut {
-				r.count.LoopCompleted()
-			}
-		}
-	}
-	if !r.done && open == 0 && (r.fed || r.stopped) {
-		r.done = true
-		for _, l := range r.idle {
-			close(l.work)
-		}
-		r.idle = nil
-	}
-	r.changed.Broadcast()
-	r.said.Signal()
-	r.alarm.want()
-}
-
-// forget tells the observers of a dropped request and gives its bytes back. The lock is held.
-func (r *Runner) forget(it *item, reason measure.DropReason) {
-	r.giveBack(it)
-	if reason == measure.Invalid {
-		r.tellInvalid(it)
-	}
-	if r.w.Dropped != nil {
-		r.w.Dropped(reason)
-	}
-}
-
-// clip tells of a request that was cut to the limits. The lock is held.
-func (r *Runner) clip(*item) {
-	r.clipped++
-	if r.w.Clipped != nil {
-		r.w.Clipped()
-	}
 }
 
 // Clipped is how many requests that came due were cut to the limits.
 func (r *Runner) Clipped() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clipped
+	return r.cuts
 }

@@ -275,7 +275,7 @@ func TestAheadBudget(t *testing.T) {
 		for _, r := range b.kept.all {
 			want(t, r.ID, r.Lateness(), time.Duration(0))
 		}
-		want(t, "bytes held at the end", b.held, 0)
+		want(t, "bytes held at the end", b.d.Held(), 0)
 	})
 }
 

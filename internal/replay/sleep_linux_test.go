@@ -14,7 +14,7 @@ import (
 func TestNoGuardWithoutASleeper(t *testing.T) {
 	guarded := func(w *Workload) { w.Guard = limits.Guard{Waiting: 8} }
 	before := newBench(t, every(1, time.Second), minutes, &fake{}, guarded)
-	before.queue.guard.Step(time.Now(), limits.Load{Waiting: 8}, nil)
+	before.breaker.Step(time.Now(), limits.Load{Waiting: 8}, nil)
 	b := newBench(t, every(1, time.Second), minutes, &fake{}, func(w *Workload) {
 		guarded(w)
 		w.After, w.Target, w.Sleeper = before.Runner, before.target, nil

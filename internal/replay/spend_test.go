@@ -157,9 +157,9 @@ func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 				}
 			})
 			for range 5 {
-				a.queue.guard.Health.Ended(time.Now(), true)
+				a.breaker.Health.Ended(time.Now(), true)
 			}
-			_, finished := b.queue.guard.Health.Ratio(time.Now())
+			_, finished := b.breaker.Health.Ratio(time.Now())
 			want(t, name, finished == 5, same)
 		})
 	}
@@ -204,7 +204,10 @@ func TestBudgetTakenOutAndPutBack(t *testing.T) {
 			b.client.Close()
 			return b.Runner
 		}
-		pay := func(r *Runner) bool { return r.queue.purse.pay(planned(0, 0, "", 0), time.Now()) }
+		pay := func(r *Runner) bool {
+			_, full := r.spending.Charge(time.Now(), limits.Cost{Requests: 1, Prompt: 1, Output: 1}, r.w.Budget)
+			return full == ""
+		}
 		first := runner(3, nil)
 		second := runner(0, first)
 		third := runner(3, second)
@@ -213,7 +216,7 @@ func TestBudgetTakenOutAndPutBack(t *testing.T) {
 		want(t, "put back", [2]bool{pay(third), pay(third)}, [2]bool{true, false})
 		<-time.After(61 * time.Second)
 		want(t, "a minute later", pay(third), true)
-		want(t, "never one", runner(0, runner(0, nil)).queue.purse, (*purse)(nil))
+		want(t, "never one", runner(0, runner(0, nil)).spending == nil, true)
 	})
 }
 
@@ -233,7 +236,7 @@ func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Invalid: 15})
-		want(t, "spent", b.queue.purse.spent.Spent(time.Now()).Requests, int64(5))
+		want(t, "spent", b.spending.Spent(time.Now()).Requests, int64(5))
 	})
 }
 

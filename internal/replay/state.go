@@ -3,7 +3,9 @@ package replay
 import (
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
+	"replayd/internal/measure"
 )
 
 // A Phase says in a word what a runner does.
@@ -34,31 +36,34 @@ type State struct {
 // State tells where the runner stands now.
 func (r *Runner) State() State {
 	r.mu.Lock()
-	s, l, c := State{Phase: Running}, r.playing, readClock(r.w.Wall)
+	s, l, c := State{Phase: Running}, r.d.Playing(), readClock(r.w.Wall)
+	if r.phase == measure.Warmup {
+		l = nil // it is not the plan's
+	}
 	var now time.Time // planned, by the loop's own time
 	if l != nil {
-		now = l.clock.planned(c.own)
+		now = l.Clock().Planned(c.Own)
 	}
 	switch {
-	case r.done:
+	case r.over:
 		s.Phase = Over
-	case r.stopped:
+	case r.d.IsStopped():
 		s.Phase = Draining
-	case r.queue.paused:
+	case r.d.IsPaused():
 		s.Phase = Paused
-	case r.warming != nil:
+	case r.phase == measure.Warmup:
 		s.Phase = Warming
-	case l == nil || now.Before(l.Start) || l.read && l.open == 0:
+	case l == nil || now.Before(l.Start) || l.Over():
 		s.Phase = Waiting
-	case r.queue.guard.State() != limits.Closed:
-		s.Phase, s.Reason = Guarded, r.queue.guard.Words(c.own)
+	case r.breaker.State() != limits.Closed:
+		s.Phase, s.Reason = Guarded, r.breaker.Words(c.Own)
 	}
 	if l == nil {
 		r.mu.Unlock()
 		return s
 	}
 	played := l.Loop
-	s.Loop, s.Period, s.Skew = l.Number, l.period, l.clock.skew(c)
+	s.Loop, s.Period, s.Skew = l.Number, l.Period, l.Clock().Skew(c)
 	r.mu.Unlock() // the pacer need not wait for what cron has to compute
 	s.Position = r.w.Plan.Position(played, now)
 	if now.Before(played.Start) {
@@ -74,8 +79,8 @@ func (r *Runner) State() State {
 func (r *Runner) gauges() (position, skew time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l, c := r.playing, readClock(r.w.Wall)
-	return r.w.Plan.Position(l.Loop, l.clock.planned(c.own)), l.clock.skew(c)
+	l, c := r.d.Playing(), readClock(r.w.Wall)
+	return r.w.Plan.Position(l.Loop, l.Clock().Planned(c.Own)), l.Clock().Skew(c)
 }
 
 // Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule. Of a
@@ -83,16 +88,14 @@ func (r *Runner) gauges() (position, skew time.Duration) {
 // False: nothing changes by it.
 func (r *Runner) Pause(paused bool) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.queue.paused == paused {
+	if r.d.IsPaused() == paused {
+		r.mu.Unlock()
 		return false
 	}
-	r.queue.pause(paused, time.Now())
 	r.w.Count.Paused(paused)
-	if r.warming != nil {
-		r.warming.Pause(paused)
-	}
-	r.settle()
+	given := r.step(dispatch.Event{Kind: dispatch.Pause, On: paused}, nil)
+	r.mu.Unlock()
+	start(given)
 	return true
 }
 
@@ -100,7 +103,7 @@ func (r *Runner) Pause(paused bool) bool {
 func (r *Runner) Paused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.queue.paused
+	return r.d.IsPaused()
 }
 
 // SetDrain changes how long requests in flight may go on after a stop.
@@ -108,9 +111,6 @@ func (r *Runner) SetDrain(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.w.Drain = d
-	if r.warming != nil {
-		r.warming.SetDrain(d)
-	}
 }
 
 func (r *Runner) drain() time.Duration {
@@ -123,33 +123,10 @@ func (r *Runner) drain() time.Duration {
 // Begin is the same instant. What waits then is dropped, and what is in flight may end.
 func (r *Runner) Retire(at time.Time) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.until = at.Round(0)
-	r.leaves = readClock(r.w.Wall).at(r.until)
-	if c := r.queue.closed; c != nil {
-		c.until = r.retires()
-	}
-	if r.warming != nil {
-		r.warming.Retire(at)
-	}
-	r.forgetUpcoming(func(it *item) bool { return r.beyond(it.loop.clock.planned(it.due.At)) })
-	r.settle()
-}
-
-// beyond says of a planned instant whether it is another runner's.
-func (r *Runner) beyond(planned time.Time) bool {
-	switch {
-	case r.until.IsZero():
-		return false
-	case !r.followsWall() && r.playing != nil:
-		return !r.playing.clock.at(planned).Before(r.leaves)
-	}
-	return !planned.Round(0).Before(r.until)
-}
-
-// followsWall says whether the plan's instants are the wall clock's, also when that is set.
-func (r *Runner) followsWall() bool {
-	return r.queue.closed == nil && (r.w.Plan.FollowsWall() || !r.w.Epoch.IsZero())
+	r.until = at
+	given := r.step(dispatch.Event{Kind: dispatch.Retire, At: at}, nil)
+	r.mu.Unlock()
+	start(given)
 }
 
 // Played is a planned instant: all rows before it have come due, or are the runner's that was before. Where the wall clock was set
@@ -157,61 +134,8 @@ func (r *Runner) followsWall() bool {
 func (r *Runner) Played() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.queue.played.Before(r.w.Begin) {
-		return r.w.Begin.Round(0)
+	if played := r.d.Played(); !played.Before(r.w.Begin) {
+		return played
 	}
-	return r.queue.played
-}
-
-// untilOver lets go of what would come due when nothing does any more, with the lock held; else it gives the earlier of that
-// instant and the one that the pacer would sleep for.
-func (r *Runner) untilOver(now, at time.Time) time.Time {
-	end := r.queue.ends
-	if end.IsZero() || r.stopped {
-		return at
-	}
-	if !now.Before(end) {
-		if !r.ended {
-			r.ended = true
-			r.queue.end()
-			r.move()
-		}
-		return at
-	}
-	if at.IsZero() || end.Before(at) {
-		return end
-	}
-	return at
-}
-
-// untilRetired stops the taking of new work when the instant has come, with the lock held; else it gives the earlier of
-// that instant and the one that the pacer would sleep for.
-func (r *Runner) untilRetired(now, at time.Time) time.Time {
-	end := r.retires()
-	if end.IsZero() {
-		return at
-	}
-	if !now.Before(end) {
-		r.endWork()
-		return at
-	}
-	if at.IsZero() || end.Before(at) {
-		return end
-	}
-	return at
-}
-
-// retires is the instant from which on rows are another runner's, on its own clock; zero: they never are. The lock is held.
-func (r *Runner) retires() time.Time {
-	if r.until.IsZero() {
-		return time.Time{}
-	}
-	if !r.followsWall() {
-		return r.leaves
-	}
-	c := readClock(r.w.Wall)
-	if r.playing != nil {
-		c = r.playing.clock
-	}
-	return c.at(r.until)
+	return r.w.Begin.Round(0)
 }

@@ -4,97 +4,190 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"replayd/internal/dispatch"
+	"replayd/internal/measure"
 )
 
-// step lets what is due by now come due, and sets the alarm to the next instant. It never waits, whoever calls it: the pacer, a lane
-// in its place, or the goroutine that kept them from it. False: somebody else has the lock, and does it.
-func (r *Runner) step(hard context.Context) (done bool) {
-	seen := r.look()
-	if !r.alarm.enter() {
-		return false
+// The way of everything that happens: somebody has an event, the dispatcher says what is to be done for it, and the one with the
+// event does that. So whoever is awake hands out the rows that may go: the pacer, a lane, the builder, the feed.
+
+// tell tells the dispatcher of an event and of the engine's load at its instant, and starts the lanes that have work by it.
+func (r *Runner) tell(e dispatch.Event) {
+	e.Seen = r.look()
+	r.mu.Lock()
+	given := r.step(e, nil)
+	r.mu.Unlock()
+	start(given)
+}
+
+// step tells the dispatcher of an event and does what it says, with the lock held. given are the lanes that have work by it, in
+// the slice that was handed in: the caller starts them when it has let go of the lock.
+func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
+	var refused []dispatch.Event
+	for _, a := range r.d.Step(readClock(r.w.Wall), e) {
+		switch a.Kind {
+		case dispatch.Send:
+			if err := r.w.Client.Ready(); err != nil {
+				refused = append(refused, dispatch.Event{Kind: dispatch.Refused, Row: a.Row, Message: dispatch.Message{Err: err}})
+				continue
+			}
+			given = append(given, r.assign(a.Row))
+		case dispatch.Build:
+			r.builds <- build{a.Row, r.buffers.take(a.Row.Reserved())}
+		case dispatch.Release:
+			r.buffers.give(a.Row.Message.Body, r.w.Ahead-r.d.Held())
+			a.Row.Message.Body = nil
+		case dispatch.Expect:
+			r.expect(a.Row)
+		case dispatch.Filter:
+			r.count.Filtered(1)
+			r.drop(measure.Filtered)
+		case dispatch.Drop:
+			r.count.Dropped(a.Reason)
+			if a.Reason == measure.Invalid {
+				r.tellInvalid(a.Row)
+			}
+			r.drop(a.Reason)
+		case dispatch.LoopEntered:
+			r.enter(a.Loop)
+		case dispatch.LoopDone:
+			if a.On {
+				r.count.LoopCompleted()
+			}
+		case dispatch.GuardMoved:
+			r.showGuard()
+		case dispatch.GuardLacks:
+			r.tellLacks()
+		case dispatch.BudgetSpell:
+			r.tellBudget(a.Spell, a.Bound)
+		case dispatch.TooLarge:
+			r.tellLarge(a.Row)
+		case dispatch.Rejoined:
+			r.tellRejoined(a.Why, a.Lag)
+		case dispatch.ReadOn:
+			r.readOn()
+		case dispatch.Retired:
+			r.endWork()
+		case dispatch.Done:
+			r.done()
+		case dispatch.WakeAt:
+			r.alarm.set(a.At)
+		}
 	}
-	if r.done {
-		r.mu.release()
-		return true
+	for _, e := range refused {
+		given = r.step(e, given)
 	}
-	now := r.align()
-	r.judge(now, seen)
-	r.queue.fire(now)
-	r.tellStop()
-	if l := r.queue.current; l != nil {
-		r.enter(l)
+	return given
+}
+
+// expect counts a row that has come due.
+func (r *Runner) expect(row *dispatch.Row) {
+	r.count.Expected(1)
+	if row.Clipped {
+		r.cuts++
+		if r.clipped != nil {
+			r.clipped()
+		}
 	}
-	var room [16]*lane // on the stack, as long as it is enough
-	given := r.assign(hard, now, room[:0])
-	at, _ := r.queue.next()
-	r.sleepsTo = r.untilRetired(now, r.untilOver(now, at))
-	r.alarm.set(r.sleepsTo)
-	r.mu.release()
-	// This thread is awake now, those of the lanes have yet to be woken: it writes what the kernel takes at once. Waking
-	// takes as long as a write, so nobody is woken before the last of them.
+}
+
+// drop tells of a row that is not sent.
+func (r *Runner) drop(reason measure.DropReason) {
+	if r.dropped != nil {
+		r.dropped(reason)
+	}
+}
+
+// assign hands a row to a free lane: to the one whose request has just ended, else to the one that was used last, so that its
+// connection is the youngest.
+func (r *Runner) assign(row *dispatch.Row) (l *lane) {
+	switch n := len(r.idle); {
+	case r.freed != nil:
+		l, r.freed = r.freed, nil
+	case n > 0:
+		l, r.idle = r.idle[n-1], r.idle[:n-1]
+	default:
+		l = r.startLane()
+	}
+	r.count.Sent()
+	l.next = handed{row, time.Now()}
+	l.fill()
+	return l
+}
+
+// start starts the lanes that have work. This thread is awake, those of the lanes have yet to be woken: it writes what the kernel
+// takes at once. Waking takes as long as a write, so nobody is woken before the last of them.
+func start(given []*lane) {
 	for _, l := range given {
 		l.begin()
 	}
 	for _, l := range given {
 		l.work <- struct{}{}
 	}
-	r.changed.Signal() // the builder: an item may wait for nothing but its message
+}
+
+// done is told when nothing of a stage is left.
+func (r *Runner) done() {
+	if r.phase == measure.Warmup {
+		close(r.warmed)
+		if !r.d.IsStopped() {
+			return
+		}
+	}
+	r.end()
+}
+
+// end lets go of what waits for work: nothing is left and nothing will come. The lock is held.
+func (r *Runner) end() {
+	if r.over {
+		return
+	}
+	r.over = true
+	for _, l := range r.idle {
+		close(l.work)
+	}
+	r.idle = nil
+	close(r.builds)
+	r.said.Signal()
+	r.readOn()
+}
+
+// readOn has the feed look again whether there is room.
+func (r *Runner) readOn() {
+	select {
+	case r.moved <- struct{}{}:
+	default:
+	}
+}
+
+// tick lets what is due by now come due. It never waits, whoever calls it: the pacer, a lane in its place, or the goroutine that kept
+// them from it. False: somebody else has the lock, and does it.
+func (r *Runner) tick() (done bool) {
+	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.look()}
+	if !r.alarm.enter() {
+		return false
+	}
+	var room [16]*lane // on the stack, as long as it is enough
+	given := r.step(e, room[:0])
+	r.mu.release()
+	start(given)
 	return true
 }
 
-// rouse sets the alarm earlier, with the lock held, where something is due before its instant: the end of a request or of a build
-// can bring that about.
-func (r *Runner) rouse() {
-	if at, ok := r.queue.next(); ok && (r.sleepsTo.IsZero() || at.Before(r.sleepsTo)) {
-		r.sleepsTo = at
-		r.alarm.set(at)
-	}
-}
-
-// enter notes the loop that is played, with the lock held.
-func (r *Runner) enter(l *loop) {
-	if r.playing == l {
-		return
-	}
-	if r.playing == nil {
+// enter tells of the loop that is played, with the lock held.
+func (r *Runner) enter(l *dispatch.Loop) {
+	if !r.entered {
+		r.entered = true
 		r.count.SetClock(r.gauges)
 	}
-	r.playing = l
-	r.count.LoopStarted(l.Number, l.period)
-	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.period
+	r.count.LoopStarted(l.Number, l.Period)
+	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.Period
 	level := slog.LevelInfo
-	if r.queue.closed != nil { // which may be over in no time
+	if r.closed { // which may be over in no time
 		level = slog.LevelDebug
 	}
 	r.say(func() {
 		r.w.Log.Log(context.Background(), level, "entered loop", "workload", r.w.Name, "loop", number, "begins", begins, "period", period)
 	})
-}
-
-// assign pairs waiting items with free lanes, with the lock held. Each lane has its item in next, not yet in work.
-func (r *Runner) assign(hard context.Context, now time.Time, given []*lane) []*lane {
-	for r.queue.free > 0 {
-		it := r.queue.take(now)
-		if it == nil {
-			break
-		}
-		r.queue.free--
-		var l *lane
-		if n := len(r.idle); n > 0 {
-			l, r.idle = r.idle[n-1], r.idle[:n-1]
-		} else {
-			l = r.startLane(hard)
-		}
-		l.next = handed{it, now}
-		l.fill()
-		given = append(given, l)
-	}
-	return given
-}
-
-// dispatch hands waiting items to free lanes, with the lock held.
-func (r *Runner) dispatch(hard context.Context, now time.Time) {
-	for _, l := range r.assign(hard, now, nil) {
-		l.work <- struct{}{}
-	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"replayd/internal/limits"
+	"replayd/internal/dispatch"
 )
 
 // Connections are opened this long before the requests that will need them, so that no dial falls on a due instant.
@@ -31,30 +31,17 @@ func (r *Runner) warm(ctx context.Context) {
 }
 
 // short counts the requests due soon for which no free lane has a connection that will still be young enough.
-func (r *Runner) short() int {
+func (r *Runner) short() (n int) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.align() // here too, because the pacer may sleep for hours
-	most := r.queue.free
-	switch h := r.queue.guard.State(); {
-	case r.queue.paused || h == limits.Open:
-		return 0
-	case h == limits.HalfOpen:
-		most = min(most, 1)
-	}
-	n := 0
-	for _, it := range r.queue.upcoming.items[r.queue.upcoming.head:] {
-		if it.due.At.Sub(now) > warmAhead || n == most {
-			break
-		}
-		if !it.filtered {
-			n++
-		}
-	}
+	given := r.step(dispatch.Event{Kind: dispatch.Look}, nil) // the pacer may sleep for hours, in which the wall clock is set
+	now := time.Now()
+	n = r.d.Soon(warmAhead, now)
 	for i := len(r.idle) - 1; i >= 0 && n > 0; i-- {
 		if r.idle[i].wire.Fresh(now.Add(warmAhead)) {
 			n--
 		}
 	}
+	r.mu.Unlock()
+	start(given)
 	return n
 }

@@ -6,69 +6,62 @@ import (
 	"log/slog"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
 )
 
-// A reading is what the engine's load was said to be.
-type reading struct {
-	order uint64 // of the questions
-	load  limits.Load
-	err   error
+// told is what was told already, so that it is told once.
+type told struct {
+	open      [limits.NumLimits]bool // of the guard
+	large     bool                   // a request is larger than the whole budget
+	invalid   int                    // messages that could not be built since the latest log line about them
+	invalidAt time.Time              // when that was
 }
 
 // look asks for the engine's load, where a limit needs it. The lock must not be held: Load takes one of its own.
-func (r *Runner) look() reading {
-	g := r.queue.guard // the pointer never changes
+func (r *Runner) look() dispatch.Reading {
+	g := r.breaker
 	if g == nil {
-		return reading{}
+		return dispatch.Reading{}
 	}
-	seen := reading{order: r.looks.Add(1)}
+	seen := dispatch.Reading{Order: r.looks.Add(1)}
 	switch {
 	case !g.Scraped():
 	case r.w.Load == nil:
-		seen.err = limits.ErrNotScraped
+		seen.Err = limits.ErrNotScraped
 	default:
-		seen.load, seen.err = r.w.Load()
+		seen.Load, seen.Err = r.w.Load()
 	}
 	return seen
 }
 
-// judge steps the guard, with the lock held, and tells of what it changed. Everything that hands an item to a lane judges
-// first, so that no request is sent after the limit was seen.
-func (r *Runner) judge(now time.Time, seen reading) {
-	g := r.queue.guard
-	if g == nil || r.stopped || r.done || seen.order < r.judged { // what a goroutine saw that then had to wait is no news
+// showGuard shows which limits of the guard are open, and tells of those that have changed, with the lock held.
+func (r *Runner) showGuard() {
+	g := r.breaker
+	if g == nil {
 		return
 	}
-	r.judged = seen.order
-	before := g.Opened()
-	changed := r.queue.judge(now, seen.load, seen.err)
-	if g.Lacks() != r.lacks {
-		r.lacks = g.Lacks()
-		r.tellLacks(g)
-	}
-	if !changed {
+	before := r.told.open
+	r.told.open = g.Opened()
+	if r.told.open == before {
 		return
 	}
-	for i, open := range g.Opened() {
+	for i, open := range r.told.open {
 		if open != before[i] {
 			r.count.Guard(guardLimit(limits.Limit(i)), open)
 		}
 	}
+	now, level := time.Now(), slog.LevelWarn
 	text := "guard opened: " + g.Words(now)
 	switch {
 	case g.State() == limits.Closed:
 		text = fmt.Sprintf("guard closed after %v", now.Sub(g.Since()).Round(time.Millisecond))
+		level = slog.LevelInfo
 	case before != [limits.NumLimits]bool{}:
 		text = "guard stays open: " + g.Words(now)
 	}
-	level := slog.LevelInfo
-	if g.State() != limits.Closed {
-		level = slog.LevelWarn
-	}
 	r.tellGuard(text, level)
-	r.settle() // what was dropped made room
 }
 
 // tellGuard says what became of the guard. The lock is held.
@@ -82,10 +75,8 @@ func (r *Runner) tellGuard(text string, level slog.Level) {
 }
 
 // tellLacks logs once that a limit needs a figure that the engine does not show. The lock is held.
-func (r *Runner) tellLacks(g *limits.Breaker) {
-	if g.Lacks() == "" {
-		return
-	}
+func (r *Runner) tellLacks() {
+	g := r.breaker
 	text := "guard cannot judge a limit: " + g.Lacks() + ". Nothing is sent: remove the limit, or set when_blind: go"
 	if g.Blind == limits.BlindGo {
 		text = "guard ignores a limit (when_blind: go): " + g.Lacks()
@@ -94,12 +85,12 @@ func (r *Runner) tellLacks(g *limits.Breaker) {
 }
 
 // tellLarge says once that a request will never be sent. The lock is held.
-func (r *Runner) tellLarge(it *item) {
-	if r.large {
+func (r *Runner) tellLarge(row *dispatch.Row) {
+	if r.told.large {
 		return
 	}
-	r.large = true
-	id, input, output := it.id, it.due.InputTokens, it.due.OutputTokens
+	r.told.large = true
+	id, input, output := row.ID, row.Due.InputTokens, row.Due.OutputTokens
 	r.say(func() {
 		r.w.Log.Warn("a request alone is larger than the whole budget: such ones are always dropped",
 			"workload", r.w.Name, "id", id, "input_tokens", input, "output_tokens", output)
@@ -110,14 +101,15 @@ func (r *Runner) tellLarge(it *item) {
 const invalidEvery = time.Minute
 
 // tellInvalid logs that a request was dropped because its message could not be built. The lock is held.
-func (r *Runner) tellInvalid(it *item) {
-	r.invalid.since++
+func (r *Runner) tellInvalid(row *dispatch.Row) {
+	told := &r.told
+	told.invalid++
 	now := time.Now()
-	if !r.invalid.told.IsZero() && now.Sub(r.invalid.told) < invalidEvery {
+	if !told.invalidAt.IsZero() && now.Sub(told.invalidAt) < invalidEvery {
 		return
 	}
-	id, err, n := it.id, it.err, r.invalid.since
-	r.invalid.told, r.invalid.since = now, 0
+	id, err, n := row.ID, row.Message.Err, told.invalid
+	told.invalidAt, told.invalid = now, 0
 	r.say(func() {
 		r.w.Log.Error("a request's message cannot be built: dropped as invalid", "workload", r.w.Name, "id", id, "err", err, "dropped", n)
 	})
@@ -128,13 +120,13 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	r.say(func() {
 		if full != "" {
 			text := "the budget is spent: what does not fit is dropped"
-			if r.queue.closed != nil {
+			if r.closed {
 				text = "the budget is spent: nothing goes out until there is room"
 			}
 			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.Most(full))
 			return
 		}
-		if r.queue.closed != nil {
+		if r.closed {
 			r.w.Log.Info("the budget is enough again: for a minute nothing was held back for it",
 				"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond))
 			return
@@ -147,11 +139,9 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 // watch judges the guard while nothing falls due.
 func (r *Runner) watch(ctx context.Context) {
 	for {
-		seen := r.look()
+		r.tell(dispatch.Event{Kind: dispatch.Look})
 		r.mu.Lock()
-		now := r.align()
-		r.judge(now, seen)
-		wait := r.queue.guard.Wait(now)
+		wait := r.breaker.Wait(time.Now())
 		r.mu.Unlock()
 		timer := time.NewTimer(wait)
 		select {
@@ -173,25 +163,21 @@ func (r *Runner) unguard() {
 	}
 }
 
-// follow takes over from the runner before what a reload must not make forgotten: what was spent, whatever the budget is now
-// and also where there is none, and, where the target is the same, how that has answered and with the same limits what is open.
+// follow takes over from the runner before what a reload must not make forgotten, beside what was spent, which they share: where
+// the target is the same, how that has answered, and with the same limits what is open.
 func (r *Runner) follow(before *Runner) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	if old := before.queue.purse; old != nil {
-		r.queue.purse = &purse{Budget: r.w.Budget, spent: old.spent, tell: r.tellLarge, turned: r.tellBudget}
-	}
-	old, mine := before.queue.guard, r.queue.guard
+	old, mine := before.breaker, r.breaker
 	if old == nil || mine == nil || before.w.Target != r.w.Target {
 		return
 	}
 	mine.Health = old.Health
-	if mine.Guard != old.Guard {
-		return
-	}
-	*mine = *old
-	r.lacks = mine.Lacks()
-	for i, open := range mine.Opened() {
-		r.count.Guard(guardLimit(limits.Limit(i)), open)
+	if mine.Guard == old.Guard {
+		*mine = *old
+		r.told = told{open: mine.Opened()}
+		for i, open := range r.told.open {
+			r.count.Guard(guardLimit(limits.Limit(i)), open)
+		}
 	}
 }

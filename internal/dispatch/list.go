@@ -1,11 +1,9 @@
-package replay
-
-import "slices"
+package dispatch
 
 // turns is a heap of session turns whose delay runs, the soonest first.
-type turns []*item
+type turns []*Row
 
-func (t turns) front() *item {
+func (t turns) front() *Row {
 	if len(t) == 0 {
 		return nil
 	}
@@ -13,15 +11,15 @@ func (t turns) front() *item {
 }
 func (t turns) Len() int { return len(t) }
 func (t turns) Less(i, j int) bool {
-	if !t[i].ready.Equal(t[j].ready) {
-		return t[i].ready.Before(t[j].ready)
+	if !t[i].Ready.Equal(t[j].Ready) {
+		return t[i].Ready.Before(t[j].Ready)
 	}
-	return t[i].seq < t[j].seq
+	return t[i].Seq < t[j].Seq
 }
 func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 
 // Push and Pop are heap.Interface's.
-func (t *turns) Push(x any) { *t = append(*t, x.(*item)) }
+func (t *turns) Push(x any) { *t = append(*t, x.(*Row)) }
 
 func (t *turns) Pop() any {
 	old := *t
@@ -33,20 +31,20 @@ func (t *turns) Pop() any {
 
 // A fifo is a queue of items over one reused slice.
 type fifo struct {
-	items []*item
+	items []*Row
 	head  int
 }
 
 func (f *fifo) len() int { return len(f.items) - f.head }
 
-func (f *fifo) front() *item {
+func (f *fifo) front() *Row {
 	if f.head == len(f.items) {
 		return nil
 	}
 	return f.items[f.head]
 }
 
-func (f *fifo) back() *item {
+func (f *fifo) back() *Row {
 	if f.head == len(f.items) {
 		return nil
 	}
@@ -59,7 +57,7 @@ func (f *fifo) popBack() {
 }
 
 // skip drops items from the front as long as f says so, and gives the first that stays.
-func (f *fifo) skip(over func(*item) bool) *item {
+func (f *fifo) skip(over func(*Row) bool) *Row {
 	for it := f.front(); it != nil; it = f.front() {
 		if !over(it) {
 			return it
@@ -69,7 +67,7 @@ func (f *fifo) skip(over func(*item) bool) *item {
 	return nil
 }
 
-func (f *fifo) push(it *item) {
+func (f *fifo) push(it *Row) {
 	if f.head > 64 && f.head*2 > len(f.items) {
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
@@ -78,29 +76,13 @@ func (f *fifo) push(it *item) {
 	f.items = append(f.items, it)
 }
 
-func (f *fifo) pop() *item {
+func (f *fifo) pop() *Row {
 	it := f.front()
 	if it != nil {
 		f.items[f.head] = nil
 		f.head++
 	}
 	return it
-}
-
-// pushFront puts an item before all others.
-func (f *fifo) pushFront(it *item) {
-	if f.head > 0 {
-		f.head--
-		f.items[f.head] = it
-		return
-	}
-	f.items = slices.Insert(f.items, 0, it)
-}
-
-// keep drops all items that f does not want.
-func (f *fifo) keep(wanted func(*item) bool) {
-	f.items = slices.DeleteFunc(f.items, func(it *item) bool { return it == nil || !wanted(it) })
-	f.head = 0
 }
 
 // remove takes out the item at a place, counted from the front.
@@ -110,3 +92,6 @@ func (f *fifo) remove(i int) {
 	rest[0] = nil
 	f.head++
 }
+
+// all gives the rows from the front on, each with its place.
+func (f *fifo) all() []*Row { return f.items[f.head:] }

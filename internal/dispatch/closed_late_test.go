@@ -1,4 +1,4 @@
-package replay
+package dispatch
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestClosedQueueTurnReadLate(t *testing.T) {
 			_, flying := takeAll(q, at(0))
 			c2.end(q, flying[0], true, at(10))
 			it := planned(1, 0, "s", c.delay)
-			it.due.Gap = c.gap
+			it.Due.Gap = c.gap
 			q.add(q.loops[0], it)
 			q.add(q.loops[0], planned(2, 0, "s", 0))
 			q.fire(at(20))
@@ -42,7 +42,7 @@ func TestClosedQueueTurnReadLate(t *testing.T) {
 			rows, flying := takeAll(q, at(c.due))
 			want(t, "sent then", rows, []int{1})
 			if len(flying) == 1 {
-				want(t, "due", flying[0].due.At, at(c.due))
+				want(t, "due", flying[0].Due.At, at(c.due))
 				c2.end(q, flying[0], true, at(c.due+5))
 				rows, _ = takeAll(q, at(c.due+5))
 				want(t, "the turn behind it", rows, []int{2})

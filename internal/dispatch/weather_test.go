@@ -1,4 +1,4 @@
-package replay
+package dispatch
 
 import (
 	"errors"
@@ -23,21 +23,20 @@ type weather struct {
 // newWeather gives half of the queues a guard and half of them a budget.
 func newWeather(rnd *rand.Rand, q *queue) *weather {
 	if rnd.IntN(2) == 0 {
-		q.guard = limits.NewBreaker(limits.Guard{
+		q.Breaker = limits.NewBreaker(limits.Guard{
 			Waiting: 8, ErrorRatio: float64(rnd.IntN(2)) * 0.1, ResumeAfter: time.Duration(rnd.IntN(3)*rnd.IntN(200)) * time.Millisecond,
 		})
 	}
 	if rnd.IntN(2) == 0 {
-		q.purse = newPurse(limits.Budget{RequestsPerMinute: rnd.Int64N(50)})
-		if q.purse != nil {
-			q.purse.turned = func(limits.Spell, limits.Bound) {}
+		if b := (limits.Budget{RequestsPerMinute: rnd.Int64N(50)}); b != (limits.Budget{}) {
+			q.Budget, q.Spending = b, limits.NewSpending()
 		}
 	}
 	return &weather{rnd: rnd, let: map[int]time.Time{}}
 }
 
 func (w *weather) change(q *queue, now time.Time) {
-	if q.guard == nil {
+	if q.Breaker == nil {
 		return
 	}
 	if w.rnd.IntN(100) == 0 {
@@ -47,36 +46,36 @@ func (w *weather) change(q *queue, now time.Time) {
 }
 
 // judge says what is wrong with what lanes have just taken.
-func (w *weather) judge(q *queue, taken []*item, now time.Time) error {
-	if q.guard.State() == limits.Open && q.waiting.len() > 0 {
-		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.guard.Words(now))
+func (w *weather) judge(q *queue, taken []*Row, now time.Time) error {
+	if q.Breaker.State() == limits.Open && q.waiting.len() > 0 {
+		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.Breaker.Words(now))
 	}
 	return w.judgeClosed(q, taken, now)
 }
 
 // judgeClosed is judge of a closed plan, whose rows may wait.
-func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
+func (w *weather) judgeClosed(q *queue, taken []*Row, now time.Time) error {
 	for _, it := range slices.Concat(q.waiting.items[q.waiting.head:], taken) {
-		if _, known := w.let[it.due.Number]; it.trial && !known {
-			w.let[it.due.Number] = now
+		if _, known := w.let[it.Due.Number]; it.trial && !known {
+			w.let[it.Due.Number] = now
 		}
 	}
-	held := q.guard.State()
+	held := q.Breaker.State()
 	if held == limits.Open && len(taken) > 0 {
-		return fmt.Errorf("%d taken while %s", len(taken), q.guard.Words(now))
+		return fmt.Errorf("%d taken while %s", len(taken), q.Breaker.Words(now))
 	}
 	for _, it := range taken {
 		if held == limits.HalfOpen && !it.trial {
-			return fmt.Errorf("row %d was taken while %s", it.due.Number, q.guard.Words(now))
+			return fmt.Errorf("row %d was taken while %s", it.Due.Number, q.Breaker.Words(now))
 		}
 		if it.trial {
-			let := w.let[it.due.Number]
+			let := w.let[it.Due.Number]
 			if ago := let.Sub(w.trial); ago < time.Second {
 				return fmt.Errorf("a trial %v after the last", ago)
 			}
 			w.trial = let
 		}
-		if q.purse != nil {
+		if q.Spending != nil {
 			w.sent = append(w.sent, now)
 			minute := 0
 			for _, at := range w.sent {
@@ -84,17 +83,16 @@ func (w *weather) judgeClosed(q *queue, taken []*item, now time.Time) error {
 					minute++
 				}
 			}
-			if most := q.purse.RequestsPerMinute; most > 0 && int64(minute) > most {
-				return fmt.Errorf("%d within a minute, of a budget of %d", minute, q.purse.RequestsPerMinute)
+			if most := q.Budget.RequestsPerMinute; most > 0 && int64(minute) > most {
+				return fmt.Errorf("%d within a minute, of a budget of %d", minute, q.Budget.RequestsPerMinute)
 			}
 		}
 	}
 	return nil
 }
 
-func (w *weather) end(q *queue, c *tally, it *item, ok bool, now time.Time) {
-	if q.guard != nil {
-		q.guard.Health.Ended(now, !ok)
+func (w *weather) end(q *queue, c *tally, it *Row, ok bool, now time.Time) {
+	if q.Breaker != nil {
 		q.judge(now, w.load, w.err)
 	}
 	c.end(q, it, ok, now)

@@ -1,4 +1,4 @@
-package replay
+package dispatch
 
 import (
 	"fmt"
@@ -10,22 +10,17 @@ import (
 )
 
 // costs plans a row of so many tokens.
-func costs(it *item, input, output int) *item {
-	it.due.InputTokens, it.due.OutputTokens = input, output
+func costs(it *Row, input, output int) *Row {
+	it.Due.InputTokens, it.Due.OutputTokens = input, output
 	return it
 }
 
-func newPurseQueue(lanes int, b limits.Budget) (*queue, *tally, *[]int) {
-	q, c := newQueue(lanes)
-	q.purse = newPurse(b)
-	var large []int
-	q.purse.tell = func(it *item) { large = append(large, it.due.Number) }
-	q.purse.turned = func(limits.Spell, limits.Bound) {}
-	return q, c, &large
+func newPurseQueue(lanes int, b limits.Budget) (*queue, *tally) {
+	return newQueueOf(Config{Lanes: lanes, Budget: b, Spending: limits.NewSpending()})
 }
 
 func TestQueueBudget(t *testing.T) {
-	q, c, large := newPurseQueue(9, limits.Budget{PromptTokensPerHour: 100, OutputTokensPerDay: 50})
+	q, c := newPurseQueue(9, limits.Budget{PromptTokensPerHour: 100, OutputTokensPerDay: 50})
 	for i, tokens := range [][2]int{{60, 10}, {50, 10}, {40, 10}, {1, 51}, {0, 20}, {200, 1}} {
 		q.add(q.loops[0], costs(planned(i, 10*i, "", 0), tokens[0], tokens[1]))
 	}
@@ -33,10 +28,10 @@ func TestQueueBudget(t *testing.T) {
 	rows, _ := takeAll(q, at(50))
 	want(t, "sent", rows, []int{0, 2}) // then nothing is left, not even for a row that does not say how long it is
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 4})
-	want(t, "larger than the whole", *large, []int{3, 5})
+	want(t, "larger than the whole", c.large, []int{3, 5})
 	want(t, "balance", c.balance(), error(nil))
 
-	q, c, _ = newPurseQueue(9, limits.Budget{OutputTokensPerDay: 50})
+	q, c = newPurseQueue(9, limits.Budget{OutputTokensPerDay: 50})
 	q.add(q.loops[0], costs(planned(0, 0, "", 0), 4, 50))
 	q.add(q.loops[0], costs(planned(1, 0, "", 0), 4, 0))
 	q.fire(at(0))
@@ -48,21 +43,21 @@ func TestQueueBudget(t *testing.T) {
 func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 	for reason, drop := range map[measure.DropReason]func(q *queue){
 		measure.Paused:   func(q *queue) { q.pause(true, at(5)); q.pause(false, at(6)) },
-		measure.Overload: func(q *queue) { q.maxWait = 5 * time.Millisecond; q.fire(at(5)) },
+		measure.Overload: func(q *queue) { q.MaxWait = 5 * time.Millisecond; q.fire(at(5)) },
 		measure.Missed:   func(q *queue) { q.miss(at(5)) },
 		measure.Shutdown: func(q *queue) { q.stop() },
 		measure.Guarded: func(q *queue) {
-			q.guard = limits.NewBreaker(limits.Guard{Waiting: 1})
+			q.Breaker = limits.NewBreaker(limits.Guard{Waiting: 1})
 			q.judge(at(5), limits.Load{Waiting: 1}, nil)
 			q.judge(at(6), limits.Load{}, nil)
 		},
 	} {
-		q, c, _ := newPurseQueue(0, limits.Budget{RequestsPerMinute: 1, PromptTokensPerHour: 7, OutputTokensPerDay: 3})
+		q, c := newPurseQueue(0, limits.Budget{RequestsPerMinute: 1, PromptTokensPerHour: 7, OutputTokensPerDay: 3})
 		q.add(q.loops[0], costs(planned(0, 0, "", 0), 7, 3))
 		q.fire(at(0))
 		drop(q)
 		want(t, "dropped", c.dropped, map[measure.DropReason]int{reason: 1})
-		q.maxWait, q.free = 0, 1
+		q.MaxWait, q.free = 0, 1
 		q.add(q.loops[0], costs(planned(1, 10, "", 0), 7, 3))
 		q.fire(at(10))
 		rows, _ := takeAll(q, at(10))
@@ -72,7 +67,7 @@ func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 
 // A backlog is charged when it goes out: rows that came due in an earlier minute are of the minute in which a lane has them.
 func TestQueueBudgetOfABacklog(t *testing.T) {
-	q, c, _ := newPurseQueue(0, limits.Budget{RequestsPerMinute: 2})
+	q, c := newPurseQueue(0, limits.Budget{RequestsPerMinute: 2})
 	for i := range 9 {
 		q.add(q.loops[0], planned(i, 60_000*i, "", 0))
 	}
@@ -92,7 +87,7 @@ func TestQueueBudgetOfABacklog(t *testing.T) {
 
 // A turn that does not fit ends its session.
 func TestQueueBudgetAndSessions(t *testing.T) {
-	q, c, _ := newPurseQueue(9, limits.Budget{RequestsPerMinute: 2})
+	q, c := newPurseQueue(9, limits.Budget{RequestsPerMinute: 2})
 	for i, session := range []string{"s", "s", "", "s", ""} { // due at 0, 10, 20, 30, 40 ms
 		q.add(q.loops[0], planned(i, 10*i, session, 0))
 	}
@@ -118,9 +113,9 @@ func TestQueueBudgetAndSessions(t *testing.T) {
 
 // A row that does not say how long it is reserves what such rows have cost, and never passes where nothing is left.
 func TestQueueBudgetOfUnknownLengths(t *testing.T) {
-	q, c, large := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000, OutputTokensPerDay: 10_000})
+	q, c := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000, OutputTokensPerDay: 10_000})
 	row := 0
-	send := func(n int) (flying []*item) {
+	send := func(n int) (flying []*Row) {
 		q.free = n
 		for range n {
 			q.add(q.loops[0], planned(row, 10*row, "", 0))
@@ -130,15 +125,14 @@ func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 		_, flying = takeAll(q, at(10*row))
 		return flying
 	}
-	end := func(flying []*item, prompt int) {
+	end := func(flying []*Row, prompt int) {
 		for _, it := range flying {
-			q.purse.correct(it, &measure.Request{Outcome: measure.OK, Usage: measure.Usage{Prompt: prompt, Output: 2, Source: measure.UsageFinal}})
-			c.end(q, it, true, at(10*row))
+			c.finish(q, it, measure.OK, measure.Usage{Prompt: prompt, Output: 2, Source: measure.UsageFinal}, at(10*row))
 		}
 	}
 	spent := func(prompt, output int64) {
 		t.Helper()
-		now := q.purse.spent.Spent(at(10 * row))
+		now := q.Spending.Spent(at(10 * row))
 		want(t, fmt.Sprint("spent after ", row), [2]int64{now.Prompt, now.Output}, [2]int64{prompt, output})
 	}
 	first := send(2)
@@ -149,7 +143,7 @@ func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 	spent(301, 4)
 	known := costs(planned(row, 0, "", 0), 301, 2)
 	known.charged, known.cost = at(0), limits.Cost{Requests: 1, Prompt: 301, Output: 2}
-	q.purse.correct(known, &measure.Request{Outcome: measure.OK, Usage: measure.Usage{Prompt: 301, Output: 2}}) // teaches nothing
+	q.correct(known, measure.OK, measure.Usage{Prompt: 301, Output: 2}) // teaches nothing
 	some := send(9)
 	want(t, "sent by the mean of 150.5", len(some), 4) // 604 of the 699 that are left
 	spent(301+4*151, 4+4*2)
@@ -158,18 +152,18 @@ func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 	spent(301+4*301, 12)
 	want(t, "sent when nothing is left", len(send(9)), 0)
 	for range 99 { // such rows are long now, though none is longer than all that there is
-		q.purse.spent.Learn(limits.Cost{Prompt: 5000})
+		q.Spending.Learn(limits.Cost{Prompt: 5000})
 	}
 	row = 400_000 // an hour later
 	long := send(9)
 	want(t, "sent of rows that cost more than all", len(long), 1)
 	spent(1000, 14)
-	want(t, "larger than the whole", *large, []int(nil))
+	want(t, "larger than the whole", c.large, []int(nil))
 	want(t, "balance", c.balance(), error(nil))
 }
 
 // What the server says that a request has cost takes the place of what was planned.
-func TestPurseIsCorrected(t *testing.T) {
+func TestSpendingIsCorrected(t *testing.T) {
 	final := func(prompt, cached, output int) measure.Usage {
 		return measure.Usage{Prompt: prompt, Cached: cached, Output: output, Source: measure.UsageFinal}
 	}
@@ -186,10 +180,10 @@ func TestPurseIsCorrected(t *testing.T) {
 		"counted chunks":    {measure.Request{Outcome: measure.OK, Usage: measure.Usage{Output: 2, Source: measure.UsageCounted}}, 10, 4},
 		"many were counted": {measure.Request{Outcome: measure.OK, Usage: measure.Usage{Output: 6, Source: measure.UsageCounted}}, 10, 6},
 	} {
-		p := newPurse(limits.Budget{PromptTokensPerHour: 1000})
+		q, _ := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000})
 		it := costs(planned(0, 0, "", 0), 10, 4)
-		want(t, name+": fits", p.pay(it, at(0)), true)
-		p.correct(it, &c.req)
-		want(t, name, p.spent.Spent(at(0)), limits.Cost{Requests: 1, Prompt: c.prompt, Output: c.output})
+		q.pay(it, at(0))
+		q.correct(it, c.req.Outcome, c.req.Usage)
+		want(t, name, q.Spending.Spent(at(0)), limits.Cost{Requests: 1, Prompt: c.prompt, Output: c.output})
 	}
 }

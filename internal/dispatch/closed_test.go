@@ -1,4 +1,4 @@
-package replay
+package dispatch
 
 import (
 	"fmt"
@@ -12,10 +12,7 @@ import (
 )
 
 func newClosedQueue(lanes int) (*queue, *tally) {
-	q, c := newQueue(lanes)
-	q.maxWait = time.Millisecond // which holds for nothing here
-	q.close(poolOf(lanes), func() {})
-	return q, c
+	return newQueueOf(Config{Lanes: lanes, Closed: true, MaxWait: time.Millisecond}) // which holds for nothing here
 }
 
 // A conversation's next turn takes the lane that became free, before new conversations; its other turns are passed over while
@@ -34,7 +31,7 @@ func TestClosedQueueConversations(t *testing.T) {
 	c.end(q, flying[0], true, at(20))
 	rows, next := takeAll(q, at(20))
 	want(t, "after the turn", rows, []int{1})
-	want(t, "due", next[0].due.At, at(20))
+	want(t, "due", next[0].Due.At, at(20))
 	c.end(q, taken[0], true, at(30))
 	rows, taken = takeAll(q, at(30))
 	want(t, "after the other's", rows, []int{5})
@@ -64,7 +61,7 @@ func TestClosedQueueDelay(t *testing.T) {
 	c.end(q, flying[0], true, at(30))
 	rows, flying = takeAll(q, at(30))
 	want(t, "when the delay is over", rows, []int{1})
-	want(t, "due", flying[0].due.At, at(30))
+	want(t, "due", flying[0].Due.At, at(30))
 	c.end(q, flying[0], true, at(40))
 	rows, _ = takeAll(q, at(40))
 	want(t, "last", rows, []int{3})
@@ -100,17 +97,17 @@ func TestClosedQueueHeldBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, c := newClosedQueue(2)
-			q.guard = limits.NewBreaker(limits.Guard{Waiting: 8})
+			q.Breaker = limits.NewBreaker(limits.Guard{Waiting: 8})
 			slow := planned(1, 0, "", 0)
-			slow.body = nil
-			for _, it := range []*item{planned(0, 0, "", 0), slow, planned(2, 0, "", 0), planned(3, 0, "", 0)} {
+			slow.Message.Body = nil
+			for _, it := range []*Row{planned(0, 0, "", 0), slow, planned(2, 0, "", 0), planned(3, 0, "", 0)} {
 				q.add(q.loops[0], it)
 			}
 			q.fire(at(0))
 			_, flying := takeAll(q, at(0))
 			want(t, "sent", len(flying), 1)
 			hold(q, true, at(5))
-			slow.body = []byte("x")
+			slow.Message.Body = []byte("x")
 			c.end(q, flying[0], true, at(10))
 			rows, _ := takeAll(q, at(10))
 			q.fire(at(20))
@@ -122,7 +119,7 @@ func TestClosedQueueHeldBack(t *testing.T) {
 			q.fire(at(30))
 			rows, flying = takeAll(q, at(30))
 			want(t, "sent after", rows, []int{1, 2})
-			want(t, "due", flying[0].due.At, at(30))
+			want(t, "due", flying[0].Due.At, at(30))
 			want(t, "dropped", len(c.dropped), 0)
 			want(t, "balance", c.balance(), error(nil))
 		})
@@ -133,9 +130,7 @@ func TestClosedQueueHeldBack(t *testing.T) {
 // dropped.
 func TestClosedQueueBudget(t *testing.T) {
 	q, c := newClosedQueue(1)
-	q.purse = newPurse(limits.Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100})
-	large := 0
-	q.purse.tell, q.purse.turned = func(*item) { large++ }, func(limits.Spell, limits.Bound) {}
+	q.Budget, q.Spending = limits.Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100}, limits.NewSpending()
 	for i, tokens := range []int{1, 200, 1, 1} {
 		q.add(q.loops[0], costs(planned(i, 0, "", 0), tokens, 1))
 	}
@@ -144,24 +139,23 @@ func TestClosedQueueBudget(t *testing.T) {
 		q.fire(at(ms))
 		_, taken := takeAll(q, at(ms))
 		for _, it := range taken {
-			sent[it.due.Number] = ms / 1000
+			sent[it.Due.Number] = ms / 1000
 			c.end(q, it, true, at(ms))
 		}
 	}
 	want(t, "sent", sent, map[int]int{0: 0, 2: 1, 3: 61}) // a window of 60 slots and the running one
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1})
-	want(t, "larger than the whole", large, 1)
+	want(t, "larger than the whole", c.large, []int{1})
 	want(t, "balance", c.balance(), error(nil))
 }
 
 // A row that comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are dropped for it, too.
 func TestClosedQueueRefunds(t *testing.T) {
 	q, c := newClosedQueue(1)
-	q.purse = newPurse(limits.Budget{PromptTokensPerHour: 100})
-	q.purse.tell, q.purse.turned = func(*item) {}, func(limits.Spell, limits.Bound) {}
+	q.Budget, q.Spending = limits.Budget{PromptTokensPerHour: 100}, limits.NewSpending()
 	unbuilt := costs(planned(2, 0, "", 0), 50, 1)
-	unbuilt.body = nil
-	for _, it := range []*item{costs(planned(0, 0, "s", 0), 200, 1), costs(planned(1, 0, "s", 0), 1, 1), unbuilt} {
+	unbuilt.Message.Body = nil
+	for _, it := range []*Row{costs(planned(0, 0, "s", 0), 200, 1), costs(planned(1, 0, "s", 0), 1, 1), unbuilt} {
 		q.add(q.loops[0], it)
 	}
 	for ms := range 3000 {
@@ -169,9 +163,9 @@ func TestClosedQueueRefunds(t *testing.T) {
 	}
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2})
 	want(t, "waiting", c.waiting, 1)
-	want(t, "spent", q.purse.spent.Spent(at(0)).Prompt, int64(50))
+	want(t, "spent", q.Spending.Spent(at(0)).Prompt, int64(50))
 	q.stop()
-	want(t, "spent", q.purse.spent.Spent(at(0)).Prompt, int64(0))
+	want(t, "spent", q.Spending.Spent(at(0)).Prompt, int64(0))
 	want(t, "left", q.loops[0].open, 0)
 	want(t, "balance", c.balance(), error(nil))
 }
@@ -179,12 +173,12 @@ func TestClosedQueueRefunds(t *testing.T) {
 // A trial is let through each second while the workload's own errors hold the rest back.
 func TestClosedQueueTrials(t *testing.T) {
 	q, c := newClosedQueue(3)
-	q.guard = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
+	q.Breaker = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
 	for i := range 20 {
 		q.add(q.loops[0], planned(i, 0, "", 0))
 	}
 	for range 5 {
-		q.guard.Health.Ended(at(0), true)
+		q.Breaker.Health.Ended(at(0), true)
 	}
 	q.judge(at(0), limits.Load{}, nil)
 	var sent []int
@@ -196,7 +190,7 @@ func TestClosedQueueTrials(t *testing.T) {
 		}
 		for _, it := range taken {
 			sent = append(sent, ms)
-			q.guard.Health.Ended(at(ms), true)
+			q.Breaker.Health.Ended(at(ms), true)
 			c.end(q, it, false, at(ms))
 		}
 	}
@@ -211,9 +205,8 @@ func TestClosedQueueRest(t *testing.T) {
 	q.add(q.loops[0], planned(1, 0, "", 0))
 	q.fire(at(0))
 	_, flying := takeAll(q, at(0))
-	q.finish(flying[0], false, at(1), at(1))
-	q.freed(at(1), measure.ConnectFailed)
-	want(t, "taken at once", q.take(at(1)), (*item)(nil))
+	q.ended(at(1), Event{Kind: Ended, Row: flying[0], Outcome: measure.ConnectFailed, At: at(1)})
+	want(t, "taken at once", q.take(at(1)), (*Row)(nil))
 	next, _ := q.next()
 	want(t, "next instant", next, at(1001))
 	q.fire(at(1000))
@@ -279,7 +272,7 @@ func TestClosedQueueProperties(t *testing.T) {
 		if rnd.IntN(4) == 0 {
 			stopAt = rnd.IntN(300)
 		}
-		flying, last := []*item{}, map[string]int{}
+		flying, last := []*Row{}, map[string]int{}
 		began, ended := map[string]time.Time{}, map[string]time.Time{} // of a conversation's last turn
 		stopped := false
 		for now := 0; ; now++ {
@@ -292,8 +285,8 @@ func TestClosedQueueProperties(t *testing.T) {
 					session = fmt.Sprint("s", k)
 				}
 				it := planned(row, 0, session, time.Duration(rnd.IntN(3)*rnd.IntN(20))*time.Millisecond)
-				it.due.Gap = time.Duration(rnd.IntN(3)*rnd.IntN(20)) * time.Millisecond
-				it.seq = int64(row)
+				it.Due.Gap = time.Duration(rnd.IntN(3)*rnd.IntN(20)) * time.Millisecond
+				it.Seq = int64(row)
 				q.add(q.loops[0], it)
 				row++
 			}
@@ -307,7 +300,7 @@ func TestClosedQueueProperties(t *testing.T) {
 				if stopped = true; stopAt >= 0 {
 					q.stop()
 				} else {
-					q.end()
+					q.forgetUndue()
 				}
 			}
 			w.change(q, at(now))
@@ -317,21 +310,21 @@ func TestClosedQueueProperties(t *testing.T) {
 				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
 			}
 			for _, it := range taken {
-				if !it.due.At.Equal(at(now)) || !it.ready.Equal(at(now)) {
-					t.Fatalf("seed %d at %d ms: row %d was due at %v, ready at %v", seed, now, it.due.Number, it.due.At, it.ready)
+				if !it.Due.At.Equal(at(now)) || !it.Ready.Equal(at(now)) {
+					t.Fatalf("seed %d at %d ms: row %d was due at %v, ready at %v", seed, now, it.Due.Number, it.Due.At, it.Ready)
 				}
-				s := it.due.Session
+				s := it.Due.Session
 				if s == "" {
 					continue
 				}
-				if m, sent := last[s]; sent && m > it.due.Number {
-					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.due.Number, s, m)
+				if m, sent := last[s]; sent && m > it.Due.Number {
+					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.Due.Number, s, m)
 				}
-				if b, sent := began[s]; sent && (at(now).Before(ended[s].Add(it.due.Delay)) || at(now).Before(b.Add(it.due.Gap))) {
-					t.Fatalf("seed %d at %d ms: turn %d of %s went before its delay of %v and its gap of %v were over", seed, now, it.due.Number, s, it.due.Delay, it.due.Gap)
+				if b, sent := began[s]; sent && (at(now).Before(ended[s].Add(it.Due.Delay)) || at(now).Before(b.Add(it.Due.Gap))) {
+					t.Fatalf("seed %d at %d ms: turn %d of %s went before its delay of %v and its gap of %v were over", seed, now, it.Due.Number, s, it.Due.Delay, it.Due.Gap)
 				}
-				last[s], began[s] = it.due.Number, it.due.At
-				if slices.ContainsFunc(flying, func(o *item) bool { return o.due.Session == s }) {
+				last[s], began[s] = it.Due.Number, it.Due.At
+				if slices.ContainsFunc(flying, func(o *Row) bool { return o.Due.Session == s }) {
 					t.Fatalf("seed %d: two turns of %s at once", seed, s)
 				}
 			}
@@ -339,7 +332,7 @@ func TestClosedQueueProperties(t *testing.T) {
 			if len(flying) > lanes {
 				t.Fatalf("seed %d: %d in flight on %d lanes", seed, len(flying), lanes)
 			}
-			held := q.paused || q.guard.State() != limits.Closed || q.purse != nil || q.closed.opens.After(at(now))
+			held := q.paused || q.Breaker.State() != limits.Closed || q.Spending != nil || q.closed.opens.After(at(now))
 			if !held && len(flying) < lanes && q.upcoming.len()+q.called.len() > 0 {
 				t.Fatalf("seed %d at %d ms: %d in flight on %d lanes while there are rows", seed, now, len(flying), lanes)
 			}
@@ -352,7 +345,7 @@ func TestClosedQueueProperties(t *testing.T) {
 					continue
 				}
 				w.end(q, c, flying[i], rnd.IntN(10) > 0, at(now))
-				ended[flying[i].due.Session] = at(now)
+				ended[flying[i].Due.Session] = at(now)
 				flying = slices.Delete(flying, i, i+1)
 			}
 			if err := c.balance(); err != nil {

@@ -1,4 +1,4 @@
-package replay
+package dispatch
 
 import (
 	"fmt"
@@ -8,86 +8,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/schedule"
-	"replayd/internal/trace"
 )
-
-// tally counts as measure.Workload does.
-type tally struct {
-	expected, waiting, inFlight, finished, filtered int
-	dropped                                         map[measure.DropReason]int
-}
-
-func (c *tally) Expected(n int) { c.expected += n; c.waiting += n }
-func (c *tally) Filtered(n int) { c.filtered += n }
-func (c *tally) Sent()          { c.waiting--; c.inFlight++ }
-func (c *tally) Dropped(why measure.DropReason) {
-	c.waiting--
-	c.dropped[why]++
-}
-
-// balance is the invariant of MEASURE: expected = finished + dropped + in flight + waiting, none of them negative.
-func (c *tally) balance() error {
-	sum := c.finished + c.inFlight + c.waiting
-	for _, n := range c.dropped {
-		sum += n
-	}
-	if sum != c.expected || c.waiting < 0 || c.inFlight < 0 {
-		return fmt.Errorf("want expected = finished + dropped + in flight + waiting, got %+v", *c)
-	}
-	return nil
-}
-
-func newQueue(lanes int) (*queue, *tally) {
-	c := &tally{dropped: map[measure.DropReason]int{}}
-	q := &queue{
-		loops: map[int64]*loop{}, free: lanes, missed: missedAfter, count: c,
-		dropped: func(*item, measure.DropReason) {}, forgotten: func(*item) {}, emptied: func() {},
-	}
-	q.begin(schedule.Loop{Start: epoch}, clock{epoch, epoch})
-	return q, c
-}
-
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func at(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
-
-// planned is a row with its message built.
-func planned(number, ms int, session string, delay time.Duration) *item {
-	return &item{
-		due: schedule.Due{
-			Record: trace.Record{Number: number, Session: session, Delay: delay}, At: at(ms), Loop: schedule.Loop{Start: epoch},
-		},
-		body: []byte("x"), seq: int64(number),
-	}
-}
-
-// takeAll hands items to lanes as the runner does, and gives their numbers.
-func takeAll(q *queue, now time.Time) (rows []int, taken []*item) {
-	for q.free > 0 {
-		it := q.take(now)
-		if it == nil {
-			return rows, taken
-		}
-		q.free--
-		rows, taken = append(rows, it.due.Number), append(taken, it)
-	}
-	return rows, taken
-}
-
-func (c *tally) end(q *queue, it *item, ok bool, now time.Time) {
-	c.inFlight--
-	c.finished++
-	q.finish(it, ok, now, now)
-	q.free++
-}
-
-func want[T any](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
-		t.Errorf("%s: want %v, got %v", what, w, g)
-	}
-}
 
 func TestQueueKeepsDueOrder(t *testing.T) {
 	q, c := newQueue(10)
@@ -116,7 +37,7 @@ func TestQueueSessionTurns(t *testing.T) {
 	c.end(q, first[0], true, at(100))
 	rows, second := takeAll(q, at(100))
 	want(t, "sent at the end of the turn before", rows, []int{1})
-	want(t, "ready", second[0].ready, at(100))
+	want(t, "ready", second[0].Ready, at(100))
 
 	c.end(q, second[0], true, at(200))
 	rows, _ = takeAll(q, at(200))
@@ -125,12 +46,12 @@ func TestQueueSessionTurns(t *testing.T) {
 	want(t, "next instant", next, at(207))
 	q.fire(at(207))
 	_, third := takeAll(q, at(207))
-	want(t, "ready after the delay", third[0].ready, at(207))
+	want(t, "ready after the delay", third[0].Ready, at(207))
 	c.end(q, third[0], true, at(300))
 
 	q.fire(at(500))
 	_, fourth := takeAll(q, at(500))
-	want(t, "ready at the planned instant", fourth[0].ready, at(500))
+	want(t, "ready at the planned instant", fourth[0].Ready, at(500))
 	want(t, "balance", c.balance(), error(nil))
 }
 
@@ -150,7 +71,7 @@ func TestQueueFailedTurnEndsItsSession(t *testing.T) {
 
 func TestQueueOverload(t *testing.T) {
 	q, c := newQueue(1)
-	q.dropLate = true
+	q.DropLate = true
 	q.add(q.loops[0], planned(0, 0, "", 0))
 	q.add(q.loops[0], planned(1, 0, "", 0))
 	q.fire(at(0))
@@ -159,7 +80,7 @@ func TestQueueOverload(t *testing.T) {
 	want(t, "dropped at once", c.dropped[measure.Overload], 1)
 
 	q, c = newQueue(0)
-	q.maxWait = 100 * time.Millisecond
+	q.MaxWait = 100 * time.Millisecond
 	q.add(q.loops[0], planned(0, 0, "", 0))
 	q.fire(at(0))
 	next, _ := q.next()
@@ -215,9 +136,9 @@ func TestQueueMissedSeenByALane(t *testing.T) {
 	_, first := takeAll(q, at(10))
 	c.inFlight--
 	c.finished++
-	q.finish(first[0], true, at(100), at(20_000)) // the kernel had its last bytes at 100 ms
-	q.free++
-	want(t, "taken", q.take(at(20_000)), (*item)(nil))
+	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // the kernel had its last bytes at 100 ms
+	q.count()
+	want(t, "taken", q.take(at(20_000)), (*Row)(nil))
 	q.fire(at(20_000))
 	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
 	if err := c.balance(); err != nil {
@@ -247,11 +168,11 @@ func TestQueuePause(t *testing.T) {
 func TestQueueWaitsForTheMessage(t *testing.T) {
 	q, _ := newQueue(1)
 	it := planned(0, 0, "", 0)
-	it.body = nil
+	it.Message.Body = nil
 	q.add(q.loops[0], it)
 	q.fire(at(0))
-	want(t, "taken without a message", q.take(at(0)), (*item)(nil))
-	it.body = []byte("x")
+	want(t, "taken without a message", q.take(at(0)), (*Row)(nil))
+	it.Message.Body = []byte("x")
 	want(t, "taken with it", q.take(at(1)), it)
 }
 
@@ -263,9 +184,9 @@ func TestQueueProperties(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		q, c := newQueue(1 + rnd.IntN(4))
-		q.dropLate = rnd.IntN(3) == 0
+		q.DropLate = rnd.IntN(3) == 0
 		if rnd.IntN(2) == 0 {
-			q.maxWait = time.Duration(1+rnd.IntN(50)) * time.Millisecond
+			q.MaxWait = time.Duration(1+rnd.IntN(50)) * time.Millisecond
 		}
 		w := newWeather(rnd, q)
 		ms, rows := 0, 1+rnd.IntN(60)
@@ -281,7 +202,7 @@ func TestQueueProperties(t *testing.T) {
 		if rnd.IntN(4) == 0 {
 			stopAt = rnd.IntN(ms + 1)
 		}
-		flying, last, stalled := []*item{}, map[string]int{}, at(-1)
+		flying, last, stalled := []*Row{}, map[string]int{}, at(-1)
 		for now := 0; now < ms+100_000; now++ {
 			switch next, ok := q.next(); {
 			case rnd.IntN(200) == 0:
@@ -303,19 +224,19 @@ func TestQueueProperties(t *testing.T) {
 				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
 			}
 			for _, it := range taken {
-				if !it.ready.After(stalled) {
-					t.Fatalf("seed %d at %d ms: row %d sent late", seed, now, it.due.Number)
+				if !it.Ready.After(stalled) {
+					t.Fatalf("seed %d at %d ms: row %d sent late", seed, now, it.Due.Number)
 				}
-				s := it.due.Session
+				s := it.Due.Session
 				if s == "" {
 					continue
 				}
-				if n, sent := last[s]; sent && n > it.due.Number {
-					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.due.Number, s, n)
+				if n, sent := last[s]; sent && n > it.Due.Number {
+					t.Fatalf("seed %d: turn %d of %s sent after turn %d", seed, it.Due.Number, s, n)
 				}
-				last[s] = it.due.Number
-				if it.ready.Before(it.due.At) || slices.ContainsFunc(flying, func(o *item) bool { return o.due.Session == s }) {
-					t.Fatalf("seed %d: turn %d of %s sent too early", seed, it.due.Number, s)
+				last[s] = it.Due.Number
+				if it.Ready.Before(it.Due.At) || slices.ContainsFunc(flying, func(o *Row) bool { return o.Due.Session == s }) {
+					t.Fatalf("seed %d: turn %d of %s sent too early", seed, it.Due.Number, s)
 				}
 			}
 			flying = append(flying, taken...)
@@ -340,7 +261,7 @@ func TestQueueProperties(t *testing.T) {
 		if stopAt < 0 && c.expected != rows {
 			t.Fatalf("seed %d: want %d expected, got %d", seed, rows, c.expected)
 		}
-		if err := trialLeft(q.guard); err != nil {
+		if err := trialLeft(q.Breaker); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for reason, n := range c.dropped {

@@ -1,23 +1,24 @@
-package replay
+package dispatch
 
 import (
+	"bytes"
 	"container/heap"
 	"time"
 
 	"replayd/internal/measure"
 )
 
-// A session is a conversation in one loop, and in one pass of it: its turns go out one after the other.
+// A session is a conversation in one loop, and in one pass of r: its turns go out one after the other.
 type session struct {
 	open    int                // turns not gone
 	busy    bool               // a turn is delayed, called, waiting or flying
 	over    measure.DropReason // why later turns are not sent; "": they are
 	due     time.Time          // of the latest turn that became ready; zero before the first
 	ended   time.Time          // end of the last turn; zero before the first
-	turns   []*item            // those that have not been let go, in order, some of them gone
+	turns   []*Row             // those that have not been let go, in order, some of them gone
 	answers [][]byte           // what its turns were answered, nil where nothing came; only where they are carried
 	bytes   int                // of answers
-	rests   int                // how often it came to have no open turns
+	rests   int                // how often r came to have no open turns
 }
 
 // A sessionKey tells the conversations of a loop apart.
@@ -26,7 +27,7 @@ type sessionKey struct {
 	pass int64
 }
 
-// A rest is a session as it stood when it came to have no open turns.
+// A rest is a session as r stood when r came to have no open turns.
 type rest struct {
 	key   sessionKey
 	of    *session
@@ -40,31 +41,31 @@ const (
 	restingBytes    = 64 << 20 // of answers
 )
 
-// enroll makes an item a turn of its session.
-func (q *queue) enroll(it *item) {
-	if it.due.Session == "" {
+// enroll makes a row a turn of its session.
+func (d *Dispatcher) enroll(r *Row) {
+	if r.Due.Session == "" {
 		return
 	}
-	key := sessionKey{it.due.Session, it.due.Pass}
-	s := it.loop.sessions[key]
+	key := sessionKey{r.Due.Session, r.Due.Pass}
+	s := r.loop.sessions[key]
 	if s == nil {
 		s = &session{}
-		it.loop.sessions[key] = s
+		r.loop.sessions[key] = s
 	}
 	if s.open == 0 && s.rests > 0 {
-		it.loop.atRest -= s.bytes
+		r.loop.atRest -= s.bytes
 	}
-	it.session = s
-	it.follows = s.open > 0
-	it.late = it.follows && q.carry
+	r.session = s
+	r.follows = s.open > 0
+	r.late = r.follows && d.Carry
 	s.open++
 	if s.over == "" {
-		s.turns = append(s.turns, it)
+		s.turns = append(s.turns, r)
 	}
 }
 
 // first is the earliest turn that has not been let go; nil when there is none.
-func (s *session) first() *item {
+func (s *session) first() *Row {
 	for len(s.turns) > 0 && s.turns[0].state == gone {
 		s.turns = s.turns[1:]
 	}
@@ -74,9 +75,9 @@ func (s *session) first() *item {
 	return s.turns[0]
 }
 
-// part ends an item's being a turn of its session.
-func (q *queue) part(it *item) {
-	s := it.session
+// part ends a row's being a turn of its session.
+func (d *Dispatcher) part(r *Row) {
+	s := r.session
 	if s == nil {
 		return
 	}
@@ -85,8 +86,8 @@ func (q *queue) part(it *item) {
 	}
 	s.turns = nil
 	s.rests++
-	l := it.loop
-	l.resting = append(l.resting, rest{sessionKey{it.due.Session, it.due.Pass}, s, s.rests})
+	l := r.loop
+	l.resting = append(l.resting, rest{sessionKey{r.Due.Session, r.Due.Pass}, s, s.rests})
 	l.atRest += s.bytes
 	for len(l.resting) > restingSessions || l.atRest > restingBytes {
 		r := l.resting[0]
@@ -100,33 +101,33 @@ func (q *queue) part(it *item) {
 }
 
 // release makes a session's turn ready, now or when its delay after the turn before, and its gap, are over.
-func (q *queue) release(it *item, now time.Time) {
-	s := it.session
-	if s.first() == it {
+func (d *Dispatcher) release(r *Row, now time.Time) {
+	s := r.session
+	if s.first() == r {
 		s.turns = s.turns[1:]
 	}
 	s.busy = true
-	it.ready = s.soonest(it)
+	r.Ready = s.soonest(r)
 	switch {
-	case it.ready.After(now):
-		it.state = delayed
-		heap.Push(&q.delayed, it)
-	case q.closed != nil:
-		it.state = called
-		q.called.push(it)
+	case r.Ready.After(now):
+		r.state = delayed
+		heap.Push(&d.delayed, r)
+	case d.closed != nil:
+		r.state = called
+		d.called.push(r)
 	default:
-		q.makeReady(it, now)
+		d.ready(r, now)
 	}
 }
 
 // soonest is when a turn may go: by the plan, its delay after the end of the turn before, and its gap after that one's instant.
-func (s *session) soonest(it *item) time.Time {
-	at := it.ready
+func (s *session) soonest(r *Row) time.Time {
+	at := r.Ready
 	if !s.ended.IsZero() {
-		at = latest(at, s.ended.Add(it.due.Delay))
+		at = latest(at, s.ended.Add(r.Due.Delay))
 	}
-	if it.due.Gap > 0 && !s.due.IsZero() {
-		at = latest(at, s.due.Add(it.due.Gap))
+	if r.Due.Gap > 0 && !s.due.IsZero() {
+		at = latest(at, s.due.Add(r.Due.Gap))
 	}
 	return at
 }
@@ -139,14 +140,14 @@ func latest(a, b time.Time) time.Time {
 }
 
 // isLate says of a turn that waits its gap after the turn before, and is due no sooner, whether it comes later than planned.
-func (s *session) isLate(it *item) bool {
-	return it.due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(it.due.Gap).After(it.due.At))
+func (s *session) isLate(r *Row) bool {
+	return r.Due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(r.Due.Gap).After(r.Due.At))
 }
 
 // endTurn lets the next turn of a session go, or drops the later turns for a reason: a conversation does not continue past an
 // answer that did not come.
-func (q *queue) endTurn(it *item, over measure.DropReason, now time.Time) {
-	s := it.session
+func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
+	s := r.session
 	if s == nil {
 		return
 	}
@@ -158,14 +159,14 @@ func (q *queue) endTurn(it *item, over measure.DropReason, now time.Time) {
 		for _, turn := range turns {
 			switch {
 			case turn.state != blocked:
-			case q.closed != nil: // it is dropped when its turn comes
+			case d.closed != nil: // it is dropped when its turn comes
 				turn.state = called
-				q.called.push(turn)
-			case !turn.expected && q.over(now):
-				q.forget(turn)
+				d.called.push(turn)
+			case !turn.expected && d.over(now):
+				d.forget(turn)
 			default:
-				q.expect(turn)
-				q.drop(turn, over)
+				d.expect(turn)
+				d.drop(turn, over)
 			}
 		}
 		return
@@ -173,9 +174,23 @@ func (q *queue) endTurn(it *item, over measure.DropReason, now time.Time) {
 	switch turn := s.first(); {
 	case turn == nil:
 	case turn.state == blocked:
-		q.release(turn, now)
+		d.release(turn, now)
 	case turn.late: // its instant is yet to come, but now its message can be built
 		turn.late = false
-		q.building.push(turn)
+		d.unbuilt.push(turn)
 	}
+}
+
+// carriedBytes bounds what is kept of the answers to one conversation. The history of a longer one is that of its rows.
+const carriedBytes = 16 << 20
+
+// keep holds what a turn was answered for the later ones. Of an answer that was cancelled it is what had come; of one that
+// says nothing, or was too long, there is nothing to carry, and the row's own words stand.
+func (s *session) keep(text []byte) {
+	var answer []byte
+	if len(text) > 0 && s.bytes+len(text) <= carriedBytes {
+		answer = bytes.Clone(text)
+	}
+	s.bytes += len(answer)
+	s.answers = append(s.answers, answer)
 }

@@ -1,0 +1,92 @@
+package dispatch
+
+// messages are the messages that are to be built, ahead of their instants and within a bound of bytes.
+type messages struct {
+	unbuilt fifo // rows whose messages are to be built, in plan order
+	behind  fifo // the same for turns that wait for an earlier one
+	builder *Row // the one whose message is being built; nil: the builder is free
+	bytes   int  // of messages built and not yet sent, as they were reserved
+}
+
+// build gives the builder the row whose message is wanted soonest, where it is free.
+func (d *Dispatcher) build() {
+	if d.builder != nil || d.done {
+		return
+	}
+	r := d.nextToBuild()
+	if r == nil {
+		return
+	}
+	if d.Carry && r.session != nil {
+		r.Answers = r.session.answers
+	}
+	r.reserved = r.size()
+	d.bytes += r.reserved
+	r.building = true
+	d.builder = r
+	d.do(Action{Kind: Build, Row: r})
+}
+
+// built takes a message from the builder. Of a row that was dropped meanwhile it is given back.
+func (d *Dispatcher) built(r *Row, m Message) {
+	d.builder = nil
+	r.building = false
+	r.Message = m
+	if r.state == gone {
+		d.giveBack(r)
+	}
+}
+
+// size is about how many bytes a row's message will take.
+func (r *Row) size() int {
+	n := r.Size
+	for _, answer := range r.Answers {
+		n += len(answer)
+	}
+	return n
+}
+
+// nextToBuild picks the row whose message is wanted soonest; nil when none may be built now. A row that waits for nothing but
+// its message is built whatever the bound says: so one message is always let through, and a session's late turn is not held up
+// by rows that are due after it.
+func (d *Dispatcher) nextToBuild() *Row {
+	if r := d.waiting.front(); d.free > 0 && r != nil && r.isUnbuilt() {
+		return r
+	}
+	if d.bytes < d.Ahead {
+		for _, r := range []*Row{d.called.front(), d.delayed.front()} {
+			if r != nil && r.isUnbuilt() {
+				return r
+			}
+		}
+	}
+	if r := d.unbuilt.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead) {
+		return d.unbuilt.pop()
+	}
+	// Turns that wait for an earlier one may take half of the bound: they must not starve the rows that can go.
+	if r := d.behind.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead/2) {
+		return d.behind.pop()
+	}
+	return nil
+}
+
+// isUnbuilt says of a row whether its message is still to be made.
+func (r *Row) isUnbuilt() bool {
+	return r.Message.Body == nil && r.Message.Err == nil && !r.building && r.state != gone && r.state != flying
+}
+
+func (r *Row) isSettled() bool { return !r.isUnbuilt() }
+
+func (d *Dispatcher) fits(r *Row, bound int) bool {
+	return d.bytes == 0 || d.bytes+r.size() <= bound
+}
+
+// giveBack gives up a row's message and the bytes that were reserved for it.
+func (d *Dispatcher) giveBack(r *Row) {
+	if r.reserved == 0 || r.building {
+		return
+	}
+	d.bytes -= r.reserved
+	r.reserved = 0
+	d.do(Action{Kind: Release, Row: r})
+}

@@ -1,0 +1,164 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"replayd/internal/limits"
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+	"replayd/internal/trace"
+)
+
+// tally counts as measure.Workload does.
+type tally struct {
+	expected, waiting, inFlight, finished, filtered int
+	dropped                                         map[measure.DropReason]int
+	large                                           []int // rows that alone are more than the whole budget
+}
+
+// balance is the invariant of MEASURE: expected = finished + dropped + in flight + waiting, none of them negative.
+func (c *tally) balance() error {
+	sum := c.finished + c.inFlight + c.waiting
+	for _, n := range c.dropped {
+		sum += n
+	}
+	if sum != c.expected || c.waiting < 0 || c.inFlight < 0 {
+		return fmt.Errorf("want expected = finished + dropped + in flight + waiting, got %+v", *c)
+	}
+	return nil
+}
+
+// A queue is a dispatcher whose parts of a step are taken one by one.
+type queue struct {
+	*Dispatcher
+	c *tally
+}
+
+func newQueueOf(c Config) (*queue, *tally) {
+	q := &queue{New(c), &tally{dropped: map[measure.DropReason]int{}}}
+	q.begin(schedule.Loop{Start: epoch}, Clock{epoch, epoch}, 0, time.Time{})
+	return q, q.c
+}
+
+func newQueue(lanes int) (*queue, *tally) { return newQueueOf(Config{Lanes: lanes}) }
+
+// count counts what the last part has given.
+func (q *queue) count() {
+	for _, a := range q.out {
+		switch a.Kind {
+		case Expect:
+			q.c.expected++
+			q.c.waiting++
+		case Filter:
+			q.c.filtered++
+		case Drop:
+			q.c.waiting--
+			q.c.dropped[a.Reason]++
+		case TooLarge:
+			q.c.large = append(q.c.large, a.Row.Due.Number)
+		}
+	}
+	q.out = q.out[:0]
+}
+
+func (q *queue) add(l *Loop, r *Row) {
+	q.read(l, r)
+	q.count()
+}
+
+func (q *queue) fire(now time.Time) {
+	q.Dispatcher.fire(now)
+	q.count()
+}
+
+func (q *queue) judge(now time.Time, l limits.Load, err error) {
+	q.Dispatcher.judge(now, Reading{Order: q.judged + 1, Load: l, Err: err})
+	q.count()
+}
+
+func (q *queue) pause(on bool, now time.Time) {
+	q.Dispatcher.pause(on, now)
+	q.count()
+}
+
+func (q *queue) miss(now time.Time) {
+	q.Dispatcher.miss(now)
+	q.count()
+}
+
+func (q *queue) stop() {
+	q.Dispatcher.stop()
+	q.count()
+}
+
+func (q *queue) next() (time.Time, bool) {
+	at := q.Dispatcher.next()
+	return at, !at.IsZero()
+}
+
+// take hands the first row that may go to a lane; nil: there is none.
+func (q *queue) take(now time.Time) *Row {
+	r := q.first(now)
+	if r != nil {
+		r.state = flying
+		q.flying++
+		q.free--
+		q.c.waiting--
+		q.c.inFlight++
+	}
+	q.count()
+	return r
+}
+
+// takeAll hands rows to lanes, and gives their numbers.
+func takeAll(q *queue, now time.Time) (rows []int, taken []*Row) {
+	for q.free > 0 {
+		r := q.take(now)
+		if r == nil {
+			return rows, taken
+		}
+		rows, taken = append(rows, r.Due.Number), append(taken, r)
+	}
+	return rows, taken
+}
+
+func (c *tally) end(q *queue, r *Row, ok bool, now time.Time) {
+	o := measure.OK
+	if !ok {
+		o = measure.HTTP5xx
+	}
+	c.finish(q, r, o, measure.Usage{}, now)
+}
+
+func (c *tally) finish(q *queue, r *Row, o measure.Outcome, u measure.Usage, now time.Time) {
+	c.inFlight--
+	c.finished++
+	q.ended(now, Event{Kind: Ended, Row: r, Outcome: o, Usage: u, At: now})
+	q.count()
+}
+
+var errScrape = errors.New("http://engine/metrics: connection refused")
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
+
+// planned is a row with its message built.
+func planned(number, ms int, session string, delay time.Duration) *Row {
+	return &Row{
+		Due: schedule.Due{
+			Record: trace.Record{Number: number, Session: session, Delay: delay}, At: at(ms), Loop: schedule.Loop{Start: epoch},
+		},
+		Message: Message{Body: []byte("x")}, Seq: int64(number),
+	}
+}
+
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: want %v, got %v", what, w, g)
+	}
+}

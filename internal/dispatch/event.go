@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/limits"
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+)
+
+// A Kind says what an event is.
+type Kind uint8
+
+// Events, and which fields of Event they have.
+const (
+	Tick      Kind = iota // the instant of the last WakeAt has come, or a lane of another dispatcher is free
+	Look                  // the clocks and the engine's load were read, and nothing else has happened
+	LoopBegun             // Plan, Period, Salt: rows of a loop will be read
+	RowRead               // Loop, Row
+	LoopRead              // Loop: it has no more rows
+	FeedEnded             // Failed: no more rows will be read, because of an error or a stop or because the plan is over
+	LetGo                 // rows that have not come due are forgotten, and the plan is entered anew where the clock is
+	Built                 // Row, Message
+	Written               // Row: its message is not needed any more
+	Refused               // Row, Message.Err: it was to be sent, and cannot be written
+	Ended                 // Row, Outcome, Usage, Text, At: the end of its answer
+	Pause                 // On
+	Retire                // At: a planned instant from which on rows are another dispatcher's
+	Bounds                // At: the planned instant at which the plan begins. Period: nothing comes due later than so long after it; 0: no limit
+	Stop                  // nothing new is sent
+)
+
+// An Event is something that has happened.
+type Event struct {
+	Kind    Kind
+	On      bool
+	Failed  bool
+	Row     *Row
+	Loop    *Loop
+	Plan    schedule.Loop
+	Period  time.Duration
+	Salt    time.Time // from when the texts of the loop have their salt; zero: from its start
+	At      time.Time
+	Message Message
+	Outcome measure.Outcome
+	Usage   measure.Usage
+	Text    []byte // of the answer, where it is carried: nil where it says nothing, or was too long
+
+	Seen Reading // of every event: what the guard is judged by
+}
+
+// A Reading is what the engine's load was said to be.
+type Reading struct {
+	Order uint64 // of the questions, from 1; 0: nobody was asked
+	Load  limits.Load
+	Err   error
+}
+
+// A Verb says what an action is.
+type Verb uint8
+
+// Actions, and which fields of Action they have.
+const (
+	Send        Verb = iota // Row: to a lane that is free, the one whose request has ended first
+	Build                   // Row: its message. One at a time: the next follows on Built
+	Expect                  // Row: it has come due
+	Filter                  // Row: its instant has come, and it's not part of the replay
+	Drop                    // Row, Reason: it had come due and is not sent
+	Release                 // Row: its message is not needed any more
+	LoopEntered             // Loop
+	LoopDone                // Loop: no row of it is left. On: it was played whole
+	GuardMoved              // a limit of the guard has opened or closed
+	GuardLacks              // the engine does not show a figure that a limit of the guard needs
+	BudgetSpell             // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
+	TooLarge                // Row: it alone is more than the whole budget
+	Rejoined                // Why, Lag: rows are missed, or the plan is entered anew
+	ReadOn                  // the feed is to look again whether there is room
+	Retired                 // all rows that are this dispatcher's have come due
+	Done                    // nothing is left and nothing will come
+	WakeAt                  // At: when Step is to be called without any event; zero: never
+)
+
+// An Action is something to be done.
+type Action struct {
+	Kind   Verb
+	On     bool
+	Row    *Row
+	Loop   *Loop
+	Reason measure.DropReason
+	Why    Rejoin
+	Lag    time.Duration
+	Spell  limits.Spell
+	Bound  limits.Bound
+	At     time.Time
+}
+
+// A Message is an HTTP request as bytes, and what it took to make it.
+type Message struct {
+	Body    []byte // nil until built and after it was sent
+	Cut     int    // template tokens taken off the prompt
+	Counted int    // tokens of the row's own text, by a tokenizer
+	Err     error  // it could not be built
+}

@@ -1,0 +1,109 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// missedAfter is how far the replay may be behind before it rejoins where the clock is: this process was stopped,
+// suspended or starved, or the clock was set. Rows that fell due until then are missed: sending the backlog in one
+// burst would be a load that the trace never had.
+const missedAfter = time.Second
+
+// A Rejoin says why a replay joins its plan anew.
+type Rejoin uint8
+
+// Reasons to rejoin.
+const (
+	Stopped    Rejoin = iota // this process did not run for a while: rows due until now are missed
+	Ahead                    // the wall clock is ahead: it was set, or the system slept; rows due until now are missed
+	SetBack                  // the wall clock was set back: no row goes out twice
+	SetFarBack               // it was by more than a loop: the plan is entered anew
+)
+
+// missed is what is known of times in which this process did not run.
+type missed struct {
+	rejoined time.Time     // what fell due until this instant is missed
+	lag      time.Duration // how far behind it was when that was found out, until it is told; 0: nothing is to be told
+}
+
+// rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
+func (d *Dispatcher) rejoin(now time.Time) {
+	if at := d.next(); !at.IsZero() {
+		d.rejoinAfter(at, now)
+	}
+}
+
+// rejoinAfter does so by an instant that has come, unless it lies in a time that is known to be missed.
+func (d *Dispatcher) rejoinAfter(at, now time.Time) {
+	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) {
+		d.lag = lag
+		d.miss(now)
+	}
+}
+
+// miss drops what waits, and lets whatever fell due until now be dropped when it comes.
+func (d *Dispatcher) miss(now time.Time) {
+	d.rejoined = now
+	d.dropWaiting(measure.Missed, now)
+}
+
+// isMissed says of an instant whether it lies in a time in which this process did not run.
+func (d *Dispatcher) isMissed(at time.Time) bool {
+	return !d.rejoined.IsZero() && !at.After(d.rejoined)
+}
+
+// align rejoins the plan where the wall clock is, when that has moved away by more than a second: it was set, or the system was
+// suspended, in which the monotonic clock stands still. A plan that the wall clock does not rule goes on as it was. False: it has not moved.
+func (d *Dispatcher) align(now Clock) (moved bool) {
+	if d.done || d.playing == nil || !d.FollowsWall {
+		return false
+	}
+	skew := d.playing.clock.Skew(now)
+	if skew.Abs() <= missedAfter {
+		return false
+	}
+	for _, r := range d.upcoming.all() {
+		r.Due.At = now.At(r.loop.clock.Planned(r.Due.At))
+		r.Planned, r.Ready = r.Due.At, r.Due.At
+	}
+	for _, l := range d.loops {
+		l.clock = now
+	}
+	d.playing.clock = now
+	why := SetBack
+	switch {
+	case skew > 0:
+		why = Ahead
+		d.miss(now.Own)
+	case -skew > d.playing.Period:
+		why = SetFarBack
+		d.letGo()
+		d.astray = true
+		if !d.until.IsZero() { // which this clock would take long to come to, and the successor joins the same loop
+			d.do(Action{Kind: Retired})
+		}
+	}
+	d.do(Action{Kind: Rejoined, Why: why, Lag: skew})
+	d.do(Action{Kind: ReadOn}) // the feed waits for an instant that has moved
+	return true
+}
+
+// letGo forgets rows that have not come due. They were never expected, and their loops do not count as completed.
+func (d *Dispatcher) letGo() {
+	d.forgetUpcoming(func(*Row) bool { return true })
+	for _, l := range d.loops {
+		l.cut, l.read = l.cut || !l.read, true
+	}
+	d.unsettled = true
+}
+
+// forgetUpcoming takes rows that have not come due off the end of the list.
+func (d *Dispatcher) forgetUpcoming(which func(*Row) bool) {
+	for r := d.upcoming.back(); r != nil && which(r); r = d.upcoming.back() {
+		d.upcoming.popBack()
+		r.loop.cut = true
+		d.forget(r)
+	}
+}

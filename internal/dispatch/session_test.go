@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// A turn that is late waits out a pause and a stop as what it is: not due yet.
+func TestGapOfALateTurn(t *testing.T) {
+	gap := func(i int) *Row {
+		it := planned(i, 10*i, "u", 0)
+		it.Due.Gap = 10 * time.Millisecond
+		return it
+	}
+	q, c := newQueue(9)
+	for i := range 3 {
+		q.add(q.loops[0], gap(i))
+	}
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	q.fire(at(20))
+	want(t, "expected", c.expected, 1)
+	q.pause(true, at(21))
+	q.pause(false, at(24))
+	c.end(q, flying[0], true, at(25))
+	_, flying = takeAll(q, at(25))
+	want(t, "due", flying[0].Due.At, at(25))
+	c.end(q, flying[0], true, at(26))
+	next, _ := q.next()
+	want(t, "next", next, at(35))
+	q.stop()
+	want(t, "dropped", len(c.dropped), 0)
+	want(t, "left", q.loops[0].open, 0)
+	want(t, "balance", c.balance(), error(nil))
+
+	q, c = newQueue(9)
+	for i := range 3 {
+		q.add(q.loops[0], gap(i))
+	}
+	q.fire(at(0))
+	_, flying = takeAll(q, at(0))
+	q.fire(at(20))
+	c.end(q, flying[0], false, at(25))
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.SessionFailed: 2})
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// One whose turn comes at the end is not due any more, whoever finds that out first.
+func TestGapAtTheVeryEnd(t *testing.T) {
+	q, c := newQueue(9)
+	q.ends = at(25)
+	for i := range 3 {
+		it := planned(i, 10*i, "u", 0)
+		it.Due.Gap = time.Millisecond
+		q.add(q.loops[0], it)
+	}
+	q.fire(at(20))
+	_, flying := takeAll(q, at(20))
+	c.end(q, flying[0], true, at(25))
+	want(t, "expected", c.expected, 1)
+	q.forgetUndue()
+	want(t, "left", q.loops[0].open, 0)
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// A turn cannot be built before its answer is there; while it is, other rows go out.
+func TestCarriedTurnsAreBuiltLate(t *testing.T) {
+	q, c := newQueue(2)
+	q.Carry = true
+	for i, session := range []string{"s", "s", ""} {
+		it := planned(i, 10*i, session, 0)
+		it.Message.Body = nil
+		q.add(q.loops[0], it)
+	}
+	want(t, "to be built ahead", q.unbuilt.len()+q.behind.len(), 2)
+	first := q.unbuilt.front()
+	first.Message.Body = []byte("x")
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	c.end(q, flying[0], true, at(5))
+	want(t, "to be built ahead", q.unbuilt.len(), 3) // now that its answer is known, before it is due
+	q.fire(at(20))
+	want(t, "waiting", q.waiting.len(), 2)
+	wait := q.waiting.items[q.waiting.head:]
+	wait[1].Message.Body = []byte("x")
+	want(t, "passed over", q.take(at(20)), (*Row)(nil)) // what can be built ahead goes in its order
+	wait[0].late = true
+	rows, _ := takeAll(q, at(20))
+	want(t, "sent", rows, []int{2})
+}
+
+// Answers that are too long, or say nothing, are not carried.
+func TestWhatIsCarried(t *testing.T) {
+	s := &session{}
+	s.keep([]byte("a"))
+	s.keep(nil)
+	s.bytes = carriedBytes
+	s.keep([]byte("c"))
+	want(t, "answers", fmt.Sprintf("%q", s.answers), `["a" "" ""]`)
+}

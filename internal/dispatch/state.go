@@ -1,0 +1,95 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/limits"
+)
+
+// IsPaused says whether what falls due is held back by an operator.
+func (d *Dispatcher) IsPaused() bool { return d.paused }
+
+// IsStopped says whether nothing new is sent.
+func (d *Dispatcher) IsStopped() bool { return d.stopped }
+
+// IsDone says whether nothing is left and nothing will come.
+func (d *Dispatcher) IsDone() bool { return d.done }
+
+// Held is how many bytes of messages are reserved that are not sent yet.
+func (d *Dispatcher) Held() int { return d.bytes }
+
+// Weight is how many bytes rows take that were read and have not come due.
+func (d *Dispatcher) Weight() int { return d.weight }
+
+// Playing is the loop of the row that came due last, or the first that was begun; nil before.
+func (d *Dispatcher) Playing() *Loop { return d.playing }
+
+// Played is a planned instant: all rows before it have come due. Where the wall clock was set back it can lie ahead of that.
+func (d *Dispatcher) Played() time.Time { return d.played }
+
+// A Room says whether the feed may read on.
+type Room uint8
+
+// Answers of Dispatcher.Room.
+const (
+	Free    Room = iota // it may
+	Full                // there are enough rows for now; ReadOn tells when there may be room
+	Early               // what would be read is due too late to be read now
+	Over                // nothing comes due any more
+	Astray              // the plan is to be entered anew where the clock is
+	Another             // later rows are another dispatcher's
+)
+
+// An open loop's rows are read at most this far ahead of the clock and at most this many.
+const (
+	aheadTime = 5 * time.Second
+	aheadRows = 1024
+)
+
+// Room says whether a row that a loop plans for an instant may be read, and of one that is too early, how long that will be so.
+func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration) {
+	at := now
+	if d.closed == nil {
+		at = l.clock.At(planned)
+	}
+	switch {
+	case d.over(at), d.exhausted:
+		return Over, 0
+	case d.closed != nil && d.full():
+		return Full, 0
+	case d.closed != nil:
+		return Free, 0
+	case d.astray:
+		return Astray, 0
+	case d.Beyond(planned):
+		return Another, 0
+	case at.Sub(now) > aheadTime:
+		return Early, at.Sub(now) - aheadTime
+	case d.upcoming.len() >= aheadRows:
+		return Full, 0
+	}
+	return Free, 0
+}
+
+// Soon is how many requests come due within a span from now for which there are lanes.
+func (d *Dispatcher) Soon(span time.Duration, now time.Time) (n int) {
+	most := d.free
+	switch d.Breaker.State() {
+	case limits.Open:
+		return 0
+	case limits.HalfOpen:
+		most = min(most, 1)
+	}
+	if d.paused {
+		return 0
+	}
+	for _, r := range d.upcoming.all() {
+		if n == most || r.Due.At.Sub(now) > span {
+			break
+		}
+		if !r.Filtered {
+			n++
+		}
+	}
+	return n
+}
