@@ -64,8 +64,9 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 		return faultsOf(at, errors.New(strings.TrimPrefix(err.Error(), "target "+t.Name+": ")), nil)
 	}
 	s := &server{config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1}
-	s.watch = replay.NewTarget(c, probe, func(model string) { s.shown.Serves(model) }, g.options.Log)
-	s.watch.Patient = g.options.Patient
+	s.watch = replay.NewTarget(&openai.Probe{
+		Client: c, Template: probe, Patient: g.options.Patient, Named: func(model string) { s.shown.Serves(model) }, Log: g.options.Log,
+	})
 	s.shown = g.options.Meter.Target(t.Name, t.API, s.watch.Reached)
 	g.servers[t.Name] = s
 	return nil

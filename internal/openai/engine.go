@@ -116,9 +116,9 @@ func ownerFor(id string, listed Model) string {
 	return listed.OwnedBy
 }
 
-// Probe finds the tokens that the server puts around a prompt: one message of one word that is one token
+// Overhead finds the tokens that the server puts around a prompt: one message of one word that is one token
 // everywhere, and what usage says beyond it. Not streamed, and one token is asked for.
-func (c *Client) Probe(ctx context.Context) (overhead int, err error) {
+func (c *Client) Overhead(ctx context.Context) (overhead int, err error) {
 	message, err := c.appendRequest(nil, Body{Prompt: []byte("about"), MaxTokens: 1, RequestID: "replayd/probe"}, OutputMax)
 	if err != nil {
 		return 0, err

@@ -56,10 +56,10 @@ func TestModels(t *testing.T) {
 	}
 }
 
-func TestProbe(t *testing.T) {
+func TestOverhead(t *testing.T) {
 	var seen string
 	c := answers(t, Target{Model: "m", Output: OutputFree}, jsonAnswer(`{"choices":[],"usage":{"prompt_tokens":31,"completion_tokens":1}}`), &seen)
-	if n, err := c.Probe(t.Context()); n != 30 || err != nil {
+	if n, err := c.Overhead(t.Context()); n != 30 || err != nil {
 		t.Errorf("want 30, got %d, %v", n, err)
 	}
 	if want := `POST /v1/chat/completions {"model":"m","messages":[{"role":"user","content":"about"}],"max_tokens":1}`; seen != want {
@@ -71,14 +71,14 @@ func TestProbe(t *testing.T) {
 		jsonAnswer(`x`): "want a JSON answer",
 		"HTTP/1.1 503 Unavailable\r\n\r\n{\"error\":\"a\"}": "probe http://test:8000: http_5xx: HTTP 503: a",
 	} {
-		if _, err := answers(t, Target{}, answer, &seen).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := answers(t, Target{}, answer, &seen).Overhead(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: want %q, got %v", answer, want, err)
 		}
 	}
 }
 
 // A question of our own ends with its context, with the target's timeouts, and in any case.
-func TestProbeEnds(t *testing.T) {
+func TestOverheadEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeouts Timeouts
 		after    time.Duration
@@ -98,7 +98,7 @@ func TestProbeEnds(t *testing.T) {
 					ctx = t.Context()
 				}
 				start := time.Now()
-				_, err := client.Probe(ctx)
+				_, err := client.Overhead(ctx)
 				if err == nil || c.err != nil && !errors.Is(err, c.err) || time.Since(start) != c.after {
 					t.Errorf("want an error after %v, got %v after %v", c.after, err, time.Since(start))
 				}

@@ -97,7 +97,7 @@ func TestCredentialFiles(t *testing.T) {
 		for _, ask := range []func() error{
 			bearer.Ready,
 			func() error { _, err := bearer.Models(t.Context()); return err },
-			func() error { _, err := bearer.Probe(t.Context()); return err },
+			func() error { _, err := bearer.Overhead(t.Context()); return err },
 		} {
 			if err := ask(); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("want a missing file, got %v", err)

@@ -307,7 +307,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	k := &kept{dropped: map[measure.DropReason]int{}}
 	log := slog.New(slog.DiscardHandler)
 	registry := prometheus.NewRegistry()
-	target := NewTarget(client, false, func(string) {}, log)
+	target := NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := Workload{
 		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
 		Count: measure.NewMeter(registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),

@@ -183,7 +183,7 @@ func (l *life) next() *lived {
 		finished: map[string]report{}, dropped: map[measure.DropReason]int{},
 	}
 	log := slog.New(slog.DiscardHandler)
-	r.target = replay.NewTarget(client, false, func(string) {}, log)
+	r.target = replay.NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := replay.Workload{
 		Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop, Client: client, Target: r.target, Log: log,
 		Count:     measure.NewMeter(r.registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),

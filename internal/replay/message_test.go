@@ -77,7 +77,7 @@ func TestCalibration(t *testing.T) {
 		f.prompt.Store(6) // the probe is one word, so 5 tokens are the server's own
 		b := newBench(t, source(trace.Record{InputTokens: 100}, trace.Record{InputTokens: 3}), once, f, func(w *Workload) {
 			w.Calibrate = true
-			w.Target = NewTarget(w.Client, true, func(string) {}, w.Log)
+			w.Target = NewTarget(&openai.Probe{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
 		})
 		b.target = b.w.Target
 		b.run(t, t.Context(), t.Context())
@@ -101,7 +101,7 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 		f.prompt.Store(6)
 		b := newBench(t, every(60, time.Second), once, f, func(w *Workload) {
 			w.Calibrate = true
-			w.Target = NewTarget(w.Client, true, func(string) {}, w.Log)
+			w.Target = NewTarget(&openai.Probe{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
 		})
 		b.target = b.w.Target
 		time.AfterFunc(20*time.Second, func() { f.refuse.Store(true); f.cutAll() })
@@ -120,7 +120,7 @@ func TestProbesAreFewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		b := newBench(t, every(1, time.Second), once, f, nil)
-		target := NewTarget(b.client, true, func(string) {}, b.w.Log)
+		target := NewTarget(&openai.Probe{Client: b.client, Template: true, Named: func(string) {}, Log: b.w.Log})
 		begin := time.Now()
 		var probes []int // seconds
 		f.asked = func(id string) {
@@ -292,7 +292,7 @@ func TestOnTheRealClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Target = NewTarget(w.Client, false, func(string) {}, w.Log)
+		w.Target = NewTarget(&openai.Probe{Client: w.Client, Named: func(string) {}, Log: w.Log})
 	})
 	b.client, b.target = b.w.Client, b.w.Target
 	t.Cleanup(func() { _ = l.Close() })

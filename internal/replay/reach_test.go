@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai"
 )
 
 // watched runs a target alone for a while, and gives the seconds at which it was asked for its models.
 func watched(t *testing.T, f *fake, probe bool, during func(*Target), lasts time.Duration) (asked []int) {
 	t.Helper()
 	b := newBench(t, every(1, time.Second), once, f, nil)
-	target := NewTarget(b.client, probe, func(string) {}, b.w.Log)
+	target := NewTarget(&openai.Probe{Client: b.client, Template: probe, Named: func(string) {}, Log: b.w.Log})
 	begin := time.Now()
 	var mu sync.Mutex
 	f.asked = func(id string) {
@@ -116,7 +117,7 @@ func TestAnotherModelIsLearnt(t *testing.T) {
 		f.prompt.Store(6)
 		var names []string
 		b := newBench(t, every(1, time.Second), once, f, nil)
-		target := NewTarget(b.client, true, func(name string) { names = append(names, name) }, b.w.Log)
+		target := NewTarget(&openai.Probe{Client: b.client, Template: true, Named: func(name string) { names = append(names, name) }, Log: b.w.Log})
 		time.AfterFunc(12*time.Second, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()

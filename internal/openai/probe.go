@@ -1,0 +1,222 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// probeTimeout bounds one question, where the target has no timeout for it.
+const probeTimeout = 5 * time.Second
+
+// A Probe asks one target with small requests of replayd's own, and listens to what becomes of others': whether it is reached,
+// which model it serves, how many tokens its chat template adds. When to ask is its user's to say: one goroutine asks, and all
+// other methods may be called at once from any. The fields are set before the first use.
+type Probe struct {
+	Client   *Client
+	Template bool               // the tokens that the chat template adds are wanted
+	Patient  bool               // a load waits where the server lists several models and none was known before
+	Named    func(model string) // hears the name that requests carry, each time that it is learnt
+	Log      *slog.Logger
+
+	overhead atomic.Int64
+
+	mu      sync.Mutex
+	answer  Answer
+	lost    bool   // it was not reached when something was last heard
+	model   string // that requests name; "" before the first answer
+	unclear error  // why its latest list of models says nothing; nil where it does
+}
+
+// An Answer is what is known of a target.
+type Answer struct {
+	Reached bool   // the last request or question reached it: an HTTP answer came
+	Up      bool   // it answered as expected when it was last asked, and requests reach it
+	Text    string // in words: the model, or why not; "" before the first answer or failure
+}
+
+// News is what a question or a request brought.
+type News struct {
+	Heard   bool // whether the target is reached, as far as it can be known now
+	Back    bool // it answers after it was lost: it may be another server now, with another chat template
+	Chosen  bool // the model is known, for the first time
+	Changed bool // it serves another model
+	Well    bool // a request went well while the questions failed
+}
+
+// Answer tells what is known of the target now.
+func (p *Probe) Answer() Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answer
+}
+
+// Overhead is the number of template tokens that were found last; 0 before.
+func (p *Probe) Overhead() int { return int(p.overhead.Load()) }
+
+// Unclear is why the latest list of models says nothing; nil where it does.
+func (p *Probe) Unclear() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unclear
+}
+
+// Nameless is why requests cannot be made yet: the server lists several models, and none was known before. Nil where they can.
+func (p *Probe) Nameless() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Patient && p.model == "" && errors.Is(p.unclear, ErrSeveralModels) {
+		return p.unclear
+	}
+	return nil
+}
+
+// Ask asks for the models. The target is not up where it fails to answer.
+func (p *Probe) Ask(ctx context.Context) (News, error) {
+	news, err := p.Look(ctx)
+	if err != nil {
+		p.fails(err)
+	}
+	return news, err
+}
+
+// Look asks for the models, too, and whatever comes is no more than news.
+func (p *Probe) Look(ctx context.Context) (News, error) {
+	patience := p.Client.Timeouts().Connect
+	if patience == 0 {
+		patience = probeTimeout
+	}
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	models, err := p.Client.Models(asking)
+	switch {
+	case ctx.Err() != nil:
+		return News{}, ctx.Err()
+	case errors.Is(err, ErrNotSent):
+		return News{Heard: true}, err // nothing was, but this is no reason to ask at once
+	case errors.Is(err, ErrNoAnswer):
+		return p.misses(err.Error(), ""), err
+	}
+	news := p.Answered()
+	if err == nil {
+		news.Chosen, news.Changed, err = p.choose(models)
+	}
+	return news, err
+}
+
+// choose settles which model requests name. Where the list does not say, it stays the one that was.
+func (p *Probe) choose(models []Model) (first, changed bool, err error) {
+	m, err := p.Client.Choose(models)
+	p.mu.Lock()
+	unclear, was := p.unclear, p.model
+	p.unclear = err
+	if err == nil {
+		p.model = m.ID
+	}
+	p.mu.Unlock()
+	p.tellUnclear(err, unclear, was)
+	switch {
+	case err != nil && was != "":
+		return false, false, nil
+	case err != nil:
+		return false, false, err
+	case unclear != nil:
+		p.Log.Info("the target's list of models is clear again", "target", p.Client.Name(), "model", m.ID)
+	}
+	if was != m.ID {
+		p.Named(m.ID)
+	}
+	return was == "", was != "" && was != m.ID, nil
+}
+
+// tellUnclear logs why a list of models says nothing, unless the one before said that too.
+func (p *Probe) tellUnclear(err, before error, model string) {
+	switch {
+	case err == nil || before != nil && before.Error() == err.Error():
+	case model != "":
+		p.Log.Warn("the target's list of models is unclear: the model stays the one that was, asking again", "target", p.Client.Name(), "model", model, "err", err)
+	case p.Patient && errors.Is(err, ErrSeveralModels):
+		p.Log.Error("the target's list of models is unclear: its workloads wait until it lists one, or a reload names one", "target", p.Client.Name(), "err", err)
+	}
+}
+
+// Measure learns the template's tokens, where they are wanted. The target is up with them, and not without.
+func (p *Probe) Measure(ctx context.Context) error {
+	if err := p.measure(ctx); err != nil {
+		p.fails(err)
+		return err
+	}
+	p.mu.Lock()
+	before, model := p.answer, p.model
+	p.answer.Up, p.answer.Text = true, model
+	p.mu.Unlock()
+	if !before.Up {
+		p.Log.Info("the target answers", "target", p.Client.Name(), "model", model)
+	}
+	return nil
+}
+
+func (p *Probe) measure(ctx context.Context) error {
+	if !p.Template {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	n, err := p.Client.Overhead(ctx)
+	if err != nil {
+		return err
+	}
+	if old := p.overhead.Swap(int64(n)); old != int64(n) {
+		p.Log.Info("chat template measured", "target", p.Client.Name(), "tokens", n, "before", old)
+	}
+	return nil
+}
+
+// fails notes why the target is of no use now.
+func (p *Probe) fails(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer.Up, p.answer.Text = false, err.Error()
+}
+
+// Ended tells from a request that has ended whether the target was reached.
+func (p *Probe) Ended(req *measure.Request) News {
+	switch o := req.Outcome; {
+	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
+		return p.misses(req.Error, req.ID)
+	case req.Status > 0 || len(req.Timeline.Chunks) > 0 || o == measure.OK || o == measure.HTTP5xx:
+		news := p.Answered()
+		news.Well = o == measure.OK && !p.Answer().Up
+		return news
+	}
+	return News{}
+}
+
+// Answered notes that an HTTP answer came, or more of one.
+func (p *Probe) Answered() News {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	back := p.lost
+	p.lost, p.answer.Reached = false, true
+	return News{Heard: true, Back: back}
+}
+
+// misses notes that a request, or a question of our own without an id, did not reach it.
+func (p *Probe) misses(why, id string) News {
+	p.mu.Lock()
+	was := p.answer.Up
+	p.lost, p.answer.Reached = true, false
+	if was {
+		p.answer.Up, p.answer.Text = false, why
+	}
+	p.mu.Unlock()
+	if was {
+		p.Log.Warn("the target is lost: it cannot be reached", "target", p.Client.Name(), "id", id, "err", why)
+	}
+	return News{Heard: true}
+}
