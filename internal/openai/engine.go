@@ -89,6 +89,8 @@ func (c *Client) Choose(models []Model) (Model, error) {
 				m.OwnedBy = ownerFor(m.ID, listed)
 			}
 		}
+	case len(models) == 1 && models[0].ID == "":
+		return m, errors.New("model: the server lists one without a name: name one")
 	case len(models) == 1:
 		m = models[0]
 		if len(m.ID) > chunk.MaxName || c.redact(m.ID) != m.ID {

@@ -117,6 +117,7 @@ func TestChoose(t *testing.T) {
 	}{
 		"the only one":              {"", two[:1], two[0], ""},
 		"none":                      {"", nil, Model{}, "model: the server lists none: name one"},
+		"no name":                   {"", []Model{{"", "vllm"}}, Model{}, "model: the server lists one without a name: name one"},
 		"several":                   {"", two, Model{}, "model: the server lists several, name one of 2: a, b"},
 		"many":                      {"", make([]Model, 500), Model{}, "model: the server lists several, name one of 500: , , , , , , , , ,"},
 		"configured":                {"b", two, two[1], ""},

@@ -49,6 +49,7 @@ func TestProbeNews(t *testing.T) {
 		{"a request", ended(measure.OK, 200), News{Heard: true}, nil, false, Answer{true, true, "a"}},
 		{"one that says nothing", ended(measure.TimeoutTotal, 0), News{}, nil, false, Answer{true, true, "a"}},
 		{"a list of two later", lists(two), News{Heard: true}, nil, false, Answer{true, true, "a"}},
+		{"a model without a name", lists(`{"data":[{}]}`), News{Heard: true}, nil, false, Answer{true, true, "a"}},
 		{"another model", lists(next), News{Heard: true, Changed: true}, nil, false, Answer{true, true, "a"}},
 		{"no connection", ended(measure.ConnectFailed, 0), News{Heard: true}, nil, false, Answer{Text: "gone"}},
 		{"an error", ended(measure.HTTP5xx, 503), News{Heard: true, Back: true}, nil, false, Answer{Reached: true, Text: "gone"}},
