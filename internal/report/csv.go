@@ -19,21 +19,17 @@ func WriteCSV(w io.Writer, r result.Run) error {
 	slices.SortFunc(byTag, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 	percentiles := percentilesOf(r.Settings)
 
-	head := []string{"Metric", "avg", "min", "max"}
-	for _, p := range percentiles {
-		head = append(head, percentileName(p))
-	}
 	out := csv.NewWriter(w)
-	_ = out.Write(append(head, "std")) // Flush says what went wrong
+	_ = out.Write(append([]string{"Metric"}, columnNames(percentiles)...)) // Flush says what went wrong
 	for _, m := range byTag {
 		if m.Single {
 			continue
 		}
-		cells := []string{m.Name + " (" + m.Unit + ")", decimals(m.Avg()), decimals(m.Of.Min()), decimals(m.Of.Max())}
-		for _, p := range percentiles {
-			cells = append(cells, decimals(m.Of.Percentile(p)))
+		cells := []string{m.Name + " (" + m.Unit + ")"}
+		for _, v := range columnValues(m, percentiles) {
+			cells = append(cells, decimals(v))
 		}
-		_ = out.Write(append(cells, decimals(m.Of.Std)))
+		_ = out.Write(cells)
 	}
 	out.Flush()
 	if _, err := io.WriteString(w, "\n"); err != nil {
@@ -52,6 +48,24 @@ func WriteCSV(w io.Writer, r result.Run) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// columnNames are the figures of a distribution in the order of AIPerf's tables.
+func columnNames(percentiles []float64) []string {
+	names := []string{"avg", "min", "max"}
+	for _, p := range percentiles {
+		names = append(names, percentileName(p))
+	}
+	return append(names, "std")
+}
+
+// columnValues are a metric's figures under columnNames; NaN where it has none.
+func columnValues(m result.Metric, percentiles []float64) []float64 {
+	values := []float64{m.Avg(), m.Of.Min(), m.Of.Max()}
+	for _, p := range percentiles {
+		values = append(values, m.Of.Percentile(p))
+	}
+	return append(values, m.Std())
 }
 
 // singleText writes a single value: a share with all its decimals, because 0.9996 is not 1.00.
@@ -84,13 +98,10 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 				line("avg", singleText(m))
 				continue
 			}
-			line("avg", decimals(m.Avg()))
-			line("min", decimals(m.Of.Min()))
-			line("max", decimals(m.Of.Max()))
-			for _, p := range percentiles {
-				line(percentileName(p), decimals(m.Of.Percentile(p)))
+			values := columnValues(m, percentiles)
+			for i, stat := range columnNames(percentiles) {
+				line(stat, decimals(values[i]))
 			}
-			line("std", decimals(m.Of.Std))
 		}
 	}
 	out.Flush()
@@ -121,18 +132,15 @@ func WriteSlicesJSON(w io.Writer, r result.Run) error {
 }
 
 func trendObject(t Trend) object {
-	o := object{{"metric", t.Metric}, {"min", t.Least}, {"max", t.Most}}
-	o.add("variation_percent", t.Variation())
-	o.add("first", t.First)
-	o.add("last", t.Last)
-	o.add("output_token_throughput_min", t.Rates[0])
-	o.add("output_token_throughput_max", t.Rates[1])
-	warm := object{{"test", "Mann-Whitney U, one-sided"}, {"detected", t.WarmUp.Detected()}, {"u", t.WarmUp.U}, {"first", t.WarmUp.First}, {"others", t.WarmUp.Others}}
-	warm.add("p", t.WarmUp.P)
-	warm.add("cliffs_delta", t.WarmUp.Delta)
-	o.add("warm_up", warm)
-	drift := object{{"test", "Mann-Kendall"}, {"detected", t.Drift.Detected() > 0}, {"s", t.Drift.S}, {"slices", t.Drift.N}, {"tau", t.Drift.Tau}}
-	drift.add("p", t.Drift.P)
-	o.add("degradation", drift)
-	return o
+	return object{
+		{"metric", t.Metric}, {"min", t.Least}, {"max", t.Most}, {"variation_percent", t.Variation()}, {"first", t.First}, {"last", t.Last},
+		{"output_token_throughput_min", t.Rates[0]}, {"output_token_throughput_max", t.Rates[1]},
+		{"warm_up", object{
+			{"test", "Mann-Whitney U, one-sided"}, {"detected", t.WarmUp.Detected()}, {"u", t.WarmUp.U}, {"first", t.WarmUp.First}, {"others", t.WarmUp.Others},
+			{"p", t.WarmUp.P}, {"cliffs_delta", t.WarmUp.Delta},
+		}},
+		{"degradation", object{
+			{"test", "Mann-Kendall"}, {"detected", t.Drift.Detected() > 0}, {"s", t.Drift.S}, {"slices", t.Drift.N}, {"tau", t.Drift.Tau}, {"p", t.Drift.P},
+		}},
+	}
 }

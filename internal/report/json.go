@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -24,11 +23,14 @@ type member struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler. It leaves out numbers that are none.
 func (o object) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
+	for _, m := range o {
+		if v, number := m.value.(float64); number && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			continue
+		}
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
 		b = strconv.AppendQuote(b, m.key) // keys are names of metrics and fields
@@ -42,13 +44,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// add appends a member, unless its value is a number that is none.
-func (o *object) add(key string, value any) {
-	if v, number := value.(float64); number && (math.IsNaN(v) || math.IsInf(v, 0)) {
-		return
-	}
-	*o = append(*o, member{key, value})
-}
+func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
 
 // usual are the percentiles of AIPerf's files.
 var usual = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99}
@@ -63,8 +59,7 @@ func percentilesOf(s result.Settings) []float64 {
 // statsObject is a metric as AIPerf 0.5 writes it (export schema 1.0): a distribution with all its figures, a single value as
 // avg. Values are not rounded.
 func statsObject(m result.Metric, percentiles []float64) object {
-	o := object{{"unit", m.Unit}}
-	o.add("avg", m.Avg())
+	o := object{{"unit", m.Unit}, {"avg", m.Avg()}}
 	if m.Single {
 		return o
 	}
@@ -76,10 +71,7 @@ func spreadObject(d stats.Distribution, percentiles []float64) object {
 	for _, p := range percentiles {
 		o.add(percentileName(p), d.Percentile(p))
 	}
-	o.add("min", d.Min())
-	o.add("max", d.Max())
-	o.add("std", d.Std)
-	return o
+	return append(o, object{{"min", d.Min()}, {"max", d.Max()}, {"std", d.Std}}...)
 }
 
 // WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
@@ -146,17 +138,9 @@ func WriteRuns(w io.Writer, runs []result.Run, leftOut []error) error {
 }
 
 func writeJSON(w io.Writer, o object) error {
-	b, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", "  "); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err = w.Write(out.Bytes())
-	return err
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(o)
 }
 
 // stamp is an instant in ISO 8601, UTC.

@@ -42,29 +42,21 @@ func WriteAIPerfTable(w io.Writer, r result.Run) error {
 
 // aiperfCells are the headings and the rows of the table.
 func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows [][]string) {
-	columns = []string{"Metric", "avg", "min", "max", "p99", "p90", "p50"}
 	percentiles := []float64{99, 90, 50}
 	for _, p := range s.Percentiles {
 		if !slices.Contains(percentiles, p) {
 			percentiles = append(percentiles, p)
-			columns = append(columns, percentileName(p))
 		}
 	}
-	columns = append(columns, "std")
 	row := func(name, unit string, m result.Metric) {
 		cells := []string{fmt.Sprintf("%s (%s)", name, unit)}
 		if len(name) > longName {
 			cells[0] = fmt.Sprintf("%s\n(%s)", name, unit)
 		}
-		cells = append(cells, grouped(m.Avg()), grouped(m.Of.Min()), grouped(m.Of.Max()))
-		for _, p := range percentiles {
-			cells = append(cells, grouped(m.Of.Percentile(p)))
+		for _, v := range columnValues(m, percentiles) {
+			cells = append(cells, grouped(v))
 		}
-		std := math.NaN()
-		if m.Of.N() > 0 {
-			std = m.Of.Std
-		}
-		rows = append(rows, append(cells, grouped(std)))
+		rows = append(rows, cells)
 	}
 	for _, q := range result.Quantities {
 		m, ok := f.Metric(q.Tag())
@@ -77,7 +69,7 @@ func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows []
 			row(m.Name, m.Unit, m)
 		}
 	}
-	return columns, rows
+	return append([]string{"Metric"}, columnNames(percentiles)...), rows
 }
 
 // percentileName is that of a column or a field: p99, p99.9.

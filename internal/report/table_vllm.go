@@ -63,14 +63,10 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 		{"request_latency", "E2EL", "End-to-end Latency"},
 	} {
 		m, _ := f.Metric(q.tag)
-		std := math.NaN()
-		if m.Of.N() > 0 {
-			std = m.Of.Std
-		}
 		fmt.Fprintln(out, centred(q.title, '-'))
 		number(fmt.Sprintf("Mean %s (ms):", q.name), m.Avg())
 		number(fmt.Sprintf("Median %s (ms):", q.name), m.Of.Percentile(50))
-		number(fmt.Sprintf("Std %s (ms):", q.name), std)
+		number(fmt.Sprintf("Std %s (ms):", q.name), m.Std())
 		for _, p := range percentiles {
 			number(fmt.Sprintf("P%s %s (ms):", strconv.FormatFloat(p, 'f', -1, 64), q.name), m.Of.Percentile(p))
 		}

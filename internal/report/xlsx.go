@@ -84,11 +84,11 @@ func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
 			lines = append(lines, []any{m.Name, m.Unit, nil, cell(m.Value)})
 			continue
 		}
-		line := []any{m.Name, m.Unit, m.Of.N(), cell(m.Avg()), cell(m.Of.Min()), cell(m.Of.Max())}
-		for _, p := range percentiles {
-			line = append(line, cell(m.Of.Percentile(p)))
+		line := []any{m.Name, m.Unit, m.Of.N()}
+		for _, v := range columnValues(m, percentiles) {
+			line = append(line, cell(v))
 		}
-		lines = append(lines, append(line, cell(m.Of.Std)))
+		lines = append(lines, line)
 	}
 	lines = append(lines, []any{}, []any{successLine(r, f)})
 	for _, text := range plannedLines(r) {

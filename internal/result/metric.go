@@ -28,6 +28,14 @@ func (m Metric) Avg() float64 {
 	return m.Of.Mean
 }
 
+// Std is the population's standard deviation; NaN where there is no distribution.
+func (m Metric) Std() float64 {
+	if m.Of.N() == 0 {
+		return math.NaN()
+	}
+	return m.Of.Std
+}
+
 // A Quantity is a metric of which a request has one value.
 type Quantity struct {
 	measure.Quantity
