@@ -77,7 +77,7 @@ func (l lookedAt) besidePlot(name string, all []result.Beside) Plot {
 			line.Name = labelsOf(b)
 		}
 		for i := range min(len(b.Times), len(b.Values)) {
-			line.X, line.Y = append(line.X, l.at(b.Times[i].UnixNano())), append(line.Y, b.Values[i])
+			line.add(l.at(b.Times[i].UnixNano()), b.Values[i])
 		}
 		p.Series = append(p.Series, line)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -63,7 +64,7 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 	line := Series{Name: "median", Kind: Line}
 	t := &PageTable{Columns: []Column{{Name: x.Label + ", " + x.Unit, Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}}}
 	for _, g := range groups {
-		line.X, line.Y = append(line.X, g.x), append(line.Y, g.of.Percentile(50))
+		line.add(g.x, g.of.Percentile(50))
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%s to %s", number.Grouped(g.from, 0), number.Grouped(g.to, 0)), number.Whole(g.of.N()),
 			number.Value(g.of.Percentile(50), "ms"), number.Value(g.of.Percentile(90), "ms"), number.Value(g.of.Percentile(99), "ms"),
@@ -89,15 +90,7 @@ func groupsOf(xs, ys []float64) (groups []group) {
 	for i := range at {
 		at[i] = i
 	}
-	slices.SortFunc(at, func(a, b int) int {
-		switch {
-		case xs[a] < xs[b]:
-			return -1
-		case xs[a] > xs[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
 	size := max(1, (len(at)+lengthBins-1)/lengthBins)
 	for from := 0; from < len(at); {
 		to := min(from+size, len(at))

@@ -57,17 +57,17 @@ func (l lookedAt) slices() Section {
 		})
 		if m, known := slice.Figures.Metric(trend.Metric); known {
 			middle := from + run.Settings.Slice.Seconds()/2
-			latency.X, latency.Y = append(latency.X, middle), append(latency.Y, m.Avg())
-			p90.X, p90.Y = append(p90.X, middle), append(p90.Y, m.Of.Percentile(90))
+			latency.add(middle, m.Avg())
+			p90.add(middle, m.Of.Percentile(90))
 		}
 		if m, known := slice.Figures.Metric("output_token_throughput"); known {
-			rate.X, rate.Y = append(rate.X, from), append(rate.Y, m.Value)
+			rate.add(from, m.Value)
 		}
 	}
 	x := Axis{Label: "time of sending", Unit: "s"}
 	s.Plots = append(s.Plots, Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, number.Value(trend.First, "ms"), number.Value(trend.Last, "ms")), X: x, Y: Axis{Label: trend.Name, Unit: "ms"}, Series: []Series{latency, p90}, Table: &t})
 	if n := len(rate.X); n > 1 {
-		rate.X, rate.Y = append(rate.X, rate.X[n-1]+run.Settings.Slice.Seconds()), append(rate.Y, rate.Y[n-1])
+		rate.add(rate.X[n-1]+run.Settings.Slice.Seconds(), rate.Y[n-1])
 		s.Plots = append(s.Plots, Plot{
 			Title: fmt.Sprintf("Output: %s to %s tokens per second", number.Short(trend.Rates[0]), number.Short(trend.Rates[1])), X: x, Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{rate}, Table: &t,
 			Note: "Of the requests sent in a slice, over the time from the first of them to the last one’s end.",

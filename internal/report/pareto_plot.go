@@ -84,22 +84,26 @@ func paretoTable(points []ParetoPoint, knee int) PageTable {
 func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
 	front := frontier(points)
 	on, off, line := Series{Name: "on the frontier", Kind: Points}, Series{Name: "beaten", Kind: Points}, Series{Kind: Line, Soft: true}
+	var best []ParetoPoint
 	for i, p := range points {
-		x, y, name := p.user.Value, p.output.Value, p.label()
-		if math.IsNaN(x) {
+		if math.IsNaN(p.user.Value) {
 			continue
 		}
+		name := p.label()
 		if i == knee {
 			name += " (knee)"
 		}
 		into := &off
 		if front[i] {
-			into = &on
-			line.X, line.Y = append(line.X, x), append(line.Y, y)
+			into, best = &on, append(best, p)
 		}
-		into.X, into.Y, into.Text = append(into.X, x), append(into.Y, y), append(into.Text, name)
+		into.add(p.user.Value, p.output.Value)
+		into.Text = append(into.Text, name)
 	}
-	sortByX(&line)
+	slices.SortStableFunc(best, func(a, b ParetoPoint) int { return cmp.Compare(a.user.Value, b.user.Value) })
+	for _, p := range best {
+		line.add(p.user.Value, p.output.Value)
+	}
 	if len(on.X) == 0 {
 		return Plot{}, false
 	}
@@ -115,54 +119,37 @@ func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
 	return p, true
 }
 
-func sortByX(s *Series) {
-	at := make([]int, len(s.X))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(s.X[a], s.X[b]) })
-	x, y := make([]float64, 0, len(at)), make([]float64, 0, len(at))
-	for _, i := range at {
-		x, y = append(x, s.X[i]), append(y, s.Y[i])
-	}
-	s.X, s.Y = x, y
-}
-
 // loadPlots are output and TTFT over concurrency.
 func loadPlots(points []ParetoPoint) []Plot {
+	points = slices.DeleteFunc(slices.Clone(points), func(p ParetoPoint) bool { return p.Concurrency < 1 })
+	slices.SortStableFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Concurrency, b.Concurrency) })
 	output, ttft := Series{Kind: Line}, Series{Kind: Line}
 	for _, p := range points {
-		if p.Concurrency < 1 {
-			continue
-		}
-		output.X, output.Y = append(output.X, float64(p.Concurrency)), append(output.Y, p.Total)
+		output.add(float64(p.Concurrency), p.Total)
 		if !math.IsNaN(p.TTFT) {
-			ttft.X, ttft.Y = append(ttft.X, float64(p.Concurrency)), append(ttft.Y, p.TTFT)
+			ttft.add(float64(p.Concurrency), p.TTFT)
 		}
 	}
-	if len(output.X) < 2 {
+	if len(points) < 2 {
 		return nil
 	}
-	sortByX(&output)
-	sortByX(&ttft)
-	dots := func(s Series) Series { s.Kind = Points; return s }
 	x := Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
 	best := slices.Index(output.Y, slices.Max(output.Y))
 	plots := []Plot{{
 		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])), X: x,
-		Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{output, ramped(dots(output))},
+		Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{output, dots(output)},
 	}}
 	if n := len(ttft.X); n > 1 {
 		plots = append(plots, Plot{
 			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", number.Value(ttft.Y[0], "ms"), ttft.X[0], number.Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
-			Y: Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []Series{ttft, ramped(dots(ttft))},
+			Y: Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []Series{ttft, dots(ttft)},
 		})
 	}
 	return plots
 }
 
-// ramped gives a series the colour of the one before.
-func ramped(s Series) Series {
-	s.Ramp = 1
+// dots are the places of a line, in its colour.
+func dots(s Series) Series {
+	s.Kind, s.Ramp = Points, 1
 	return s
 }

@@ -55,7 +55,7 @@ func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
 	case lo == hi:
 		margin := max(math.Abs(lo)*0.05, 1e-9)
 		lo, hi, n = lo-margin, hi+margin, 1
-	case !x.Log && wholeNumbers(d.Values):
+	case !x.Log && !slices.ContainsFunc(d.Values, func(v float64) bool { return v != math.Trunc(v) }):
 		width := math.Ceil((hi - lo + 1) / float64(n))
 		n = int(math.Ceil((hi - lo + 1) / width))
 		lo, hi = lo-0.5, lo-0.5+width*float64(n)
@@ -80,15 +80,6 @@ func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
 	return edges, counts
 }
 
-func wholeNumbers(values []float64) bool {
-	for _, v := range values {
-		if v != math.Trunc(v) {
-			return false
-		}
-	}
-	return true
-}
-
 // ECDF is which part of the values is at most x, for one or several sets: the Y of each are its values, in any order.
 func ECDF(title string, x Axis, sets ...Series) Plot {
 	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}, Table: percentileTable(x.Unit, sets)}
@@ -103,8 +94,7 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 				continue
 			}
 			last = i
-			set.X = append(set.X, d.Values[i])
-			set.Y = append(set.Y, 100*d.UpTo(d.Values[i]))
+			set.add(d.Values[i], 100*d.UpTo(d.Values[i]))
 		}
 		p.Series = append(p.Series, set)
 	}
