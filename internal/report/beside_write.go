@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"replayd/internal/result"
 )
@@ -17,23 +16,14 @@ import (
 // WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0 (docs/server-metrics/server-metrics-json-schema.md):
 // what the server counted while a run went on, by name, series and source; counters as rates, gauges as distributions.
 func WriteServerMetrics(w io.Writer, r result.Run) error {
+	server := slices.DeleteFunc(slices.Clone(r.Beside), func(b result.Beside) bool { return b.GPU })
 	groups := map[string][]result.Beside{}
-	var names []string
-	var sources sourceTimes
-	for _, b := range r.Beside {
-		if b.GPU {
-			continue
-		}
-		sources.see(b)
-		if groups[b.Name] == nil {
-			names = append(names, b.Name)
-		}
+	for _, b := range server {
 		groups[b.Name] = append(groups[b.Name], b)
 	}
-	slices.Sort(names)
 	var metrics object
-	for _, name := range names {
-		series := []object{}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		var series []object
 		for _, b := range groups[name] {
 			if o, ok := seriesObject(b, percentilesOf(r.Settings)); ok {
 				series = append(series, o)
@@ -44,7 +34,7 @@ func WriteServerMetrics(w io.Writer, r result.Run) error {
 			metrics.add(name, object{{"type", first.Kind}, {"description", first.Help}, {"unit", orNull(first.Unit)}, {"series", series}})
 		}
 	}
-	o := object{{"schema_version", "1.0"}, {"summary", sources.object()}, {"metrics", metrics}, {"input_config", result.ConfigOf(r.Settings)}}
+	o := object{{"schema_version", "1.0"}, {"summary", sourceSummary(server)}, {"metrics", metrics}, {"input_config", result.ConfigOf(r.Settings)}}
 	return writeJSON(w, o)
 }
 
@@ -65,59 +55,47 @@ func seriesObject(b result.Beside, percentiles []float64) (object, bool) {
 		o.add("labels", b.Labels)
 	}
 	if b.Kind == result.Gauge {
-		stats := object{{"avg", f.Of.Mean}}
-		return append(o, member{"stats", append(stats, spreadObject(f.Of, percentiles)...)}), true
+		o.add("stats", append(object{{"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
+	} else {
+		o.add("stats", object{{"total", f.Total}, {"rate", f.Avg}, {"rate_min", f.Of.Min()}, {"rate_max", f.Of.Max()}, {"rate_std", f.Of.Std}})
 	}
-	stats := object{{"total", f.Total}, {"rate", f.Rate}, {"rate_min", f.RateMin}, {"rate_max", f.RateMax}, {"rate_std", f.RateStd}}
-	return append(o, member{"stats", stats}), true
+	return o, true
 }
 
-// sourceTimes is which sources were read, and from when to when.
-type sourceTimes struct {
-	names       []string
-	first, last time.Time
-}
-
-func (s *sourceTimes) see(b result.Beside) {
-	if !slices.Contains(s.names, b.Source) {
-		s.names = append(s.names, b.Source)
+// sourceSummary is which sources were read, and from when to when.
+func sourceSummary(rows []result.Beside) object {
+	var names []string
+	var instants []int64
+	for _, b := range rows {
+		names = append(names, b.Source)
+		if n := len(b.Times); n > 0 {
+			instants = append(instants, b.Times[0].UnixNano(), b.Times[n-1].UnixNano())
+		}
 	}
-	if len(b.Times) == 0 {
-		return
-	}
-	if first := b.Times[0]; s.first.IsZero() || first.Before(s.first) {
-		s.first = first
-	}
-	if last := b.Times[len(b.Times)-1]; last.After(s.last) {
-		s.last = last
-	}
-}
-
-func (s *sourceTimes) object() object {
-	slices.Sort(s.names)
-	o := object{{"endpoints_configured", s.names}, {"endpoints_successful", s.names}}
-	if !s.first.IsZero() {
-		o.add("start_time", stamp(s.first.UnixNano()))
-		o.add("end_time", stamp(s.last.UnixNano()))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	o := object{{"endpoints_configured", names}, {"endpoints_successful", names}}
+	if len(instants) > 0 {
+		o.add("start_time", stamp(slices.Min(instants)))
+		o.add("end_time", stamp(slices.Max(instants)))
 	}
 	return o
 }
 
 // telemetry is AIPerf's telemetry_data: by source and GPU, the figures of each series; a counter as its rate. Nil without GPUs.
 func telemetry(rows []result.Beside) object {
-	var sources sourceTimes
 	type gpu struct {
-		uuid    string
-		head    object
-		metrics object
+		uuid          string
+		head, metrics object
 	}
+	var read []result.Beside
 	endpoints := map[string]map[string]*gpu{}
 	for _, b := range rows {
 		f, ok := b.Figures()
 		if !b.GPU || !ok {
 			continue
 		}
-		sources.see(b)
+		read = append(read, b)
 		if endpoints[b.Source] == nil {
 			endpoints[b.Source] = map[string]*gpu{}
 		}
@@ -132,14 +110,11 @@ func telemetry(rows []result.Beside) object {
 			g = &gpu{uuid: b.Labels["uuid"], head: object{{"gpu_index", index}, {"gpu_name", b.Labels["model_name"]}, {"gpu_uuid", b.Labels["uuid"]}, {"hostname", orNull(b.Labels["hostname"])}}}
 			endpoints[b.Source][key] = g
 		}
-		stats := object{{"unit", b.Unit}}
-		if b.Kind == result.Gauge {
-			stats.add("avg", f.Of.Mean)
-			stats = append(stats, spreadObject(f.Of, usual)...)
-		} else {
-			stats = object{{"unit", b.Unit + "/sec"}, {"avg", f.Rate}, {"min", f.RateMin}, {"max", f.RateMax}, {"std", f.RateStd}}
+		unit, percentiles := b.Unit, usual
+		if b.Kind == result.Counter {
+			unit, percentiles = unit+"/sec", nil
 		}
-		g.metrics.add(b.Name, stats)
+		g.metrics.add(b.Name, append(object{{"unit", unit}, {"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
 	}
 	if len(endpoints) == 0 {
 		return nil
@@ -152,7 +127,7 @@ func telemetry(rows []result.Beside) object {
 		}
 		list[source] = object{{"gpus", all}}
 	}
-	return object{{"summary", sources.object()}, {"endpoints", list}}
+	return object{{"summary", sourceSummary(read)}, {"endpoints", list}}
 }
 
 // WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
@@ -186,13 +161,13 @@ func besideCells(b result.Beside, later []result.Beside) []string {
 	case !ok:
 		return nil
 	case b.Kind == result.Gauge:
-		return []string{orNone(b.Unit), grouped(f.Of.Mean), grouped(f.Of.Min()), grouped(f.Of.Max())}
+		return []string{orNone(b.Unit), grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	case strings.HasSuffix(b.Name, "_sum"):
 		return nil
 	}
 	base, isCount := strings.CutSuffix(b.Name, "_count")
 	if !isCount {
-		return []string{orNone(b.Unit) + "/s", grouped(f.Rate), grouped(f.RateMin), grouped(f.RateMax)}
+		return []string{orNone(b.Unit) + "/s", grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	}
 	at := slices.IndexFunc(later, func(s result.Beside) bool {
 		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)

@@ -28,16 +28,14 @@ func (l lookedAt) beside() Section {
 		if !ok {
 			continue
 		}
-		cells := []string{b.Name, labelsOf(b), b.Unit, number.Short(f.Rate), number.Short(f.RateMin), "–", number.Short(f.RateMax)}
-		varies := f.RateMax > f.RateMin
+		perSecond, mean := number.Short(f.Avg), "–"
 		if b.Kind == result.Gauge {
-			cells = []string{b.Name, labelsOf(b), b.Unit, "–", number.Short(f.Of.Min()), number.Short(f.Of.Mean), number.Short(f.Of.Max())}
-			varies = f.Of.Std > 0
+			perSecond, mean = mean, perSecond
 		}
 		if len(t.Rows) < besideRows {
-			t.Rows = append(t.Rows, cells)
+			t.Rows = append(t.Rows, []string{b.Name, labelsOf(b), b.Unit, perSecond, number.Short(f.Of.Min()), mean, number.Short(f.Of.Max())})
 		}
-		if varies && b.Kind == result.Gauge {
+		if b.Kind == result.Gauge && f.Of.Std > 0 {
 			if byName[b.Name] == nil {
 				names = append(names, b.Name)
 			}

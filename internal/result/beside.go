@@ -31,15 +31,11 @@ type Beside struct {
 	Values []float64
 }
 
-// BesideFigures are what a series came to. A counter has Total and the rates, a gauge the distribution.
+// BesideFigures are what a series came to.
 type BesideFigures struct {
-	Span time.Duration // first to last value
-
-	Total                     float64 // growth; what was counted between the last value before a reset and the reset is lost
-	Rate                      float64 // Total / Span, per second
-	RateMin, RateMax, RateStd float64 // of the rates between two values
-
-	Of stats.Distribution // of a gauge
+	Total float64            // growth of a counter; what was counted between the last value before a reset and the reset is lost
+	Avg   float64            // of a gauge; of a counter Total over the time from the first to the last value, per second
+	Of    stats.Distribution // of a gauge; of a counter the rates between two values
 }
 
 // Figures computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
@@ -49,12 +45,13 @@ func (b Beside) Figures() (f BesideFigures, ok bool) {
 	if n == 0 {
 		return f, false
 	}
-	f.Span = b.Times[n-1].Sub(b.Times[0])
 	if b.Kind == Gauge {
 		f.Of = stats.NewDistribution(append([]float64(nil), b.Values[:n]...))
+		f.Avg = f.Of.Mean
 		return f, f.Of.N() > 0
 	}
-	if f.Span <= 0 {
+	span := b.Times[n-1].Sub(b.Times[0])
+	if span <= 0 {
 		return f, false
 	}
 	var rates []float64
@@ -71,8 +68,6 @@ func (b Beside) Figures() (f BesideFigures, ok bool) {
 			rates = append(rates, grown/between)
 		}
 	}
-	f.Rate = f.Total / f.Span.Seconds()
-	of := stats.NewDistribution(rates)
-	f.RateMin, f.RateMax, f.RateStd = of.Min(), of.Max(), of.Std
-	return f, of.N() > 0
+	f.Avg, f.Of = f.Total/span.Seconds(), stats.NewDistribution(rates)
+	return f, f.Of.N() > 0
 }
