@@ -118,9 +118,9 @@ func (c picture) Height() string {
 	return fmt.Sprintf("%drem", 2+3*len(c.Y.Names)/2)
 }
 
-// Free says whether points may reach over the edge.
-func (c picture) Free() bool {
-	return slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Points })
+// Free says whether there are points: they may reach over the edge and need room around them.
+func (p Plot) Free() bool {
+	return slices.ContainsFunc(p.Series, func(s Series) bool { return s.Kind == Points })
 }
 
 // XName says what the axis shows, and its unit unless that stands at each tick.

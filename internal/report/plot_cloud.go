@@ -50,7 +50,7 @@ func (c *picture) cloud(s Series, class string) {
 		most = max(most, cells[row][column])
 	}
 	for shade := range shades {
-		d := pen{c: c}
+		d := pen{}
 		for row := range cells {
 			for column := 0; column < cloudColumns; column++ {
 				from := column

@@ -26,7 +26,8 @@ type picture struct {
 
 // A tick is a value on an axis; Second says that it goes where there is little room, Third where there is less.
 type tick struct {
-	At, Text      string
+	At            place
+	Text          string
 	Second, Third bool
 }
 
@@ -34,14 +35,18 @@ type tick struct {
 type path struct{ Class, D string }
 
 // A label is a text at a place.
-type label struct{ X, Y, Class, Text string }
+type label struct {
+	X, Y        place
+	Class, Text string
+}
 
 // A rule is a mark ready to be drawn.
 type rule struct {
-	At, Text string
-	X, Late  bool // Late: in the right half, so that its name stands left of it
-	Low      bool // its name stands at the foot, where the line of an ECDF is not
-	Row      int  // of names beside each other
+	At      place
+	Text    string
+	X, Late bool // Late: in the right half, so that its name stands left of it
+	Low     bool // its name stands at the foot, where the line of an ECDF is not
+	Row     int  // of names beside each other
 }
 
 // draw makes the picture of a plot.
@@ -55,7 +60,7 @@ func (p Plot) draw(id string) picture {
 			names++
 		}
 	}
-	base := make([]float64, 0)
+	var base []float64 // tops of the bars so far
 	color := 0
 	for _, s := range p.Series {
 		if s.Ramp == 0 && !s.Soft {
@@ -74,9 +79,7 @@ func (p Plot) draw(id string) picture {
 		case Line, Step:
 			c.line(s, class)
 		case Bars:
-			for len(base) < len(s.Y) {
-				base = append(base, 0)
-			}
+			base = append(base, make([]float64, max(0, len(s.Y)-len(base)))...)
 			c.bars(s, class, base)
 		case Area:
 			c.area(s, class)
@@ -103,55 +106,52 @@ func (p Plot) draw(id string) picture {
 
 // scales fit the axes to all that is drawn.
 func (p Plot) scales() (x, y scale) {
-	xlo, xhi := math.Inf(1), math.Inf(-1)
-	ylo, yhi := math.Inf(1), math.Inf(-1)
+	xs, ys := newExtent(p.X), newExtent(p.Y)
 	ground := false
 	var stack []float64
 	for _, s := range p.Series {
-		for _, v := range s.X {
-			if p.X.valid(v) {
-				xlo, xhi = min(xlo, v), max(xhi, v)
-			}
-		}
-		values := [][]float64{s.Y, s.Low, s.High}
+		xs.take(s.X...)
+		interval := ys
 		if len(p.Y.Names) > 0 {
-			values = values[:1]
-			for _, v := range append(slices.Clone(s.Low), s.High...) {
-				if p.X.valid(v) {
-					xlo, xhi = min(xlo, v), max(xhi, v)
-				}
+			interval = xs
+		}
+		interval.take(s.Low...)
+		interval.take(s.High...)
+		values := slices.Clone(s.Y)
+		for i, v := range values {
+			if s.Kind == Bars && p.Y.valid(v) {
+				stack = append(stack, make([]float64, max(0, i+1-len(stack)))...)
+				stack[i] += v
+				values[i] = stack[i]
 			}
 		}
-		for _, values := range values {
-			for i, v := range values {
-				if !p.Y.valid(v) {
-					continue
-				}
-				if s.Kind == Bars {
-					for len(stack) <= i {
-						stack = append(stack, 0)
-					}
-					stack[i] += v
-					v = stack[i]
-				}
-				ylo, yhi = min(ylo, v), max(yhi, v)
-			}
-		}
+		ys.take(values...)
 		ground = ground || s.Kind == Bars || s.Kind == Step || s.Kind == Area && s.Low == nil
 	}
 	for _, m := range p.Marks {
-		switch {
-		case m.X && p.X.valid(m.At):
-			xlo, xhi = min(xlo, m.At), max(xhi, m.At)
-		case !m.X && p.Y.valid(m.At):
-			ylo, yhi = min(ylo, m.At), max(yhi, m.At)
+		if m.X {
+			xs.take(m.At)
+		} else {
+			ys.take(m.At)
 		}
 	}
-	free := false // points need room around them
-	for _, s := range p.Series {
-		free = free || s.Kind == Points
+	return scaleOf(p.X, xs.lo, xs.hi, false, p.Free()), scaleOf(p.Y, ys.lo, ys.hi, ground, true)
+}
+
+// An extent is the least and the greatest value that an axis shows.
+type extent struct {
+	axis   Axis
+	lo, hi float64
+}
+
+func newExtent(a Axis) *extent { return &extent{a, math.Inf(1), math.Inf(-1)} }
+
+func (e *extent) take(values ...float64) {
+	for _, v := range values {
+		if e.axis.valid(v) {
+			e.lo, e.hi = min(e.lo, v), max(e.hi, v)
+		}
 	}
-	return scaleOf(p.X, xlo, xhi, false, free), scaleOf(p.Y, ylo, yhi, ground, true)
 }
 
 func (c *picture) ticks() {
@@ -171,13 +171,15 @@ func (c *picture) ticks() {
 
 func ticksOf(a Axis, s scale) (all []tick) {
 	for i, name := range a.Names {
-		all = append(all, tick{At: permille(s.at(float64(i))), Text: name})
+		all = append(all, tick{At: place(s.at(float64(i))), Text: name})
 	}
 	for _, v := range s.ticks {
-		all = append(all, tick{At: permille(s.at(v)), Text: tickText(v, a.Unit, s.hi, s.log)})
+		all = append(all, tick{At: place(s.at(v)), Text: tickText(v, a.Unit, s.hi, s.log)})
 	}
 	return all
 }
 
-// permille writes a place as a percentage for style sheets.
-func permille(at float64) string { return strconv.FormatFloat(at/10, 'f', 2, 64) + "%" }
+// A place lies on an axis at 0 to 1000; style sheets have it in percent.
+type place float64
+
+func (p place) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 2, 64) + "%" }

@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"replayd/internal/number"
 )
@@ -24,23 +22,17 @@ func (c *picture) spreadEnds(names int) bool {
 	if len(c.Ends) != names || names > 6 {
 		return false
 	}
-	slices.SortStableFunc(c.Ends, func(a, b label) int { return cmp.Compare(place(a.Y), place(b.Y)) })
-	before := -1000.0
+	slices.SortStableFunc(c.Ends, func(a, b label) int { return cmp.Compare(a.Y, b.Y) })
+	before := place(-1000)
 	for i := range c.Ends {
-		y := place(c.Ends[i].Y)
+		y := c.Ends[i].Y
 		at := max(y, before+endRoom)
-		if at-y > 2*endRoom || at > 1040 || len(c.Ends[i].Text) > endLetter || place(c.Ends[i].X) < 900 {
+		if at-y > 2*endRoom || at > 1040 || len(c.Ends[i].Text) > endLetter || c.Ends[i].X < 900 {
 			return false
 		}
-		c.Ends[i].Y, before = permille(at), at
+		c.Ends[i].Y, before = at, at
 	}
 	return true
-}
-
-// place reads what permille wrote.
-func place(at string) float64 {
-	v, _ := strconv.ParseFloat(strings.TrimSuffix(at, "%"), 64)
-	return v * 10
 }
 
 // rules places the marks. Names of upright ones that would overlap go into another row.
@@ -48,19 +40,18 @@ func (c *picture) rules() {
 	var ends []float64 // of the last name in each row
 	for _, m := range c.Marks {
 		axis, s := c.Y, c.YS
-		text := m.Name + " " + number.Value(m.At, axis.Unit)
 		if m.X {
 			axis, s = c.X, c.XS
-			text = m.Name + " " + number.Value(m.At, axis.Unit)
 		}
-		if m.At == 0 {
-			text = m.Name
+		text := m.Name
+		if m.At != 0 {
+			text += " " + number.Value(m.At, axis.Unit)
 		}
 		if !axis.valid(m.At) {
 			continue
 		}
 		width := markLetter * float64(len([]rune(text)))
-		r := rule{At: permille(s.at(m.At)), Text: text, X: m.X, Late: m.X && s.at(m.At)+width > 1000, Low: m.X && c.Y.Ends != [2]float64{}}
+		r := rule{At: place(s.at(m.At)), Text: text, X: m.X, Late: m.X && s.at(m.At)+width > 1000, Low: m.X && c.Y.Ends != [2]float64{}}
 		if m.X {
 			from := s.at(m.At)
 			if r.Late {

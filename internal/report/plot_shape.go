@@ -7,10 +7,7 @@ import (
 )
 
 // pen collects a path in whole and tenth units of the box, which is 1000 wide and high with its origin at the top.
-type pen struct {
-	strings.Builder
-	c *picture
-}
+type pen struct{ strings.Builder }
 
 func (p *pen) put(command string, x, y float64) {
 	p.WriteString(command)
@@ -25,7 +22,7 @@ func (p *pen) number(v float64) {
 
 // line draws a line or a step, with a gap where a value cannot be shown.
 func (c *picture) line(s Series, class string) {
-	d := pen{c: c}
+	d := pen{}
 	command, last, end := "M", 0.0, -1
 	for i := range min(len(s.X), len(s.Y)) {
 		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) {
@@ -51,13 +48,13 @@ func (c *picture) line(s Series, class string) {
 	}
 	c.Paths = append(c.Paths, path{Class: "line " + class, D: d.String()})
 	if s.Name != "" {
-		c.Ends = append(c.Ends, label{Y: permille(last), Class: class, Text: s.Name, X: permille(c.XS.at(s.X[end]))})
+		c.Ends = append(c.Ends, label{Y: place(last), Class: class, Text: s.Name, X: place(c.XS.at(s.X[end]))})
 	}
 }
 
 // bars stand on those of the series before.
 func (c *picture) bars(s Series, class string, base []float64) {
-	d := pen{c: c}
+	d := pen{}
 	for i, v := range s.Y {
 		if !c.Y.valid(v) || v <= 0 {
 			continue
@@ -90,7 +87,7 @@ func (c *picture) bars(s Series, class string, base []float64) {
 
 // area fills what lies between two lines, in pieces where one of them is not known.
 func (c *picture) area(s Series, class string) {
-	d := pen{c: c}
+	d := pen{}
 	low := func(i int) float64 {
 		if len(s.Low) == 0 {
 			return 0
@@ -123,7 +120,7 @@ func (c *picture) area(s Series, class string) {
 
 // points are short lines with round ends, which stay round however the box is stretched.
 func (c *picture) points(s Series, class string) {
-	d, whiskers := pen{c: c}, pen{c: c}
+	d, whiskers := pen{}, pen{}
 	for i := range min(len(s.X), len(s.Y)) {
 		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) {
 			continue
@@ -145,7 +142,7 @@ func (c *picture) points(s Series, class string) {
 			if x > 1000-dotLetter*float64(len([]rune(s.Text[i]))) {
 				side += " left"
 			}
-			c.Dots = append(c.Dots, label{X: permille(x), Y: permille(y), Class: side, Text: s.Text[i]})
+			c.Dots = append(c.Dots, label{X: place(x), Y: place(y), Class: side, Text: s.Text[i]})
 		}
 	}
 	if whiskers.Len() > 0 {
