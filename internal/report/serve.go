@@ -111,24 +111,19 @@ func (d *Dashboard) known(host string) bool {
 // page makes the page of what was chosen.
 func (d *Dashboard) page(q url.Values) (Page, int) {
 	filter, errs := readFilter(q)
-	var chosen []result.Source
-	for _, s := range d.sources {
-		if slices.Contains(q["run"], s.Name) {
-			chosen = append(chosen, s)
-		}
-	}
+	form := &form{Filter: filter, Outcomes: measure.Outcomes(), typed: q}
+	chosen := slices.DeleteFunc(slices.Clone(d.sources), func(s result.Source) bool { return !slices.Contains(q["run"], s.Name) })
 	for _, name := range q["run"] {
 		if !slices.ContainsFunc(d.sources, func(s result.Source) bool { return s.Name == name }) {
 			errs = append(errs, fmt.Sprintf("run: want one of those listed, got %q", cutText(name, 100)))
 		}
 	}
-	form := d.form(q, filter)
 	if len(chosen) == 0 {
 		chosen = d.sources[:min(len(d.sources), mostOverlaid)]
 	}
 	if len(d.sources) > 1 {
-		for i := range form.Runs {
-			form.Runs[i].On = slices.ContainsFunc(chosen, func(s result.Source) bool { return s.Name == form.Runs[i].Name })
+		for _, s := range d.sources {
+			form.Runs = append(form.Runs, choice{s.Name, slices.ContainsFunc(chosen, func(c result.Source) bool { return c.Name == s.Name })})
 		}
 	}
 	status := http.StatusOK
@@ -158,32 +153,4 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	form.Errors = errs
 	page.form, page.Theme, page.Made = form, d.theme, d.made
 	return page, status
-}
-
-// form is the page's form as it was sent.
-func (d *Dashboard) form(q url.Values, f filter) *form {
-	v := &form{}
-	if len(d.sources) > 1 {
-		for _, s := range d.sources {
-			v.Runs = append(v.Runs, option{Name: s.Name})
-		}
-	}
-	phase := choice{Name: "phase", Label: "Phase"}
-	for _, o := range [][2]string{{"profiling", "measured"}, {"warmup", "warm-up"}, {"all", "both"}} {
-		phase.Options = append(phase.Options, option{Name: o[0], Label: o[1], On: f.Phase == o[0]})
-	}
-	outcome := choice{Name: "outcome", Label: "Outcome", Options: []option{{Label: "any", On: f.Outcome == ""}}}
-	for _, o := range measure.Outcomes() {
-		outcome.Options = append(outcome.Options, option{Name: string(o), Label: string(o), On: f.Outcome == o})
-	}
-	v.Choices = []choice{phase, outcome}
-	typed := func(name, label, hint, kind string) {
-		v.Fields = append(v.Fields, entry{Name: name, Label: label, Value: cutText(q.Get(name), 200), Hint: hint, Kind: kind})
-	}
-	typed("from", "From second", "0", "decimal")
-	typed("to", "to", "end", "decimal")
-	typed("min_input", "Input tokens from", "0", "numeric")
-	typed("max_input", "to", "any", "numeric")
-	typed("session", "Session", "any", "")
-	return v
 }

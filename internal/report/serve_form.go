@@ -1,24 +1,27 @@
 package report
 
-// A form is what the dashboard lets its reader choose.
+import (
+	"net/url"
+
+	"replayd/internal/measure"
+)
+
+// A form is what the dashboard lets its reader choose, as it was sent.
 type form struct {
-	Runs    []option
-	Choices []choice
-	Fields  []entry
-	Shown   string   // what is seen now, in words
-	Errors  []string // what was chosen and cannot be
+	Runs     []choice
+	Filter   filter
+	Outcomes []measure.Outcome
+	Shown    string   // what is seen now, in words
+	Errors   []string // what was chosen and cannot be
+
+	typed url.Values
 }
 
 // A choice is one of several.
 type choice struct {
-	Name, Label string
-	Options     []option
+	Name string
+	On   bool
 }
 
-type option struct {
-	Name, Label string
-	On          bool
-}
-
-// An entry is a value to be typed.
-type entry struct{ Name, Label, Value, Hint, Kind string }
+// Typed is the front of a value, as it was typed.
+func (f form) Typed(name string) string { return cutText(f.typed.Get(name), 200) }
