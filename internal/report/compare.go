@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
@@ -175,28 +174,21 @@ func overlaid(all []lookedAt) Section {
 		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d runs, so that their lines can be told apart.", len(shown), len(all)))
 	}
 	for _, q := range shownQuantities {
-		var sets []Series
-		least, most := -1, -1
-		log := false
-		for i, l := range shown {
-			d := l.of(q.tag)
-			if d.N() == 0 {
-				continue
-			}
-			sets = append(sets, Series{Name: l.name(), Y: d.Values})
-			log = log || wide(d)
-			if least < 0 || d.Percentile(50) < shown[least].of(q.tag).Percentile(50) {
-				least = i
-			}
-			if most < 0 || d.Percentile(50) > shown[most].of(q.tag).Percentile(50) {
-				most = i
-			}
-		}
-		if len(sets) == 0 {
+		with := slices.DeleteFunc(slices.Clone(shown), func(l lookedAt) bool { return l.of(q.tag).N() == 0 })
+		if len(with) == 0 {
 			continue
 		}
-		low, high := shown[least].of(q.tag).Percentile(50), shown[most].of(q.tag).Percentile(50)
-		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), shown[least].name(), number.Value(high, "ms"), shown[most].name())
+		var sets []Series
+		log := false
+		for _, l := range with {
+			sets = append(sets, Series{Name: l.name(), Y: l.of(q.tag).Values})
+			log = log || wide(l.of(q.tag))
+		}
+		median := func(l lookedAt) float64 { return l.of(q.tag).Percentile(50) }
+		byMedian := func(a, b lookedAt) int { return cmp.Compare(median(a), median(b)) }
+		least, most := slices.MinFunc(with, byMedian), slices.MaxFunc(with, byMedian)
+		low, high := median(least), median(most)
+		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), least.name(), number.Value(high, "ms"), most.name())
 		log = log || high > 5*low && low > 0
 		s.Plots = append(s.Plots, ECDF(title, Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
 	}
@@ -217,14 +209,8 @@ func whatWasRun(all []lookedAt) Section {
 		if l.Settings.Rate > 0 {
 			rate = number.Value(l.Settings.Rate, "requests/s")
 		}
-		ok := 0
-		for _, r := range l.rows {
-			if r.Outcome == measure.OK {
-				ok++
-			}
-		}
 		t.Rows = append(t.Rows, []string{
-			l.name(), known(l.Settings.Concurrency), rate, known(l.Settings.GPUs), number.Whole(ok), number.Whole(l.figures.Failed),
+			l.name(), known(l.Settings.Concurrency), rate, known(l.Settings.GPUs), number.Whole(len(l.ok)), number.Whole(l.figures.Failed),
 			number.Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
 		})
 	}

@@ -14,14 +14,12 @@ import (
 // WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
 // a line for each single value. Numbers have two decimals, shares all of theirs.
 func WriteCSV(w io.Writer, r result.Run) error {
-	f := r.Figures()
-	byTag := slices.Clone(f.Metrics)
-	slices.SortFunc(byTag, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
+	all := byTag(r.Figures())
 	percentiles := percentilesOf(r.Settings)
 
 	out := csv.NewWriter(w)
 	_ = out.Write(append([]string{"Metric"}, columnNames(percentiles)...)) // Flush says what went wrong
-	for _, m := range byTag {
+	for _, m := range all {
 		if m.Single {
 			continue
 		}
@@ -36,7 +34,7 @@ func WriteCSV(w io.Writer, r result.Run) error {
 		return err
 	}
 	_ = out.Write([]string{"Metric", "Value"})
-	for _, m := range byTag {
+	for _, m := range all {
 		if !m.Single {
 			continue
 		}
@@ -48,6 +46,10 @@ func WriteCSV(w io.Writer, r result.Run) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+func byTag(f result.Figures) []result.Metric {
+	return slices.SortedFunc(slices.Values(f.Metrics), func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 }
 
 // columnNames are the figures of a distribution in the order of AIPerf's tables.
@@ -90,9 +92,7 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 	_ = out.Write([]string{"Timeslice", "Metric", "Unit", "Stat", "Value"})
 	percentiles := percentilesOf(r.Settings)
 	for _, s := range r.Slices() {
-		metrics := slices.Clone(s.Figures.Metrics)
-		slices.SortFunc(metrics, func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
-		for _, m := range metrics {
+		for _, m := range byTag(s.Figures) {
 			line := func(stat, v string) { _ = out.Write([]string{strconv.Itoa(s.Index), m.Name, m.Unit, stat, v}) }
 			if m.Single {
 				line("avg", singleText(m))

@@ -10,13 +10,7 @@ import (
 )
 
 // late is the lateness of every request that was sent.
-func (l lookedAt) late() stats.Distribution {
-	values := make([]float64, 0, len(l.rows))
-	for _, r := range l.rows {
-		values = append(values, r.Lateness)
-	}
-	return stats.NewDistribution(values)
-}
+func (l lookedAt) late() stats.Distribution { return l.of("lateness") }
 
 // Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.
 const (

@@ -84,7 +84,7 @@ func WriteJSON(w io.Writer, r result.Run) error {
 	}
 	o.add("input_config", result.ConfigOf(r.Settings))
 	o.add("was_cancelled", r.Cut)
-	o.add("error_summary", errorSummary(r.Measured()))
+	o.add("error_summary", errorSummary(r.Measured(), f.Cancelled))
 	if f.First > 0 {
 		o.add("start_time", stamp(f.First))
 		o.add("end_time", stamp(f.Last))
@@ -156,19 +156,13 @@ type errorCount struct {
 
 // errorSummary counts the failures by their code, type and words, as AIPerf does, the most frequent first. Numbers in the words
 // do not tell them apart; those of the first one are shown.
-func errorSummary(rows []result.Row) []errorCount {
+func errorSummary(rows []result.Row, cancelled int) []errorCount {
 	list := []errorCount{}
 	for _, one := range reasons(rows) {
 		if len(list) == mostErrors {
 			break
 		}
 		list = append(list, errorCount{*result.FailureOf(result.Row{Outcome: one.outcome, Status: one.status, Error: one.text}), one.requests})
-	}
-	cancelled := 0
-	for _, r := range rows {
-		if r.Outcome == measure.Cancelled {
-			cancelled++
-		}
 	}
 	if cancelled > 0 {
 		list = append(list, errorCount{*result.FailureOf(result.Row{Outcome: measure.Cancelled}), cancelled})

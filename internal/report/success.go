@@ -3,9 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"replayd/internal/measure"
 	"replayd/internal/number"
@@ -28,48 +28,27 @@ type reason struct {
 
 // reasons groups the failures of rows, the most frequent first.
 func reasons(rows []result.Row) []reason {
-	type key struct {
-		outcome measure.Outcome
-		status  int
-		text    string
-	}
-	groups := map[key]*reason{}
-	var all []*reason
+	at := map[reason]int{} // by the reason without numbers, of no requests yet
+	var all []reason
 	for _, r := range rows {
 		if !r.Outcome.Failed() {
 			continue
 		}
-		k := key{r.Outcome, r.Status, withoutNumbers(r.Error)}
-		if groups[k] == nil {
-			groups[k] = &reason{outcome: r.Outcome, status: r.Status, text: r.Error}
-			all = append(all, groups[k])
+		like := reason{outcome: r.Outcome, status: r.Status, text: numbers.ReplaceAllLiteralString(r.Error, "0")}
+		i, known := at[like]
+		if !known {
+			i = len(all)
+			at[like] = i
+			all = append(all, reason{outcome: r.Outcome, status: r.Status, text: r.Error})
 		}
-		groups[k].requests++
+		all[i].requests++
 	}
-	slices.SortStableFunc(all, func(a, b *reason) int { return cmp.Compare(b.requests, a.requests) })
-	list := make([]reason, len(all))
-	for i, one := range all {
-		list[i] = *one
-	}
-	return list
+	slices.SortStableFunc(all, func(a, b reason) int { return cmp.Compare(b.requests, a.requests) })
+	return all
 }
 
-// withoutNumbers makes one of the messages that differ in their numbers only.
-func withoutNumbers(text string) string {
-	b, digit := strings.Builder{}, false
-	for _, r := range text {
-		if unicode.IsDigit(r) {
-			if !digit {
-				b.WriteByte('0')
-			}
-			digit = true
-			continue
-		}
-		digit = false
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// numbers are what does not tell messages apart.
+var numbers = regexp.MustCompile(`\p{Nd}+`)
 
 // refused says whether a server did not take a request: its answer was one of HTTP's 4xx.
 func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measure.HTTP429 }

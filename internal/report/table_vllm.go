@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"replayd/internal/measure"
 	"replayd/internal/result"
 )
 
@@ -18,15 +17,8 @@ import (
 // between chunks, of all requests together; std is the population's.
 func WriteVLLMTable(w io.Writer, r result.Run) error {
 	f := r.Figures()
-	var input, output, good int
-	for _, row := range r.Measured() {
-		if row.Outcome == measure.OK {
-			input, output = input+row.Input, output+row.Output
-		}
-		if v := row.Values(); r.Settings.SLO.Good(row.Outcome, &v) {
-			good++
-		}
-	}
+	value := func(tag string) float64 { m, _ := f.Metric(tag); return m.Value }
+	input, output := value("total_isl"), value("total_osl")
 	seconds := float64(f.Last-f.First) / 1e9
 	out := &strings.Builder{}
 	line := func(name string, value any) { fmt.Fprintf(out, "%-40s %-10v\n", name, value) }
@@ -40,14 +32,14 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 	fmt.Fprintln(out, centred(" Serving Benchmark Result ", '='))
 	line("Successful requests:", f.OK)
 	number("Benchmark duration (s):", seconds)
-	line("Total input tokens:", input)
-	line("Total generated tokens:", output)
+	line("Total input tokens:", int(input))
+	line("Total generated tokens:", int(output))
 	number("Request throughput (req/s):", float64(f.OK)/seconds)
 	if len(r.Settings.SLO) > 0 {
-		number("Request goodput (req/s):", float64(good)/seconds)
+		number("Request goodput (req/s):", value("good_request_count")/seconds)
 	}
-	number("Output token throughput (tok/s):", float64(output)/seconds)
-	number("Total Token throughput (tok/s):", float64(input+output)/seconds)
+	number("Output token throughput (tok/s):", output/seconds)
+	number("Total Token throughput (tok/s):", (input+output)/seconds)
 
 	percentiles := []float64{25, 50, 75, 99}
 	for _, p := range r.Settings.Percentiles {

@@ -28,7 +28,6 @@ type recordLine struct {
 	Write  int64 `json:"write_ns"`
 	Head   int64 `json:"head_ns"`
 	First  int64 `json:"first_ns"`
-	Last   int64 `json:"last_ns"`
 	End    int64 `json:"end_ns"`
 	Cancel int64 `json:"cancel_ns"`
 
@@ -59,7 +58,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		Worker: "lane_" + strconv.Itoa(l.Lane), Processor: "replayd",
 		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
-		TTFT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: math.NaN(),
+		TTFT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
 		Merged: l.Merged,
 		Input:  cmp.Or(l.Input, l.Counted, l.Prompt),
 	}
@@ -71,27 +70,29 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		r.Correlation = correlation(l.ID, l.Session)
 	}
 	r.Session = x.session(string(r.Phase) + "/" + r.Correlation)
-	if l.Lateness != nil {
-		r.Lateness = milliseconds(time.Duration(*l.Lateness))
-	}
 	if l.E2E == nil || l.Outcome != measure.OK {
 		return r, nil
 	}
-	e2e := time.Duration(*l.E2E)
+	e2e := *l.E2E
 	r.Output, r.Reasoning = l.Output, l.Reasoning
-	r.Latency, r.End = milliseconds(e2e), l.Write+int64(e2e)
+	r.Latency, r.End = msOf(l.E2E), l.Write+int64(e2e)
 	if l.FromDue != nil { // of the monotonic clock: instants are as far apart as the wall clock said
 		r.Due = r.End - *l.FromDue
 	}
-	if l.Second != nil {
-		r.Second = milliseconds(time.Duration(*l.Second))
-	}
+	r.Second, r.TTFT = msOf(l.Second), msOf(l.TTFT)
 	if l.TTFT != nil {
-		ttft := time.Duration(*l.TTFT)
-		r.TTFT, r.First = milliseconds(ttft), l.Write+int64(ttft)
-		r.ITL = measure.PerToken(e2e-ttft, r.Output, l.Chunks)
+		r.First = l.Write + int64(*l.TTFT)
+		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), r.Output, l.Chunks)
 	}
 	return r, nil
+}
+
+// msOf is a duration of a record in milliseconds; NaN of null.
+func msOf(ns *int64) float64 {
+	if ns == nil {
+		return math.NaN()
+	}
+	return float64(*ns) / 1e6
 }
 
 // session numbers the conversations of records in the order of the file, as far as rows are kept.
