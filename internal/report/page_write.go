@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -14,23 +14,15 @@ import (
 )
 
 // What each page has inside: it asks nobody for anything.
-//
-//go:embed assets
-var pageAssets embed.FS
-
 var (
-	pageStyle    = pageAsset("page.css")
-	pageScript   = pageAsset("page.js")
-	pageTemplate = template.Must(template.New("page.html").ParseFS(pageAssets, "assets/page.html"))
+	//go:embed assets/page.css
+	pageStyle template.CSS
+	//go:embed assets/page.js
+	pageScript template.JS
+	//go:embed assets/page.html
+	pageText     string
+	pageTemplate = template.Must(template.New("page.html").Parse(pageText))
 )
-
-func pageAsset(name string) string {
-	text, err := pageAssets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // it was embedded
-	}
-	return string(text)
-}
 
 // pagePolicy allows the page's own script by its digest, its styles, and no request at all.
 func pagePolicy(form bool) string {
@@ -62,8 +54,7 @@ type sectionView struct {
 // Write writes the page as one HTML file.
 func (p Page) Write(w io.Writer) error {
 	v := pageView{
-		Page: p, Policy: pagePolicy(p.form != nil), Form: p.form,
-		Style: template.CSS(pageStyle), Script: template.JS(pageScript), //nolint:gosec // G203: they are ours
+		Page: p, Policy: pagePolicy(p.form != nil), Form: p.form, Style: pageStyle, Script: pageScript,
 	}
 	for i, s := range p.Sections {
 		s.Short = cmp.Or(s.Short, s.Title)

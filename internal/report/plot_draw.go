@@ -54,12 +54,6 @@ func (p Plot) draw(id string) picture {
 	c := picture{Plot: p, ID: id}
 	c.XS, c.YS = p.scales()
 	c.ticks()
-	names := 0
-	for _, s := range p.Series {
-		if s.Name != "" {
-			names++
-		}
-	}
 	var base []float64 // tops of the bars so far
 	color := 0
 	for _, s := range p.Series {
@@ -92,7 +86,7 @@ func (p Plot) draw(id string) picture {
 			c.Key = append(c.Key, label{Class: class, Text: s.Name})
 		}
 	}
-	if names > 0 && c.spreadEnds(names) {
+	if len(c.Key) > 0 && c.spreadEnds(len(c.Key)) {
 		c.Key = nil
 	} else {
 		c.Ends = nil

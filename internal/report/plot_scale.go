@@ -84,13 +84,7 @@ func niceStep(step float64, unit string) float64 {
 		}
 		return 86400 * second * math.Ceil(step/86400/second)
 	}
-	power := math.Pow(10, math.Floor(math.Log10(step)))
-	for _, n := range []float64{1, 2, 5} {
-		if n*power >= step*0.999 {
-			return n * power
-		}
-	}
-	return 10 * power
+	return ladder(step, true)
 }
 
 // logScale ends at 1, 2 or 5 times powers of ten, and spans at least half a decade.

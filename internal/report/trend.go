@@ -26,25 +26,21 @@ func (t Trend) Variation() float64 { return 100 * (t.Most - t.Least) / t.Least }
 
 // NewTrend looks at the slices of a run. It is false with fewer than two that have the metric.
 func NewTrend(all []result.Slice) (Trend, bool) {
-	q, _ := result.QuantityOf("time_to_first_token")
-	t := Trend{Name: "TTFT", Least: math.Inf(1), Most: math.Inf(-1), Rates: [2]float64{math.Inf(1), math.Inf(-1)}}
-	if !slices.ContainsFunc(all, func(s result.Slice) bool { return len(s.Values(q)) > 0 }) {
-		q, _ = result.QuantityOf("request_latency")
-		t.Name = "Latency"
+	t := Trend{Metric: "time_to_first_token", Name: "TTFT", Least: math.Inf(1), Most: math.Inf(-1), Rates: [2]float64{math.Inf(1), math.Inf(-1)}}
+	if !slices.ContainsFunc(all, func(s result.Slice) bool { _, known := s.Figures.Metric(t.Metric); return known }) {
+		t.Metric, t.Name = "request_latency", "Latency"
 	}
-	t.Metric = q.Tag()
 	var means, first, others []float64
 	for _, s := range all {
-		values := s.Values(q)
-		if len(values) == 0 {
+		m, known := s.Figures.Metric(t.Metric)
+		switch {
+		case !known:
 			continue
+		case len(means) == 0:
+			first = m.Of.Values
+		default:
+			others = append(others, m.Of.Values...)
 		}
-		if len(means) == 0 {
-			first = values
-		} else {
-			others = append(others, values...)
-		}
-		m, _ := s.Figures.Metric(q.Tag())
 		means = append(means, m.Avg())
 		t.Least, t.Most = min(t.Least, m.Avg()), max(t.Most, m.Avg())
 		if rate, ok := s.Figures.Metric("output_token_throughput"); ok {

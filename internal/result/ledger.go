@@ -35,16 +35,13 @@ func (r Run) Figures() Figures {
 	if l == nil {
 		return f
 	}
-	single := func(tag, name, unit string, value float64) {
-		f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
-	}
-	single("expected_request_count", "Expected Request Count", "requests", float64(l.Expected))
-	single("dropped_request_count", "Dropped Request Count", "requests", float64(l.Unsent()))
+	f.single("expected_request_count", "Expected Request Count", "requests", float64(l.Expected))
+	f.single("dropped_request_count", "Dropped Request Count", "requests", float64(l.Unsent()))
 	if share, ok := l.Attainment(); ok {
-		single("attainment", "Attainment", "ratio", share)
+		f.single("attainment", "Attainment", "ratio", share)
 	}
 	if share, ok := l.ServiceAttainment(); ok {
-		single("service_attainment", "Service Attainment", "ratio", share)
+		f.single("service_attainment", "Service Attainment", "ratio", share)
 	}
 	return f
 }

@@ -89,7 +89,8 @@ type Figures struct {
 // Aggregate computes the figures of rows. Spans and rates are AIPerf's; those of vLLM's table come from WriteVLLMTable.
 func Aggregate(rows []Row, s Settings) Figures {
 	var f Figures
-	var ok []Row
+	var gaps []float64
+	var input, output, reasoning int
 	values := make([][]float64, len(Quantities))
 	good := 0
 	for _, r := range rows {
@@ -98,7 +99,8 @@ func Aggregate(rows []Row, s Settings) Figures {
 		}
 		f.count(r)
 		if r.Outcome == measure.OK {
-			ok = append(ok, r)
+			input, output, reasoning = input+r.Input, output+r.Output, reasoning+r.Reasoning
+			gaps = append(gaps, r.Gaps...)
 		}
 		v := r.Values()
 		for i, q := range Quantities {
@@ -111,8 +113,8 @@ func Aggregate(rows []Row, s Settings) Figures {
 	for i, q := range Quantities {
 		f.add(Metric{Tag: q.Tag(), Name: q.Name, Unit: string(q.Unit()), Of: stats.NewDistribution(values[i])})
 	}
-	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps(ok))})
-	f.totals(ok, good, s)
+	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps)})
+	f.totals(input, output, reasoning, good, s)
 	return f
 }
 
@@ -137,18 +139,15 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-func gaps(rows []Row) (all []float64) {
-	for _, r := range rows {
-		all = append(all, r.Gaps...)
-	}
-	return all
-}
-
 // add takes a metric that is defined.
 func (f *Figures) add(m Metric) {
 	if m.Single && !math.IsNaN(m.Value) && !math.IsInf(m.Value, 0) || m.Of.N() > 0 {
 		f.Metrics = append(f.Metrics, m)
 	}
+}
+
+func (f *Figures) single(tag, name, unit string, value float64) {
+	f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
 }
 
 // Metric finds a metric by its tag. It is false where that is not defined.
@@ -166,31 +165,24 @@ func (f Figures) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
 
 // totals adds what is one value for all requests. Rates are per second of AIPerf's benchmark duration, of ok requests; tokens
 // that reason are output too.
-func (f *Figures) totals(ok []Row, good int, s Settings) {
-	var input, output, reasoning int
-	for _, r := range ok {
-		input, output, reasoning = input+r.Input, output+r.Output, reasoning+r.Reasoning
-	}
+func (f *Figures) totals(input, output, reasoning, good int, s Settings) {
 	span := f.Seconds()
-	single := func(tag, name, unit string, value float64) {
-		f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
-	}
-	single("output_token_throughput", "Output Token Throughput", "tokens/sec", float64(output)/span)
+	f.single("output_token_throughput", "Output Token Throughput", "tokens/sec", float64(output)/span)
 	if s.GPUs > 0 {
-		single("output_token_throughput_per_gpu", "Output Token Throughput Per GPU", "tokens/sec/gpu", float64(output)/span/float64(s.GPUs))
+		f.single("output_token_throughput_per_gpu", "Output Token Throughput Per GPU", "tokens/sec/gpu", float64(output)/span/float64(s.GPUs))
 	}
-	single("total_token_throughput", "Total Token Throughput", "tokens/sec", float64(input+output)/span)
-	single("request_throughput", "Request Throughput", "requests/sec", float64(len(ok))/span)
-	single("request_count", "Request Count", "requests", float64(len(ok)))
+	f.single("total_token_throughput", "Total Token Throughput", "tokens/sec", float64(input+output)/span)
+	f.single("request_throughput", "Request Throughput", "requests/sec", float64(f.OK)/span)
+	f.single("request_count", "Request Count", "requests", float64(f.OK))
 	if len(s.SLO) > 0 {
-		single("goodput", "Goodput", "requests/sec", float64(good)/span)
-		single("good_request_count", "Good Request Count", "requests", float64(good))
-		single("good_request_fraction", "Good Request Fraction", "ratio", float64(good)/float64(f.OK+f.Failed))
+		f.single("goodput", "Goodput", "requests/sec", float64(good)/span)
+		f.single("good_request_count", "Good Request Count", "requests", float64(good))
+		f.single("good_request_fraction", "Good Request Fraction", "ratio", float64(good)/float64(f.OK+f.Failed))
 	}
-	single("error_request_count", "Error Request Count", "requests", float64(f.Failed))
-	single("cancelled_request_count", "Cancelled Request Count", "requests", float64(f.Cancelled))
-	single("benchmark_duration", "Benchmark Duration", "sec", span)
-	single("total_isl", "Total Input Sequence Length", "tokens", float64(input))
-	single("total_osl", "Total Output Sequence Length", "tokens", float64(output))
-	single("total_output_tokens", "Total Output Tokens", "tokens", float64(output-reasoning))
+	f.single("error_request_count", "Error Request Count", "requests", float64(f.Failed))
+	f.single("cancelled_request_count", "Cancelled Request Count", "requests", float64(f.Cancelled))
+	f.single("benchmark_duration", "Benchmark Duration", "sec", span)
+	f.single("total_isl", "Total Input Sequence Length", "tokens", float64(input))
+	f.single("total_osl", "Total Output Sequence Length", "tokens", float64(output))
+	f.single("total_output_tokens", "Total Output Tokens", "tokens", float64(output-reasoning))
 }

@@ -3,8 +3,6 @@ package result
 import (
 	"cmp"
 	"slices"
-
-	"replayd/internal/measure"
 )
 
 // A Slice is the requests of a run that were sent in one stretch of time. Its figures are AIPerf's of these requests alone,
@@ -43,15 +41,4 @@ func (r Run) Slices() []Slice {
 		all = append(all, s)
 	}
 	return all
-}
-
-// Values are those of one quantity, of the ok requests of a slice that have it.
-func (s Slice) Values(q Quantity) []float64 {
-	var values []float64
-	for _, r := range s.Rows {
-		if v := q.Value(r); r.Outcome == measure.OK && v == v {
-			values = append(values, v)
-		}
-	}
-	return values
 }
