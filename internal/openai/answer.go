@@ -25,55 +25,55 @@ type answer struct {
 const maxChunks = 1 << 20
 
 // event acts on one event.
-func (l *Lane) event(ctx context.Context, e wire.Event, req *measure.Request) *failure {
+func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	if string(e.Data) == "[DONE]" {
-		l.answer.done = true
+		x.answer.done = true
 		return nil
 	}
-	req.Events++
-	c := &l.chunk
-	known, late := l.find(ctx, e.Data)
+	x.req.Events++
+	c := &x.chunk
+	known, late := x.find(ctx, e.Data)
 	switch {
 	case late != nil:
 		return late
 	case e.Failed && known && c.Message != "":
-		l.answer.settled = l.reported()
+		x.answer.settled = x.reported()
 	case e.Failed:
 		text, most := e.Data, errorTextBytes
 		if len(text) == 0 {
 			text, most = e.Note, wire.NoteBytes
 		}
-		l.answer.settled = failed(measure.ErrorEvent, "event: error: %s", l.client.front(text, most))
+		x.answer.settled = failed(measure.ErrorEvent, "event: error: %s", x.client.front(text, most))
 	case !known && e.Named: // an annotation, not a chunk
 	case !known:
-		return failed(measure.BadStream, "want a JSON object in a data line, got %s", l.client.notJSON(e.Data))
+		return failed(measure.BadStream, "want a JSON object in a data line, got %s", x.client.notJSON(e.Data))
 	case c.Failed:
-		l.answer.settled = l.reported()
+		x.answer.settled = x.reported()
 	default:
-		return l.take(e.Arrival, req)
+		return x.take(e.Arrival)
 	}
 	return nil
 }
 
 // reported is the failure that a chunk reports. Its words may have been cut, and a credential with them.
-func (l *Lane) reported() *failure {
-	return failed(measure.ErrorEvent, "%s", l.client.front([]byte(l.chunk.Message), errorBodyBytes-utf8.UTFMax))
+func (x *exchange) reported() *failure {
+	return failed(measure.ErrorEvent, "%s", x.client.front([]byte(x.chunk.Message), errorBodyBytes-utf8.UTFMax))
 }
 
 // longData is what takes so long to read that a deadline may pass meanwhile, in bytes.
 const longData = 256 << 10
 
 // find reads data into the lane's chunk. late is why it was not read to its end.
-func (l *Lane) find(ctx context.Context, data []byte) (known bool, late *failure) {
+func (x *exchange) find(ctx context.Context, data []byte) (known bool, late *failure) {
 	if len(data) > longData {
-		return l.findLong(ctx, data)
+		return x.findLong(ctx, data)
 	}
-	return l.chunk.Read(data, nil), nil
+	return x.chunk.Read(data, nil), nil
 }
 
-func (l *Lane) findLong(ctx context.Context, data []byte) (known bool, late *failure) {
-	known = l.chunk.Read(data, func() bool {
-		late = l.overdue(ctx)
+func (x *exchange) findLong(ctx context.Context, data []byte) (known bool, late *failure) {
+	known = x.chunk.Read(data, func() bool {
+		late = x.overdue(ctx)
 		return late != nil
 	})
 	return known, late
@@ -88,29 +88,29 @@ func (c *Client) notJSON(data []byte) string {
 }
 
 // take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
-func (l *Lane) take(a wire.Arrival, req *measure.Request) *failure {
-	c := &l.chunk
+func (x *exchange) take(a wire.Arrival) *failure {
+	c := &x.chunk
 	if c.Content {
-		if len(req.Timeline.Chunks) == maxChunks {
+		if len(x.req.Timeline.Chunks) == maxChunks {
 			return failed(measure.BadStream, "more than %d chunks", maxChunks)
 		}
-		l.content(a, &req.Timeline)
+		x.content(a, &x.req.Timeline)
 		if c.Keep {
-			l.texts.Add(c)
+			x.texts.Add(c)
 		}
 	}
 	if len(c.Finish) > 0 {
-		l.answer.finished = true
-		if string(c.Finish) != req.FinishReason {
-			req.FinishReason = l.client.words(l.client.front(c.Finish, shownBytes))
+		x.answer.finished = true
+		if string(c.Finish) != x.req.FinishReason {
+			x.req.FinishReason = x.client.words(x.client.front(c.Finish, shownBytes))
 		}
 	}
-	l.told(&req.Usage)
+	x.told(&x.req.Usage)
 	return nil
 }
 
 // content puts a content chunk on the timeline.
-func (l *Lane) content(a wire.Arrival, t *measure.Timeline) {
+func (x *exchange) content(a wire.Arrival, t *measure.Timeline) {
 	first := len(t.Chunks) == 0
 	at, least := a.At.Sub(t.Write), time.Duration(0)
 	if !first {
@@ -118,14 +118,14 @@ func (l *Lane) content(a wire.Arrival, t *measure.Timeline) {
 	}
 	t.Chunks = append(t.Chunks, max(at, least))
 	t.Kernel = a.Kernel && (first || t.Kernel)
-	if !first && a.Read == l.answer.lastRead {
-		if !l.answer.merged {
-			l.answer.merged = true
+	if !first && a.Read == x.answer.lastRead {
+		if !x.answer.merged {
+			x.answer.merged = true
 			t.MergedReads++
 		}
 		return
 	}
-	l.answer.lastRead, l.answer.merged = a.Read, false
+	x.answer.lastRead, x.answer.merged = a.Read, false
 	if a.Kernel {
 		t.ReadDelays = append(t.ReadDelays, a.Delay)
 	}

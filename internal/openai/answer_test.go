@@ -28,8 +28,8 @@ func TestReadingIsStopped(t *testing.T) {
 		"stopped":                 {ended, time.Time{}, long, measure.Aborted},
 		"a short one, afterwards": {t.Context(), time.Now().Add(-1), []byte(wholeHello), ""},
 	} {
-		l.total = c.total
-		known, late := l.find(c.ctx, c.data)
+		l.present.total = c.total
+		known, late := l.present.find(c.ctx, c.data)
 		if known == (late != nil) || late != nil && late.outcome != c.late || late == nil && c.late != "" {
 			t.Errorf("%s: want %q, got %v, %v", name, c.late, known, late)
 		}

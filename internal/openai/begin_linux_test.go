@@ -37,7 +37,7 @@ func TestBegin(t *testing.T) {
 				if begun != (i > 0) {
 					t.Errorf("request %d: begun: want %v, got %v", i, i > 0, begun)
 				}
-				if n := len(m) - len(l.begun.first); begun && (req.Timeline.Write.IsZero() || n == 0) {
+				if n := len(m) - len(l.present.out.first); begun && (req.Timeline.Write.IsZero() || n == 0) {
 					t.Errorf("request %d: %d of %d bytes written at %v", i, n, len(m), req.Timeline.Write)
 				}
 				write, sent := req.Timeline.Write, 0

@@ -51,8 +51,8 @@ func TestBeginTLS(t *testing.T) {
 				if begun := l.Begin(m, &req); begun != (i > 0) {
 					t.Errorf("request %d: begun: want %v, got %v", i, i > 0, begun)
 				}
-				if n, want := len(m)-len(l.begun.first), min(len(m), beginBytes); i > 0 && (n != want || l.begun.err != nil) {
-					t.Errorf("want %d bytes begun, got %d, %v", want, n, l.begun.err)
+				if n, want := len(m)-len(l.present.out.first), min(len(m), beginBytes); i > 0 && (n != want || l.present.out.err != nil) {
+					t.Errorf("want %d bytes begun, got %d, %v", want, n, l.present.out.err)
 				}
 				l.Do(t.Context(), m, &req, Hooks{})
 				if req.Outcome != measure.OK || req.Retried {

@@ -9,42 +9,48 @@ import (
 	"replayd/internal/measure"
 )
 
+// Bounds of what is read once the outcome is settled, only so that the connection can be kept.
+const (
+	drainTime  = time.Second
+	drainBytes = 64 << 10
+)
+
 // limit sets the deadline of everything that follows to d after from, 0 for none, but never later than the total's and
 // the cancellation's.
-func (l *Lane) limit(from time.Time, d time.Duration, o measure.Outcome) {
-	l.until, l.late = time.Time{}, o
+func (x *exchange) limit(from time.Time, d time.Duration, o measure.Outcome) {
+	x.until, x.late = time.Time{}, o
 	if d > 0 {
-		l.until = from.Add(d)
+		x.until = from.Add(d)
 	}
-	l.sooner(l.total, measure.TimeoutTotal)
-	l.sooner(l.cancel, measure.Cancelled)
+	x.sooner(x.total, measure.TimeoutTotal)
+	x.sooner(x.cancel, measure.Cancelled)
 }
 
 // sooner brings the deadline forward to an instant; zero is none.
-func (l *Lane) sooner(at time.Time, o measure.Outcome) {
-	if !at.IsZero() && (l.until.IsZero() || at.Before(l.until)) {
-		l.until, l.late = at, o
+func (x *exchange) sooner(at time.Time, o measure.Outcome) {
+	if !at.IsZero() && (x.until.IsZero() || at.Before(x.until)) {
+		x.until, x.late = at, o
 	}
-	l.conn.Until(l.until)
+	x.conn.Until(x.until)
 }
 
 // cutShort is the failure when it was us who ended the reading, or nil.
-func (l *Lane) cutShort(ctx context.Context, err error) *failure {
+func (x *exchange) cutShort(ctx context.Context, err error) *failure {
 	switch {
 	case ctx.Err() != nil:
 		return aborted(ctx)
-	case errors.Is(err, os.ErrDeadlineExceeded) && l.late != measure.ConnectFailed:
-		return failed(l.late, "%s", lateWords[l.late])
+	case errors.Is(err, os.ErrDeadlineExceeded) && x.late != measure.ConnectFailed:
+		return failed(x.late, "%s", lateWords[x.late])
 	}
 	return nil
 }
 
 // overdue is the failure of a request that may not go on while it is busy with what has come, or nil.
-func (l *Lane) overdue(ctx context.Context) *failure {
+func (x *exchange) overdue(ctx context.Context) *failure {
 	switch {
 	case ctx.Err() != nil:
 		return aborted(ctx)
-	case !l.total.IsZero() && time.Now().After(l.total):
+	case !x.total.IsZero() && time.Now().After(x.total):
 		return failed(measure.TimeoutTotal, "%s", lateWords[measure.TimeoutTotal])
 	}
 	return nil

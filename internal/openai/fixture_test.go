@@ -109,7 +109,8 @@ func TestUsageThatCannotBe(t *testing.T) {
 	} {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request
-		if !l.chunk.Read([]byte(body), nil) || l.take(wire.Arrival{}, &req) != nil || req.Usage != want {
+		l.present.req = &req
+		if !l.chunk.Read([]byte(body), nil) || l.present.take(wire.Arrival{}) != nil || req.Usage != want {
 			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
 		}
 		l.Close()

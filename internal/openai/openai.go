@@ -2,7 +2,10 @@
 //
 // A [Client] knows one target: it builds whole HTTP messages ahead of time ([Client.AppendRequest]) and opens
 // connections. A [Lane] owns one connection and plays one message at a time over it, filling a measure.Request
-// while the answer streams in, or comes in one piece. Between the socket and the timeline nothing is allocated.
+// while the answer streams in, or comes in one piece. Between the socket and the timeline nothing is allocated. A [Probe] asks
+// what must be known of a target before a load can be sent to it.
+//
+// Two rooms inside have no request in them: internal/wire moves bytes and tells when they came, internal/chunk reads what they say.
 package openai
 
 import (

@@ -20,40 +20,40 @@ const (
 )
 
 // unfit is the failure of an answer that is not what was asked for.
-func (l *Lane) unfit(ctx context.Context, req *measure.Request, want string) *failure {
-	h := &l.head
-	if req.Status < 200 || req.Status > 299 {
-		return l.refused(ctx, req)
+func (x *exchange) unfit(ctx context.Context, want string) *failure {
+	h := &x.head
+	if x.req.Status < 200 || x.req.Status > 299 {
+		return x.refused(ctx)
 	}
 	kind, _, _ := bytes.Cut(h.ContentType(), []byte(";"))
 	kind = bytes.TrimSpace(kind)
 	switch {
 	case bytes.EqualFold(kind, []byte(want)):
 	case bytes.EqualFold(kind, []byte(eventStream)): // its first words would take until the first token to come
-		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, l.client.front(kind, shownBytes))
+		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, x.client.front(kind, shownBytes))
 	default:
-		return failed(measure.BadStream, "want content type %s, got %q: %s", want, l.client.front(kind, shownBytes), l.serverText(ctx))
+		return failed(measure.BadStream, "want content type %s, got %q: %s", want, x.client.front(kind, shownBytes), x.serverText(ctx))
 	}
 	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
-		return failed(measure.BadStream, "want no content encoding, got %q", l.client.front(e, shownBytes))
+		return failed(measure.BadStream, "want no content encoding, got %q", x.client.front(e, shownBytes))
 	}
 	return nil
 }
 
 // refused is the failure that a status other than 2xx means, with the server's words.
-func (l *Lane) refused(ctx context.Context, req *measure.Request) *failure {
-	text := l.serverText(ctx)
-	switch s := req.Status; {
+func (x *exchange) refused(ctx context.Context) *failure {
+	text := x.serverText(ctx)
+	switch s := x.req.Status; {
 	case s == 429:
 		return failed(measure.HTTP429, "HTTP 429: %s", text)
 	case s >= 300 && s < 400:
-		return failed(measure.HTTP3xx, "HTTP %d: redirects are not followed: %s", s, location(l.head.Peek("Location")))
+		return failed(measure.HTTP3xx, "HTTP %d: redirects are not followed: %s", s, location(x.head.Peek("Location")))
 	case s >= 400 && s < 500:
 		return failed(measure.HTTP4xx, "HTTP %d: %s", s, text)
 	case s >= 500 && s < 600:
 		return failed(measure.HTTP5xx, "HTTP %d: %s", s, text)
 	}
-	return failed(measure.BadStream, "want HTTP status 200 to 599, got %d", req.Status)
+	return failed(measure.BadStream, "want HTTP status 200 to 599, got %d", x.req.Status)
 }
 
 // location is where a redirect points, without what may be secret in it.
@@ -67,18 +67,18 @@ func location(raw []byte) string {
 }
 
 // serverText reads what a server says about an error: the beginning of it, and for a second at most.
-func (l *Lane) serverText(ctx context.Context) string {
-	l.limit(time.Now(), drainTime, l.late)
-	body, _, _ := l.readBody(ctx, nil, errorBodyBytes) // a part will do
+func (x *exchange) serverText(ctx context.Context) string {
+	x.limit(time.Now(), drainTime, x.late)
+	body, _, _ := x.readBody(ctx, nil, errorBodyBytes) // a part will do
 	if len(body) == errorBodyBytes {
-		return l.client.front(body, errorBodyBytes) // it is no whole JSON
+		return x.client.front(body, errorBodyBytes) // it is no whole JSON
 	}
 	return chunk.ErrorText(body)
 }
 
 // readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty. The arrival is that of its last bytes.
-func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte, a wire.Arrival, f *failure) {
-	body, a, err := l.in.All(dst, most)
+func (x *exchange) readBody(ctx context.Context, dst []byte, most int) (body []byte, a wire.Arrival, f *failure) {
+	body, a, err := x.in.All(dst, most)
 	switch {
 	case err == nil:
 		return body, a, nil
@@ -87,7 +87,7 @@ func (l *Lane) readBody(ctx context.Context, dst []byte, most int) (body []byte,
 	case errors.Is(err, wire.ErrChunked):
 		return body, a, failed(measure.BadStream, "%v", err)
 	}
-	if f := l.cutShort(ctx, err); f != nil {
+	if f := x.cutShort(ctx, err); f != nil {
 		return body, a, f
 	}
 	return body, a, failed(measure.Truncated, "the answer was cut short: %v", err)
@@ -115,12 +115,12 @@ func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, e
 	var body []byte
 	var req measure.Request
 	again := func() ([]byte, error) { return message, nil }
-	l.run(ctx, message, &req, Hooks{Again: again}, func(ctx context.Context, req *measure.Request) *failure {
+	l.play(ctx, message, &req, Hooks{Again: again}, func(x *exchange, ctx context.Context) *failure {
 		if req.Status < 200 || req.Status > 299 {
-			return l.refused(ctx, req)
+			return x.refused(ctx)
 		}
 		var f *failure
-		body, _, f = l.readBody(ctx, nil, most)
+		body, _, f = x.readBody(ctx, nil, most)
 		return f
 	})
 	var err error

@@ -123,10 +123,11 @@ func TestTimelineIsBounded(t *testing.T) {
 	defer l.Close()
 	l.chunk.Content = true
 	req := measure.Request{Timeline: measure.Timeline{Chunks: make([]time.Duration, maxChunks-1)}}
-	if f := l.take(wire.Arrival{At: time.Now()}, &req); f != nil {
+	l.present.req = &req
+	if f := l.present.take(wire.Arrival{At: time.Now()}); f != nil {
 		t.Fatalf("the last chunk: %s", f.text)
 	}
-	if f := l.take(wire.Arrival{At: time.Now()}, &req); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
+	if f := l.present.take(wire.Arrival{At: time.Now()}); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
 		t.Errorf("one more: want bad_stream and %d chunks, got %v and %d", maxChunks, f, len(req.Timeline.Chunks))
 	}
 }

@@ -10,67 +10,67 @@ import (
 )
 
 // stream reads the answer's body as server-sent events, up to the end of the body.
-func (l *Lane) stream(ctx context.Context, req *measure.Request) *failure {
-	if f := l.unfit(ctx, req, eventStream); f != nil {
+func (x *exchange) stream(ctx context.Context) *failure {
+	if f := x.unfit(ctx, eventStream); f != nil {
 		return f
 	}
-	for !l.in.Ended() {
-		if err := l.in.Fill(); err != nil {
-			return l.ended(ctx, req, err)
+	for !x.in.Ended() {
+		if err := x.in.Fill(); err != nil {
+			return x.ended(ctx, err)
 		}
-		f, broken := l.pieces(ctx, req)
+		f, broken := x.pieces(ctx)
 		switch {
 		case f != nil:
 			return f
 		case broken != nil:
-			return l.verdict(req, failed(measure.BadStream, "%v", broken))
+			return x.verdict(failed(measure.BadStream, "%v", broken))
 		}
-		if l.hooks.Read != nil && !l.in.Ended() { // the end of an answer has a time of its own
-			l.hooks.Read(l.conn.Last().ReadAt())
+		if x.hooks.Read != nil && !x.in.Ended() { // the end of an answer has a time of its own
+			x.hooks.Read(x.conn.Last().ReadAt())
 		}
-		if (l.answer.done || l.answer.settled != nil) && (l.in.ToClose() || l.answer.drained > drainBytes) {
+		if (x.answer.done || x.answer.settled != nil) && (x.in.ToClose() || x.answer.drained > drainBytes) {
 			break // nothing more to learn, and the connection is not worth it
 		}
 	}
-	return l.ended(ctx, req, io.EOF)
+	return x.ended(ctx, io.EOF)
 }
 
 // pieces takes what one read has brought. broken is what is wrong with the framing.
-func (l *Lane) pieces(ctx context.Context, req *measure.Request) (f *failure, broken error) {
+func (x *exchange) pieces(ctx context.Context) (f *failure, broken error) {
 	for {
-		data, ok, err := l.in.Piece()
+		data, ok, err := x.in.Piece()
 		if err != nil || !ok {
 			return nil, err
 		}
-		if f := l.events(ctx, data, req); f != nil {
+		if f := x.events(ctx, data); f != nil {
 			return f, nil
 		}
 	}
 }
 
 // events scans a piece of the body and acts on each event that it ends.
-func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *failure {
-	if l.answer.done || l.answer.settled != nil {
-		l.answer.drained += len(data)
+func (x *exchange) events(ctx context.Context, data []byte) *failure {
+	if x.answer.done || x.answer.settled != nil {
+		x.answer.drained += len(data)
 		return nil
 	}
 	for len(data) > 0 {
-		e, rest, ok, err := l.scan.Next(data, l.conn.Last())
+		e, rest, ok, err := x.scan.Next(data, x.conn.Last())
 		if err != nil {
 			return failed(measure.BadStream, "%v", err)
 		}
 		if !ok {
 			return nil
 		}
-		if f := l.event(ctx, e, req); f != nil {
+		if f := x.event(ctx, e); f != nil {
 			return f
 		}
-		if l.answer.done || l.answer.settled != nil {
-			l.limit(time.Now(), drainTime, l.late)
+		if x.answer.done || x.answer.settled != nil {
+			x.limit(time.Now(), drainTime, x.late)
 			return nil
 		}
-		if len(req.Timeline.Chunks) > 0 {
-			l.limit(e.Arrival.At, l.client.target.Timeouts.Stall, measure.TimeoutStall)
+		if len(x.req.Timeline.Chunks) > 0 {
+			x.limit(e.Arrival.At, x.client.target.Timeouts.Stall, measure.TimeoutStall)
 		}
 		data = rest
 	}
@@ -78,33 +78,33 @@ func (l *Lane) events(ctx context.Context, data []byte, req *measure.Request) *f
 }
 
 // ended judges a stream when no more of it will be read: err is io.EOF also where the body has come to its end.
-func (l *Lane) ended(ctx context.Context, req *measure.Request, err error) *failure {
-	complete := l.in.Ended() || l.in.ToClose() && errors.Is(err, io.EOF)
-	if l.answer.done || l.answer.settled != nil {
-		return l.verdict(req, nil)
+func (x *exchange) ended(ctx context.Context, err error) *failure {
+	complete := x.in.Ended() || x.in.ToClose() && errors.Is(err, io.EOF)
+	if x.answer.done || x.answer.settled != nil {
+		return x.verdict(nil)
 	}
-	if f := l.cutShort(ctx, err); f != nil {
+	if f := x.cutShort(ctx, err); f != nil {
 		return f
 	}
-	if e, ok := l.scan.Rest(l.conn.Last()); ok {
-		if f := l.event(ctx, e, req); f != nil {
-			req.Events-- // half of one
+	if e, ok := x.scan.Rest(x.conn.Last()); ok {
+		if f := x.event(ctx, e); f != nil {
+			x.req.Events-- // half of one
 		}
 	}
 	if complete {
-		return l.verdict(req, failed(measure.Truncated, "the stream ended without [DONE] or a finish reason"))
+		return x.verdict(failed(measure.Truncated, "the stream ended without [DONE] or a finish reason"))
 	}
-	return l.verdict(req, failed(measure.Truncated, "cut off without [DONE] or a finish reason: %v", err))
+	return x.verdict(failed(measure.Truncated, "cut off without [DONE] or a finish reason: %v", err))
 }
 
 // verdict is the outcome of a stream that is over; otherwise is the failure without a proper end.
-func (l *Lane) verdict(req *measure.Request, otherwise *failure) *failure {
+func (x *exchange) verdict(otherwise *failure) *failure {
 	switch {
-	case l.answer.settled != nil:
-		return l.answer.settled
-	case !l.answer.done && !l.answer.finished:
+	case x.answer.settled != nil:
+		return x.answer.settled
+	case !x.answer.done && !x.answer.finished:
 		return otherwise
-	case len(req.Timeline.Chunks) == 0:
+	case len(x.req.Timeline.Chunks) == 0:
 		return failed(measure.Empty, "no content in the answer")
 	}
 	return nil

@@ -28,13 +28,13 @@ type written struct {
 }
 
 // startUpload starts one. From then on only the end of the connection ends it: what is awaited are the answer's deadlines.
-func (l *Lane) startUpload(pieces ...[]byte) error {
-	if err := l.conn.WriteUntil(time.Time{}); err != nil {
+func (x *exchange) startUpload(pieces ...[]byte) error {
+	if err := x.conn.WriteUntil(time.Time{}); err != nil {
 		return err
 	}
-	c, u := l.conn, &upload{over: make(chan written, 1)}
-	l.upload = u
-	c.OnWake(l.uploaded)
+	c, u := x.conn, &upload{over: make(chan written, 1)}
+	x.upload = u
+	c.OnWake(x.uploaded)
 	u.running.Go(func() {
 		err := c.Write(pieces...)
 		u.over <- written{time.Now(), err}
@@ -44,12 +44,12 @@ func (l *Lane) startUpload(pieces ...[]byte) error {
 }
 
 // uploaded takes notice of the end of the upload, once.
-func (l *Lane) uploaded() bool {
-	u := l.upload
+func (x *exchange) uploaded() bool {
+	u := x.upload
 	select {
 	case w := <-u.over:
 		u.finished, u.written = true, w
-		l.wrote(w)
+		x.wrote(w)
 		return true
 	default:
 		return false
@@ -57,44 +57,44 @@ func (l *Lane) uploaded() bool {
 }
 
 // wrote acts on the end of the write of a message.
-func (l *Lane) wrote(w written) {
-	l.release()
+func (x *exchange) wrote(w written) {
+	x.release()
 	switch {
-	case w.err != nil && (l.upload == nil || !l.upload.early):
+	case w.err != nil && (x.upload == nil || !x.upload.early):
 		// A server may refuse a large message before it has read all of it. The refusal can still be read.
-		l.limit(time.Now(), drainTime, measure.ConnectFailed)
-	case w.err == nil && l.hooks.Cancel:
-		l.cancel = w.at.Add(l.hooks.CancelAfter)
-		l.sooner(l.cancel, measure.Cancelled)
+		x.limit(time.Now(), drainTime, measure.ConnectFailed)
+	case w.err == nil && x.hooks.Cancel:
+		x.cancel = w.at.Add(x.hooks.CancelAfter)
+		x.sooner(x.cancel, measure.Cancelled)
 	}
 }
 
 // heard notes that the head of an answer has come. A server that begins to stream is still reading, one that refuses may have
 // stopped.
-func (l *Lane) heard(status int, at time.Time) {
-	if u := l.upload; u != nil && status >= 300 {
-		u.early = !u.finished && !l.uploaded() || at.Before(u.written.at)
+func (x *exchange) heard(status int, at time.Time) {
+	if u := x.upload; u != nil && status >= 300 {
+		u.early = !u.finished && !x.uploaded() || at.Before(u.written.at)
 	}
 }
 
 // endUpload waits for the end of the upload, and brings it about where the answer has ended first: at once, unless the server
 // is still likely to read. It reports whether the connection can be used again: after a refusal the server may take the rest
 // of the message for another request.
-func (l *Lane) endUpload() (reusable bool) {
-	u := l.upload
+func (x *exchange) endUpload() (reusable bool) {
+	u := x.upload
 	if u == nil {
 		return true
 	}
-	if l.in.Ended() && !u.early {
-		_ = l.conn.WriteUntil(time.Now().Add(drainTime)) // a closed connection has ended the upload
+	if x.in.Ended() && !u.early {
+		_ = x.conn.WriteUntil(time.Now().Add(drainTime)) // a closed connection has ended the upload
 	} else {
-		l.conn.Cut()
+		x.conn.Cut()
 	}
 	u.running.Wait()
 	if !u.finished {
-		l.uploaded()
+		x.uploaded()
 	}
-	l.upload = nil
-	l.conn.OnWake(nil)
+	x.upload = nil
+	x.conn.OnWake(nil)
 	return !u.early && u.written.err == nil
 }

@@ -7,10 +7,10 @@ import (
 
 // told takes the token counts of the chunk that was read last: the final ones over those of single chunks, and the server's
 // usage over llama.cpp's timings.
-func (l *Lane) told(u *measure.Usage) {
-	c := &l.chunk
+func (x *exchange) told(u *measure.Usage) {
+	c := &x.chunk
 	switch {
-	case c.Usage.Set && (c.Bare || l.answer.finished):
+	case c.Usage.Set && (c.Bare || x.answer.finished):
 		*u = usageOf(c.Usage, measure.UsageFinal)
 	case c.Usage.Set && u.Source != measure.UsageFinal:
 		*u = usageOf(c.Usage, measure.UsageChunks)
@@ -28,23 +28,23 @@ func usageOf(c chunk.Counts, s measure.UsageSource) measure.Usage {
 }
 
 // settleUsage counts where the server counted nothing: the texts, if somebody can and they are all there, else chunks.
-func (l *Lane) settleUsage(req *measure.Request) {
-	chunks := len(req.Timeline.Chunks)
-	if chunks == 0 || req.Usage.Source != "" {
+func (x *exchange) settleUsage() {
+	chunks := len(x.req.Timeline.Chunks)
+	if chunks == 0 || x.req.Usage.Source != "" {
 		return
 	}
-	req.Usage = measure.Usage{Output: chunks, Source: measure.UsageCounted}
-	if l.hooks.Count == nil || l.texts.Cut {
+	x.req.Usage = measure.Usage{Output: chunks, Source: measure.UsageCounted}
+	if x.hooks.Count == nil || x.texts.Cut {
 		return
 	}
 	count := func(text []byte) int {
 		if len(text) == 0 {
 			return 0
 		}
-		return l.hooks.Count(text)
+		return x.hooks.Count(text)
 	}
-	reasoning := count(l.texts.Reasoning)
-	if n := count(l.texts.Content) + reasoning + count(l.texts.Arguments); n > 0 { // else they were token ids
-		req.Usage = measure.Usage{Output: n, Reasoning: reasoning, Source: measure.UsageText}
+	reasoning := count(x.texts.Reasoning)
+	if n := count(x.texts.Content) + reasoning + count(x.texts.Arguments); n > 0 { // else they were token ids
+		x.req.Usage = measure.Usage{Output: n, Reasoning: reasoning, Source: measure.UsageText}
 	}
 }

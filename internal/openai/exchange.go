@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
+)
+
+// An exchange is one request of a lane and its answer, from the write of the message to the end of the reading. Nothing of it
+// outlives the request.
+type exchange struct {
+	*Lane
+	req    *measure.Request // nil: there is none
+	hooks  Hooks            // Sent is nil when it was called
+	out    departure
+	upload *upload // nil: the message is written, or not yet
+	answer answer
+
+	total  time.Time       // when Timeouts.Total ends; zero: never
+	cancel time.Time       // when the request is to be cancelled; zero: never, or its message is not written
+	until  time.Time       // the present deadline
+	late   measure.Outcome // what running into the present deadline means
+}
+
+// A reader reads what follows the head of an answer.
+type reader func(*exchange, context.Context) *failure
+
+// prepare makes a request ready for a new answer.
+func (x *exchange) prepare(req *measure.Request) {
+	t := &req.Timeline
+	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
+	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
+	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
+	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
+	x.texts.Content = emptied(req.Text)
+	x.req = req
+	if d := x.client.target.Timeouts.Total; d > 0 {
+		x.total = time.Now().Add(d)
+	}
+}
+
+// run tries once over the connection on which Begin has begun, the lane's own, one from the stock or a new one; and once more,
+// for which only a new one will do.
+func (x *exchange) run(ctx context.Context, message []byte, read reader) *failure {
+	if !x.out.begun() {
+		if x.out.kept = x.hold(time.Now(), math.MaxInt); !x.out.kept {
+			if f := x.dial(ctx); f != nil {
+				return f
+			}
+		}
+	}
+	f := x.attempt(ctx, message, read)
+	if f == nil || !f.stale {
+		return f
+	}
+	message, err := x.hooks.Again()
+	if err != nil {
+		return failed(measure.ConnectFailed, "%s; and again: %v", f.text, err)
+	}
+	x.drop()
+	if f := x.dial(ctx); f != nil {
+		return f
+	}
+	x.req.Retried = true
+	x.out, x.cancel = departure{}, time.Time{}
+	return x.attempt(ctx, message, read)
+}
+
+// dial opens a new connection for the lane.
+func (x *exchange) dial(ctx context.Context) *failure {
+	start := time.Now()
+	c, f := x.client.connect(ctx, x.total)
+	if f != nil {
+		return f
+	}
+	x.conn, x.req.Timeline.Connect = c, time.Since(start)
+	return nil
+}
+
+// attempt is one try over the lane's connection.
+func (x *exchange) attempt(ctx context.Context, message []byte, read reader) *failure {
+	x.in.Reset(x.conn)
+	stop := context.AfterFunc(ctx, x.conn.Cut)
+	f := x.send(ctx, message)
+	if f == nil {
+		f = x.hear(ctx)
+	}
+	if f == nil {
+		f = read(x, ctx)
+	}
+	if f != nil && f.outcome == measure.Cancelled {
+		x.req.Timeline.Cancel = time.Now() // before anybody can see it
+	}
+	reusable := x.endUpload()
+	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
+	if stop() && reusable && x.in.Clean() && !x.closing() {
+		x.conn.Used(time.Now())
+	} else {
+		x.drop()
+	}
+	return f
+}
+
+func (x *exchange) closing() bool {
+	return x.head.ConnectionClose() || bytes.EqualFold(x.head.Peek("Connection"), []byte("close"))
+}
+
+// end tells the request how it went, and makes the lane's buffers ready for the next.
+func (x *exchange) end(f *failure) {
+	x.release()
+	if f != nil {
+		x.req.Outcome, x.req.Error = f.outcome, x.client.words(f.text)
+	}
+	x.req.Timeline.End = time.Now()
+	x.settleUsage()
+	x.req.Text, x.req.TextCut = x.texts.Content, x.texts.ContentCut
+	x.chunk = chunk.Chunk{}
+	x.texts = chunk.Texts{Reasoning: emptied(x.texts.Reasoning), Arguments: emptied(x.texts.Arguments)}
+	x.body = emptied(x.body)
+	x.scan.Reset()
+}
+
+// release gives the bytes of the message back, once.
+func (x *exchange) release() {
+	if x.hooks.Sent != nil {
+		x.hooks.Sent()
+		x.hooks.Sent = nil
+	}
+}

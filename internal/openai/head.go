@@ -1,0 +1,87 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"replayd/internal/measure"
+)
+
+// headBytes bounds the head of an answer. readBytes is a lane's buffer until a head needs more: heads have some hundred
+// bytes, and most of a lane's memory is this.
+const (
+	headBytes = 16 << 10
+	readBytes = 4 << 10
+)
+
+// hear waits for the answer and reads its head, interim ones passed over.
+func (x *exchange) hear(ctx context.Context) *failure {
+	if err := x.in.Fill(); err != nil {
+		return x.unheard(ctx, err)
+	}
+	const maxInterim = 10
+	for range maxInterim {
+		if err := x.readHead(); err != nil {
+			return x.badHead(ctx, err)
+		}
+		if s := x.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
+			x.req.Status = s
+			x.req.Timeline.Head = later(x.conn.Last().At, x.req.Timeline.Write)
+			x.heard(s, x.req.Timeline.Head)
+			x.in.Body(x.head.ContentLength(), s)
+			return nil
+		}
+	}
+	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
+}
+
+// unheard tells why no byte of an answer came: what was wrong with the write says more than what was with the read.
+func (x *exchange) unheard(ctx context.Context, err error) *failure {
+	wrote := x.out.err
+	if x.upload != nil {
+		x.uploaded()
+		wrote = x.upload.written.err
+	}
+	if wrote != nil {
+		err = wrote
+	}
+	f := x.cutShort(ctx, err)
+	if f == nil {
+		f = failed(measure.ConnectFailed, "closed before any byte of an answer: %v", err)
+		f.stale = x.out.kept
+	}
+	return f
+}
+
+// readHead reads one head. A buffer that one has made larger stays so: the next from this server will be as long.
+func (x *exchange) readHead() error {
+	err := x.head.Read(x.in.Head())
+	var small *fasthttp.ErrSmallBuffer
+	if x.in.Room() == headBytes || !errors.As(err, &small) {
+		return err
+	}
+	x.in.MakeRoom(headBytes)
+	return x.head.Read(x.in.Head())
+}
+
+// badHead tells apart why the head of an answer could not be read.
+func (x *exchange) badHead(ctx context.Context, err error) *failure {
+	got := x.in.Front(shownBytes)
+	var large *fasthttp.ErrSmallBuffer
+	switch {
+	case x.conn.Err() == nil && errors.As(err, &large):
+		return failed(measure.BadStream, "the head of the answer is over 16 KiB")
+	case x.conn.Err() == nil: // all bytes so far were read, and are wrong
+		return failed(measure.BadStream, "not an HTTP answer: %q", x.client.front(got, shownBytes))
+	}
+	if f := x.cutShort(ctx, x.conn.Err()); f != nil {
+		return f
+	}
+	if http := []byte("HTTP/1."); !bytes.HasPrefix(got, http[:min(len(got), len(http))]) {
+		return failed(measure.BadStream, "not an HTTP answer: %q", x.client.front(got, shownBytes))
+	}
+	return failed(measure.Truncated, "the answer ended within its head: %v", x.conn.Err())
+}
