@@ -71,28 +71,6 @@ func (d *Dispatcher) endTrial(r *Row, sent bool) {
 	}
 }
 
-// judge steps the guard by a reading, and drops what waits where that holds more back than before. Of an older reading than the
-// last nothing is to be learnt: whoever had it then had to wait. False: the guard is as it was.
-func (d *Dispatcher) judge(now time.Time, seen Reading) (changed bool) {
-	b := d.Breaker
-	if b == nil || seen.Order == 0 || seen.Order < d.judged || d.stopped || d.done {
-		return false
-	}
-	d.judged = seen.Order
-	before, lacked := b.State(), b.Lacks()
-	changed = b.Step(now, seen.Load, seen.Err)
-	if b.State() > before && d.closed == nil {
-		d.dropWaiting(measure.Guarded, now)
-	}
-	if b.Lacks() != lacked && b.Lacks() != "" {
-		d.do(Action{Kind: GuardLacks})
-	}
-	if changed {
-		d.do(Action{Kind: GuardMoved})
-	}
-	return changed
-}
-
 func costOf(r *Row) limits.Cost {
 	return limits.Cost{Requests: 1, Prompt: int64(r.Due.InputTokens), Output: int64(r.Due.OutputTokens)}
 }

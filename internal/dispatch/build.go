@@ -1,13 +1,5 @@
 package dispatch
 
-// messages are the messages that are to be built, ahead of their instants and within a bound of bytes.
-type messages struct {
-	unbuilt fifo // rows whose messages are to be built, in plan order
-	behind  fifo // the same for turns that wait for an earlier one
-	builder *Row // the one whose message is being built; nil: the builder is free
-	bytes   int  // of messages built and not yet sent, as they were reserved
-}
-
 // build gives the builder the row whose message is wanted soonest, where it is free.
 func (d *Dispatcher) build() {
 	if d.builder != nil || d.done {

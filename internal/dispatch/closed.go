@@ -8,18 +8,6 @@ import (
 	"replayd/internal/measure"
 )
 
-// A circuit is what a dispatcher knows more of a closed loop, whose rows have no instants of their own: one comes due each time
-// that a lane is free, first the turn of a conversation that goes on, then the next row of the plan. So no request waits
-// for a lane, and none is overloaded or missed: while lanes are held back by a pause, a guard, a spent budget or a process
-// that is stopped, nothing comes due. The rows wait.
-type circuit struct {
-	pool    int         // most rows at hand, without turns that wait for an earlier one
-	opens   time.Time   // nothing comes due before
-	fired   time.Time   // the instant of the last Step
-	again   time.Time   // when to look again for what may not go out now; zero: an event will tell
-	resting []time.Time // when lanes are free again whose requests could not connect
-}
-
 const (
 	// lookAgain is how soon a closed loop tries again what a guard's trial or a budget did not let through.
 	lookAgain = time.Second

@@ -6,21 +6,22 @@
 //
 // Where to find what:
 //
+//	step.go     what happens at an event, in which order
 //	admit.go    may this row go now? Pause, guard, budget, lane, message, in this order
 //	open.go     rows come due at their instants
 //	closed.go   rows come due when a lane is free
 //	session.go  the turns of a conversation go one after the other
+//	line.go     what may be sent waits for a lane
 //	build.go    whose message is built next, within a bound of bytes
 //	rejoin.go   the process stood still, or the clock was set
-//	end.go      drops, the plan's end, handing over, stop
+//	drop.go     how a row ends that is not sent
+//	end.go      the plan's end, handing over, stop
 package dispatch
 
 import (
 	"time"
 
 	"replayd/internal/limits"
-	"replayd/internal/measure"
-	"replayd/internal/schedule"
 )
 
 // Config is what a Dispatcher is made by.
@@ -77,236 +78,53 @@ func New(c Config) *Dispatcher {
 	return d
 }
 
-// Step takes note of what has happened at an instant, and says what is to be done for it, in this order. The slice is the
-// dispatcher's again at the next Step. Its last action is WakeAt.
-func (d *Dispatcher) Step(now Clock, e Event) []Action {
-	if cap(d.out) > keptActions {
-		d.out = nil
-	}
-	clear(d.out)
-	d.out = d.out[:0]
-	moved := d.align(now)
-	if e.Kind != Ended { // an end is to be seen by the guard first
-		moved = d.judge(now.Own, e.Seen) || moved
-	}
-	d.take(now, e)
-	if e.Kind != Look && e.Kind != Written {
-		d.assign(now.Own)
-	}
-	if moved || d.stirs(e, now.Own) {
-		d.fire(now.Own)
-		d.assign(now.Own)
-	}
-	if e.Kind == Tick && d.lag > 0 { // once, however many found it out before the instants are played again
-		d.do(Action{Kind: Rejoined, Why: Stopped, Lag: d.lag})
-		d.lag = 0
-	}
-	at := d.end(now, d.next())
-	d.settle()
-	d.build()
-	d.do(Action{Kind: WakeAt, At: at})
-	return d.out
-}
-
-// stirs says of an event whether a row may come due by it. Else that is left to the instant of the last WakeAt: where this process
-// stood still, whoever is awake first does not let rows come due one by one.
-func (d *Dispatcher) stirs(e Event, now time.Time) bool {
-	switch e.Kind {
-	case Tick, Pause, Retire, Bounds:
-		return true
-	case RowRead:
-		return d.closed != nil || !e.Row.Due.At.After(now)
-	}
-	return false
-}
-
-// keptActions is how many actions the slice of a Step has room for when it is kept.
-const keptActions = 1 << 12
-
-// take takes note of an event.
-func (d *Dispatcher) take(now Clock, e Event) {
-	switch e.Kind {
-	case Tick, Look:
-	case LoopBegun:
-		d.begin(e.Plan, now, e.Period, e.Salt)
-	case RowRead:
-		d.read(e.Loop, e.Row)
-	case LoopRead:
-		e.Loop.read = true
-		d.unsettled = true
-	case FeedEnded:
-		d.feedEnded(e.Failed)
-	case LetGo:
-		d.letGo()
-	case Built:
-		d.built(e.Row, e.Message)
-	case Written:
-		d.giveBack(e.Row)
-	case Refused:
-		d.refuse(e.Row, e.Message.Err, now.Own)
-	case Ended:
-		d.ended(now.Own, e)
-	case Pause:
-		d.pause(e.On, now.Own)
-	case Retire:
-		d.retire(e.At, now)
-	case Bounds:
-		d.bound(e.At, e.Period, now)
-	case Stop:
-		d.stop()
-	}
-}
-
+// do adds an action to those of the running Step.
 func (d *Dispatcher) do(a Action) { d.out = append(d.out, a) }
 
-// begin makes room for the rows of a loop. One that was left may be entered again.
-func (d *Dispatcher) begin(l schedule.Loop, now Clock, period time.Duration, salt time.Time) {
-	d.astray = false
-	lp := d.loops[l.Number]
-	if lp == nil {
-		lp = &Loop{sessions: map[sessionKey]*session{}, Salt: l.Start}
-		d.loops[l.Number] = lp
-	}
-	lp.Loop, lp.clock, lp.Period, lp.read = l, now, period, false
-	if !salt.IsZero() {
-		lp.Salt = salt
-	}
-	if d.playing == nil {
-		d.enter(lp)
-	}
+// lists are where rows stand.
+type lists struct {
+	upcoming fifo  // in order of due; of a closed loop in its order, without turns that wait for an earlier one
+	called   fifo  // of a closed loop: turns whose time has come, before new conversations
+	delayed  turns // turns whose delay or gap runs
+	waiting  fifo  // in order of ready
+	weight   int   // bytes that rows which have not come due take
 }
 
-// enter notes the loop that is played.
-func (d *Dispatcher) enter(l *Loop) {
-	if d.playing != l {
-		d.playing = l
-		d.do(Action{Kind: LoopEntered, Loop: l})
-	}
+// messages are the messages that are to be built, ahead of their instants and within a bound of bytes.
+type messages struct {
+	unbuilt fifo // rows whose messages are to be built, in plan order
+	behind  fifo // the same for turns that wait for an earlier one
+	builder *Row // the one whose message is being built; nil: the builder is free
+	bytes   int  // of messages built and not yet sent, as they were reserved
 }
 
-// Loop is the one of a number; nil where none of its rows is on its way and it is not being read.
-func (d *Dispatcher) Loop(number int64) *Loop { return d.loops[number] }
-
-// read takes a row of a loop from the plan.
-func (d *Dispatcher) read(l *Loop, r *Row) {
-	l.open++
-	r.Offset = r.Due.At.Sub(l.Start)
-	r.Due.At = l.clock.At(r.Due.At)
-	r.loop, r.Planned, r.Ready = l, r.Due.At, r.Due.At
-	d.weight += r.Weight
-	if r.Filtered {
-		d.upcoming.push(r)
-		return
-	}
-	d.enroll(r)
-	if d.closed != nil {
-		d.join(r)
-		return
-	}
-	d.upcoming.push(r)
-	switch {
-	case r.late: // when the turn before has ended
-	case r.follows:
-		d.behind.push(r)
-	default:
-		d.unbuilt.push(r)
-	}
+// missed is what is known of times in which this process did not run.
+type missed struct {
+	rejoined time.Time     // what fell due until this instant is missed
+	lag      time.Duration // how far behind it was when that was found out, until it is told; 0: nothing is to be told
 }
 
-// next is the earliest instant at which fire has something to do; zero when nothing is on the calendar.
-func (d *Dispatcher) next() (at time.Time) {
-	earlier := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
-	if d.closed != nil {
-		d.closed.next(earlier)
-	} else if r := d.upcoming.front(); r != nil {
-		earlier(r.Due.At)
-	}
-	if r := d.delayed.front(); r != nil {
-		earlier(r.Ready)
-	}
-	if r := d.waiting.front(); r != nil && d.MaxWait > 0 {
-		earlier(r.Ready.Add(d.MaxWait))
-	}
-	return at
+// ending is how a plan ends.
+type ending struct {
+	ends      time.Time // nothing comes due from this instant on; zero: for ever
+	until     time.Time // planned instant from which on rows are another dispatcher's; zero: none are
+	retiresAt time.Time // the same by this process' own clock when it was told: what holds where the plan does not follow the wall clock
+	exhausted bool      // nothing comes due any more, by ends
+	astray    bool      // the plan is to be entered anew where the clock is
+	fed       bool      // no more rows will be read
+	stopped   bool      // nothing new is sent
+	done      bool      // nothing is left and nothing will come
+	unsettled bool      // a loop may be over
 }
 
-// fire moves everything whose instant has come by now.
-func (d *Dispatcher) fire(now time.Time) {
-	if d.closed != nil {
-		d.fireClosed(now)
-	} else {
-		d.fireOpen(now)
-	}
-}
-
-// assign hands rows that may go to lanes that are free.
-func (d *Dispatcher) assign(now time.Time) {
-	for d.free > 0 {
-		r := d.first(now)
-		if r == nil {
-			return
-		}
-		d.free--
-		d.flying++
-		r.state = flying
-		d.do(Action{Kind: Send, Row: r})
-	}
-}
-
-// first takes the row that goes next out of the line; nil: none may go now.
-func (d *Dispatcher) first(now time.Time) *Row {
-	if d.closed != nil {
-		return d.firstClosed(now)
-	}
-	return d.firstOpen(now)
-}
-
-// refuse drops a row that was to be sent and cannot be written: nothing went out, and its lane is free.
-func (d *Dispatcher) refuse(r *Row, err error, now time.Time) {
-	d.flying--
-	d.Slots.taken--
-	r.Message.Err = err
-	d.dropTurn(r, measure.Invalid, now)
-	d.free++
-	if d.closed != nil {
-		d.rest(now)
-	}
-}
-
-// ended ends a row that a lane had.
-func (d *Dispatcher) ended(now time.Time, e Event) {
-	r, o := e.Row, e.Outcome
-	d.giveBack(r)
-	d.correct(r, o, e.Usage)
-	if d.Breaker != nil {
-		if o != measure.Cancelled && o != measure.Aborted { // they say nothing of the target
-			d.Breaker.Health.Ended(now, o.Failed())
-		}
-		d.judge(now, e.Seen)
-	}
-	well := o == measure.OK || o == measure.Cancelled // a user may go on after either
-	if d.Carry && r.session != nil && well {
-		r.session.keep(e.Text)
-	}
-	d.flying--
-	d.Slots.taken--
-	r.state = gone
-	d.endTrial(r, true)
-	d.leave(r)
-	if r.session != nil {
-		r.session.ended = e.At
-	}
-	over := measure.SessionFailed
-	if well {
-		over = ""
-	}
-	d.endTurn(r, over, now)
-	d.free++
-	if d.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
-		d.rest(now)
-	}
+// A circuit is what a dispatcher knows more of a closed loop, whose rows have no instants of their own: one comes due each time
+// that a lane is free, first the turn of a conversation that goes on, then the next row of the plan. So no request waits
+// for a lane, and none is overloaded or missed: while lanes are held back by a pause, a guard, a spent budget or a process
+// that is stopped, nothing comes due. The rows wait.
+type circuit struct {
+	pool    int         // most rows at hand, without turns that wait for an earlier one
+	opens   time.Time   // nothing comes due before
+	fired   time.Time   // the instant of the last Step
+	again   time.Time   // when to look again for what may not go out now; zero: an event will tell
+	resting []time.Time // when lanes are free again whose requests could not connect
 }

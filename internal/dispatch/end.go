@@ -7,47 +7,6 @@ import (
 	"replayd/internal/measure"
 )
 
-// ending is how a plan ends.
-type ending struct {
-	ends      time.Time // nothing comes due from this instant on; zero: for ever
-	until     time.Time // planned instant from which on rows are another dispatcher's; zero: none are
-	retiresAt time.Time // the same by this process' own clock when it was told: what holds where the plan does not follow the wall clock
-	exhausted bool      // nothing comes due any more, by ends
-	astray    bool      // the plan is to be entered anew where the clock is
-	fed       bool      // no more rows will be read
-	stopped   bool      // nothing new is sent
-	done      bool      // nothing is left and nothing will come
-	unsettled bool      // a loop may be over
-}
-
-// drop ends a row that was due and is not sent.
-func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
-	r.state = gone
-	d.endTrial(r, false)
-	d.refund(r)
-	d.do(Action{Kind: Drop, Row: r, Reason: reason})
-	d.giveBack(r)
-	d.leave(r)
-}
-
-// forget ends a row that never came due.
-func (d *Dispatcher) forget(r *Row) {
-	r.state = gone
-	d.weight -= r.Weight
-	d.giveBack(r)
-	d.leave(r)
-}
-
-// leave takes a row that has ended off its loop and its session.
-func (d *Dispatcher) leave(r *Row) {
-	r.loop.open--
-	d.part(r)
-	d.unsettled = d.unsettled || r.loop.Over()
-}
-
-// over says of an instant whether nothing comes due any more.
-func (d *Dispatcher) over(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
-
 // bound lays the two ends of what comes due on the monotonic clock.
 func (d *Dispatcher) bound(from time.Time, length time.Duration, now Clock) {
 	if d.closed != nil {

@@ -94,10 +94,13 @@ type Action struct {
 	At     time.Time
 }
 
-// A Message is an HTTP request as bytes, and what it took to make it.
-type Message struct {
-	Body    []byte // nil until built and after it was sent
-	Cut     int    // template tokens taken off the prompt
-	Counted int    // tokens of the row's own text, by a tokenizer
-	Err     error  // it could not be built
-}
+// A Rejoin says why a replay joins its plan anew.
+type Rejoin uint8
+
+// Reasons to rejoin.
+const (
+	Stopped    Rejoin = iota // this process did not run for a while: rows due until now are missed
+	Ahead                    // the wall clock is ahead: it was set, or the system slept; rows due until now are missed
+	SetBack                  // the wall clock was set back: no row goes out twice
+	SetFarBack               // it was by more than a loop: the plan is entered anew
+)

@@ -11,23 +11,6 @@ import (
 // burst would be a load that the trace never had.
 const missedAfter = time.Second
 
-// A Rejoin says why a replay joins its plan anew.
-type Rejoin uint8
-
-// Reasons to rejoin.
-const (
-	Stopped    Rejoin = iota // this process did not run for a while: rows due until now are missed
-	Ahead                    // the wall clock is ahead: it was set, or the system slept; rows due until now are missed
-	SetBack                  // the wall clock was set back: no row goes out twice
-	SetFarBack               // it was by more than a loop: the plan is entered anew
-)
-
-// missed is what is known of times in which this process did not run.
-type missed struct {
-	rejoined time.Time     // what fell due until this instant is missed
-	lag      time.Duration // how far behind it was when that was found out, until it is told; 0: nothing is to be told
-}
-
 // rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
 func (d *Dispatcher) rejoin(now time.Time) {
 	if at := d.next(); !at.IsZero() {
@@ -97,13 +80,4 @@ func (d *Dispatcher) letGo() {
 		l.cut, l.read = l.cut || !l.read, true
 	}
 	d.unsettled = true
-}
-
-// forgetUpcoming takes rows that have not come due off the end of the list.
-func (d *Dispatcher) forgetUpcoming(which func(*Row) bool) {
-	for r := d.upcoming.back(); r != nil && which(r); r = d.upcoming.back() {
-		d.upcoming.popBack()
-		r.loop.cut = true
-		d.forget(r)
-	}
 }

@@ -48,6 +48,14 @@ func (r *Row) Reserved() int { return r.reserved }
 // InSession says whether it is a turn of a conversation.
 func (r *Row) InSession() bool { return r.session != nil }
 
+// A Message is an HTTP request as bytes, and what it took to make it.
+type Message struct {
+	Body    []byte // nil until built and after it was sent
+	Cut     int    // template tokens taken off the prompt
+	Counted int    // tokens of the row's own text, by a tokenizer
+	Err     error  // it could not be built
+}
+
 // A state says in which list a row stands.
 type state uint8
 
@@ -81,12 +89,3 @@ func (l *Loop) Clock() Clock { return l.clock }
 
 // Over says whether all its rows were read and none is left.
 func (l *Loop) Over() bool { return l.read && l.open == 0 }
-
-// lists are where rows stand.
-type lists struct {
-	upcoming fifo  // in order of due; of a closed loop in its order, without turns that wait for an earlier one
-	called   fifo  // of a closed loop: turns whose time has come, before new conversations
-	delayed  turns // turns whose delay or gap runs
-	waiting  fifo  // in order of ready
-	weight   int   // bytes that rows which have not come due take
-}

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"bytes"
-	"container/heap"
 	"time"
 
 	"replayd/internal/measure"
@@ -100,26 +99,6 @@ func (d *Dispatcher) part(r *Row) {
 	}
 }
 
-// release makes a session's turn ready, now or when its delay after the turn before, and its gap, are over.
-func (d *Dispatcher) release(r *Row, now time.Time) {
-	s := r.session
-	if s.first() == r {
-		s.turns = s.turns[1:]
-	}
-	s.busy = true
-	r.Ready = s.soonest(r)
-	switch {
-	case r.Ready.After(now):
-		r.state = delayed
-		heap.Push(&d.delayed, r)
-	case d.closed != nil:
-		r.state = called
-		d.called.push(r)
-	default:
-		d.ready(r, now)
-	}
-}
-
 // soonest is when a turn may go: by the plan, its delay after the end of the turn before, and its gap after that one's instant.
 func (s *session) soonest(r *Row) time.Time {
 	at := r.Ready
@@ -142,43 +121,6 @@ func latest(a, b time.Time) time.Time {
 // isLate says of a turn that waits its gap after the turn before, and is due no sooner, whether it comes later than planned.
 func (s *session) isLate(r *Row) bool {
 	return r.Due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(r.Due.Gap).After(r.Due.At))
-}
-
-// endTurn lets the next turn of a session go, or drops the later turns for a reason: a conversation does not continue past an
-// answer that did not come.
-func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
-	s := r.session
-	if s == nil {
-		return
-	}
-	s.busy = false
-	if over != "" {
-		s.over = over
-		turns := s.turns
-		s.turns = nil
-		for _, turn := range turns {
-			switch {
-			case turn.state != blocked:
-			case d.closed != nil: // it is dropped when its turn comes
-				turn.state = called
-				d.called.push(turn)
-			case !turn.expected && d.over(now):
-				d.forget(turn)
-			default:
-				d.expect(turn)
-				d.drop(turn, over)
-			}
-		}
-		return
-	}
-	switch turn := s.first(); {
-	case turn == nil:
-	case turn.state == blocked:
-		d.release(turn, now)
-	case turn.late: // its instant is yet to come, but now its message can be built
-		turn.late = false
-		d.unbuilt.push(turn)
-	}
 }
 
 // carriedBytes bounds what is kept of the answers to one conversation. The history of a longer one is that of its rows.

@@ -8,27 +8,6 @@ import (
 	"replayd/internal/measure"
 )
 
-// A stage is a part of a run: the warm-up, then the plan.
-type stage struct {
-	phase     measure.RunPhase
-	closed    bool          // it is a closed loop
-	rows      int           // after which it is over, filtered ones not counted; 0: all
-	length    time.Duration // nothing comes due later than this after it begins; 0: no limit
-	epoch     time.Time     // start of the first loop; zero: when it begins
-	count     figures
-	observers []Observer
-	dropped   func(measure.DropReason) // nil: nobody hears
-	clipped   func()                   // likewise
-}
-
-// plan is the stage that the workload's plan is.
-func (w *Workload) plan() stage {
-	return stage{
-		phase: measure.Profiling, closed: w.Plan.Closed(), rows: w.Rows, length: w.Duration, epoch: w.Epoch,
-		count: w.Count, observers: w.Observers, dropped: w.Dropped, clipped: w.Clipped,
-	}
-}
-
 // warmUp plays the first rows of the plan in a closed loop of their own, and returns when they have ended, or a stop has
 // ended them. Pause, guard and budget hold for them as for the plan's rows.
 func (r *Runner) warmUp(ctx context.Context) error {

@@ -1,0 +1,69 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// filter counts a row that is too long.
+func (d *Dispatcher) filter(r *Row) {
+	d.do(Action{Kind: Filter, Row: r})
+	d.forget(r)
+}
+
+// expect counts a row as due.
+func (d *Dispatcher) expect(r *Row) {
+	if !r.expected {
+		r.expected = true
+		d.weight -= r.Weight
+		d.do(Action{Kind: Expect, Row: r})
+	}
+}
+
+// drop ends a row that was due and is not sent.
+func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
+	r.state = gone
+	d.endTrial(r, false)
+	d.refund(r)
+	d.do(Action{Kind: Drop, Row: r, Reason: reason})
+	d.giveBack(r)
+	d.leave(r)
+}
+
+// forget ends a row that never came due.
+func (d *Dispatcher) forget(r *Row) {
+	r.state = gone
+	d.weight -= r.Weight
+	d.giveBack(r)
+	d.leave(r)
+}
+
+// leave takes a row that has ended off its loop and its session.
+func (d *Dispatcher) leave(r *Row) {
+	r.loop.open--
+	d.part(r)
+	d.unsettled = d.unsettled || r.loop.Over()
+}
+
+// over says of an instant whether nothing comes due any more.
+func (d *Dispatcher) over(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
+
+// giveUp drops a row that has just come due, and with it the rest of its session: later turns would be sent without
+// this one.
+func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {
+	d.expect(r)
+	d.drop(r, reason)
+	if r.session != nil {
+		r.session.over = reason
+	}
+}
+
+// forgetUpcoming takes rows that have not come due off the end of the list.
+func (d *Dispatcher) forgetUpcoming(which func(*Row) bool) {
+	for r := d.upcoming.back(); r != nil && which(r); r = d.upcoming.back() {
+		d.upcoming.popBack()
+		r.loop.cut = true
+		d.forget(r)
+	}
+}

@@ -1,0 +1,181 @@
+package dispatch
+
+import (
+	"container/heap"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// ready lets a row wait for a lane from the instant at which it may be sent, which is hardly before now, or drops it.
+func (d *Dispatcher) ready(r *Row, now time.Time) {
+	if !r.expected { // its gap after the turn before was over later than planned
+		if d.over(r.Ready) {
+			d.forget(r)
+			return
+		}
+		r.Due.At = r.Ready
+		d.expect(r)
+	}
+	if r.session != nil {
+		r.session.due = r.Due.At
+	}
+	d.rejoinAfter(r.Ready, now) // the turn before may have ended while this process did not run
+	before := d.waiting.len()
+	r.Waited = before >= d.free
+	switch why := d.may(r, before, now); {
+	case r.Message.Err != nil:
+		d.dropTurn(r, measure.Invalid, now)
+	case d.isMissed(r.Ready):
+		d.dropTurn(r, measure.Missed, now)
+	case why == paused, why == guarded:
+		d.dropTurn(r, why.reason(), now)
+	case r.Waited && d.DropLate && (why == spent || why == tooLarge): // those before it will be refused, and lanes are free
+		d.dropTurn(r, measure.Budget, now)
+	case r.Waited && d.DropLate:
+		d.dropTurn(r, measure.Overload, now)
+	default: // a lane and the message may still come, and the budget is asked when they have
+		d.tryOut(r, now)
+		d.wait(r)
+	}
+}
+
+// wait puts a row at the end of the line.
+func (d *Dispatcher) wait(r *Row) {
+	r.state = waiting
+	d.Slots.taken++
+	d.waiting.push(r)
+}
+
+// unwait takes the first row of the line out of it; nil: there is none.
+func (d *Dispatcher) unwait() *Row {
+	r := d.waiting.pop()
+	if r != nil {
+		d.Slots.taken--
+	}
+	return r
+}
+
+// dropTurn drops a row that is due, and with it the later turns of its session.
+func (d *Dispatcher) dropTurn(r *Row, reason measure.DropReason, now time.Time) {
+	d.drop(r, reason)
+	d.endTurn(r, reason, now)
+}
+
+func (d *Dispatcher) dropWaiting(reason measure.DropReason, now time.Time) {
+	for r := d.unwait(); r != nil; r = d.unwait() {
+		d.dropTurn(r, reason, now)
+	}
+}
+
+// expire drops rows that no lane took within MaxWait.
+func (d *Dispatcher) expire(now time.Time) {
+	if d.MaxWait <= 0 {
+		return
+	}
+	for r := d.waiting.front(); r != nil && now.Sub(r.Ready) >= d.MaxWait; r = d.waiting.front() {
+		d.dropTurn(d.unwait(), measure.Overload, now)
+	}
+}
+
+// nextInLine takes the first row of the line whose message is there, or cannot be. It passes over those that could not be built
+// ahead of their time, and over no others: a prefix still goes out before the request that reuses it.
+func (d *Dispatcher) nextInLine() *Row {
+	for i, r := range d.waiting.all() {
+		if r.Message.Body != nil || r.Message.Err != nil {
+			d.waiting.remove(i)
+			return r
+		}
+		if !r.late {
+			break
+		}
+	}
+	return nil
+}
+
+// release makes a session's turn ready, now or when its delay after the turn before, and its gap, are over.
+func (d *Dispatcher) release(r *Row, now time.Time) {
+	s := r.session
+	if s.first() == r {
+		s.turns = s.turns[1:]
+	}
+	s.busy = true
+	r.Ready = s.soonest(r)
+	switch {
+	case r.Ready.After(now):
+		r.state = delayed
+		heap.Push(&d.delayed, r)
+	case d.closed != nil:
+		r.state = called
+		d.called.push(r)
+	default:
+		d.ready(r, now)
+	}
+}
+
+// endTurn lets the next turn of a session go, or drops the later turns for a reason: a conversation does not continue past an
+// answer that did not come.
+func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
+	s := r.session
+	if s == nil {
+		return
+	}
+	s.busy = false
+	if over != "" {
+		s.over = over
+		turns := s.turns
+		s.turns = nil
+		for _, turn := range turns {
+			switch {
+			case turn.state != blocked:
+			case d.closed != nil: // it is dropped when its turn comes
+				turn.state = called
+				d.called.push(turn)
+			case !turn.expected && d.over(now):
+				d.forget(turn)
+			default:
+				d.expect(turn)
+				d.drop(turn, over)
+			}
+		}
+		return
+	}
+	switch turn := s.first(); {
+	case turn == nil:
+	case turn.state == blocked:
+		d.release(turn, now)
+	case turn.late: // its instant is yet to come, but now its message can be built
+		turn.late = false
+		d.unbuilt.push(turn)
+	}
+}
+
+// pause drops what waits and what falls due until the pause is over; what is in flight goes on. Of a closed loop nothing is
+// dropped: it waits.
+func (d *Dispatcher) pause(on bool, now time.Time) {
+	d.paused = on
+	if on && d.closed == nil {
+		d.dropWaiting(measure.Paused, now)
+	}
+}
+
+// next is the earliest instant at which fire has something to do; zero when nothing is on the calendar.
+func (d *Dispatcher) next() (at time.Time) {
+	earlier := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if d.closed != nil {
+		d.closed.next(earlier)
+	} else if r := d.upcoming.front(); r != nil {
+		earlier(r.Due.At)
+	}
+	if r := d.delayed.front(); r != nil {
+		earlier(r.Ready)
+	}
+	if r := d.waiting.front(); r != nil && d.MaxWait > 0 {
+		earlier(r.Ready.Add(d.MaxWait))
+	}
+	return at
+}

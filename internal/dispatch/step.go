@@ -1,0 +1,164 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// Step takes note of what has happened at an instant, and says what is to be done for it, in this order. The slice is the
+// dispatcher's again at the next Step. Its last action is WakeAt.
+func (d *Dispatcher) Step(now Clock, e Event) []Action {
+	if cap(d.out) > keptActions {
+		d.out = nil
+	}
+	clear(d.out)
+	d.out = d.out[:0]
+	moved := d.align(now)
+	if e.Kind != Ended { // an end is to be seen by the guard first
+		moved = d.judge(now.Own, e.Seen) || moved
+	}
+	d.take(now, e)
+	if e.Kind != Look && e.Kind != Written {
+		d.assign(now.Own)
+	}
+	if moved || d.stirs(e, now.Own) {
+		d.fire(now.Own)
+		d.assign(now.Own)
+	}
+	if e.Kind == Tick && d.lag > 0 { // once, however many found it out before the instants are played again
+		d.do(Action{Kind: Rejoined, Why: Stopped, Lag: d.lag})
+		d.lag = 0
+	}
+	at := d.end(now, d.next())
+	d.settle()
+	d.build()
+	d.do(Action{Kind: WakeAt, At: at})
+	return d.out
+}
+
+// stirs says of an event whether a row may come due by it. Else that is left to the instant of the last WakeAt: where this process
+// stood still, whoever is awake first does not let rows come due one by one.
+func (d *Dispatcher) stirs(e Event, now time.Time) bool {
+	switch e.Kind {
+	case Tick, Pause, Retire, Bounds:
+		return true
+	case RowRead:
+		return d.closed != nil || !e.Row.Due.At.After(now)
+	}
+	return false
+}
+
+// keptActions is how many actions the slice of a Step has room for when it is kept.
+const keptActions = 1 << 12
+
+// take takes note of an event.
+func (d *Dispatcher) take(now Clock, e Event) {
+	switch e.Kind {
+	case Tick, Look:
+	case LoopBegun:
+		d.begin(e.Plan, now, e.Period, e.Salt)
+	case RowRead:
+		d.read(e.Loop, e.Row)
+	case LoopRead:
+		e.Loop.read = true
+		d.unsettled = true
+	case FeedEnded:
+		d.feedEnded(e.Failed)
+	case LetGo:
+		d.letGo()
+	case Built:
+		d.built(e.Row, e.Message)
+	case Written:
+		d.giveBack(e.Row)
+	case Refused:
+		d.refuse(e.Row, e.Message.Err, now.Own)
+	case Ended:
+		d.ended(now.Own, e)
+	case Pause:
+		d.pause(e.On, now.Own)
+	case Retire:
+		d.retire(e.At, now)
+	case Bounds:
+		d.bound(e.At, e.Period, now)
+	case Stop:
+		d.stop()
+	}
+}
+
+// fire moves everything whose instant has come by now.
+func (d *Dispatcher) fire(now time.Time) {
+	if d.closed != nil {
+		d.fireClosed(now)
+	} else {
+		d.fireOpen(now)
+	}
+}
+
+// assign hands rows that may go to lanes that are free.
+func (d *Dispatcher) assign(now time.Time) {
+	for d.free > 0 {
+		r := d.first(now)
+		if r == nil {
+			return
+		}
+		d.free--
+		d.flying++
+		r.state = flying
+		d.do(Action{Kind: Send, Row: r})
+	}
+}
+
+// first takes the row that goes next out of the line; nil: none may go now.
+func (d *Dispatcher) first(now time.Time) *Row {
+	if d.closed != nil {
+		return d.firstClosed(now)
+	}
+	return d.firstOpen(now)
+}
+
+// refuse drops a row that was to be sent and cannot be written: nothing went out, and its lane is free.
+func (d *Dispatcher) refuse(r *Row, err error, now time.Time) {
+	d.flying--
+	d.Slots.taken--
+	r.Message.Err = err
+	d.dropTurn(r, measure.Invalid, now)
+	d.free++
+	if d.closed != nil {
+		d.rest(now)
+	}
+}
+
+// ended ends a row that a lane had.
+func (d *Dispatcher) ended(now time.Time, e Event) {
+	r, o := e.Row, e.Outcome
+	d.giveBack(r)
+	d.correct(r, o, e.Usage)
+	if d.Breaker != nil {
+		if o != measure.Cancelled && o != measure.Aborted { // they say nothing of the target
+			d.Breaker.Health.Ended(now, o.Failed())
+		}
+		d.judge(now, e.Seen)
+	}
+	well := o == measure.OK || o == measure.Cancelled // a user may go on after either
+	if d.Carry && r.session != nil && well {
+		r.session.keep(e.Text)
+	}
+	d.flying--
+	d.Slots.taken--
+	r.state = gone
+	d.endTrial(r, true)
+	d.leave(r)
+	if r.session != nil {
+		r.session.ended = e.At
+	}
+	over := measure.SessionFailed
+	if well {
+		over = ""
+	}
+	d.endTurn(r, over, now)
+	d.free++
+	if d.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
+		d.rest(now)
+	}
+}
