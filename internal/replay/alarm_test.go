@@ -226,6 +226,53 @@ func TestPacerLosesNoStep(t *testing.T) {
 	}
 }
 
+// A ring that meets the end of a hold, again and again at slightly other instants: when both have returned the step was done.
+func TestPacerMeetsTheEndOfAHold(t *testing.T) {
+	rounds := int64(200_000)
+	if testing.Short() {
+		rounds = 20_000
+	}
+	var g gate
+	var begun, held atomic.Int64 // rounds
+	var seen int64
+	a := simple(NewPacer(NewTimers()), &g, func(time.Time) { seen = begun.Load() })
+	var running sync.WaitGroup
+	running.Go(func() {
+		for round := int64(1); round <= rounds; round++ {
+			g.Lock()
+			held.Store(round)
+			for begun.Load() < round {
+				runtime.Gosched()
+			}
+			for range round % 64 {
+				begun.Load() // takes a moment
+			}
+			g.Unlock()
+			held.Store(-round)
+			for begun.Load() == round {
+				runtime.Gosched()
+			}
+		}
+	})
+	for round := int64(1); round <= rounds; round++ {
+		for held.Load() != round {
+			runtime.Gosched()
+		}
+		begun.Store(round)
+		a.ring()
+		for held.Load() != -round {
+			runtime.Gosched()
+		}
+		g.Lock()
+		if seen != round {
+			t.Fatalf("round %d: the last step was in round %d", round, seen)
+		}
+		g.mu.Unlock()
+		begun.Store(-round)
+	}
+	running.Wait()
+}
+
 // After leave returns no step runs, and none begins, whoever still wants one.
 func TestPacerLeave(t *testing.T) {
 	const rounds = 100
