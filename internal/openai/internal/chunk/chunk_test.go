@@ -3,6 +3,7 @@ package chunk
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -137,4 +138,17 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The reading of a long chunk ends where it is told to, and is asked about seldom.
+func TestReadStops(t *testing.T) {
+	long := []byte(`{"a":[` + strings.Repeat("{},", askEvery) + `{}],"choices":[{"text":"a"}]}`)
+	for name, ends := range map[string]bool{"it goes on": false, "it is stopped": true} {
+		var c Chunk
+		asked := 0
+		read := c.Read(long, func() bool { asked++; return ends })
+		if want := map[bool]int{false: len(long) / askEvery, true: 1}[ends]; read == ends || c.Content == ends || asked != want {
+			t.Errorf("%s: read %v, content %v, asked %d times, want %d", name, read, c.Content, asked, want)
+		}
+	}
 }

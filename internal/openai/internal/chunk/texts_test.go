@@ -83,3 +83,30 @@ func FuzzTextsRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+// Once a text is longer than is kept, nothing more is taken of it, nor of those that come behind it; the content has a bound of its own.
+func TestTextsAreBounded(t *testing.T) {
+	add := func(all *Texts, member, text string) {
+		c := Chunk{Keep: true}
+		if !c.Read([]byte(`{"choices":[{"delta":{`+member+`"`+text+`"}}]}`), nil) {
+			t.Fatal("want a chunk")
+		}
+		all.Add(&c)
+	}
+	long := strings.Repeat("a", MaxText-1)
+	var all Texts
+	add(&all, `"reasoning":`, long)
+	add(&all, `"reasoning":`, "é")
+	add(&all, `"reasoning":`, "b")
+	add(&all, `"content":`, "c")
+	if len(all.Reasoning) != MaxText-1 || string(all.Content) != "c" || !all.Cut || all.ContentCut {
+		t.Errorf("want %d bytes of reasoning and all of the content, got %d and %q, cut %v, %v", MaxText-1, len(all.Reasoning), all.Content, all.Cut, all.ContentCut)
+	}
+	all = Texts{}
+	add(&all, `"content":`, long)
+	add(&all, `"content":`, `\n\n`)
+	add(&all, `"content":`, "b")
+	if len(all.Content) != MaxText || !all.Cut || !all.ContentCut {
+		t.Errorf("want %d bytes of content, got %d, cut %v, %v", MaxText, len(all.Content), all.Cut, all.ContentCut)
+	}
+}

@@ -1,0 +1,41 @@
+package chunk
+
+import (
+	"strings"
+	"testing"
+)
+
+// The words of an error answer, as engines shape it, or all of it.
+func TestErrorText(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"too long","type":"BadRequestError"}}`: "too long",
+		`{"error":"too long"}`:                                 "too long",
+		`{"object":"error","message":"too long"}`:              "too long",
+		`{"detail":"Not Found"}`:                               "Not Found",
+		`{"detail":[{"loc":["body"],"msg":"field required"}]}`: `[{"loc":["body"],"msg":"field required"}]`,
+		`{"error":{"code":5}}`:                                 `{"code":5}`,
+		`{"error":{"message":""},"detail":"a"}`:                `{"message":""}`,
+		`{"error":null,"status":5}`:                            `{"error":null,"status":5}`,
+		`upstream is gone`:                                     "upstream is gone",
+		``:                                                     "",
+	} {
+		if got := ErrorText([]byte(body)); got != want {
+			t.Errorf("%s: want %q, got %q", body, want, got)
+		}
+	}
+}
+
+// Of the words of a long error the beginning is kept, also where they are no string.
+func TestLongErrorIsCut(t *testing.T) {
+	long := strings.Repeat("a", 2*MaxMessage)
+	for in, want := range map[string]string{
+		`{"error":{"code":1,"message":"` + long + `"}}`: long[:MaxMessage],
+		`{"error":"` + long + `"}`:                      long[:MaxMessage],
+		`{"error":{"code":"` + long + `"}}`:             (`{"code":"` + long)[:MaxMessage],
+	} {
+		var c Chunk
+		if !c.Read([]byte(in), nil) || !c.Failed || c.Message != want {
+			t.Errorf("%.40s: want failed with %d bytes, got %v with %d: %.40q", in, len(want), c.Failed, len(c.Message), c.Message)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A stock gives its oldest connection first, closes those that rested too long, and once closed every other.
+func TestStock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const idle = 4 * time.Second
+		var s Stock
+		conns := make([]*Conn, 4)
+		opened := func(i int) {
+			near, far := net.Pipe()
+			t.Cleanup(func() { _ = near.Close(); _ = far.Close() })
+			conns[i] = NewConn(near, NewClock())
+			s.Put(conns[i])
+		}
+		open := func(i int) bool { return conns[i].NetConn().SetDeadline(time.Time{}) == nil }
+		opened(0)
+		<-time.After(time.Second)
+		opened(1)
+		opened(2)
+		conns[2].Used(time.Now().Add(time.Second))
+		if n := s.Fresh(time.Now(), idle); n != 3 {
+			t.Errorf("want 3 fresh connections, got %d", n)
+		}
+		if c := s.Take(time.Now(), idle); c != conns[0] {
+			t.Error("want the oldest")
+		}
+		<-time.After(idle)
+		if c := s.Take(time.Now(), idle); c != conns[2] || open(1) || !open(2) {
+			t.Errorf("want the one that was used later, and the other closed: open %v, %v", open(1), open(2))
+		}
+		if c := s.Take(time.Now(), idle); c != nil {
+			t.Error("want none")
+		}
+		s.Put(conns[2])
+		s.Close()
+		opened(3)
+		if open(2) || open(3) || s.Fresh(time.Now(), idle) != 0 {
+			t.Errorf("want all closed: open %v, %v", open(2), open(3))
+		}
+	})
+}
