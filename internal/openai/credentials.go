@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/prometheus/common/config"
 
 	"replayd/internal/secret"
 )
@@ -45,33 +48,35 @@ func (c *Client) credentials() (headers []header, secrets []string, err error) {
 		headers = append(headers, header{"Authorization", "Basic " + pair, b.UsernameFile != "" || b.PasswordFile != ""})
 		secrets = append(secrets, password, pair)
 	}
-	if cfg.HTTPHeaders != nil {
-		names := make([]string, 0, len(cfg.HTTPHeaders.Headers))
-		for name := range cfg.HTTPHeaders.Headers {
-			names = append(names, name)
-		}
-		slices.Sort(names) // the same bytes every time
-		for _, name := range names {
-			h := cfg.HTTPHeaders.Headers[name]
-			late := len(h.Files) > 0
-			for _, v := range h.Values {
-				headers = append(headers, header{name, v, late})
-				if secret.IsName(name) {
-					secrets = append(secrets, v)
-				}
-			}
-			for _, v := range h.Secrets {
-				headers = append(headers, header{name, string(v), late})
-				secrets = append(secrets, string(v))
-			}
-			for _, file := range h.Files {
-				v, err := valueOrFile("", file)
-				if err != nil {
-					return nil, nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
-				}
-				headers = append(headers, header{name, v, late})
+	more, hidden, err := headerLines(cfg.HTTPHeaders)
+	return append(headers, more...), append(secrets, hidden...), err
+}
+
+// headerLines reads http_headers likewise.
+func headerLines(h *config.Headers) (headers []header, secrets []string, err error) {
+	if h == nil {
+		return nil, nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) { // the same bytes every time
+		h := h.Headers[name]
+		late := len(h.Files) > 0
+		for _, v := range h.Values {
+			headers = append(headers, header{name, v, late})
+			if secret.IsName(name) {
 				secrets = append(secrets, v)
 			}
+		}
+		for _, v := range h.Secrets {
+			headers = append(headers, header{name, string(v), late})
+			secrets = append(secrets, string(v))
+		}
+		for _, file := range h.Files {
+			v, err := valueOrFile("", file)
+			if err != nil {
+				return nil, nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
+			}
+			headers = append(headers, header{name, v, late})
+			secrets = append(secrets, v)
 		}
 	}
 	return headers, secrets, nil

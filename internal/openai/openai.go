@@ -105,22 +105,54 @@ func New(t Target) (*Client, error) {
 	if c.target.Idle == 0 {
 		c.target.Idle = DefaultIdle
 	}
-	var errs []error
+	if errs := c.check(); len(errs) > 0 {
+		return nil, fmt.Errorf("target %s: %w", t.Name, errors.Join(errs...))
+	}
+	c.served.Store(&served{model: t.Model})
+	c.stamps = wire.KeepStamps()
+	return c, nil
+}
+
+// check takes the target apart and gives every fault in it.
+func (c *Client) check() (errs []error) {
 	note := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
+	t := c.target
 	var err error
 	c.base, err = parseURL(t.URL)
 	note(err)
+	errs = append(errs, t.optionFaults()...)
+	c.own = secretsIn(t.ExtraBody, false)
+	c.extra, err = fieldsOf(t.ExtraBody)
+	note(err)
+	c.target.HTTP, err = checkHTTP(t.HTTP)
+	note(err)
+	if err != nil {
+		return errs
+	}
+	headers, secrets, err := c.credentials()
+	note(err)
+	c.keepCredentials(time.Now(), headers, secrets)
+	c.inline = slices.DeleteFunc(headers, func(h header) bool { return h.late })
+	if c.base.secure {
+		_, err = c.tlsConfig(context.Background())
+		note(err)
+	}
+	return errs
+}
+
+// optionFaults are those of what is neither an address nor HTTP.
+func (t *Target) optionFaults() (errs []error) {
 	if t.API != Chat && t.API != Completions {
-		note(fmt.Errorf("api: want %s or %s, got %q", Chat, Completions, t.API))
+		errs = append(errs, fmt.Errorf("api: want %s or %s, got %q", Chat, Completions, t.API))
 	}
 	switch t.Output {
 	case OutputExact, OutputMax, OutputFree:
 	default:
-		note(fmt.Errorf("output: want %s, %s or %s, got %q", OutputExact, OutputMax, OutputFree, t.Output))
+		errs = append(errs, fmt.Errorf("output: want %s, %s or %s, got %q", OutputExact, OutputMax, OutputFree, t.Output))
 	}
 	for _, d := range []struct {
 		key string
@@ -133,30 +165,10 @@ func New(t Target) (*Client, error) {
 		{"idle", t.Idle},
 	} {
 		if d.d < 0 {
-			note(fmt.Errorf("%s: want 0 or more, got %v", d.key, d.d))
+			errs = append(errs, fmt.Errorf("%s: want 0 or more, got %v", d.key, d.d))
 		}
 	}
-	c.own = secretsIn(t.ExtraBody, false)
-	c.extra, err = fieldsOf(t.ExtraBody)
-	note(err)
-	c.target.HTTP, err = checkHTTP(t.HTTP)
-	note(err)
-	if err == nil {
-		headers, secrets, err := c.credentials()
-		note(err)
-		c.keepCredentials(time.Now(), headers, secrets)
-		c.inline = slices.DeleteFunc(headers, func(h header) bool { return h.late })
-		if c.base.secure {
-			_, err = c.tlsConfig(context.Background())
-			note(err)
-		}
-	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("target %s: %w", t.Name, errors.Join(errs...))
-	}
-	c.served.Store(&served{model: t.Model})
-	c.stamps = wire.KeepStamps()
-	return c, nil
+	return errs
 }
 
 // Name is the target's.
