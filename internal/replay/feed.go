@@ -134,10 +134,13 @@ func (r *Runner) begin(l schedule.Loop) *reading {
 	if l.Start.Equal(r.first) {
 		e.Salt = r.salt
 	}
-	r.tell(e)
+	e.Seen = r.look()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &reading{Loop: r.d.Loop(l.Number)}
+	given := r.step(e, nil)
+	lp := r.d.Loop(l.Number) // before a stop can end it
+	r.mu.Unlock()
+	start(given)
+	return &reading{Loop: lp}
 }
 
 // Why a feed ends, or begins anew.
