@@ -1,0 +1,218 @@
+package dispatch_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/limits"
+	"replayd/internal/measure"
+	"replayd/internal/schedule"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// A decider decides which row goes when: all that stands between a plan that was read and lanes that carry requests. Each
+// method tells it of an event at the instant of time.Now, and it writes what it decides into its score at once.
+type decider interface {
+	bound(from time.Time) // the planned instant at which the plan begins
+	begin(l schedule.Loop, period time.Duration)
+	room(loop int64, planned time.Time) (room, time.Duration)
+	hand(d *draft) room // the row was read
+	loopRead(loop int64)
+	fed(failed bool)
+	build() *draft // the message that is to be built now; nil: none. It is asked after each event while the builder is free
+	built(d *draft)
+	written(d *draft)
+	ended(d *draft)
+	look() // the clocks and the engine's load are read
+	pause(on bool)
+	retire(planned time.Time)
+	stop()
+	tick()                            // the instant of wake has come
+	wake() time.Time                  // zero: never
+	rest(now time.Time) time.Duration // until the next look
+	done() bool
+}
+
+// A room says whether a row may be read.
+type room int
+
+const (
+	free    room = iota
+	full         // for now
+	early        // for a while
+	enough       // nothing comes due any more
+	another      // it is another runner's
+	anew         // the plan is to be entered where the clock is
+)
+
+// Terms are what a decider is made by.
+type terms struct {
+	closed, hold, carry, dropLate, followsWall bool
+
+	lanes, ahead      int
+	maxWait, duration time.Duration
+	guard             limits.Guard
+	budget            limits.Budget
+}
+
+// A score is what was decided, and what a decider is told of the world.
+type score struct {
+	origin time.Time
+	wall   func() time.Time
+	load   func() (limits.Load, error)
+	sends  func(*draft) // hears of each row that goes
+
+	text    strings.Builder
+	lines   []string // of this instant, those of rows that go
+	others  []string // likewise, in no order
+	due     int      // rows that came due at this instant
+	open    map[measure.GuardLimit]bool
+	retired bool
+	total   struct{ due, sent, dropped, filtered, clipped int }
+}
+
+func (s *score) since(at time.Time) time.Duration { return at.Sub(s.origin) }
+
+func (s *score) expected() {
+	s.due++
+	s.total.due++
+}
+
+func (s *score) sent(d *draft, planned, due, ready time.Time, waited bool) {
+	s.total.sent++
+	s.lines = append(s.lines, fmt.Sprintf("send %s planned %d due %d ready %d waited %t",
+		d, s.since(planned), s.since(due), s.since(ready), waited))
+	s.sends(d)
+}
+
+func (s *score) dropped(d *draft, why measure.DropReason) {
+	if why == measure.Filtered {
+		s.total.filtered++
+	} else {
+		s.total.dropped++
+	}
+	s.note("drop %s %s", d, why)
+}
+
+func (s *score) clipped(d *draft) {
+	s.total.clipped++
+	s.note("clip %s", d)
+}
+
+func (s *score) guarded(l measure.GuardLimit, open bool) {
+	if s.open[l] != open {
+		s.open[l] = open
+		s.note("guard %s %t", l, open)
+	}
+}
+
+// allDue notes that all rows came due that are not another runner's.
+func (s *score) allDue() {
+	s.retired = true
+}
+
+func (s *score) note(format string, args ...any) {
+	s.others = append(s.others, fmt.Sprintf(format, args...))
+}
+
+// flush ends an instant: what was decided at it is one line.
+func (s *score) flush() {
+	if s.due+len(s.lines)+len(s.others) == 0 {
+		return
+	}
+	slices.Sort(s.others)
+	fmt.Fprintf(&s.text, "%d: due %d; %s\n", s.since(time.Now()), s.due, strings.Join(slices.Concat(s.lines, s.others), "; "))
+	s.due, s.lines, s.others = 0, s.lines[:0], s.others[:0]
+}
+
+// decisions are how many seeds the golden file holds.
+const decisions = 2000
+
+// TestDecisions plays random events to the dispatcher, one after the other and without any goroutine: rows of open and closed loops,
+// ends of requests in any order, pauses, the engine's load, handovers, stops, clocks that are set, and times in which this process
+// does not run. What it decides of each seed, and when, has the same hash as ever.
+//
+// The golden file has a line for each seed: the hash of what the queue inside package replay decided that was there before the
+// dispatcher, and behind it that of the dispatcher where it decides otherwise. It does so where a closed loop tries again a second
+// after a guard or a budget has held its rows back: which of the events meanwhile begins the second anew is not the same. And where
+// several things happen at one instant, or this process stood still: it looks for free lanes at more events than the queue did.
+//
+// DECISIONS is how many seeds are played (2,000), DECISIONS_FROM the first of them (0). Of a single one the decisions are shown.
+func TestDecisions(t *testing.T) {
+	path := filepath.Join("testdata", "decisions.txt")
+	most := decisions
+	if testing.Short() {
+		most /= 10
+	}
+	from, n := seeds(t, "DECISIONS_FROM", 0), seeds(t, "DECISIONS", most)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := strings.Split(strings.TrimSpace(string(data)), "\n")
+	var all [16]int
+	for seed := from; seed < from+n; seed++ {
+		var text string
+		synctest.Test(t, func(t *testing.T) { text = playDecisions(t, uint64(seed), newStepper) })
+		for i, word := range decided {
+			all[i] += strings.Count(text, word)
+		}
+		if n == 1 {
+			t.Log("\n" + text)
+		}
+		if seed >= len(golden) {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(text)) // it cannot fail
+		before, want, differs := strings.Cut(golden[seed], " ")
+		if !differs {
+			want = before
+		}
+		switch got := fmt.Sprintf("%016x", h.Sum64()); {
+		case *update && got == before:
+			golden[seed] = before
+		case *update:
+			golden[seed] = before + " " + got
+		case got != want:
+			t.Errorf("seed %d: other decisions: want %s, got %s. DECISIONS_FROM=%d DECISIONS=1 shows them", seed, want, got, seed)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(golden, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, word := range decided {
+		if n >= decisions && all[i] == 0 {
+			t.Errorf("no seed has %q: that was not put to the test", word)
+		}
+	}
+	t.Logf("%d seeds: %v %v", n, decided, all[:len(decided)])
+}
+
+// decided is what must occur among the seeds.
+var decided = []string{
+	"send", "clip", "loop", "guard", "stop", "filtered", "overload", "drop", " budget", " paused", " missed", " shutdown", " invalid",
+	" session_failed", "waited true", " guard;",
+}
+
+func seeds(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(otherwise)))
+	if err != nil {
+		t.Fatalf("%s: want a number, got %q", name, os.Getenv(name))
+	}
+	return n
+}
