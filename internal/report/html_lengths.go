@@ -86,26 +86,26 @@ type group struct {
 
 // groupsOf cuts pairs into groups of about equal size; those of one length stay together.
 func groupsOf(xs, ys []float64) (groups []group) {
-	at := make([]int, len(xs))
-	for i := range at {
-		at[i] = i
+	type pair struct{ x, y float64 }
+	pairs := make([]pair, len(xs))
+	for i := range pairs {
+		pairs[i] = pair{xs[i], ys[i]}
 	}
-	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
-	size := max(1, (len(at)+lengthBins-1)/lengthBins)
-	for from := 0; from < len(at); {
-		to := min(from+size, len(at))
-		for to < len(at) && xs[at[to]] == xs[at[to-1]] {
-			to++
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.x, b.x) })
+	size := max(1, (len(pairs)+lengthBins-1)/lengthBins)
+	for len(pairs) > 0 {
+		n := min(size, len(pairs))
+		for n < len(pairs) && pairs[n].x == pairs[n-1].x {
+			n++
 		}
-		g := group{from: xs[at[from]], to: xs[at[to-1]]}
+		g := group{from: pairs[0].x, to: pairs[n-1].x}
 		var values []float64
-		for _, i := range at[from:to] {
-			g.x += xs[i] / float64(to-from)
-			values = append(values, ys[i])
+		for _, p := range pairs[:n] {
+			g.x += p.x / float64(n)
+			values = append(values, p.y)
 		}
 		g.of = stats.NewDistribution(values)
-		groups = append(groups, g)
-		from = to
+		groups, pairs = append(groups, g), pairs[n:]
 	}
 	return groups
 }

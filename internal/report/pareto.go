@@ -97,16 +97,25 @@ func Capacity(points []ParetoPoint) string {
 	if at < 0 {
 		return ""
 	}
-	servers, _ := result.Servers(capacityRate, points[at].Requests)
-	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(servers))
+	n, _ := servers(capacityRate, points[at].Requests)
+	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(n))
 	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN is less than all
-	switch within, some := result.Servers(capacityRate, best.Good); {
+	switch within, some := servers(capacityRate, best.Good); {
 	case some:
 		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", number.Whole(within), best.Concurrency)
 	case !math.IsNaN(best.Good):
 		text += "; no number of them within the bounds, since no request kept them"
 	}
 	return text
+}
+
+// servers is how many servers such as the one that was measured serve a number of requests a second within all bounds: the
+// rate over the goodput, rounded up. False when nothing was goodput.
+func servers(requests, goodput float64) (int, bool) {
+	if !(goodput > 0) || !(requests >= 0) || requests/goodput > math.MaxInt32 {
+		return 0, false
+	}
+	return int(math.Ceil(requests / goodput)), true
 }
 
 func percentOver(a, b float64) string { return number.Digits(100*(a/b-1), 2) + " %" }

@@ -49,14 +49,16 @@ func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows []
 		}
 	}
 	row := func(name, unit string, m result.Metric) {
-		cells := []string{fmt.Sprintf("%s (%s)", name, unit)}
-		if len(name) > longName {
-			cells[0] = fmt.Sprintf("%s\n(%s)", name, unit)
-		}
+		unit = "(" + unit + ")"
+		cells := []string{name + " " + unit}
 		for _, v := range columnValues(m, percentiles) {
 			cells = append(cells, grouped(v))
 		}
 		rows = append(rows, cells)
+		if len(name) > longName {
+			cells[0] = name
+			rows = append(rows, append([]string{unit}, make([]string, len(cells)-1)...))
+		}
 	}
 	for _, q := range result.Quantities {
 		m, ok := f.Metric(q.Tag())
@@ -83,29 +85,12 @@ func grouped(v float64) string {
 	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
 }
 
-// writeBox draws a table; a cell can have lines. All columns end at the right.
+// writeBox draws a table. All columns end at the right.
 func writeBox(out *strings.Builder, title string, columns []string, rows [][]string) {
 	widths := make([]int, len(columns))
-	lines := [][]string{}
-	for _, cells := range rows {
-		height := 0
-		for _, c := range cells {
-			height = max(height, strings.Count(c, "\n")+1)
-		}
-		for i := range height {
-			line := make([]string, len(cells))
-			for j, c := range cells {
-				if parts := strings.Split(c, "\n"); i < len(parts) {
-					line[j] = parts[i]
-				}
-			}
-			lines = append(lines, line)
-		}
-	}
-	for i, c := range columns {
-		widths[i] = width(c)
-		for _, line := range lines {
-			widths[i] = max(widths[i], width(line[i]))
+	for _, cells := range append([][]string{columns}, rows...) {
+		for i, c := range cells {
+			widths[i] = max(widths[i], width(c))
 		}
 	}
 	edge := func(left, fill, between, right string) string {
@@ -126,8 +111,8 @@ func writeBox(out *strings.Builder, title string, columns []string, rows [][]str
 	fmt.Fprintln(out, top)
 	row("┃", columns)
 	fmt.Fprintln(out, edge("┡", "━", "╇", "┩"))
-	for _, line := range lines {
-		row("│", line)
+	for _, cells := range rows {
+		row("│", cells)
 	}
 	fmt.Fprintln(out, edge("└", "─", "┴", "┘"))
 }

@@ -1,4 +1,4 @@
-package result
+package report
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 func TestServers(t *testing.T) {
 	f := func(requests, goodput float64, want int, wantOK bool) {
 		t.Helper()
-		if got, ok := Servers(requests, goodput); got != want || ok != wantOK {
-			t.Errorf("Servers(%v, %v) = %d, %v", requests, goodput, got, ok)
+		if got, ok := servers(requests, goodput); got != want || ok != wantOK {
+			t.Errorf("servers(%v, %v) = %d, %v", requests, goodput, got, ok)
 		}
 	}
 	f(1000, 7.43, 135, true)
