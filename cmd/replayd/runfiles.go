@@ -71,7 +71,7 @@ func (a *account) open(o *runFlags) error {
 		go func() { a.written <- a.collector.Run(ctx) }() // stopWriting waits for it
 	}
 	if r.artifacts != "" {
-		a.sampler = report.NewSampler("replayd_engine_", "replayd_gpu_")
+		a.sampler = report.NewSampler()
 	}
 	return a.openPrompts()
 }

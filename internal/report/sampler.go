@@ -26,7 +26,6 @@ var bookkeeping = regexp.MustCompile(`_(up|info|restarts_total|age_seconds|addre
 
 // A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
 type Sampler struct {
-	names  map[string]string // prefix of a family to whose it is
 	series map[string]*result.Beside
 	beyond map[string]bool // series that are not kept, at most as many again
 	every  int             // looks per sample that is kept
@@ -34,9 +33,15 @@ type Sampler struct {
 	times  int // samples kept, of the series that has most
 }
 
-// NewSampler keeps the families that begin with engine or gpu.
-func NewSampler(engine, gpu string) *Sampler {
-	return &Sampler{names: map[string]string{engine: "engine", gpu: "gpu"}, series: map[string]*result.Beside{}, beyond: map[string]bool{}, every: 1}
+// Families of the engine and of GPUs begin so.
+const (
+	engineSeries = "replayd_engine_"
+	gpuSeries    = "replayd_gpu_"
+)
+
+// NewSampler makes an empty sampler.
+func NewSampler() *Sampler {
+	return &Sampler{series: map[string]*result.Beside{}, beyond: map[string]bool{}, every: 1}
 }
 
 // Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
@@ -45,12 +50,11 @@ func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	if (s.looks-1)%s.every != 0 {
 		return
 	}
-	ages := s.ages(families)
+	ages := agesOf(families)
 	for _, f := range families {
-		for prefix, whose := range s.names {
-			if strings.HasPrefix(f.GetName(), prefix) && !bookkeeping.MatchString(f.GetName()) {
-				s.family(at, ages, f, whose == "gpu")
-			}
+		gpu := strings.HasPrefix(f.GetName(), gpuSeries)
+		if (gpu || strings.HasPrefix(f.GetName(), engineSeries)) && !bookkeeping.MatchString(f.GetName()) {
+			s.family(at, ages, f, gpu)
 		}
 	}
 	if s.times++; s.times >= mostSamples {
@@ -73,17 +77,15 @@ func sightOf(m *dto.Metric) (r sight) {
 	return r
 }
 
-// ages are how long ago the figures on the page were read: so much before the page they count.
-func (s *Sampler) ages(families []*dto.MetricFamily) map[sight]time.Duration {
+// agesOf are how long ago the figures on the page were read: so much before the page they count.
+func agesOf(families []*dto.MetricFamily) map[sight]time.Duration {
 	ages := map[sight]time.Duration{}
 	for _, f := range families {
-		for prefix := range s.names {
-			if f.GetName() != prefix+"age_seconds" {
-				continue
-			}
-			for _, m := range f.GetMetric() {
-				ages[sightOf(m)] = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
-			}
+		if f.GetName() != engineSeries+"age_seconds" && f.GetName() != gpuSeries+"age_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			ages[sightOf(m)] = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
 		}
 	}
 	return ages

@@ -30,7 +30,7 @@ func page(age time.Duration, tokens, running float64) []*dto.MetricFamily {
 
 // What is on the page was read before it: rates are over the time between readings, and a page that nothing was read for is none.
 func TestSamplerCountsFromReadings(t *testing.T) {
-	s := NewSampler("replayd_engine_", "replayd_gpu_")
+	s := NewSampler()
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s.Take(begin.Add(2*time.Second), page(2*time.Second, 0, 4))
 	s.Take(begin.Add(3*time.Second), page(3*time.Second, 0, 4))
@@ -49,7 +49,7 @@ func TestSamplerCountsFromReadings(t *testing.T) {
 
 // A long run stays covered from end to end by as many samples as are kept.
 func TestSamplerIsBounded(t *testing.T) {
-	s := NewSampler("replayd_engine_", "replayd_gpu_")
+	s := NewSampler()
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const looks = 5 * mostSamples
 	for i := range looks {

@@ -19,7 +19,7 @@ const mostGaps = 1 << 24
 type CollectorOptions struct {
 	Path      string // of profile_export.jsonl; "": no file
 	Gaps      bool   // keep the gaps between chunks, in memory and in the file: one number a chunk
-	Processor string // record_processor_id, the same for all requests of this process; "" is "replayd"
+	Processor string // record_processor_id, the same for all requests of this process
 	Log       *slog.Logger
 }
 
@@ -48,9 +48,6 @@ type Collector struct {
 
 // NewCollector makes an empty collector. The error is that the file cannot be opened.
 func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
-	if o.Processor == "" {
-		o.Processor = "replayd"
-	}
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
 	c := &Collector{
 		options: o, settings: s, sink: measure.NewSink(lost, o.Log), most: mostRows,

@@ -97,7 +97,7 @@ func collected(t *testing.T) (Run, []byte) {
 	path := filepath.Join(t.TempDir(), ExportName)
 	var run Run
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewCollector(settings, CollectorOptions{Path: path, Gaps: true, Log: slog.New(slog.DiscardHandler)})
+		c, err := NewCollector(settings, CollectorOptions{Processor: "replayd", Path: path, Gaps: true, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestReadExportGivesWhatWasCollected(t *testing.T) {
 func TestExportWhileItGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ExportName)
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewCollector(settings, CollectorOptions{Path: path, Log: slog.New(slog.DiscardHandler)})
+		c, err := NewCollector(settings, CollectorOptions{Processor: "replayd", Path: path, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestWholeAnswer(t *testing.T) {
 func TestCollectorIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ExportName)
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewCollector(settings, CollectorOptions{Path: path, Gaps: true, Log: slog.New(slog.DiscardHandler)})
+		c, err := NewCollector(settings, CollectorOptions{Processor: "replayd", Path: path, Gaps: true, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

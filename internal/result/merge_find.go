@@ -59,22 +59,21 @@ func FindRuns(paths []string, within bool) ([]Source, error) {
 			return nil, fmt.Errorf("%s: want a folder with %s, %s or shard*.jsonl in it or below it, found none", path, ExportName, RecordsName)
 		}
 	}
-	f.name()
+	nameApart(f.found)
 	return f.found, nil
 }
 
 type finder struct {
 	within  bool
-	found   []Source
-	paths   []string // of found, to name them by
+	found   []Source // named by their paths
 	seen    map[string]bool
 	folders int
 }
 
 func (f *finder) add(s Source, path string) {
 	if path = filepath.Clean(path); !f.seen[path] {
-		f.seen[path] = true
-		f.found, f.paths = append(f.found, s), append(f.paths, path)
+		f.seen[path], s.Name = true, path
+		f.found = append(f.found, s)
 	}
 }
 
@@ -131,17 +130,17 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// name gives each run the last parts of its path, one more as long as two have the same name.
-func (f *finder) name() {
+// nameApart makes of each path its last parts, one more as long as two have the same name.
+func nameApart(found []Source) {
+	paths := slices.Clone(found)
 	for parts := 1; ; parts++ {
-		count := map[string]int{}
-		longer := false
-		for i, path := range f.paths {
-			f.found[i].Name = lastParts(path, parts)
-			count[f.found[i].Name]++
-			longer = longer || f.found[i].Name != lastParts(path, parts+1)
+		names, longer := map[string]bool{}, false
+		for i, s := range paths {
+			found[i].Name = lastParts(s.Name, parts)
+			names[found[i].Name] = true
+			longer = longer || found[i].Name != lastParts(s.Name, parts+1)
 		}
-		if len(count) == len(f.paths) || !longer {
+		if len(names) == len(paths) || !longer {
 			return
 		}
 	}
@@ -213,11 +212,11 @@ func (s Source) named(runs []Run) []Run {
 
 // apart says whether the files lie in folders of their own.
 func (s Source) apart() bool {
-	seen := map[string]bool{}
+	folders := map[string]bool{}
 	for _, path := range s.Files {
-		seen[filepath.Dir(path)] = true
+		folders[filepath.Dir(path)] = true
 	}
-	return len(seen) > 1 && len(seen) == len(s.Files)
+	return len(folders) > 1 && len(folders) == len(s.Files)
 }
 
 // beside reads what stands in a run's other files; nil where there are none. One that cannot be read is a run whose Partial says so.
