@@ -72,7 +72,7 @@ func (a Artifacts) PutBack() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(os.MkdirAll(filepath.Dir(a.Path(name)), 0o755), os.Rename(path, a.Path(name)))
+		return move(path, a.Path(name))
 	})
 	if err == nil {
 		err = os.RemoveAll(a.Moved) // folders that are empty now
@@ -113,21 +113,24 @@ func moveBefore(dir string, now time.Time) (to string, err error) {
 		return "", err
 	}
 	for _, name := range names {
-		from := filepath.Join(dir, filepath.FromSlash(name))
 		if to == "" {
 			if to, err = beforeDir(dir, now); err != nil {
 				return "", err
 			}
 		}
-		target := filepath.Join(to, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return to, err
-		}
-		if err := os.Rename(from, target); err != nil {
+		if err := move(filepath.Join(dir, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))); err != nil {
 			return to, err
 		}
 	}
 	return to, nil
+}
+
+// move makes the folder that a file or folder moves to.
+func move(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
 }
 
 // beforeDir makes a directory that was not there before.

@@ -27,6 +27,7 @@ func (l lookedAt) throughput() Section {
 		requests[bin(l.at(r.End))]++
 		spread(tokens, width, l.at(cmp.Or(r.First, r.End)), l.at(r.End), float64(r.Output))
 	}
+	flight := l.inFlight(n, width)
 	x := make([]float64, n+1)
 	for i := range n {
 		x[i] = float64(i) * width
@@ -34,9 +35,9 @@ func (l lookedAt) throughput() Section {
 		if i == n-1 {
 			length = l.seconds - x[i]
 		}
-		requests[i] /= length
-		sent[i] /= length
-		tokens[i] /= length
+		for _, values := range [][]float64{requests, sent, tokens, flight} {
+			values[i] /= length
+		}
 	}
 	x[n] = l.seconds
 	held := func(values []float64) []float64 { return append(slices.Clone(values), values[n-1]) }
@@ -56,7 +57,6 @@ func (l lookedAt) throughput() Section {
 			Note:   "The tokens of an answer count evenly between its first and its last content.",
 		})
 	}
-	flight := l.inFlight(n, width)
 	most := slices.Max(flight)
 	s.Plots = append(s.Plots, Plot{
 		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
@@ -102,7 +102,7 @@ func spread(into []float64, width, from, to, amount float64) {
 	}
 }
 
-// inFlight is how many requests were in flight at the mean of each bin.
+// inFlight are the seconds that requests were in flight in each bin.
 func (l lookedAt) inFlight(n int, width float64) []float64 {
 	flight := make([]float64, n)
 	for _, r := range l.rows {
@@ -110,10 +110,6 @@ func (l lookedAt) inFlight(n int, width float64) []float64 {
 			spread(flight, width, l.at(r.Start), l.at(r.End), float64(r.End-r.Start)/1e9)
 		}
 	}
-	for i := range flight[:n-1] {
-		flight[i] /= width
-	}
-	flight[n-1] /= l.seconds - float64(n-1)*width
 	return flight
 }
 

@@ -75,13 +75,13 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	}
 	e2e := *l.E2E
 	r.Output, r.Reasoning = l.Output, l.Reasoning
-	r.Latency, r.End = msOf(l.E2E), l.Write+int64(e2e)
+	r.Latency, r.End = msOf(l.E2E), l.Write+e2e
 	if l.FromDue != nil { // of the monotonic clock: instants are as far apart as the wall clock said
 		r.Due = r.End - *l.FromDue
 	}
 	r.Second, r.TTFT = msOf(l.Second), msOf(l.TTFT)
 	if l.TTFT != nil {
-		r.First = l.Write + int64(*l.TTFT)
+		r.First = l.Write + *l.TTFT
 		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), r.Output, l.Chunks)
 	}
 	return r, nil

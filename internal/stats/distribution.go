@@ -9,8 +9,8 @@ import (
 // A Distribution is the values of one quantity, sorted. Its figures depend on the values alone, not on their order: so several
 // shards merged in any order give one result, to the last bit.
 type Distribution struct {
-	Values         []float64
-	Sum, Mean, Std float64 // Std is the population's; all three 0 without values
+	Values    []float64
+	Mean, Std float64 // Std is the population's; both 0 without values
 }
 
 // NewDistribution takes the values that are numbers. It sorts them where they are.
@@ -22,8 +22,7 @@ func NewDistribution(values []float64) Distribution {
 		return d
 	}
 	n := float64(len(values))
-	d.Sum = exactSum(len(values), func(i int) float64 { return values[i] })
-	d.Mean = d.Sum / n
+	d.Mean = exactSum(len(values), func(i int) float64 { return values[i] }) / n
 	d.Std = math.Sqrt(exactSum(len(values), func(i int) float64 {
 		off := values[i] - d.Mean
 		return float64(off * off) // rounded, not fused with the sum

@@ -32,7 +32,7 @@ func TestDistributionAsNumpy(t *testing.T) {
 	}
 	near(t, "std", d.Std, 3.042961936491939)
 	none := NewDistribution([]float64{math.NaN()})
-	if none.N() != 0 || none.Sum != 0 || !math.IsNaN(none.Percentile(50)) || !math.IsNaN(none.Max()) {
+	if none.N() != 0 || none.Mean != 0 || !math.IsNaN(none.Percentile(50)) || !math.IsNaN(none.Max()) {
 		t.Errorf("%+v", none)
 	}
 	if one := NewDistribution([]float64{7}); one.Percentile(99) != 7 || one.Std != 0 || one.Mean != 7 {
