@@ -169,6 +169,7 @@ func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
 func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	c := config.Default()
 	c.Records = config.Records{Path: o.records} // whole: a run that ends keeps all of its records
+	c.MaxWaiting = o.maxWaiting
 	if o.listen != "" {
 		c.Web.Listen = o.listen
 	}

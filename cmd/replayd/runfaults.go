@@ -29,7 +29,7 @@ var flagOf = map[string]string{
 	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
 	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.carry": "--carry",
 	"targets[0].tokenizer": "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
-	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address",
+	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address", "max_waiting": "--max-waiting",
 }
 
 // aliasOf names the flag in another program's spelling, where it is another.

@@ -39,6 +39,8 @@ type runFlags struct {
 	wait     config.Duration // --wait-ready
 	hold     config.Duration
 
+	maxWaiting config.Bytes
+
 	keepTrying bool // also where no connection is ever made
 	slo        string
 	goodput    string
@@ -91,6 +93,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
 	f.StringVar(&l.Overload, "overload", l.Overload, "a request that finds no lane: wait (at most --max-wait) or drop")
 	f.Var(duration{&l.MaxWait}, "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
+	f.TextVar(&o.maxWaiting, "max-waiting", config.Default().MaxWaiting, "bytes of the rows that wait for a lane; beyond them the trace is read no further, and what is read late counts as late. 0: without limit")
 
 	f = help.under("Prompts")
 	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "form of synthesized prompts: text or tokens (ids, completions only)")

@@ -30,6 +30,9 @@ func (c *Config) Check() Faults {
 		f.add("web.listen", "want host:port or :port, got %q", c.Web.Listen)
 	}
 	f.notNegative("drain", c.Drain)
+	if c.MaxWaiting < 0 {
+		f.add("max_waiting", "want a size ≥ 0, got %d", c.MaxWaiting)
+	}
 	if c.Records.MaxBytes < 0 {
 		f.add("records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
 	}

@@ -13,12 +13,13 @@ import (
 // Config is the whole configuration; docs/configuration.md is its reference. Paths in it are relative to the
 // working directory.
 type Config struct {
-	Web       Web        `koanf:"web"`
-	Drain     Duration   `koanf:"drain"` // on SIGTERM; a pod's grace period must be longer
-	Targets   []Target   `koanf:"targets"`
-	Workloads []Workload `koanf:"workloads"`
-	GPUs      []GPU      `koanf:"gpus"`
-	Records   Records    `koanf:"records"`
+	Web        Web        `koanf:"web"`
+	Drain      Duration   `koanf:"drain"`       // on SIGTERM; a pod's grace period must be longer
+	MaxWaiting Bytes      `koanf:"max_waiting"` // of rows that have come due and wait, in all workloads; 0: without limit
+	Targets    []Target   `koanf:"targets"`
+	Workloads  []Workload `koanf:"workloads"`
+	GPUs       []GPU      `koanf:"gpus"`
+	Records    Records    `koanf:"records"`
 
 	Places *Places `koanf:"-"` // where the keys stand; nil: not in a file
 }
@@ -254,7 +255,7 @@ const AutoValue Auto = -1
 // Default is the configuration before any file.
 func Default() Config {
 	return Config{
-		Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second),
+		Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second), MaxWaiting: 64 << 20,
 		Records: Records{MaxBytes: 256 << 20, Keep: 4},
 	}
 }

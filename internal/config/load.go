@@ -41,7 +41,7 @@ var flagKeys = map[string]string{
 
 // envKeys are the keys that an environment variable can set: those that are not in a list.
 var envKeys = []string{
-	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain",
+	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain", "max_waiting",
 	"records.path", "records.max_bytes", "records.keep", "records.gzip",
 }
 

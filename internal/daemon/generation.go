@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/dispatch"
 	"replayd/internal/gpu"
 	"replayd/internal/live"
 	"replayd/internal/measure"
@@ -73,7 +74,8 @@ type shared struct {
 	sink     *measure.Sink
 	endSink  context.CancelFunc // nil: it does not run
 	sinkDone chan error
-	pacer    *replay.Pacer // of all workloads; nil where nothing is to run
+	pacer    *replay.Pacer    // of all workloads; nil where nothing is to run
+	waiting  dispatch.Waiting // of all workloads
 	paced    sync.WaitGroup
 	running  sync.WaitGroup                   // workloads, watches over targets, scrapers
 	engines  atomic.Pointer[map[string]sight] // of the latest generation, by the target's name
@@ -192,6 +194,7 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
 	g.shared.paced.Go(func() { g.shared.pacer.Run(side) })
 	g.startScrapers(ctx)
+	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
 	}

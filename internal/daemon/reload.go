@@ -17,6 +17,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.paused = old.paused
 	g.startScrapers(ctx)
 	old.endScrapers(g)
+	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	at := g.wall().Add(handoverAhead)
 	for _, w := range g.workloads {
 		if w.started() {

@@ -35,10 +35,12 @@ type Config struct {
 	Ahead       int           // bytes of messages built and not yet sent
 	FollowsWall bool          // the plan's instants are the wall clock's, also when that is set
 	Paused      bool          // begins paused
+	HoldReader  bool          // beyond the bound on waiting rows the plan is read no further; else what comes due is dropped
 
 	Breaker  *limits.Breaker // nil: no guard
 	Budget   limits.Budget
 	Spending *limits.Spending // what the workload has spent; nil without a budget
+	Waiting  *Waiting         // shared by all workloads of a process; nil: no bound
 	Slots    *Slots           // shared with the dispatchers that this one takes over from and those that take over from it
 }
 
@@ -56,13 +58,14 @@ type Dispatcher struct {
 	ending
 	closed  *circuit // nil: an open loop
 	loops   map[int64]*Loop
-	playing *Loop     // of the row that came due last; nil before the first loop
-	played  time.Time // planned, just after the last row that came due
-	free    int       // lanes that would take a row now
-	flying  int       // rows that lanes have
-	paused  bool      // what falls due is dropped; of a closed loop nothing falls due
-	judged  uint64    // order of the latest reading that the guard was judged by
-	out     []Action  // of the running Step
+	playing *Loop        // of the row that came due last; nil before the first loop
+	played  time.Time    // planned, just after the last row that came due
+	free    int          // lanes that would take a row now
+	flying  int          // rows that lanes have
+	crowded limits.Spell // in which rows were dropped because too much waits
+	paused  bool         // what falls due is dropped; of a closed loop nothing falls due
+	judged  uint64       // order of the latest reading that the guard was judged by
+	out     []Action     // of the running Step
 }
 
 // New makes a dispatcher of nothing.
@@ -101,6 +104,7 @@ type messages struct {
 // missed is what is known of times in which this process did not run.
 type missed struct {
 	rejoined time.Time     // what fell due until this instant is missed
+	held     time.Time     // the reader was held back until this instant: what it read late is not missed
 	lag      time.Duration // how far behind it was when that was found out, until it is told; 0: nothing is to be told
 }
 

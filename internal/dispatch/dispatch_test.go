@@ -104,6 +104,7 @@ func (q *queue) take(now time.Time) *Row {
 	r := q.first(now)
 	if r != nil {
 		r.state = flying
+		q.uncount(r)
 		q.flying++
 		q.free--
 		q.c.waiting--

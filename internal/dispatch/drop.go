@@ -17,6 +17,7 @@ func (d *Dispatcher) expect(r *Row) {
 	if !r.expected {
 		r.expected = true
 		d.weight -= r.Weight
+		d.count(r)
 		d.do(Action{Kind: Expect, Row: r})
 	}
 }
@@ -24,6 +25,7 @@ func (d *Dispatcher) expect(r *Row) {
 // drop ends a row that was due and is not sent.
 func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
 	r.state = gone
+	d.uncount(r)
 	d.endTrial(r, false)
 	d.refund(r)
 	d.do(Action{Kind: Drop, Row: r, Reason: reason})

@@ -19,6 +19,7 @@ const (
 	RowRead               // Loop, Row
 	LoopRead              // Loop: it has no more rows
 	FeedEnded             // Failed: no more rows will be read, because of an error or a stop or because the plan is over
+	Held                  // the plan is read no further, since too much waits
 	LetGo                 // rows that have not come due are forgotten, and the plan is entered anew where the clock is
 	Built                 // Row, Message
 	Written               // Row: its message is not needed any more
@@ -73,6 +74,7 @@ const (
 	GuardLacks              // the engine does not show a figure that a limit of the guard needs
 	BudgetSpell             // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
 	TooLarge                // Row: it alone is more than the whole budget
+	Crowded                 // On, Spell: because too much waits rows begin to be dropped, or that is over
 	Rejoined                // Why, Lag: rows are missed, or the plan is entered anew
 	ReadOn                  // the feed is to look again whether there is room
 	Retired                 // all rows that are this dispatcher's have come due

@@ -54,6 +54,10 @@ func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 		d.ready(r, now)
 	case s.busy:
 		d.expect(r)
+		if d.crowds(now) {
+			d.giveUp(r, measure.Overload)
+			return
+		}
 		r.state = blocked
 	default:
 		d.expect(r)

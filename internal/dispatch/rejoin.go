@@ -20,7 +20,7 @@ func (d *Dispatcher) rejoin(now time.Time) {
 
 // rejoinAfter does so by an instant that has come, unless it lies in a time that is known to be missed.
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
-	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) {
+	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) && at.After(d.held) {
 		d.lag = lag
 		d.miss(now)
 	}

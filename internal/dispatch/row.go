@@ -32,6 +32,7 @@ type Row struct {
 	reserved int         // bytes of the bound on messages
 	state    state
 	expected bool // its due instant has come
+	counted  bool // it is among the rows that Waiting bounds
 	follows  bool // an earlier turn of its session was still open when it was planned
 	late     bool // its message cannot be built before the turn before has ended
 	building bool // the builder is at it

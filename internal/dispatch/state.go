@@ -34,6 +34,7 @@ type Room uint8
 const (
 	Free    Room = iota // it may
 	Full                // there are enough rows for now; ReadOn tells when there may be room
+	Crowd               // too much waits: an event Held tells the dispatcher that the reader is held back by that
 	Early               // what would be read is due too late to be read now
 	Over                // nothing comes due any more
 	Astray              // the plan is to be entered anew where the clock is
@@ -63,6 +64,8 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 		return Astray, 0
 	case d.Beyond(planned):
 		return Another, 0
+	case d.HoldReader && d.Waiting.full():
+		return Crowd, 0
 	case at.Sub(now) > aheadTime:
 		return Early, at.Sub(now) - aheadTime
 	case d.upcoming.len() >= aheadRows:

@@ -65,6 +65,8 @@ func (d *Dispatcher) take(now Clock, e Event) {
 		d.unsettled = true
 	case FeedEnded:
 		d.feedEnded(e.Failed)
+	case Held:
+		d.held = now.Own
 	case LetGo:
 		d.letGo()
 	case Built:
@@ -105,6 +107,7 @@ func (d *Dispatcher) assign(now time.Time) {
 		d.free--
 		d.flying++
 		r.state = flying
+		d.uncount(r)
 		d.do(Action{Kind: Send, Row: r})
 	}
 }

@@ -129,7 +129,7 @@ func (s *Spending) Learn(c Cost) {
 
 // Turn notes that a request was refused or let through, and says whether a spell has begun or is over by that.
 func (s *Spending) Turn(now time.Time, refused bool) (Spell, bool) {
-	return s.spell.turn(now, refused)
+	return s.spell.Turn(now, refused)
 }
 
 // over says whether an amount is more than a bound; 0 is none.
@@ -166,9 +166,9 @@ type Spell struct {
 	Refused    int
 }
 
-// turn notes that a request was refused or let through. It says whether the spell begins or is over by that, and which:
+// Turn notes that a request was refused or let through. It says whether the spell begins or is over by that, and which:
 // the one that is over has refused nothing for a minute before this request went through.
-func (s *Spell) turn(now time.Time, refused bool) (of Spell, turned bool) {
+func (s *Spell) Turn(now time.Time, refused bool) (of Spell, turned bool) {
 	switch {
 	case refused:
 		if s.Refused == 0 {

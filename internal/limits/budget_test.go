@@ -108,7 +108,7 @@ func TestSpell(t *testing.T) {
 		{400_000, false, "3m29.998s 2"},
 	} {
 		got := ""
-		if of, turned := s.turn(at(step.ms), step.refused); turned {
+		if of, turned := s.Turn(at(step.ms), step.refused); turned {
 			got = fmt.Sprint(of.Last.Sub(of.From), " ", of.Refused)
 		}
 		want(t, fmt.Sprint("told at ", step.ms, " ms"), got, step.turned)

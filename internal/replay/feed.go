@@ -259,6 +259,9 @@ func (r *Runner) room(ctx context.Context, l *reading, planned time.Time) error 
 		case room == dispatch.Free:
 			return ctx.Err()
 		case room == dispatch.Early:
+		case room == dispatch.Crowd:
+			r.tell(dispatch.Event{Kind: dispatch.Held})
+			wait = pollRoom
 		case room != dispatch.Full:
 			return noRoom[room]
 		case !r.closed:

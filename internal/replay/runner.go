@@ -82,7 +82,7 @@ func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
 		Lanes: w.Lanes, Closed: w.Plan.Closed(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
-		Carry: w.Carry, Ahead: w.Ahead, Paused: w.Paused,
+		Carry: w.Carry, Ahead: w.Ahead, Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
 		Breaker:     r.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots,
 	}

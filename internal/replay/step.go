@@ -61,6 +61,8 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			r.tellLacks()
 		case dispatch.BudgetSpell:
 			r.tellBudget(a.Spell, a.Bound)
+		case dispatch.Crowded:
+			r.tellCrowded(a.On, a.Spell)
 		case dispatch.TooLarge:
 			r.tellLarge(a.Row)
 		case dispatch.Rejoined:

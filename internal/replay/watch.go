@@ -136,6 +136,18 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	})
 }
 
+// tellCrowded says that rows begin to be dropped because too much waits, or that this is over. The lock is held.
+func (r *Runner) tellCrowded(begins bool, s limits.Spell) {
+	r.say(func() {
+		if begins {
+			r.w.Log.Warn("too many requests wait (max_waiting): what would have to wait is dropped as overload", "workload", r.w.Name)
+			return
+		}
+		r.w.Log.Info("there is room for requests that wait again: for a minute nothing was dropped for want of it",
+			"workload", r.w.Name, "full_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
+	})
+}
+
 // watch judges the guard while nothing falls due.
 func (r *Runner) watch(ctx context.Context) {
 	for {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
@@ -70,6 +71,7 @@ type Workload struct {
 	Overload   Overload      // Wait or Drop; of a closed plan nothing waits for a lane
 	MaxWait    time.Duration // longest wait for a lane; 0: without limit
 	Ahead      int           // bytes of messages built and not yet sent
+	HoldReader bool          // beyond the bound of Waiting the plan is read no further; else what comes due is dropped
 	Rows       int           // rows after which the plan is over, filtered ones not counted; a closed one comes round again for them. 0: all
 	Duration   time.Duration // nothing comes due later than this after the plan begins; 0: no limit
 	MaxInput   int           // tokens; 0: no limit
@@ -103,11 +105,12 @@ type Workload struct {
 	// runner's held, so it may take its own; it does not wait and allocates nothing.
 	Load func() (limits.Load, error)
 
-	Epoch   time.Time        // start of the first loop; zero: when the target has answered a probe, or after 5 s
-	Begin   time.Time        // rows due before it are another runner's, which Retires then; zero: none are
-	After   *Runner          // the one that this one takes over from; it goes on with its budget and guard. Nil: none
-	Paused  bool             // begin paused
-	Wall    func() time.Time // the wall clock; nil: time.Now
-	Pacer   *Pacer           // runs for as long as the runner and all others of the process; nil: the runner has its own
-	Sleeper Sleeper          // of its own pacer, which closes it; nil: the most exact one of this system
+	Epoch   time.Time         // start of the first loop; zero: when the target has answered a probe, or after 5 s
+	Begin   time.Time         // rows due before it are another runner's, which Retires then; zero: none are
+	After   *Runner           // the one that this one takes over from; it goes on with its budget and guard. Nil: none
+	Paused  bool              // begin paused
+	Wall    func() time.Time  // the wall clock; nil: time.Now
+	Waiting *dispatch.Waiting // bounds what waits in all workloads of the process; nil: nothing does
+	Pacer   *Pacer            // runs for as long as the runner and all others of the process; nil: the runner has its own
+	Sleeper Sleeper           // of its own pacer, which closes it; nil: the most exact one of this system
 }

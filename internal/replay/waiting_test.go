@@ -1,0 +1,60 @@
+package replay
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/dispatch"
+	"replayd/internal/measure"
+)
+
+// Where too much waits, a run reads its trace no further and sends every row, in order and late from its planned instant; a daemon
+// drops what would have to wait, and says so once.
+func TestMaxWaiting(t *testing.T) {
+	for name, holds := range map[string]bool{"run": true, "serve": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const rows = 300
+				var log bytes.Buffer
+				waiting := new(dispatch.Waiting)
+				waiting.Bound(10_000) // some 20 rows
+				b := newBench(t, every(rows, 20*time.Millisecond), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
+					w.Lanes, w.MaxWait, w.HoldReader, w.Waiting = 1, 0, holds, waiting
+					w.Log = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				most := int64(0)
+				go func() {
+					for range rows {
+						<-time.After(50 * time.Millisecond)
+						most = max(most, waiting.Bytes())
+					}
+				}()
+				b.run(t, t.Context(), t.Context())
+				<-time.After(time.Minute)
+				want(t, "bytes at the end", waiting.Bytes(), int64(0))
+				if holds {
+					want(t, "dropped", len(b.kept.dropped), 0)
+					want(t, "sent", len(b.kept.all), rows)
+					for i, r := range b.kept.all {
+						want(t, "row", r.Row, i)
+						want(t, r.ID+" planned", r.Timeline.Planned.Sub(b.kept.all[0].Timeline.Planned), time.Duration(i)*20*time.Millisecond)
+					}
+					// The reader goes on when the sum is below the bound, with as many rows as are due in the next 5 s.
+					if most > 200_000 {
+						t.Errorf("want about 10,000 bytes that wait, got %d", most)
+					}
+					return
+				}
+				want(t, "sent or dropped", len(b.kept.all)+b.kept.dropped[measure.Overload], rows)
+				if most < 5_000 || most > 10_000 {
+					t.Errorf("want up to 10,000 bytes that wait, got %d", most)
+				}
+				want(t, "lines about it", strings.Count(log.String(), "too many requests wait"), 1)
+			})
+		})
+	}
+}
