@@ -25,14 +25,15 @@ func (r *Runner) tell(e dispatch.Event) {
 // the slice that was handed in: the caller starts them when it has let go of the lock.
 func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 	var refused []dispatch.Event
-	for _, a := range r.d.Step(readClock(r.w.Wall), e) {
+	now := readClock(r.w.Wall)
+	for _, a := range r.d.Step(now, e) {
 		switch a.Kind {
 		case dispatch.Send:
 			if err := r.w.Client.Ready(); err != nil {
 				refused = append(refused, dispatch.Event{Kind: dispatch.Refused, Row: a.Row, Message: dispatch.Message{Err: err}})
 				continue
 			}
-			given = append(given, r.assign(a.Row))
+			given = append(given, r.assign(a.Row, now.Own))
 		case dispatch.Build:
 			r.builds <- build{a.Row, r.buffers.take(a.Row.Reserved())}
 		case dispatch.Release:
@@ -103,7 +104,7 @@ func (r *Runner) drop(reason measure.DropReason) {
 
 // assign hands a row to a free lane: to the one whose request has just ended, else to the one that was used last, so that its
 // connection is the youngest.
-func (r *Runner) assign(row *dispatch.Row) (l *lane) {
+func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	switch n := len(r.idle); {
 	case r.freed != nil:
 		l, r.freed = r.freed, nil
@@ -113,7 +114,7 @@ func (r *Runner) assign(row *dispatch.Row) (l *lane) {
 		l = r.startLane()
 	}
 	r.count.Sent()
-	l.next = handed{row, time.Now()}
+	l.next = handed{row, now}
 	l.fill()
 	return l
 }
