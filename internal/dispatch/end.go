@@ -50,25 +50,25 @@ func (d *Dispatcher) retires(now Clock) time.Time {
 }
 
 // end lets go of what would come due when nothing does any more, and tells when all is its successor's. It gives the earlier of
-// these instants and another.
-func (d *Dispatcher) end(now Clock, at time.Time) time.Time {
+// these instants and another. Either is left to a step in which the rows due before it came due: whoever else is awake first must
+// not lose them.
+func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	earlier := func(end time.Time) {
 		if at.IsZero() || end.Before(at) {
 			at = end
 		}
 	}
-	if !d.ends.IsZero() && !d.stopped {
-		switch {
-		case now.Own.Before(d.ends):
+	if !d.ends.IsZero() && !d.stopped && !d.exhausted {
+		if !fired || now.Own.Before(d.ends) {
 			earlier(d.ends)
-		case !d.exhausted:
+		} else {
 			d.exhausted = true
 			d.forgetUndue()
 			d.do(Action{Kind: ReadOn}) // for it to find that nothing is wanted
 		}
 	}
-	if end := d.retires(now); !end.IsZero() {
-		if now.Own.Before(end) {
+	if end := d.retires(now); !end.IsZero() && !d.stopped {
+		if !fired || now.Own.Before(end) {
 			earlier(end)
 		} else {
 			d.do(Action{Kind: Retired})

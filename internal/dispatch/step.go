@@ -22,7 +22,8 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	if e.Kind != Look && e.Kind != Written {
 		d.assign(now.Own)
 	}
-	if moved || d.stirs(e, now.Own) {
+	fired := moved || d.stirs(e, now.Own)
+	if fired {
 		d.fire(now.Own)
 		d.assign(now.Own)
 	}
@@ -30,7 +31,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.do(Action{Kind: Rejoined, Why: Stopped, Lag: d.lag})
 		d.lag = 0
 	}
-	at := d.end(now, d.next())
+	at := d.end(now, d.next(), fired)
 	d.settle()
 	d.build()
 	d.do(Action{Kind: WakeAt, At: at})
