@@ -62,6 +62,7 @@ type Dispatcher struct {
 	played  time.Time    // planned, just after the last row that came due
 	free    int          // lanes that would take a row now
 	flying  int          // rows that lanes have
+	wakes   time.Time    // the last WakeAt
 	crowded limits.Spell // in which rows were dropped because too much waits
 	paused  bool         // what falls due is dropped; of a closed loop nothing falls due
 	judged  uint64       // order of the latest reading that the guard was judged by

@@ -32,6 +32,10 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.lag = 0
 	}
 	at := d.end(now, d.next(), fired)
+	if early := d.wakes; !fired && early.After(now.Own) && (at.IsZero() || early.Before(at)) {
+		at = early // what a closed loop tries again is not put off by the end of each request
+	}
+	d.wakes = at
 	d.settle()
 	d.build()
 	d.do(Action{Kind: WakeAt, At: at})
@@ -85,6 +89,9 @@ func (d *Dispatcher) take(now Clock, e Event) {
 	case Bounds:
 		d.bound(e.At, e.Period, now)
 	case Stop:
+		if d.closed == nil {
+			d.fireOpen(now.Own.Add(-1)) // what was due before counts as due
+		}
 		d.stop()
 	}
 }
