@@ -116,6 +116,7 @@ func (d *Dispatcher) assign(now time.Time) {
 		d.flying++
 		r.state = flying
 		d.uncount(r)
+		d.tellCrowd(now, false)
 		d.do(Action{Kind: Send, Row: r})
 	}
 }

@@ -25,16 +25,21 @@ func (w *Waiting) full() bool {
 	return most > 0 && w.bytes.Load() > most
 }
 
-// crowds says of a row that would have to wait whether it is one too many, and tells when that begins and when it is over.
+// crowds says of a row that would have to wait whether it is one too many.
 func (d *Dispatcher) crowds(now time.Time) bool {
-	if d.Waiting == nil || d.HoldReader {
+	if d.HoldReader || !d.Waiting.full() {
 		return false
 	}
-	full := d.Waiting.full()
-	if s, turned := d.crowded.Turn(now, full); turned {
-		d.do(Action{Kind: Crowded, On: full, Spell: s})
+	d.tellCrowd(now, true)
+	return true
+}
+
+// tellCrowd notes that a row was dropped because too much waits, or that one was sent, and tells when that begins and when it is
+// over: later rows may all find a lane, so a row that waits may never come again.
+func (d *Dispatcher) tellCrowd(now time.Time, dropped bool) {
+	if s, turned := d.crowded.Turn(now, dropped); turned {
+		d.do(Action{Kind: Crowded, On: dropped, Spell: s})
 	}
-	return full
 }
 
 // count counts a row of an open loop that has come due.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/config"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
@@ -70,6 +71,10 @@ func newLife(t *testing.T, seed uint64) *life {
 	}
 	l.epoch = time.Now().Add(l.upTo(2000))
 	l.common = l.someOptions()
+	if seed%4 == 3 { // the others live as they did before there was a bound
+		l.waiting = new(dispatch.Waiting)
+		l.waiting.Bound(int64(1 + seed%5*600)) // of one to four rows
+	}
 	return l
 }
 
@@ -196,6 +201,7 @@ func (l *life) next() *lived {
 		Lanes: r.lanes, Overload: replay.Wait,
 	}
 	l.common(&w)
+	w.Waiting = l.waiting
 	if n := len(l.runners); n > 0 {
 		w.After, w.Begin = l.runners[n-1].Runner, l.begins[n]
 	} else if l.one(5) {

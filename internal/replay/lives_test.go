@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
@@ -69,6 +70,7 @@ type life struct {
 	warmup  int  // requests before the plan; rows that fall due meanwhile are not the replay's
 	common  func(*replay.Workload)
 	epoch   time.Time
+	waiting *dispatch.Waiting // nil: no bound on what waits
 
 	runners []*lived
 	begins  []time.Time // planned instant from which on rows are a runner's; zero of the first
@@ -267,6 +269,9 @@ func (l *life) judge(stopped bool) {
 			l.Errorf("runner %d: %v requests finished, observers heard of %d", i, f, heard)
 		}
 		expected += e
+	}
+	if l.waiting != nil && l.waiting.Bytes() != 0 {
+		l.Errorf("%d bytes of rows are counted as waiting at the end", l.waiting.Bytes())
 	}
 	l.engine.judge(l.T, lanes, all)
 	if stopped || l.endless || l.closed || l.warmup > 0 {

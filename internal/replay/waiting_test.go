@@ -10,6 +10,7 @@ import (
 
 	"replayd/internal/dispatch"
 	"replayd/internal/measure"
+	"replayd/internal/trace"
 )
 
 // Where too much waits, a run reads its trace no further and sends every row, in order and late from its planned instant; a daemon
@@ -57,4 +58,40 @@ func TestMaxWaiting(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run that has an end sends all rows that are planned before it, also those that its reader comes to only after it.
+func TestReaderHeldBackBeyondTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiting := new(dispatch.Waiting)
+		waiting.Bound(10_000) // some 20 rows
+		b := newBench(t, every(400, 20*time.Millisecond), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
+			w.Lanes, w.MaxWait, w.HoldReader, w.Waiting, w.Duration = 1, 0, true, waiting, 6*time.Second
+		})
+		b.run(t, t.Context(), t.Context())
+		want(t, "dropped", len(b.kept.dropped), 0)
+		want(t, "sent", len(b.kept.all), 300)
+	})
+}
+
+// That rows are not dropped any more is said also where later ones never wait.
+func TestCrowdIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := make([]trace.Record, 140)
+		for i := range rows {
+			rows[i].Offset = time.Duration(i) * 10 * time.Millisecond // of which one in ten finds a lane
+			if i >= 100 {
+				rows[i].Offset = 30*time.Second + time.Duration(i-100)*5*time.Second
+			}
+		}
+		var log bytes.Buffer
+		waiting := new(dispatch.Waiting)
+		waiting.Bound(5_000)
+		b := newBench(t, source(rows...), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
+			w.Lanes, w.MaxWait, w.Waiting, w.Log = 1, 0, waiting, slog.New(slog.NewTextHandler(&log, nil))
+		})
+		b.run(t, t.Context(), t.Context())
+		want(t, "lines that say that it begins", strings.Count(log.String(), "too many requests wait"), 1)
+		want(t, "lines that say that it is over", strings.Count(log.String(), "there is room for requests that wait again"), 1)
+	})
 }
