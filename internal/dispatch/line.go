@@ -32,7 +32,7 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		d.dropTurn(r, why.reason(), now)
 	case r.Waited && d.DropLate && (why == spent || why == tooLarge): // those before it will be refused, and lanes are free
 		d.dropTurn(r, measure.Budget, now)
-	case r.Waited && (d.DropLate || d.crowds(now)):
+	case r.Waited && (d.DropLate || r.state == upcoming && d.crowds(now)): // a turn that waits already is among those that do
 		d.dropTurn(r, measure.Overload, now)
 	default: // a lane and the message may still come, and the budget is asked when they have
 		d.tryOut(r, now)

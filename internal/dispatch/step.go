@@ -71,6 +71,7 @@ func (d *Dispatcher) take(now Clock, e Event) {
 	case FeedEnded:
 		d.feedEnded(e.Failed)
 	case Held:
+		d.rejoin(now.Own) // else rows that were read before this process stood still would be taken for ones that are read late
 		d.held = now.Own
 	case LetGo:
 		d.letGo()

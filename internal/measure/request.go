@@ -54,7 +54,7 @@ type DropReason string
 
 // Drop reasons, the whole list of what can happen today.
 const (
-	Overload DropReason = "overload" // no lane, or waited longer than max_wait
+	Overload DropReason = "overload" // no lane, waited longer than max_wait, or would have to wait beyond max_waiting
 	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
 	Budget   DropReason = "budget"   // would have been more than the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused

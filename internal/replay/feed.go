@@ -218,7 +218,7 @@ func (r *Runner) id(due *schedule.Due) string {
 
 // weigh is about how many bytes a row takes.
 func weigh(r *trace.Record) int {
-	const itself = 512
+	const itself = 768
 	return itself + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
 }
 
