@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,14 +29,15 @@ func TestMaxWaiting(t *testing.T) {
 					w.Log = slog.New(slog.NewTextHandler(&log, nil))
 				})
 				most := int64(0)
-				go func() {
+				var watch sync.WaitGroup
+				watch.Go(func() {
 					for range rows {
 						<-time.After(50 * time.Millisecond)
 						most = max(most, waiting.Bytes())
 					}
-				}()
+				})
 				b.run(t, t.Context(), t.Context())
-				<-time.After(time.Minute)
+				watch.Wait()
 				want(t, "bytes at the end", waiting.Bytes(), int64(0))
 				if holds {
 					want(t, "dropped", len(b.kept.dropped), 0)
