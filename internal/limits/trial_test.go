@@ -1,0 +1,69 @@
+package limits
+
+import (
+	"testing"
+	"time"
+)
+
+// A breaker that errors alone have opened is half open: it lets single trials through, one in flight at a time and one a second.
+func TestHalfOpen(t *testing.T) {
+	b := NewBreaker(Guard{Waiting: 8, ErrorRatio: 0.5})
+	for range 5 {
+		b.Health.Ended(at(0), true)
+	}
+	b.Step(at(0), Load{}, nil)
+	want(t, "state", b.State(), HalfOpen)
+	want(t, "open", b.Opened(), [NumLimits]bool{ErrorRatio: true})
+	want(t, "since", b.Since(), at(0))
+	admit := func(ms int, ok bool) {
+		t.Helper()
+		want(t, "refuses", b.Refuses(at(ms)), !ok)
+		admitted, trial := b.Admit(at(ms))
+		want(t, "admits, as a trial", [2]bool{admitted, trial}, [2]bool{ok, ok})
+	}
+	admit(0, true)
+	admit(5000, false) // the first is in flight
+	b.Tried(true)
+	admit(5000, true)
+	b.Tried(true)
+	admit(5999, false) // not yet a second ago
+	admit(6000, true)
+	b.Tried(false)
+	admit(6001, true) // one that was never sent was none
+	b.Tried(true)
+	b.Step(at(7100), Load{Waiting: 8}, nil)
+	admit(7100, false) // another limit is open too
+	want(t, "state", b.State(), Open)
+	var none *Breaker
+	want(t, "state of none", none.State(), Closed)
+	ok, trial := none.Admit(at(0))
+	want(t, "admitted without one", [2]bool{ok, trial}, [2]bool{true, false})
+}
+
+// While a limit is open, nothing but time closes it: Wait says when to look.
+func TestWait(t *testing.T) {
+	b := NewBreaker(Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond})
+	b.Step(at(0), Load{Waiting: 8}, nil)
+	want(t, "wait", b.Wait(at(0)), LookEvery)
+	want(t, "wait", b.Wait(at(2000)), 300*time.Millisecond)
+	b.Step(at(2300), Load{}, nil)
+	want(t, "state", b.State(), Closed)
+}
+
+func TestBudgetSays(t *testing.T) {
+	b := Budget{RequestsPerMinute: 1, PromptTokensPerHour: 20, OutputTokensPerDay: 300}
+	for of, most := range map[Bound]int64{RequestsPerMinute: 1, PromptTokensPerHour: 20, OutputTokensPerDay: 300, "": 0} {
+		want(t, "most of "+string(of), b.Most(of), most)
+	}
+	want(t, "a prompt that is too long", b.Exceeds(Cost{Prompt: 21}), true)
+	want(t, "one that is not", b.Exceeds(Cost{Prompt: 20, Output: 300}), false)
+	s := NewSpending()
+	want(t, "full of nothing", s.Full(at(0), Cost{Requests: 1, Prompt: 9, Output: 9}, b), Bound(""))
+	s.Charge(at(0), Cost{Requests: 1, Prompt: 9, Output: 9}, b)
+	want(t, "full", s.Full(at(0), Cost{Requests: 1, Prompt: 9, Output: 9}, b), RequestsPerMinute)
+	want(t, "spent", s.Spent(at(0)), Cost{Requests: 1, Prompt: 9, Output: 9})
+	for i, refused := range []bool{true, true, false} {
+		_, turned := s.Turn(at(i*60_000), refused)
+		want(t, "a spell turns", turned, i != 1)
+	}
+}
