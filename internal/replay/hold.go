@@ -26,60 +26,60 @@ func (u unread) Is(err error) bool { return err == errUnread }
 func (u unread) Unwrap() error     { return u.error }
 
 // unread is an error of reading rows.
-func (r *Runner) unread(err error) error {
-	return unread{fmt.Errorf("workload %s: %w", r.w.Name, err)}
+func (f *feed) unread(err error) error {
+	return unread{fmt.Errorf("workload %s: %w", f.r.w.Name, err)}
 }
 
 // tellLost tells that the feed ends in a loop of which rows may have been read.
-func (r *Runner) tellLost(lp *reading, err error) {
-	if r.w.Lost == nil || !errors.Is(err, errUnread) {
+func (f *feed) tellLost(lp *reading, err error) {
+	if f.r.w.Lost == nil || !errors.Is(err, errUnread) {
 		return
 	}
 	lost := Lost{Err: err, Next: lp.Loop.Loop, More: true}
 	switch {
-	case r.phase == measure.Warmup:
+	case f.r.phase == measure.Warmup:
 		lost.Next = schedule.Loop{}
 	case lp.rows > 0:
-		lost.Next, lost.More = r.after(lp, readClock(r.w.Wall).Wall)
+		lost.Next, lost.More = f.after(lp, readClock(f.r.w.Wall).Wall)
 	}
-	r.w.Lost(lost)
+	f.r.w.Lost(lost)
 }
 
 // name waits until requests have a model's name. Held: it had to wait.
-func (r *Runner) name(ctx context.Context) (held bool, err error) {
-	why := r.w.Target.nameless()
+func (f *feed) name(ctx context.Context) (held bool, err error) {
+	why := f.r.w.Target.nameless()
 	if why == nil {
 		return false, nil
 	}
-	r.tellHeld(why)
+	f.tellHeld(why)
 	select {
-	case <-r.w.Target.chosen:
-		r.tellHeld(nil)
+	case <-f.r.w.Target.chosen:
+		f.tellHeld(nil)
 		return true, nil
 	case <-ctx.Done():
 		return true, ctx.Err()
 	}
 }
 
-func (r *Runner) tellHeld(why error) {
-	if r.w.Held != nil {
-		r.w.Held(why)
+func (f *feed) tellHeld(why error) {
+	if f.r.w.Held != nil {
+		f.r.w.Held(why)
 	}
 }
 
 // nameRow waits likewise in the middle of a plan: the target was not there when it began. Rows that were read ahead are let go
 // meanwhile, and the replay rejoins where the clock is. In a closed plan nothing falls due before it is read.
-func (r *Runner) nameRow(ctx context.Context) error {
-	if r.w.Target.nameless() == nil {
+func (f *feed) nameRow(ctx context.Context) error {
+	if f.r.w.Target.nameless() == nil {
 		return nil
 	}
-	if !r.closed {
-		r.tell(dispatch.Event{Kind: dispatch.LetGo})
+	if !f.r.closed {
+		f.r.tell(dispatch.Event{Kind: dispatch.LetGo})
 	}
-	if _, err := r.name(ctx); err != nil {
+	if _, err := f.name(ctx); err != nil {
 		return err
 	}
-	if !r.closed {
+	if !f.r.closed {
 		return errAstray
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 //
 // A row's own text is as long as CountInput says, and 0 without that. It is not cut: where clipping its answer is not enough,
 // the row is filtered out.
-func (r *Runner) limit(row *dispatch.Row) bool {
-	w, rec := &r.w, &row.Due.Record
+func (f *feed) limit(row *dispatch.Row) bool {
+	w, rec := &f.r.w, &row.Due.Record
 	if w.MaxInput == 0 && w.MaxOutput == 0 && w.MaxContext == 0 || w.OverLimit == Send {
 		return true
 	}

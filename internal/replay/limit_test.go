@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &Runner{w: c.w}
 			row := &dispatch.Row{Due: schedule.Due{Record: c.row}}
-			want(t, "goes", r.limit(row), c.ok)
+			want(t, "goes", (&feed{r: r}).limit(row), c.ok)
 			want(t, "lengths", lengths{row.Due.InputTokens, row.Due.OutputTokens}, c.want)
 			want(t, "clipped", row.Clipped, c.cut)
 		})

@@ -96,7 +96,7 @@ func (r *Runner) read(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.feed(ctx)
+	return (&feed{r: r}).run(ctx)
 }
 
 // ownPacer has a pacer run for this runner alone, where it was given none.

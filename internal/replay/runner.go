@@ -47,9 +47,6 @@ type Runner struct {
 	warmed   chan struct{} // closed when nothing of the warm-up is left
 	moved    chan struct{} // holds one: the feed is to look again whether there is room
 	salt     time.Time     // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
-	first    time.Time     // its start; the feed's
-	seq      int64         // rows read, without filtered ones; the feed's
-	filtered int           // rows that were filtered since the last that was not; the feed's
 
 	running sync.WaitGroup // lanes
 }

@@ -14,7 +14,8 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	if err := r.w.Target.await(ctx); err != nil {
 		return err
 	}
-	if _, err := r.name(ctx); err != nil {
+	f := &feed{r: r}
+	if _, err := f.name(ctx); err != nil {
 		return err
 	}
 	c := r.config()
@@ -26,7 +27,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 		phase: measure.Warmup, closed: true, rows: r.w.Warmup, epoch: r.salted(),
 		count: uncounted{r.w.Count}, observers: r.w.Warmed,
 	})
-	err := r.feed(ctx)
+	err := f.run(ctx)
 	<-r.warmed
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (r *Runner) play(c dispatch.Config, s stage) {
 	for _, l := range r.idle {
 		close(l.work)
 	}
-	r.idle, r.lanes, r.entered, r.seq, r.filtered = nil, 0, false, 0, 0
+	r.idle, r.lanes, r.entered = nil, 0, false
 	c.Paused = r.d.IsPaused()
 	r.d, r.stage = dispatch.New(c), s
 	if !r.until.IsZero() {
