@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // What Begin could not write Do writes, and the answer is the same: for a message that the kernel takes whole, and for
@@ -15,7 +16,7 @@ func TestBegin(t *testing.T) {
 	for name, size := range map[string]int{"a small message": 10, "a large message": 16 << 20} {
 		t.Run(name, func(t *testing.T) {
 			bodies := make(chan int, 3)
-			address := listen(t, "tcp4", func(conn net.Conn) {
+			address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 				for {
 					_, body, err := request(conn)
 					if err != nil {
@@ -61,7 +62,7 @@ func TestBegin(t *testing.T) {
 
 // A kept connection that the server closes without an answer is replaced once after Begin too.
 func TestBeginOnAClosedConnection(t *testing.T) {
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		if _, _, err := request(conn); err == nil {
 			send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
 			_, _, _ = request(conn)

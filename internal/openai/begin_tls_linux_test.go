@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // overTLS gives a client of a server that serves one connection at a time.
@@ -17,7 +18,7 @@ func overTLS(t *testing.T, serve func(*tls.Conn)) *Client {
 	t.Helper()
 	server := httptest.NewTLSServer(nil) // only its certificate is wanted
 	server.Close()
-	address := listen(t, "tcp4", func(raw net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(raw net.Conn) {
 		serve(tls.Server(raw, &tls.Config{Certificates: server.TLS.Certificates}))
 	})
 	return newClient(t, Target{

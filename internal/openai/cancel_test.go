@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // A request is cancelled at its instant after the message was written, unless it has ended by then.
@@ -172,7 +173,7 @@ func TestCancelAborted(t *testing.T) {
 // server has the whole message and sees the end of the connection.
 func TestCancelOverTCP(t *testing.T) {
 	ended := make(chan error, 1)
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		if _, _, err := request(conn); err != nil {
 			ended <- err
 			return

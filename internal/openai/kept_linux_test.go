@@ -11,40 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/wire"
+	"replayd/internal/openai/internal/wiretest"
 )
-
-// readable waits until something stands in the kernel for a connection: bytes or its end.
-func readable(t *testing.T, c *wire.Conn) { t.Helper(); stands(t, c, unix.POLLIN) }
-
-// closed waits until the other side has closed a connection.
-func closed(t *testing.T, c *wire.Conn) { t.Helper(); stands(t, c, unix.POLLRDHUP) }
-
-func stands(t *testing.T, c *wire.Conn, what int16) {
-	t.Helper()
-	raw, err := c.NetConn().(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = raw.Control(func(fd uintptr) {
-		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: what}}, 60_000) //nolint:gosec // a descriptor is an int32
-			if err == nil && n == 1 {
-				return
-			}
-			if err != unix.EINTR {
-				t.Errorf("want news within a minute, got %d, %v", n, err)
-				return
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // What a server says or does on a kept connection before the next request belongs to no request: an end, an answer that nobody
 // asked for, such as the 408 of proxies that are tired of waiting. The connection is replaced before anything is written.
@@ -87,7 +57,7 @@ func TestKeptConnectionHasNews(t *testing.T) {
 					if secure {
 						c = overTLS(t, func(conn *tls.Conn) { serve(conn) })
 					} else {
-						c = newClient(t, Target{URL: listen(t, "tcp4", serve), API: Completions})
+						c = newClient(t, Target{URL: wiretest.Listen(t, "tcp4", serve), API: Completions})
 					}
 					l := c.Lane()
 					defer l.Close()
@@ -99,7 +69,7 @@ func TestKeptConnectionHasNews(t *testing.T) {
 					}
 					kept := l.conn
 					readAll()
-					readable(t, kept)
+					wiretest.Readable(t, kept.NetConn())
 					if begins && l.Begin(m, &req) {
 						t.Error("begun on a connection that has news")
 					}
@@ -154,7 +124,7 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 				conn := client.stock.Take(time.Now(), client.target.Idle)
 				if i < c.ended {
 					_ = opened[conn.NetConn().LocalAddr().String()].Close()
-					closed(t, conn)
+					wiretest.Closed(t, conn.NetConn())
 				} else if open == nil {
 					open = conn
 				}

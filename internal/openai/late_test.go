@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // composed is a small message as it is written.
@@ -144,7 +145,7 @@ func TestRotatedKeyIsSent(t *testing.T) {
 			}
 			files := keyFiles{t.TempDir()}
 			c := newClient(t, Target{
-				URL: listen(t, "tcp4", answer), Timeouts: limits,
+				URL: wiretest.Listen(t, "tcp4", answer), Timeouts: limits,
 				HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "key0")},
 			})
 			m, err := c.AppendRequest(nil, Body{Prompt: []byte(strings.Repeat("a", size)), Stream: true})

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // Every outcome that a server's bytes decide, over real loopback TCP.
@@ -94,7 +95,7 @@ func TestOutcomes(t *testing.T) {
 		"empty by comment": {stream(": ping\n\n" + done), measure.Empty, "no content", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := listen(t, "tcp4", func(conn net.Conn) {
+			address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 				if _, _, err := request(conn); err == nil {
 					send(conn, c.answer)
 				}
@@ -129,7 +130,7 @@ func TestOutcomeReset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := make(chan struct{})
-			address := listen(t, "tcp4", func(conn net.Conn) {
+			address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 				_, _, _ = request(conn)
 				send(conn, c.answer)
 				if c.answer != "" {
@@ -155,7 +156,7 @@ func TestOutcomeReset(t *testing.T) {
 // Deadlines and our hard stop reach a read that waits in the kernel, not only one of a pipe.
 func TestOutcomeSilence(t *testing.T) {
 	arrived := make(chan struct{}, 1)
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		_, _, _ = request(conn)
 		send(conn, streamHead+chunked(delta("a")))
 		arrived <- struct{}{}
@@ -192,7 +193,7 @@ func TestOutcomeSilence(t *testing.T) {
 // A refusal that came before the message was read is seen, not the broken pipe.
 func TestOutcomeEarlyRefusal(t *testing.T) {
 	done := make(chan struct{})
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 1024))
 		send(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlarge")
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -230,7 +231,7 @@ func TestOutcomeRefused(t *testing.T) {
 }
 
 func TestIPv6(t *testing.T) {
-	address := listen(t, "tcp6", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp6", func(conn net.Conn) {
 		r, _, err := request(conn)
 		if err != nil || r.URL.Path != "/prefix/v1/chat/completions" || !strings.HasPrefix(r.Host, "[::1]:") {
 			t.Errorf("%v, %+v", err, r)
@@ -303,7 +304,7 @@ func TestTLS(t *testing.T) {
 
 // A plain HTTP server behind https, and silence there.
 func TestTLSNone(t *testing.T) {
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 1024))
 		send(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
 	})

@@ -75,36 +75,6 @@ func over(t *testing.T, c *Client, serve func(n int, conn net.Conn)) {
 	}
 }
 
-// listen serves every connection to a loopback listener until the end of the test, and gives its address.
-func listen(t *testing.T, network string, serve func(conn net.Conn)) string {
-	t.Helper()
-	address := "127.0.0.1:0"
-	if network == "tcp6" {
-		address = "[::1]:0"
-	}
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Skipf("no %s loopback here: %v", network, err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serve(conn)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-done
-	})
-	return l.Addr().String()
-}
-
 // request reads one request whole.
 func request(conn net.Conn) (head *http.Request, body string, err error) {
 	head, err = http.ReadRequest(bufio.NewReader(conn))

@@ -2,22 +2,12 @@ package openai
 
 import (
 	"net"
-	"os"
 	"testing"
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
-
-// noStamps skips a test, but not in CI: there the stamps would go untested unnoticed.
-func noStamps(t *testing.T) {
-	t.Helper()
-	const text = "this kernel stamps nothing on loopback"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(text)
-	}
-	t.Skip(text)
-}
 
 // untilStamped plays requests until the answer to one was stamped. The kernel begins a little after the client has asked, and may
 // at first still be busy with ending for somebody who closed just before.
@@ -25,7 +15,7 @@ func untilStamped(t *testing.T, req *measure.Request, play func()) {
 	t.Helper()
 	for begin := time.Now(); !req.Timeline.Kernel; {
 		if time.Since(begin) > 10*time.Second {
-			noStamps(t)
+			wiretest.NoStamps(t)
 		}
 		play()
 	}
@@ -37,7 +27,7 @@ const measuring = 50 * time.Microsecond // see wire's TestClock
 func TestKernelStamps(t *testing.T) {
 	const chunks = 20
 	log := make(chan []time.Time, 1) // just before each write: no stamp can be earlier
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		for {
 			if _, _, err := request(conn); err != nil {
 				return
@@ -87,7 +77,7 @@ func TestKernelStamps(t *testing.T) {
 func TestNoAllocationsPerChunk(t *testing.T) {
 	const more = 400
 	lengths := make(chan int, 1)
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		buffer := make([]byte, 4096)
 		head, chunk, end := []byte(streamHead), []byte(chunked(delta("a"))), []byte(chunked(done)+bodyEnd)
 		for n := range lengths {
@@ -129,7 +119,7 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 
 // The time of an answer in one piece is the kernel's, too.
 func TestWholeKernelStamp(t *testing.T) {
-	address := listen(t, "tcp4", func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		for {
 			if _, _, err := request(conn); err != nil {
 				return

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // large is a message that no buffer has room for.
@@ -185,7 +186,7 @@ func TestAnswerDuringUploadOverTCP(t *testing.T) {
 				serve = func(conn net.Conn) { c.serve(tls.Server(conn, config)) }
 			}
 			ended := make(chan struct{})
-			address := listen(t, "tcp4", func(conn net.Conn) {
+			address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 				serve(conn)
 				<-ended
 			})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // doWhole plays one request for an answer in one piece.
@@ -137,7 +138,7 @@ func TestWholeOutcomes(t *testing.T) {
 		"503":                 {"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\n{}", measure.HTTP5xx, "HTTP 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := listen(t, "tcp4", func(conn net.Conn) {
+			address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 				if _, _, err := request(conn); err == nil {
 					send(conn, c.answer)
 				}

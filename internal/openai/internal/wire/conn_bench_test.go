@@ -4,13 +4,15 @@ import (
 	"crypto/tls"
 	"net"
 	"testing"
+
+	"replayd/internal/openai/internal/wiretest"
 )
 
 // BenchmarkSilent is the look at a kept connection before a request goes out on it.
 func BenchmarkSilent(b *testing.B) {
 	end := make(chan struct{})
 	secure, trusting := listenTLS(b, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })
-	plain := listen(b, func(net.Conn) { <-end })
+	plain := wiretest.Listen(b, "tcp4", func(net.Conn) { <-end })
 	defer close(end)
 	for _, c := range []struct {
 		name string

@@ -9,33 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"replayd/internal/openai/internal/wiretest"
 )
-
-// readable waits until something stands in the kernel for a connection: bytes or its end.
-func readable(t *testing.T, c *Conn) { t.Helper(); stands(t, c, unix.POLLIN) }
-
-// closed waits until the other side has closed a connection.
-func closed(t *testing.T, c *Conn) { t.Helper(); stands(t, c, unix.POLLRDHUP) }
-
-func stands(t *testing.T, c *Conn, what int16) {
-	t.Helper()
-	err := c.socket.stamps.raw.Control(func(fd uintptr) {
-		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: what}}, 60_000) //nolint:gosec // a descriptor is an int32
-			if err == nil && n == 1 {
-				return
-			}
-			if err != unix.EINTR {
-				t.Errorf("want news within a minute, got %d, %v", n, err)
-				return
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // An offer does not wait for a server that does not read. What the kernel has no room for goes out in its turn.
 func TestOfferTLS(t *testing.T) {
@@ -90,7 +65,7 @@ func TestTicketsAreNoNews(t *testing.T) {
 		t.Error("want a ticket, got none: it was not put to the test")
 	}
 	next <- struct{}{}
-	readable(t, conn)
+	wiretest.Readable(t, conn.NetConn())
 	if conn.Silent() {
 		t.Error("want no silent connection where a byte came")
 	}
@@ -100,7 +75,7 @@ func TestTicketsAreNoNews(t *testing.T) {
 func TestSilentAllocatesNothing(t *testing.T) {
 	end := make(chan struct{})
 	secure, trusting := listenTLS(t, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })
-	plain := listen(t, func(net.Conn) { <-end })
+	plain := wiretest.Listen(t, "tcp4", func(net.Conn) { <-end })
 	defer close(end)
 	for name, conn := range map[string]*Conn{"plain": dial(t, plain, nil), "TLS": dial(t, secure, trusting)} {
 		if n := testing.AllocsPerRun(100, func() {
@@ -130,7 +105,7 @@ func (a answering) Read(p []byte) (int, error) {
 func TestSilentAfterADeadline(t *testing.T) {
 	said, looked := make(chan string, 1), make(chan struct{})
 	look := sync.OnceFunc(func() { close(looked) })
-	conn := dial(t, listen(t, func(conn net.Conn) {
+	conn := dial(t, wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		buffer := make([]byte, 10)
 		n, _ := conn.Read(buffer)
 		said <- string(buffer[:n])
@@ -148,7 +123,7 @@ func TestSilentAfterADeadline(t *testing.T) {
 		t.Errorf("the server got %q", got)
 	}
 	look()
-	closed(t, conn)
+	wiretest.Closed(t, conn.NetConn())
 	conn.app = conn.socket // nobody is there to answer
 	if conn.Silent() {
 		t.Error("want no silent connection where it has ended")

@@ -11,17 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// noStamps skips a test, but not in CI: there the stamps would go untested unnoticed.
-func noStamps(t *testing.T) {
-	t.Helper()
-	const text = "this kernel stamps nothing on loopback"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(text)
-	}
-	t.Skip(text)
-}
+	"replayd/internal/openai/internal/wiretest"
+)
 
 // keeping is one socket for all tests: while it is open no other's end, here or in another process, stops the stamps.
 var keeping = sync.OnceValue(func() io.Closer {
@@ -73,7 +65,7 @@ func stampedOnce() bool {
 func stamping(t *testing.T) {
 	t.Helper()
 	if keeping() == nil {
-		noStamps(t)
+		wiretest.NoStamps(t)
 	}
 }
 
@@ -85,7 +77,7 @@ func TestStampIsNotTheFINs(t *testing.T) {
 	stamping(t)
 	for _, c := range []struct{ open, late time.Duration }{{300 * time.Millisecond, 20 * lateRead}, {silence + 100*time.Millisecond, 0}} {
 		read, written, closed := make(chan struct{}), make(chan time.Time, 1), make(chan time.Time, 1)
-		address := listen(t, func(conn net.Conn) {
+		address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 			send(conn, "a chunk, ")
 			<-read
 			send(conn, "the last chunk")
@@ -129,7 +121,7 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 	stamping(t)
 	say := make(chan string)
 	said := make(chan struct{})
-	address := listen(t, func(conn net.Conn) {
+	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		for text := range say {
 			send(conn, text)
 			said <- struct{}{}
