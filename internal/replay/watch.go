@@ -117,16 +117,17 @@ func (r *Runner) tellInvalid(row *dispatch.Row) {
 
 // tellBudget says that the budget begins to refuse requests, or that this is over. The lock is held.
 func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
+	closed := r.closed // of this stage: the line may be told in the next
 	r.say(func() {
 		if full != "" {
 			text := "the budget is spent: what does not fit is dropped"
-			if r.closed {
+			if closed {
 				text = "the budget is spent: nothing goes out until there is room"
 			}
 			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.Most(full))
 			return
 		}
-		if r.closed {
+		if closed {
 			r.w.Log.Info("the budget is enough again: for a minute nothing was held back for it",
 				"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond))
 			return
