@@ -152,6 +152,9 @@ func (st *stepper) built(d *draft) {
 }
 
 func (st *stepper) build() *draft {
+	if st.builds == nil {
+		st.tell(dispatch.Event{Kind: dispatch.Look}) // as the runner's builder does
+	}
 	d := st.builds
 	st.builds = nil
 	return d

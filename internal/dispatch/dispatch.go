@@ -67,6 +67,7 @@ type Dispatcher struct {
 	paused  bool         // what falls due is dropped; of a closed loop nothing falls due
 	judged  uint64       // order of the latest reading that the guard was judged by
 	out     []Action     // of the running Step
+	sends   bool         // one of them is Send
 }
 
 // New makes a dispatcher of nothing.

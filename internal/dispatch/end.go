@@ -21,12 +21,12 @@ func (d *Dispatcher) bound(from time.Time, length time.Duration, now Clock) {
 func (d *Dispatcher) retire(at time.Time, now Clock) {
 	d.until = at.Round(0)
 	d.retiresAt = now.At(d.until)
-	d.forgetUpcoming(func(r *Row) bool { return d.Beyond(r.loop.clock.Planned(r.Due.At)) })
+	d.forgetUpcoming(func(r *Row) bool { return d.beyond(r.loop.clock.Planned(r.Due.At)) })
 	d.unsettled = true
 }
 
-// Beyond says of a planned instant whether its row is another dispatcher's.
-func (d *Dispatcher) Beyond(planned time.Time) bool {
+// beyond says of a planned instant whether its row is another dispatcher's.
+func (d *Dispatcher) beyond(planned time.Time) bool {
 	switch {
 	case d.until.IsZero():
 		return false

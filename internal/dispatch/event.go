@@ -63,7 +63,7 @@ type Verb uint8
 // Actions, and which fields of Action they have.
 const (
 	Send        Verb = iota // Row: to a lane that is free, the one whose request has ended first
-	Build                   // Row: its message. One at a time: the next follows on Built
+	Build                   // Row: its message. One at a time, the next after Built; never beside Send, but at the Look after it
 	Expect                  // Row: it has come due
 	Filter                  // Row: its instant has come, and it's not part of the replay
 	Drop                    // Row, Reason: it had come due and is not sent

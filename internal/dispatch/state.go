@@ -62,7 +62,7 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 		return Free, 0
 	case d.astray:
 		return Astray, 0
-	case d.Beyond(planned):
+	case d.beyond(planned):
 		return Another, 0
 	case d.HoldReader && d.Waiting.full():
 		return Crowd, 0

@@ -13,7 +13,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.out = nil
 	}
 	clear(d.out)
-	d.out = d.out[:0]
+	d.out, d.sends = d.out[:0], false
 	moved := d.align(now)
 	if e.Kind != Ended { // an end is to be seen by the guard first
 		moved = d.judge(now.Own, e.Seen) || moved
@@ -37,7 +37,9 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	}
 	d.wakes = at
 	d.settle()
-	d.build()
+	if !d.sends { // the caller writes first, and then asks by Look for the next message to build
+		d.build()
+	}
 	d.do(Action{Kind: WakeAt, At: at})
 	return d.out
 }
@@ -119,6 +121,7 @@ func (d *Dispatcher) assign(now time.Time) {
 		d.uncount(r)
 		d.tellCrowd(now, false)
 		d.do(Action{Kind: Send, Row: r})
+		d.sends = true
 	}
 }
 

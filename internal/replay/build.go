@@ -11,11 +11,33 @@ type build struct {
 // build makes the messages that the dispatcher asks for, one after the other and ahead of their instants.
 func (r *Runner) build() {
 	var prompt []byte // reused between messages
-	for b := range r.builds {
+	for {
+		b := r.nextBuild()
+		if b.row == nil {
+			return
+		}
 		var m dispatch.Message
 		m, prompt = r.message(b.row, b.buf, prompt)
 		r.tell(dispatch.Event{Kind: dispatch.Built, Row: b.row, Message: m})
 	}
+}
+
+// nextBuild waits for the next message to build; none follows an empty one. A Step that sends leaves the choice of the row to the
+// builder: it is not made between a due instant and a write.
+func (r *Runner) nextBuild() (b build) {
+	r.mu.Lock()
+	for r.toBuild.row == nil && !r.over {
+		if given := r.step(dispatch.Event{Kind: dispatch.Look}, nil); len(given) > 0 {
+			r.mu.Unlock()
+			r.start(given)
+			r.mu.Lock()
+		} else if r.toBuild.row == nil && !r.over {
+			r.builder.Wait()
+		}
+	}
+	b, r.toBuild = r.toBuild, build{}
+	r.mu.Unlock()
+	return b
 }
 
 // messageFrame is a generous size of everything in a message but what the row brings.

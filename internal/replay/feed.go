@@ -147,7 +147,7 @@ func (f *feed) begin(l schedule.Loop) *reading {
 	given := f.r.step(e, nil)
 	lp := f.r.d.Loop(l.Number) // before a stop can end it
 	f.r.mu.Unlock()
-	start(given)
+	f.r.start(given)
 	return &reading{Loop: lp}
 }
 
@@ -247,7 +247,7 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	}
 	given := f.r.step(e, nil)
 	f.r.mu.Unlock()
-	start(given)
+	f.r.start(given)
 	return nil
 }
 

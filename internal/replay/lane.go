@@ -93,7 +93,7 @@ func (r *Runner) sent(l *lane) {
 	r.mu.Lock()
 	given := r.step(dispatch.Event{Kind: dispatch.Written, Row: row}, nil)
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 }
 
 // finish reports a request that has ended and gives the lane what waits for one. False: it is free, and no longer its
@@ -126,6 +126,6 @@ func (r *Runner) finish(l *lane) (more bool) {
 	}
 	r.wakeOthers()
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 	return more
 }

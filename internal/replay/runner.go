@@ -28,7 +28,8 @@ type Runner struct {
 	*shared  // its lock guards what follows
 	stage    // changes while nothing is on its way
 	d        *dispatch.Dispatcher
-	builds   chan build // room for one: the dispatcher asks for no second
+	toBuild  build     // the message to build next; its row is nil: none
+	builder  sync.Cond // the builder waits here for it
 	buffers  buffers
 	idle     []*lane   // free lanes; the last one used is the last in the slice
 	lanes    int       // started so far
@@ -44,9 +45,9 @@ type Runner struct {
 	unsaid   int       // what was left out of it
 	said     sync.Cond // who tells it waits here
 
-	warmed   chan struct{} // closed when nothing of the warm-up is left
-	moved    chan struct{} // holds one: the feed is to look again whether there is room
-	salt     time.Time     // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	warmed chan struct{} // closed when nothing of the warm-up is left
+	moved  chan struct{} // holds one: the feed is to look again whether there is room
+	salt   time.Time     // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
 
 	running sync.WaitGroup // lanes
 }
@@ -55,7 +56,7 @@ type Runner struct {
 func New(w Workload) *Runner {
 	r := &Runner{
 		w: w, stage: w.plan(), breaker: limits.NewBreaker(w.Guard),
-		shared: new(shared), builds: make(chan build, 1), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
+		shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
 		endWork: func() {}, // before Run there is none
 	}
 	if w.After != nil {
@@ -63,7 +64,7 @@ func New(w Workload) *Runner {
 		r.follow(w.After)
 		r.w.After = nil // or runners would keep each other in memory, reload after reload
 	}
-	r.said.L = &r.mu
+	r.said.L, r.builder.L = &r.mu, &r.mu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.spending == nil && w.Budget != (limits.Budget{}) {

@@ -95,7 +95,7 @@ func (r *Runner) Pause(paused bool) bool {
 	r.w.Count.Paused(paused)
 	given := r.step(dispatch.Event{Kind: dispatch.Pause, On: paused}, nil)
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 	return true
 }
 
@@ -126,7 +126,7 @@ func (r *Runner) Retire(at time.Time) {
 	r.until = at
 	given := r.step(dispatch.Event{Kind: dispatch.Retire, At: at}, nil)
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 }
 
 // Played is a planned instant: all rows before it have come due, or are the runner's that was before. Where the wall clock was set

@@ -18,7 +18,7 @@ func (r *Runner) tell(e dispatch.Event) {
 	r.mu.Lock()
 	given := r.step(e, nil)
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 }
 
 // step tells the dispatcher of an event and does what it says, with the lock held. given are the lanes that have work by it, in
@@ -35,7 +35,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			}
 			given = append(given, r.assign(a.Row, now.Own))
 		case dispatch.Build:
-			r.builds <- build{a.Row, r.buffers.take(a.Row.Reserved())}
+			r.toBuild = build{a.Row, r.buffers.take(a.Row.Reserved())} // start wakes the builder, after the writes
 		case dispatch.Release:
 			r.buffers.give(a.Row.Message.Body, r.w.Ahead-r.d.Held())
 			a.Row.Message.Body = nil
@@ -119,15 +119,16 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	return l
 }
 
-// start starts the lanes that have work. This thread is awake, those of the lanes have yet to be woken: it writes what the kernel
-// takes at once. Waking takes as long as a write, so nobody is woken before the last of them.
-func start(given []*lane) {
+// start starts the lanes that were given a request. The calling thread is awake, so it writes the first bytes of each request itself.
+// Waking a goroutine takes as long as a write: lanes and builder are woken after the last write.
+func (r *Runner) start(given []*lane) {
 	for _, l := range given {
 		l.begin()
 	}
 	for _, l := range given {
 		l.work <- struct{}{}
 	}
+	r.builder.Signal()
 }
 
 // done is told when nothing of a stage is left.
@@ -151,7 +152,7 @@ func (r *Runner) end() {
 		close(l.work)
 	}
 	r.idle = nil
-	close(r.builds)
+	r.builder.Signal()
 	r.said.Signal()
 	r.readOn()
 }
@@ -174,7 +175,7 @@ func (r *Runner) tick() (done bool) {
 	var room [16]*lane // on the stack, as long as it is enough
 	given := r.step(e, room[:0])
 	r.mu.release()
-	start(given)
+	r.start(given)
 	return true
 }
 

@@ -42,6 +42,6 @@ func (r *Runner) short() (n int) {
 		}
 	}
 	r.mu.Unlock()
-	start(given)
+	r.start(given)
 	return n
 }
