@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// A hold is what keeps a row from a lane.
+// A hold is the reason why a row may not go to a lane now.
 type hold uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	unbuilt       // its message is not there yet
 )
 
-// reason is what a row is dropped for that its loop does not let wait.
+// reason is the drop reason of a held row in a loop that does not let it wait.
 func (h hold) reason() measure.DropReason {
 	return [...]measure.DropReason{
 		paused: measure.Paused, guarded: measure.Guarded, tooLarge: measure.Budget, spent: measure.Budget,
@@ -29,12 +29,17 @@ func (h hold) reason() measure.DropReason {
 	}[h]
 }
 
-// may answers the one question of a replay: may this row go now, with so many rows that wait before it? It changes nothing.
-// What becomes of a row that is held is for its loop to say: an open one drops it, or lets it wait for a lane and its message; a
-// closed one lets it wait.
+// may answers the one question of admission: may this row go now, with before rows waiting ahead of it? It changes nothing.
 //
-// The order is that of who has the last word: an operator's pause, then the guard, where a row that was let through as the trial of
-// a half-open one passes, then the budget, unless the row has paid, then the lane, then the message.
+// The checks are in order of precedence:
+//
+//  1. an operator's pause
+//  2. the guard; the trial of a half-open guard passes
+//  3. the budget, unless the row has paid
+//  4. a free lane
+//  5. the message
+//
+// The caller decides about a held row. An open loop drops it or lets it wait for a lane and its message; a closed loop lets it wait.
 func (d *Dispatcher) may(r *Row, before int, now time.Time) hold {
 	pays := d.Spending != nil && r.charged.IsZero() && r.Message.Err == nil
 	switch {
@@ -56,14 +61,14 @@ func (d *Dispatcher) may(r *Row, before int, now time.Time) hold {
 	return nothing
 }
 
-// tryOut takes the permit of a half-open guard for a row that may go.
+// tryOut makes a row that may go the trial of a half-open guard.
 func (d *Dispatcher) tryOut(r *Row, now time.Time) {
 	if !r.trial {
 		_, r.trial = d.Breaker.Admit(now)
 	}
 }
 
-// endTrial lets there be another trial where a row was one that has ended, or was never sent.
+// endTrial releases the permit of a trial that has ended or was never sent, so that another row can be the trial.
 func (d *Dispatcher) endTrial(r *Row, sent bool) {
 	if r.trial {
 		d.Breaker.Tried(sent)
@@ -75,7 +80,7 @@ func costOf(r *Row) limits.Cost {
 	return limits.Cost{Requests: 1, Prompt: int64(r.Due.InputTokens), Output: int64(r.Due.OutputTokens)}
 }
 
-// pay charges a row that is to be sent. One without a message costs nothing: nothing is sent.
+// pay charges a row that will be sent. A row whose message failed costs nothing, since no request is sent.
 func (d *Dispatcher) pay(r *Row, now time.Time) {
 	if d.Spending == nil || r.Message.Err != nil || !r.charged.IsZero() {
 		return
@@ -87,7 +92,7 @@ func (d *Dispatcher) pay(r *Row, now time.Time) {
 	}
 }
 
-// refused notes that the budget has held a row back.
+// refused reports that the budget holds a row back.
 func (d *Dispatcher) refused(r *Row, why hold, now time.Time) {
 	if why == tooLarge {
 		d.do(Action{Kind: TooLarge, Row: r})
@@ -99,7 +104,7 @@ func (d *Dispatcher) refused(r *Row, why hold, now time.Time) {
 	}
 }
 
-// refund gives back what a row was charged that is not sent.
+// refund returns the charge of a row that is not sent.
 func (d *Dispatcher) refund(r *Row) {
 	if r.charged.IsZero() {
 		return
@@ -108,8 +113,8 @@ func (d *Dispatcher) refund(r *Row) {
 	r.charged = time.Time{}
 }
 
-// correct puts what the server says that a request has cost in the place of what was charged. Chunks that were counted
-// for want of anything better are a lower bound, and a prompt of no tokens is none that the server has counted.
+// correct replaces the charge of a request by its usage as the server reports it. A count of chunks, used where the server
+// reports no usage, is a lower bound of the output tokens. A reported prompt of 0 tokens means that the server did not count it.
 func (d *Dispatcher) correct(r *Row, o measure.Outcome, said measure.Usage) {
 	if r.charged.IsZero() || o != measure.OK {
 		return

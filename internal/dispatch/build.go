@@ -1,6 +1,6 @@
 package dispatch
 
-// build gives the builder the row whose message is wanted soonest, where it is free.
+// build hands the next row to the builder, if the builder is free.
 func (d *Dispatcher) build() {
 	if d.builder != nil || d.done {
 		return
@@ -19,7 +19,7 @@ func (d *Dispatcher) build() {
 	d.do(Action{Kind: Build, Row: r})
 }
 
-// built takes a message from the builder. Of a row that was dropped meanwhile it is given back.
+// built takes a message from the builder. If the row was dropped meanwhile, the message is released at once.
 func (d *Dispatcher) built(r *Row, m Message) {
 	d.builder = nil
 	r.building = false
@@ -29,7 +29,7 @@ func (d *Dispatcher) built(r *Row, m Message) {
 	}
 }
 
-// size is about how many bytes a row's message will take.
+// size estimates the bytes of a row's message.
 func (r *Row) size() int {
 	n := r.Size
 	for _, answer := range r.Answers {
@@ -38,9 +38,9 @@ func (r *Row) size() int {
 	return n
 }
 
-// nextToBuild picks the row whose message is wanted soonest; nil when none may be built now. A row that waits for nothing but
-// its message is built whatever the bound says: so one message is always let through, and a session's late turn is not held up
-// by rows that are due after it.
+// nextToBuild picks the row that needs its message soonest; nil when none may be built now. The first row in line for a free lane
+// is exempt from the bound on bytes: so one message can always be built, and a late turn of a session is not held up by rows due
+// after it.
 func (d *Dispatcher) nextToBuild() *Row {
 	if r := d.waiting.front(); d.free > 0 && r != nil && r.isUnbuilt() {
 		return r
@@ -62,7 +62,7 @@ func (d *Dispatcher) nextToBuild() *Row {
 	return nil
 }
 
-// isUnbuilt says of a row whether its message is still to be made.
+// isUnbuilt says whether a row's message is still to be built.
 func (r *Row) isUnbuilt() bool {
 	return r.Message.Body == nil && r.Message.Err == nil && !r.building && r.state != gone && r.state != flying
 }
@@ -73,7 +73,7 @@ func (d *Dispatcher) fits(r *Row, bound int) bool {
 	return d.bytes == 0 || d.bytes+r.size() <= bound
 }
 
-// giveBack gives up a row's message and the bytes that were reserved for it.
+// giveBack releases a row's message and its reserved bytes.
 func (d *Dispatcher) giveBack(r *Row) {
 	if r.reserved == 0 || r.building {
 		return

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// lookAgain is how soon a closed loop tries again what a guard's trial or a budget did not let through.
+	// lookAgain is the retry interval of a closed loop that the guard or the budget holds back.
 	lookAgain = time.Second
 
-	// restFor is how long a lane rests whose request could not connect. A refusal takes microseconds: without a rest a
-	// server that is down would be dialled as fast as this machine can.
+	// restFor is the pause of a lane after a failed connect. A refused connect takes microseconds: without a pause a server that
+	// is down would be dialled in a busy loop.
 	restFor = time.Second
 )
 
-// PoolBytes bounds what the rows at hand may take, together with the turns that wait for an earlier one: of long
-// conversations as many are read as are needed to keep all lanes busy, unless that is too much.
+// PoolBytes bounds the memory of the rows of a closed loop that were read ahead, turns that wait for an earlier one included. Long
+// conversations are read until all lanes are busy or this bound is reached.
 const PoolBytes = 256 << 20
 
-// full says whether the plan is to be read no further for now.
+// full says whether enough rows have been read ahead.
 func (d *Dispatcher) full() bool { return d.upcoming.len() >= d.closed.pool || d.weight >= PoolBytes }
 
-// join puts a row of a closed loop in its place: behind the turn before it, or among those that a lane may take.
+// join queues a row of a closed loop: behind the turn before it, or with the rows that a lane may take.
 func (d *Dispatcher) join(r *Row) {
 	r.Ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
 	s := r.session
@@ -39,14 +39,14 @@ func (d *Dispatcher) join(r *Row) {
 	}
 }
 
-// prebuild has the message of a conversation's next turn built while the one before is on its way.
+// prebuild has the message of a conversation's next turn built while the turn before is in flight.
 func (d *Dispatcher) prebuild(r *Row) {
 	if !r.late {
 		d.behind.push(r)
 	}
 }
 
-// next tells of the instants at which fireClosed has something to do.
+// next reports the instants at which fireClosed has work.
 func (c *circuit) next(earlier func(time.Time)) {
 	if c.opens.After(c.fired) {
 		earlier(c.opens)
@@ -74,21 +74,21 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 	d.draw(now)
 }
 
-// rest takes a free lane of a closed loop out of use for a while.
+// rest takes a free lane out of use for restFor.
 func (d *Dispatcher) rest(now time.Time) {
 	d.free--
 	d.closed.resting = append(d.closed.resting, now.Add(restFor))
 }
 
-// tryAgain looks for a permission to send a trial soon, where one may be had: a trial in flight must end, or its second be
-// over. Of everything else that the guard holds back judge tells.
+// tryAgain schedules a retry while the guard is half open: a trial is possible once the one before has ended and a second has
+// passed. A guard that closes is noticed by judge.
 func (d *Dispatcher) tryAgain(now time.Time) {
 	if d.Breaker.State() == limits.HalfOpen {
 		d.closed.again = now.Add(lookAgain)
 	}
 }
 
-// draw lets a row come due for each lane that is free and has none yet.
+// draw lets one row come due for each free lane.
 func (d *Dispatcher) draw(now time.Time) {
 	c := d.closed
 	c.again = time.Time{}
@@ -99,7 +99,7 @@ func (d *Dispatcher) draw(now time.Time) {
 	}
 }
 
-// drawn takes one row from the plan: it comes due, or is dropped, or waits for its turn. False: there is none, or none may.
+// drawn takes one row from the plan: it comes due, is dropped, or waits for its turn. False: no row may go now.
 func (d *Dispatcher) drawn(now time.Time) bool {
 	c, before := d.closed, d.waiting.len()
 	if now.Before(c.opens) || d.over(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
@@ -108,7 +108,7 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 	list := &d.called
 	if list.len() == 0 {
 		if d.HoldLanes && d.free <= before+len(d.delayed) {
-			return false // the rest are those of conversations that pause
+			return false // the other free lanes belong to conversations in a delay
 		}
 		list = &d.upcoming
 	}
@@ -126,7 +126,7 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 		list.pop()
 		d.giveUp(r, s.over)
 		return true
-	case s != nil && s.soonest(r).After(now): // it was read when the turn before had long ended
+	case s != nil && s.soonest(r).After(now): // the turn before ended before this row was read
 		list.pop()
 		d.release(r, now)
 		return true
@@ -144,13 +144,13 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 		d.refused(r, why, now)
 		d.giveUp(r, measure.Budget)
 		d.endTurn(r, measure.Budget, now)
-		c.opens = now.Add(lookAgain) // where all rows are like this one, they are not gone in no time
+		c.opens = now.Add(lookAgain) // or a trace of such rows would be dropped in a busy loop
 		return false
 	case spent:
 		d.refused(r, why, now)
 		c.again = now.Add(lookAgain)
 		return false
-	default: // with its message or without: it comes due, and waits for that
+	default: // it comes due, and waits for its message if that is not built
 		list.pop()
 		d.pay(r, now)
 		d.comeUp(r, now)
@@ -175,15 +175,14 @@ func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 	d.wait(r)
 }
 
-// dueNow lets a row have the instant at which it came due for the plan's.
+// dueNow makes now the planned, due and ready instant of a row: rows of a closed loop have no planned instant of their own.
 func (r *Row) dueNow(now time.Time) {
 	r.Offset += now.Sub(r.Planned)
 	r.Planned, r.Due.At, r.Ready = now, now, now
 }
 
-// firstClosed is firstOpen of a closed loop: a row that has come due waits for its message only, or for the end of a pause or of a
-// guard that came between. While single trials go through, the first waiting row is the trial, whichever row that is: one
-// that waits already may hold the bytes that the message of a later one would need.
+// firstClosed is firstOpen for a closed loop. A row that has come due waits for its message only, or for the end of a pause or guard.
+// While the guard is half open, the first waiting row is the trial: it may hold the bytes that a later row's message would need.
 func (d *Dispatcher) firstClosed(now time.Time) *Row {
 	for {
 		d.draw(now)
@@ -217,7 +216,7 @@ func (d *Dispatcher) firstClosed(now time.Time) *Row {
 	}
 }
 
-// holdOrResume notes that the rows which wait are held back, or lets those that were come due anew: their turn has come again.
+// holdOrResume marks waiting rows as held during a pause or guard. Afterwards held rows come due anew, at the present instant.
 func (d *Dispatcher) holdOrResume(now time.Time) {
 	back := d.paused || d.Breaker.State() != limits.Closed
 	for _, r := range d.waiting.all() {

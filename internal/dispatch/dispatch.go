@@ -1,21 +1,22 @@
-// Package dispatch decides which request goes when. It is the whole of a replay's state between a row that was read and the
-// end of its request: open and closed loops, sessions, what is held back, dropped, built and sent.
+// Package dispatch decides when each request is sent. It holds the state of a replay from a row that was read to the end of its
+// request: open and closed loops, sessions, admission, drops, and the order in which messages are built.
 //
-// A Dispatcher is a plain state machine. Step is told what has happened and when, and says what is to be done. It has no lock,
-// reads no clock, waits for nobody and calls nobody: the same events give the same actions.
+// A Dispatcher is a state machine. Step takes an event and its instant and returns actions. It has no lock, reads no clock, blocks
+// on nothing and has no callbacks: the same events give the same actions.
 //
-// Where to find what:
+// The files:
 //
-//	step.go     what happens at an event, in which order
-//	admit.go    may this row go now? Pause, guard, budget, lane, message, in this order
-//	open.go     rows come due at their instants
-//	closed.go   rows come due when a lane is free
+//	step.go     the order of work in a Step
+//	admit.go    admission: pause, guard, budget, lane, message
+//	open.go     open loop: rows come due at their instants
+//	closed.go   closed loop: a row comes due when a lane is free
 //	session.go  the turns of a conversation go one after the other
-//	line.go     what may be sent waits for a lane
-//	build.go    whose message is built next, within a bound of bytes
-//	rejoin.go   the process stood still, or the clock was set
-//	drop.go     how a row ends that is not sent
-//	end.go      the plan's end, handing over, stop
+//	line.go     rows that wait for a lane
+//	waiting.go  the bound on the memory of waiting rows
+//	build.go    the order in which messages are built, within a bound on bytes
+//	rejoin.go   after a standstill of the process or a change of the wall clock
+//	drop.go     rows that are not sent
+//	end.go      the end of the plan, retirement, stop
 package dispatch
 
 import (
@@ -24,32 +25,32 @@ import (
 	"replayd/internal/limits"
 )
 
-// Config is what a Dispatcher is made by.
+// Config has the options of a Dispatcher.
 type Config struct {
 	Lanes       int           // most requests in flight
 	Closed      bool          // a row comes due when a lane is free, and not at an instant
 	HoldLanes   bool          // in a closed loop a conversation keeps its lane while a delay between its turns runs
 	DropLate    bool          // a row that finds no free lane at its instant is dropped at once
 	MaxWait     time.Duration // longest wait for a lane; 0: without limit
-	Carry       bool          // turns hold what the server answered to those before
+	Carry       bool          // later turns contain the server's answers to earlier turns
 	Ahead       int           // bytes of messages built and not yet sent
 	FollowsWall bool          // the plan's instants are the wall clock's, also when that is set
 	Paused      bool          // begins paused
-	HoldReader  bool          // beyond the bound on waiting rows the plan is read no further; else what comes due is dropped
+	HoldReader  bool          // at the bound of Waiting the reader waits; else rows are dropped as overload
 
 	Breaker  *limits.Breaker // nil: no guard
 	Budget   limits.Budget
-	Spending *limits.Spending // what the workload has spent; nil without a budget
+	Spending *limits.Spending // of the workload, over reloads; nil without a budget
 	Waiting  *Waiting         // shared by all workloads of a process; nil: no bound
 	Slots    *Slots           // shared with the dispatchers that this one takes over from and those that take over from it
 }
 
-// Slots count the requests of a workload that are in flight or about to go, over all reloads: a closed loop that takes over
-// leaves as many lanes idle as the ones before it still use.
+// Slots count the waiting and in-flight requests of a workload over all reloads. A closed loop that takes over subtracts its
+// predecessors' requests from its own lanes.
 type Slots struct{ taken int }
 
-// A Dispatcher holds every row between the plan and the end of its request. Make it with New. Whoever uses it holds one lock
-// for it, and for all that share its Slots, Spending and Breaker.
+// A Dispatcher holds every row from the plan to the end of its request. Make it with New. The caller serializes all calls, also
+// those of dispatchers that share its Slots, Spending or Breaker.
 type Dispatcher struct {
 	Config
 	lists
@@ -63,8 +64,8 @@ type Dispatcher struct {
 	free    int          // lanes that would take a row now
 	flying  int          // rows that lanes have
 	wakes   time.Time    // the last WakeAt
-	crowded limits.Spell // in which rows were dropped because too much waits
-	paused  bool         // what falls due is dropped; of a closed loop nothing falls due
+	crowded limits.Spell // during which rows were dropped at the bound of Waiting
+	paused  bool         // an open loop drops rows that come due; in a closed loop none comes due
 	judged  uint64       // order of the latest reading that the guard was judged by
 	out     []Action     // of the running Step
 	sends   bool         // one of them is Send
@@ -86,35 +87,35 @@ func New(c Config) *Dispatcher {
 // do adds an action to those of the running Step.
 func (d *Dispatcher) do(a Action) { d.out = append(d.out, a) }
 
-// lists are where rows stand.
+// lists are the queues of rows by state.
 type lists struct {
 	upcoming fifo  // in order of due; of a closed loop in its order, without turns that wait for an earlier one
-	called   fifo  // of a closed loop: turns whose time has come, before new conversations
-	delayed  turns // turns whose delay or gap runs
+	called   fifo  // closed loop: turns that may go, taken before new conversations
+	delayed  turns // turns in their delay or gap, a heap by ready
 	waiting  fifo  // in order of ready
 	weight   int   // bytes that rows which have not come due take
 }
 
-// messages are the messages that are to be built, ahead of their instants and within a bound of bytes.
+// messages are the rows without a message yet, and the bytes of built messages.
 type messages struct {
-	unbuilt fifo // rows whose messages are to be built, in plan order
-	behind  fifo // the same for turns that wait for an earlier one
-	builder *Row // the one whose message is being built; nil: the builder is free
-	bytes   int  // of messages built and not yet sent, as they were reserved
+	unbuilt fifo // in plan order
+	behind  fifo // turns that wait for an earlier turn
+	builder *Row // the row that the builder works on; nil: the builder is free
+	bytes   int  // reserved for messages that are built and not yet sent
 }
 
-// missed is what is known of times in which this process did not run.
+// missed describes times in which the process did not run.
 type missed struct {
-	rejoined time.Time     // what fell due until this instant is missed
-	held     time.Time     // the reader was held back until this instant: what it read late is not missed
-	lag      time.Duration // how far behind it was when that was found out, until it is told; 0: nothing is to be told
+	rejoined time.Time     // rows due until this instant are missed
+	held     time.Time     // until when Waiting held the reader back: rows read late for that are not missed
+	lag      time.Duration // length of a standstill that is yet to be reported; 0: none
 }
 
-// ending is how a plan ends.
+// ending is the state of the end of a plan.
 type ending struct {
 	ends      time.Time // nothing comes due from this instant on; zero: for ever
 	until     time.Time // planned instant from which on rows are another dispatcher's; zero: none are
-	retiresAt time.Time // the same by this process' own clock when it was told: what holds where the plan does not follow the wall clock
+	retiresAt time.Time // until on the monotonic clock when Retire came; used where the plan does not follow the wall clock
 	exhausted bool      // nothing comes due any more, by ends
 	astray    bool      // the plan is to be entered anew where the clock is
 	fed       bool      // no more rows will be read
@@ -123,14 +124,13 @@ type ending struct {
 	unsettled bool      // a loop may be over
 }
 
-// A circuit is what a dispatcher knows more of a closed loop, whose rows have no instants of their own: one comes due each time
-// that a lane is free, first the turn of a conversation that goes on, then the next row of the plan. So no request waits
-// for a lane, and none is overloaded or missed: while lanes are held back by a pause, a guard, a spent budget or a process
-// that is stopped, nothing comes due. The rows wait.
+// A circuit is the extra state of a closed loop. Its rows have no instants: each time a lane is free one row comes due, a turn of a
+// running conversation before the next row of the plan. So no request waits for a lane, and none is dropped as overload or missed:
+// during a pause, an open guard, a spent budget or a standstill of the process no row comes due.
 type circuit struct {
 	pool    int         // most rows at hand, without turns that wait for an earlier one
 	opens   time.Time   // nothing comes due before
 	fired   time.Time   // the instant of the last Step
-	again   time.Time   // when to look again for what may not go out now; zero: an event will tell
-	resting []time.Time // when lanes are free again whose requests could not connect
+	again   time.Time   // when to retry after the guard or the budget held a row back; zero: no retry
+	resting []time.Time // when each lane that failed to connect is free again
 }

@@ -33,7 +33,7 @@ func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
 	d.leave(r)
 }
 
-// forget ends a row that never came due.
+// forget removes a row that never came due.
 func (d *Dispatcher) forget(r *Row) {
 	r.state = gone
 	d.weight -= r.Weight
@@ -41,18 +41,17 @@ func (d *Dispatcher) forget(r *Row) {
 	d.leave(r)
 }
 
-// leave takes a row that has ended off its loop and its session.
+// leave removes a row that has ended from its loop and session.
 func (d *Dispatcher) leave(r *Row) {
 	r.loop.open--
 	d.part(r)
 	d.unsettled = d.unsettled || r.loop.Over()
 }
 
-// over says of an instant whether nothing comes due any more.
+// over says whether the plan has ended at an instant.
 func (d *Dispatcher) over(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
-// giveUp drops a row that has just come due, and with it the rest of its session: later turns would be sent without
-// this one.
+// giveUp drops a row that has just come due, and with it the later turns of its session.
 func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {
 	d.expect(r)
 	d.drop(r, reason)

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// bound lays the two ends of what comes due on the monotonic clock.
+// bound sets the begin of the plan and, for a length above 0, its end.
 func (d *Dispatcher) bound(from time.Time, length time.Duration, now Clock) {
 	if d.closed != nil {
 		d.closed.opens = now.At(from)
@@ -17,7 +17,7 @@ func (d *Dispatcher) bound(from time.Time, length time.Duration, now Clock) {
 	}
 }
 
-// retire ends it at a planned instant: rows due before it go out, later ones are left to its successor.
+// retire hands over at a planned instant: rows due before it are sent, later rows are the successor's.
 func (d *Dispatcher) retire(at time.Time, now Clock) {
 	d.until = at.Round(0)
 	d.retiresAt = now.At(d.until)
@@ -25,7 +25,7 @@ func (d *Dispatcher) retire(at time.Time, now Clock) {
 	d.unsettled = true
 }
 
-// beyond says of a planned instant whether its row is another dispatcher's.
+// beyond says whether a row planned for an instant is the successor's.
 func (d *Dispatcher) beyond(planned time.Time) bool {
 	switch {
 	case d.until.IsZero():
@@ -36,7 +36,7 @@ func (d *Dispatcher) beyond(planned time.Time) bool {
 	return !planned.Round(0).Before(d.until)
 }
 
-// retires is the instant from which on rows are another dispatcher's, on the monotonic clock; zero: they never are.
+// retires is the instant of the handover on the monotonic clock; zero: there is none.
 func (d *Dispatcher) retires(now Clock) time.Time {
 	switch {
 	case d.until.IsZero():
@@ -49,9 +49,8 @@ func (d *Dispatcher) retires(now Clock) time.Time {
 	return now.At(d.until)
 }
 
-// end lets go of what would come due when nothing does any more, and tells when all is its successor's. It gives the earlier of
-// these instants and another. Either is left to a step in which the rows due before it came due: whoever else is awake first must
-// not lose them.
+// end handles the end of the plan and the handover once they are reached. It returns the earliest of at and those two instants.
+// Both wait for a step that has fired: rows due before them come due first, and are not lost to an event in between.
 func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	earlier := func(end time.Time) {
 		if at.IsZero() || end.Before(at) {
@@ -64,7 +63,7 @@ func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 		} else {
 			d.exhausted = true
 			d.forgetUndue()
-			d.do(Action{Kind: ReadOn}) // for it to find that nothing is wanted
+			d.do(Action{Kind: ReadOn}) // the feed finds that the plan has ended
 		}
 	}
 	if end := d.retires(now); !end.IsZero() && !d.stopped {
@@ -77,7 +76,7 @@ func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	return at
 }
 
-// feedEnded takes note that no more rows will be read, because of an error or a stop or because the plan is over.
+// feedEnded records that no more rows will be read: after an error, a stop or the end of the plan.
 func (d *Dispatcher) feedEnded(failed bool) {
 	d.fed = true
 	for _, l := range d.loops {
@@ -87,7 +86,7 @@ func (d *Dispatcher) feedEnded(failed bool) {
 	d.unsettled = true
 }
 
-// settle finds out which loops are over, and whether anything is left.
+// settle reports loops that are over, and Done when no row is left.
 func (d *Dispatcher) settle() {
 	if !d.unsettled || d.done {
 		return
@@ -107,7 +106,7 @@ func (d *Dispatcher) settle() {
 	}
 }
 
-// stop drops whatever was due and not sent; what was not due yet was never expected and goes silently.
+// stop drops rows that were due and not sent. Rows that were not due yet were never expected and are forgotten.
 func (d *Dispatcher) stop() {
 	d.stopped, d.unsettled = true, true
 	d.forgetUndue()
@@ -132,7 +131,7 @@ func (d *Dispatcher) stop() {
 	}
 }
 
-// forgetUndue lets go silently of everything that is not due yet.
+// forgetUndue forgets all rows that are not due yet.
 func (d *Dispatcher) forgetUndue() {
 	var undue []*Row
 	for _, list := range []*fifo{&d.upcoming, &d.called} {

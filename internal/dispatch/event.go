@@ -8,21 +8,21 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A Kind says what an event is.
+// A Kind is the kind of an event.
 type Kind uint8
 
 // Events, and which fields of Event they have.
 const (
-	Tick      Kind = iota // the instant of the last WakeAt has come, or a lane of another dispatcher is free
+	Tick      Kind = iota // the instant of the last WakeAt has come, or a slot of another dispatcher is free
 	Look                  // the clocks and the engine's load were read, and nothing else has happened
 	LoopBegun             // Plan, Period, Salt: rows of a loop will be read
 	RowRead               // Loop, Row
 	LoopRead              // Loop: it has no more rows
 	FeedEnded             // Failed: no more rows will be read, because of an error or a stop or because the plan is over
-	Held                  // the plan is read no further, since too much waits
+	Held                  // the reader waits at the bound of Waiting
 	LetGo                 // rows that have not come due are forgotten, and the plan is entered anew where the clock is
 	Built                 // Row, Message
-	Written               // Row: its message is not needed any more
+	Written               // Row: its message was written
 	Refused               // Row, Message.Err: it was to be sent, and cannot be written
 	Ended                 // Row, Outcome, Usage, Text, At: the end of its answer
 	Pause                 // On
@@ -47,34 +47,34 @@ type Event struct {
 	Usage   measure.Usage
 	Text    []byte // of the answer, where it is carried: nil where it says nothing, or was too long
 
-	Seen Reading // of every event: what the guard is judged by
+	Seen Reading // of every event: the load for the guard
 }
 
-// A Reading is what the engine's load was said to be.
+// A Reading is the engine's load as it was scraped last.
 type Reading struct {
-	Order uint64 // of the questions, from 1; 0: nobody was asked
+	Order uint64 // from 1 in the order of reading; 0: the load was not read
 	Load  limits.Load
 	Err   error
 }
 
-// A Verb says what an action is.
+// A Verb is the kind of an action.
 type Verb uint8
 
 // Actions, and which fields of Action they have.
 const (
-	Send        Verb = iota // Row: to a lane that is free, the one whose request has ended first
+	Send        Verb = iota // Row: to a free lane; at Ended that lane first
 	Build                   // Row: its message. One at a time, the next after Built; never beside Send, but at the Look after it
 	Expect                  // Row: it has come due
-	Filter                  // Row: its instant has come, and it's not part of the replay
+	Filter                  // Row: it has come due, and is not part of the replay
 	Drop                    // Row, Reason: it had come due and is not sent
-	Release                 // Row: its message is not needed any more
+	Release                 // Row: its message buffer is free
 	LoopEntered             // Loop
 	LoopDone                // Loop: no row of it is left. On: it was played whole
 	GuardMoved              // a limit of the guard has opened or closed
 	GuardLacks              // the engine does not show a figure that a limit of the guard needs
 	BudgetSpell             // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
 	TooLarge                // Row: it alone is more than the whole budget
-	Crowded                 // On, Spell: because too much waits rows begin to be dropped, or that is over
+	Crowded                 // On, Spell: rows begin to be dropped at the bound of Waiting, or no longer are
 	Rejoined                // Why, Lag: rows are missed, or the plan is entered anew
 	ReadOn                  // the feed is to look again whether there is room
 	Retired                 // all rows that are this dispatcher's have come due

@@ -6,8 +6,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// judge steps the guard by a reading, and drops what waits where that holds more back than before. Of an older reading than the
-// last nothing is to be learnt: whoever had it then had to wait. False: the guard is as it was.
+// judge steps the guard by a reading. If the guard holds back more than before, an open loop drops its waiting rows. A reading older
+// than the last is ignored. False: the guard has not changed.
 func (d *Dispatcher) judge(now time.Time, seen Reading) (changed bool) {
 	b := d.Breaker
 	if b == nil || seen.Order == 0 || seen.Order < d.judged || d.stopped || d.done {

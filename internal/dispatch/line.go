@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// ready lets a row wait for a lane from the instant at which it may be sent, which is hardly before now, or drops it.
+// ready queues a row for a lane, or drops it. Its Ready is normally now or slightly earlier.
 func (d *Dispatcher) ready(r *Row, now time.Time) {
 	if !r.expected { // its gap after the turn before was over later than planned
 		if d.over(r.Ready) {
@@ -47,7 +47,7 @@ func (d *Dispatcher) wait(r *Row) {
 	d.waiting.push(r)
 }
 
-// unwait takes the first row of the line out of it; nil: there is none.
+// unwait takes the first waiting row out of the line; nil: there is none.
 func (d *Dispatcher) unwait() *Row {
 	r := d.waiting.pop()
 	if r != nil {
@@ -78,8 +78,8 @@ func (d *Dispatcher) expire(now time.Time) {
 	}
 }
 
-// nextInLine takes the first row of the line whose message is there, or cannot be. It passes over those that could not be built
-// ahead of their time, and over no others: a prefix still goes out before the request that reuses it.
+// nextInLine takes the first waiting row that has a message or a build error. It skips turns that could not be built ahead, and no
+// other rows: a prefix is still sent before the request that reuses it.
 func (d *Dispatcher) nextInLine() *Row {
 	for i, r := range d.waiting.all() {
 		if r.Message.Body != nil || r.Message.Err != nil {
@@ -93,7 +93,7 @@ func (d *Dispatcher) nextInLine() *Row {
 	return nil
 }
 
-// release makes a session's turn ready, now or when its delay after the turn before, and its gap, are over.
+// release makes a session's turn ready, now or at the end of its delay and gap.
 func (d *Dispatcher) release(r *Row, now time.Time) {
 	s := r.session
 	if s.first() == r {
@@ -113,8 +113,8 @@ func (d *Dispatcher) release(r *Row, now time.Time) {
 	}
 }
 
-// endTurn lets the next turn of a session go, or drops the later turns for a reason: a conversation does not continue past an
-// answer that did not come.
+// endTurn releases the next turn of a session, or drops all later turns if over is set: a conversation does not continue past a
+// failed or dropped turn.
 func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 	s := r.session
 	if s == nil {
@@ -150,8 +150,8 @@ func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 	}
 }
 
-// pause drops what waits and what falls due until the pause is over; what is in flight goes on. Of a closed loop nothing is
-// dropped: it waits.
+// pause begins or ends a pause. In an open loop waiting rows are dropped, and rows that come due until its end. In a closed loop no
+// row comes due meanwhile. Requests in flight go on.
 func (d *Dispatcher) pause(on bool, now time.Time) {
 	d.paused = on
 	if on && d.closed == nil {
@@ -159,7 +159,7 @@ func (d *Dispatcher) pause(on bool, now time.Time) {
 	}
 }
 
-// next is the earliest instant at which fire has something to do; zero when nothing is on the calendar.
+// next is the earliest instant at which fire has work; zero: there is none.
 func (d *Dispatcher) next() (at time.Time) {
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {

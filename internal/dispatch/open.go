@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// fireOpen lets rows come due at their instants, and drops what has waited too long.
+// fireOpen lets rows come due at their instants, and drops rows that waited longer than MaxWait.
 func (d *Dispatcher) fireOpen(now time.Time) {
 	d.rejoin(now)
 	for {

@@ -11,14 +11,14 @@ import (
 // burst would be a load that the trace never had.
 const missedAfter = time.Second
 
-// rejoin finds out whether this process did not run for a while: then what was to happen meanwhile is missed.
+// rejoin detects a standstill of the process: rows that were due during it are missed.
 func (d *Dispatcher) rejoin(now time.Time) {
 	if at := d.next(); !at.IsZero() {
 		d.rejoinAfter(at, now)
 	}
 }
 
-// rejoinAfter does so by an instant that has come, unless it lies in a time that is known to be missed.
+// rejoinAfter detects it by an instant that passed more than missedAfter ago, unless it lies in a standstill that is known.
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) && at.After(d.held) {
 		d.lag = lag
@@ -26,13 +26,13 @@ func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	}
 }
 
-// miss drops what waits, and lets whatever fell due until now be dropped when it comes.
+// miss drops waiting rows now, and rows due until now when they come.
 func (d *Dispatcher) miss(now time.Time) {
 	d.rejoined = now
 	d.dropWaiting(measure.Missed, now)
 }
 
-// isMissed says of an instant whether it lies in a time in which this process did not run.
+// isMissed says whether an instant lies in a standstill.
 func (d *Dispatcher) isMissed(at time.Time) bool {
 	return !d.rejoined.IsZero() && !at.After(d.rejoined)
 }

@@ -23,12 +23,12 @@ type Row struct {
 	Offset  time.Duration // of Planned, since the loop's start
 	Ready   time.Time     // max(due, end of the session wait)
 	Waited  bool          // no lane was free when it became ready
-	Answers [][]byte      // what the session's earlier turns were answered, where they are carried; never changed in place
+	Answers [][]byte      // to the session's earlier turns, where they are carried; never changed in place
 
 	loop     *Loop
 	session  *session    // nil for a row of no session
-	charged  time.Time   // when its cost was taken from the budget; zero: it was not
-	cost     limits.Cost // what was taken then
+	charged  time.Time   // when it was charged to the budget; zero: it was not
+	cost     limits.Cost // that was charged
 	reserved int         // bytes of the bound on messages
 	state    state
 	expected bool // its due instant has come
@@ -49,7 +49,7 @@ func (r *Row) Reserved() int { return r.reserved }
 // InSession says whether it is a turn of a conversation.
 func (r *Row) InSession() bool { return r.session != nil }
 
-// A Message is an HTTP request as bytes, and what it took to make it.
+// A Message is an HTTP request as bytes, with the token counts of its building.
 type Message struct {
 	Body    []byte // nil until built and after it was sent
 	Cut     int    // template tokens taken off the prompt
@@ -76,7 +76,7 @@ type Loop struct {
 	Salt   time.Time     // Start, but where it is to have the texts of a warm-up; never changed once there are rows
 	Period time.Duration // from its start to the next one's
 
-	clock    Clock // what its instants were laid on the monotonic clock by
+	clock    Clock // maps its instants to the monotonic clock
 	sessions map[sessionKey]*session
 	resting  []rest // sessions without open turns, the one longest at rest first
 	atRest   int    // bytes of their answers

@@ -15,7 +15,7 @@ type session struct {
 	due     time.Time          // of the latest turn that became ready; zero before the first
 	ended   time.Time          // end of the last turn; zero before the first
 	turns   []*Row             // those that have not been let go, in order, some of them gone
-	answers [][]byte           // what its turns were answered, nil where nothing came; only where they are carried
+	answers [][]byte           // to its turns, nil for an empty one; only where they are carried
 	bytes   int                // of answers
 	rests   int                // how often r came to have no open turns
 }
@@ -123,11 +123,11 @@ func (s *session) isLate(r *Row) bool {
 	return r.Due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(r.Due.Gap).After(r.Due.At))
 }
 
-// carriedBytes bounds what is kept of the answers to one conversation. The history of a longer one is that of its rows.
+// carriedBytes bounds the answers kept for one conversation. Beyond it, later turns have the history of their own rows.
 const carriedBytes = 16 << 20
 
-// keep holds what a turn was answered for the later ones. Of an answer that was cancelled it is what had come; of one that
-// says nothing, or was too long, there is nothing to carry, and the row's own words stand.
+// keep stores the answer to a turn for the later turns; a cancelled answer as far as it came. An empty or too long answer is not
+// carried: the row's own text stays.
 func (s *session) keep(text []byte) {
 	var answer []byte
 	if len(text) > 0 && s.bytes+len(text) <= carriedBytes {

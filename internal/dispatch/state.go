@@ -6,7 +6,7 @@ import (
 	"replayd/internal/limits"
 )
 
-// IsPaused says whether what falls due is held back by an operator.
+// IsPaused says whether an operator has paused the workload.
 func (d *Dispatcher) IsPaused() bool { return d.paused }
 
 // IsStopped says whether nothing new is sent.
@@ -35,7 +35,7 @@ const (
 	Free    Room = iota // it may
 	Full                // there are enough rows for now; ReadOn tells when there may be room
 	Crowd               // too much waits: an event Held tells the dispatcher that the reader is held back by that
-	Early               // what would be read is due too late to be read now
+	Early               // the row is due too late to be read now
 	Over                // nothing comes due any more
 	Astray              // the plan is to be entered anew where the clock is
 	Another             // later rows are another dispatcher's

@@ -6,8 +6,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// Step takes note of what has happened at an instant, and says what is to be done for it, in this order. The slice is the
-// dispatcher's again at the next Step. Its last action is WakeAt.
+// Step takes an event and its instant, and returns the actions that follow, in order. The slice is valid until the next Step. The
+// last action is WakeAt.
 func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	if cap(d.out) > keptActions {
 		d.out = nil
@@ -15,7 +15,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	clear(d.out)
 	d.out, d.sends = d.out[:0], false
 	moved := d.align(now)
-	if e.Kind != Ended { // an end is to be seen by the guard first
+	if e.Kind != Ended { // the guard sees its outcome first
 		moved = d.judge(now.Own, e.Seen) || moved
 	}
 	d.take(now, e)
@@ -27,13 +27,13 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.fire(now.Own)
 		d.assign(now.Own)
 	}
-	if e.Kind == Tick && d.lag > 0 { // once, however many found it out before the instants are played again
+	if e.Kind == Tick && d.lag > 0 { // once, however many events came before this tick
 		d.do(Action{Kind: Rejoined, Why: Stopped, Lag: d.lag})
 		d.lag = 0
 	}
 	at := d.end(now, d.next(), fired)
 	if early := d.wakes; !fired && early.After(now.Own) && (at.IsZero() || early.Before(at)) {
-		at = early // what a closed loop tries again is not put off by the end of each request
+		at = early // the retry of a closed loop is not put off by the end of each request
 	}
 	d.wakes = at
 	d.settle()
@@ -44,8 +44,8 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	return d.out
 }
 
-// stirs says of an event whether a row may come due by it. Else that is left to the instant of the last WakeAt: where this process
-// stood still, whoever is awake first does not let rows come due one by one.
+// stirs says whether rows may come due at an event. At other events that is left to the Tick at the last WakeAt: after a standstill
+// of the process, the first event to come would else let the backlog come due in part.
 func (d *Dispatcher) stirs(e Event, now time.Time) bool {
 	switch e.Kind {
 	case Tick, Pause, Retire, Bounds:
@@ -59,7 +59,7 @@ func (d *Dispatcher) stirs(e Event, now time.Time) bool {
 // keptActions is how many actions the slice of a Step has room for when it is kept.
 const keptActions = 1 << 12
 
-// take takes note of an event.
+// take applies an event.
 func (d *Dispatcher) take(now Clock, e Event) {
 	switch e.Kind {
 	case Tick, Look:
@@ -73,7 +73,7 @@ func (d *Dispatcher) take(now Clock, e Event) {
 	case FeedEnded:
 		d.feedEnded(e.Failed)
 	case Held:
-		d.rejoin(now.Own) // else rows that were read before this process stood still would be taken for ones that are read late
+		d.rejoin(now.Own) // a standstill is detected before held hides it
 		d.held = now.Own
 	case LetGo:
 		d.letGo()
@@ -93,13 +93,13 @@ func (d *Dispatcher) take(now Clock, e Event) {
 		d.bound(e.At, e.Period, now)
 	case Stop:
 		if d.closed == nil {
-			d.fireOpen(now.Own.Add(-1)) // what was due before counts as due
+			d.fireOpen(now.Own.Add(-1)) // rows due before the stop count as expected
 		}
 		d.stop()
 	}
 }
 
-// fire moves everything whose instant has come by now.
+// fire lets rows and turns come due whose instant has come.
 func (d *Dispatcher) fire(now time.Time) {
 	if d.closed != nil {
 		d.fireClosed(now)

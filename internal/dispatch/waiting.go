@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Waiting bounds the bytes of the rows that have come due and wait, for a lane or for the turn before, over all workloads of a
-// process. Those of closed loops are not among them: they are as few as their lanes. Workloads have locks of their own, so the sum
-// is atomic. Nil is no bound.
+// Waiting bounds the memory of rows that have come due and wait for a lane or an earlier turn, over all workloads of a process. Rows
+// of closed loops are not counted: there are at most as many as lanes. The sum is atomic, since each workload has a lock of its own.
+// A nil Waiting is no bound.
 type Waiting struct{ most, bytes atomic.Int64 }
 
-// Bound sets how many bytes rows may take that wait; 0: without limit. What waits beyond a bound that was lowered goes on waiting.
+// Bound sets the limit in bytes; 0: none. Rows that wait already stay when the limit is lowered.
 func (w *Waiting) Bound(most int64) { w.most.Store(most) }
 
-// Bytes is how many they take.
+// Bytes is the present sum.
 func (w *Waiting) Bytes() int64 { return w.bytes.Load() }
 
-// full says whether the rows that wait take more than they may.
+// full says whether the sum is over the limit.
 func (w *Waiting) full() bool {
 	if w == nil {
 		return false
@@ -25,7 +25,7 @@ func (w *Waiting) full() bool {
 	return most > 0 && w.bytes.Load() > most
 }
 
-// crowds says of a row that would have to wait whether it is one too many.
+// crowds says whether a row that would have to wait is over the limit.
 func (d *Dispatcher) crowds(now time.Time) bool {
 	if d.HoldReader || !d.Waiting.full() {
 		return false
@@ -34,15 +34,14 @@ func (d *Dispatcher) crowds(now time.Time) bool {
 	return true
 }
 
-// tellCrowd notes that a row was dropped because too much waits, or that one was sent, and tells when that begins and when it is
-// over: later rows may all find a lane, so a row that waits may never come again.
+// tellCrowd reports the first drop at the limit, and the end of such drops: the first request sent a minute after the last of them.
 func (d *Dispatcher) tellCrowd(now time.Time, dropped bool) {
 	if s, turned := d.crowded.Turn(now, dropped); turned {
 		d.do(Action{Kind: Crowded, On: dropped, Spell: s})
 	}
 }
 
-// count counts a row of an open loop that has come due.
+// count adds a row of an open loop that has come due.
 func (d *Dispatcher) count(r *Row) {
 	if d.Waiting != nil && d.closed == nil {
 		r.counted = true
@@ -50,7 +49,7 @@ func (d *Dispatcher) count(r *Row) {
 	}
 }
 
-// uncount takes a row out of the sum that is sent or dropped.
+// uncount removes a row that is sent or dropped.
 func (d *Dispatcher) uncount(r *Row) {
 	if r.counted {
 		r.counted = false

@@ -1,7 +1,7 @@
-// Package limits holds requests back before they harm the engine or cost too much: a circuit breaker that goes by the
-// engine's load and by the share of requests that fail, and budgets over sliding windows.
+// Package limits protects the engine and the bill: a circuit breaker on the engine's load and on the workload's error ratio, and
+// budgets over sliding windows.
 //
-// Each is a plain state machine. It is told the instant of every step, reads no clock, has no lock and allocates nothing a step.
+// Each is a state machine that takes the instant of every step. It reads no clock, has no lock and does not allocate.
 package limits
 
 import (
@@ -14,7 +14,7 @@ import (
 	"replayd/internal/number"
 )
 
-// A BlindMode says what a guard does while the figures that its limits need are not known.
+// A BlindMode is the behaviour of a guard while the engine's load is not known.
 type BlindMode string
 
 // Treatments of blindness.
@@ -23,17 +23,17 @@ const (
 	BlindGo    BlindMode = "go"    // the limits that cannot be judged are ignored
 )
 
-// A Guard holds requests back before they harm the engine: a limit is open from its very value on, and until it was not
-// reached for ResumeAfter. While one is open, what falls due or waits for a lane is dropped; what is in flight goes on.
-// A limit of 0 is none, the zero value holds nothing back.
+// A Guard has the limits of a circuit breaker. A limit opens when its value is reached, and closes when it was not reached for
+// ResumeAfter. While one is open, requests that come due or wait for a lane are dropped; requests in flight go on. A limit of 0 is
+// none, and the zero value has no limit.
 type Guard struct {
 	Waiting      int     // requests in the engine's queue
 	KVCacheUsage float64 // share of the engine's KV cache that is in use, 0 to 1
 
 	// ErrorRatio is the share of the workload's own requests that failed, of those that finished in the last minute, 0 to 1.
-	// It opens from 5 finished ones on; cancelled and aborted ones are not counted. While it is open, one finished request is
-	// enough to judge by, and what was judged last holds where none has finished. While it alone is open, single trials go
-	// through, one in flight at a time and one a second at most: nothing would recover while nothing is sent.
+	// It opens with 5 finished requests at least; cancelled and aborted ones are not counted. While it is open, one finished
+	// request is enough to judge by, and without any the last judgement stays. While it alone is open the breaker is half open:
+	// single trials are sent, one in flight at a time and at most one a second, so that a recovery can be seen.
 	ErrorRatio float64
 
 	Blind       BlindMode     // where it is not BlindGo, Waiting and KVCacheUsage open while their figures are not known
@@ -43,7 +43,7 @@ type Guard struct {
 // Scraped says whether a limit needs the engine's figures.
 func (g *Guard) Scraped() bool { return g.Waiting > 0 || g.KVCacheUsage > 0 }
 
-// Load is what the engine says of itself. A figure that its page does not have is NaN.
+// Load is the engine's load by its own metrics. A figure that its page lacks is NaN.
 type Load struct {
 	Waiting      float64 // requests in its queue
 	KVCacheUsage float64 // 0 to 1
@@ -81,7 +81,7 @@ func (l Limit) String() string {
 	return [NumLimits]string{"waiting", "kv_cache_usage", "error_ratio", "blind", "unsupported"}[l]
 }
 
-// A State is that of a circuit breaker, in the order of what it holds back.
+// A State is the state of a circuit breaker, the strictest last.
 type State int
 
 // States of a breaker.
@@ -97,7 +97,7 @@ type Breaker struct {
 	Health *Health // shared with the breaker that takes over on the same target
 	open   [NumLimits]bool
 	past   [NumLimits]time.Time // when the limit was last reached
-	figure [NumLimits]float64   // what was found then
+	figure [NumLimits]float64   // its value then
 	blind  error                // why it was blind then
 	lacks  string               // which figures the engine has never shown; "": it shows those that are needed, or is not known yet
 	failed bool                 // the error ratio was reached when it was last judged
@@ -113,7 +113,7 @@ func NewBreaker(g Guard) *Breaker {
 	return &Breaker{Guard: g, Health: newHealth()}
 }
 
-// Step judges every limit by what is known at an instant; err says why nothing is known of the load. It allocates nothing.
+// Step judges every limit at an instant. err says why the load is not known. It does not allocate.
 func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	switch {
 	case err != nil:
@@ -166,7 +166,7 @@ func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	return g.open != before
 }
 
-// State says what is held back now.
+// State is the present state; Closed for a nil Breaker.
 func (g *Breaker) State() State {
 	switch {
 	case g == nil || g.open == [NumLimits]bool{}:
@@ -177,22 +177,22 @@ func (g *Breaker) State() State {
 	return Open
 }
 
-// Opened says of each limit whether it is open.
+// Opened reports the open limits.
 func (g *Breaker) Opened() [NumLimits]bool { return g.open }
 
-// Since is when the first limit opened of those that are open, or were last.
+// Since is when the breaker last left Closed.
 func (g *Breaker) Since() time.Time { return g.since }
 
-// Lacks says in words which figures the engine has never shown that a limit needs; "": none, or it is not known yet.
+// Lacks names the figures that a limit needs and the engine has never shown; "": none, or not known yet.
 func (g *Breaker) Lacks() string { return g.lacks }
 
-// Refuses says whether nothing, not even a trial, would be let through.
+// Refuses says whether not even a trial would be admitted.
 func (g *Breaker) Refuses(now time.Time) bool {
 	s := g.State()
 	return s == Open || s == HalfOpen && !g.Health.mayTry(now)
 }
 
-// Admit lets a request through, as a trial where the breaker is half open: its end or its drop goes to Tried then.
+// Admit admits a request; as a trial if the breaker is half open. The end or the drop of a trial must be reported to Tried.
 func (g *Breaker) Admit(now time.Time) (ok, trial bool) {
 	switch g.State() {
 	case Closed:
@@ -204,13 +204,13 @@ func (g *Breaker) Admit(now time.Time) (ok, trial bool) {
 	return false, false
 }
 
-// Tried ends the trial: there may be another. One that was never sent was none.
+// Tried ends the trial, so that another can follow. A trial that was never sent does not count.
 func (g *Breaker) Tried(sent bool) { g.Health.tried(sent) }
 
-// LookEvery is how often a breaker is to be judged where nothing else asks for it.
+// LookEvery is the interval of judging a breaker without requests.
 const LookEvery = time.Second
 
-// Wait is how long nothing but a reached limit can change what is open.
+// Wait is how long the open limits stay as they are unless one is reached.
 func (g *Breaker) Wait(now time.Time) time.Duration {
 	d := LookEvery
 	for i, at := range g.past {

@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// A Budget bounds what a workload may cost its target, whatever its plan says. 0 is no bound, the zero value has none.
+// A Budget bounds the requests and tokens of a workload. A bound of 0 is none, and the zero value has none.
 //
-// No minute, hour or day, wherever it begins, has more than the budget handed to lanes: each is a sliding window of 60
-// slots and the running one beside them, which makes a budget stricter than it says by a sixtieth at most. A request is
-// charged when a lane gets it, and dropped when it does not fit then; what never comes to a lane costs nothing. It costs
-// what the trace says. Where that says no length, it reserves what such requests have cost lately, in the mean: 1 token
-// until the first of them has ended, and no more than the whole bound. When a request has ended ok, it costs what the server
-// says; what fails keeps its cost. So what goes past a budget is what a server takes beyond plan or mean, for no more
-// requests than there are lanes.
+// Each bound holds for every minute, hour or day, wherever it begins: it is a sliding window of 60 slots and the running slot, so it
+// is stricter by up to a sixtieth. A request is charged when a lane takes it, and dropped if it does not fit; a request that no lane
+// takes costs nothing. The charge is the length in the trace. A row without lengths reserves the mean of such requests: 1 token until
+// the first has ended, and at most the whole bound. A request that ends ok is corrected to the server's usage; a failed one keeps its
+// charge. So a budget can be exceeded only by usage above plan or mean, of at most as many requests as there are lanes.
 type Budget struct {
 	RequestsPerMinute   int64
 	PromptTokensPerHour int64 // those that the server has in its cache count too
@@ -51,13 +49,13 @@ func (b Budget) Exceeds(c Cost) bool {
 	return over(c.Prompt, b.PromptTokensPerHour) || over(c.Output, b.OutputTokensPerDay)
 }
 
-// A Cost is what a request takes from a budget: 1 request, and tokens.
+// A Cost is the charge of requests: their number and tokens.
 type Cost struct{ Requests, Prompt, Output int64 }
 
-// Spending is what was spent in the last minute, hour and day. It outlives a reload, so that a reload cannot be used to spend twice.
+// Spending is the sum of charges in the last minute, hour and day. It is kept over reloads, so that a reload does not reset a budget.
 type Spending struct {
 	requests, prompt, output window
-	input, answer            mean // of those whose lengths the trace does not say
+	input, answer            mean // of requests without lengths in the trace
 	spell                    Spell
 }
 
@@ -70,8 +68,8 @@ func NewSpending() *Spending {
 	}
 }
 
-// Charge takes a cost, unless that is more than a budget has left. Lengths of 0 are reserved by the mean, and given back
-// with the rest of what was charged.
+// Charge adds a cost, unless it exceeds a bound: then full names it. A length of 0 is charged by the mean. charged is the whole
+// charge, for a later refund.
 func (s *Spending) Charge(now time.Time, c Cost, b Budget) (charged Cost, full Bound) {
 	if c, full = s.fit(now, c, b); full != "" {
 		return Cost{}, full
@@ -80,13 +78,13 @@ func (s *Spending) Charge(now time.Time, c Cost, b Budget) (charged Cost, full B
 	return c, ""
 }
 
-// Full is the bound of a budget that a cost would pass now; "": it fits.
+// Full is the bound that a cost would exceed now; "": it fits.
 func (s *Spending) Full(now time.Time, c Cost, b Budget) Bound {
 	_, full := s.fit(now, c, b)
 	return full
 }
 
-// fit gives what a cost is with what is not known of it, and the first bound that it would pass.
+// fit fills unknown lengths of a cost by the mean, and gives the first bound that it would exceed.
 func (s *Spending) fit(now time.Time, c Cost, b Budget) (whole Cost, full Bound) {
 	spent := s.Spent(now)
 	if c.Prompt == 0 {
@@ -121,7 +119,7 @@ func (s *Spending) Amend(at time.Time, c Cost) {
 	s.output.add(at, c.Output)
 }
 
-// Learn takes note of the lengths that a request had and the trace does not say; 0 is none to be learnt.
+// Learn adds lengths that the trace lacks to the means; 0 is ignored.
 func (s *Spending) Learn(c Cost) {
 	s.input.learn(c.Prompt)
 	s.answer.learn(c.Output)
@@ -148,7 +146,7 @@ func (m *mean) learn(tokens int64) {
 	}
 }
 
-// reserve is what a request of unknown length is taken to cost: something, and no more than could ever fit.
+// reserve is the charge of an unknown length: at least 1, at most the bound.
 func (m *mean) reserve(bound int64) int64 {
 	n := max(1, int64(math.Ceil(m.value)))
 	if bound > 0 {
@@ -157,17 +155,17 @@ func (m *mean) reserve(bound int64) int64 {
 	return n
 }
 
-// spellQuiet is how long a budget has refused nothing when its spell is over, so that it is not told of at the rate of rows.
+// spellQuiet is how long a bound refuses nothing until its spell is over. It limits log lines to two a spell.
 const spellQuiet = time.Minute
 
-// A Spell is a time in which a budget refuses requests; the zero value is none.
+// A Spell is a period in which a bound refuses requests; the zero value is none.
 type Spell struct {
 	From, Last time.Time // when it refused the first and the latest
 	Refused    int
 }
 
-// Turn notes that a request was refused or let through. It says whether the spell begins or is over by that, and which:
-// the one that is over has refused nothing for a minute before this request went through.
+// Turn records that a request was refused or admitted. turned: a spell begins, or is over, since nothing was refused for a minute
+// before this request. of is that spell.
 func (s *Spell) Turn(now time.Time, refused bool) (of Spell, turned bool) {
 	switch {
 	case refused:

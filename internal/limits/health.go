@@ -2,14 +2,14 @@ package limits
 
 import "time"
 
-// What an error ratio is judged by.
+// The window of the error ratio, and its trials.
 const (
 	healthSlots = 60 // of a second
 	healthLeast = 5  // finished requests before a limit opens: one failure of one request is no ratio
 	trialEvery  = time.Second
 )
 
-// A Health is how a target has answered a workload in the last minute. It outlives a reload that keeps the target.
+// A Health counts the finished and failed requests of the last minute. It is kept over reloads with the same target.
 type Health struct {
 	finished, failed window
 	trying           bool      // a trial waits or is in flight
@@ -20,7 +20,7 @@ func newHealth() *Health {
 	return &Health{finished: newWindow(healthSlots, time.Second), failed: newWindow(healthSlots, time.Second)}
 }
 
-// Ended counts a finished request that says something of the target: one that was cancelled or aborted does not.
+// Ended counts a finished request. Cancelled and aborted requests say nothing about the target and must not be counted.
 func (h *Health) Ended(now time.Time, failed bool) {
 	h.finished.advance(now)
 	h.failed.advance(now)

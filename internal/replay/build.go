@@ -2,13 +2,13 @@ package replay
 
 import "replayd/internal/dispatch"
 
-// A build is a message that is to be built, into a buffer that has room for it.
+// A build is an order to the builder: a row, and a buffer for its message.
 type build struct {
 	row *dispatch.Row
 	buf []byte
 }
 
-// build makes the messages that the dispatcher asks for, one after the other and ahead of their instants.
+// build builds messages for the dispatcher, one at a time and ahead of their due instants.
 func (r *Runner) build() {
 	var prompt []byte // reused between messages
 	for {
@@ -43,7 +43,7 @@ func (r *Runner) nextBuild() (b build) {
 // messageFrame is a generous size of everything in a message but what the row brings.
 const messageFrame = 1 << 10
 
-// bytes is about what a row's message will take, without answers that it carries.
+// bytes estimates the size of a row's message without carried answers.
 func (r *Runner) bytes(row *dispatch.Row) int {
 	return messageFrame + r.w.Prompt.Bytes(&row.Due.Record) + row.Weight
 }

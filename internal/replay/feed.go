@@ -32,8 +32,8 @@ type reading struct {
 	passes int64 // of the last of them
 }
 
-// run reads the plan, loop after loop, and hands its rows to the queue some seconds before they are due; those of a closed
-// plan as lanes take them.
+// run reads the plan loop by loop. It hands rows to the dispatcher some seconds before they are due; in a closed loop as lanes take
+// them.
 func (f *feed) run(ctx context.Context) (err error) {
 	defer func() { f.r.tell(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
 	now, from, epoch, err := f.join(ctx)
@@ -81,7 +81,7 @@ func (f *feed) run(ctx context.Context) (err error) {
 	}
 }
 
-// bound tells of the two ends of what comes due.
+// bound tells the dispatcher the begin and the end of the plan.
 func (f *feed) bound(l schedule.Loop, from time.Time) {
 	if f.r.phase == measure.Warmup { // which begins at once
 		return
@@ -92,8 +92,7 @@ func (f *feed) bound(l schedule.Loop, from time.Time) {
 	f.r.tell(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: f.r.length})
 }
 
-// after is the loop that follows. A closed plan that has no more, and a warm-up, come round again until there were as many
-// rows as they are to have.
+// after is the next loop. A closed loop at the end of its plan, and a warm-up, repeat the trace until they had their number of rows.
 func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 	if f.r.phase != measure.Warmup {
 		if next, ok := f.r.w.Plan.Next(lp.Loop.Loop, now); ok && (!f.r.closed || lp.rows > 0) {
@@ -122,7 +121,7 @@ func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.T
 	switch epoch = f.r.epoch; {
 	case !f.r.w.Begin.IsZero():
 		from = f.r.w.Begin.Round(0)
-		if held && from.Before(now.Wall) { // what was due meanwhile is nobody's
+		if held && from.Before(now.Wall) { // rows due while it waited for the model's name are not replayed
 			from = now.Wall
 		}
 		if epoch.IsZero() {
@@ -202,7 +201,7 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 	return nil
 }
 
-// So many filtered rows one after the other are no plan: a closed one would be read for ever, as fast as it can be.
+// A plan with this many filtered rows in a row is refused: a closed loop would read such a trace for ever in a busy loop.
 const (
 	maxFiltered = 1 << 20
 	fewFiltered = 1 << 12 // where they are whole loops: those of made-up rows differ
@@ -254,10 +253,10 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 // noRoom says why no more rows are read.
 var noRoom = map[dispatch.Room]error{dispatch.Over: errEnough, dispatch.Astray: errAstray, dispatch.Another: errRetired}
 
-// pollRoom is how often the feed of an open loop looks whether rows that were read have come due, where very many do at once.
+// pollRoom is the interval at which the feed of an open loop looks again whether it may read on.
 const pollRoom = 10 * time.Millisecond
 
-// room waits until what a loop plans for an instant may be read: soon due, and not too many rows before it.
+// room waits until a row planned for an instant may be read: it is due soon, and not too many rows were read ahead.
 func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 	for {
 		f.r.mu.Lock()
@@ -281,7 +280,7 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 	}
 }
 
-// rest waits until there may be room, at most for a span; 0: until lanes have taken enough of the rows at hand.
+// rest waits for a span, or until ReadOn; a span of 0 waits for ReadOn alone.
 func (f *feed) rest(ctx context.Context, span time.Duration) error {
 	var over <-chan time.Time
 	if span > 0 {

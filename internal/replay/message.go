@@ -24,8 +24,8 @@ func (m *Mark) at(workload string, loopStart time.Time, pass int64) openai.Mark 
 	return mark
 }
 
-// message builds a row's HTTP message into buf. It reads only what never changes once the building has begun, so that a
-// lane can build it again for a retry. scratch is space for the prompt, and comes back for the next one.
+// message builds a row's HTTP message into buf. It reads only fields that no longer change, so that a lane can build the message again
+// for a retry. scratch is a buffer for the prompt, returned for reuse.
 func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Message, prompt []byte) {
 	rec := &row.Due.Record
 	prompt, m.Counted = scratch[:0], row.Message.Counted

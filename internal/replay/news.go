@@ -1,9 +1,9 @@
 package replay
 
-// mostNews bounds what waits for a log that is blocked.
+// mostNews bounds the lines that wait while the log is blocked.
 const mostNews = 1000
 
-// say has something told soon: logs and callbacks may wait, and whoever holds the lock must not. The lock is held.
+// say queues a log line or callback for tellNews. Both can block, so they must not run under the lock. The lock is held.
 func (r *Runner) say(tell func()) {
 	if len(r.news) == mostNews {
 		r.unsaid++
@@ -13,7 +13,7 @@ func (r *Runner) say(tell func()) {
 	r.said.Signal()
 }
 
-// tellNews tells in order what was said, until nothing is left to do. Only the end of Run waits for it.
+// tellNews writes queued lines in order until the runner is over. Only the end of Run waits for it.
 func (r *Runner) tellNews() {
 	for {
 		r.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Pacer does the steps of all runners of a process at their instants, on one goroutine: with NewSleeper that is one thread for
-// any number of workloads. It waits for none of them. The step of a runner whose lock is taken is left to the goroutine that
-// has the lock, and what a step has to log is told by somebody else.
+// A Pacer runs the steps of all runners of a process at their instants on one goroutine; with NewSleeper on one locked thread. It
+// never waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps log nothing
+// themselves; tellNews does.
 type Pacer struct {
 	sleeper Sleeper
 	made    time.Time
@@ -52,11 +52,11 @@ func (p *Pacer) Run(ctx context.Context) {
 	p.Close()
 }
 
-// Close frees what the pacer sleeps with. It is for one that never runs.
+// Close closes the sleeper of a pacer that never runs.
 func (p *Pacer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asleep = false // nobody wakes it any more
+	p.asleep = false // no more wake-ups
 	_ = p.sleeper.Close()
 }
 

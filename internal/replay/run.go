@@ -10,9 +10,9 @@ import (
 	"replayd/internal/dispatch"
 )
 
-// Run replays until the plan is over or ctx is cancelled; then what waits is dropped and what is in flight may
-// end, for at most the drain time or until hard is cancelled. It returns when nothing of the runner runs any more:
-// with nil after the plan's end or a stop, with an error when the trace could not be read to its end.
+// Run replays until the plan is over or ctx is cancelled. Then waiting rows are dropped, and requests in flight may end within the
+// drain time, or until hard is cancelled. It returns when all goroutines of the runner have ended: with nil after the end of the plan
+// or a stop, with an error if the trace could not be read to its end.
 func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	defer r.close()
 	endPacer, err := r.ownPacer()
@@ -123,7 +123,7 @@ func (r *Runner) ownPacer() (end func(), err error) {
 	}, nil
 }
 
-// close leaves no limit shown as open, and its workload without the runner.
+// close resets the guard gauges and removes the runner from its workload.
 func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,15 +25,15 @@ type Runner struct {
 	launch  func(*lane)        // starts a lane
 	endWork context.CancelFunc // stops the taking of new work
 
-	*shared  // its lock guards what follows
-	stage    // changes while nothing is on its way
+	*shared  // its lock guards the fields below
+	stage    // changes only while no row is on its way
 	d        *dispatch.Dispatcher
 	toBuild  build     // the message to build next; its row is nil: none
 	builder  sync.Cond // the builder waits here for it
 	buffers  buffers
 	idle     []*lane   // free lanes; the last one used is the last in the slice
 	lanes    int       // started so far
-	freed    *lane     // the one whose request has just ended, while the dispatcher is told
+	freed    *lane     // the lane whose request has just ended, during that Step
 	alarm    *alarm    // nil until Run
 	entered  bool      // a loop was entered
 	cuts     int64     // rows that came due and were cut to the limits
@@ -41,9 +41,9 @@ type Runner struct {
 	until    time.Time // planned instant from which on rows are another runner's; zero: none are
 	over     bool      // nothing is left and nothing will come
 	told     told
-	news     []func()  // what is to be told
-	unsaid   int       // what was left out of it
-	said     sync.Cond // who tells it waits here
+	news     []func()  // log lines and callbacks, told by tellNews
+	unsaid   int       // lines left out, at mostNews
+	said     sync.Cond // tellNews waits here
 
 	warmed chan struct{} // closed when nothing of the warm-up is left
 	moved  chan struct{} // holds one: the feed is to look again whether there is room
@@ -75,7 +75,7 @@ func New(w Workload) *Runner {
 	return r
 }
 
-// config is what the dispatcher of the plan is made by.
+// config has the options of the plan's dispatcher.
 func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
@@ -95,11 +95,11 @@ type stage struct {
 	epoch     time.Time     // start of the first loop; zero: when it begins
 	count     figures
 	observers []Observer
-	dropped   func(measure.DropReason) // nil: nobody hears
-	clipped   func()                   // likewise
+	dropped   func(measure.DropReason) // may be nil
+	clipped   func()                   // may be nil
 }
 
-// plan is the stage that the workload's plan is.
+// plan is the stage after the warm-up.
 func (w *Workload) plan() stage {
 	return stage{
 		phase: measure.Profiling, closed: w.Plan.Closed(), rows: w.Rows, length: w.Duration, epoch: w.Epoch,

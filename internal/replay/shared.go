@@ -5,8 +5,7 @@ import (
 	"replayd/internal/limits"
 )
 
-// A shared is what the runners of one workload have in common, over all reloads: one lock, so that none of them ever waits for
-// the other's. Under it they count the lanes in use together, and go on with one budget and one guard.
+// A shared is the state that the runners of one workload share over reloads: one lock, the count of lanes in use, the spending.
 type shared struct {
 	mu       gate
 	slots    dispatch.Slots
@@ -14,7 +13,7 @@ type shared struct {
 	runners  []*Runner        // those that run, in the order in which they took over
 }
 
-// wakeOthers has the other runners of the workload look again for a lane, with the lock held.
+// wakeOthers lets the other runners of the workload step again: a slot may be free. The lock is held.
 func (r *Runner) wakeOthers() {
 	for _, one := range r.runners {
 		if one != r && one.closed {

@@ -9,10 +9,10 @@ import (
 	"replayd/internal/measure"
 )
 
-// The way of everything that happens: somebody has an event, the dispatcher says what is to be done for it, and the one with the
-// event does that. So whoever is awake hands out the rows that may go: the pacer, a lane, the builder, the feed.
+// Pacer, lanes, builder and feed all work alike: the goroutine with an event passes it to the dispatcher, and carries out the actions
+// itself. So a row is handed to a lane by the first goroutine that is awake.
 
-// tell tells the dispatcher of an event and of the engine's load at its instant, and starts the lanes that have work by it.
+// tell steps the dispatcher by an event, with the engine's present load, and starts the lanes that are given a request.
 func (r *Runner) tell(e dispatch.Event) {
 	e.Seen = r.look()
 	r.mu.Lock()
@@ -21,8 +21,8 @@ func (r *Runner) tell(e dispatch.Event) {
 	r.start(given)
 }
 
-// step tells the dispatcher of an event and does what it says, with the lock held. given are the lanes that have work by it, in
-// the slice that was handed in: the caller starts them when it has let go of the lock.
+// step steps the dispatcher by an event and carries out its actions, with the lock held. Lanes that are given a request are appended
+// to given; the caller passes them to start after unlocking.
 func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 	var refused []dispatch.Event
 	now := readClock(r.w.Wall)
@@ -102,8 +102,7 @@ func (r *Runner) drop(reason measure.DropReason) {
 	}
 }
 
-// assign hands a row to a free lane: to the one whose request has just ended, else to the one that was used last, so that its
-// connection is the youngest.
+// assign hands a row to a free lane: the lane whose request has just ended, else the lane used last, which has the youngest connection.
 func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	switch n := len(r.idle); {
 	case r.freed != nil:
@@ -131,7 +130,7 @@ func (r *Runner) start(given []*lane) {
 	r.builder.Signal()
 }
 
-// done is told when nothing of a stage is left.
+// done ends a stage of which no row is left.
 func (r *Runner) done() {
 	if r.phase == measure.Warmup {
 		close(r.warmed)
@@ -142,7 +141,7 @@ func (r *Runner) done() {
 	r.end()
 }
 
-// end lets go of what waits for work: nothing is left and nothing will come. The lock is held.
+// end releases lanes, builder and feed at the end of the run. The lock is held.
 func (r *Runner) end() {
 	if r.over {
 		return
@@ -165,8 +164,8 @@ func (r *Runner) readOn() {
 	}
 }
 
-// tick lets what is due by now come due. It never waits, whoever calls it: the pacer, a lane in its place, or the goroutine that kept
-// them from it. False: somebody else has the lock, and does it.
+// tick is the runner's step at an instant. It never blocks; it runs on the pacer, on a lane in its place, or in gate.Unlock. False: the
+// lock is taken, and its holder runs the step.
 func (r *Runner) tick() (done bool) {
 	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.look()}
 	if !r.alarm.enter() {

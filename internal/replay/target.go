@@ -17,8 +17,7 @@ const (
 	settleAfter = 5 * time.Second
 )
 
-// A Target says when a server is asked what a replay must know of it. A server that is not there yet, or was restarted, is asked
-// again until it answers. The first loop's epoch waits for the first answer, or until it is clear that none comes.
+// A Target schedules the probes of one server. A server that does not answer yet, or was restarted, is probed again until it answers. The first loop's epoch waits for the first answer, or until it is clear that none comes.
 type Target struct {
 	probe *openai.Probe
 

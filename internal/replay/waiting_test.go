@@ -56,7 +56,7 @@ func TestMaxWaiting(t *testing.T) {
 				if most < 5_000 || most > 10_000 {
 					t.Errorf("want up to 10,000 bytes that wait, got %d", most)
 				}
-				want(t, "lines about it", strings.Count(log.String(), "too many requests wait"), 1)
+				want(t, "lines about it", strings.Count(log.String(), "max_waiting is reached"), 1)
 			})
 		})
 	}
@@ -93,7 +93,7 @@ func TestCrowdIsOver(t *testing.T) {
 			w.Lanes, w.MaxWait, w.Waiting, w.Log = 1, 0, waiting, slog.New(slog.NewTextHandler(&log, nil))
 		})
 		b.run(t, t.Context(), t.Context())
-		want(t, "lines that say that it begins", strings.Count(log.String(), "too many requests wait"), 1)
-		want(t, "lines that say that it is over", strings.Count(log.String(), "there is room for requests that wait again"), 1)
+		want(t, "lines that say that it begins", strings.Count(log.String(), "max_waiting is reached"), 1)
+		want(t, "lines that say that it is over", strings.Count(log.String(), "waiting requests fit max_waiting again"), 1)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// told is what was told already, so that it is told once.
+// told is the state of log lines that are written once.
 type told struct {
 	open      [limits.NumLimits]bool // of the guard
 	large     bool                   // a request is larger than the whole budget
@@ -19,7 +19,7 @@ type told struct {
 	invalidAt time.Time              // when that was
 }
 
-// look asks for the engine's load, where a limit needs it. The lock must not be held: Load takes one of its own.
+// look reads the engine's load if a limit needs it. The lock must not be held: Load takes a lock of its own.
 func (r *Runner) look() dispatch.Reading {
 	g := r.breaker
 	if g == nil {
@@ -36,7 +36,7 @@ func (r *Runner) look() dispatch.Reading {
 	return seen
 }
 
-// showGuard shows which limits of the guard are open, and tells of those that have changed, with the lock held.
+// showGuard sets the gauges of limits that have opened or closed and logs the change. The lock is held.
 func (r *Runner) showGuard() {
 	g := r.breaker
 	if g == nil {
@@ -64,7 +64,7 @@ func (r *Runner) showGuard() {
 	r.tellGuard(text, level)
 }
 
-// tellGuard says what became of the guard. The lock is held.
+// tellGuard logs a change of the guard. The lock is held.
 func (r *Runner) tellGuard(text string, level slog.Level) {
 	r.say(func() {
 		r.w.Log.Log(context.Background(), level, text, "workload", r.w.Name)
@@ -84,7 +84,7 @@ func (r *Runner) tellLacks() {
 	r.tellGuard(text, slog.LevelError)
 }
 
-// tellLarge says once that a request will never be sent. The lock is held.
+// tellLarge logs the first request that alone exceeds the budget. The lock is held.
 func (r *Runner) tellLarge(row *dispatch.Row) {
 	if r.told.large {
 		return
@@ -115,7 +115,7 @@ func (r *Runner) tellInvalid(row *dispatch.Row) {
 	})
 }
 
-// tellBudget says that the budget begins to refuse requests, or that this is over. The lock is held.
+// tellBudget logs the first request that the budget refuses, and the end of such refusals. The lock is held.
 func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	closed := r.closed // of this stage: the line may be told in the next
 	r.say(func() {
@@ -137,19 +137,19 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	})
 }
 
-// tellCrowded says that rows begin to be dropped because too much waits, or that this is over. The lock is held.
+// tellCrowded logs the first drop at max_waiting, and the end of such drops. The lock is held.
 func (r *Runner) tellCrowded(begins bool, s limits.Spell) {
 	r.say(func() {
 		if begins {
-			r.w.Log.Warn("too many requests wait (max_waiting): what would have to wait is dropped as overload", "workload", r.w.Name)
+			r.w.Log.Warn("max_waiting is reached: requests that would have to wait are dropped as overload", "workload", r.w.Name)
 			return
 		}
-		r.w.Log.Info("there is room for requests that wait again: for a minute nothing was dropped for want of it",
+		r.w.Log.Info("waiting requests fit max_waiting again: none was dropped for a minute",
 			"workload", r.w.Name, "full_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
 }
 
-// watch judges the guard while nothing falls due.
+// watch judges the guard while no row comes due.
 func (r *Runner) watch(ctx context.Context) {
 	for {
 		r.tell(dispatch.Event{Kind: dispatch.Look})
@@ -169,15 +169,15 @@ func (r *Runner) watch(ctx context.Context) {
 // guardLimit is a limit as its series names it.
 func guardLimit(l limits.Limit) measure.GuardLimit { return measure.GuardLimit(l.String()) }
 
-// unguard lets no limit be shown as open of a runner that sends nothing any more, with the lock held.
+// unguard resets the guard gauges of a runner that has stopped. The lock is held.
 func (r *Runner) unguard() {
 	for l := range limits.NumLimits {
 		r.count.Guard(guardLimit(l), false)
 	}
 }
 
-// follow takes over from the runner before what a reload must not make forgotten, beside what was spent, which they share: where
-// the target is the same, how that has answered, and with the same limits what is open.
+// follow takes over guard state from the runner before the reload: the health of the same target, and with the same limits also the
+// open limits. The spending is shared anyway.
 func (r *Runner) follow(before *Runner) {
 	before.mu.Lock()
 	defer before.mu.Unlock()

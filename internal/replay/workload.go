@@ -71,7 +71,7 @@ type Workload struct {
 	Overload   Overload      // Wait or Drop; of a closed plan nothing waits for a lane
 	MaxWait    time.Duration // longest wait for a lane; 0: without limit
 	Ahead      int           // bytes of messages built and not yet sent
-	HoldReader bool          // beyond the bound of Waiting the plan is read no further; else what comes due is dropped
+	HoldReader bool          // at the bound of Waiting the reader waits; else rows are dropped as overload
 	Rows       int           // rows after which the plan is over, filtered ones not counted; a closed one comes round again for them. 0: all
 	Duration   time.Duration // nothing comes due later than this after the plan begins; 0: no limit
 	MaxInput   int           // tokens; 0: no limit
@@ -110,7 +110,7 @@ type Workload struct {
 	After   *Runner           // the one that this one takes over from; it goes on with its budget and guard. Nil: none
 	Paused  bool              // begin paused
 	Wall    func() time.Time  // the wall clock; nil: time.Now
-	Waiting *dispatch.Waiting // bounds what waits in all workloads of the process; nil: nothing does
+	Waiting *dispatch.Waiting // bounds the memory of waiting rows in all workloads of the process; nil: no bound
 	Pacer   *Pacer            // runs for as long as the runner and all others of the process; nil: the runner has its own
 	Sleeper Sleeper           // of its own pacer, which closes it; nil: the most exact one of this system
 }
