@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,10 +65,7 @@ func statCandidates(text string) []string {
 			v2 = append(v2, path.Join("sys/fs/cgroup", own, "cpu.stat"), "sys/fs/cgroup/cpu.stat")
 			continue
 		}
-		for controller := range strings.SplitSeq(controllers, ",") {
-			if controller != "cpu" {
-				continue
-			}
+		if slices.Contains(strings.Split(controllers, ","), "cpu") {
 			v1 = append(v1, path.Join("sys/fs/cgroup/cpu", own, "cpu.stat"), "sys/fs/cgroup/cpu/cpu.stat")
 		}
 	}

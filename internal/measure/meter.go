@@ -83,7 +83,7 @@ func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	l = Labels{Workload: valid(l.Workload), Target: valid(l.Target), Model: valid(l.Model)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := &Workload{slo: o.SLO, freeOutput: o.FreeOutput, options: o}
+	w := &Workload{options: o}
 	if o.Target != nil {
 		m.targets[l.Target] = o.Target
 	}

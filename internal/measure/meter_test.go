@@ -125,7 +125,7 @@ func randomSteps(w *Workload, rnd *rand.Rand, stop *atomic.Bool) {
 		case k == 1:
 			w.Filtered(rnd.IntN(3))
 		case k == 2 && waiting > 0:
-			w.Dropped(dropReasons[rnd.IntN(Filtered.place())])
+			w.Dropped(dropReasons[rnd.IntN(placeOf(dropReasons[:], Filtered))])
 			waiting--
 		case k == 3 && waiting > 0:
 			w.Sent()

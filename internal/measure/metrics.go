@@ -27,29 +27,11 @@ var (
 	stampSources  = [...]string{"kernel", "read"}
 )
 
-// place is where the counts of an outcome stand. One that is not in the list is a mistake in the program, and panics.
-func (o Outcome) place() int {
-	i := slices.Index(outcomes[:], o)
+// placeOf is where the counts of a value stand in its list. One that is not in it is a mistake in the program, and panics.
+func placeOf[T ~string](list []T, v T) int {
+	i := slices.Index(list, v)
 	if i < 0 {
-		panic(fmt.Sprintf("measure: %q is no outcome", string(o)))
-	}
-	return i
-}
-
-// place is where the counts of a reason stand. One that is not in the list is a mistake in the program, and panics.
-func (r DropReason) place() int {
-	i := slices.Index(dropReasons[:], r)
-	if i < 0 {
-		panic(fmt.Sprintf("measure: %q is no drop reason", string(r)))
-	}
-	return i
-}
-
-// place is where a limit of the guard stands. One that is not in the list is a mistake in the program, and panics.
-func (l GuardLimit) place() int {
-	i := slices.Index(guardLimits[:], l)
-	if i < 0 {
-		panic(fmt.Sprintf("measure: %q is no limit of the guard", string(l)))
+		panic(fmt.Sprintf("measure: %q is none of %q", string(v), list))
 	}
 	return i
 }

@@ -107,25 +107,23 @@ func NoValues() (v Values) {
 // Values are those of an ok request; of any other only the lateness.
 func (r *Request) Values() Values {
 	v := NoValues()
-	ms := func(q Quantity, d time.Duration, defined bool) {
-		if defined {
-			v[q] = float64(d) / 1e6
-		}
+	if r.Sent() {
+		v[Lateness] = float64(r.Lateness()) / 1e6
 	}
-	ms(Lateness, r.Lateness(), r.Sent())
 	if r.Outcome != OK {
 		return v
 	}
-	d, defined := r.TTFT()
-	ms(TTFT, d, defined)
-	d, defined = r.TTFTFromDue()
-	ms(TTFTFromDue, d, defined)
-	d, defined = r.E2E()
-	ms(E2E, d, defined)
-	d, defined = r.E2EFromDue()
-	ms(E2EFromDue, d, defined)
+	set := func(q Quantity, of func(*Request) (time.Duration, bool)) {
+		if d, defined := of(r); defined {
+			v[q] = float64(d) / 1e6
+		}
+	}
+	set(TTFT, (*Request).TTFT)
+	set(TTFTFromDue, (*Request).TTFTFromDue)
+	set(E2E, (*Request).E2E)
+	set(E2EFromDue, (*Request).E2EFromDue)
+	set(SecondToken, (*Request).SecondToken)
 	if c := r.Timeline.Chunks; len(c) > 1 {
-		ms(SecondToken, c[1]-c[0], true)
 		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Output, len(c)))
 	}
 	v.SetLengths(cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt), r.Usage.Output, r.Usage.Reasoning)

@@ -13,19 +13,14 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendString(b, r.ID)
 	b = appendInt(b, "loop", r.Loop)
 	b = appendInt(b, "row", int64(r.Row))
-	b = append(b, `,"session":`...)
-	b = appendString(b, r.Session)
+	b = appendText(b, "session", r.Session)
 	b = appendInt(b, "turn", int64(r.Turn))
-	b = append(b, `,"phase":`...)
-	b = appendString(b, r.Phase.String())
+	b = appendText(b, "phase", r.Phase.String())
 	b = appendInt(b, "lane", int64(r.Lane))
-	b = append(b, `,"outcome":`...)
-	b = appendString(b, string(r.Outcome))
-	b = append(b, `,"error":`...)
-	b = appendString(b, r.Error)
+	b = appendText(b, "outcome", string(r.Outcome))
+	b = appendText(b, "error", r.Error)
 	b = appendInt(b, "status", int64(r.Status))
-	b = append(b, `,"finish_reason":`...)
-	b = appendString(b, r.FinishReason)
+	b = appendText(b, "finish_reason", r.FinishReason)
 	b = appendBool(b, "retried", r.Retried)
 
 	b = appendInstant(b, "planned_ns", t.Planned)
@@ -55,11 +50,8 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendDuration(b, "ttft_ns", d, ok && defined)
 	d, defined = r.TTFTFromDue()
 	b = appendDuration(b, "ttft_from_due_ns", d, ok && defined)
-	var second time.Duration
-	if len(t.Chunks) > 1 {
-		second = t.Chunks[1] - t.Chunks[0]
-	}
-	b = appendDuration(b, "second_token_ns", second, ok && len(t.Chunks) > 1)
+	d, defined = r.SecondToken()
+	b = appendDuration(b, "second_token_ns", d, ok && defined)
 	d, defined = r.TPOT()
 	b = appendDuration(b, "tpot_ns", d, ok && defined)
 	d, defined = r.E2E()
@@ -76,8 +68,7 @@ func appendRecord(b []byte, r *Request) []byte {
 	b = appendInt(b, "output_tokens", int64(r.OutputTokens))
 	b = appendInt(b, "overhead_tokens", int64(r.Overhead))
 	b = appendInt(b, "counted_input_tokens", int64(r.CountedInput))
-	b = append(b, `,"usage_source":`...)
-	b = appendString(b, string(r.Usage.Source))
+	b = appendText(b, "usage_source", string(r.Usage.Source))
 	b = appendInt(b, "usage_prompt_tokens", int64(r.Usage.Prompt))
 	b = appendInt(b, "usage_output_tokens", int64(r.Usage.Output))
 	b = appendInt(b, "usage_cached_tokens", int64(r.Usage.Cached))
@@ -93,6 +84,10 @@ func appendKey(b []byte, key string) []byte {
 
 func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(appendKey(b, key), n, 10)
+}
+
+func appendText(b []byte, key, text string) []byte {
+	return appendString(appendKey(b, key), text)
 }
 
 func appendBool(b []byte, key string, v bool) []byte {

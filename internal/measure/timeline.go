@@ -14,14 +14,18 @@ func (r *Request) TTFT() (time.Duration, bool) {
 	return r.Timeline.Chunks[0], true
 }
 
+// SecondToken is the second chunk with content − the first. It is false when there is none.
+func (r *Request) SecondToken() (time.Duration, bool) {
+	if len(r.Timeline.Chunks) < 2 {
+		return 0, false
+	}
+	return r.Timeline.Chunks[1] - r.Timeline.Chunks[0], true
+}
+
 // TTFTFromDue is the first chunk with content − the due instant: what a user of the real system would have waited.
 // It is false where TTFT is.
 func (r *Request) TTFTFromDue() (time.Duration, bool) {
-	d, defined := r.TTFT()
-	if !defined {
-		return 0, false
-	}
-	return r.fromDue(d), true
+	return r.fromDue(r.TTFT())
 }
 
 // E2E is the last chunk with content − the start of the write; of an answer in one piece its last byte. It is false when
@@ -35,16 +39,16 @@ func (r *Request) E2E() (time.Duration, bool) {
 
 // E2EFromDue is the last chunk with content − the due instant. It is false when no content came.
 func (r *Request) E2EFromDue() (time.Duration, bool) {
-	if len(r.Timeline.Chunks) == 0 {
-		return 0, false
-	}
-	return r.fromDue(r.Timeline.Chunks[len(r.Timeline.Chunks)-1]), true
+	return r.fromDue(r.E2E())
 }
 
-// fromDue moves a time since the write to the due instant. The difference of the instants is taken from their
-// monotonic readings, so a step of the wall clock does not show.
-func (r *Request) fromDue(sinceWrite time.Duration) time.Duration {
-	return r.Timeline.Write.Sub(r.Timeline.Due) + sinceWrite
+// fromDue moves a time since the write, where it is defined, to the due instant. The difference of the instants is taken from
+// their monotonic readings, so a step of the wall clock does not show.
+func (r *Request) fromDue(sinceWrite time.Duration, defined bool) (time.Duration, bool) {
+	if !defined {
+		return 0, false
+	}
+	return r.Timeline.Write.Sub(r.Timeline.Due) + sinceWrite, true
 }
 
 // TPOT is the time per output token: (last content − first content) / (output tokens − 1), cut to whole nanoseconds.

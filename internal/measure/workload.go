@@ -15,11 +15,9 @@ const exemplarLabel = "request_id"
 // A Workload counts what becomes of the requests of one workload. Each goes one of three ways: Expected, Dropped;
 // Expected, Sent, Finished; or Filtered alone. Its methods may be called from several goroutines at once.
 type Workload struct {
-	slo        SLO
-	freeOutput bool
-	options    WorkloadOptions        // trace aside
-	guard      [len(guardLimits)]bool // what it has open; guarded by mu
-	removed    bool                   // guarded by the Meter's lock
+	options WorkloadOptions        // trace aside
+	guard   [len(guardLimits)]bool // what it has open; guarded by mu
+	removed bool                   // guarded by the Meter's lock
 
 	mu    sync.Mutex // after the Meter's, before a series'
 	parts []*part    // the last one is of the model of now; changed with both locks held
@@ -68,7 +66,7 @@ func (w *Workload) Sent() {
 // Dropped counts a waiting request that will not be sent. It panics on Filtered, which was never expected and has its
 // own method, and on a reason that is not in the list.
 func (w *Workload) Dropped(why DropReason) {
-	i := why.place()
+	i := placeOf(dropReasons[:], why)
 	if why == Filtered {
 		panic("measure: a filtered row was never expected: count it with Filtered")
 	}
@@ -87,7 +85,7 @@ func (w *Workload) Dropped(why DropReason) {
 
 // Filtered counts n rows over the configured length limits, which are not expected.
 func (w *Workload) Filtered(n int) {
-	w.change(func(c *counts) { c.dropped[Filtered.place()] += int64(n) })
+	w.change(func(c *counts) { c.dropped[placeOf(dropReasons[:], Filtered)] += int64(n) })
 }
 
 // LoopStarted says which loop over the trace begins, and how long it is until the next.
@@ -116,7 +114,7 @@ func (w *Workload) Plays(t TraceInfo) { w.change(func(c *counts) { c.trace = t.v
 // Guard says whether a limit of the guard is open. The series shows 1 while any workload that counts in it has the limit
 // open, until that closes it or is removed. It panics on a limit that is not in the list.
 func (w *Workload) Guard(limit GuardLimit, open bool) {
-	i := limit.place()
+	i := placeOf(guardLimits[:], limit)
 	w.change(func(c *counts) {
 		switch {
 		case open && !w.guard[i]:
@@ -137,9 +135,9 @@ func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
 // Finished takes a request out of flight and counts all that it tells. It keeps nothing of r. It panics on an
 // outcome that is not in the list.
 func (w *Workload) Finished(r *Request) {
-	outcome := r.Outcome.place()
+	outcome := placeOf(outcomes[:], r.Outcome)
 	v := r.Values()
-	broken := w.slo.violations(r.Outcome, &v)
+	broken := w.options.SLO.violations(r.Outcome, &v)
 	s := w.lands()
 	s.change(func(c *counts) {
 		c.inFlight--
@@ -147,7 +145,7 @@ func (w *Workload) Finished(r *Request) {
 		if r.Outcome.judged() {
 			c.eligible++
 		}
-		c.add(r, broken, w.freeOutput)
+		c.add(r, broken, w.options.FreeOutput)
 	})
 	s.observeSent(r)
 	if r.Outcome == OK {
@@ -225,8 +223,8 @@ func (s *series) observeSent(r *Request) {
 
 func (s *series) observeLatencies(r *Request) {
 	who := exemplar(r.ID)
-	observe := func(hist int, d time.Duration, defined bool) {
-		switch {
+	observe := func(hist int, of func(*Request) (time.Duration, bool)) {
+		switch d, defined := of(r); {
 		case !defined:
 		case who == nil:
 			s.hists[hist].Observe(d.Seconds())
@@ -234,14 +232,10 @@ func (s *series) observeLatencies(r *Request) {
 			s.hists[hist].(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), who)
 		}
 	}
-	ttft, ok := r.TTFT()
-	observe(histTTFT, ttft, ok)
-	ttft, ok = r.TTFTFromDue()
-	observe(histTTFTFromDue, ttft, ok)
-	e2e, ok := r.E2E()
-	observe(histE2E, e2e, ok)
-	e2e, ok = r.E2EFromDue()
-	observe(histE2EFromDue, e2e, ok)
+	observe(histTTFT, (*Request).TTFT)
+	observe(histTTFTFromDue, (*Request).TTFTFromDue)
+	observe(histE2E, (*Request).E2E)
+	observe(histE2EFromDue, (*Request).E2EFromDue)
 	if tpot, ok := r.TPOT(); ok {
 		s.hists[histTPOT].Observe(tpot.Seconds())
 	}

@@ -78,11 +78,7 @@ func Digits(v float64, n int) string {
 		return "−" + Digits(-v, n)
 	}
 	places := n - 1 - int(math.Floor(math.Log10(math.Abs(v))+1e-12))
-	text := strconv.FormatFloat(v, 'f', max(0, min(places, 12)), 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
+	return Places(v, max(0, min(places, 12)))
 }
 
 // Grouped writes a number with so many places and commas between its thousands: 12,031.50.
