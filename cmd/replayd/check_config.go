@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
@@ -91,10 +92,9 @@ func probed(flags []string, c config.Config) (map[string]string, error) {
 	return engines, nil
 }
 
-func loadConfig(w *world, path string, c *cobra.Command) (config.Config, error) {
-	ignored := func(name string) { w.log.Debug("not a key of the configuration, left alone", "variable", name) }
-	if c == nil {
-		return config.Load(path, w.env, nil, ignored)
-	}
-	return config.Load(path, w.env, c.Flags(), ignored)
+// loadConfig reads a configuration and what flags, if there are any, say in its place.
+func loadConfig(w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
+	return config.Load(path, w.env, flags, func(name string) {
+		w.log.Debug("not a key of the configuration, left alone", "variable", name)
+	})
 }

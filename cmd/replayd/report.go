@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,9 +73,7 @@ says which requests were never sent.`,
 // find checks the flags and looks for the runs.
 func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	var errs []error
-	switch o.theme {
-	case "auto", "dark", "light":
-	default:
+	if !slices.Contains([]string{"auto", "dark", "light"}, o.theme) {
 		errs = append(errs, fmt.Errorf("--theme: want auto, dark or light, got %q", o.theme))
 	}
 	if o.json != "" && (o.dashboard || o.output != "") {

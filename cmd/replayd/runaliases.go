@@ -25,12 +25,7 @@ type aliases struct {
 	endpointType, endpoint string
 	streaming              bool
 	inputFile, datasetType string
-	inputTokens            float64
-	inputStddev            float64
-	outputTokens           float64
-	outputStddev           float64
-	sequences              string
-	systemTokens           int
+	madeUp                 config.Synthetic // of made-up requests; the delays are in turnDelay
 	rescale                config.Rescale
 	randomSeed             uint64
 	fixedSchedule          bool
@@ -42,7 +37,6 @@ type aliases struct {
 	warmupCount            int
 	userRate               float64
 	users                  int
-	turns, turnsStddev     float64
 	turnDelay              float64 // milliseconds
 	turnDelayStddev        float64
 	cancelPercent          float64
@@ -56,7 +50,6 @@ type aliases struct {
 	requestTimeout         secondsValue
 	startOffset, endOffset int // milliseconds
 	autoOffset             bool
-	entries                int
 
 	backend, host          string
 	port                   int
@@ -82,13 +75,13 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.IntVar(&a.startOffset, "fixed-schedule-start-offset", 0, "leave out rows before it, in milliseconds of the file")
 	f.IntVar(&a.endOffset, "fixed-schedule-end-offset", 0, "leave out rows after it, in milliseconds of the file")
 	f.BoolVar(&a.autoOffset, "fixed-schedule-auto-offset", false, "count from the file's first row, as is always done")
-	f.Float64Var(&a.inputTokens, "isl", 550, "mean input length in tokens, of made-up requests")
-	f.Float64Var(&a.inputStddev, "isl-stddev", 0, "its standard deviation")
-	f.Float64Var(&a.outputTokens, "osl", 0, "mean output length in tokens; 0: no limit is sent")
-	f.Float64Var(&a.outputStddev, "osl-stddev", 0, "its standard deviation")
-	f.StringVar(&a.sequences, "sequence-distribution", "", `pairs of lengths with their shares in percent, such as "256,128:40;512,256:60"`)
-	f.IntVar(&a.systemTokens, "shared-system-prompt-length", 0, "tokens of a system prompt that all requests share")
-	f.IntVar(&a.entries, "num-dataset-entries", 0, "different prompts to make up, which then come round again; 0: each request has its own")
+	f.Float64Var(&a.madeUp.InputTokens, "isl", 550, "mean input length in tokens, of made-up requests")
+	f.Float64Var(&a.madeUp.InputStddev, "isl-stddev", 0, "its standard deviation")
+	f.Float64Var(&a.madeUp.OutputTokens, "osl", 0, "mean output length in tokens; 0: no limit is sent")
+	f.Float64Var(&a.madeUp.OutputStddev, "osl-stddev", 0, "its standard deviation")
+	f.StringVar(&a.madeUp.Lengths, "sequence-distribution", "", `pairs of lengths with their shares in percent, such as "256,128:40;512,256:60"`)
+	f.IntVar(&a.madeUp.SystemTokens, "shared-system-prompt-length", 0, "tokens of a system prompt that all requests share")
+	f.IntVar(&a.madeUp.Requests, "num-dataset-entries", 0, "different prompts to make up, which then come round again; 0: each request has its own")
 	f.StringVar(&a.requestRate, "request-rate", "", "requests per second, or inf; at most --concurrency at once, where that is given")
 	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
 	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
@@ -97,8 +90,8 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
 	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")
 	f.IntVar(&a.users, "num-users", 0, "users of --user-centric-rate")
-	f.Float64Var(&a.turns, "session-turns-mean", 1, "mean turns of a conversation")
-	f.Float64Var(&a.turnsStddev, "session-turns-stddev", 0, "its standard deviation")
+	f.Float64Var(&a.madeUp.Turns, "session-turns-mean", 1, "mean turns of a conversation")
+	f.Float64Var(&a.madeUp.TurnsStddev, "session-turns-stddev", 0, "its standard deviation")
 	f.Float64Var(&a.turnDelay, "session-turn-delay-mean", 0, "mean pause before the next turn, in milliseconds")
 	f.Float64Var(&a.turnDelayStddev, "session-turn-delay-stddev", 0, "its standard deviation, in milliseconds")
 	f.Float64Var(&a.cancelPercent, "request-cancellation-rate", 0, "percent of the requests to cancel")

@@ -134,9 +134,6 @@ func (a *account) pageOf(target string) string {
 	return target
 }
 
-// clip counts a row that was cut to a limit.
-func (a *account) clip() { a.clipped.Add(1) }
-
 // save writes the files, before anything is printed: whoever reads what is printed may be gone.
 func (a *account) save() error {
 	a.stopWriting()

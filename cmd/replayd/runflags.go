@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -55,23 +56,23 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.StringVarP(&t.URL, "url", "u", "", "address of the server, such as http://127.0.0.1:8000 (required)")
 	f.StringVar(&o.client, "http.config.file", "", "Prometheus' HTTP client configuration, for a server with a key, TLS or a password: authorization, tls_config and so on")
 	f.StringVarP(&t.Model, "model", "m", "", "name of the model; empty: the one that the server lists")
-	f.Var(duration{&o.wait}, "wait-ready", "wait until the server lists its models, at most this long, such as 15m, and no longer than until --start; 0: do not wait")
+	f.Var(duration(&o.wait), "wait-ready", "wait until the server lists its models, at most this long, such as 15m, and no longer than until --start; 0: do not wait")
 	f.BoolVar(&o.keepTrying, "keep-trying", false, "go on when no connection was made 30 s after the first request was due; without it the run ends with 1")
 	f.StringVar(&t.API, "api", t.API, "chat or completions")
 	f.StringVar(&t.Output, "output", t.Output, "length of the answers: exact (as in the trace), max (at most that) or free")
 	f.BoolVar(&t.Stream, "stream", true, "stream the answers; false: one JSON answer, with e2e and tokens, and without TTFT and ITL")
 	f.StringVar(&t.Tokenizer, "tokenizer", "", "what texts are counted with: a tokenizer.json, a tiktoken file, a folder, or a name in $HF_HOME; the name of a family whose word list is exact needs no file")
-	f.Var(duration{&t.Timeouts.Connect}, "timeout-connect", "limit on opening a connection, such as 5s; 0: none")
-	f.Var(duration{&t.Timeouts.FirstToken}, "timeout-first-token", "limit on the wait for the first token, such as 60s; 0: none")
-	f.Var(duration{&t.Timeouts.Stall}, "timeout-stall", "limit on the gap between two chunks, such as 30s; 0: none")
-	f.Var(duration{&t.Timeouts.Total}, "timeout-total", "limit on a whole request, such as 10m; 0: none")
+	f.Var(duration(&t.Timeouts.Connect), "timeout-connect", "limit on opening a connection, such as 5s; 0: none")
+	f.Var(duration(&t.Timeouts.FirstToken), "timeout-first-token", "limit on the wait for the first token, such as 60s; 0: none")
+	f.Var(duration(&t.Timeouts.Stall), "timeout-stall", "limit on the gap between two chunks, such as 30s; 0: none")
+	f.Var(duration(&t.Timeouts.Total), "timeout-total", "limit on a whole request, such as 10m; 0: none")
 
 	f = help.under("Trace")
 	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "format of the trace: auto, mooncake, azure, burstgpt, vllm or bailian")
-	f.Var(auto{&l.Trace.BlockTokens}, "block-tokens", "tokens in a block of hash_ids, or auto")
+	f.Var(scalar{&l.Trace.BlockTokens, "int"}, "block-tokens", "tokens in a block of hash_ids, or auto")
 	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
-	f.Var(duration{&l.Trace.From}, "from", "start of the part of the trace to replay, such as 5m")
-	f.Var(duration{&l.Trace.To}, "to", "end of the part of the trace to replay, such as 10m; 0: the end")
+	f.Var(duration(&l.Trace.From), "from", "start of the part of the trace to replay, such as 5m")
+	f.Var(duration(&l.Trace.To), "to", "end of the part of the trace to replay, such as 10m; 0: the end")
 	f.IntVar(&o.requests, "requests", 0, "stop after so many rows; with an arrival by rate or concurrency a shorter trace comes round again. 0: all")
 	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest answer in tokens; 0: no limit")
@@ -87,12 +88,12 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.Float64Var(&l.Burstiness, "burstiness", l.Burstiness, "of gamma: 1 is poisson, less comes in bursts")
 	f.IntVar(&l.Warmup.Requests, "warmup", 0, "requests to send first, that count in no figure")
 	f.Float64Var(&l.Cancel.Ratio, "cancel", 0, "share of the requests to cancel, 0 to 1")
-	f.Var(duration{&l.Cancel.After}, "cancel-after", "how long after it was sent a request is cancelled, such as 500ms")
+	f.Var(duration(&l.Cancel.After), "cancel-after", "how long after it was sent a request is cancelled, such as 500ms")
 	f.StringVar(&o.start, "start", "", "instant of the trace's beginning: RFC 3339, rows due before now are left out; or next:1m for the next whole minute, after --wait-ready; empty: now")
-	f.Var(duration{&o.duration}, "duration", "send only what is due within this time, such as 90s; 0: all")
+	f.Var(duration(&o.duration), "duration", "send only what is due within this time, such as 90s; 0: all")
 	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
 	f.StringVar(&l.Overload, "overload", l.Overload, "a request that finds no lane: wait (at most --max-wait) or drop")
-	f.Var(duration{&l.MaxWait}, "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
+	f.Var(duration(&l.MaxWait), "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
 	f.TextVar(&o.maxWaiting, "max-waiting", config.Default().MaxWaiting, "most memory of waiting requests; at the limit reading the trace pauses, so that later requests are late and none is dropped. 0: no limit")
 
 	f = help.under("Prompts")
@@ -115,7 +116,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.BoolVar(&o.gaps, "export-gaps", false, "put each gap between chunks into profile_export.jsonl")
 	f.StringVar(&o.records, "records", "", "file to append a JSON line for each finished request to")
 	f.StringVar(&o.listen, "web.listen-address", "", "serve /metrics there meanwhile, such as :9797; empty: nowhere")
-	f.Var(duration{&o.hold}, "hold", "serve /metrics for this long after the report, for a last scrape, such as 30s; 0: not at all")
+	f.Var(duration(&o.hold), "hold", "serve /metrics for this long after the report, for a last scrape, such as 30s; 0: not at all")
 	f.StringVar(&l.Name, "name", "run", "name of the workload in series, records and request ids")
 	help.attach(c)
 	o.addAliases(c)
@@ -151,29 +152,25 @@ func (o *runFlags) showAliases(w io.Writer) error {
 	return err
 }
 
-// duration and auto let flags write scalars of the configuration, which read themselves.
-type duration struct{ *config.Duration }
-
-func (d duration) Set(s string) error { return d.UnmarshalText([]byte(s)) }
-func (duration) Type() string         { return "duration" }
-
-// String is what help shows as the default; 0 is none.
-func (d duration) String() string {
-	if d.Duration == nil || *d.Duration == 0 {
-		return ""
+// A scalar lets a flag write a value of the configuration, which reads itself.
+type scalar struct {
+	value interface {
+		encoding.TextMarshaler
+		encoding.TextUnmarshaler
 	}
-	text, _ := d.MarshalText() // it cannot fail
-	return string(text)
+	kind string
 }
 
-type auto struct{ *config.Auto }
+func duration(d *config.Duration) scalar { return scalar{d, "duration"} }
 
-func (a auto) Set(s string) error { return a.UnmarshalText([]byte(s)) }
-func (auto) Type() string         { return "int" }
-func (a auto) String() string {
-	if a.Auto == nil {
+func (s scalar) Set(text string) error { return s.value.UnmarshalText([]byte(text)) }
+func (s scalar) Type() string          { return s.kind }
+
+// String is what help shows as the default; a duration of 0 is none.
+func (s scalar) String() string {
+	text, _ := s.value.MarshalText() // it cannot fail
+	if string(text) == "0s" {
 		return ""
 	}
-	text, _ := a.MarshalText() // it cannot fail
 	return string(text)
 }

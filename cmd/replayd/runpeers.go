@@ -185,32 +185,25 @@ var madeUp = []string{
 }
 
 func (o *runFlags) takeSynthetic(given *pflag.FlagSet, fault faults) {
-	a := &o.aliases
-	s := &o.workload.Synthetic
-	if !(a.inputTokens >= 1) {
-		fault("--isl", fmt.Errorf("want a number ≥ 1, got %v", a.inputTokens))
-		a.inputTokens = 1 // one fault is enough
+	s := o.aliases.madeUp
+	if !(s.InputTokens >= 1) {
+		fault("--isl", fmt.Errorf("want a number ≥ 1, got %v", s.InputTokens))
+		s.InputTokens = 1 // one fault is enough
 	}
-	if a.outputStddev > 0 && a.outputTokens == 0 {
+	if s.OutputStddev > 0 && s.OutputTokens == 0 {
 		fault("--osl-stddev", errors.New("want --osl too"))
 	}
-	if a.entries < 0 || given.Changed("num-dataset-entries") && a.entries == 0 {
-		fault("--num-dataset-entries", fmt.Errorf("want an integer ≥ 1, got %d", a.entries))
-	} else if a.entries > 0 && (a.turns != 1 || a.turnsStddev > 0 || given.Changed("user-centric-rate")) {
+	if s.Requests < 0 || given.Changed("num-dataset-entries") && s.Requests == 0 {
+		fault("--num-dataset-entries", fmt.Errorf("want an integer ≥ 1, got %d", s.Requests))
+	} else if s.Requests > 0 && (s.Turns != 1 || s.TurnsStddev > 0 || given.Changed("user-centric-rate")) {
 		fault("--num-dataset-entries", errors.New("is for single requests: each conversation has texts of its own"))
 	}
-	*s = config.Synthetic{
-		InputTokens: a.inputTokens, InputStddev: a.inputStddev, OutputTokens: a.outputTokens, OutputStddev: a.outputStddev,
-		SystemTokens: a.systemTokens, Turns: a.turns, TurnsStddev: a.turnsStddev, Requests: a.entries,
-		TurnDelay:       config.Duration(a.turnDelay * float64(time.Millisecond)),
-		TurnDelayStddev: config.Duration(a.turnDelayStddev * float64(time.Millisecond)),
+	s.TurnDelay = config.Duration(o.aliases.turnDelay * float64(time.Millisecond))
+	s.TurnDelayStddev = config.Duration(o.aliases.turnDelayStddev * float64(time.Millisecond))
+	if s.Lengths != "" && !given.Changed("isl") {
+		s.InputTokens = 0
 	}
-	if a.sequences != "" {
-		s.Lengths = a.sequences
-		if !given.Changed("isl") {
-			s.InputTokens = 0
-		}
-	}
+	o.workload.Synthetic = s
 }
 
 // Where nothing says how many, AIPerf 0.5 sends fewRequests, in a closed loop fewRounds for each place in it if that is more

@@ -25,7 +25,7 @@ func newServe(w *world) *cobra.Command {
 			if watch {
 				watcher = config.NewWatcher(file) // before it is loaded
 			}
-			load := func() (config.Config, error) { return loadConfig(w, file, c) }
+			load := func() (config.Config, error) { return loadConfig(w, file, c.Flags()) }
 			cfg, err := load()
 			if err != nil {
 				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // with the faults of the files

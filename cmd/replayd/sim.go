@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 		Args:    usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
-				return wrongInput(inFlags(err))
+				return wrongInput(inFlags(err, simFlagOf))
 			}
 			if logPath != "" {
 				f, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
@@ -90,22 +91,28 @@ func simFlags(help *headings, o *sim.Options) {
 
 // simFlagOf names the flags behind the fields of sim.Options, for errors.
 var simFlagOf = map[string]string{
-	"Model": "--model", "Slots": "--slots", "MaxQueue": "--max-queue", "MaxModelLen": "--max-model-len",
-	"PrefillRate": "--prefill-rate", "DecodeRate": "--decode-rate", "BatchCost": "--batch-cost", "PreemptCost": "--preempt-cost", "TTFT": "--ttft", "ITL": "--itl",
-	"ChunkTokens": "--chunk-tokens", "TemplateTokens": "--template-tokens", "CacheTokens": "--cache-tokens",
-	"BlockTokens": "--block-tokens", "Faults": "--fault-*", "Faults.Error500": "--fault-500", "Faults.Error429": "--fault-429",
-	"Faults.Cut": "--fault-cut", "Faults.Garbled": "--fault-garbled", "Faults.Empty": "--fault-empty",
-	"Faults.Stalled": "--fault-stalled", "Faults.ErrorEvent": "--fault-error-event",
+	"Model": "model", "Slots": "slots", "MaxQueue": "max-queue", "MaxModelLen": "max-model-len",
+	"PrefillRate": "prefill-rate", "DecodeRate": "decode-rate", "BatchCost": "batch-cost", "PreemptCost": "preempt-cost", "TTFT": "ttft", "ITL": "itl",
+	"ChunkTokens": "chunk-tokens", "TemplateTokens": "template-tokens", "CacheTokens": "cache-tokens",
+	"BlockTokens": "block-tokens", "Faults": "fault-*", "Faults.Error500": "fault-500", "Faults.Error429": "fault-429",
+	"Faults.Cut": "fault-cut", "Faults.Garbled": "fault-garbled", "Faults.Empty": "fault-empty",
+	"Faults.Stalled": "fault-stalled", "Faults.ErrorEvent": "fault-error-event",
 }
 
-// inFlags tells a user of the command line what sim says of its options: each line begins with a field's name.
-func inFlags(err error) error {
-	var errs []error
-	for line := range strings.Lines(err.Error()) {
-		field, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		errs = append(errs, fmt.Errorf("%s: %s", simFlagOf[field], rest))
+// inFlags puts a flag in place of the name that each line of a fault begins with.
+func inFlags(err error, flagOf map[string]string) error {
+	if err == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		name, rest, _ := strings.Cut(line, ": ")
+		if strings.Contains(name, " ") {
+			continue // of a row
+		}
+		lines[i] = "--" + cmp.Or(flagOf[name], name) + ": " + rest
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // simulate serves an engine on l until ctx is cancelled; streams may go on for a second then.

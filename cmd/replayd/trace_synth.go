@@ -69,7 +69,7 @@ func (o *synthFlags) add(c *cobra.Command) {
 	s := &o.draft.Rows
 	f = help.under("To make one up")
 	f.Float64Var(&o.draft.Rate, "rate", 0, "requests per second; with turns, conversations")
-	f.Var(duration{&o.duration}, "duration", "time until which requests come, such as 10m")
+	f.Var(duration(&o.duration), "duration", "time until which requests come, such as 10m")
 	f.StringVar(&o.arrival, "arrival", "poisson", "when requests come: poisson, or constant at equal distances")
 	f.Float64Var(&s.Input.Mean, "isl", 550, "mean tokens of a message")
 	f.Float64Var(&s.Input.Stddev, "isl-stddev", 0, "their standard deviation")
@@ -79,8 +79,8 @@ func (o *synthFlags) add(c *cobra.Command) {
 	f.IntVar(&s.System, "shared-system-prompt-length", 0, "tokens in front that all rows share, on top of --isl")
 	f.Float64Var(&s.Turns.Mean, "session-turns-mean", 1, "mean turns of a conversation; each sends all that was said before")
 	f.Float64Var(&s.Turns.Stddev, "session-turns-stddev", 0, "their standard deviation")
-	f.Var(duration{&o.delay}, "turn-delay", "mean time between an answer and the next turn, such as 2s")
-	f.Var(duration{&o.delayStddev}, "turn-delay-stddev", "their standard deviation")
+	f.Var(duration(&o.delay), "turn-delay", "mean time between an answer and the next turn, such as 2s")
+	f.Var(duration(&o.delayStddev), "turn-delay-stddev", "their standard deviation")
 	f.Float64Var(&o.draft.Tree.Shared, "shared", 0, "part of a first message's tokens that comes from a tree of prefixes, 0 to 1")
 	f.StringVar(&o.tree, "tree", "1/1/1", "the tree, ROOTS/BRANCHING/DEPTH: beginnings, ways on from each piece, pieces one behind the other")
 	o.making = f
@@ -154,7 +154,7 @@ func (o *synthFlags) check(flags *pflag.FlagSet, args []string) error {
 func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []trace.Record, untimed bool, err error) {
 	if len(args) == 0 {
 		rows, err = o.draft.Records()
-		return rows, false, asFlags(err)
+		return rows, false, inFlags(err, synthFlagOf)
 	}
 	f, err := o.file.open(c, w, args[0])
 	if err != nil {
@@ -175,7 +175,7 @@ func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []tra
 	o.scale.BlockTokens, o.scale.Seed = f.Stats.BlockTokens, o.draft.Seed
 	all := len(rows)
 	if rows, err = synth.Rescale(rows, o.scale); err != nil {
-		return nil, false, asFlags(err)
+		return nil, false, inFlags(err, synthFlagOf)
 	}
 	if left := all - len(rows); left > 0 {
 		w.log.Info("Rows over --max-isl are left out", "rows", left, "of", all, "max_isl", o.scale.MaxInput)
@@ -206,27 +206,10 @@ func (o *synthFlags) write(w *world, out io.Writer, rows []trace.Record, untimed
 	return to.Close()
 }
 
-// asFlags puts a flag in place of the name that each line of a fault begins with.
-func asFlags(err error) error {
-	if err == nil {
-		return nil
-	}
-	names := map[string]string{
-		"prefix_len": "prefix-len-multiplier", "prompt_len": "prompt-len-multiplier", "prefix_root": "prefix-root-multiplier",
-		"max_input": "max-isl", "max_output": "max-osl", "block_tokens": "block-tokens",
-		"input": "isl", "output": "osl", "pairs": "sequence-distribution", "system": "shared-system-prompt-length",
-		"turns": "session-turns-mean", "delay": "turn-delay",
-	}
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		name, rest, _ := strings.Cut(line, ": ")
-		if strings.Contains(name, " ") {
-			continue // of a row
-		}
-		if flag, ok := names[name]; ok {
-			name = flag
-		}
-		lines[i] = "--" + name + ": " + rest
-	}
-	return errors.New(strings.Join(lines, "\n"))
+// synthFlagOf names the flags behind the names that synth has for its options, where they are others.
+var synthFlagOf = map[string]string{
+	"prefix_len": "prefix-len-multiplier", "prompt_len": "prompt-len-multiplier", "prefix_root": "prefix-root-multiplier",
+	"max_input": "max-isl", "max_output": "max-osl", "block_tokens": "block-tokens",
+	"input": "isl", "output": "osl", "pairs": "sequence-distribution", "system": "shared-system-prompt-length",
+	"turns": "session-turns-mean", "delay": "turn-delay",
 }
