@@ -23,42 +23,36 @@ func newTrace(w *world) *cobra.Command {
 }
 
 func newTraceInfo(w *world) *cobra.Command {
-	var o traceFlags
-	c := &cobra.Command{
+	return showTrace(w, &cobra.Command{
 		Use: "info FILE", Short: "Print a trace's figures: rates, lengths, blocks, what an ideal prefix cache would hit",
 		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
-		Args:    usage(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			f, err := o.open(c, w, args[0])
-			if err != nil {
-				return wrongInput(err)
-			}
-			defer f.Close()
-			return f.Stats.WriteTable(w.out)
-		},
-	}
-	o.add(c)
-	return c
+	}, func(_ string, stats *trace.Stats) error { return stats.WriteTable(w.out) })
 }
 
 func newTraceValidate(w *world) *cobra.Command {
-	var o traceFlags
-	c := &cobra.Command{
+	return showTrace(w, &cobra.Command{
 		Use: "validate FILE", Short: "Print every error of a trace, with line and field; exit 0 or 2",
 		Example: "  replayd trace validate --strict trace.jsonl",
-		Args:    usage(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			f, err := o.open(c, w, args[0])
-			if err != nil {
-				return wrongInput(err)
-			}
-			defer f.Close()
-			for _, warning := range f.Stats.Warnings {
-				fmt.Fprintln(w.out, "warning:", warning)
-			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s\n", args[0], number.Count(f.Stats.Requests, "request"))
-			return err
-		},
+	}, func(path string, stats *trace.Stats) error {
+		for _, warning := range stats.Warnings {
+			fmt.Fprintln(w.out, "warning:", warning)
+		}
+		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", path, number.Count(stats.Requests, "request"))
+		return err
+	})
+}
+
+// showTrace makes c a command that shows something of one trace.
+func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.Stats) error) *cobra.Command {
+	var o traceFlags
+	c.Args = usage(cobra.ExactArgs(1))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f, err := o.open(c, w, args[0])
+		if err != nil {
+			return wrongInput(err)
+		}
+		defer f.Close()
+		return show(args[0], &f.Stats)
 	}
 	o.add(c)
 	return c
