@@ -39,14 +39,10 @@ func newServe(w *world) *cobra.Command {
 	}
 	c.Flags().StringVar(&file, "config", "replayd.yaml", "configuration file")
 	c.Flags().BoolVar(&watch, "config.watch", false, "reload when the content of the configuration file has changed, also when Kubernetes swaps a mounted one")
-	webFlags(c)
+	// The values of these stand for keys of the configuration file; package config reads them.
+	c.Flags().String("web.listen-address", ":9797", "address of /metrics, host:port")
+	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")
 	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause and /-/resume work")
 	c.Flags().Bool("web.enable-pprof", false, "Go's profiles under /debug/pprof/")
 	return c
-}
-
-// webFlags are those that stand for keys of the configuration file; package config reads them.
-func webFlags(c *cobra.Command) {
-	c.Flags().String("web.listen-address", ":9797", "address of /metrics, host:port")
-	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")
 }
