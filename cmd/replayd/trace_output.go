@@ -66,12 +66,7 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 			}
 		}
 	}
-	var err error
-	if o.path == "-" {
-		err = put(w.out)
-	} else {
-		err = trace.Replace(o.path, put)
-	}
+	err := writeTo(w, o.path, put)
 	if outside := (*fs.PathError)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &outside) {
 		return wrongInput(err)
 	}
@@ -89,6 +84,14 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 	}
 	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", o.path, format, number.Count(rows.Rows(), "request"))
 	return err
+}
+
+// writeTo writes to a file, which is replaced once the new one is whole, or to standard output for "-".
+func writeTo(w *world, path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(w.out)
+	}
+	return trace.Replace(path, write)
 }
 
 // writerOptions are what a Writer has to know of the files that its rows come from.

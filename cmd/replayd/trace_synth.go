@@ -31,11 +31,7 @@ func newTraceSynth(w *world) *cobra.Command {
 			if err != nil {
 				return wrongInput(err)
 			}
-			write := func(out io.Writer) error { return o.write(w, out, rows, untimed) }
-			if o.output == "-" {
-				return write(w.out)
-			}
-			return trace.Replace(o.output, write)
+			return writeTo(w, o.output, func(out io.Writer) error { return o.write(w, out, rows, untimed) })
 		},
 	}
 	o.add(c)
