@@ -100,11 +100,7 @@ func daemonAt(args []string) (*url.URL, error) {
 	if len(args) == 0 {
 		return url.Parse(daemonURL)
 	}
-	address := args[0]
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(withScheme(args[0]))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		got := strconv.Quote(args[0])
 		if strings.Contains(got, "@") { // whatever stands before it may be a password
@@ -114,6 +110,14 @@ func daemonAt(args []string) (*url.URL, error) {
 	}
 	u.RawQuery, u.Fragment = "", ""
 	return u, nil
+}
+
+// withScheme is an address that may have been typed without http://.
+func withScheme(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + address
 }
 
 // client follows no redirects: the page behind one, such as a proxy's login, would pass for the daemon's answer.

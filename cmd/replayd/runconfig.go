@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -144,13 +145,7 @@ func (o *runFlags) layout(who spelling, fault faults) string {
 // saving finds where files go.
 func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
 	a := &o.aliases
-	dir := a.resultDir
-	if dir == "" {
-		dir = r.artifacts
-	}
-	if dir == "" {
-		dir = "."
-	}
+	dir := cmp.Or(a.resultDir, r.artifacts, ".")
 	if a.savePrompts {
 		r.savePrompts = filepath.Join(dir, "prompts.jsonl")
 	}
@@ -174,8 +169,8 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 		c.Web.Listen = o.listen
 	}
 	t, l := o.target, o.workload
-	if t.URL != "" && !strings.Contains(t.URL, "://") {
-		t.URL = "http://" + t.URL
+	if t.URL != "" {
+		t.URL = withScheme(t.URL)
 	}
 	o.logIn(&t.HTTP.HTTPClientConfig, fault)
 	if o.client != "" {
@@ -247,12 +242,9 @@ func (o *runFlags) beside(c *config.Config, fault faults) {
 		c.Targets[0].Metrics.Interval = config.Duration(sampleEvery)
 	}
 	for i, page := range o.aliases.serverMetrics {
-		if !strings.Contains(page, "://") {
-			page = "http://" + page
-		}
 		t := config.DefaultTarget()
 		t.Metrics.Interval = config.Duration(sampleEvery)
-		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, page
+		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, withScheme(page)
 		c.Targets = append(c.Targets, t)
 	}
 	for _, page := range o.aliases.gpuTelemetry {
@@ -267,9 +259,7 @@ func (o *runFlags) beside(c *config.Config, fault faults) {
 		if !isAddress(page) {
 			fault("--gpu-telemetry", fmt.Errorf("want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page))
 		}
-		if !strings.Contains(page, "://") {
-			page = "http://" + page
-		}
+		page = withScheme(page)
 		t := config.DefaultTarget() // of its own, so that each page's figures can be told apart; nothing is sent there
 		t.Name, t.URL, t.Metrics.URL, t.Metrics.Interval = fmt.Sprintf("gpus%d", len(c.GPUs)+1), c.Targets[0].URL, page, 0
 		c.Targets = append(c.Targets, t)
