@@ -128,7 +128,13 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	case w.Repeat.Mode == "once" || w.Repeat.Mode == "cron":
 		w.Repeat.checkNone(at+".repeat", `mode "loop"`, fmt.Sprintf("mode %q", w.Repeat.Mode), f)
 	}
-	w.checkRate(at, f)
+	if w.Burstiness == 0 && w.Arrival != "gamma" { // to a plan 0 is none, and the default of the file is 1
+		f.add(at+".burstiness", "is for arrival gamma, got 0 with arrival %s", w.Arrival)
+	}
+	plan := w.Plan()
+	for _, fault := range plan.CheckRate() {
+		f.add(at+"."+fault.Key, "%s", fault.Want)
+	}
 	f.atLeast(at+".warmup.requests", w.Warmup.Requests, 0)
 	if r := w.Cancel.Ratio; !(r >= 0 && r <= 1) {
 		f.add(at+".cancel.ratio", "want 0 to 1, got %v", r)
@@ -150,54 +156,6 @@ func (r Repeat) checkNone(at, where, here string, f *Faults) {
 		}
 	}
 }
-
-// checkRate holds rate, burstiness, stages and users against the arrival.
-func (w *Workload) checkRate(at string, f *Faults) {
-	by := ByRate(w.Arrival)
-	switch {
-	case !(w.Rate >= 0 && w.Rate <= maxRate):
-		f.add(at+".rate", "want 0 to %.0f, got %v", float64(maxRate), w.Rate)
-	case by && w.Rate == 0 && len(w.Stages) == 0:
-		f.add(at+".rate", "want a number > 0 for arrival %s, got none", w.Arrival)
-	case !by && w.Rate != 0:
-		f.add(at+".rate", "is for the arrivals constant, poisson, gamma and users, got %v with arrival %s", w.Rate, w.Arrival)
-	}
-	switch {
-	case !(w.Burstiness >= 0.01 && w.Burstiness <= 1000):
-		f.add(at+".burstiness", "want 0.01 to 1000, got %v", w.Burstiness)
-	case w.Burstiness != 1 && w.Arrival != "gamma":
-		f.add(at+".burstiness", "is for arrival gamma, got %v with arrival %s", w.Burstiness, w.Arrival)
-	}
-	if len(w.Stages) > 0 && (!by || w.Arrival == "users") {
-		f.add(at+".stages", "is for the arrivals constant, poisson and gamma, got arrival %s", w.Arrival)
-	}
-	for i, s := range w.Stages {
-		stage := fmt.Sprintf("%s.stages[%d]", at, i)
-		if !(s.Rate >= 0 && s.Rate <= maxRate) {
-			f.add(stage+".rate", "want 0 to %.0f, got %v", float64(maxRate), s.Rate)
-		}
-		f.notNegative(stage+".over", s.Over)
-		f.notNegative(stage+".hold", s.Hold)
-		if last := i == len(w.Stages)-1; last && s.Hold != 0 {
-			f.add(stage+".hold", "want none for the last stage, whose rate stays, got %v", s.Hold)
-		}
-	}
-	if n := len(w.Stages); n > 0 && w.Rate == 0 && !slices.ContainsFunc(w.Stages, func(s Stage) bool { return s.Rate != 0 }) {
-		f.add(at+".stages", "want one with a rate above 0, got none")
-	}
-	switch users := w.Arrival == "users"; {
-	case users && (w.Users < 1 || w.Users > maxUsers):
-		f.add(at+".users", "want 1 to %d for arrival users, got %d", maxUsers, w.Users)
-	case !users && w.Users != 0:
-		f.add(at+".users", "is for arrival users, got %d with arrival %s", w.Users, w.Arrival)
-	}
-}
-
-// maxRate is far above what a process sends, so that instants stay apart. Of each user something is kept.
-const (
-	maxRate  = 1e6
-	maxUsers = synth.MaxUsers
-)
 
 func (t *Trace) check(at string, f *Faults) {
 	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
@@ -240,7 +198,7 @@ func (s *Synthetic) check(at string, w *Workload, f *Faults) {
 			f.add(at+".lengths", "%v", err)
 		}
 	}
-	if _, err := w.Made(); err != nil && s.Given() && len(*f) == before && w.Users <= maxUsers { // what single keys do not tell
+	if _, err := w.Made(); err != nil && s.Given() && len(*f) == before && w.Users <= synth.MaxUsers { // what single keys do not tell
 		f.add(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if !s.Given() && *s != (Synthetic{}) {

@@ -96,27 +96,8 @@ func unchanged(before, now os.FileInfo) bool {
 // open makes the plan and the prompts.
 func (w *workload) open(at string) config.Faults {
 	c := w.config
-	stages := make([]schedule.Stage, len(c.Stages))
-	for i, s := range c.Stages {
-		stages[i] = schedule.Stage{Rate: s.Rate, Over: time.Duration(s.Over), Hold: time.Duration(s.Hold)}
-	}
-	plan := schedule.Options{
-		Arrival: schedule.Arrival(c.Arrival), Speed: c.Speed,
-		From: time.Duration(c.Trace.From), To: time.Duration(c.Trace.To),
-		Mode: schedule.Mode(c.Repeat.Mode), Phase: schedule.Phase(c.Repeat.Phase), Every: time.Duration(c.Repeat.Every),
-		Gap: time.Duration(c.Repeat.Gap), Offset: time.Duration(c.Repeat.Offset),
-		Cron: c.Repeat.Cron, Timezone: c.Repeat.Timezone, Overlap: schedule.Overlap(c.Repeat.Overlap),
-		Shard: schedule.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Rate:  c.Rate, Burstiness: c.Burstiness, Stages: stages, Users: c.Users, Seed: c.Prompt.Seed,
-	}
-	if c.Arrival != string(schedule.Concurrency) {
-		plan.Duration = time.Duration(c.Duration)
-	}
-	if !config.Timed(c.Arrival) {
-		plan.Rows = c.Rows
-	}
 	var err error
-	if w.plan, err = schedule.New(w.rows.source, plan); err != nil {
+	if w.plan, err = schedule.New(w.rows.source, c.Plan()); err != nil {
 		return faultsOf(at, err, planKeys)
 	}
 	words, err := token.List(c.Prompt.Words)

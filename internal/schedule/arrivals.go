@@ -66,7 +66,7 @@ func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	at, ok := a.next()
 	for ok && (most == 0 || p.rows < most) && p.within(at) {
 		if p.rows == mostRows {
-			return 0, faulty("rows, duration: want at most %d rows in a loop, got more", mostRows)
+			return 0, faulty("rows, duration", "want at most %d rows in a loop, got more", mostRows)
 		}
 		p.length = at
 		p.rows++
@@ -86,10 +86,10 @@ func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	case ends:
 		natural = end
 	default:
-		return 0, faulty("rate: want one at which a loop lasts at most %v, got %v", Longest, p.o.Rate)
+		return 0, faulty("rate", "want one at which a loop lasts at most %v, got %v", Longest, p.o.Rate)
 	}
 	if p.rows == 0 {
-		return 0, faulty("rate, duration: want a loop with a row in it, got none in %v", natural)
+		return 0, faulty("rate, duration", "want a loop with a row in it, got none in %v", natural)
 	}
 	return natural, nil
 }

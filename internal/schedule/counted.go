@@ -105,9 +105,9 @@ func (p *Plan) countWindow() error {
 	case !errors.Is(err, io.EOF):
 		return err
 	case p.window == 0 && p.src.HasTimestamps:
-		return faulty("from, to: want a window with a row in it, got %v to %v", p.o.From, p.o.To)
+		return faulty("from, to", "want a window with a row in it, got %v to %v", p.o.From, p.o.To)
 	case p.window == 0:
-		return fault("rows: want a source with a row in it, got none")
+		return faulty("rows", "want a source with a row in it, got none")
 	case share:
 		p.users.settle()
 	}

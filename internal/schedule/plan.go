@@ -55,7 +55,7 @@ func (d *Due) ID() string {
 // New makes a plan. Its error names everything that is wrong with the options at once.
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
-	errs, repeat := slices.Concat(o.checkTiming(src), o.checkRate(src)), o.checkRepeat()
+	errs, repeat := slices.Concat(o.checkTiming(src), o.rateFaults(), o.checkEnd(src)), o.checkRepeat()
 	if o.Mode == Cron {
 		calendar, faults := newCalendar(o.Cron, o.Timezone)
 		p.runs = &runs{calendar: calendar, overlap: o.Overlap}
@@ -63,7 +63,7 @@ func New(src Source, o Options) (*Plan, error) {
 	}
 	if len(errs) == 0 {
 		natural, err := p.lay()
-		var bad fault
+		var bad Fault
 		switch {
 		case errors.As(err, &bad):
 			errs = append(errs, err)
@@ -82,12 +82,12 @@ func New(src Source, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// A fault is what is wrong with the options, and not with reading the source.
-type fault string
+// A Fault is what is wrong with one of the options, or several, and not with reading the source.
+type Fault struct{ Key, Want string }
 
-func (f fault) Error() string { return string(f) }
+func (f Fault) Error() string { return f.Key + ": " + f.Want }
 
-func faulty(format string, args ...any) fault { return fault(fmt.Sprintf(format, args...)) }
+func faulty(key, format string, args ...any) Fault { return Fault{key, fmt.Sprintf(format, args...)} }
 
 // lay finds out how many rows a loop has and where the last of them lies, as far as the arrival needs to know. It returns
 // how long a loop lasts by itself; 0: to its last row.

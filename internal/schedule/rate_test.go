@@ -209,24 +209,24 @@ func TestRateFaults(t *testing.T) {
 	src, endless := untimed(10), untimed(0)
 	f(src, Options{Arrival: Poisson, Speed: 2, From: sec, Burstiness: 2, Users: 3, Rows: -1, Duration: -1, Mode: "x", Shard: Shard{2, 2}},
 		`speed: want 1 with arrival "poisson", got 2`, `from, to: want none for rows without timestamps, got 1s to 0s`,
-		`rate: want more than 0 and at most 1e+06 requests per second with arrival "poisson", got 0`,
-		`burstiness: want none with arrival "poisson", got 2`, `users: want none with arrival "poisson", got 3`,
+		`rate: want a number > 0 for arrival poisson, got none`,
+		`burstiness: is for arrival gamma, got 2 with arrival poisson`, `users: is for arrival users, got 3 with arrival poisson`,
 		`rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
 		`mode: want "once", "loop" or "cron", got "x"`, `shard.index: want 0 to 1, got 2`)
 	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
-		`rate: want none with arrival "exact", got 1`, `stages: want none with arrival "exact", got 1`,
-		`burstiness: want none with arrival "exact", got 0.5`, `users: want none with arrival "exact", got 1`)
+		`rate: is for the arrivals constant, poisson, gamma and users, got 1 with arrival exact`, `stages: is for the arrivals constant, poisson and gamma, got arrival exact`,
+		`burstiness: is for arrival gamma, got 0.5 with arrival exact`, `users: is for arrival users, got 1 with arrival exact`)
 	f(src, Options{Arrival: Concurrency, Rate: 1, Duration: Longest + 1},
-		`rate: want none with arrival "concurrency", got 1`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
+		`rate: is for the arrivals constant, poisson, gamma and users, got 1 with arrival concurrency`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e6 + 1} {
-		f(src, Options{Arrival: Constant, Rate: rate}, `rate: want more than 0 and at most 1e+06 requests per second with arrival "constant", got `+number(rate))
-		f(src, Options{Arrival: Constant, Rate: rate, Stages: []Stage{{Rate: 1}}}, `rate: want 0 to 1e+06 requests per second, got `+number(rate))
-		f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1}, {Rate: rate}}}, `stages[1].rate: want 0 to 1e+06 requests per second, got `+number(rate))
+		f(src, Options{Arrival: Constant, Rate: rate}, `rate: want 0 to 1000000, got `+number(rate))
+		f(src, Options{Arrival: Constant, Rate: rate, Stages: []Stage{{Rate: 1}}}, `rate: want 0 to 1000000, got `+number(rate))
+		f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1}, {Rate: rate}}}, `stages[1].rate: want 0 to 1000000, got `+number(rate))
 	}
 	f(src, Options{Arrival: Gamma, Rate: 1}, `burstiness: want 0.01 to 1000, got 0`)
 	f(src, Options{Arrival: Gamma, Rate: 1, Burstiness: math.NaN()}, `burstiness: want 0.01 to 1000, got NaN`)
-	f(src, Options{Arrival: Users, Rate: 1}, `users: want 1 to 1048576, got 0`)
-	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: want none with arrival "users", got 1`)
+	f(src, Options{Arrival: Users, Rate: 1}, `users: want 1 to 1048576 for arrival users, got 0`)
+	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: is for the arrivals constant, poisson and gamma, got arrival users`)
 	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: Longest}, {Rate: 1, Over: 1, Hold: 1}}},
 		`stages[0].over: want 0s to 87600h0m0s, got -1ns`, `stages[2].over: want 0s to 0s, got 1ns`,
 		`stages[2].hold: want 0s to 0s, got 1ns`, `stages[2].hold: want none for the last stage, whose rate stays, got 1ns`)

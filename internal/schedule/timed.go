@@ -150,9 +150,9 @@ func (p *Plan) layTimed() error {
 			return nil
 		case from > p.o.From:
 		case p.o.Duration > 0:
-			return faulty("from, to, duration: want a window with a row in it, got %v to %v, for %v", p.o.From, p.o.To, p.o.Duration)
+			return faulty("from, to, duration", "want a window with a row in it, got %v to %v, for %v", p.o.From, p.o.To, p.o.Duration)
 		default:
-			return faulty("from, to: want a window with a row in it, got %v to %v", p.o.From, p.o.To)
+			return faulty("from, to", "want a window with a row in it, got %v to %v", p.o.From, p.o.To)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (p *Plan) findFinal() error {
 	for n := range p.o.Rows {
 		r, err := next()
 		if errors.Is(err, io.EOF) {
-			return faulty("rows: want at most %d, those of the window, with arrival %q, got %d", n, p.o.Arrival, p.o.Rows)
+			return faulty("rows", "want at most %d, those of the window, with arrival %q, got %d", n, p.o.Arrival, p.o.Rows)
 		}
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ const (
 func (u *users) add(r trace.Record) error {
 	u.size += rowBytes + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks)
 	if u.size > mostUserBytes {
-		return faulty("arrival: want rows of at most %d MiB together for %q, got more", mostUserBytes>>20, Users)
+		return faulty("arrival", "want rows of at most %d MiB together for %q, got more", mostUserBytes>>20, Users)
 	}
 	i, ok := u.place[r.Session]
 	if !ok || r.Session == "" {

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"time"
+
+	"replayd/internal/schedule"
+)
+
+// Plan is what package schedule needs to know of a workload.
+func (w *Workload) Plan() schedule.Options {
+	stages := make([]schedule.Stage, len(w.Stages))
+	for i, s := range w.Stages {
+		stages[i] = schedule.Stage{Rate: s.Rate, Over: time.Duration(s.Over), Hold: time.Duration(s.Hold)}
+	}
+	o := schedule.Options{
+		Arrival: schedule.Arrival(w.Arrival), Speed: w.Speed,
+		From: time.Duration(w.Trace.From), To: time.Duration(w.Trace.To),
+		Mode: schedule.Mode(w.Repeat.Mode), Phase: schedule.Phase(w.Repeat.Phase), Every: time.Duration(w.Repeat.Every),
+		Gap: time.Duration(w.Repeat.Gap), Offset: time.Duration(w.Repeat.Offset),
+		Cron: w.Repeat.Cron, Timezone: w.Repeat.Timezone, Overlap: schedule.Overlap(w.Repeat.Overlap),
+		Shard: schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
+		Rate:  w.Rate, Burstiness: w.Burstiness, Stages: stages, Users: w.Users, Seed: w.Prompt.Seed,
+	}
+	if o.Arrival != schedule.Concurrency {
+		o.Duration = time.Duration(w.Duration)
+	}
+	if !Timed(w.Arrival) {
+		o.Rows = w.Rows
+	}
+	return o
+}
