@@ -94,7 +94,8 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
 	f.StringVar(&l.Overload, "overload", l.Overload, "a request that finds no lane: wait (at most --max-wait) or drop")
 	f.Var(duration(&l.MaxWait), "max-wait", "longest wait for a lane, such as 10s; 0: without limit")
-	f.TextVar(&o.maxWaiting, "max-waiting", config.Default().MaxWaiting, "most memory of waiting requests; at the limit reading the trace pauses, so that later requests are late and none is dropped. 0: no limit")
+	o.maxWaiting = config.Default().MaxWaiting
+	f.Var(scalar{&o.maxWaiting, "size"}, "max-waiting", "most memory of waiting requests; at the limit reading the trace pauses, so that later requests are late and none is dropped. 0: no limit")
 
 	f = help.under("Prompts")
 	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "form of synthesized prompts: text or tokens (ids, completions only)")
