@@ -1,9 +1,9 @@
 package openai
 
-// usualBytes is what a buffer may keep from one answer to the next.
+// usualBytes is the largest buffer that is kept for the next answer.
 const usualBytes = 64 << 10
 
-// emptied is b for the next answer, and lets go of what only a rare one needed.
+// emptied returns b emptied for the next answer, or nil if b is larger than usualBytes.
 func emptied(b []byte) []byte {
 	if cap(b) > usualBytes {
 		return nil

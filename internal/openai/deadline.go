@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of what is read once the outcome is settled, only so that the connection can be kept.
+// Bounds of reading the rest of an answer whose outcome is settled, so that the connection can be kept.
 const (
 	drainTime  = time.Second
 	drainBytes = 64 << 10

@@ -23,10 +23,10 @@ type exchange struct {
 	total  time.Time       // when Timeouts.Total ends; zero: never
 	cancel time.Time       // when the request is to be cancelled; zero: never, or its message is not written
 	until  time.Time       // the present deadline
-	late   measure.Outcome // what running into the present deadline means
+	late   measure.Outcome // outcome if the present deadline passes
 }
 
-// A reader reads what follows the head of an answer.
+// A reader reads the body of an answer.
 type reader func(*exchange, context.Context) *failure
 
 // prepare makes a request ready for a new answer.
@@ -43,8 +43,8 @@ func (x *exchange) prepare(req *measure.Request) {
 	}
 }
 
-// run tries once over the connection on which Begin has begun, the lane's own, one from the stock or a new one; and once more,
-// for which only a new one will do.
+// run makes one attempt, over the connection that Begin has used, the lane's own, one from the stock or a new one. If a kept connection
+// turns out to be closed, it makes a second attempt over a new one.
 func (x *exchange) run(ctx context.Context, message []byte, read reader) *failure {
 	if !x.out.begun() {
 		if x.out.kept = x.hold(time.Now(), math.MaxInt); !x.out.kept {
@@ -124,7 +124,7 @@ func (x *exchange) end(f *failure) {
 	x.scan.Reset()
 }
 
-// release gives the bytes of the message back, once.
+// release calls Hooks.Sent once: the message buffer is free.
 func (x *exchange) release() {
 	if x.hooks.Sent != nil {
 		x.hooks.Sent()

@@ -38,7 +38,7 @@ func (x *exchange) hear(ctx context.Context) *failure {
 	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
 }
 
-// unheard tells why no byte of an answer came: what was wrong with the write says more than what was with the read.
+// unheard is the failure of an answer without a byte. The error of the write, if there is one, explains it better than that of the read.
 func (x *exchange) unheard(ctx context.Context, err error) *failure {
 	wrote := x.out.err
 	if x.upload != nil {

@@ -11,8 +11,8 @@ import (
 	"replayd/internal/openai/internal/wire"
 )
 
-// A Lane plays one request at a time over a connection of its own. It is used by one goroutine at a time. What stands here
-// outlives a request: the connection, and buffers that are used again.
+// A Lane sends one request at a time over a connection of its own. One goroutine uses it at a time. Its fields outlive a request: the
+// connection and reused buffers.
 type Lane struct {
 	client  *Client
 	conn    *wire.Conn // nil: none
@@ -65,7 +65,7 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 	l.play(ctx, message, req, h, read)
 }
 
-// play is Do with any reader for what follows the head of the answer.
+// play is Do with a given reader for the body.
 func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h Hooks, read reader) {
 	x := &l.present
 	if x.req == nil { // else Begin has begun it

@@ -3,9 +3,9 @@
 // A [Client] knows one target: it builds whole HTTP messages ahead of time ([Client.AppendRequest]) and opens
 // connections. A [Lane] owns one connection and plays one message at a time over it, filling a measure.Request
 // while the answer streams in, or comes in one piece. Between the socket and the timeline nothing is allocated. A [Probe] asks
-// what must be known of a target before a load can be sent to it.
+// a target for its model and the overhead of its chat template before load is sent.
 //
-// Two rooms inside have no request in them: internal/wire moves bytes and tells when they came, internal/chunk reads what they say.
+// Two inner packages know no requests: internal/wire moves bytes and timestamps them, internal/chunk parses the JSON of answers.
 package openai
 
 import (
@@ -144,7 +144,7 @@ func (c *Client) check() (errs []error) {
 	return errs
 }
 
-// optionFaults are those of what is neither an address nor HTTP.
+// optionFaults are the faults of all fields but the address and HTTP.
 func (t *Target) optionFaults() (errs []error) {
 	if t.API != Chat && t.API != Completions {
 		errs = append(errs, fmt.Errorf("api: want %s or %s, got %q", Chat, Completions, t.API))

@@ -14,9 +14,9 @@ import (
 // probeTimeout bounds one question, where the target has no timeout for it.
 const probeTimeout = 5 * time.Second
 
-// A Probe asks one target with small requests of replayd's own, and listens to what becomes of others': whether it is reached,
-// which model it serves, how many tokens its chat template adds. When to ask is its user's to say: one goroutine asks, and all
-// other methods may be called at once from any. The fields are set before the first use.
+// A Probe finds out whether a target is reached, its model and the tokens that its chat template adds, by small requests of its own
+// and from the outcomes of the load. The caller decides when to ask, on one goroutine; all other methods are safe for concurrent use.
+// Set the fields before the first use.
 type Probe struct {
 	Client   *Client
 	Template bool               // the tokens that the chat template adds are wanted
@@ -33,14 +33,14 @@ type Probe struct {
 	unclear error  // why its latest list of models says nothing; nil where it does
 }
 
-// An Answer is what is known of a target.
+// An Answer is the present knowledge about a target.
 type Answer struct {
 	Reached bool   // the last request or question reached it: an HTTP answer came
 	Up      bool   // it answered as expected when it was last asked, and requests reach it
 	Text    string // in words: the model, or why not; "" before the first answer or failure
 }
 
-// News is what a question or a request brought.
+// News is the result of one probe or request.
 type News struct {
 	Heard   bool // whether the target is reached, as far as it can be known now
 	Back    bool // it answers after it was lost: it may be another server now, with another chat template
@@ -49,7 +49,7 @@ type News struct {
 	Well    bool // a request went well while the questions failed
 }
 
-// Answer tells what is known of the target now.
+// Answer is the present knowledge about the target.
 func (p *Probe) Answer() Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *Probe) Ask(ctx context.Context) (News, error) {
 	return news, err
 }
 
-// Look asks for the models, too, and whatever comes is no more than news.
+// Look asks for the models as well, but an error does not change Up.
 func (p *Probe) Look(ctx context.Context) (News, error) {
 	patience := p.Client.Timeouts().Connect
 	if patience == 0 {
@@ -109,7 +109,7 @@ func (p *Probe) Look(ctx context.Context) (News, error) {
 	return news, err
 }
 
-// choose settles which model requests name. Where the list does not say, it stays the one that was.
+// choose sets the model that requests name. An unclear list keeps the model before.
 func (p *Probe) choose(models []Model) (first, changed bool, err error) {
 	m, err := p.Client.Choose(models)
 	p.mu.Lock()
@@ -134,7 +134,7 @@ func (p *Probe) choose(models []Model) (first, changed bool, err error) {
 	return was == "", was != "" && was != m.ID, nil
 }
 
-// tellUnclear logs why a list of models says nothing, unless the one before said that too.
+// tellUnclear logs why a list of models is unclear, unless the list before was unclear for the same reason.
 func (p *Probe) tellUnclear(err, before error, model string) {
 	switch {
 	case err == nil || before != nil && before.Error() == err.Error():

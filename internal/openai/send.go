@@ -9,9 +9,9 @@ import (
 	"replayd/internal/measure"
 )
 
-// A departure is a message on its way out.
+// A departure is the state of a write.
 type departure struct {
-	first, rest []byte // what is still to be written; nil: nothing was begun
+	first, rest []byte // bytes still to be written; nil: the write has not begun
 	err         error  // of the write so far
 	kept        bool   // over a connection that was open before, and may turn out to be closed
 }
@@ -19,8 +19,7 @@ type departure struct {
 // begun says whether the write of the message has begun.
 func (d *departure) begun() bool { return d.first != nil }
 
-// beginBytes is what Begin writes at most: the head and the beginning of the body. So of many rows due at one instant
-// none waits for the whole of another.
+// beginBytes bounds the first write of Begin. So requests due at one instant do not wait for each other's whole bodies.
 const beginBytes = 16 << 10
 
 // begin writes the first bytes, as far as the kernel takes them at once. The lane holds a kept connection.
@@ -45,7 +44,7 @@ func (x *exchange) arm() error {
 	return err
 }
 
-// send writes the message, or what Begin has left of it, or lets an upload do it.
+// send writes the message or the rest that Begin left; a large one by an upload.
 func (x *exchange) send(ctx context.Context, message []byte) *failure {
 	if !x.out.begun() {
 		first, rest, err := x.compose(message)
@@ -56,7 +55,7 @@ func (x *exchange) send(ctx context.Context, message []byte) *failure {
 	}
 	first, rest, err := x.out.first, x.out.rest, x.out.err
 	at := x.req.Timeline.Write       // by Begin, at once
-	if err == nil && x.conn.Left() { // what Begin had to leave
+	if err == nil && x.conn.Left() { // the rest of Begin
 		err = x.conn.Flush()
 		at = time.Now()
 	}

@@ -35,7 +35,7 @@ func (x *exchange) stream(ctx context.Context) *failure {
 	return x.ended(ctx, io.EOF)
 }
 
-// pieces takes what one read has brought. broken is what is wrong with the framing.
+// pieces scans the bytes of one read. broken is an error of the chunked framing.
 func (x *exchange) pieces(ctx context.Context) (f *failure, broken error) {
 	for {
 		data, ok, err := x.in.Piece()

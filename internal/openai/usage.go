@@ -19,7 +19,7 @@ func (x *exchange) told(u *measure.Usage) {
 	}
 }
 
-// usageOf is what the counts say, as far as it can be: what a cache held is a part of the prompt, and reasoning one of the output.
+// usageOf is the usage by counts. Cached tokens are bounded by the prompt, and reasoning tokens by the output.
 func usageOf(c chunk.Counts, s measure.UsageSource) measure.Usage {
 	return measure.Usage{
 		Prompt: c.Prompt, Output: c.Output, Cached: min(c.Cached, c.Prompt), Reasoning: min(c.Reasoning, c.Output),

@@ -113,13 +113,13 @@ func (f filter) apply(run result.Run) result.Run {
 	return run
 }
 
-// A form is what the dashboard lets its reader choose, as it was sent.
+// A form has the dashboard's choices as they were sent.
 type form struct {
 	Runs     []choice
 	Filter   filter
 	Outcomes []measure.Outcome
-	Shown    string   // what is seen now, in words
-	Errors   []string // what was chosen and cannot be
+	Shown    string   // the present selection in words
+	Errors   []string // of choices that are not possible
 
 	typed url.Values
 }

@@ -47,7 +47,7 @@ func reasons(rows []result.Row) []reason {
 	return all
 }
 
-// numbers are what does not tell messages apart.
+// numbers are masked when messages are grouped.
 var numbers = regexp.MustCompile(`\p{Nd}+`)
 
 // refused says whether a server did not take a request: its answer was one of HTTP's 4xx.

@@ -31,9 +31,9 @@ type Beside struct {
 	Values []float64
 }
 
-// BesideFigures are what a series came to.
+// BesideFigures are the figures of one engine or GPU series.
 type BesideFigures struct {
-	Total float64            // growth of a counter; what was counted between the last value before a reset and the reset is lost
+	Total float64            // growth of a counter; counts between the last scrape before a reset and the reset are lost
 	Avg   float64            // of a gauge; of a counter Total over the time from the first to the last value, per second
 	Of    stats.Distribution // of a gauge; of a counter the rates between two values
 }

@@ -12,7 +12,7 @@ const (
 	Whole                // in one piece: each choice has a message
 )
 
-// A Chunk is what one data event says that matters here, or an answer in one piece.
+// A Chunk has the relevant fields of one data event, or of an answer in one piece.
 type Chunk struct {
 	Form Form // how it is read. It stays when the rest is set again, and so does Keep
 	Keep bool // the texts are wanted, see Texts

@@ -7,7 +7,7 @@ type Counts struct {
 	Set                               bool // the server counted the output
 }
 
-// MaxTokens bounds what is taken for a count of tokens.
+// MaxTokens is the largest number accepted as a token count.
 const MaxTokens = 1_000_000_000
 
 func (w *walker) usage(u *Counts) bool {

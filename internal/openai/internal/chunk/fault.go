@@ -8,8 +8,7 @@ import (
 // MaxMessage bounds the words of an error that are kept, in bytes.
 const MaxMessage = 4 << 10
 
-// fault is what a server reports as an error, in words. failed is false for what says that there is none: null, false
-// and "". Of an error that is longer than what is shown the beginning is kept.
+// fault is the text of an error value. failed is false for the values that mean no error: null, false and "". A long text is cut.
 func (v value) fault() (words string, failed bool) {
 	switch string(v[:min(len(v), len("false")+1)]) {
 	case "", "null", "false", `""`:

@@ -14,7 +14,7 @@ const MaxName = 4 << 10
 // maxModels bounds how many of the models are kept.
 const maxModels = 10_000
 
-// Models reads a list of models, the first 10,000 of it. ok is false for what is none.
+// Models reads the first 10,000 entries of a list of models. ok is false if the body is not such a list.
 func Models(body []byte) (models []Model, ok bool) {
 	w := walker{b: body}
 	listed := true

@@ -3,8 +3,7 @@ package chunk
 // MaxText bounds a text that is kept, in bytes: about a million tokens.
 const MaxText = 4 << 20
 
-// Texts are what the chunks of an answer have said, put together: of several choices all their contents in the order in
-// which they came.
+// Texts are the concatenated texts of an answer's chunks; with several choices all contents in the order of arrival.
 type Texts struct {
 	Content, Reasoning, Arguments []byte
 
@@ -12,7 +11,7 @@ type Texts struct {
 	Cut        bool // one of the three was
 }
 
-// Add takes what a chunk says, which was read with Keep.
+// Add appends the texts of a chunk that was read with Keep.
 func (t *Texts) Add(c *Chunk) {
 	if c.several == nil {
 		t.say(c.said)
@@ -41,8 +40,7 @@ func (t *Texts) say(s said) {
 	})
 }
 
-// appendText appends what a value says, up to MaxText in all: cut is that something was left out, and then nothing more is
-// taken.
+// appendText appends the text of a value, up to MaxText bytes in all. cut: text was left out, and no more is appended.
 func appendText(dst []byte, v value, cut bool) ([]byte, bool) {
 	if len(v) > 0 && v[0] == '"' { // as nearly all do
 		return appendString(dst, v, cut)

@@ -35,10 +35,10 @@ func (c *Conn) StartTLS(ctx context.Context, cfg *tls.Config) error {
 	return nil
 }
 
-// NetConn is the transport. It is for its addresses: whoever reads or writes there takes bytes away.
+// NetConn is the transport, for its addresses. Reading or writing on it would break the connection.
 func (c *Conn) NetConn() net.Conn { return c.socket.Conn }
 
-// Stamped says whether the kernel was asked for stamps. Only then can anybody look for news or offer bytes.
+// Stamped says whether kernel stamps are on. Silent and Offer work only then.
 func (c *Conn) Stamped() bool { return c.socket.stamps != nil }
 
 // Used notes that the connection was of use until now.
@@ -59,11 +59,11 @@ func (c *Conn) Until(until time.Time) { c.socket.until = until }
 // WriteUntil moves the deadline of writes; zero is none.
 func (c *Conn) WriteUntil(until time.Time) error { return c.socket.SetWriteDeadline(until) }
 
-// OnWake has the reader ask wake before each read, and each time that it was woken. It is true when the deadline has moved.
-// nil: nothing is asked.
+// OnWake sets a function that the reader calls before each read and after each Wake. It returns true if the deadline has moved. nil:
+// none.
 func (c *Conn) OnWake(wake func() bool) { c.socket.wake = wake }
 
-// Wake has a goroutine that waits in Read ask what OnWake says. It may be called from any goroutine.
+// Wake makes a goroutine that waits in Read call the function of OnWake. Any goroutine may call it.
 func (c *Conn) Wake() { _ = c.socket.SetReadDeadline(time.Unix(1, 0)) } // a closed connection has woken it
 
 func (c *Conn) Read(p []byte) (int, error) {
@@ -72,20 +72,19 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Err is what the last Read ended with, since Arm.
+// Err is the error of the last Read since Arm.
 func (c *Conn) Err() error { return c.err }
 
 // Last is when and how the bytes of the last read came.
 func (c *Conn) Last() Arrival { return c.socket.last }
 
-// Silent says that nothing has come since the last answer: no bytes, which would be taken for the next one's, and no end. What
-// TLS says for itself, a session's ticket, is nothing, and neither is a part of a record. Without stamps nobody can look, and
-// it is taken to be so.
+// Silent says that neither bytes nor the end of the connection have come since the last answer. TLS-internal records, such as session
+// tickets, and incomplete records do not count as bytes. Without stamps the connection cannot be checked, and Silent is true.
 func (c *Conn) Silent() bool {
 	if c.socket.stamps == nil {
 		return true
 	}
-	c.socket.once = true // what TLS answers for itself, a new key, does not wait either
+	c.socket.once = true // a TLS key update that is sent in reply does not block either
 	defer func() { c.socket.once = false }()
 	n, err := c.app.Read(c.news[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
@@ -104,8 +103,8 @@ func (c *Conn) Write(pieces ...[]byte) error {
 	return nil
 }
 
-// Offer writes p and does not wait. n is what needs no further Write: what the kernel took, over TLS all of p, since a record
-// cannot be taken back, and what the kernel had no room for is Left. Only a connection that is Stamped can do it.
+// Offer writes p without blocking. n is the number of bytes that need no further Write: the bytes that the kernel took; over TLS all
+// of p, since a record cannot be taken back, and the bytes that the kernel had no room for are Left. It needs Stamped.
 func (c *Conn) Offer(p []byte) (n int, err error) {
 	if c.app == net.Conn(c.socket) {
 		return c.socket.stamps.write(p)
@@ -118,8 +117,8 @@ func (c *Conn) Offer(p []byte) (n int, err error) {
 // Left says whether offered bytes are still to be written. They go out before any other.
 func (c *Conn) Left() bool { return len(c.socket.left) > 0 }
 
-// Flush writes what is left of offered bytes.
+// Flush writes the bytes that Offer left.
 func (c *Conn) Flush() error { return c.socket.flush() }
 
-// Cut closes the connection under TLS's feet: no close_notify, which could block behind a write.
+// Cut closes the transport without a TLS close_notify, which could block behind a write.
 func (c *Conn) Cut() { _ = c.socket.Close() }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A Reader reads HTTP/1.1 answers off a connection, one after the other: a head, which who knows HTTP takes from Head, then the
-// body. Its buffer is used again for every answer.
+// A Reader reads HTTP/1.1 answers from a connection, one after the other. The caller parses the head from Head; the Reader frames the
+// body. Its buffer is reused for every answer.
 type Reader struct {
 	in    *bufio.Reader
 	conn  *Conn
@@ -19,7 +19,7 @@ type Reader struct {
 // NewReader makes one with room for heads of up to size bytes.
 func NewReader(size int) *Reader { return &Reader{in: bufio.NewReaderSize(nil, size)} }
 
-// Reset begins with an answer on c: what came of another and was not taken is forgotten.
+// Reset begins an answer on c and discards bytes of an earlier one.
 func (r *Reader) Reset(c *Conn) {
 	r.in.Reset(c)
 	r.conn, r.frame, r.taken = c, frame{}, 0
@@ -61,8 +61,8 @@ func (r *Reader) Fill() error {
 	return err
 }
 
-// Piece takes the next piece of the body out of what has come, which can be empty; it is valid until the next Fill. ok is false
-// when there is no more: all is taken, or the body has ended.
+// Piece returns the next piece of the body in the buffer, which can be empty. It is valid until the next Fill. ok is false at the end
+// of the buffer or of the body.
 func (r *Reader) Piece() (data []byte, ok bool, err error) {
 	_, _ = r.in.Discard(r.taken) // cannot fail: it is buffered
 	r.taken = 0
@@ -82,8 +82,8 @@ func (r *Reader) Piece() (data []byte, ok bool, err error) {
 // ErrLong is that a body is longer than it may be.
 var ErrLong = errors.New("the body is too long")
 
-// All appends what is left of the body to dst, which is empty, up to most bytes of it: with more its error is ErrLong. The
-// arrival is that of the last bytes. An error is the connection's, but for ErrLong and ErrChunked.
+// All reads the rest of the body into dst, which is empty. A body over most bytes is ErrLong. The arrival is that of the last bytes.
+// Other errors are ErrChunked or the connection's.
 func (r *Reader) All(dst []byte, most int) (body []byte, a Arrival, err error) {
 	body = dst
 	for !r.frame.ended {

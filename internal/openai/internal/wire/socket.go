@@ -15,13 +15,13 @@ type socket struct {
 	stamps *stamper // nil: none to be had
 	clock  *Clock
 	until  time.Time // reads end here; zero: never
-	armed  time.Time // what the runtime's timer is set to
+	armed  time.Time // deadline that the runtime's timer is set to
 	last   Arrival
-	once   bool   // nothing waits: a read is of what stands in the kernel, else past its deadline, and what a write has no room for is left
+	once   bool   // no blocking: a read without bytes in the kernel is a timeout, and bytes that a write has no room for go to left
 	left   []byte // goes out before anything else
 
-	// wake is asked before each read, and each time that the deadline was set to the past to have it asked. It is true when the
-	// deadline has moved. nil: nobody does that.
+	// wake is called before each read, and each time that the deadline was set to the past for that purpose. It returns true if
+	// the deadline has moved. nil: there is none.
 	wake func() bool
 }
 
@@ -53,7 +53,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what was left.
+// flush writes the bytes in left.
 func (s *socket) flush() error {
 	if len(s.left) == 0 {
 		return nil
@@ -114,10 +114,9 @@ func (s *socket) rearm() error {
 	return s.SetReadDeadline(s.until)
 }
 
-// stood reads what stands in the kernel when a deadline has passed. This process may have been stopped, and Go looks at the
-// deadline before it looks at the socket: what came in time was in time. The last byte of the read decides, so after a stop
-// that was longer than the timeout the kernel may have put so much together that a stall is told which was ours. late is the
-// deadline's error.
+// stood reads the bytes in the kernel after a deadline has passed. Go checks the deadline before the socket, so after a standstill of
+// this process bytes that arrived in time would be lost. The arrival of the last byte decides: after a standstill longer than the
+// timeout the kernel may have merged segments, and a stall is reported that was ours. late is the deadline's error.
 func (s *socket) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
 	if s.stamps == nil {
 		return 0, 0, late

@@ -14,8 +14,8 @@ type Event struct {
 	Arrival Arrival
 }
 
-// A Scanner cuts a stream of server-sent events into events, wherever reads cut the stream. It copies only what
-// a read left unfinished. As the standard says, lines end in LF, CRLF or CR, and one byte order mark may stand before
+// A Scanner splits a stream of server-sent events, however reads split the stream. It copies only lines that a read left
+// unfinished. As the standard says, lines end in LF, CRLF or CR, and one byte order mark may stand before
 // the first. Empty events, comments and fields other than data and event are passed over.
 type Scanner struct {
 	begun   bool   // a line was read
@@ -24,11 +24,11 @@ type Scanner struct {
 	joined  []byte // data lines of the present event that had to be copied
 	single  []byte // its only data line, in the caller's buffer
 	lines   int    // data lines that it has
-	event   Event  // what else is known of it
+	event   Event  // its other fields
 	comment [NoteBytes]byte
 }
 
-// NoteBytes is what is kept of a comment, in bytes.
+// NoteBytes is the part of a comment that is kept, in bytes.
 const NoteBytes = 128
 
 // maxEvent bounds a line, and the data of an event.
@@ -120,8 +120,7 @@ func (s *Scanner) first(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
 }
 
-// Rest gives what the end of the stream left unfinished: a last event without its blank line, or even without
-// its line end.
+// Rest returns an event that the end of the stream left unfinished: without its blank line, or without its line end.
 func (s *Scanner) Rest(a Arrival) (Event, bool) {
 	if len(s.line) > 0 {
 		s.field(s.first(s.line), true, a)

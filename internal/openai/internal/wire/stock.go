@@ -45,7 +45,7 @@ func (s *Stock) Fresh(now time.Time, idle time.Duration) int {
 	return len(s.conns)
 }
 
-// sweep closes what became too old. The caller holds mu.
+// sweep closes connections that are too old. The caller holds mu.
 func (s *Stock) sweep(now time.Time, idle time.Duration) {
 	s.conns = slices.DeleteFunc(s.conns, func(c *Conn) bool {
 		if c.Fresh(now, idle) {
