@@ -23,6 +23,7 @@ type feed struct {
 	first    time.Time // start of the first loop
 	seq      int64     // rows read, without filtered ones
 	filtered int       // rows that were filtered since the last that was not
+	held     bool      // it was logged that max_waiting holds the reader back
 }
 
 // A reading is a loop that is being read.
@@ -267,6 +268,7 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 			return ctx.Err()
 		case room == dispatch.Early:
 		case room == dispatch.Crowd:
+			f.tellHeldBack()
 			f.r.tell(dispatch.Event{Kind: dispatch.Held})
 			wait = pollRoom
 		case room != dispatch.Full:
@@ -278,6 +280,19 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 			return err
 		}
 	}
+}
+
+// tellHeldBack logs once that max_waiting holds the reader back: from here on the load is not the planned one.
+func (f *feed) tellHeldBack() {
+	if f.held {
+		return
+	}
+	f.held = true
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.say(func() {
+		f.r.w.Log.Warn("max_waiting is reached: reading the trace pauses until there is room, and later requests are late", "workload", f.r.w.Name)
+	})
 }
 
 // rest waits for a span, or until ReadOn; a span of 0 waits for ReadOn alone.

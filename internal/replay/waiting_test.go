@@ -40,6 +40,7 @@ func TestMaxWaiting(t *testing.T) {
 				watch.Wait()
 				want(t, "bytes at the end", waiting.Bytes(), int64(0))
 				if holds {
+					want(t, "lines about it", strings.Count(log.String(), "reading the trace pauses"), 1)
 					want(t, "dropped", len(b.kept.dropped), 0)
 					want(t, "sent", len(b.kept.all), rows)
 					for i, r := range b.kept.all {
