@@ -12,7 +12,6 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/openai"
-	"replayd/internal/schedule"
 	"replayd/internal/synth"
 )
 
@@ -101,13 +100,6 @@ func (t *Target) check(at string, f *Faults) {
 
 func (w *Workload) check(at string, f *Faults) {
 	w.checkRows(at, f)
-	switch {
-	case !(w.Speed >= 0.001 && w.Speed <= 1000): // in this form NaN is refused too
-		f.add(at+".speed", "want 0.001 to 1000, got %v", w.Speed)
-	case w.Speed != 1 && !Timed(w.Arrival):
-		f.add(at+".speed", "is for the arrivals exact and spread, got %v with arrival %s", w.Speed, w.Arrival)
-	}
-	w.Repeat.check(at+".repeat", f)
 	f.oneOf(at+".prompt.form", w.Prompt.Form, "text", "tokens")
 	f.oneOf(at+".prompt.words", w.Prompt.Words, "main", "all")
 	if err := synth.Salt(w.Prompt.Salt).Check(); err != nil {
@@ -119,7 +111,6 @@ func (w *Workload) check(at string, f *Faults) {
 	if w.Ahead.Bytes < 1 || w.Ahead.Bytes > math.MaxInt32 {
 		f.add(at+".ahead.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Ahead.Bytes)
 	}
-	w.Shard.check(at+".shard", f)
 	f.atLeast(at+".budget.requests_per_minute", w.Budget.RequestsPerMinute, 0)
 	f.atLeast(at+".budget.prompt_tokens_per_hour", w.Budget.PromptTokensPerHour, 0)
 	f.atLeast(at+".budget.output_tokens_per_day", w.Budget.OutputTokensPerDay, 0)
@@ -162,44 +153,6 @@ func (b Bounds) check(at string, f *Faults) (slo measure.SLO) {
 	return measure.NewSLO(slo...)
 }
 
-func (r *Repeat) check(at string, f *Faults) {
-	f.oneOf(at+".mode", r.Mode, "once", "loop", "cron")
-	f.length(at+".every", r.Every)
-	f.length(at+".gap", r.Gap)
-	for _, k := range []struct{ key, mode, got string }{
-		{".phase", "loop", r.Phase}, {".cron", "cron", r.Cron}, {".timezone", "cron", r.Timezone}, {".overlap", "cron", r.Overlap},
-	} {
-		if k.got != "" && k.mode != r.Mode {
-			f.add(at+k.key, "is for mode %q, got %q with mode %q", k.mode, k.got, r.Mode)
-		}
-	}
-	switch r.Mode {
-	case "loop":
-		f.oneOf(at+".phase", r.Phase, "wall", "start")
-		switch every := r.Every; {
-		case r.Phase == "start" && r.Offset != 0:
-			f.add(at+".offset", "is for phase %q, got %v with phase %q", "wall", r.Offset, r.Phase)
-		case every > 0 && (r.Offset >= every || r.Offset <= -every):
-			f.add(at+".offset", "want less than every (%v), either way, got %v", every, r.Offset)
-		}
-	case "cron":
-		f.oneOf(at+".overlap", r.Overlap, "skip", "queue")
-		if err := schedule.CheckCron(r.Cron); err != nil {
-			f.add(at+".cron", "%v", err)
-		}
-		if err := schedule.CheckTimezone(r.Timezone); err != nil {
-			f.add(at+".timezone", "%v", err)
-		}
-	}
-}
-
-func (s Shard) check(at string, f *Faults) {
-	f.atLeast(at+".of", s.Of, 1)
-	if int(s.Index) < 0 || int(s.Index) >= max(s.Of, 1) {
-		f.add(at+".index", "want an index < %d, got %d", s.Of, s.Index)
-	}
-}
-
 func (f *Faults) add(path, format string, args ...any) {
 	*f = append(*f, Fault{path, fmt.Sprintf(format, args...)})
 }
@@ -229,12 +182,5 @@ func (f *Faults) atLeast(path string, got, least int) {
 func (f *Faults) notNegative(path string, d Duration) {
 	if d < 0 {
 		f.add(path, "want a duration ≥ 0, got %v", d)
-	}
-}
-
-// length of a loop, or a part of it.
-func (f *Faults) length(path string, d Duration) {
-	if d < 0 || d > Duration(schedule.Longest) {
-		f.add(path, "want a duration of 0s to %v, got %v", Duration(schedule.Longest), d)
 	}
 }

@@ -29,3 +29,11 @@ func (w *Workload) Plan() schedule.Options {
 	}
 	return o
 }
+
+// PlanKeys are the keys of a workload for the options of a plan that have another name there. Rows and duration are run's.
+var PlanKeys = map[string]string{
+	"mode": "repeat.mode", "phase": "repeat.phase", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
+	"cron": "repeat.cron", "timezone": "repeat.timezone", "overlap": "repeat.overlap",
+	"from": "trace.from", "to": "trace.to", "from, to": "trace.from", "from, to, duration": "trace.from",
+	"rate, duration": "rate", "rows, duration": "synthetic.requests",
+}

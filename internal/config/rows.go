@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -117,23 +117,18 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	if (w.Synthetic.Given() || w.Dataset.Given()) && w.Trace.Path == "" && (w.Trace.From != 0 || w.Trace.To != 0) {
 		f.add(at+".trace.from", "want no part of a trace where there is none, got %v to %v", w.Trace.From, w.Trace.To)
 	}
-	f.oneOf(at+".arrival", w.Arrival, "exact", "spread", "constant", "poisson", "gamma", "concurrency", "users")
-	switch {
-	case Timed(w.Arrival) && w.Trace.Path == "" && (w.Synthetic.Given() || w.Dataset.Given()):
+	if Timed(w.Arrival) && w.Trace.Path == "" && (w.Synthetic.Given() || w.Dataset.Given()) {
 		f.add(at+".arrival", "want constant, poisson, gamma, concurrency or users for rows that have no times, got %q", w.Arrival)
-	case w.Arrival == "concurrency" && w.Repeat.Mode == "cron":
-		f.add(at+".arrival", "want one with times for repeat mode cron, got %q", w.Arrival)
-	case w.Arrival == "concurrency": // its loops follow each other
-		w.Repeat.checkNone(at+".repeat", "the other arrivals", "arrival concurrency", f)
-	case w.Repeat.Mode == "once" || w.Repeat.Mode == "cron":
-		w.Repeat.checkNone(at+".repeat", `mode "loop"`, fmt.Sprintf("mode %q", w.Repeat.Mode), f)
 	}
 	if w.Burstiness == 0 && w.Arrival != "gamma" { // to a plan 0 is none, and the default of the file is 1
 		f.add(at+".burstiness", "is for arrival gamma, got 0 with arrival %s", w.Arrival)
 	}
+	if w.Shard == (Shard{}) { // to a plan it is none, and the default of the file is 1
+		f.add(at+".shard.of", "want an integer ≥ 1, got 0")
+	}
 	plan := w.Plan()
-	for _, fault := range plan.CheckRate() {
-		f.add(at+"."+fault.Key, "%s", fault.Want)
+	for _, fault := range plan.Check() {
+		f.add(at+"."+cmp.Or(PlanKeys[fault.Key], fault.Key), "%s", fault.Want)
 	}
 	f.atLeast(at+".warmup.requests", w.Warmup.Requests, 0)
 	if r := w.Cancel.Ratio; !(r >= 0 && r <= 1) {
@@ -145,26 +140,10 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	}
 }
 
-// checkNone refuses the lengths of loops where there are none.
-func (r Repeat) checkNone(at, where, here string, f *Faults) {
-	for _, k := range []struct {
-		key string
-		got Duration
-	}{{".every", r.Every}, {".gap", r.Gap}, {".offset", r.Offset}} {
-		if k.got != 0 {
-			f.add(at+k.key, "is for %s, got %v with %s", where, k.got, here)
-		}
-	}
-}
-
 func (t *Trace) check(at string, f *Faults) {
 	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
 	if b := t.BlockTokens; b != AutoValue && (b < 1 || b > trace.MaxTokens) {
 		f.add(at+".block_tokens", "want 1 to %d or auto, got %d", trace.MaxTokens, int(b))
-	}
-	f.notNegative(at+".from", t.From)
-	if t.To != 0 && t.To <= t.From {
-		f.add(at+".to", "want a duration > from (%v), got %v", t.From, t.To)
 	}
 	f.atLeast(at+".max_input", t.MaxInput, 0)
 	f.atLeast(at+".max_output", t.MaxOutput, 0)

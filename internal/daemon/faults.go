@@ -35,11 +35,3 @@ func faultsOf(path string, err error, keys map[string]string) (faults config.Fau
 	}
 	return faults
 }
-
-// planKeys are the keys of a workload behind the options of a plan. Rows and duration are run's.
-var planKeys = map[string]string{
-	"mode": "repeat.mode", "phase": "repeat.phase", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
-	"cron": "repeat.cron", "timezone": "repeat.timezone", "overlap": "repeat.overlap",
-	"from": "trace.from", "to": "trace.to", "from, to": "trace.from", "from, to, duration": "trace.from",
-	"rate, duration": "rate", "rows, duration": "synthetic.requests",
-}

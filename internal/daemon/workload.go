@@ -98,7 +98,7 @@ func (w *workload) open(at string) config.Faults {
 	c := w.config
 	var err error
 	if w.plan, err = schedule.New(w.rows.source, c.Plan()); err != nil {
-		return faultsOf(at, err, planKeys)
+		return faultsOf(at, err, config.PlanKeys)
 	}
 	words, err := token.List(c.Prompt.Words)
 	if err != nil {

@@ -26,18 +26,18 @@ type calendar struct {
 }
 
 // newCalendar reads an expression and the name of its time zone, "" for UTC, and returns all that is wrong with them.
-func newCalendar(expression, zone string) (c calendar, errs []error) {
+func newCalendar(expression, zone string) (c calendar, f Faults) {
 	spec, err := parseCron(expression)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("cron: %w", err))
+		f.add("cron", "%v", err)
 	} else {
 		const everyHour = 1<<24 - 1
 		c.spec, c.named = spec, spec.Hour&everyHour != everyHour
 	}
 	if c.zone, err = parseZone(zone); err != nil {
-		errs = append(errs, fmt.Errorf("timezone: %w", err))
+		f.add("timezone", "%v", err)
 	}
-	return c, errs
+	return c, f
 }
 
 func parseZone(name string) (*time.Location, error) {
@@ -46,18 +46,6 @@ func parseZone(name string) (*time.Location, error) {
 		return nil, fmt.Errorf("want a name of the IANA database such as Europe/Berlin, got %q", name)
 	}
 	return zone, nil
-}
-
-// CheckCron says what is wrong with an Options.Cron, before there is a trace to plan.
-func CheckCron(expression string) error {
-	_, err := parseCron(expression)
-	return err
-}
-
-// CheckTimezone says what is wrong with an Options.Timezone.
-func CheckTimezone(name string) error {
-	_, err := parseZone(name)
-	return err
 }
 
 // from is the first activation at or after an instant.

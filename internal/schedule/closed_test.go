@@ -47,7 +47,7 @@ func TestClosedPlans(t *testing.T) {
 	}
 	trace := at(0, sec, sec)
 	f(trace, Options{Mode: Once}, 1, key{0, 0}, key{1, 0}, key{2, 0})
-	f(trace, Options{Mode: Once, Phase: Wall, Rows: 5}, 1, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1}, key{1, 1})
+	f(trace, Options{Mode: Once, Rows: 5}, 1, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1}, key{1, 1})
 	f(trace, Options{Mode: Once, From: 1}, 1, key{1, 0}, key{2, 0})
 	f(trace, Options{Mode: Once, Shard: Shard{1, 2}, Rows: 5}, 1, key{1, 0}, key{1, 1})
 	f(trace, Options{Phase: Wall}, 4, key{0, 0}, key{1, 0}, key{2, 0})

@@ -14,10 +14,15 @@ var ladder = []time.Duration{
 // fit settles the loop's length, given how long it lasts by itself, 0 where that is nothing but the time to its last row.
 // The last row lies inside its loop: strictly before the border, where the next begins; or at the latest there, where a loop's
 // end is part of it and its start is not.
-func (p *Plan) fit(natural time.Duration) (errs []error) {
-	if p.o.Mode != Loops {
-		p.every = p.length
+func (p *Plan) fit(natural time.Duration) (f Faults) {
+	p.every = p.length
+	switch p.o.Mode {
+	case Once:
 		return nil
+	case Cron:
+		c, faults := newCalendar(p.o.Cron, p.o.Timezone)
+		p.runs = &runs{calendar: c, overlap: p.o.Overlap, length: p.length}
+		return faults
 	}
 	length, speed := "the length of the trace", fmt.Sprintf(" at speed %v", p.o.Speed)
 	if !p.o.timed() {
@@ -38,12 +43,12 @@ func (p *Plan) fit(natural time.Duration) (errs []error) {
 	case p.every == 0:
 		p.every = shortest(least)
 	case p.every < least:
-		errs = append(errs, fmt.Errorf("every: want %s%s, got %v", want, speed, p.every))
+		f.add("every", "want %s%s, got %v", want, speed, p.every)
 	}
 	if p.o.Offset <= -p.every || p.o.Offset >= p.every {
-		errs = append(errs, fmt.Errorf("offset: want less than every (%v), either way, got %v", p.every, p.o.Offset))
+		f.add("offset", "want less than every (%v), either way, got %v", p.every, p.o.Offset)
 	}
-	return errs
+	return f
 }
 
 // shortest is the first step of the ladder, else the fewest whole days, that is not below least.

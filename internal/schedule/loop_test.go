@@ -79,7 +79,7 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 
 func TestLoopsFromAnEpoch(t *testing.T) {
 	p := plan(t, at(0, sec), Options{Phase: Start, Every: time.Minute})
-	once := plan(t, at(0, sec), Options{Mode: Once, Phase: Wall}) // the phase is not for once
+	once := plan(t, at(0, sec), Options{Mode: Once})
 	for _, c := range []struct {
 		passed time.Duration
 		number int64

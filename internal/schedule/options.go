@@ -1,9 +1,6 @@
 package schedule
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Arrival says what makes rows due.
 type Arrival string
@@ -88,102 +85,7 @@ const Longest = 10 * 365 * 24 * time.Hour
 // timed says whether the trace's own times are those of its rows.
 func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }
 
-func (o *Options) checkTiming(src Source) (errs []error) {
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	timed := o.timed()
-	switch o.Arrival {
-	case Exact, Spread:
-		if !src.HasTimestamps {
-			fault("arrival: want a trace with timestamps for %q, got one without", o.Arrival)
-		}
-	case Constant, Poisson, Gamma, Users, Concurrency:
-	default:
-		timed = true
-		fault("arrival: want %q, %q, %q, %q, %q, %q or %q, got %q", Exact, Spread, Constant, Poisson, Gamma, Users, Concurrency, o.Arrival)
-	}
-	span := src.Last - o.From
-	switch {
-	case !timed && o.Speed != 1:
-		fault("speed: want 1 with arrival %q, got %v", o.Arrival, o.Speed)
-	case !(o.Speed >= 0.001 && o.Speed <= 1000): // in this form NaN is refused too
-		fault("speed: want 0.001 to 1000, got %v", o.Speed)
-	case timed && float64(span+src.Tick)/o.Speed > float64(Longest):
-		fault("speed: want one at which %v of trace last at most %v, got %v", span, Longest, o.Speed)
-	}
-	if !timed && !src.HasTimestamps {
-		if o.From != 0 || o.To != 0 {
-			fault("from, to: want none for rows without timestamps, got %v to %v", o.From, o.To)
-		}
-		return errs
-	}
-	if o.From < 0 || span < 0 {
-		fault("from: want 0s to the trace's last row at %v, got %v", src.Last, o.From)
-	}
-	if o.To != 0 && o.To <= o.From {
-		fault("to: want 0s for the end, or more than from (%v), got %v", o.From, o.To)
-	}
-	return errs
-}
-
-func (o *Options) checkRepeat() (errs []error) {
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	length := func(key string, d time.Duration) {
-		if d < 0 || d > Longest {
-			fault("%s: want 0s to %v, got %v", key, Longest, d)
-		}
-	}
-	switch {
-	case o.Arrival == Concurrency && o.Mode == Cron:
-		fault("mode: want %q or %q with arrival %q, got %q", Once, Loops, o.Arrival, o.Mode)
-		return errs
-	case o.Mode == Loops && o.Arrival != Concurrency:
-		if o.Phase != Wall && o.Phase != Start {
-			fault("phase: want %q or %q, got %q", Wall, Start, o.Phase)
-		}
-		if o.Phase == Start && o.Offset != 0 {
-			fault("offset: want none with phase %q, got %v", Start, o.Offset)
-		}
-		length("every", o.Every)
-		length("gap", o.Gap)
-	case o.Mode == Once, o.Mode == Loops, o.Mode == Cron: // only the configuration knows whether a phase was given, or is its default
-		what := fmt.Sprintf("mode %q", o.Mode)
-		if o.Mode == Loops {
-			what = fmt.Sprintf("arrival %q", o.Arrival)
-		}
-		for _, d := range []struct {
-			key string
-			got time.Duration
-		}{{"every", o.Every}, {"gap", o.Gap}, {"offset", o.Offset}} {
-			if d.got != 0 {
-				fault("%s: want none with %s, got %v", d.key, what, d.got)
-			}
-		}
-	default:
-		fault("mode: want %q, %q or %q, got %q", Once, Loops, Cron, o.Mode)
-		return errs
-	}
-	if o.Mode == Cron {
-		if o.Overlap != "" && o.Overlap != Skip && o.Overlap != Queue {
-			fault("overlap: want %q or %q, got %q", Skip, Queue, o.Overlap)
-		}
-		return errs
-	}
-	for _, s := range []struct{ key, got string }{{"cron", o.Cron}, {"timezone", o.Timezone}, {"overlap", string(o.Overlap)}} {
-		if s.got != "" {
-			fault("%s: want none with mode %q, got %q", s.key, o.Mode, s.got)
-		}
-	}
-	return errs
-}
-
-func (s Shard) check() []error {
-	switch {
-	case s == Shard{}:
-		return nil
-	case s.Of < 1:
-		return []error{fmt.Errorf("shard.of: want an integer ≥ 1, got %d", s.Of)}
-	case s.Index < 0 || s.Index >= s.Of:
-		return []error{fmt.Errorf("shard.index: want 0 to %d, got %d", s.Of-1, s.Index)}
-	}
-	return nil
+// byGaps says whether the gaps between rows follow from a rate.
+func (o *Options) byGaps() bool {
+	return o.Arrival == Constant || o.Arrival == Poisson || o.Arrival == Gamma
 }

@@ -3,7 +3,6 @@ package schedule
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -52,42 +51,31 @@ func (d *Due) ID() string {
 	return id
 }
 
-// New makes a plan. Its error names everything that is wrong with the options at once.
+// New makes a plan. Its error joins a Fault for all that is wrong with the options at once.
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
-	errs, repeat := slices.Concat(o.checkTiming(src), o.rateFaults(), o.checkEnd(src)), o.checkRepeat()
-	if o.Mode == Cron {
-		calendar, faults := newCalendar(o.Cron, o.Timezone)
-		p.runs = &runs{calendar: calendar, overlap: o.Overlap}
-		repeat = append(repeat, faults...)
-	}
-	if len(errs) == 0 {
+	rows, repeat := slices.Concat(o.checkArrival(), o.checkRate(), o.checkSource(src)), o.checkRepeat()
+	if len(rows) == 0 {
 		natural, err := p.lay()
 		var bad Fault
 		switch {
 		case errors.As(err, &bad):
-			errs = append(errs, err)
+			rows = Faults{bad}
 		case err != nil:
 			return nil, err
 		case len(repeat) == 0 && !p.Closed():
 			repeat = p.fit(natural)
-			if p.runs != nil {
-				p.runs.length = p.length
-			}
 		}
 	}
-	if err := errors.Join(slices.Concat(errs, repeat, o.Shard.check())...); err != nil {
-		return nil, err
+	var errs []error
+	for _, f := range slices.Concat(rows, repeat, o.Shard.check()) {
+		errs = append(errs, f)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return p, nil
 }
-
-// A Fault is what is wrong with one of the options, or several, and not with reading the source.
-type Fault struct{ Key, Want string }
-
-func (f Fault) Error() string { return f.Key + ": " + f.Want }
-
-func faulty(key, format string, args ...any) Fault { return Fault{key, fmt.Sprintf(format, args...)} }
 
 // lay finds out how many rows a loop has and where the last of them lies, as far as the arrival needs to know. It returns
 // how long a loop lasts by itself; 0: to its last row.

@@ -170,9 +170,9 @@ func TestNewNamesEveryFault(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	f(src, func(o *Options) { *o = Options{} }, `arrival: want "exact", "spread", "constant", "poisson", "gamma", "users" or "concurrency", got ""`+"\n"+
+	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact or spread or constant or poisson or gamma or users or concurrency, got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
-		`mode: want "once", "loop" or "cron", got ""`)
+		`mode: want once or loop or cron, got ""`)
 	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)
 	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without`)
 	f(src, func(o *Options) { o.Speed = 1001 }, `speed: want 0.001 to 1000, got 1001`)
@@ -180,22 +180,22 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { o.Speed = math.NaN() }, `speed: want 0.001 to 1000, got NaN`)
 	f(at(0, 100*day), func(o *Options) { o.Speed = 0.01 }, `speed: want one at which 2400h0m0s of trace last at most 87600h0m0s, got 0.01`)
 	f(src, func(o *Options) { o.From = 91 * sec }, `from: want 0s to the trace's last row at 1m30s, got 1m31s`)
-	f(src, func(o *Options) { o.From = -1 }, `from: want 0s to the trace's last row at 1m30s, got -1ns`)
-	f(src, func(o *Options) { o.From, o.To = sec, sec }, `to: want 0s for the end, or more than from (1s), got 1s`)
-	f(src, func(o *Options) { o.To = -1 }, `to: want 0s for the end, or more than from (0s), got -1ns`)
+	f(src, func(o *Options) { o.From = -1 }, `from: want a duration ≥ 0, got -1ns`)
+	f(src, func(o *Options) { o.From, o.To = sec, sec }, `to: want a duration > from (1s), or 0s for the end, got 1s`)
+	f(src, func(o *Options) { o.To = -1 }, `to: want a duration > from (0s), or 0s for the end, got -1ns`)
 	f(src, func(o *Options) { o.From, o.To = 11*sec, 90*sec }, `from, to: want a window with a row in it, got 11s to 1m30s`)
-	f(src, func(o *Options) { o.Phase = "" }, `phase: want "wall" or "start", got ""`)
-	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 }, "every: want 0s to 87600h0m0s, got -1ns\ngap: want 0s to 87600h0m0s, got -2ns")
+	f(src, func(o *Options) { o.Phase = "" }, `phase: want wall or start, got ""`)
+	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 }, "every: want a duration of 0s to 87600h0m0s, got -1ns\ngap: want a duration of 0s to 87600h0m0s, got -2ns")
 	f(src, func(o *Options) { o.Every, o.Shard.Of = 90*sec, -1 },
 		`every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
 	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
 	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `offset: want less than every (2m0s), either way, got 2m0s`)
 	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `offset: want less than every (2m0s), either way, got -2m0s`)
-	f(src, func(o *Options) { o.Phase, o.Offset = Start, sec }, `offset: want none with phase "start", got 1s`)
-	f(src, func(o *Options) { o.Mode, o.Every, o.Gap, o.Offset = Once, 1, 2, 3 },
-		`every: want none with mode "once", got 1ns`+"\n"+`gap: want none with mode "once", got 2ns`+"\n"+`offset: want none with mode "once", got 3ns`)
-	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want 0 to 3, got 4`)
-	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want 0 to 3, got -1`)
+	f(src, func(o *Options) { o.Phase, o.Offset = Start, sec }, `offset: is for phase "wall", got 1s with phase "start"`)
+	f(src, func(o *Options) { o.Mode, o.Phase, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
+		`every: is for mode "loop", got 1ns with mode "once"`+"\n"+`gap: is for mode "loop", got 2ns with mode "once"`+"\n"+`offset: is for mode "loop", got 3ns with mode "once"`)
+	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want an index < 4, got 4`)
+	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want an index < 4, got -1`)
 	f(src, func(o *Options) { o.Shard = Shard{1, 0} }, `shard.of: want an integer ≥ 1, got 0`)
 }
 

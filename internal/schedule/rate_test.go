@@ -208,11 +208,11 @@ func TestRateFaults(t *testing.T) {
 	}
 	src, endless := untimed(10), untimed(0)
 	f(src, Options{Arrival: Poisson, Speed: 2, From: sec, Burstiness: 2, Users: 3, Rows: -1, Duration: -1, Mode: "x", Shard: Shard{2, 2}},
-		`speed: want 1 with arrival "poisson", got 2`, `from, to: want none for rows without timestamps, got 1s to 0s`,
+		`speed: is for the arrivals exact and spread, got 2 with arrival poisson`,
 		`rate: want a number > 0 for arrival poisson, got none`,
 		`burstiness: is for arrival gamma, got 2 with arrival poisson`, `users: is for arrival users, got 3 with arrival poisson`,
-		`rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
-		`mode: want "once", "loop" or "cron", got "x"`, `shard.index: want 0 to 1, got 2`)
+		`from, to: want none for rows without timestamps, got 1s to 0s`, `rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
+		`mode: want once or loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
 	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
 		`rate: is for the arrivals constant, poisson, gamma and users, got 1 with arrival exact`, `stages: is for the arrivals constant, poisson and gamma, got arrival exact`,
 		`burstiness: is for arrival gamma, got 0.5 with arrival exact`, `users: is for arrival users, got 1 with arrival exact`)
@@ -246,9 +246,10 @@ func TestRateFaults(t *testing.T) {
 	f(at(0, 9*sec), Options{Arrival: Concurrency, From: sec, To: 9 * sec}, `from, to: want a window with a row in it, got 1s to 9s`)
 	f(at(0, 9*sec), Options{Arrival: Exact, Rows: 3}, `rows: want at most 2, those of the window, with arrival "exact", got 3`)
 	f(at(0, 9*sec), Options{Arrival: Exact, From: 1, Duration: sec}, `from, to, duration: want a window with a row in it, got 1ns to 0s, for 1s`)
-	f(src, Options{Arrival: Concurrency, Mode: Cron, Cron: "0 3 * * *"}, `mode: want "once" or "loop" with arrival "concurrency", got "cron"`)
-	f(src, Options{Arrival: Concurrency, Mode: Loops, Every: 1, Gap: 2, Offset: 3, Cron: "x"}, `every: want none with arrival "concurrency", got 1ns`,
-		`gap: want none with arrival "concurrency", got 2ns`, `offset: want none with arrival "concurrency", got 3ns`, `cron: want none with mode "loop", got "x"`)
+	f(src, Options{Arrival: Concurrency, Mode: Cron, Cron: "0 3 * * *"}, `arrival: want one with times for mode "cron", got "concurrency"`)
+	f(src, Options{Arrival: Concurrency, Mode: Loops, Every: 1, Gap: 2, Offset: 3, Cron: "x"}, `cron: is for mode "cron", got "x" with mode "loop"`,
+		`every: is for the other arrivals, got 1ns with arrival concurrency`, `gap: is for the other arrivals, got 2ns with arrival concurrency`,
+		`offset: is for the other arrivals, got 3ns with arrival concurrency`)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
