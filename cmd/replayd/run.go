@@ -88,7 +88,7 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 		Options: daemon.Options{
 			Config: r.config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
 			Observers: a.observers(), Warmed: a.warmed(),
-			Clipped: func() { a.clipped.Add(1) }, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
+			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
 		},
 		Serve: o.listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.hold),
 		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },

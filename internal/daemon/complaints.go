@@ -42,17 +42,16 @@ func newComplaints(log *slog.Logger) *complaints {
 	return &complaints{log: log, new: make(chan struct{}, 1), kinds: map[kind]*repeated{}}
 }
 
-// add takes a request that failed, or was dropped. It may be called under a lock that the replay waits for: the log is
-// written by run.
-func (c *complaints) add(workload, what, id, err string) {
+// add takes n requests that failed, or were dropped. It does not block: the log is written by run.
+func (c *complaints) add(workload, what string, n int, id, err string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := kind{workload, what}
 	if r := c.kinds[k]; r != nil {
-		r.more, r.id, r.err = r.more+1, id, err
+		r.more, r.id, r.err = r.more+n, id, err
 		return
 	}
-	c.kinds[k] = &repeated{}
+	c.kinds[k] = &repeated{more: n - 1, id: id, err: err}
 	c.firsts = append(c.firsts, complaint{kind: k, text: "request " + what, id: id, err: err})
 	select {
 	case c.new <- struct{}{}:
@@ -128,12 +127,12 @@ func (c *complaints) write(all []complaint) {
 // A complainer is the observer of one workload.
 type complainer struct {
 	workload string
-	complain func(workload, what, id, err string)
+	complain func(workload, what string, n int, id, err string)
 }
 
 // Observe implements replay.Observer.
 func (c complainer) Observe(r *measure.Request) {
 	if r.Outcome.Failed() {
-		c.complain(c.workload, "failed: "+string(r.Outcome), r.ID, r.Error)
+		c.complain(c.workload, "failed: "+string(r.Outcome), 1, r.ID, r.Error)
 	}
 }

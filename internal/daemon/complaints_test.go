@@ -42,8 +42,8 @@ func TestComplaints(t *testing.T) {
 			fail("a", measure.OK)
 			<-time.After(100 * time.Millisecond)
 		}
-		c.add("a", "dropped: missed", "", "")
-		c.add("a", "dropped: missed", "", "")
+		c.add("a", "dropped: missed", 2, "", "")
+		c.add("a", "dropped: missed", 3, "", "")
 		fail("b", measure.ConnectFailed)
 		<-time.After(3 * time.Minute)
 		fail("a", measure.ConnectFailed)
@@ -54,7 +54,7 @@ func TestComplaints(t *testing.T) {
 msg="more requests failed: connect" count=599 workload=a id=a/0/1199 err=why
 msg="request dropped: missed" workload=a
 msg="request failed: connect" workload=b id=b/0/2001 err=why
-msg="more requests dropped: missed" count=1 workload=a
+msg="more requests dropped: missed" count=4 workload=a
 msg="more requests failed: connect" count=400 workload=a id=a/0/1999 err=why
 msg="request failed: connect" workload=a id=a/0/2002 err=why
 msg="more requests failed: connect" count=1 workload=a id=a/0/2003 err=why

@@ -35,11 +35,11 @@ type Options struct {
 	Stdin     io.Reader // what the trace "-" is
 
 	Observers []replay.Observer
-	Warmed    []replay.Observer                           // hear of warm-up requests, of which Observers do not
-	Saved     func(replay.Sent)                           // is given every request that was written; nil: nobody wants them
-	Reuse     *synth.Reuse                                // counts the tokens that prompts of all workloads share; nil: not counted
-	Clipped   func()                                      // nil: nobody wants to know
-	Complain  func(workload, what, id string, err string) // hears of requests that failed or were dropped; nil: nobody
+	Warmed    []replay.Observer                                  // hear of warm-up requests, of which Observers do not
+	Saved     func(replay.Sent)                                  // is given every request that was written; nil: nobody wants them
+	Reuse     *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
+	Clipped   *atomic.Int64                                      // counts requests that were clipped; nil: not counted
+	Complain  func(workload, what string, n int, id, err string) // hears of n requests that failed or were dropped; nil: nobody
 
 	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several
 	// models its workloads wait. Else these are errors.

@@ -195,7 +195,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	}
 	options := replay.Workload{
 		Name: c.Name, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
-		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason) { o.dropped(c.Name, why) },
+		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason, n int) { o.dropped(c.Name, why, n) },
 		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, Held: w.held,
 		Guard: limits.Guard{
 			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
@@ -239,10 +239,10 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.show(o.Board)
 }
 
-// dropped complains of a request that was due and not sent. A filtered one is as it was configured.
-func (o *Options) dropped(workload string, why measure.DropReason) {
+// dropped complains of n requests that were due and not sent. Filtered ones are as they were configured.
+func (o *Options) dropped(workload string, why measure.DropReason, n int) {
 	if o.Complain != nil && why != measure.Filtered {
-		o.Complain(workload, "dropped: "+string(why), "", "")
+		o.Complain(workload, "dropped: "+string(why), n, "", "")
 	}
 }
 

@@ -312,10 +312,10 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
 		Count: measure.NewMeter(registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
 		Log:   log, Observers: []Observer{k},
-		Dropped: func(why measure.DropReason) {
+		Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			k.dropped[why]++
+			k.dropped[why] += n
 		},
 		Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second, Ahead: 8 << 20, OverLimit: Filter, Drain: 30 * time.Second,
 		Sleeper: NewTimers(),

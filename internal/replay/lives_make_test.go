@@ -193,10 +193,10 @@ func (l *life) next() *lived {
 		Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop, Client: client, Target: r.target, Log: log,
 		Count:     measure.NewMeter(r.registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
 		Observers: []replay.Observer{r}, Sleeper: replay.NewTimers(), Drain: 30 * time.Second, Epoch: l.epoch,
-		Dropped: func(why measure.DropReason) {
+		Dropped: func(why measure.DropReason, n int) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.dropped[why]++
+			r.dropped[why] += n
 		},
 		Lanes: r.lanes, Overload: replay.Wait,
 	}

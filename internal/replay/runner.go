@@ -36,12 +36,12 @@ type Runner struct {
 	freed    *lane     // the lane whose request has just ended, during that Step
 	alarm    *alarm    // nil until Run
 	entered  bool      // a loop was entered
-	cuts     int64     // rows that came due and were cut to the limits
 	succeeds bool      // it takes over from another runner
 	until    time.Time // planned instant from which on rows are another runner's; zero: none are
 	over     bool      // nothing is left and nothing will come
 	told     told
 	news     []func()  // log lines and callbacks, told by tellNews
+	drops    drops     // not told yet
 	unsaid   int       // lines left out, at mostNews
 	said     sync.Cond // tellNews waits here
 
@@ -95,14 +95,12 @@ type stage struct {
 	epoch     time.Time     // start of the first loop; zero: when it begins
 	count     figures
 	observers []Observer
-	dropped   func(measure.DropReason) // may be nil
-	clipped   func()                   // may be nil
 }
 
 // plan is the stage after the warm-up.
 func (w *Workload) plan() stage {
 	return stage{
 		phase: measure.Profiling, closed: w.Plan.Closed(), rows: w.Rows, length: w.Duration, epoch: w.Epoch,
-		count: w.Count, observers: w.Observers, dropped: w.Dropped, clipped: w.Clipped,
+		count: w.Count, observers: w.Observers,
 	}
 }

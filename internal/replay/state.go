@@ -139,10 +139,3 @@ func (r *Runner) Played() time.Time {
 	}
 	return r.w.Begin.Round(0)
 }
-
-// Clipped is how many requests that came due were cut to the limits.
-func (r *Runner) Clipped() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cuts
-}

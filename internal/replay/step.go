@@ -43,13 +43,13 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			r.expect(a.Row)
 		case dispatch.Filter:
 			r.count.Filtered(1)
-			r.drop(measure.Filtered)
+			r.sayDropped(measure.Filtered)
 		case dispatch.Drop:
 			r.count.Dropped(a.Reason)
 			if a.Reason == measure.Invalid {
 				r.tellInvalid(a.Row)
 			}
-			r.drop(a.Reason)
+			r.sayDropped(a.Reason)
 		case dispatch.LoopEntered:
 			r.enter(a.Loop)
 		case dispatch.LoopDone:
@@ -87,18 +87,8 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 // expect counts a row that has come due.
 func (r *Runner) expect(row *dispatch.Row) {
 	r.count.Expected(1)
-	if row.Clipped {
-		r.cuts++
-		if r.clipped != nil {
-			r.clipped()
-		}
-	}
-}
-
-// drop tells of a row that is not sent.
-func (r *Runner) drop(reason measure.DropReason) {
-	if r.dropped != nil {
-		r.dropped(reason)
+	if row.Clipped && r.w.Clipped != nil && r.phase == measure.Profiling {
+		r.w.Clipped.Add(1)
 	}
 }
 

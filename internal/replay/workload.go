@@ -2,6 +2,7 @@ package replay
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/dispatch"
@@ -57,14 +58,14 @@ type Workload struct {
 	Log    *slog.Logger
 
 	Observers []Observer
-	Dropped   func(measure.DropReason) // hears of every request that was due and not sent, filtered ones too; nil: nobody
-	Rejoined  func(text string)        // hears in words of each time that the replay rejoins where the clock is; nil: nobody
-	Saved     func(Sent)               // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
-	Reuse     *synth.Reuse             // counts the tokens that prompts share with each other; nil: not counted
-	Clipped   func()                   // hears of every request that came due and was clipped; nil: nobody
-	Held      func(error)              // hears why nothing comes due though the plan goes on, and nil when that is over; nil: nobody
-	Lost      func(Lost)               // hears once that no more rows can be read; what was read goes on. nil: nobody
-	Guarded   func(slog.Level, string) // hears in words of each time that a limit of the guard opens or closes; nil: nobody
+	Dropped   func(why measure.DropReason, n int) // hears how many requests were due and not sent, filtered ones too; nil: nobody
+	Rejoined  func(text string)                   // hears in words of each time that the replay rejoins where the clock is; nil: nobody
+	Saved     func(Sent)                          // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
+	Reuse     *synth.Reuse                        // counts the tokens that prompts share with each other; nil: not counted
+	Clipped   *atomic.Int64                       // counts the requests that came due and were clipped; nil: not counted
+	Held      func(error)                         // hears why nothing comes due though the plan goes on, and nil when that is over; nil: nobody
+	Lost      func(Lost)                          // hears once that no more rows can be read; what was read goes on. nil: nobody
+	Guarded   func(slog.Level, string)            // hears in words of each time that a limit of the guard opens or closes; nil: nobody
 
 	Lanes      int           // most requests in flight; of a closed plan, as many as there are while there are rows
 	Hold       bool          // in a closed plan a conversation keeps its lane while a delay between its turns runs; else that takes other rows
