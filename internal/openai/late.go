@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/textproto"
 	"slices"
@@ -10,16 +11,14 @@ import (
 )
 
 // Messages are built long before they are written. So what comes from files with credentials is not in them: it is put in when a
-// message is written, and a key that was changed or taken away acts then.
-const (
-	credentialsAge = time.Second            // a message is written with what the files had at most so long ago
-	checkedAge     = 900 * time.Millisecond // Ready reads them again after this: what it has let through is written by then
-)
+// message is written, and a key that was changed or taken away acts then. The files are read by WatchCredentials alone, every
+// credentialsAge: a slow disk must not hold up a write, or the pacer.
+const credentialsAge = 900 * time.Millisecond
 
-// late are the header lines from files. It never changes.
+// late are the header lines from files, or why these cannot be read. It never changes.
 type late struct {
-	read  time.Time // when the files were read
 	lines []line
+	err   error
 }
 
 type line struct {
@@ -27,41 +26,57 @@ type line struct {
 	text []byte
 }
 
-// Ready says why no message can be written now: a file with credentials cannot be read. It reads the files where they were
-// last read 0.9 s ago or before, so it can be asked for each request.
+// Ready says why no message can be written now: a file with credentials could not be read. It reads none itself.
 func (c *Client) Ready() error {
-	_, err := c.lateLines(time.Now(), checkedAge)
-	return err
+	if l := c.late.Load(); l != nil {
+		return l.err
+	}
+	return nil
 }
 
-// lateLines are those of at most age before now.
-func (c *Client) lateLines(now time.Time, age time.Duration) (*late, error) {
-	l := c.late.Load()
-	if l == nil || now.Sub(l.read) < age {
-		return l, nil
+// WatchCredentials reads the files with credentials again and again until ctx ends. It returns at once where there are none.
+func (c *Client) WatchCredentials(ctx context.Context) {
+	if c.late.Load() == nil {
+		return
+	}
+	tick := time.NewTicker(credentialsAge)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.readCredentials()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readCredentials reads the files, where there are any, and says as Ready does why they cannot be read.
+func (c *Client) readCredentials() error {
+	if c.late.Load() == nil {
+		return nil
 	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if l = c.late.Load(); now.Sub(l.read) < age { // by another lane
-		return l, nil
-	}
 	headers, secrets, err := c.credentials()
 	if err != nil {
-		return nil, fmt.Errorf("target %s: %w", c.target.Name, err) // and the next request asks again
+		err = fmt.Errorf("target %s: %w", c.target.Name, err)
+		c.late.Store(&late{err: err})
+		return err
 	}
-	return c.keepCredentials(now, headers, secrets), nil
+	c.keepCredentials(headers, secrets)
+	return nil
 }
 
-// keepCredentials takes credentials that were read at an instant. Those that they replace stay hidden: answers to them are on
-// the way.
-func (c *Client) keepCredentials(read time.Time, headers []header, secrets []string) *late {
+// keepCredentials takes credentials that were read. Those that they replace stay hidden: answers to them are on the way.
+func (c *Client) keepCredentials(headers []header, secrets []string) {
 	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
 		if old != nil {
 			c.hide(old.values)
 		}
 		c.secrets.Store(hide(secrets))
 	}
-	l := &late{read: read}
+	var l late
 	for _, h := range headers {
 		if h.late {
 			name := textproto.CanonicalMIMEHeaderKey(h.name)
@@ -69,20 +84,21 @@ func (c *Client) keepCredentials(read time.Time, headers []header, secrets []str
 			l.lines = append(l.lines, line{[]byte("\r\n" + name + ":"), []byte(name + ": " + value + "\r\n")})
 		}
 	}
-	if l.lines == nil {
-		return nil
+	if l.lines != nil {
+		c.late.Store(&l)
 	}
-	c.late.Store(l)
-	return l
 }
 
 var headEnd = []byte("\r\n\r\n")
 
 // compose gives a message with its credentials: first is the beginning, all of a small one.
 func (l *Lane) compose(message []byte) (first, rest []byte, err error) {
-	late, err := l.client.lateLines(time.Now(), credentialsAge)
-	if err != nil || late == nil {
-		return message, nil, err
+	late := l.client.late.Load()
+	if late == nil {
+		return message, nil, nil
+	}
+	if late.err != nil {
+		return message, nil, late.err
 	}
 	head := bytes.Index(message, headEnd) + len("\r\n")
 	begin := max(head, min(len(message), beginBytes))

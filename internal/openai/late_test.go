@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,23 +79,32 @@ func TestCredentialFiles(t *testing.T) {
 		}
 		files.put(t, "token", "second")
 		files.put(t, "key", "k2")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		for _, c := range []*Client{bearer, basic} {
+			go c.WatchCredentials(ctx)
+		}
 		pass(credentialsAge - 1)
 		expect(bearer, "Authorization: Bearer first")
 		pass(1)
+		synctest.Wait()
 		expect(bearer, "Authorization: Bearer second")
 		expect(basic, "X-Key: k2", "X-Key: v")
 		if got := bearer.words("bad keys first, second"); got != "bad keys <secret>, <secret>" {
 			t.Errorf("want both keys hidden, got %q", got)
 		}
-		pass(credentialsAge)
 		for _, c := range [][2]string{{"key", "X-Key"}, {"password", "password_file"}, {"user", "username_file"}} {
 			name, field := c[0], c[1] // the last one that is read goes first
 			files.remove(t, name)
+			pass(credentialsAge)
+			synctest.Wait()
 			if err := basic.Ready(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(field)) {
 				t.Errorf("%s removed: want an error that names %s, got %v", name, field, err)
 			}
 		}
 		files.remove(t, "token")
+		pass(credentialsAge)
+		synctest.Wait()
 		for _, ask := range []func() error{
 			bearer.Ready,
 			func() error { _, err := bearer.Models(t.Context()); return err },
@@ -104,7 +114,9 @@ func TestCredentialFiles(t *testing.T) {
 				t.Errorf("want a missing file, got %v", err)
 			}
 		}
-		files.put(t, "token", "third") // acts at once
+		files.put(t, "token", "third")
+		pass(credentialsAge)
+		synctest.Wait()
 		expect(bearer, "Authorization: Bearer third")
 	})
 }
@@ -157,9 +169,9 @@ func TestRotatedKeyIsSent(t *testing.T) {
 			var req measure.Request
 			for i := range 4 {
 				files.put(t, "token", fmt.Sprint("key", i))
-				old := *c.late.Load() // a second goes by
-				old.read = old.read.Add(-credentialsAge)
-				c.late.Store(&old)
+				if err := c.readCredentials(); err != nil {
+					t.Fatal(err)
+				}
 				if i%2 == 1 {
 					l.Begin(m, &req)
 				}
@@ -169,9 +181,9 @@ func TestRotatedKeyIsSent(t *testing.T) {
 				}
 			}
 			files.remove(t, "token")
-			old := *c.late.Load()
-			old.read = old.read.Add(-credentialsAge)
-			c.late.Store(&old)
+			if err := c.readCredentials(); err == nil {
+				t.Error("want an error without a key")
+			}
 			if l.Begin(m, &req) {
 				t.Error("want nothing begun without a key")
 			}

@@ -64,7 +64,7 @@ type Target struct {
 	URL       string // http or https (http when it has no scheme), with or without a path; a trailing /v1 is understood
 	API       API
 	Model     string                  // empty: the one that the server lists, see Client.Choose
-	HTTP      config.HTTPClientConfig // files in it are read again: see Ready, certificates for every connection
+	HTTP      config.HTTPClientConfig // files in it are read again: see WatchCredentials; certificates for every connection
 	ExtraBody map[string]any          // merged into every body, over this package's own fields
 	Output    OutputMode
 	Timeouts  Timeouts
@@ -135,7 +135,7 @@ func (c *Client) check() (errs []error) {
 	}
 	headers, secrets, err := c.credentials()
 	note(err)
-	c.keepCredentials(time.Now(), headers, secrets)
+	c.keepCredentials(headers, secrets)
 	c.inline = slices.DeleteFunc(headers, func(h header) bool { return h.late })
 	if c.base.secure {
 		_, err = c.tlsConfig(context.Background())

@@ -104,7 +104,7 @@ func (u unanswered) Unwrap() error     { return u.error }
 
 // fetch sends a message of our own and returns the body of its answer, at most the given bytes long.
 func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, error) {
-	if err := c.Ready(); err != nil {
+	if err := c.readCredentials(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	const patience = time.Minute // where the target has no timeouts

@@ -72,6 +72,9 @@ func (t *Target) await(ctx context.Context) error {
 // the server lists several models, none was known before, and the probe is not patient.
 func (t *Target) Run(ctx context.Context) error {
 	defer t.start()
+	var keys sync.WaitGroup
+	keys.Go(func() { t.probe.Client.WatchCredentials(ctx) })
+	defer keys.Wait()
 	failures, pause := 0, probeEvery
 	for {
 		select {
