@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +14,8 @@ import (
 	"replayd/internal/result"
 )
 
-const ms = time.Millisecond
+// Update rewrites golden files.
+var Update = flag.Bool("update", false, "rewrite golden files")
 
 // begin is when the example's first request was due.
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -61,7 +63,7 @@ func whole(t *testing.T) result.Run {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *Update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -75,5 +77,29 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// besides are series of a server with two replicas and of a GPU, over the example's 40 s.
+func besides() []result.Beside {
+	times := make([]time.Time, 5)
+	for i := range times {
+		times[i] = begin.Add(time.Duration(i) * 10 * time.Second)
+	}
+	return []result.Beside{
+		{
+			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
+			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again
+		},
+		{
+			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
+			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{0, 100, 400, 400, 1000},
+		},
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:num_requests_running", Help: "Running.", Kind: result.Gauge, Times: times, Values: []float64{0, 4, 8, 2, 1}},
+		{Source: "http://vllm-0:8000/metrics", Name: "vllm:seen_once_total", Kind: result.Counter, Times: times[:1], Values: []float64{7}}, // no rate
+		{
+			Source: "http://dcgm:9400/metrics", Name: "gpu_power_usage", Unit: "W", Kind: result.Gauge, GPU: true, Times: times, Values: []float64{90, 300, 500, 310, 100},
+			Labels: map[string]string{"gpu": "0", "uuid": "GPU-1", "model_name": "NVIDIA H200", "hostname": "node"},
+		},
 	}
 }

@@ -18,30 +18,6 @@ import (
 	"replayd/internal/result"
 )
 
-// besides are series of a server with two replicas and of a GPU, over the example's 40 s.
-func besides() []result.Beside {
-	times := make([]time.Time, 5)
-	for i := range times {
-		times[i] = begin.Add(time.Duration(i) * 10 * time.Second)
-	}
-	return []result.Beside{
-		{
-			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
-			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again
-		},
-		{
-			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
-			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{0, 100, 400, 400, 1000},
-		},
-		{Source: "http://vllm-0:8000/metrics", Name: "vllm:num_requests_running", Help: "Running.", Kind: result.Gauge, Times: times, Values: []float64{0, 4, 8, 2, 1}},
-		{Source: "http://vllm-0:8000/metrics", Name: "vllm:seen_once_total", Kind: result.Counter, Times: times[:1], Values: []float64{7}}, // no rate
-		{
-			Source: "http://dcgm:9400/metrics", Name: "gpu_power_usage", Unit: "W", Kind: result.Gauge, GPU: true, Times: times, Values: []float64{90, 300, 500, 310, 100},
-			Labels: map[string]string{"gpu": "0", "uuid": "GPU-1", "model_name": "NVIDIA H200", "hostname": "node"},
-		},
-	}
-}
-
 // writers are all the files and tables of a run.
 var writers = []struct {
 	name  string

@@ -113,10 +113,12 @@ func TestPageOfLittle(t *testing.T) {
 
 type fullDisk struct{}
 
-func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+var errFullDisk = errors.New("no space left on device")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }
 
 func TestPageWriteFails(t *testing.T) {
-	if err := HTML([]result.Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFull) {
-		t.Errorf("got %v, want %v", err, errFull)
+	if err := HTML([]result.Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFullDisk) {
+		t.Errorf("got %v, want %v", err, errFullDisk)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"replayd/internal/result"
 )
 
+const ms = time.Millisecond
+
 // recompute runs the script that computes all figures of a directory again, and says whether they are the same.
 func recompute(t *testing.T, dir string) (same bool, said string) {
 	t.Helper()

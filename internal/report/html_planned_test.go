@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
-	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
@@ -91,45 +90,6 @@ func TestPlannedLoad(t *testing.T) {
 		for _, said := range c.not {
 			if strings.Contains(text, said) {
 				t.Errorf("%s: want no %q on the page", name, said)
-			}
-		}
-	}
-}
-
-// What is short of all does not look as if it were all.
-func TestPercent(t *testing.T) {
-	for _, c := range []struct {
-		n, of int64
-		want  string
-	}{{0, 0, "no data"}, {0, 3, "0 %"}, {3, 3, "100 %"}, {1, 3, "33.3 %"}, {99_999, 100_000, "99.99 %"}, {9_996, 10_000, "99.96 %"}, {999, 1000, "99.9 %"}} {
-		if got := number.Percent(c.n, c.of); got != c.want {
-			t.Errorf("%d of %d: want %s, got %s", c.n, c.of, c.want, got)
-		}
-	}
-}
-
-// Every table says how much of the planned load was served well, by its two names.
-func TestAttainmentUnderTables(t *testing.T) {
-	run := whole(t)
-	for _, w := range writers {
-		if w.name != "table_aiperf.txt" && w.name != "table_vllm.txt" {
-			continue
-		}
-		for _, c := range []struct {
-			ledger *measure.Ledger
-			want   string
-		}{
-			{
-				&measure.Ledger{Expected: 40, Good: 10, Eligible: 10, Outcomes: map[measure.Outcome]int64{measure.OK: 10}, Dropped: map[measure.DropReason]int64{measure.Overload: 30}},
-				"Attainment: 25.00% (10 good of 40 expected, 30 dropped (overload))\nService Attainment: 100% (10 good of 10 eligible)\n",
-			},
-			{&measure.Ledger{}, "Attainment: N/A (0 good of 0 expected)\nService Attainment: N/A (0 good of 0 eligible)\n"},
-			{nil, "Attainment: N/A (what was never sent is not in these files)\n"},
-		} {
-			run.Ledger = c.ledger
-			b := &strings.Builder{}
-			if err := w.write(b, run); err != nil || !strings.Contains(b.String(), c.want) {
-				t.Errorf("%s: want %q, got %v and\n%s", w.name, c.want, err, b)
 			}
 		}
 	}

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// Tokens of an answer that lasts from 0.5 s to 2.5 s, in bins of a second: a quarter, a half, a quarter. What lies beyond the last bin
+// is in it, and the sum stays.
+func TestSpread(t *testing.T) {
+	bins := make([]float64, 4)
+	spread(bins, 1, 0.5, 2.5, 8)
+	if fmt.Sprint(bins) != "[2 4 2 0]" {
+		t.Errorf("%v", bins)
+	}
+	bins = make([]float64, 2)
+	spread(bins, 1, 1, 5, 8)
+	spread(bins, 1, 0.3, 0.3, 1)
+	if fmt.Sprint(bins) != "[1 8]" {
+		t.Errorf("%v", bins)
+	}
+}
+
+// Least squares by hand: y = 3 + 2x is a line; of (0, 0), (1, 1), (2, 0) nothing is.
+func TestLeastSquares(t *testing.T) {
+	slope, r2 := leastSquares([]float64{0, 1, 2, 5}, []float64{3, 5, 7, 13})
+	within(t, "slope", slope, 2, 1e-12)
+	within(t, "r²", r2, 1, 1e-12)
+	if slope, r2 := leastSquares([]float64{0, 1, 2}, []float64{0, 1, 0}); slope != 0 || r2 != 0 {
+		t.Errorf("%v, %v, want 0", slope, r2)
+	}
+}
+
+// The names at the ends of lines stand apart, or not at all.
+func TestSpreadEnds(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 4))
+	for range 2000 {
+		p := Plot{Y: Axis{Ends: [2]float64{0, 1}}}
+		n := 1 + random.IntN(7)
+		for i := range n {
+			p.Series = append(p.Series, Series{Name: fmt.Sprint("l", i), X: []float64{0, 1}, Y: []float64{0, random.Float64()}})
+		}
+		c := p.draw("p")
+		if (len(c.Ends) == 0) == (len(c.Key) == 0) {
+			t.Fatalf("%d ends and %d keys of %d lines", len(c.Ends), len(c.Key), n)
+		}
+		for i := 1; i < len(c.Ends); i++ {
+			if place(c.Ends[i].Y)-place(c.Ends[i-1].Y) < endRoom-0.2 {
+				t.Fatalf("too near: %+v", c.Ends)
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"replayd/internal/number"
+	"replayd/internal/result"
+)
+
+// attainmentTiles show attainment, service attainment and the number of dropped requests.
+func attainmentTiles(r result.Run) []Tile {
+	if r.Picked {
+		return nil
+	}
+	if r.Ledger == nil {
+		return []Tile{{Name: "Attainment", Text: "not known", Note: unknownLedger}}
+	}
+	l := *r.Ledger
+	ofExpected, ofEligible := attainments(l)
+	tiles := []Tile{
+		{Name: "Attainment", Text: number.Percent(l.Good, l.Expected), Note: ofExpected},
+		{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
+	}
+	if n := l.Unsent(); n > 0 {
+		tiles = append(tiles, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), whyDropped(l)), Level: Bad})
+	}
+	return tiles
+}
+
+// cacheTile is what the server had of the prompts.
+func cacheTile(r result.Run) Tile {
+	if r.Cache == nil {
+		return Tile{Name: "Prefix cache", Text: "unknown", Note: "what the server had of the prompts is not in these files"}
+	}
+	t := Tile{Name: "Prefix cache", Text: number.Percent(r.Cache.Cached, r.Cache.Prompt), Note: r.Cache.String()}
+	if r.Cache.Warm() != "" {
+		t.Level = Bad
+	}
+	return t
+}
+
+// beyondPlan says why the load was not the planned one, as far as the ledger knows, or that it is not known; "" where all that was
+// expected went out.
+func beyondPlan(r result.Run) string {
+	switch l := r.Ledger; {
+	case r.Picked:
+		return "These are requests that were picked out of a run"
+	case l == nil:
+		return upper(unknownLedger)
+	case l.Unsent() > 0:
+		return "The load was not the planned one: " + neverSent(*l)
+	case !allThere(r):
+		return "The ledger counts other requests than are in these files"
+	case l.InFlight+l.Waiting > 0:
+		return fmt.Sprintf("%s of %s had %s", number.Whole(l.InFlight+l.Waiting), number.Count(int(l.Expected), "expected request"), "not ended when the ledger was written")
+	}
+	return ""
+}
+
+// plannedRows hold the ledgers of several runs against each other.
+func plannedRows(all []lookedAt) [][]string {
+	rows := [][]string{{"Requests expected", "requests"}, {"Never sent", "requests"}, {"Attainment: good of expected", "%"}, {"Service attainment: good of eligible", "%"}, {"Cached prompt tokens", "%"}, {"Cached beyond what the load explains", "%"}}
+	for _, r := range all {
+		cells := []string{"–", "–", "–", "–", "–", "–"}
+		if l := r.Ledger; l != nil {
+			cells = append([]string{
+				number.Whole(l.Expected), number.Whole(l.Unsent()),
+				strings.TrimSuffix(number.Percent(l.Good, l.Expected), " %"), strings.TrimSuffix(number.Percent(l.Good, l.Eligible), " %"),
+			}, cells[4:]...)
+		}
+		if c := r.Cache; c != nil {
+			cells[4] = strings.TrimSuffix(number.Percent(c.Cached, c.Prompt), " %")
+		}
+		if beyond, known := r.Cache.Beyond(); known {
+			cells[5] = number.Digits(100*beyond, 3)
+		}
+		for i, c := range cells {
+			rows[i] = append(rows[i], c)
+		}
+	}
+	return rows
+}
