@@ -158,7 +158,7 @@ test-tokenizers: ## prompts and texts counted by real tokenizers, which it gets 
 .PHONY: test-peers
 test-peers: ## the command lines of AIPerf's and TraceReplay's documents, judged by the engine's log, and their reports recomputed: needs python3
 	go test -tags peers -count=1 -v -timeout 15m ./test/peers/
-	go test -tags peers -count=1 -v -run Recompute ./internal/report/
+	go test -tags peers -count=1 -v -run Recompute ./internal/export/
 
 .PHONY: bench-peers
 bench-peers: ## the guide's table of five concurrencies at full size, and a hundred at once

@@ -18,9 +18,9 @@ import (
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
-	"replayd/internal/report"
 	"replayd/internal/sim"
 	"replayd/internal/synth"
+	"replayd/internal/terminal"
 )
 
 // demoLoop holds the bundled sample.
@@ -95,7 +95,7 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	engine.Go(func() { engineErr = simulate(engineCtx, sim.Defaults(), l, func() {}) })
 
 	cfg := demoConfig(sample, "http://"+l.Addr().String(), listen)
-	progress := &report.Progress{}
+	progress := &terminal.Progress{}
 	end := make(chan struct{})
 	var shown sync.WaitGroup
 	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
@@ -103,7 +103,7 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 		Started: func(url string, ledger func() measure.Ledger) {
 			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
 			shown.Go(func() {
-				outlook := func() report.Outlook { return report.Outlook{Ledger: ledger()} }
+				outlook := func() terminal.Outlook { return terminal.Outlook{Ledger: ledger()} }
 				if screen := w.screen(); screen != nil {
 					progress.Show(screen, outlook, end)
 				} else {

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/daemon"
-	"replayd/internal/report"
+	"replayd/internal/terminal"
 )
 
 // Exit codes.
@@ -46,8 +46,8 @@ type world struct {
 }
 
 // screen is where progress can be drawn; nil where it belongs into the log.
-func (w *world) screen() *report.Screen {
-	s, ok := w.err.(*report.Screen)
+func (w *world) screen() *terminal.Screen {
+	s, ok := w.err.(*terminal.Screen)
 	if !ok || !s.Terminal() || w.format.String() == "json" {
 		return nil
 	}
@@ -72,10 +72,10 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	// Else a pipe that is closed would end the process: writes to it fail, and whoever writes knows what to do.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	lines := report.NewBacklog(os.Stderr)
+	lines := terminal.NewBacklog(os.Stderr)
 	go lines.Run() // until the process ends
 	code := run(os.Args[1:], signals, &world{
-		in: os.Stdin, out: stdout{lines}, err: report.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
+		in: os.Stdin, out: stdout{lines}, err: terminal.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
 	})
 	lines.Flush(time.Second)
 	os.Exit(code)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"replayd/internal/report"
+	"replayd/internal/terminal"
 )
 
 // errOutputClosed is that nobody reads stdout any more, as with "| head -1".
@@ -47,7 +47,7 @@ func (w *world) outlive() {
 }
 
 // A stdout comes after what stderr was given before, where both lead to the same place.
-type stdout struct{ stderr *report.Backlog }
+type stdout struct{ stderr *terminal.Backlog }
 
 // Write implements io.Writer.
 func (s stdout) Write(p []byte) (int, error) {

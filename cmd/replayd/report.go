@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/export"
 	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/result"
@@ -141,9 +142,9 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	case err != nil:
 		return err
 	case o.json == "-":
-		return report.WriteRuns(w.out, runs, leftOut)
+		return export.WriteRuns(w.out, runs, leftOut)
 	case o.json != "":
-		if err := writeFile(o.json, func(f *os.File) error { return report.WriteRuns(f, runs, leftOut) }); err != nil {
+		if err := writeFile(o.json, func(f *os.File) error { return export.WriteRuns(f, runs, leftOut) }); err != nil {
 			return wrongInput(fmt.Errorf("--json: %w", err))
 		}
 		return nil
@@ -164,7 +165,7 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
-	if err := (report.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
+	if err := (export.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
 	_, err = fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), number.Count(requests, "request"), number.Count(len(runs), "run"))
@@ -177,14 +178,14 @@ func (o *reportFlags) place() (dir, name string) {
 	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):
 		return filepath.Dir(o.output), filepath.Base(o.output)
 	case o.output != "":
-		return o.output, report.PageName
+		return o.output, export.PageName
 	case len(o.paths) == 1:
 		if info, err := os.Stat(o.paths[0]); err == nil && info.IsDir() {
-			return o.paths[0], report.PageName
+			return o.paths[0], export.PageName
 		}
-		return filepath.Dir(o.paths[0]), report.PageName
+		return filepath.Dir(o.paths[0]), export.PageName
 	}
-	return ".", report.PageName
+	return ".", export.PageName
 }
 
 // serve is the dashboard until ctx is cancelled.

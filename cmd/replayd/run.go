@@ -13,7 +13,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
-	"replayd/internal/report"
+	"replayd/internal/terminal"
 )
 
 func newRun(w *world) *cobra.Command {
@@ -76,7 +76,7 @@ const reachTime = 30 * time.Second
 // once runs an order from its beginning to its report.
 func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: measure.NewSummary(r.slo), progress: &report.Progress{}, failures: &report.Failures{},
+		world: w, order: r, summary: measure.NewSummary(r.slo), progress: &terminal.Progress{}, failures: &terminal.Failures{},
 		least: o.least, end: make(chan struct{}),
 	}
 	if err := a.open(o); err != nil {
@@ -142,5 +142,5 @@ func (o *runFlags) await(once *daemon.Once, w *world) {
 	} else if until := time.Until(once.Config.Workloads[0].Epoch); until > 0 {
 		once.WaitReady = min(once.WaitReady, until)
 	}
-	once.Tried = report.NewWaiting(w.screen(), w.log, once.WaitReady).Tried
+	once.Tried = terminal.NewWaiting(w.screen(), w.log, once.WaitReady).Tried
 }

@@ -8,9 +8,9 @@ import (
 
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
-	"replayd/internal/report"
 	"replayd/internal/result"
 	"replayd/internal/synth"
+	"replayd/internal/terminal"
 )
 
 // An account is what a run shows, and what it comes to.
@@ -18,8 +18,8 @@ type account struct {
 	*world
 	order    order
 	summary  *measure.Summary
-	progress *report.Progress
-	failures *report.Failures
+	progress *terminal.Progress
+	failures *terminal.Failures
 	meter    result.CacheMeter
 	reuse    synth.Reuse    // what the prompts share with each other
 	ledger   measure.Ledger // when the run has ended
@@ -49,9 +49,9 @@ func (a *account) begin(ctx context.Context, requests int, now func() daemon.Sta
 	if a.folder != nil && a.folder.Moved != "" {
 		a.log.Info("the files of an earlier run were moved", "to", a.folder.Moved)
 	}
-	outlook := func() report.Outlook {
+	outlook := func() terminal.Outlook {
 		s := now()
-		return report.Outlook{
+		return terminal.Outlook{
 			Requests: requests, Ledger: s.Ledger, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
+	"replayd/internal/export"
 	"replayd/internal/measure"
-	"replayd/internal/report"
 )
 
 // An order is what a command line asks for.
@@ -150,7 +150,7 @@ func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
 		r.savePrompts = filepath.Join(dir, "prompts.jsonl")
 	}
 	if a.saveExcel {
-		r.saveExcel = filepath.Join(dir, report.XLSXName)
+		r.saveExcel = filepath.Join(dir, export.XLSXName)
 	}
 	if given.Changed("result-dir") && !a.savePrompts && !a.saveExcel {
 		fault("--result-dir", errors.New("want --save-result or --save-prompts too: nothing else goes there"))

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/export"
 	"replayd/internal/replay"
-	"replayd/internal/report"
 	"replayd/internal/result"
 	"replayd/internal/secret"
 )
@@ -24,10 +24,10 @@ const sampleEvery = time.Second
 
 // files are what a run collects and writes beside its table.
 type files struct {
-	folder    *report.Artifacts // nil: none
+	folder    *export.Artifacts // nil: none
 	collected result.Run        // of a run with a collector, when it has ended
 	collector *result.Collector // nil: nobody needs single requests
-	sampler   *report.Sampler   // nil: nobody asks what stands beside
+	sampler   *export.Sampler   // nil: nobody asks what stands beside
 	prompts   *promptFile       // nil: none
 	clipped   atomic.Int64      // rows that were cut to a limit
 	written   chan error
@@ -54,7 +54,7 @@ func (a *account) open(o *runFlags) error {
 		}
 	}
 	if r.artifacts != "" {
-		folder, err := report.OpenArtifacts(r.artifacts, time.Now())
+		folder, err := export.OpenArtifacts(r.artifacts, time.Now())
 		if err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
 		}
@@ -71,7 +71,7 @@ func (a *account) open(o *runFlags) error {
 		go func() { a.written <- a.collector.Run(ctx) }() // stopWriting waits for it
 	}
 	if r.artifacts != "" {
-		a.sampler = report.NewSampler()
+		a.sampler = export.NewSampler()
 	}
 	return a.openPrompts()
 }
@@ -152,7 +152,7 @@ func (a *account) save() error {
 			run.Beside[i].Source = a.pageOf(run.Beside[i].Labels["target"])
 		}
 		if run.Settings.GPUs == 0 {
-			run.Settings.GPUs = report.CountGPUs(run.Beside)
+			run.Settings.GPUs = export.CountGPUs(run.Beside)
 		}
 	}
 	run.Cache = a.cache()
@@ -161,7 +161,7 @@ func (a *account) save() error {
 		errs = append(errs, a.write(*run))
 	}
 	if path := a.order.saveExcel; path != "" {
-		errs = append(errs, writeFile(path, func(w *os.File) error { return report.WriteXLSX(w, *run) }))
+		errs = append(errs, writeFile(path, func(w *os.File) error { return export.WriteXLSX(w, *run) }))
 	}
 	return errors.Join(errs...)
 }
@@ -175,15 +175,15 @@ func (a *account) report() error {
 	var errs []error
 	switch spelling(a.order.table) {
 	case aiperf:
-		errs = append(errs, report.WriteAIPerfTable(a.out, *run))
+		errs = append(errs, export.WriteAIPerfTable(a.out, *run))
 	case traceReplay:
-		errs = append(errs, report.WriteVLLMTable(a.out, *run))
+		errs = append(errs, export.WriteVLLMTable(a.out, *run))
 	default:
 		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, run.Settings.Percentiles...))
 	}
-	errs = append(errs, report.WriteBeside(a.out, *run))
+	errs = append(errs, export.WriteBeside(a.out, *run))
 	if run.Settings.Slice > 0 {
-		errs = append(errs, report.WriteSlices(a.out, *run))
+		errs = append(errs, export.WriteSlices(a.out, *run))
 	}
 	if a.folder != nil {
 		a.log.Info("the files of this run", "in", a.folder.Dir)
@@ -200,12 +200,12 @@ func (a *account) write(run result.Run) error {
 		name  string
 		write func(io.Writer, result.Run) error
 	}
-	all := []file{{report.CSVName, report.WriteCSV}, {result.JSONName, report.WriteJSON}}
+	all := []file{{export.CSVName, export.WriteCSV}, {result.JSONName, export.WriteJSON}}
 	if run.Settings.Slice > 0 {
-		all = append(all, file{report.SlicesCSVName, report.WriteSlicesCSV}, file{report.SlicesJSONName, report.WriteSlicesJSON})
+		all = append(all, file{export.SlicesCSVName, export.WriteSlicesCSV}, file{export.SlicesJSONName, export.WriteSlicesJSON})
 	}
 	if len(run.Beside) > 0 {
-		all = append(all, file{report.ServerMetricsName, report.WriteServerMetrics})
+		all = append(all, file{export.ServerMetricsName, export.WriteServerMetrics})
 	}
 	var errs []error
 	for _, f := range all {

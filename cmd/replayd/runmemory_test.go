@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/measure"
-	"replayd/internal/report"
+	"replayd/internal/terminal"
 	"replayd/test/outside"
 )
 
@@ -25,7 +25,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 	}
 	m := measure.NewMeter(prometheus.NewRegistry())
 	w := m.Workload(measure.Labels{Workload: "run", Target: "t", Model: "m"}, measure.WorkloadOptions{SLO: slo})
-	a := &account{summary: measure.NewSummary(slo), progress: &report.Progress{}, failures: &report.Failures{}}
+	a := &account{summary: measure.NewSummary(slo), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
 	observers := a.observers()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	chunks := make([]time.Duration, 3)

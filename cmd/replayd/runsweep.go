@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/config"
+	"replayd/internal/export"
 	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/synth"
@@ -24,10 +25,10 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 	if o.start != "" || o.hold > 0 {
 		return wrongInput(errors.New("--concurrency: want one number with --start or --hold"))
 	}
-	var folder report.Artifacts
+	var folder export.Artifacts
 	if r.artifacts != "" { // a folder of a sweep holds no run of its own
 		var err error
-		if folder, err = report.OpenArtifacts(r.artifacts, time.Now()); err != nil {
+		if folder, err = export.OpenArtifacts(r.artifacts, time.Now()); err != nil {
 			return wrongInput(fmt.Errorf("--artifact-dir: %w", err))
 		}
 	}

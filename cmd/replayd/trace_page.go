@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/trace"
@@ -58,8 +59,8 @@ func analysisPage(a trace.Analysis) report.Page {
 func share(part float64) string { return number.Value(100*part, "%") }
 
 // overTime has a value for each bin of the trace's curve, but for a last one that is not whole.
-func overTime(a trace.Analysis, value func(bin int) float64) report.Series {
-	s := report.Series{Kind: report.Step}
+func overTime(a trace.Analysis, value func(bin int) float64) chart.Series {
+	s := chart.Series{Kind: chart.Step}
 	width := a.Stats.Curve.Bin.Seconds()
 	bins := len(a.Stats.Curve.Requests)
 	if bins > 1 {
@@ -84,22 +85,22 @@ func analysisLoad(a trace.Analysis) report.Section {
 	if d := a.Minutes; d.Windows > 0 {
 		section.Title = fmt.Sprintf("The busiest minute has %s, %s times the mean", number.Value(float64(d.Peak), "requests"), number.Value(d.PeakToMean, ""))
 	}
-	per := func(values []int64) report.Series {
+	per := func(values []int64) chart.Series {
 		return overTime(a, func(i int) float64 { return float64(values[i]) / c.Bin.Seconds() })
 	}
-	time := report.Axis{Label: "time in the trace", Unit: "s"}
+	time := chart.Axis{Label: "time in the trace", Unit: "s"}
 	in, out := per(c.InputTokens), per(c.OutputTokens)
 	in.Name, out.Name = "input", "output"
-	section.Plots = []report.Plot{
+	section.Plots = []chart.Plot{
 		{
 			Title: fmt.Sprintf("%s requests/s at the mean", number.Value(a.Stats.Rate, "")), X: time,
-			Y: report.Axis{Label: "requests", Unit: "requests/s"}, Series: []report.Series{per(c.Requests)}, Note: binNote(a), Wide: true,
+			Y: chart.Axis{Label: "requests", Unit: "requests/s"}, Series: []chart.Series{per(c.Requests)}, Note: binNote(a), Wide: true,
 		},
-		{Title: tokenRates(a), X: time, Y: report.Axis{Label: "tokens", Unit: "tokens/s"}, Series: []report.Series{in, out}, Note: binNote(a), Wide: true},
+		{Title: tokenRates(a), X: time, Y: chart.Axis{Label: "tokens", Unit: "tokens/s"}, Series: []chart.Series{in, out}, Note: binNote(a), Wide: true},
 	}
-	t := report.PageTable{
+	t := chart.Table{
 		Title: "Windows of " + number.Value(a.Interval.Seconds(), "s"), Folded: true,
-		Columns: []report.Column{{Name: "from, min", Text: true}, {Name: "to, min"}, {Name: "requests"}, {Name: "per minute"}, {Name: "input tokens"}, {Name: "output tokens"}, {Name: "ideal hits"}},
+		Columns: []chart.Column{{Name: "from, min", Text: true}, {Name: "to, min"}, {Name: "requests"}, {Name: "per minute"}, {Name: "input tokens"}, {Name: "output tokens"}, {Name: "ideal hits"}},
 	}
 	for _, v := range a.Intervals {
 		t.Rows = append(t.Rows, []string{
@@ -107,7 +108,7 @@ func analysisLoad(a trace.Analysis) report.Section {
 			fmt.Sprint(v.InputTokens), fmt.Sprint(v.OutputTokens), share(portion(v.CacheTokens, v.InputTokens)),
 		})
 	}
-	section.Tables = []report.PageTable{t}
+	section.Tables = []chart.Table{t}
 	return section
 }
 
@@ -135,7 +136,7 @@ func analysisLengths(a trace.Analysis) report.Section {
 		Short: "Lengths",
 		Title: fmt.Sprintf("Half of the prompts have %s or less, one in a hundred over %s", number.Value(s.Input.P50, "tokens"), number.Value(s.Input.P99, "tokens")),
 	}
-	both := report.Plot{Title: "Share of requests up to a length", Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
+	both := chart.Plot{Title: "Share of requests up to a length", Y: chart.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
 	for _, m := range []struct {
 		name  string
 		of    trace.Distribution
@@ -145,14 +146,14 @@ func analysisLengths(a trace.Analysis) report.Section {
 			continue
 		}
 		section.Plots = append(section.Plots, histogram(m.name, m.of, m.shape))
-		both.X = report.Axis{Label: "length", Unit: "tokens", Log: both.X.Log || m.shape.Log}
-		both.Series = append(both.Series, report.Series{Name: m.name, Kind: report.Step, X: m.shape.X, Y: m.shape.Below})
+		both.X = chart.Axis{Label: "length", Unit: "tokens", Log: both.X.Log || m.shape.Log}
+		both.Series = append(both.Series, chart.Series{Name: m.name, Kind: chart.Step, X: m.shape.X, Y: m.shape.Below})
 	}
-	ranges := report.Plot{
-		X: report.Axis{Label: "tokens"}, Y: report.Axis{Label: "share of requests", Unit: "%"},
-		Table: &report.PageTable{Columns: []report.Column{{Name: "tokens", Text: true}, {Name: "requests"}, {Name: "share"}}},
+	ranges := chart.Plot{
+		X: chart.Axis{Label: "tokens"}, Y: chart.Axis{Label: "share of requests", Unit: "%"},
+		Table: &chart.Table{Columns: []chart.Column{{Name: "tokens", Text: true}, {Name: "requests"}, {Name: "share"}}},
 	}
-	bars := report.Series{Kind: report.Bars}
+	bars := chart.Series{Kind: chart.Bars}
 	most := 0
 	for i, z := range a.Sizes {
 		name := fmt.Sprintf("%d–%dk", z.From/1000, z.Below/1000)
@@ -167,26 +168,26 @@ func analysisLengths(a trace.Analysis) report.Section {
 		}
 	}
 	ranges.Title = fmt.Sprintf("%s of requests have %s tokens, in and out", share(a.Sizes[most].Share), ranges.X.Names[most])
-	ranges.Series = []report.Series{bars}
+	ranges.Series = []chart.Series{bars}
 	section.Plots = append(section.Plots, both, ranges)
 	return section
 }
 
-func histogram(name string, of trace.Distribution, shape trace.Shape) report.Plot {
-	p := report.Plot{
+func histogram(name string, of trace.Distribution, shape trace.Shape) chart.Plot {
+	p := chart.Plot{
 		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], number.Value(of.P50, ""), number.Value(of.P90, ""), number.Value(of.P99, "tokens")),
-		X:     report.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: report.Axis{Label: "share of requests", Unit: "%"},
+		X:     chart.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: chart.Axis{Label: "share of requests", Unit: "%"},
 	}
-	bars := report.Series{Kind: report.Bars, X: shape.Edges}
+	bars := chart.Series{Kind: chart.Bars, X: shape.Edges}
 	for _, n := range shape.Counts {
 		bars.Y = append(bars.Y, 100*float64(n)/float64(of.Count))
 	}
-	p.Series = []report.Series{bars}
+	p.Series = []chart.Series{bars}
 	for _, m := range []struct {
 		name string
 		at   float64
 	}{{"p50", of.P50}, {"p90", of.P90}, {"p99", of.P99}} {
-		p.Marks = append(p.Marks, report.Mark{Name: m.name, At: m.at, X: true})
+		p.Marks = append(p.Marks, chart.Mark{Name: m.name, At: m.at, X: true})
 	}
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/trace"
@@ -31,7 +32,7 @@ func analysisPrefixes(a trace.Analysis) report.Section {
 	return section
 }
 
-func reuseOverTime(a trace.Analysis) report.Plot {
+func reuseOverTime(a trace.Analysis) chart.Plot {
 	c := a.Stats.Curve
 	hits := overTime(a, func(i int) float64 { return 100 * portion(a.CurveHits[i], c.InputTokens[i]) })
 	first, last := portion(a.Intervals[0].CacheTokens, a.Intervals[0].InputTokens), math.NaN()
@@ -44,17 +45,17 @@ func reuseOverTime(a trace.Analysis) report.Plot {
 	if len(a.Intervals) > 1 {
 		title = fmt.Sprintf("From %s in the first %s to %s in the last", share(first), number.Value(a.Interval.Seconds(), "s"), share(last))
 	}
-	return report.Plot{
-		Title: title, X: report.Axis{Label: "time in the trace", Unit: "s"}, Y: report.Axis{Label: "of the input tokens", Unit: "%", Ends: [2]float64{0, 100}},
-		Series: []report.Series{hits}, Marks: []report.Mark{{Name: "whole trace", At: 100 * a.Stats.Prefix.HitTokenRatio}}, Wide: true,
+	return chart.Plot{
+		Title: title, X: chart.Axis{Label: "time in the trace", Unit: "s"}, Y: chart.Axis{Label: "of the input tokens", Unit: "%", Ends: [2]float64{0, 100}},
+		Series: []chart.Series{hits}, Marks: []chart.Mark{{Name: "whole trace", At: 100 * a.Stats.Prefix.HitTokenRatio}}, Wide: true,
 		Note: binNote(a) + " A cache that forgets nothing and begins empty.",
 	}
 }
 
 // cacheCurve is what an LRU cache hits by its size.
-func cacheCurve(a trace.Analysis) report.Plot {
+func cacheCurve(a trace.Analysis) chart.Plot {
 	s := a.Stats
-	tokens, blocks := report.Series{Name: "of tokens", Kind: report.Line}, report.Series{Name: "of blocks", Kind: report.Line, Soft: true}
+	tokens, blocks := chart.Series{Name: "of tokens", Kind: chart.Line}, chart.Series{Name: "of blocks", Kind: chart.Line, Soft: true}
 	last := 0
 	for i := range cacheSteps + 1 {
 		n := int(math.Round(math.Pow(float64(s.Prefix.Unique), float64(i)/cacheSteps)))
@@ -66,7 +67,7 @@ func cacheCurve(a trace.Analysis) report.Plot {
 		tokens.X, tokens.Y = append(tokens.X, float64(n)), append(tokens.Y, 100*portion(hitTokens, s.Input.Sum))
 		blocks.X, blocks.Y = append(blocks.X, float64(n)), append(blocks.Y, 100*portion(hitBlocks, s.Prefix.Blocks))
 	}
-	t := &report.PageTable{Columns: []report.Column{{Name: "blocks", Text: true}, {Name: "tokens"}, {Name: "hits, of blocks"}, {Name: "hits, of tokens"}, {Name: "of the ideal"}}}
+	t := &chart.Table{Columns: []chart.Column{{Name: "blocks", Text: true}, {Name: "tokens"}, {Name: "hits, of blocks"}, {Name: "hits, of tokens"}, {Name: "of the ideal"}}}
 	for _, c := range a.Caches {
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprint(c.Blocks), number.Value(float64(c.Blocks)*float64(s.BlockTokens), ""), share(portion(c.HitBlocks, s.Prefix.Blocks)),
@@ -74,11 +75,11 @@ func cacheCurve(a trace.Analysis) report.Plot {
 		})
 	}
 	enough := a.LRU.Enough(0.9)
-	return report.Plot{
+	return chart.Plot{
 		Title: fmt.Sprintf("A cache of %s blocks (%s) hits 90 %% of what an endless one does", number.Value(float64(enough), ""), number.Value(float64(enough)*float64(s.BlockTokens), "tokens")),
-		X:     report.Axis{Label: "size of an LRU cache", Unit: "blocks", Log: true}, Y: report.Axis{Label: "hits", Unit: "%"},
-		Series: []report.Series{tokens, blocks}, Table: t, Wide: true,
-		Marks: []report.Mark{{Name: "90 %", At: float64(enough), X: true}},
+		X:     chart.Axis{Label: "size of an LRU cache", Unit: "blocks", Log: true}, Y: chart.Axis{Label: "hits", Unit: "%"},
+		Series: []chart.Series{tokens, blocks}, Table: t, Wide: true,
+		Marks: []chart.Mark{{Name: "90 %", At: float64(enough), X: true}},
 		Note:  fmt.Sprintf("Blocks of %d tokens. A prompt hits from its front on until the first block that is not there; the end of a prompt is forgotten before its front. Exact for each size.", s.BlockTokens),
 	}
 }
@@ -92,7 +93,7 @@ func analysisGaps(a trace.Analysis) report.Section {
 		Title: fmt.Sprintf("Gaps between requests vary %s times as much as a Poisson process's", number.Value(s.GapCV, "")), Short: "Bursts",
 		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", number.Count(s.Instants, "distinct instant"), number.Count(s.Burst, "request"))},
 	}
-	t := report.PageTable{Columns: []report.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
 	for _, d := range []trace.Dispersion{a.Seconds, a.Minutes} {
 		if d.Windows > 0 {
 			t.Rows = append(t.Rows, []string{
@@ -102,14 +103,14 @@ func analysisGaps(a trace.Analysis) report.Section {
 		}
 	}
 	if len(t.Rows) > 0 {
-		section.Tables = []report.PageTable{t}
+		section.Tables = []chart.Table{t}
 	}
-	poisson := report.Series{Name: "Poisson", Kind: report.Line, Soft: true}
+	poisson := chart.Series{Name: "Poisson", Kind: chart.Line, Soft: true}
 	for i := range 101 {
 		at := a.Gaps.Mean * math.Pow(10, -3+4.5*float64(i)/100)
 		poisson.X, poisson.Y = append(poisson.X, at), append(poisson.Y, 100*(1-math.Exp(-at/a.Gaps.Mean)))
 	}
-	gaps := report.Series{Name: "gaps", Kind: report.Step, X: a.GapShape.X, Y: a.GapShape.Below}
+	gaps := chart.Series{Name: "gaps", Kind: chart.Step, X: a.GapShape.X, Y: a.GapShape.Below}
 	if gaps.X[0] == 0 { // on a logarithmic axis, from its left end on
 		gaps.X = append([]float64{poisson.X[0]}, gaps.X[1:]...)
 	}
@@ -117,9 +118,9 @@ func analysisGaps(a trace.Analysis) report.Section {
 	if a.Gaps.P50 == 0 {
 		title = fmt.Sprintf("%s of the requests come with the one before, at the same instant", number.Value(a.GapShape.Below[0], "%"))
 	}
-	section.Plots = []report.Plot{{
-		Title: title, X: report.Axis{Label: "gap", Unit: "s", Log: true}, Y: report.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}},
-		Series: []report.Series{gaps, poisson},
+	section.Plots = []chart.Plot{{
+		Title: title, X: chart.Axis{Label: "gap", Unit: "s", Log: true}, Y: chart.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}},
+		Series: []chart.Series{gaps, poisson},
 		Note:   "Gaps of 0 count in the share at the left end. Poisson: gaps of independent requests at the same rate.",
 	}}
 	return section
@@ -135,8 +136,8 @@ func analysisSessions(a trace.Analysis) report.Section {
 	p := histogram("turns", a.Turns, a.TurnShape)
 	p.X.Label, p.X.Unit, p.Y.Label = "turns of a session", "", "share of sessions"
 	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %d", number.Value(a.Turns.P50, ""), a.Turns.Max)
-	section.Plots = []report.Plot{p}
-	t := report.PageTable{Columns: []report.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
+	section.Plots = []chart.Plot{p}
+	t := chart.Table{Columns: []chart.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
 	for _, m := range []struct {
 		name string
 		of   trace.Summary
@@ -148,7 +149,7 @@ func analysisSessions(a trace.Analysis) report.Section {
 		}
 	}
 	if len(t.Rows) > 0 {
-		section.Tables = []report.PageTable{t}
+		section.Tables = []chart.Table{t}
 	}
 	return section
 }
@@ -161,7 +162,7 @@ func analysisAIPerf(a trace.Analysis) report.Section {
 		Text: []string{fmt.Sprintf("Unique prefixes %d, prefix groups %d, cache hit rate %.10f, prefix reuse ratio %.10f.",
 			s.Prefix.Unique, s.Prefix.SharedRoots, s.Prefix.CacheHitRate, s.Prefix.ReuseRatio)},
 	}
-	t := report.PageTable{Columns: []report.Column{{Name: "", Text: true}, {Name: "mean"}, {Name: "std dev"}, {Name: "min"}, {Name: "p25"}, {Name: "median"}, {Name: "p75"}, {Name: "max"}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "", Text: true}, {Name: "mean"}, {Name: "std dev"}, {Name: "min"}, {Name: "p25"}, {Name: "median"}, {Name: "p75"}, {Name: "max"}}}
 	for _, m := range a.AIPerf() {
 		row := []string{m.Name}
 		for _, v := range []float64{m.Mean, m.StdDev, m.Min, m.P25, m.P50, m.P75, m.Max} {
@@ -172,6 +173,6 @@ func analysisAIPerf(a trace.Analysis) report.Section {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	section.Tables = []report.PageTable{t}
+	section.Tables = []chart.Table{t}
 	return section
 }

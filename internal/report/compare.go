@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
@@ -145,10 +146,10 @@ func withInterval(in stats.Interval) string {
 }
 
 func sideBySide(all []lookedAt) Section {
-	t := PageTable{Columns: []Column{{Name: "figure", Text: true}, {Name: "unit", Text: true}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "figure", Text: true}, {Name: "unit", Text: true}}}
 	counts := []string{"Requests sent", "requests"}
 	for _, l := range all {
-		t.Columns = append(t.Columns, Column{Name: l.name()})
+		t.Columns = append(t.Columns, chart.Column{Name: l.name()})
 		counts = append(counts, number.Whole(len(l.rows)))
 	}
 	t.Rows = append(append(t.Rows, counts), plannedRows(all)...)
@@ -163,7 +164,7 @@ func sideBySide(all []lookedAt) Section {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	return Section{Title: "Side by side", Text: []string{"In brackets: intervals of 95 %, made as said under Method."}, Tables: []PageTable{t}}
+	return Section{Title: "Side by side", Text: []string{"In brackets: intervals of 95 %, made as said under Method."}, Tables: []chart.Table{t}}
 }
 
 // overlaid are the distributions of several runs in one picture.
@@ -178,11 +179,11 @@ func overlaid(all []lookedAt) Section {
 		if len(with) == 0 {
 			continue
 		}
-		var sets []Series
+		var sets []chart.Series
 		log := false
 		for _, l := range with {
-			sets = append(sets, Series{Name: l.name(), Y: l.of(q.tag).Values})
-			log = log || wide(l.of(q.tag))
+			sets = append(sets, chart.Series{Name: l.name(), Y: l.of(q.tag).Values})
+			log = log || chart.Wide(l.of(q.tag))
 		}
 		median := func(l lookedAt) float64 { return l.of(q.tag).Percentile(50) }
 		byMedian := func(a, b lookedAt) int { return cmp.Compare(median(a), median(b)) }
@@ -190,14 +191,14 @@ func overlaid(all []lookedAt) Section {
 		low, high := median(least), median(most)
 		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), least.name(), number.Value(high, "ms"), most.name())
 		log = log || high > 5*low && low > 0
-		s.Plots = append(s.Plots, ECDF(title, Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
+		s.Plots = append(s.Plots, chart.ECDF(title, chart.Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
 	}
 	return s
 }
 
 // whatWasRun is what the runs were told.
 func whatWasRun(all []lookedAt) Section {
-	t := PageTable{Columns: []Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "length"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "length"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
 	known := func(n int) string {
 		if n == 0 {
 			return "–"
@@ -214,5 +215,5 @@ func whatWasRun(all []lookedAt) Section {
 			number.Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
 		})
 	}
-	return Section{Title: "What was run", Tables: []PageTable{t}}
+	return Section{Title: "What was run", Tables: []chart.Table{t}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 )
 
@@ -11,15 +12,15 @@ import (
 func differences(all []lookedAt, each [][]judgement, family int) Section {
 	base := all[0]
 	s := Section{Title: "Differences to " + base.name(), Short: "Differences", Text: evidence(all, family)}
-	forest := Plot{
-		Title: "Differences in percent, with their intervals", X: Axis{Label: "difference to " + base.name(), Unit: "%"}, Y: Axis{}, Wide: true,
+	forest := chart.Plot{
+		Title: "Differences in percent, with their intervals", X: chart.Axis{Label: "difference to " + base.name(), Unit: "%"}, Y: chart.Axis{}, Wide: true,
 		Note: "Right of 0: more than " + base.name() + ". An interval that reaches over 0 shows no difference.",
 	}
 	for i, other := range all[1:] {
-		t := PageTable{Title: other.name() + " against " + base.name(), Folded: len(all) > 2, Columns: []Column{
+		t := chart.Table{Title: other.name() + " against " + base.name(), Folded: len(all) > 2, Columns: []chart.Column{
 			{Name: "figure", Text: true}, {Name: base.name()}, {Name: other.name()}, {Name: "difference"}, {Name: "interval"}, {Name: "in percent"}, {Text: true},
 		}}
-		points := Series{Kind: Points}
+		points := chart.Series{Kind: chart.Points}
 		for _, j := range each[i] {
 			f, a, b, d := j.figure, j.from.Value, j.to.Value, j.interval()
 			bounded := !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0)
@@ -38,12 +39,12 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 			}
 		}
 		s.Tables = append(s.Tables, t)
-		forest.Series = []Series{points}
+		forest.Series = []chart.Series{points}
 	}
 	if len(forest.Y.Names) > 0 && len(all) == 2 {
-		forest.Marks = []Mark{{Name: "no difference", At: 0, X: true}}
+		forest.Marks = []chart.Mark{{Name: "no difference", At: 0, X: true}}
 		forest.Table = &s.Tables[0]
-		s.Plots = []Plot{forest}
+		s.Plots = []chart.Plot{forest}
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/result/resulttest"
 )
 
 // noisy is a run of requests, one a second, whose times are around those of an engine of some speed.
@@ -17,7 +18,7 @@ func noisy(name string, seed uint64, n int, slow float64) result.Run {
 	for i := range n {
 		ttft, itl := slow*(150+100*random.Float64()), slow*(18+4*random.Float64())
 		latency := ttft + 49*itl
-		start := begin.UnixNano() + int64(i)*1e9
+		start := resulttest.Begin.UnixNano() + int64(i)*1e9
 		run.Rows = append(run.Rows, result.Row{
 			Outcome: measure.OK, Start: start, End: start + int64(latency*1e6), TTFT: ttft, ITL: itl, Latency: latency, Input: 10, Output: 50,
 		})

@@ -115,14 +115,14 @@ func (l lookedAt) lead() string {
 	f := l.figures
 	if len(l.rows) == 0 {
 		if l.Ledger != nil && l.Ledger.Unsent() > 0 {
-			return "There is no request in this run: " + neverSent(*l.Ledger) + "."
+			return "There is no request in this run: " + result.NeverSentText(*l.Ledger) + "."
 		}
 		return "There is no request in this run."
 	}
 	sent := fmt.Sprintf("%s in %s", number.Count(len(l.rows), "request"), number.Value(l.seconds, "s"))
-	short := l.Ledger != nil && l.Ledger.Unsent() > 0 && allThere(l.Run)
+	short := l.Ledger != nil && l.Ledger.Unsent() > 0 && result.AllThere(l.Run)
 	if short {
-		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", number.Whole(len(l.rows)), number.Whole(l.Ledger.Expected), number.Value(l.seconds, "s"), dropped(*l.Ledger))
+		sent = fmt.Sprintf("%s of %s expected requests in %s, %s", number.Whole(len(l.rows)), number.Whole(l.Ledger.Expected), number.Value(l.seconds, "s"), result.DroppedText(*l.Ledger))
 	}
 	switch {
 	case f.Failed == 0 && f.Cancelled == 0:
@@ -144,10 +144,10 @@ func (l lookedAt) lead() string {
 	switch {
 	case l.Picked:
 	case l.Ledger == nil:
-		sent += " " + upper(unknownLedger) + "."
-	case !allThere(l.Run):
+		sent += " " + upper(result.UnknownLedger) + "."
+	case !result.AllThere(l.Run):
 		sent += fmt.Sprintf(" The ledger counts %s expected, %s finished", number.Whole(l.Ledger.Expected), number.Whole(l.Ledger.Finished()))
-		for _, more := range []string{dropped(*l.Ledger), unfinished(*l.Ledger)} {
+		for _, more := range []string{result.DroppedText(*l.Ledger), result.UnfinishedText(*l.Ledger)} {
 			if more != "" {
 				sent += ", " + more
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/chart"
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
@@ -32,7 +33,7 @@ func (l lookedAt) failures() Section {
 	}
 	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
 	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", number.Whole(len(l.rows)-len(by[measure.OK])), number.Whole(len(l.rows)), ended[0])
-	t := PageTable{Title: "How requests ended", Columns: []Column{{Name: "outcome", Text: true}, {Name: "requests"}, {Name: "share"}, {Name: "95 % interval"}, {Name: "the first one said", Text: true}}}
+	t := chart.Table{Title: "How requests ended", Columns: []chart.Column{{Name: "outcome", Text: true}, {Name: "requests"}, {Name: "share"}, {Name: "95 % interval"}, {Name: "the first one said", Text: true}}}
 	for _, o := range append([]measure.Outcome{measure.OK}, ended...) {
 		n := len(by[o])
 		text := ""
@@ -42,7 +43,7 @@ func (l lookedAt) failures() Section {
 		share := l.share(func(of measure.Outcome) bool { return of == o }).Share(len(l.rows))
 		t.Rows = append(t.Rows, []string{string(o), number.Whole(n), number.Percent(n, len(l.rows)), fmt.Sprintf("%s to %s %%", number.Digits(100*share.Low, 3), number.Digits(100*share.High, 3)), text})
 	}
-	s.Tables = []PageTable{t}
+	s.Tables = []chart.Table{t}
 	if l.seconds <= 0 {
 		return s
 	}
@@ -52,8 +53,8 @@ func (l lookedAt) failures() Section {
 	for i := range edges {
 		edges[i] = float64(i) * width
 	}
-	p := Plot{
-		Title: "When requests failed", X: Axis{Label: "time of their end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: Axis{Label: "requests", Unit: "requests"}, Wide: true,
+	p := chart.Plot{
+		Title: "When requests failed", X: chart.Axis{Label: "time of their end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: chart.Axis{Label: "requests", Unit: "requests"}, Wide: true,
 		Note: fmt.Sprintf("Requests in bars of %s, by outcome, on each other.", number.Value(width, "s")),
 	}
 	for _, o := range ended[:min(len(ended), 7)] {
@@ -61,9 +62,9 @@ func (l lookedAt) failures() Section {
 		for _, r := range by[o] {
 			counts[min(n-1, max(0, int(l.at(cmp.Or(r.End, r.Start))/width)))]++
 		}
-		p.Series = append(p.Series, Series{Name: string(o), Kind: Bars, X: edges, Y: counts})
+		p.Series = append(p.Series, chart.Series{Name: string(o), Kind: chart.Bars, X: edges, Y: counts})
 	}
-	s.Plots = []Plot{p}
+	s.Plots = []chart.Plot{p}
 	return s
 }
 

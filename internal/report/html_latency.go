@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/result"
 )
@@ -12,7 +13,7 @@ import (
 // latencies are the distributions of each latency.
 func (l lookedAt) latencies() Section {
 	s := Section{Short: "Latencies"}
-	s.Tables = []PageTable{l.latencyTable()}
+	s.Tables = []chart.Table{l.latencyTable()}
 	for _, q := range shownQuantities {
 		d := l.of(q.tag)
 		if d.N() == 0 {
@@ -21,22 +22,22 @@ func (l lookedAt) latencies() Section {
 		if s.Title == "" {
 			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 		}
-		x := Axis{Label: q.long, Unit: "ms", Log: wide(d)}
-		histogram := Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), number.Value(d.Percentile(10), "ms"), number.Value(d.Percentile(90), "ms")), x, d.Values)
-		ecdf := ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, Series{Y: d.Values})
+		x := chart.Axis{Label: q.long, Unit: "ms", Log: chart.Wide(d)}
+		histogram := chart.Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), number.Value(d.Percentile(10), "ms"), number.Value(d.Percentile(90), "ms")), x, d.Values)
+		ecdf := chart.ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, chart.Series{Y: d.Values})
 		for _, bound := range l.Settings.SLO {
 			if bound.Quantity.Tag() == q.tag {
 				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
-				ecdf.Marks = []Mark{{Name: "bound", At: bound.Limit, X: true}}
+				ecdf.Marks = []chart.Mark{{Name: "bound", At: bound.Limit, X: true}}
 			}
 		}
 		s.Plots = append(s.Plots, histogram, ecdf)
 	}
 	if d := l.of("inter_chunk_latency"); d.N() > 0 {
-		x := Axis{Label: "gap between content chunks", Unit: "ms", Log: wide(d)}
+		x := chart.Axis{Label: "gap between content chunks", Unit: "ms", Log: chart.Wide(d)}
 		s.Plots = append(s.Plots,
-			Histogram(fmt.Sprintf("Single gaps: the longest is %s", number.Value(d.Max(), "ms")), x, d.Values),
-			ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", number.Value(d.Percentile(99), "ms")), x, Series{Y: d.Values}))
+			chart.Histogram(fmt.Sprintf("Single gaps: the longest is %s", number.Value(d.Max(), "ms")), x, d.Values),
+			chart.ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", number.Value(d.Percentile(99), "ms")), x, chart.Series{Y: d.Values}))
 	}
 	return s
 }
@@ -49,13 +50,13 @@ func pagePercentiles(s result.Settings) []float64 {
 }
 
 // latencyTable has a row for each quantity of the run that has one value a request.
-func (l lookedAt) latencyTable() PageTable {
-	t := PageTable{Title: "Figures of ok requests; lateness of all that were sent", Columns: []Column{{Text: true}, {Name: "unit", Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
+func (l lookedAt) latencyTable() chart.Table {
+	t := chart.Table{Title: "Figures of ok requests; lateness of all that were sent", Columns: []chart.Column{{Text: true}, {Name: "unit", Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
 	percentiles := pagePercentiles(l.Settings)
 	for _, p := range percentiles {
-		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("p%g", p)})
+		t.Columns = append(t.Columns, chart.Column{Name: fmt.Sprintf("p%g", p)})
 	}
-	t.Columns = append(t.Columns, Column{Name: "max"})
+	t.Columns = append(t.Columns, chart.Column{Name: "max"})
 	for _, m := range l.figures.Metrics {
 		if m.Single || m.Of.N() == 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
@@ -29,7 +30,7 @@ func (l lookedAt) lengths() Section {
 		if len(x) < 2 {
 			return
 		}
-		s.Plots = append(s.Plots, against(q, Axis{Label: axis, Unit: unit}, x, y, per, perText))
+		s.Plots = append(s.Plots, against(q, chart.Axis{Label: axis, Unit: unit}, x, y, per, perText))
 		if _, r2 := leastSquares(x, y); r2 > 0 {
 			words = append(words, fmt.Sprintf("%s length explains %s %% of the variance of %s", axis, number.Digits(100*r2, 2), q.short))
 		}
@@ -46,11 +47,11 @@ func (l lookedAt) lengths() Section {
 }
 
 // against is a latency over a length: all requests as a cloud, and the median of groups of equal size.
-func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText string) Plot {
+func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perText string) chart.Plot {
 	all := stats.NewDistribution(slices.Clone(ys))
 	lengths := stats.NewDistribution(slices.Clone(xs))
-	x.Log = wide(lengths)
-	p := Plot{X: x, Y: Axis{Label: q.long, Unit: "ms", Log: wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", number.Count(len(xs), "ok request"))}
+	x.Log = chart.Wide(lengths)
+	p := chart.Plot{X: x, Y: chart.Axis{Label: q.long, Unit: "ms", Log: chart.Wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", number.Count(len(xs), "ok request"))}
 	slope, r2 := leastSquares(xs, ys)
 	switch {
 	case lengths.Min() == lengths.Max():
@@ -61,16 +62,16 @@ func against(q shownQuantity, x Axis, xs, ys []float64, per float64, perText str
 		p.Title = fmt.Sprintf("%s: %s%s for each %s (r² = %s)", upper(q.short), map[bool]string{true: "+", false: "−"}[slope >= 0], number.Value(math.Abs(slope)*per, "ms"), perText, number.Digits(r2, 2))
 	}
 	groups := groupsOf(xs, ys)
-	line := Series{Name: "median", Kind: Line}
-	t := &PageTable{Columns: []Column{{Name: x.Label + ", " + x.Unit, Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}}}
+	line := chart.Series{Name: "median", Kind: chart.Line}
+	t := &chart.Table{Columns: []chart.Column{{Name: x.Label + ", " + x.Unit, Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}}}
 	for _, g := range groups {
-		line.add(g.x, g.of.Percentile(50))
+		line.Add(g.x, g.of.Percentile(50))
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%s to %s", number.Grouped(g.from, 0), number.Grouped(g.to, 0)), number.Whole(g.of.N()),
 			number.Value(g.of.Percentile(50), "ms"), number.Value(g.of.Percentile(90), "ms"), number.Value(g.of.Percentile(99), "ms"),
 		})
 	}
-	p.Series = []Series{{Kind: Cloud, X: xs, Y: ys}}
+	p.Series = []chart.Series{{Kind: chart.Cloud, X: xs, Y: ys}}
 	if len(groups) > 1 {
 		p.Series = append(p.Series, line)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math/rand/v2"
+	"replayd/internal/chart"
 	"testing"
 )
 
@@ -36,17 +37,17 @@ func TestLeastSquares(t *testing.T) {
 func TestSpreadEnds(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {
-		p := Plot{Y: Axis{Ends: [2]float64{0, 1}}}
+		p := chart.Plot{Y: chart.Axis{Ends: [2]float64{0, 1}}}
 		n := 1 + random.IntN(7)
 		for i := range n {
-			p.Series = append(p.Series, Series{Name: fmt.Sprint("l", i), X: []float64{0, 1}, Y: []float64{0, random.Float64()}})
+			p.Series = append(p.Series, chart.Series{Name: fmt.Sprint("l", i), X: []float64{0, 1}, Y: []float64{0, random.Float64()}})
 		}
-		c := p.draw("p")
+		c := p.Draw("p")
 		if (len(c.Ends) == 0) == (len(c.Key) == 0) {
 			t.Fatalf("%d ends and %d keys of %d lines", len(c.Ends), len(c.Key), n)
 		}
 		for i := 1; i < len(c.Ends); i++ {
-			if place(c.Ends[i].Y)-place(c.Ends[i-1].Y) < endRoom-0.2 {
+			if chart.Place(c.Ends[i].Y)-chart.Place(c.Ends[i-1].Y) < chart.EndRoom-0.2 {
 				t.Fatalf("too near: %+v", c.Ends)
 			}
 		}

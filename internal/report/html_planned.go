@@ -14,16 +14,16 @@ func attainmentTiles(r result.Run) []Tile {
 		return nil
 	}
 	if r.Ledger == nil {
-		return []Tile{{Name: "Attainment", Text: "not known", Note: unknownLedger}}
+		return []Tile{{Name: "Attainment", Text: "not known", Note: result.UnknownLedger}}
 	}
 	l := *r.Ledger
-	ofExpected, ofEligible := attainments(l)
+	ofExpected, ofEligible := result.AttainmentTexts(l)
 	tiles := []Tile{
 		{Name: "Attainment", Text: number.Percent(l.Good, l.Expected), Note: ofExpected},
 		{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
 	}
 	if n := l.Unsent(); n > 0 {
-		tiles = append(tiles, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), whyDropped(l)), Level: Bad})
+		tiles = append(tiles, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), result.WhyDropped(l)), Level: Bad})
 	}
 	return tiles
 }
@@ -47,10 +47,10 @@ func beyondPlan(r result.Run) string {
 	case r.Picked:
 		return "These are requests that were picked out of a run"
 	case l == nil:
-		return upper(unknownLedger)
+		return upper(result.UnknownLedger)
 	case l.Unsent() > 0:
-		return "The load was not the planned one: " + neverSent(*l)
-	case !allThere(r):
+		return "The load was not the planned one: " + result.NeverSentText(*l)
+	case !result.AllThere(r):
 		return "The ledger counts other requests than are in these files"
 	case l.InFlight+l.Waiting > 0:
 		return fmt.Sprintf("%s of %s had %s", number.Whole(l.InFlight+l.Waiting), number.Count(int(l.Expected), "expected request"), "not ended when the ledger was written")

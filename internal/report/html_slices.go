@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"replayd/internal/chart"
+	"replayd/internal/export"
 	"replayd/internal/number"
 )
 
@@ -18,21 +20,21 @@ func (l lookedAt) slices() Section {
 		run.Settings.Slice = time.Duration(timeBin(l.seconds, pageSlices) * float64(time.Second))
 	}
 	all := run.Slices()
-	trend, ok := NewTrend(all)
+	trend, ok := export.NewTrend(all)
 	if !ok {
 		return s
 	}
 	s.Title = fmt.Sprintf("Slices of %s: mean %s from %s to %s", number.Value(run.Settings.Slice.Seconds(), "s"), trend.Name, number.Value(trend.Least, "ms"), number.Value(trend.Most, "ms"))
 	s.Text = trend.Lines()
-	if text := notInSlices(l.Run); text != "" {
+	if text := export.NotInSlices(l.Run); text != "" {
 		s.Text = append(s.Text, text)
 	}
-	t := PageTable{Title: "Slices", Folded: true, Columns: []Column{
+	t := chart.Table{Title: "Slices", Folded: true, Columns: []chart.Column{
 		{Name: "from", Text: true}, {Name: "sent"}, {Name: "ok"}, {Name: "TTFT mean"}, {Name: "TTFT p90"}, {Name: "latency mean"}, {Name: "latency p90"}, {Name: "tokens/s"}, {Text: true},
 	}}
-	latency := Series{Name: "mean", Kind: Line}
-	p90 := Series{Name: "p90", Kind: Line, Ramp: 2}
-	rate := Series{Kind: Step}
+	latency := chart.Series{Name: "mean", Kind: chart.Line}
+	p90 := chart.Series{Name: "p90", Kind: chart.Line, Ramp: 2}
+	rate := chart.Series{Kind: chart.Step}
 	for _, slice := range all {
 		cell := func(tag string, p float64) string {
 			m, known := slice.Figures.Metric(tag)
@@ -57,19 +59,19 @@ func (l lookedAt) slices() Section {
 		})
 		if m, known := slice.Figures.Metric(trend.Metric); known {
 			middle := from + run.Settings.Slice.Seconds()/2
-			latency.add(middle, m.Avg())
-			p90.add(middle, m.Of.Percentile(90))
+			latency.Add(middle, m.Avg())
+			p90.Add(middle, m.Of.Percentile(90))
 		}
 		if m, known := slice.Figures.Metric("output_token_throughput"); known {
-			rate.add(from, m.Value)
+			rate.Add(from, m.Value)
 		}
 	}
-	x := Axis{Label: "time of sending", Unit: "s"}
-	s.Plots = append(s.Plots, Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, number.Value(trend.First, "ms"), number.Value(trend.Last, "ms")), X: x, Y: Axis{Label: trend.Name, Unit: "ms"}, Series: []Series{latency, p90}, Table: &t})
+	x := chart.Axis{Label: "time of sending", Unit: "s"}
+	s.Plots = append(s.Plots, chart.Plot{Title: fmt.Sprintf("%s: %s in the first slice, %s in the last", trend.Name, number.Value(trend.First, "ms"), number.Value(trend.Last, "ms")), X: x, Y: chart.Axis{Label: trend.Name, Unit: "ms"}, Series: []chart.Series{latency, p90}, Table: &t})
 	if n := len(rate.X); n > 1 {
-		rate.add(rate.X[n-1]+run.Settings.Slice.Seconds(), rate.Y[n-1])
-		s.Plots = append(s.Plots, Plot{
-			Title: fmt.Sprintf("Output: %s to %s tokens per second", number.Short(trend.Rates[0]), number.Short(trend.Rates[1])), X: x, Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{rate}, Table: &t,
+		rate.Add(rate.X[n-1]+run.Settings.Slice.Seconds(), rate.Y[n-1])
+		s.Plots = append(s.Plots, chart.Plot{
+			Title: fmt.Sprintf("Output: %s to %s tokens per second", number.Short(trend.Rates[0]), number.Short(trend.Rates[1])), X: x, Y: chart.Axis{Label: "output", Unit: "tokens/s"}, Series: []chart.Series{rate}, Table: &t,
 			Note: "Of the requests sent in a slice, over the time from the first of them to the last one’s end.",
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/result/resulttest"
 )
 
 func within(t *testing.T, what string, got, want, by float64) {
@@ -23,7 +24,7 @@ func steps3(a, b, c float64) lookedAt {
 	run := result.Run{Name: "steps"}
 	for i := range 300 {
 		latency := []float64{a, b, c}[i/100] * (1 + 0.1*random.Float64())
-		start := begin.UnixNano() + int64(i)*1e9
+		start := resulttest.Begin.UnixNano() + int64(i)*1e9
 		run.Rows = append(run.Rows, result.Row{
 			Outcome: measure.OK, Start: start, End: start + int64(latency*1e6), Latency: latency, Output: 10,
 			TTFT: latency / 2, First: start + int64(latency/2*1e6), Lateness: 0.1, ITL: 1,
@@ -69,7 +70,7 @@ func TestInFlight(t *testing.T) {
 
 // The bins of the pictures hold all that happened: requests, and the tokens of all answers.
 func TestThroughputBins(t *testing.T) {
-	l := look(whole(t))
+	l := look(resulttest.Run(t))
 	s := l.throughput()
 	for _, c := range []struct {
 		plot, series int

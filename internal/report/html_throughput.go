@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 )
 
@@ -41,35 +42,35 @@ func (l lookedAt) throughput() Section {
 	}
 	x[n] = l.seconds
 	held := func(values []float64) []float64 { return append(slices.Clone(values), values[n-1]) }
-	time := Axis{Label: "time", Unit: "s", Ends: [2]float64{0, l.seconds}}
+	time := chart.Axis{Label: "time", Unit: "s", Ends: [2]float64{0, l.seconds}}
 	rate := l.single("request_throughput")
 	output := l.single("output_token_throughput")
 	s.Title = fmt.Sprintf("%s requests and %s output tokens per second", number.Value(rate, ""), number.Value(output, ""))
-	s.Plots = append(s.Plots, Plot{
-		Title: fmt.Sprintf("Requests: %s ok per second over the run", number.Value(rate, "")), X: time, Y: Axis{Label: "requests", Unit: "requests/s"},
-		Series: []Series{{Name: "ended ok", Kind: Step, X: x, Y: held(requests)}, {Name: "sent", Kind: Step, X: x, Y: held(sent), Soft: true}},
+	s.Plots = append(s.Plots, chart.Plot{
+		Title: fmt.Sprintf("Requests: %s ok per second over the run", number.Value(rate, "")), X: time, Y: chart.Axis{Label: "requests", Unit: "requests/s"},
+		Series: []chart.Series{{Name: "ended ok", Kind: chart.Step, X: x, Y: held(requests)}, {Name: "sent", Kind: chart.Step, X: x, Y: held(sent), Soft: true}},
 		Note:   fmt.Sprintf("In bins of %s.", number.Value(width, "s")),
 	})
 	if output > 0 {
-		s.Plots = append(s.Plots, Plot{
-			Title: fmt.Sprintf("Output: %s tokens per second over the run", number.Value(output, "")), X: time, Y: Axis{Label: "output", Unit: "tokens/s"},
-			Series: []Series{{Kind: Step, X: x, Y: held(tokens)}},
+		s.Plots = append(s.Plots, chart.Plot{
+			Title: fmt.Sprintf("Output: %s tokens per second over the run", number.Value(output, "")), X: time, Y: chart.Axis{Label: "output", Unit: "tokens/s"},
+			Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(tokens)}},
 			Note:   "The tokens of an answer count evenly between its first and its last content.",
 		})
 	}
 	most := slices.Max(flight)
-	s.Plots = append(s.Plots, Plot{
-		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: Axis{Label: "in flight", Unit: "requests"},
-		Series: []Series{{Kind: Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
+	s.Plots = append(s.Plots, chart.Plot{
+		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
+		Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
 		Note: "From sending to the last content, the mean of each bin.",
 	})
 	return s
 }
 
 // lanes marks the concurrency that was asked for.
-func (l lookedAt) lanes(most float64) []Mark {
+func (l lookedAt) lanes(most float64) []chart.Mark {
 	if c := float64(l.Settings.Concurrency); c > 0 && most < 1.5*c {
-		return []Mark{{Name: "concurrency", At: c}}
+		return []chart.Mark{{Name: "concurrency", At: c}}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/stats"
 )
@@ -22,7 +23,7 @@ const (
 
 // timeBin is a round width in seconds that cuts a span into at most so many bins.
 func timeBin(span float64, most int) float64 {
-	return niceStep(max(span, 1e-6)/float64(most), "s")
+	return chart.NiceStep(max(span, 1e-6)/float64(most), "s")
 }
 
 // overTime are percentiles of each latency for bins of when the requests were sent.
@@ -50,7 +51,7 @@ func (l lookedAt) overTime() Section {
 }
 
 // bands are p50, p90 and p99 of a latency over time.
-func (l lookedAt) bands(q shownQuantity, width float64) Plot {
+func (l lookedAt) bands(q shownQuantity, width float64) chart.Plot {
 	n := int(l.lastSent()/width) + 1
 	values := make([][]float64, n)
 	for _, r := range l.ok {
@@ -61,7 +62,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 	}
 	x := make([]float64, n)
 	lines := [3][]float64{}
-	t := &PageTable{Columns: []Column{{Name: "from", Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "max"}}}
+	t := &chart.Table{Columns: []chart.Column{{Name: "from", Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "max"}}}
 	known := 0
 	for i, bin := range values {
 		x[i] = (float64(i) + 0.5) * width
@@ -75,17 +76,17 @@ func (l lookedAt) bands(q shownQuantity, width float64) Plot {
 		t.Rows = append(t.Rows, append(cells, number.Value(d.Max(), "ms")))
 	}
 	if known == 0 {
-		return Plot{}
+		return chart.Plot{}
 	}
 	spread := stats.NewDistribution(slices.Concat(lines[0], lines[2]))
-	return Plot{
-		Title: l.drift(q), X: Axis{Label: "time of sending", Unit: "s", Ends: [2]float64{0, float64(n) * width}},
-		Y: Axis{Label: q.long, Unit: "ms", Log: spread.Min() > 0 && spread.Max() > 15*spread.Min()},
-		Series: []Series{
-			{Kind: Area, X: x, Y: lines[2], Low: lines[0]},
-			{Name: "p50", X: x, Y: lines[0], Ramp: 1, Kind: Line},
-			{Name: "p90", X: x, Y: lines[1], Ramp: 2, Kind: Line},
-			{Name: "p99", X: x, Y: lines[2], Ramp: 3, Kind: Line},
+	return chart.Plot{
+		Title: l.drift(q), X: chart.Axis{Label: "time of sending", Unit: "s", Ends: [2]float64{0, float64(n) * width}},
+		Y: chart.Axis{Label: q.long, Unit: "ms", Log: spread.Min() > 0 && spread.Max() > 15*spread.Min()},
+		Series: []chart.Series{
+			{Kind: chart.Area, X: x, Y: lines[2], Low: lines[0]},
+			{Name: "p50", X: x, Y: lines[0], Ramp: 1, Kind: chart.Line},
+			{Name: "p90", X: x, Y: lines[1], Ramp: 2, Kind: chart.Line},
+			{Name: "p99", X: x, Y: lines[2], Ramp: 3, Kind: chart.Line},
 		},
 		Table: t,
 	}
@@ -122,7 +123,7 @@ func (l lookedAt) drift(q shownQuantity) string {
 			return upper(q.short) + " over time"
 		}
 		n += len(values)
-		thirds = append(thirds, third.percentile(third.ok, q.value, distribution(values), 50))
+		thirds = append(thirds, third.percentile(third.ok, q.value, chart.Distribution(values), 50))
 	}
 	says := fmt.Sprintf("%s: no trend shown (%s, %d blocks)", upper(q.short), number.Count(n, "request"), l.blocks)
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/stats"
@@ -99,8 +100,8 @@ func (l lookedAt) trust() Section {
 		s.Title += "; chunks were read together"
 		s.Text = append(s.Text, b)
 	}
-	x := Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && wide(d)}
-	s.Plots = append(s.Plots, Histogram(fmt.Sprintf("Half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
+	x := chart.Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && chart.Wide(d)}
+	s.Plots = append(s.Plots, chart.Histogram(fmt.Sprintf("Half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {
 		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
 		whole := l

@@ -1,4 +1,7 @@
+// Package report makes HTML pages: of one run, of several side by side, and of many to choose from.
 package report
+
+import "replayd/internal/chart"
 
 // A Page is one HTML file that needs nothing from outside: sections of text, tables and pictures. It is read without
 // JavaScript too; that only adds what lies under the pointer and finer clouds of points. Texts are plain, never HTML.
@@ -48,6 +51,6 @@ type Section struct {
 	Title  string // says what is seen there, not only what it is about
 	Short  string // for the list of sections; "": the title
 	Text   []string
-	Tables []PageTable
-	Plots  []Plot
+	Tables []chart.Table
+	Plots  []chart.Plot
 }

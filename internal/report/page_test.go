@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/chart"
 	"replayd/internal/result"
+	"replayd/internal/result/resulttest"
 )
 
 // written is a page without the style and the script that all of them have.
@@ -25,11 +27,11 @@ func written(t *testing.T, p Page) string {
 }
 
 func TestPageGolden(t *testing.T) {
-	run := whole(t)
+	run := resulttest.Run(t)
 	run.Name = "example"
 	one := HTML([]result.Run{run})
 	one.Made = "Made by a test."
-	golden(t, "page.html", []byte(withoutShapes(written(t, one))))
+	resulttest.Golden(t, "page.html", []byte(withoutShapes(written(t, one))))
 
 	slower := run
 	slower.Name, slower.Rows = "slower", nil
@@ -39,7 +41,7 @@ func TestPageGolden(t *testing.T) {
 	}
 	two := HTML([]result.Run{run, slower})
 	two.Theme = Dark
-	golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
+	resulttest.Golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
 }
 
 // withoutShapes leaves out what is drawn and read, which TestPlotGolden looks at.
@@ -51,26 +53,26 @@ func withoutShapes(text string) string {
 // Each kind of series, on scales that are given and that are not.
 func TestPlotGolden(t *testing.T) {
 	nan := math.NaN()
-	p := Page{Title: "All that can be drawn", Sections: []Section{{Title: "Plots", Plots: []Plot{
-		{Title: "Lines with a gap", X: Axis{Label: "time", Unit: "s"}, Y: Axis{Label: "latency", Unit: "ms"}, Series: []Series{
-			{Kind: Area, X: []float64{0, 60, 120, 180}, Y: []float64{20, nan, 30, 25}, Low: []float64{10, 5, 12, 14}},
+	p := Page{Title: "All that can be drawn", Sections: []Section{{Title: "Plots", Plots: []chart.Plot{
+		{Title: "Lines with a gap", X: chart.Axis{Label: "time", Unit: "s"}, Y: chart.Axis{Label: "latency", Unit: "ms"}, Series: []chart.Series{
+			{Kind: chart.Area, X: []float64{0, 60, 120, 180}, Y: []float64{20, nan, 30, 25}, Low: []float64{10, 5, 12, 14}},
 			{Name: "p50", X: []float64{0, 60, 120, 180}, Y: []float64{10, nan, 12, 14}},
 		}},
-		{Title: "Bars by name", X: Axis{Label: "size", Names: []string{"0 to 5k", "5k to 10k"}}, Y: Axis{Label: "requests"}, Series: []Series{{Kind: Bars, Y: []float64{3, 1}}}},
-		{Title: "Points", X: Axis{Label: "per user", Unit: "tokens/s"}, Y: Axis{Label: "output", Unit: "tokens/s", Log: true}, Series: []Series{
-			{Kind: Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Low: []float64{1500, 800}, High: []float64{2500, 1000}, Text: []string{"c=100", "c=10"}},
-		}, Marks: []Mark{{Name: "asked for", At: 1000}}},
-		{Title: "A cloud", X: Axis{Label: "input", Unit: "tokens"}, Y: Axis{Label: "TTFT", Unit: "ms"}, Series: []Series{{Kind: Cloud, X: []float64{1, 2, 3, nan}, Y: []float64{1, 2, 3, 4}}}},
+		{Title: "Bars by name", X: chart.Axis{Label: "size", Names: []string{"0 to 5k", "5k to 10k"}}, Y: chart.Axis{Label: "requests"}, Series: []chart.Series{{Kind: chart.Bars, Y: []float64{3, 1}}}},
+		{Title: "Points", X: chart.Axis{Label: "per user", Unit: "tokens/s"}, Y: chart.Axis{Label: "output", Unit: "tokens/s", Log: true}, Series: []chart.Series{
+			{Kind: chart.Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Low: []float64{1500, 800}, High: []float64{2500, 1000}, Text: []string{"c=100", "c=10"}},
+		}, Marks: []chart.Mark{{Name: "asked for", At: 1000}}},
+		{Title: "A cloud", X: chart.Axis{Label: "input", Unit: "tokens"}, Y: chart.Axis{Label: "TTFT", Unit: "ms"}, Series: []chart.Series{{Kind: chart.Cloud, X: []float64{1, 2, 3, nan}, Y: []float64{1, 2, 3, 4}}}},
 		{Title: "Nothing"},
-		Histogram("Whole numbers", Axis{Label: "turns"}, []float64{1, 1, 1, 2, 3, 3}),
+		chart.Histogram("Whole numbers", chart.Axis{Label: "turns"}, []float64{1, 1, 1, 2, 3, 3}),
 	}}}}
-	golden(t, "plots.html", []byte(written(t, p)))
+	resulttest.Golden(t, "plots.html", []byte(written(t, p)))
 }
 
 // Nothing that a server, a trace or a folder's name says becomes part of the page, and nothing leads out of it.
 func TestPageEscapes(t *testing.T) {
 	const bad = `</script></title><img src=x onerror=alert(1)>"'{{.}}`
-	run := whole(t)
+	run := resulttest.Run(t)
 	run.Name, run.Settings.Command, run.Settings.Model, run.Partial = bad, bad, bad, []string{bad}
 	for i := range run.Rows {
 		run.Rows[i].Error, run.Rows[i].Conversation = bad, bad
@@ -94,7 +96,7 @@ func TestPageOfLittle(t *testing.T) {
 	if text := written(t, HTML([]result.Run{{Name: "none"}})); !strings.Contains(text, "There is no request in this run.") {
 		t.Error("want it said that there is none")
 	}
-	run := whole(t)
+	run := resulttest.Run(t)
 	var failed []result.Row
 	for _, r := range run.Rows {
 		if r.Outcome.Failed() {
@@ -118,7 +120,7 @@ var errFullDisk = errors.New("no space left on device")
 func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }
 
 func TestPageWriteFails(t *testing.T) {
-	if err := HTML([]result.Run{whole(t)}).Write(fullDisk{}); !errors.Is(err, errFullDisk) {
+	if err := HTML([]result.Run{resulttest.Run(t)}).Write(fullDisk{}); !errors.Is(err, errFullDisk) {
 		t.Errorf("got %v, want %v", err, errFullDisk)
 	}
 }

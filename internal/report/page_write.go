@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"replayd/internal/chart"
 	"slices"
 )
 
@@ -47,7 +48,7 @@ type pageView struct {
 type sectionView struct {
 	Section
 	ID       string
-	Pictures []picture
+	Pictures []chart.Picture
 }
 
 // Write writes the page as one HTML file.
@@ -59,7 +60,7 @@ func (p Page) Write(w io.Writer) error {
 		s.Short = cmp.Or(s.Short, s.Title)
 		view := sectionView{Section: s, ID: fmt.Sprintf("section-%d", i+1)}
 		for k, plot := range s.Plots {
-			view.Pictures = append(view.Pictures, plot.draw(fmt.Sprintf("picture-%d-%d", i+1, k+1)))
+			view.Pictures = append(view.Pictures, plot.Draw(fmt.Sprintf("picture-%d-%d", i+1, k+1)))
 		}
 		v.Sections = append(v.Sections, view)
 	}
@@ -72,5 +73,5 @@ func (p Page) Write(w io.Writer) error {
 
 // Three says whether a section's pictures fit beside each other.
 func (s sectionView) Three() bool {
-	return len(s.Pictures) == 3 && !slices.ContainsFunc(s.Pictures, func(c picture) bool { return c.Wide })
+	return len(s.Pictures) == 3 && !slices.ContainsFunc(s.Pictures, func(c chart.Picture) bool { return c.Wide })
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/stats"
 )
@@ -30,9 +31,9 @@ func tradeOff(runs []lookedAt) Section {
 	if text != "" {
 		s.Title = upper(text)
 	}
-	y := Axis{Label: "output", Unit: "tokens/s"}
+	y := chart.Axis{Label: "output", Unit: "tokens/s"}
 	if gpus {
-		y = Axis{Label: "output per GPU", Unit: "tokens/s per GPU"}
+		y = chart.Axis{Label: "output per GPU", Unit: "tokens/s per GPU"}
 		for i, p := range points {
 			per := 1 / float64(p.GPUs)
 			points[i].output = stats.Interval{Value: per * p.output.Value, Low: per * p.output.Low, High: per * p.output.High}
@@ -45,7 +46,7 @@ func tradeOff(runs []lookedAt) Section {
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
-	s.Tables = []PageTable{paretoTable(points, knee)}
+	s.Tables = []chart.Table{paretoTable(points, knee)}
 	if plot, ok := paretoPlot(points, knee, y); ok {
 		s.Plots = append(s.Plots, plot)
 	}
@@ -61,8 +62,8 @@ func upper(text string) string {
 	return string(text[0]-'a'+'A') + text[1:]
 }
 
-func paretoTable(points []ParetoPoint, knee int) PageTable {
-	t := PageTable{Columns: []Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Text: true}}}
+func paretoTable(points []ParetoPoint, knee int) chart.Table {
+	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Text: true}}}
 	for i, p := range points {
 		concurrency, note := "–", ""
 		if p.Concurrency > 0 {
@@ -81,9 +82,9 @@ func paretoTable(points []ParetoPoint, knee int) PageTable {
 }
 
 // paretoPlot is false where no point has both coordinates.
-func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
+func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool) {
 	front := frontier(points)
-	on, off, line := Series{Name: "on the frontier", Kind: Points}, Series{Name: "beaten", Kind: Points}, Series{Kind: Line, Soft: true}
+	on, off, line := chart.Series{Name: "on the frontier", Kind: chart.Points}, chart.Series{Name: "beaten", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
 	var best []ParetoPoint
 	for i, p := range points {
 		if math.IsNaN(p.user.Value) {
@@ -97,19 +98,19 @@ func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
 		if front[i] {
 			into, best = &on, append(best, p)
 		}
-		into.add(p.user.Value, p.output.Value)
+		into.Add(p.user.Value, p.output.Value)
 		into.Text = append(into.Text, name)
 	}
 	slices.SortStableFunc(best, func(a, b ParetoPoint) int { return cmp.Compare(a.user.Value, b.user.Value) })
 	for _, p := range best {
-		line.add(p.user.Value, p.output.Value)
+		line.Add(p.user.Value, p.output.Value)
 	}
 	if len(on.X) == 0 {
-		return Plot{}, false
+		return chart.Plot{}, false
 	}
-	p := Plot{
-		Title: "Right is better for a user, up is better for who pays", X: Axis{Label: "output per user", Unit: "tokens/s per user"}, Y: y,
-		Series: []Series{line, on}, Wide: true,
+	p := chart.Plot{
+		Title: "Right is better for a user, up is better for who pays", X: chart.Axis{Label: "output per user", Unit: "tokens/s per user"}, Y: y,
+		Series: []chart.Series{line, on}, Wide: true,
 	}
 	if len(off.X) > 0 {
 		p.Series = append(p.Series, off)
@@ -120,36 +121,36 @@ func paretoPlot(points []ParetoPoint, knee int, y Axis) (Plot, bool) {
 }
 
 // loadPlots are output and TTFT over concurrency.
-func loadPlots(points []ParetoPoint) []Plot {
+func loadPlots(points []ParetoPoint) []chart.Plot {
 	points = slices.DeleteFunc(slices.Clone(points), func(p ParetoPoint) bool { return p.Concurrency < 1 })
 	slices.SortStableFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Concurrency, b.Concurrency) })
-	output, ttft := Series{Kind: Line}, Series{Kind: Line}
+	output, ttft := chart.Series{Kind: chart.Line}, chart.Series{Kind: chart.Line}
 	for _, p := range points {
-		output.add(float64(p.Concurrency), p.Total)
+		output.Add(float64(p.Concurrency), p.Total)
 		if !math.IsNaN(p.TTFT) {
-			ttft.add(float64(p.Concurrency), p.TTFT)
+			ttft.Add(float64(p.Concurrency), p.TTFT)
 		}
 	}
 	if len(points) < 2 {
 		return nil
 	}
-	x := Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
+	x := chart.Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
 	best := slices.Index(output.Y, slices.Max(output.Y))
-	plots := []Plot{{
+	plots := []chart.Plot{{
 		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])), X: x,
-		Y: Axis{Label: "output", Unit: "tokens/s"}, Series: []Series{output, dots(output)},
+		Y: chart.Axis{Label: "output", Unit: "tokens/s"}, Series: []chart.Series{output, dots(output)},
 	}}
 	if n := len(ttft.X); n > 1 {
-		plots = append(plots, Plot{
+		plots = append(plots, chart.Plot{
 			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", number.Value(ttft.Y[0], "ms"), ttft.X[0], number.Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
-			Y: Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []Series{ttft, dots(ttft)},
+			Y: chart.Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []chart.Series{ttft, dots(ttft)},
 		})
 	}
 	return plots
 }
 
 // dots are the places of a line, in its colour.
-func dots(s Series) Series {
-	s.Kind, s.Ramp = Points, 1
+func dots(s chart.Series) chart.Series {
+	s.Kind, s.Ramp = chart.Points, 1
 	return s
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"replayd/internal/export"
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/result/resulttest"
 	"replayd/internal/stats"
 )
 
@@ -90,7 +92,7 @@ func TestMergedReadsMakeNoFrontier(t *testing.T) {
 
 // Without GPUs the section says what stands for them.
 func TestTradeOffWithoutGPUs(t *testing.T) {
-	run := whole(t)
+	run := resulttest.Run(t)
 	other := run
 	other.Settings.GPUs, other.Settings.Concurrency, other.Name = 0, 16, "other"
 	s := tradeOff([]lookedAt{look(run), look(other)})
@@ -133,7 +135,7 @@ func TestCapacity(t *testing.T) {
 	}
 	f("none good", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; no number of them within the bounds, since no request kept them")
 	text := &bytes.Buffer{}
-	if err := errors.Join(WriteAIPerfTable(text, whole(t)), WriteVLLMTable(text, whole(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
+	if err := errors.Join(export.WriteAIPerfTable(text, resulttest.Run(t)), export.WriteVLLMTable(text, resulttest.Run(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
 		t.Errorf("want no capacity from one run, got error %v and\n%s", err, text)
 	}
 }

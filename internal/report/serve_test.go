@@ -15,12 +15,13 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
+	"replayd/internal/result/resulttest"
 )
 
 // onDisk is a folder with two runs of the example.
 func onDisk(t *testing.T) (dir string, sources []result.Source) {
 	t.Helper()
-	_, file := collected(t)
+	_, file := resulttest.Collected(t)
 	dir = t.TempDir()
 	for _, name := range []string{"a", "b"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
@@ -102,7 +103,7 @@ func TestDashboard(t *testing.T) {
 
 // Each filter leaves the rows that it says, by another way of counting.
 func TestFilter(t *testing.T) {
-	run := whole(t)
+	run := resulttest.Run(t)
 	f := func(query string, keep func(result.Row) bool) {
 		t.Helper()
 		q, err := url.ParseQuery(query)

@@ -1,0 +1,179 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// A Picture is a plot ready to be written: places in permille of the plot's box, as text.
+type Picture struct {
+	Plot
+	ID       string
+	XS, YS   scale
+	XT, YT   []tick
+	Paths    []path
+	Ends     []label // at the right of lines
+	Dots     []label // at points
+	Lines    []rule
+	Key      []label
+	Read     []spoken
+	Cloud    *cloud
+	Measured Table
+	Gutter   bool // there is something to read at the right
+}
+
+// A tick is a value on an axis; Second says that it goes where there is little room, Third where there is less.
+type tick struct {
+	At            Place
+	Text          string
+	Second, Third bool
+}
+
+// A path is a line or an area of one class.
+type path struct{ Class, D string }
+
+// A label is a text at a place.
+type label struct {
+	X, Y        Place
+	Class, Text string
+}
+
+// A rule is a mark ready to be drawn.
+type rule struct {
+	At      Place
+	Text    string
+	X, Late bool // Late: in the right half, so that its name stands left of it
+	Low     bool // its name stands at the foot, where the line of an ECDF is not
+	Row     int  // of names beside each other
+}
+
+// Draw makes the picture of a plot.
+func (p Plot) Draw(id string) Picture {
+	c := Picture{Plot: p, ID: id}
+	c.XS, c.YS = p.scales()
+	c.ticks()
+	var base []float64 // tops of the bars so far
+	color := 0
+	for _, s := range p.Series {
+		if s.Ramp == 0 && !s.Soft {
+			color++
+		}
+		class := fmt.Sprintf("s%d", (max(color, 1)-1)%8+1)
+		switch {
+		case s.Soft:
+			class = "s0"
+		case s.Ramp > 0:
+			class += fmt.Sprintf(" r%d", min(s.Ramp, 3))
+		case color > 8:
+			class += " more"
+		}
+		switch s.Kind {
+		case Line, Step:
+			c.line(s, class)
+		case Bars:
+			base = append(base, make([]float64, max(0, len(s.Y)-len(base)))...)
+			c.bars(s, class, base)
+		case Area:
+			c.area(s, class)
+		case Points:
+			c.points(s, class)
+		case Cloud:
+			c.cloud(s, class)
+		}
+		if s.Name != "" {
+			c.Key = append(c.Key, label{Class: class, Text: s.Name})
+		}
+	}
+	if len(c.Key) > 0 && c.spreadEnds(len(c.Key)) {
+		c.Key = nil
+	} else {
+		c.Ends = nil
+	}
+	c.rules()
+	c.Gutter = len(c.Ends) > 0
+	c.Read = c.readings()
+	c.Measured = c.figures()
+	return c
+}
+
+// scales fit the axes to all that is drawn.
+func (p Plot) scales() (x, y scale) {
+	xs, ys := newExtent(p.X), newExtent(p.Y)
+	ground := false
+	var stack []float64
+	for _, s := range p.Series {
+		xs.take(s.X...)
+		interval := ys
+		if len(p.Y.Names) > 0 {
+			interval = xs
+		}
+		interval.take(s.Low...)
+		interval.take(s.High...)
+		values := slices.Clone(s.Y)
+		for i, v := range values {
+			if s.Kind == Bars && p.Y.valid(v) {
+				stack = append(stack, make([]float64, max(0, i+1-len(stack)))...)
+				stack[i] += v
+				values[i] = stack[i]
+			}
+		}
+		ys.take(values...)
+		ground = ground || s.Kind == Bars || s.Kind == Step || s.Kind == Area && s.Low == nil
+	}
+	for _, m := range p.Marks {
+		if m.X {
+			xs.take(m.At)
+		} else {
+			ys.take(m.At)
+		}
+	}
+	return scaleOf(p.X, xs.lo, xs.hi, false, p.Free()), scaleOf(p.Y, ys.lo, ys.hi, ground, true)
+}
+
+// An extent is the least and the greatest value that an axis shows.
+type extent struct {
+	axis   Axis
+	lo, hi float64
+}
+
+func newExtent(a Axis) *extent { return &extent{a, math.Inf(1), math.Inf(-1)} }
+
+func (e *extent) take(values ...float64) {
+	for _, v := range values {
+		if e.axis.valid(v) {
+			e.lo, e.hi = min(e.lo, v), max(e.hi, v)
+		}
+	}
+}
+
+func (c *Picture) ticks() {
+	c.XT = ticksOf(c.X, c.XS)
+	c.YT = ticksOf(c.Y, c.YS)
+	room := 0 // that the names below the picture take, in pixels
+	for _, t := range c.XT {
+		room += 14 + 7*len([]rune(t.Text))
+	}
+	for i := range c.XT {
+		c.XT[i].Second, c.XT[i].Third = i%2 == 1 && room > 320, i%2 == 1 && room > 180
+	}
+	for i := range c.YT {
+		c.YT[i].Second = len(c.YS.ticks) > 7 && i%2 == 1
+	}
+}
+
+func ticksOf(a Axis, s scale) (all []tick) {
+	for i, name := range a.Names {
+		all = append(all, tick{At: Place(s.at(float64(i))), Text: name})
+	}
+	for _, v := range s.ticks {
+		all = append(all, tick{At: Place(s.at(v)), Text: tickText(v, a.Unit, s.hi, s.log)})
+	}
+	return all
+}
+
+// A Place lies on an axis at 0 to 1000; style sheets have it in percent.
+type Place float64
+
+func (p Place) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 2, 64) + "%" }

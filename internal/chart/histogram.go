@@ -1,0 +1,138 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"replayd/internal/number"
+	"replayd/internal/stats"
+)
+
+// bins is how many bars a histogram has, and steps how many corners the line of an ECDF has at most.
+const (
+	bins  = 50
+	steps = 240
+)
+
+// farBelow is how many times below the median a logarithmic histogram begins at the latest.
+const farBelow = 1000
+
+// Histogram is how often values lie where, in percent of them, with marks at p50, p90 and p99. The axis becomes
+// logarithmic where the values need it.
+func Histogram(title string, x Axis, values []float64) Plot {
+	d := Distribution(values)
+	x.Log = x.Log || Wide(d)
+	p := Plot{
+		Title: title, X: x, Y: Axis{Label: "share of values", Unit: "%"},
+		Note: fmt.Sprintf("%s values in bars of %s width.", number.Whole(d.N()), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
+	}
+	edges, counts := histogram(d, x, bins)
+	if d.N() == 0 {
+		return p
+	}
+	for i := range counts {
+		counts[i] *= 100 / float64(d.N())
+	}
+	p.Series = []Series{{Kind: Bars, X: edges, Y: counts}}
+	for _, q := range []float64{50, 90, 99} {
+		p.Marks = append(p.Marks, Mark{Name: fmt.Sprintf("p%g", q), At: d.Percentile(q), X: true})
+	}
+	return p
+}
+
+// histogram counts values in at most n bars of equal width on the axis. Whole numbers get bars of whole width.
+func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
+	if d.N() == 0 {
+		return nil, nil
+	}
+	lo, hi := d.Min(), d.Max()
+	if x.Log { // what is far below the others, or not above 0 and so without a place there, counts in the first bar
+		lo = max(lo, d.Percentile(50)/farBelow, hi/(farBelow*farBelow))
+	}
+	switch {
+	case lo == hi:
+		margin := max(math.Abs(lo)*0.05, 1e-9)
+		lo, hi, n = lo-margin, hi+margin, 1
+	case !x.Log && !slices.ContainsFunc(d.Values, func(v float64) bool { return v != math.Trunc(v) }):
+		width := math.Ceil((hi - lo + 1) / float64(n))
+		n = int(math.Ceil((hi - lo + 1) / width))
+		lo, hi = lo-0.5, lo-0.5+width*float64(n)
+	}
+	edges, counts = make([]float64, n+1), make([]float64, n)
+	for i := range edges {
+		at := float64(i) / float64(n)
+		if x.Log {
+			edges[i] = lo * math.Pow(hi/lo, at)
+		} else {
+			edges[i] = lo + (hi-lo)*at
+		}
+	}
+	edges[n] = hi
+	bar := 0
+	for _, v := range d.Values {
+		for bar < n-1 && v >= edges[bar+1] {
+			bar++
+		}
+		counts[bar]++
+	}
+	return edges, counts
+}
+
+// ECDF is which part of the values is at most x, for one or several sets: the Y of each are its values, in any order.
+func ECDF(title string, x Axis, sets ...Series) Plot {
+	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}, Table: percentileTable(x.Unit, sets)}
+	for _, set := range sets {
+		d := Distribution(set.Y)
+		x.Log = x.Log || Wide(d)
+		set.Kind, set.X, set.Y = Step, nil, nil
+		last := -1
+		for k := range steps + 1 { // by rank, so that the line has corners where the values are
+			i := k * (d.N() - 1) / steps
+			if d.N() == 0 || i == last {
+				continue
+			}
+			last = i
+			set.Add(d.Values[i], 100*d.UpTo(d.Values[i]))
+		}
+		p.Series = append(p.Series, set)
+	}
+	p.X = x
+	return p
+}
+
+// Distribution takes the finite ones of some values, and leaves those as they are.
+func Distribution(values []float64) stats.Distribution {
+	return stats.NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
+}
+
+// Wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
+func Wide(d stats.Distribution) bool {
+	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
+}
+
+// percentileTable has a column for each set.
+func percentileTable(unit string, sets []Series) *Table {
+	t := &Table{Columns: []Column{{Name: "percentile", Text: true}}}
+	var all []stats.Distribution
+	for _, set := range sets {
+		all = append(all, Distribution(set.Y))
+		t.Columns = append(t.Columns, Column{Name: cmp.Or(set.Name, "value")})
+	}
+	for _, p := range []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100} {
+		name := fmt.Sprintf("p%g", p)
+		switch p {
+		case 0:
+			name = "least"
+		case 100:
+			name = "most"
+		}
+		row := []string{name}
+		for _, d := range all {
+			row = append(row, number.Value(d.Percentile(p), unit))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

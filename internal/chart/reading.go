@@ -1,0 +1,166 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"replayd/internal/number"
+)
+
+// A spoken place is what stands at a place of the x axis, in words.
+type spoken struct {
+	At   float64 `json:"at"` // 0 to 100
+	Text string  `json:"text"`
+}
+
+// readingPlaces is how many places are read where the series have no places in common.
+const readingPlaces = 100
+
+// readings are for who points at the picture.
+func (c *Picture) readings() []spoken {
+	var all []spoken
+	for _, row := range c.rows(readingPlaces) {
+		var parts []string
+		for i, s := range c.shown() {
+			if !c.Y.valid(row.values[i]) {
+				continue
+			}
+			text := number.Value(row.values[i], c.Y.Unit)
+			if s.Name != "" {
+				text = s.Name + " " + text
+			}
+			parts = append(parts, text)
+		}
+		if len(parts) > 0 {
+			all = append(all, spoken{At: math.Round(row.at*100) / 1000, Text: row.name + ": " + strings.Join(parts, ", ")})
+		}
+	}
+	return all
+}
+
+// shown are the series that have a value of their own at a place.
+func (p Plot) shown() []Series {
+	return slices.DeleteFunc(slices.Clone(p.Series), func(s Series) bool {
+		return s.Kind == Points || s.Kind == Cloud || s.Kind == Area && s.Low != nil && s.Name == ""
+	})
+}
+
+// A row is a place of the x axis with the values of the series shown.
+type plotRow struct {
+	at     float64
+	name   string
+	values []float64
+}
+
+// rows are at the places of the series, where they have the same ones, else at so many equal distances.
+func (c *Picture) rows(places int) (rows []plotRow) {
+	shown := c.shown()
+	if len(shown) == 0 {
+		return nil
+	}
+	first := shown[0]
+	same := len(first.X) <= 400
+	for _, s := range shown {
+		same = same && slices.Equal(s.X, first.X) && (s.Kind == Bars) == (first.Kind == Bars)
+	}
+	switch {
+	case same && first.Kind == Bars && len(c.X.Names) > 0:
+		for i, name := range c.X.Names {
+			rows = append(rows, plotRow{at: c.XS.at(float64(i)), name: name, values: valuesAt(shown, i)})
+		}
+	case same && first.Kind == Bars:
+		for i := range first.Y {
+			rows = append(rows, plotRow{
+				at:   (c.XS.at(first.X[i]) + c.XS.at(first.X[i+1])) / 2,
+				name: fmt.Sprintf("%s to %s", number.Value(first.X[i], c.X.Unit), number.Value(first.X[i+1], c.X.Unit)), values: valuesAt(shown, i),
+			})
+		}
+	case same:
+		for i, x := range first.X {
+			if c.X.valid(x) {
+				rows = append(rows, plotRow{at: c.XS.at(x), name: number.Value(x, c.X.Unit), values: valuesAt(shown, i)})
+			}
+		}
+	default:
+		for i := range places + 1 {
+			at := 1000 * float64(i) / float64(places)
+			x := c.XS.value(at)
+			row := plotRow{at: at, name: number.Value(x, c.X.Unit)}
+			for _, s := range shown {
+				row.values = append(row.values, s.near(x))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func valuesAt(all []Series, i int) (values []float64) {
+	for _, s := range all {
+		v := math.NaN()
+		if i < len(s.Y) {
+			v = s.Y[i]
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// near is the value at x: of a step the last one before it, of a line between its neighbours.
+func (s Series) near(x float64) float64 {
+	i, found := slices.BinarySearch(s.X, x)
+	switch {
+	case found:
+		return s.Y[i]
+	case i == 0 && s.Kind == Step:
+		return 0
+	case i == 0, i >= len(s.Y) && s.Kind != Step:
+		return math.NaN()
+	case s.Kind == Step:
+		return s.Y[i-1]
+	}
+	return s.Y[i-1] + (s.Y[i]-s.Y[i-1])*(x-s.X[i-1])/(s.X[i]-s.X[i-1])
+}
+
+// figures is the table behind the picture.
+func (c *Picture) figures() Table {
+	if c.Table != nil {
+		t := *c.Table
+		t.Folded = true
+		if t.Title == "" {
+			t.Title = "Figures"
+		}
+		return t
+	}
+	t := Table{Title: "Figures", Folded: true, Columns: []Column{{Name: c.X.Label, Text: true}}}
+	if shown := c.shown(); len(shown) > 0 {
+		for _, s := range shown {
+			t.Columns = append(t.Columns, Column{Name: cmp.Or(s.Name, c.Y.Label)})
+		}
+		for _, row := range c.rows(20) {
+			cells := []string{row.name}
+			for _, v := range row.values {
+				cells = append(cells, number.Value(v, c.Y.Unit))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+		return t
+	}
+	t.Columns = []Column{{Name: "", Text: true}, {Name: c.X.Label}, {Name: c.Y.Label}}
+	for _, s := range c.Series {
+		if s.Kind != Points {
+			continue
+		}
+		for i := range min(len(s.X), len(s.Y)) {
+			name := s.Name
+			if i < len(s.Text) {
+				name = s.Text[i]
+			}
+			t.Rows = append(t.Rows, []string{name, number.Value(s.X[i], c.X.Unit), number.Value(s.Y[i], c.Y.Unit)})
+		}
+	}
+	return t
+}

@@ -1,0 +1,152 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// pen collects a path in whole and tenth units of the box, which is 1000 wide and high with its origin at the top.
+type pen struct{ strings.Builder }
+
+func (p *pen) put(command string, x, y float64) {
+	p.WriteString(command)
+	p.number(x)
+	p.WriteByte(' ')
+	p.number(1000 - y)
+}
+
+func (p *pen) number(v float64) {
+	p.WriteString(strconv.FormatFloat(math.Round(max(-2000, min(3000, v))*10)/10, 'f', -1, 64))
+}
+
+// line draws a line or a step, with a gap where a value cannot be shown.
+func (c *Picture) line(s Series, class string) {
+	d := pen{}
+	command, last, end := "M", 0.0, -1
+	for i := range min(len(s.X), len(s.Y)) {
+		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) {
+			command = "M"
+			continue
+		}
+		x, y := c.XS.at(s.X[i]), c.YS.at(s.Y[i])
+		if s.Kind == Step && command == "L" {
+			d.put("L", x, last)
+		}
+		if command == "M" && (i+1 == len(s.Y) || !c.Y.valid(s.Y[i+1])) { // a value alone is seen too
+			d.put("M", x-3, y)
+			command = "L"
+		}
+		d.put(command, x, y)
+		command, last, end = "L", y, i
+	}
+	if end < 0 {
+		return
+	}
+	if s.Kind == Step && c.XS.at(s.X[end]) < 999 && c.Y.Ends != [2]float64{} { // an ECDF stays at its end
+		d.put("L", 1000, last)
+	}
+	c.Paths = append(c.Paths, path{Class: "line " + class, D: d.String()})
+	if s.Name != "" {
+		c.Ends = append(c.Ends, label{Y: Place(last), Class: class, Text: s.Name, X: Place(c.XS.at(s.X[end]))})
+	}
+}
+
+// bars stand on those of the series before.
+func (c *Picture) bars(s Series, class string, base []float64) {
+	d := pen{}
+	for i, v := range s.Y {
+		if !c.Y.valid(v) || v <= 0 {
+			continue
+		}
+		x, right := float64(i)-0.36, float64(i)+0.36
+		if len(c.X.Names) == 0 {
+			if i+1 >= len(s.X) {
+				break
+			}
+			x, right = s.X[i], s.X[i+1]
+		}
+		left, right := c.XS.at(x), c.XS.at(right)
+		if gap := (right - left) * 0.06; len(c.X.Names) == 0 && len(s.Y) <= 100 {
+			left, right = left+gap, right-gap
+		}
+		bottom := 0.0
+		if !c.YS.log || base[i] > 0 {
+			bottom = max(0, c.YS.at(base[i]))
+		}
+		base[i] += v
+		top := c.YS.at(base[i])
+		d.put("M", left, bottom)
+		d.put("L", left, top)
+		d.put("L", right, top)
+		d.put("L", right, bottom)
+		d.WriteByte('z')
+	}
+	c.Paths = append(c.Paths, path{Class: "fill " + class, D: d.String()})
+}
+
+// area fills what lies between two lines, in pieces where one of them is not known.
+func (c *Picture) area(s Series, class string) {
+	d := pen{}
+	low := func(i int) float64 {
+		if len(s.Low) == 0 {
+			return 0
+		}
+		return max(0, c.YS.at(s.Low[i]))
+	}
+	var piece []int
+	flush := func() {
+		for k, i := range piece {
+			d.put(map[bool]string{true: "M", false: "L"}[k == 0], c.XS.at(s.X[i]), c.YS.at(s.Y[i]))
+		}
+		for k := len(piece) - 1; k >= 0; k-- {
+			d.put("L", c.XS.at(s.X[piece[k]]), low(piece[k]))
+		}
+		if len(piece) > 0 {
+			d.WriteByte('z')
+		}
+		piece = piece[:0]
+	}
+	for i := range min(len(s.X), len(s.Y)) {
+		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) || len(s.Low) > 0 && (i >= len(s.Low) || !c.Y.valid(s.Low[i])) {
+			flush()
+			continue
+		}
+		piece = append(piece, i)
+	}
+	flush()
+	c.Paths = append(c.Paths, path{Class: "area " + class, D: d.String()})
+}
+
+// points are short lines with round ends, which stay round however the box is stretched.
+func (c *Picture) points(s Series, class string) {
+	d, whiskers := pen{}, pen{}
+	for i := range min(len(s.X), len(s.Y)) {
+		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) {
+			continue
+		}
+		x, y := c.XS.at(s.X[i]), c.YS.at(s.Y[i])
+		d.put("M", x, y)
+		d.WriteString("h0")
+		if i < len(s.Low) && i < len(s.High) && c.Y.valid(s.Low[i]) && c.Y.valid(s.High[i]) {
+			if len(c.Y.Names) > 0 {
+				whiskers.put("M", c.XS.at(s.Low[i]), y)
+				whiskers.put("L", c.XS.at(s.High[i]), y)
+			} else {
+				whiskers.put("M", x, c.YS.at(s.Low[i]))
+				whiskers.put("L", x, c.YS.at(s.High[i]))
+			}
+		}
+		if i < len(s.Text) && s.Text[i] != "" {
+			side := class
+			if x > 1000-dotLetter*float64(len([]rune(s.Text[i]))) {
+				side += " left"
+			}
+			c.Dots = append(c.Dots, label{X: Place(x), Y: Place(y), Class: side, Text: s.Text[i]})
+		}
+	}
+	if whiskers.Len() > 0 {
+		c.Paths = append(c.Paths, path{Class: "whisker " + class, D: whiskers.String()})
+	}
+	c.Paths = append(c.Paths, path{Class: "dots " + class, D: d.String()})
+}

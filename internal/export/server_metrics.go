@@ -1,0 +1,238 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"replayd/internal/result"
+)
+
+// WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0 (docs/server-metrics/server-metrics-json-schema.md):
+// what the server counted while a run went on, by name, series and source; counters as rates, gauges as distributions.
+func WriteServerMetrics(w io.Writer, r result.Run) error {
+	server := slices.DeleteFunc(slices.Clone(r.Beside), func(b result.Beside) bool { return b.GPU })
+	groups := map[string][]result.Beside{}
+	for _, b := range server {
+		groups[b.Name] = append(groups[b.Name], b)
+	}
+	var metrics object
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		var series []object
+		for _, b := range groups[name] {
+			if o, ok := seriesObject(b, percentilesOf(r.Settings)); ok {
+				series = append(series, o)
+			}
+		}
+		if len(series) > 0 {
+			first := groups[name][0]
+			metrics.add(name, object{{"type", first.Kind}, {"description", first.Help}, {"unit", orNull(first.Unit)}, {"series", series}})
+		}
+	}
+	o := object{{"schema_version", "1.0"}, {"summary", sourceSummary(server)}, {"metrics", metrics}, {"input_config", result.ConfigOf(r.Settings)}}
+	return writeJSON(w, o)
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func seriesObject(b result.Beside, percentiles []float64) (object, bool) {
+	f, ok := b.Figures()
+	if !ok {
+		return nil, false
+	}
+	o := object{{"endpoint_url", b.Source}}
+	if len(b.Labels) > 0 {
+		o.add("labels", b.Labels)
+	}
+	if b.Kind == result.Gauge {
+		o.add("stats", append(object{{"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
+	} else {
+		o.add("stats", object{{"total", f.Total}, {"rate", f.Avg}, {"rate_min", f.Of.Min()}, {"rate_max", f.Of.Max()}, {"rate_std", f.Of.Std}})
+	}
+	return o, true
+}
+
+// sourceSummary is which sources were read, and from when to when.
+func sourceSummary(rows []result.Beside) object {
+	var names []string
+	var instants []int64
+	for _, b := range rows {
+		names = append(names, b.Source)
+		if n := len(b.Times); n > 0 {
+			instants = append(instants, b.Times[0].UnixNano(), b.Times[n-1].UnixNano())
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	o := object{{"endpoints_configured", names}, {"endpoints_successful", names}}
+	if len(instants) > 0 {
+		o.add("start_time", stamp(slices.Min(instants)))
+		o.add("end_time", stamp(slices.Max(instants)))
+	}
+	return o
+}
+
+// telemetry is AIPerf's telemetry_data: by source and GPU, the figures of each series; a counter as its rate. Nil without GPUs.
+func telemetry(rows []result.Beside) object {
+	type gpu struct {
+		uuid          string
+		head, metrics object
+	}
+	var read []result.Beside
+	endpoints := map[string]map[string]*gpu{}
+	for _, b := range rows {
+		f, ok := b.Figures()
+		if !b.GPU || !ok {
+			continue
+		}
+		read = append(read, b)
+		if endpoints[b.Source] == nil {
+			endpoints[b.Source] = map[string]*gpu{}
+		}
+		key := "gpu_" + b.Labels["gpu"]
+		g := endpoints[b.Source][key]
+		if g != nil && g.uuid != b.Labels["uuid"] { // another host's GPU of that number
+			key += "_" + b.Labels["uuid"]
+			g = endpoints[b.Source][key]
+		}
+		if g == nil {
+			index, _ := strconv.Atoi(b.Labels["gpu"])
+			g = &gpu{uuid: b.Labels["uuid"], head: object{{"gpu_index", index}, {"gpu_name", b.Labels["model_name"]}, {"gpu_uuid", b.Labels["uuid"]}, {"hostname", orNull(b.Labels["hostname"])}}}
+			endpoints[b.Source][key] = g
+		}
+		unit, percentiles := b.Unit, usual
+		if b.Kind == result.Counter {
+			unit, percentiles = unit+"/sec", nil
+		}
+		g.metrics.add(b.Name, append(object{{"unit", unit}, {"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
+	}
+	if len(endpoints) == 0 {
+		return nil
+	}
+	list := map[string]object{}
+	for source, gpus := range endpoints {
+		all := map[string]object{}
+		for key, g := range gpus {
+			all[key] = append(g.head, member{"metrics", g.metrics})
+		}
+		list[source] = object{{"gpus", all}}
+	}
+	return object{{"summary", sourceSummary(read)}, {"endpoints", list}}
+}
+
+// WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
+// and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
+// replayd's prefix, and of the labels those stand there that tell series apart.
+func WriteBeside(w io.Writer, r result.Run) error {
+	rows := slices.Clone(r.Beside)
+	slices.SortStableFunc(rows, func(a, b result.Beside) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
+	})
+	telling := tellingLabels(rows)
+	var cells [][]string
+	for i, b := range rows {
+		if c := besideCells(b, rows[i+1:]); c != nil {
+			cells = append(cells, append([]string{besideName(b, telling)}, c...))
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	out := &strings.Builder{}
+	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells)
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// besideCells are a series' columns after its name; nil where it has none, and of a histogram's sum, which stands with its count.
+func besideCells(b result.Beside, later []result.Beside) []string {
+	f, ok := b.Figures()
+	switch {
+	case !ok:
+		return nil
+	case b.Kind == result.Gauge:
+		return []string{orNone(b.Unit), grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
+	case strings.HasSuffix(b.Name, "_sum"):
+		return nil
+	}
+	base, isCount := strings.CutSuffix(b.Name, "_count")
+	if !isCount {
+		return []string{orNone(b.Unit) + "/s", grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
+	}
+	at := slices.IndexFunc(later, func(s result.Beside) bool {
+		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)
+	})
+	if at < 0 || f.Total == 0 {
+		return nil
+	}
+	sum, ok := later[at].Figures()
+	if !ok {
+		return nil
+	}
+	return []string{orNone(b.Unit), small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
+}
+
+// besideName is what a series is called in the table.
+func besideName(b result.Beside, telling map[string]bool) string {
+	labels := withSource(b)
+	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
+	name := strings.TrimPrefix(b.Name, "replayd_")
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_total"), "_"+b.Unit)
+	return name + labelText(labels)
+}
+
+// withSource are a series' labels and where it was read.
+func withSource(b result.Beside) map[string]string {
+	labels := map[string]string{"source": b.Source}
+	maps.Copy(labels, b.Labels)
+	return labels
+}
+
+// tellingLabels are those that have more than one value among the series of one name.
+func tellingLabels(rows []result.Beside) map[string]bool {
+	seen := map[[2]string]string{}
+	telling := map[string]bool{}
+	for _, b := range rows {
+		for name, value := range withSource(b) {
+			key := [2]string{b.Name, name}
+			if first, known := seen[key]; known && first != value {
+				telling[name] = true
+			}
+			seen[key] = value
+		}
+	}
+	return telling
+}
+
+// small writes a number so that what is not 0 is not 0.00.
+func small(v float64) string {
+	if v != 0 && math.Abs(v) < 1 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return grouped(v)
+}
+
+func orNone(unit string) string { return cmp.Or(unit, "1") }
+
+// labelText is labels as a page of metrics has them; "" of none.
+func labelText(labels map[string]string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	var parts []string
+	for name, value := range labels {
+		parts = append(parts, fmt.Sprintf("%s=%q", name, value))
+	}
+	slices.Sort(parts)
+	return "{" + strings.Join(parts, ",") + "}"
+}

@@ -1,0 +1,169 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"replayd/internal/number"
+	"replayd/internal/result"
+	"replayd/internal/terminal"
+)
+
+// consoleTags are the rows of AIPerf's table after those of quantities, in its order.
+var consoleTags = []string{"output_token_throughput", "request_throughput", "request_count", "goodput"}
+
+// streamedTags are what only a streamed answer has: without streaming they are printed as not available.
+var streamedTags = []string{"time_to_first_token", "time_to_second_token", "inter_token_latency", "output_token_throughput_per_user"}
+
+// longName is how long a metric's name is at most with its unit behind it; that of a longer one stands below it.
+const longName = 30
+
+// WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
+// took and how much of it succeeded. Percentiles of the settings are columns of their own.
+func WriteAIPerfTable(w io.Writer, r result.Run) error {
+	f := r.Figures()
+	columns, cells := aiperfCells(f, r.Settings)
+	title := "replayd | LLM Metrics"
+	if r.Settings.Model != "" {
+		title += " | " + r.Settings.Model
+	}
+	out := &strings.Builder{}
+	writeBox(out, title, columns, cells)
+	fmt.Fprintf(out, "\nBenchmark Duration: %.2f sec\n", f.Seconds())
+	for _, line := range footer(r, f) {
+		fmt.Fprintln(out, line)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// aiperfCells are the headings and the rows of the table.
+func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows [][]string) {
+	percentiles := []float64{99, 90, 50}
+	for _, p := range s.Percentiles {
+		if !slices.Contains(percentiles, p) {
+			percentiles = append(percentiles, p)
+		}
+	}
+	row := func(name, unit string, m result.Metric) {
+		unit = "(" + unit + ")"
+		cells := []string{name + " " + unit}
+		for _, v := range columnValues(m, percentiles) {
+			cells = append(cells, grouped(v))
+		}
+		rows = append(rows, cells)
+		if len(name) > longName {
+			cells[0] = name
+			rows = append(rows, append([]string{unit}, make([]string, len(cells)-1)...))
+		}
+	}
+	for _, q := range result.Quantities {
+		m, ok := f.Metric(q.Tag())
+		if !q.Extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.Tag())) {
+			row(q.Name, string(q.Unit()), m)
+		}
+	}
+	for _, tag := range consoleTags {
+		if m, ok := f.Metric(tag); ok {
+			row(m.Name, m.Unit, m)
+		}
+	}
+	return append([]string{"Metric"}, columnNames(percentiles)...), rows
+}
+
+// percentileName is that of a column or a field: p99, p99.9.
+func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+
+// grouped writes a number with two decimals and commas; N/A of one that is none.
+func grouped(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "N/A"
+	}
+	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
+}
+
+// writeBox draws a table. All columns end at the right.
+func writeBox(out *strings.Builder, title string, columns []string, rows [][]string) {
+	widths := make([]int, len(columns))
+	for _, cells := range append([][]string{columns}, rows...) {
+		for i, c := range cells {
+			widths[i] = max(widths[i], terminal.Width(c))
+		}
+	}
+	edge := func(left, fill, between, right string) string {
+		parts := make([]string, len(widths))
+		for i, n := range widths {
+			parts[i] = strings.Repeat(fill, n+2)
+		}
+		return left + strings.Join(parts, between) + right
+	}
+	row := func(bar string, cells []string) {
+		for i, c := range cells {
+			fmt.Fprintf(out, "%s %s%s ", bar, strings.Repeat(" ", widths[i]-terminal.Width(c)), c)
+		}
+		fmt.Fprintln(out, bar)
+	}
+	top := edge("┏", "━", "┳", "┓")
+	fmt.Fprintln(out, strings.Repeat(" ", max(0, terminal.Width(top)-terminal.Width(title))/2)+title)
+	fmt.Fprintln(out, top)
+	row("┃", columns)
+	fmt.Fprintln(out, edge("┡", "━", "╇", "┩"))
+	for _, cells := range rows {
+		row("│", cells)
+	}
+	fmt.Fprintln(out, edge("└", "─", "┴", "┘"))
+}
+
+// footer is what both layouts say below their figures.
+func footer(r result.Run, f result.Figures) []string {
+	lines := []string{successLine(r, f)}
+	if line := goodputLine(r.Settings, f); line != "" {
+		lines = append(lines, line)
+	}
+	lines = append(lines, plannedLines(r)...)
+	lines = append(lines, "Prefix Cache: "+r.Cache.String())
+	if warm := r.Cache.Warm(); warm != "" {
+		lines = append(lines, "Warm: "+warm)
+	}
+	perGPU := "N/A (how many GPUs there are is not known)"
+	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
+		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
+	}
+	lines = append(lines, "Output Token Throughput Per GPU: "+perGPU)
+	for _, p := range r.Partial {
+		lines = append(lines, "Incomplete: "+p)
+	}
+	return lines
+}
+
+func goodputLine(s result.Settings, f result.Figures) string {
+	good, ok := f.Metric("good_request_count")
+	if !ok {
+		return ""
+	}
+	bounds := make([]string, len(s.SLO))
+	for i, b := range s.SLO { // in AIPerf's spelling
+		bounds[i] = b.Quantity.Tag() + ":" + strconv.FormatFloat(b.Limit, 'f', -1, 64)
+	}
+	judged := f.OK + f.Failed
+	sent := "requests sent"
+	if f.Cancelled > 0 {
+		sent += " and not cancelled"
+	}
+	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", number.Whole(int(good.Value)), number.Whole(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
+}
+
+// share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "N/A"
+	}
+	if part == whole {
+		return "100%"
+	}
+	return fmt.Sprintf("%.2f%%", float64(part*10_000/whole)/100)
+}

@@ -1,0 +1,124 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"replayd/internal/result"
+)
+
+// sliceWidth is that of AIPerf's document of time slices.
+const sliceWidth = 90
+
+// WriteSlices prints a line for each slice, and what they say together.
+func WriteSlices(w io.Writer, r result.Run) error {
+	all := r.Slices()
+	if len(all) == 0 {
+		return nil
+	}
+	out := &strings.Builder{}
+	rule := strings.Repeat("=", sliceWidth)
+	seconds := func(index int) string {
+		return strconv.FormatFloat(float64(index)*r.Settings.Slice.Seconds(), 'f', -1, 64)
+	}
+	fmt.Fprintf(out, "%s\nTIME-SLICED PERFORMANCE ANALYSIS (%s-second slices)\n%s\n\n", rule, seconds(1), rule)
+	fmt.Fprintln(out, "Slice |    Time     | Requests |     TTFT (ms)     |   Latency (ms)    | Throughput")
+	fmt.Fprintln(out, "  #   |   Window    |  Count   |    avg (   p90)   |    avg (   p90)   | (tokens/s)")
+	fmt.Fprintln(out, strings.Repeat("-", sliceWidth))
+	both := func(s result.Slice, tag string) string {
+		m, ok := s.Figures.Metric(tag)
+		if !ok {
+			return "   N/A (   N/A)"
+		}
+		return fmt.Sprintf("%6.0f (%6.0f)", m.Avg(), m.Of.Percentile(90))
+	}
+	for _, s := range all {
+		rate := "N/A"
+		if m, ok := s.Figures.Metric("output_token_throughput"); ok {
+			rate = fmt.Sprintf("%.0f", m.Value)
+		}
+		fmt.Fprintf(out, "%5d | %11s | %8d |  %s  |  %s  | %10s\n", s.Index, seconds(s.Index)+"-"+seconds(s.Index+1)+"s", len(s.Rows),
+			both(s, "time_to_first_token"), both(s, "request_latency"), rate)
+	}
+	fmt.Fprintln(out, rule)
+	if text := NotInSlices(r); text != "" {
+		fmt.Fprintln(out, text)
+	}
+	if t, ok := NewTrend(all); ok {
+		fmt.Fprintf(out, "\nTREND ANALYSIS:\n%s", indented(t.Lines()))
+		fmt.Fprintln(out, rule)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// NotInSlices says that slices hold what was sent, where more was expected; "" where nothing was dropped.
+func NotInSlices(r result.Run) string {
+	switch {
+	case r.Picked:
+		return ""
+	case r.Ledger == nil:
+		return "Slices are of the requests that were sent; " + result.UnknownLedger + "."
+	case r.Ledger.Unsent() == 0:
+		return ""
+	}
+	return "Slices are of the requests that were sent; " + result.NeverSentText(*r.Ledger) + "."
+}
+
+func indented(lines []string) string {
+	b := &strings.Builder{}
+	for _, l := range lines {
+		fmt.Fprintln(b, "  "+l)
+	}
+	return b.String()
+}
+
+// Lines say what the slices of a run say together.
+func (t Trend) Lines() []string {
+	lines := []string{
+		fmt.Sprintf("%s Range: %.0fms - %.0fms (variation: %.1f%%)", t.Name, t.Least, t.Most, t.Variation()),
+	}
+	if t.Rates[0] <= t.Rates[1] {
+		lines = append(lines, fmt.Sprintf("Throughput Range: %.0f - %.0f tokens/s", t.Rates[0], t.Rates[1]))
+	}
+	lines = append(lines, fmt.Sprintf("First slice %s: %.0fms vs. Last slice: %.0fms", t.Name, t.First, t.Last))
+
+	test := fmt.Sprintf("Mann-Whitney U, first slice against the others: U=%g, n=%d and %d, one-sided %s, Cliff's delta=%+.2f",
+		t.WarmUp.U, t.WarmUp.First, t.WarmUp.Others, probability(t.WarmUp.P), t.WarmUp.Delta)
+	switch {
+	case math.IsNaN(t.WarmUp.P):
+		lines = append(lines, fmt.Sprintf("Warm-up: cannot be said, there are %d requests in the first slice and %d in the others", t.WarmUp.First, t.WarmUp.Others))
+	case t.WarmUp.Detected():
+		lines = append(lines, fmt.Sprintf("Warm-up detected: %s was higher in the first slice (%s)", t.Name, test))
+	default:
+		lines = append(lines, fmt.Sprintf("No warm-up detected (%s)", test))
+	}
+
+	which := "over the slices"
+	if t.WithoutWarmUp {
+		which = "over the slices after the first"
+	}
+	test = fmt.Sprintf("Mann-Kendall %s: S=%d, n=%d, %s, tau=%+.2f", which, t.Drift.S, t.Drift.N, probability(t.Drift.P), t.Drift.Tau)
+	switch {
+	case math.IsNaN(t.Drift.P):
+		lines = append(lines, fmt.Sprintf("Degradation: cannot be said of %d slices", t.Drift.N))
+	case t.Drift.Detected() > 0:
+		lines = append(lines, fmt.Sprintf("Degradation detected: %s rises (%s)", t.Name, test))
+	case t.Drift.Detected() < 0:
+		lines = append(lines, fmt.Sprintf("No degradation: %s falls (%s)", t.Name, test))
+	default:
+		lines = append(lines, fmt.Sprintf("No degradation detected (%s)", test))
+	}
+	return lines
+}
+
+// probability has two digits; below 0.0001 that is all that is said.
+func probability(p float64) string {
+	if p < 0.0001 {
+		return "p<0.0001"
+	}
+	return "p=" + strconv.FormatFloat(p, 'g', 2, 64)
+}

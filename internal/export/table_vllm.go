@@ -1,0 +1,81 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"replayd/internal/result"
+	"replayd/internal/terminal"
+)
+
+// WriteVLLMTable prints a run in the layout of vLLM's serving benchmark (benchmarks/benchmark_serving.py), which TraceReplay
+// prints too, with the percentiles of TraceReplay. Its definitions: the duration is from when the first request was sent to when
+// the last was over, whatever became of them; TPOT is (latency − TTFT) / (output tokens − 1); ITL has one value for each gap
+// between chunks, of all requests together; std is the population's.
+func WriteVLLMTable(w io.Writer, r result.Run) error {
+	f := r.Figures()
+	value := func(tag string) float64 { m, _ := f.Metric(tag); return m.Value }
+	input, output := value("total_isl"), value("total_osl")
+	seconds := float64(f.Last-f.First) / 1e9
+	out := &strings.Builder{}
+	line := func(name string, value any) { fmt.Fprintf(out, "%-40s %-10v\n", name, value) }
+	number := func(name string, v float64) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			line(name, "N/A")
+			return
+		}
+		line(name, strconv.FormatFloat(v, 'f', 2, 64))
+	}
+	fmt.Fprintln(out, centred(" Serving Benchmark Result ", '='))
+	line("Successful requests:", f.OK)
+	number("Benchmark duration (s):", seconds)
+	line("Total input tokens:", int(input))
+	line("Total generated tokens:", int(output))
+	number("Request throughput (req/s):", float64(f.OK)/seconds)
+	if len(r.Settings.SLO) > 0 {
+		number("Request goodput (req/s):", value("good_request_count")/seconds)
+	}
+	number("Output token throughput (tok/s):", output/seconds)
+	number("Total Token throughput (tok/s):", (input+output)/seconds)
+
+	percentiles := []float64{25, 50, 75, 99}
+	for _, p := range r.Settings.Percentiles {
+		if !slices.Contains(percentiles, p) {
+			percentiles = append(percentiles, p)
+		}
+	}
+	slices.Sort(percentiles)
+	for _, q := range []struct{ tag, name, title string }{
+		{"time_to_first_token", "TTFT", "Time to First Token"},
+		{"inter_token_latency", "TPOT", "Time per Output Token (excl. 1st token)"},
+		{"inter_chunk_latency", "ITL", "Inter-token Latency"},
+		{"request_latency", "E2EL", "End-to-end Latency"},
+	} {
+		m, _ := f.Metric(q.tag)
+		fmt.Fprintln(out, centred(q.title, '-'))
+		number(fmt.Sprintf("Mean %s (ms):", q.name), m.Avg())
+		number(fmt.Sprintf("Median %s (ms):", q.name), m.Of.Percentile(50))
+		number(fmt.Sprintf("Std %s (ms):", q.name), m.Std())
+		for _, p := range percentiles {
+			number(fmt.Sprintf("P%s %s (ms):", strconv.FormatFloat(p, 'f', -1, 64), q.name), m.Of.Percentile(p))
+		}
+	}
+	fmt.Fprintln(out, strings.Repeat("=", vllmWidth))
+	for _, text := range footer(r, f) {
+		fmt.Fprintln(out, text)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+const vllmWidth = 50
+
+// centred is a heading within a rule; where it does not fit evenly, the right side is longer.
+func centred(text string, rule rune) string {
+	space := max(0, vllmWidth-terminal.Width(text))
+	return strings.Repeat(string(rule), space/2) + text + strings.Repeat(string(rule), space-space/2)
+}

@@ -1,0 +1,143 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/xuri/excelize/v2"
+
+	"replayd/internal/result"
+)
+
+// mostSheetRows is what a sheet of Excel holds.
+const mostSheetRows = 1 << 20
+
+// WriteXLSX writes a workbook: a sheet of the figures of a run, and one with a line for each request, the warm-up's too. Requests
+// that a sheet does not hold are left out, and the first sheet says so.
+func WriteXLSX(w io.Writer, r result.Run) (err error) {
+	book := excelize.NewFile()
+	defer func() { err = errors.Join(err, book.Close()) }()
+	if err := book.SetSheetName(book.GetSheetName(0), "summary"); err != nil {
+		return err
+	}
+	if _, err := book.NewSheet("requests"); err != nil {
+		return err
+	}
+	rows, partial := r.Rows, slices.Clone(r.Partial)
+	if most := mostSheetRows - 1; len(rows) > most {
+		partial = append(partial, fmt.Sprintf("the sheet of requests holds the first %d of %d", most, len(rows)))
+		rows = rows[:most]
+	}
+	if err := writeSheet(book, "summary", summaryLines(r, partial)); err != nil {
+		return err
+	}
+	if err := writeSheet(book, "requests", requestLines(rows)); err != nil {
+		return err
+	}
+	return book.Write(w)
+}
+
+// writeSheet streams lines into a sheet; the first one stays in sight.
+func writeSheet(book *excelize.File, name string, lines func(yield func([]any) bool)) error {
+	s, err := book.NewStreamWriter(name)
+	if err != nil {
+		return err
+	}
+	if err := s.SetColWidth(1, 1, 36); err != nil {
+		return err
+	}
+	if err := s.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+		return err
+	}
+	at := 0
+	for line := range lines {
+		at++
+		if err := s.SetRow(fmt.Sprintf("A%d", at), line); err != nil {
+			return fmt.Errorf("sheet %s: line %d: %w", name, at, err)
+		}
+	}
+	return s.Flush()
+}
+
+// cell is a number, or nothing where there is none.
+func cell(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return v
+}
+
+func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
+	f := r.Figures()
+	percentiles := percentilesOf(r.Settings)
+	head := []any{"Metric", "Unit", "Count", "Average", "Minimum", "Maximum"}
+	for _, p := range percentiles {
+		head = append(head, percentileName(p))
+	}
+	lines := [][]any{append(head, "Std")}
+	for _, m := range f.Metrics {
+		if m.Single {
+			lines = append(lines, []any{m.Name, m.Unit, nil, cell(m.Value)})
+			continue
+		}
+		line := []any{m.Name, m.Unit, m.Of.N()}
+		for _, v := range columnValues(m, percentiles) {
+			line = append(line, cell(v))
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, []any{}, []any{successLine(r, f)})
+	for _, text := range plannedLines(r) {
+		lines = append(lines, []any{text})
+	}
+	for _, p := range partial {
+		lines = append(lines, []any{"Incomplete: " + p})
+	}
+	return slices.Values(lines)
+}
+
+func requestLines(rows []result.Row) func(yield func([]any) bool) {
+	return func(yield func([]any) bool) {
+		head := []any{
+			"x_request_id", "conversation_id", "session_num", "turn_index", "phase", "outcome", "status",
+			"start (UTC)", "start_ns", "due_ns", "lateness (ms)",
+			"time_to_first_token (ms)", "inter_token_latency (ms)", "request_latency (ms)", "input_sequence_length", "output_sequence_length", "error",
+		}
+		if !yield(head) {
+			return
+		}
+		for _, r := range rows {
+			var start any
+			if r.Start > 0 {
+				start = time.Unix(0, r.Start).UTC().Format("2006-01-02 15:04:05.000")
+			}
+			line := []any{
+				r.ID, r.Conversation, r.Session, r.Turn, r.Phase.String(), string(r.Outcome), known(r.Status),
+				start, nanoseconds(r.Start), nanoseconds(r.Due), cell(r.Lateness),
+				cell(r.TTFT), cell(r.ITL), cell(r.Latency), known(r.Input), known(r.Output), r.Error,
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+func known(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// nanoseconds is an instant as text: a cell's number has 15 digits, Unix time in ns 19.
+func nanoseconds(ns int64) any {
+	if ns == 0 {
+		return nil
+	}
+	return fmt.Sprint(ns)
+}

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"replayd/internal/chart"
+	"replayd/internal/number"
+	"replayd/internal/result"
+)
+
+// Bounds of what a page shows of the server's and the GPUs' own figures.
+const (
+	besideRows  = 300
+	besidePlots = 8
+	besideLines = 6 // of one picture
+)
+
+// beside is what the server and the GPUs said of themselves while the run went on.
+func (l lookedAt) beside() Section {
+	s := Section{Short: "Server and GPUs"}
+	t := chart.Table{Title: "Series", Folded: true, Columns: []chart.Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
+	byName := map[string][]result.Beside{}
+	var names []string
+	for _, b := range l.Beside {
+		f, ok := b.Figures()
+		if !ok {
+			continue
+		}
+		perSecond, mean := number.Short(f.Avg), "–"
+		if b.Kind == result.Gauge {
+			perSecond, mean = mean, perSecond
+		}
+		if len(t.Rows) < besideRows {
+			t.Rows = append(t.Rows, []string{b.Name, labelsOf(b), b.Unit, perSecond, number.Short(f.Of.Min()), mean, number.Short(f.Of.Max())})
+		}
+		if b.Kind == result.Gauge && f.Of.Std > 0 {
+			if byName[b.Name] == nil {
+				names = append(names, b.Name)
+			}
+			byName[b.Name] = append(byName[b.Name], b)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return s
+	}
+	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.Beside))
+	s.Tables = []chart.Table{t}
+	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: fewer series, and what is paid for
+		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
+	})
+	for _, name := range names[:min(len(names), besidePlots)] {
+		s.Plots = append(s.Plots, l.besidePlot(name, byName[name]))
+	}
+	return s
+}
+
+func rankOf(b result.Beside) int {
+	if b.GPU {
+		return 0
+	}
+	return 1
+}
+
+func (l lookedAt) besidePlot(name string, all []result.Beside) chart.Plot {
+	first := all[0]
+	p := chart.Plot{Title: cmp.Or(first.Help, name), X: chart.Axis{Label: "time", Unit: "s"}, Y: chart.Axis{Label: name, Unit: first.Unit}}
+	if len(all) > besideLines {
+		p.Note = fmt.Sprintf("%d of %d series.", besideLines, len(all))
+	}
+	for _, b := range all[:min(len(all), besideLines)] {
+		line := chart.Series{Kind: chart.Line}
+		if len(all) > 1 {
+			line.Name = labelsOf(b)
+		}
+		for i := range min(len(b.Times), len(b.Values)) {
+			line.Add(l.at(b.Times[i].UnixNano()), b.Values[i])
+		}
+		p.Series = append(p.Series, line)
+	}
+	return p
+}
+
+// labelsOf writes the labels of a series in order; of a GPU only its number.
+func labelsOf(b result.Beside) string {
+	if b.GPU && b.Labels["gpu"] != "" {
+		return "GPU " + b.Labels["gpu"]
+	}
+	var parts []string
+	for name, value := range b.Labels {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return cutText(strings.Join(parts, " "), 80)
+}

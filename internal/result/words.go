@@ -1,0 +1,71 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"replayd/internal/measure"
+	"replayd/internal/number"
+)
+
+// UnknownLedger is said of files that hold no ledger: those of AIPerf, and old ones.
+const UnknownLedger = "what was never sent is not in these files"
+
+// DroppedText says how many expected requests were never sent and why: "30 dropped (overload)"; "" of none.
+func DroppedText(l measure.Ledger) string {
+	if l.Unsent() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s dropped (%s)", number.Whole(l.Unsent()), WhyDropped(l))
+}
+
+// NeverSentText says the same in a sentence: "30 of 40 expected requests were never sent (overload)".
+func NeverSentText(l measure.Ledger) string {
+	were := "were"
+	if l.Unsent() == 1 {
+		were = "was"
+	}
+	return fmt.Sprintf("%s of %s %s never sent (%s)", number.Whole(l.Unsent()), number.Count(int(l.Expected), "expected request"), were, WhyDropped(l))
+}
+
+// WhyDropped are the reasons, the most frequent first, with their numbers where there are several: "overload", "20 overload, 10 guard".
+func WhyDropped(l measure.Ledger) string {
+	var reasons []measure.DropReason
+	for _, why := range measure.DropReasons() {
+		if l.Dropped[why] > 0 {
+			reasons = append(reasons, why)
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b measure.DropReason) int { return cmp.Compare(l.Dropped[b], l.Dropped[a]) })
+	var texts []string
+	for _, why := range reasons {
+		text := string(why)
+		if len(reasons) > 1 {
+			text = number.Whole(l.Dropped[why]) + " " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// AttainmentTexts are the numerator and denominator of attainment and of service attainment, in words.
+func AttainmentTexts(l measure.Ledger) (attainment, service string) {
+	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
+	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))
+	return attainment, service
+}
+
+// UnfinishedText says how many requests had not ended when the ledger was written; "" of none.
+func UnfinishedText(l measure.Ledger) string {
+	n := l.InFlight + l.Waiting
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s not ended when the ledger was written", number.Whole(n))
+}
+
+// AllThere says whether the rows of a run are all that its ledger counts as finished. They are more where a process was killed after
+// its last ledger, and fewer where files are missing.
+func AllThere(r Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }

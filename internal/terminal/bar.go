@@ -1,0 +1,138 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"replayd/internal/number"
+)
+
+// A field is a part of a line. Where not all fit, those of the highest rank go first.
+type field struct {
+	text  string
+	rank  int
+	least int // columns that it may be cut to before it goes; 0: it is not cut
+}
+
+// state is how far it is.
+func (v view) state() []field {
+	count := fmt.Sprintf("%d done", v.done())
+	if v.Requests > 0 {
+		count = fmt.Sprintf("%d of %d", v.done(), v.Requests)
+	}
+	fields := []field{{text: count, rank: 2}, {text: seconds(v.elapsed), rank: 3}}
+	if left := v.left(); left != "" {
+		fields = append(fields, field{text: left, rank: 1})
+	}
+	return fields
+}
+
+// figures are how it goes. What is of the last seconds or of this instant says nothing at the end.
+func (v view) figures() []field {
+	var fields []field
+	add := func(rank int, said bool, format string, values ...any) {
+		if said {
+			fields = append(fields, field{text: fmt.Sprintf(format, values...), rank: rank})
+		}
+	}
+	add(7, !v.ended, "%.1f/s", v.rate)
+	add(5, !v.ended, "%d in flight", v.Ledger.InFlight)
+	add(3, true, "%d failed", v.failed())
+	add(3, v.cancelled() > 0, "%d cancelled", v.cancelled())
+	add(3, v.Ledger.Unsent() > 0, "%d dropped", v.Ledger.Unsent())
+	add(4, v.ttfts, "TTFT p50 %s", number.Latency(v.ttft50))
+	add(6, v.ttfts, "p99 %s", number.Latency(v.ttft99))
+	add(8, v.tpots, "TPOT p50 %s", number.Latency(v.tpot50))
+	add(9, v.lates, "lateness p99 %s", number.Latency(v.late99))
+	if v.lastErr != "" {
+		fields = append(fields, field{text: "last error: " + v.lastErr, rank: 10, least: 24})
+	}
+	return fields
+}
+
+// Layout of a progress bar.
+const (
+	oneLine  = 120 // columns from which on everything stands in one line
+	leastBar = 10  // cells, or an eighth of the columns
+	mostBar  = 60
+	gap      = "  "
+)
+
+// lines are the view for a terminal of so many columns, one or two of them. Each leaves the last column free, because
+// some terminals go on to the next line when it is written.
+func (v view) lines(columns int) []string {
+	room := max(1, columns-1)
+	if _, known := v.share(); !known {
+		return []string{v.line(room)}
+	}
+	if columns >= oneLine {
+		return []string{v.barred(append(v.state(), v.figures()...), room)}
+	}
+	return []string{v.barred(v.state(), room), fit(v.figures(), room)}
+}
+
+// line is the view without a bar.
+func (v view) line(room int) string {
+	state := v.state()
+	state[0], state[1] = state[1], state[0]
+	state[0].text = fmt.Sprintf("%6s", state[0].text) // so that lines below each other are in line
+	return fit(append(state, v.figures()...), room)
+}
+
+// barred is a line with a bar before its fields, as long as there is room.
+func (v view) barred(fields []field, room int) string {
+	share, _ := v.share()
+	percent := fmt.Sprintf("%3d %%", int(100*share)) // 100 only when all is done
+	least := max(leastBar, room/8)
+	rest := fit(fields, room-len("[]"+gap+percent+gap)-least)
+	if rest != "" {
+		rest = gap + rest
+	}
+	cells := min(mostBar, room-len("[]"+gap+percent)-Width(rest))
+	if cells < least {
+		return cut(percent+rest, room)
+	}
+	full := int(float64(cells) * share)
+	bar := strings.Repeat("=", full)
+	if full < cells {
+		bar += ">"
+	}
+	return fmt.Sprintf("[%-*s]%s%s%s", cells, bar, gap, percent, rest)
+}
+
+// fit joins the fields, without those of the highest ranks as far as there is no room.
+func fit(fields []field, room int) string {
+	for {
+		var texts []string
+		for _, f := range fields {
+			texts = append(texts, f.text)
+		}
+		line := strings.Join(texts, gap)
+		over := Width(line) - room
+		if over <= 0 || len(fields) == 1 {
+			return cut(line, room)
+		}
+		last := slices.MaxFunc(fields, func(a, b field) int { return cmp.Compare(a.rank, b.rank) })
+		at := slices.Index(fields, last)
+		if short := Width(last.text) - over; last.least > 0 && short >= last.least {
+			fields[at].text = cut(last.text, short)
+			continue
+		}
+		fields = slices.Delete(fields, at, at+1)
+	}
+}
+
+// Width is how many columns a text takes. Those that stand here have no wide or combining characters, but for what a
+// server may have said in an error.
+func Width(s string) int { return utf8.RuneCountInString(s) }
+
+// cut is the front of a text, at most so many columns.
+func cut(s string, room int) string {
+	if Width(s) <= room {
+		return s
+	}
+	return string([]rune(s)[:max(0, room)])
+}

@@ -1,0 +1,36 @@
+//go:build unix
+
+package terminal
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// isTerminal says whether a file is a terminal: another device has no window.
+func isTerminal(f *os.File) bool {
+	_, err := windowSize(f)
+	return err == nil
+}
+
+// columns is the width of a terminal; a terminal that does not know its own has 80.
+func columns(f *os.File) int {
+	size, err := windowSize(f)
+	if err != nil || size.Col == 0 {
+		return 80
+	}
+	return int(size.Col)
+}
+
+// windowSize asks the terminal for its size. File.Fd would make the file a blocking one, for whoever shares it too.
+func windowSize(f *os.File) (size *unix.Winsize, err error) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var refused error
+	err = c.Control(func(fd uintptr) { size, refused = unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ) })
+	return size, errors.Join(err, refused)
+}

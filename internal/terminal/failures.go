@@ -1,0 +1,56 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"replayd/internal/measure"
+)
+
+// Failures keep the first request of each outcome other than ok: a count alone does not tell what to mend. Their
+// methods may be called at once.
+type Failures struct {
+	mu    sync.Mutex
+	first map[measure.Outcome]failure // as many as there are outcomes
+}
+
+type failure struct{ id, text string }
+
+// Observe takes a finished request, unless it was sent to warm the server up.
+func (f *Failures) Observe(r *measure.Request) {
+	if !r.Outcome.Failed() || r.Phase == measure.Warmup {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.first == nil {
+		f.first = map[measure.Outcome]failure{}
+	}
+	if _, seen := f.first[r.Outcome]; !seen {
+		f.first[r.Outcome] = failure{r.ID, r.Error}
+	}
+}
+
+// Write prints a line for each outcome that occurred, the one that the ledger has most of first; nothing when all was well.
+func (f *Failures) Write(w io.Writer, l measure.Ledger) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.first) == 0 {
+		return nil
+	}
+	outcomes := slices.SortedFunc(maps.Keys(f.first), func(a, b measure.Outcome) int {
+		return cmp.Or(cmp.Compare(l.Outcomes[b], l.Outcomes[a]), cmp.Compare(a, b))
+	})
+	out := &strings.Builder{}
+	fmt.Fprintln(out, "\nthe first request of each failure")
+	for _, o := range outcomes {
+		fmt.Fprintf(out, "%-26s%s: %s\n", o, f.first[o].id, f.first[o].text)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,101 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"replayd/internal/measure"
+	"replayd/internal/number"
+)
+
+// A view is what there is to show of a run at one instant.
+type view struct {
+	Outlook
+	elapsed                        time.Duration
+	ended                          bool
+	rate                           float64 // finished requests per second
+	ttft50, ttft99, tpot50, late99 time.Duration
+	ttfts, tpots, lates            bool // of those there are any
+	lastErr                        string
+}
+
+func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return view{
+		Outlook: o, elapsed: elapsed, ended: ended, rate: p.rate(),
+		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
+		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.percentile(50),
+		lates: len(p.lateness.values) > 0, late99: p.lateness.percentile(99),
+		lastErr: p.lastErr,
+	}
+}
+
+func (v view) done() int { return int(v.Ledger.Finished() + v.Ledger.Unsent()) }
+
+func (v view) cancelled() int64 { return v.Ledger.Outcomes[measure.Cancelled] }
+
+func (v view) failed() int64 {
+	return v.Ledger.Finished() - v.Ledger.Outcomes[measure.OK] - v.cancelled()
+}
+
+// share is the part that is done, 0 to 1, by requests or else by the plan's time; false when neither is known.
+func (v view) share() (float64, bool) {
+	switch {
+	case v.Requests > 0:
+		return min(1, float64(v.done())/float64(v.Requests)), true
+	case v.Length > 0:
+		return float64(v.Length-min(v.Left, v.Length)) / float64(v.Length), true
+	}
+	return 0, false
+}
+
+// left says how long it will take still: as the plan says, which knows when its last row is due, and without one at the
+// rate of the last seconds. "" when neither can be said.
+func (v view) left() string {
+	rest := v.Requests - v.done()
+	switch {
+	case v.ended:
+		return ""
+	case v.Stopping:
+		return "stopping"
+	case v.Length > 0 && v.Left <= 0:
+		return "last answers"
+	case v.Left > v.Length:
+		return "begins in " + seconds(v.Left-v.Length)
+	case v.Length > 0:
+		return "ETA " + seconds(v.Left)
+	case rest > 0 && v.rate > 0:
+		return "ETA " + seconds(time.Duration(float64(rest)/v.rate*float64(time.Second)))
+	}
+	return ""
+}
+
+// attributes are the view for a log.
+func (v view) attributes() []any {
+	a := []any{"done", v.done()}
+	if v.Requests > 0 {
+		a = append(a, "of", v.Requests)
+	}
+	a = append(a, "ok", v.Ledger.Outcomes[measure.OK], "failed", v.failed(), "dropped", v.Ledger.Unsent())
+	if v.cancelled() > 0 {
+		a = append(a, "cancelled", v.cancelled())
+	}
+	a = append(a, "in_flight", v.Ledger.InFlight, "per_second", fmt.Sprintf("%.1f", v.rate))
+	if v.ttfts {
+		a = append(a, "ttft_p50", number.Latency(v.ttft50), "ttft_p99", number.Latency(v.ttft99))
+	}
+	if left, known := strings.CutPrefix(v.left(), "ETA "); known {
+		a = append(a, "left", left)
+	}
+	if v.lastErr != "" {
+		a = append(a, "last_error", v.lastErr)
+	}
+	return a
+}
+
+// seconds writes a time without parts of a second.
+func seconds(d time.Duration) string { return model.Duration(max(0, d).Round(time.Second)).String() }
