@@ -51,6 +51,7 @@ type Series struct {
 	Ramp int      // not 0: the colour of the first series, weaker by this step; for p50, p90, p99 of one thing
 }
 
+// Add appends a point.
 func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }
 
 // A Kind is how a series is drawn.

@@ -44,7 +44,7 @@ func (c *Client) WatchCredentials(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			c.readCredentials()
+			_ = c.readCredentials() // Ready gives it
 		case <-ctx.Done():
 			return
 		}

@@ -3,8 +3,9 @@ package report
 import (
 	"fmt"
 	"math/rand/v2"
-	"replayd/internal/chart"
 	"testing"
+
+	"replayd/internal/chart"
 )
 
 // Tokens of an answer that lasts from 0.5 s to 2.5 s, in bins of a second: a quarter, a half, a quarter. What lies beyond the last bin

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"replayd/internal/chart"
 	"slices"
+
+	"replayd/internal/chart"
 )
 
 // What each page has inside: it asks nobody for anything.
