@@ -13,7 +13,7 @@ FUZZTIME ?= 2m
 SHORT ?=
 
 # Rooms whose statements must be covered to COVER_MIN percent.
-COVERED   := trace schedule synth openai openai/internal/chunk openai/internal/wire measure limits dispatch replay
+COVERED   := trace schedule synth openai openai/internal/chunk openai/internal/wire measure metrics records limits dispatch replay
 COVER_MIN := 90
 
 VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.0.0-dev)

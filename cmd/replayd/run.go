@@ -12,7 +12,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
-	"replayd/internal/measure"
+	"replayd/internal/result"
 	"replayd/internal/terminal"
 )
 
@@ -76,7 +76,7 @@ const reachTime = 30 * time.Second
 // once runs an order from its beginning to its report.
 func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: measure.NewSummary(r.slo), progress: &terminal.Progress{}, failures: &terminal.Failures{},
+		world: w, order: r, summary: result.NewSummary(r.slo), progress: &terminal.Progress{}, failures: &terminal.Failures{},
 		least: o.least, end: make(chan struct{}),
 	}
 	if err := a.open(o); err != nil {

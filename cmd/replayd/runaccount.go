@@ -17,7 +17,7 @@ import (
 type account struct {
 	*world
 	order    order
-	summary  *measure.Summary
+	summary  *result.Summary
 	progress *terminal.Progress
 	failures *terminal.Failures
 	meter    result.CacheMeter

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
+	"replayd/internal/result"
 	"replayd/internal/terminal"
 	"replayd/test/outside"
 )
@@ -23,9 +25,9 @@ func TestMemoryOfALongRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := measure.NewMeter(prometheus.NewRegistry())
-	w := m.Workload(measure.Labels{Workload: "run", Target: "t", Model: "m"}, measure.WorkloadOptions{SLO: slo})
-	a := &account{summary: measure.NewSummary(slo), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
+	m := metrics.NewMeter(prometheus.NewRegistry())
+	w := m.Workload(metrics.Labels{Workload: "run", Target: "t", Model: "m"}, metrics.WorkloadOptions{SLO: slo})
+	a := &account{summary: result.NewSummary(slo), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
 	observers := a.observers()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	chunks := make([]time.Duration, 3)

@@ -10,7 +10,8 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/gpu"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
+	"replayd/internal/records"
 	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
@@ -28,10 +29,10 @@ func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error)
 		known = bad.Faults
 	}
 	reg := prometheus.NewRegistry()
-	meter := measure.NewMeter(reg)
+	meter := metrics.NewMeter(reg)
 	g := &Generation{
 		options: Options{Config: c, Meter: meter, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), Log: log},
-		shared:  &shared{sink: measure.NewSink(meter.RecordErrors, log)},
+		shared:  &shared{sink: records.NewSink(meter.RecordErrors, log)},
 		checks:  true,
 	}
 	faults := g.open(ctx, nil, known)

@@ -17,7 +17,8 @@ import (
 	"replayd/internal/dispatch"
 	"replayd/internal/gpu"
 	"replayd/internal/live"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
+	"replayd/internal/records"
 	"replayd/internal/replay"
 	"replayd/internal/scrape"
 	"replayd/internal/synth"
@@ -26,7 +27,7 @@ import (
 // Options of a Generation. All but the configuration hold for every generation of a process.
 type Options struct {
 	Config    config.Config
-	Meter     *measure.Meter
+	Meter     *metrics.Meter
 	Board     *live.Board       // nil: there is no live page
 	Engines   *scrape.Collector // nil: no engine's page is scraped
 	GPUs      *gpu.Collector    // nil: no GPUs are read
@@ -71,7 +72,7 @@ type Generation struct {
 
 // shared is what all generations of a process have together.
 type shared struct {
-	sink     *measure.Sink
+	sink     *records.Sink
 	endSink  context.CancelFunc // nil: it does not run
 	sinkDone chan error
 	pacer    *replay.Pacer    // of all workloads; nil where nothing is to run
@@ -88,7 +89,7 @@ func Build(ctx context.Context, o Options) (*Generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink := measure.NewSink(o.Meter.RecordErrors, o.Log)
+	sink := records.NewSink(o.Meter.RecordErrors, o.Log)
 	sink.Ledgers = o.Meter.AppendLedgers
 	g := &Generation{options: o, shared: &shared{sink: sink, pacer: replay.NewPacer(sleeper)}}
 	return g, g.build(ctx, nil)
@@ -184,7 +185,7 @@ func (g *Generation) discard() error {
 // OpenRecords lets records go where this generation wants them. An error leaves it to the sink to try again.
 func (g *Generation) OpenRecords() error {
 	r := g.options.Config.Records
-	return g.shared.sink.Use(measure.RecordsOptions{Path: r.Path, MaxBytes: int64(r.MaxBytes), Keep: r.Keep, Gzip: r.Gzip})
+	return g.shared.sink.Use(records.Options{Path: r.Path, MaxBytes: int64(r.MaxBytes), Keep: r.Keep, Gzip: r.Gzip})
 }
 
 // Start replays all workloads. When ctx is cancelled they drain; hard cuts what is in flight.

@@ -19,6 +19,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 	"replayd/internal/sim"
 )
@@ -40,7 +41,7 @@ func (h *heard) Observe(r *measure.Request) {
 func (h *heard) options(c config.Config) Options {
 	h.outcomes = map[string]int{}
 	return Options{
-		Config: c, Meter: measure.NewMeter(prometheus.NewRegistry()), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
+		Config: c, Meter: metrics.NewMeter(prometheus.NewRegistry()), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
 		Observers: []replay.Observer{h},
 		Failed: func(err error) {
 			h.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
 )
 
 // A keeper owns the generation that runs. Everything that changes it happens on the goroutine of its run, one after the other,
@@ -16,7 +16,7 @@ import (
 // a goroutine of their own, which asks the owner for the switch only.
 type keeper struct {
 	options ServeOptions
-	process *measure.Process
+	process *metrics.Process
 	g       *Generation                            // written by the owner; reloads may read it, too, because only they have it written
 	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once: there may be hundreds of workloads in it
 	calls   chan func()
@@ -27,7 +27,7 @@ type keeper struct {
 	later     []func() // the owner's: what waits for the end of the reload under way
 }
 
-func newKeeper(work context.Context, o ServeOptions, p *measure.Process) *keeper {
+func newKeeper(work context.Context, o ServeOptions, p *metrics.Process) *keeper {
 	k := &keeper{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
 	k.shows(o.Config)
 	return k

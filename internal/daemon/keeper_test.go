@@ -20,7 +20,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/live"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 	"replayd/internal/web"
 
@@ -72,10 +72,10 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	work, stop := context.WithCancel(t.Context())
 	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
-	b.k = newKeeper(work, ServeOptions{Config: c, Log: log, Load: b.load}, measure.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
+	b.k = newKeeper(work, ServeOptions{Config: c, Log: log, Load: b.load}, metrics.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
 	b.page = b.k.page(reg, live.New(live.Options{}))
 	o := Options{
-		Config: c, Meter: measure.NewMeter(reg), Log: log, Failed: func(error) {},
+		Config: c, Meter: metrics.NewMeter(reg), Log: log, Failed: func(error) {},
 		Dial: dialNobody, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 	}
 	for _, f := range change {

@@ -15,6 +15,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 
 	"replayd/test/outside"
@@ -225,7 +226,7 @@ func (l *life) Observe(r *measure.Request) {
 
 func (l *life) options(c config.Config) Options {
 	return Options{
-		Config: c, Meter: measure.NewMeter(l.reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
+		Config: c, Meter: metrics.NewMeter(l.reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
 		Observers: []replay.Observer{l}, Failed: func(err error) {
 			if !strings.Contains(err.Error(), "are over the length limits") { // a closed loop would be read for ever
 				l.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"replayd/internal/gpu"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
@@ -46,8 +47,8 @@ type Once struct {
 // Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. A page that
 // fails meanwhile is an error at the end: the run is worth finishing without it.
 func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
-	process := measure.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	o.Meter = measure.NewMeter(reg)
+	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
+	o.Meter = metrics.NewMeter(reg)
 	ready, address := func() {}, ""
 	if o.Serve || o.Sample != nil { // else nobody would see them
 		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)

@@ -14,6 +14,7 @@ import (
 	"replayd/internal/gpu"
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 	"replayd/internal/scrape"
 	"replayd/internal/web"
@@ -48,7 +49,7 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 // the start: requests first, the page last, so that a last scrape sees how they ended.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
-	process := measure.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
+	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	board := live.New(live.Options{Version: o.Version})
 	work, stop := context.WithCancel(ctx)
 	defer stop()
@@ -68,7 +69,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 
 	complaints := newComplaints(o.Log)
 	k.g, err = Build(work, Options{
-		Config: o.Config, Meter: measure.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
+		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
 		Observers: o.Observers, Complain: complaints.add, Patient: true,
 		Failed: func(err error) {
 			o.Log.Error("stopped early, everything else goes on", "err", err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 )
@@ -22,7 +22,7 @@ type server struct {
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
-	shown  *measure.Target
+	shown  *metrics.Target
 	tokens *tokens       // nil: texts are not counted
 	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
 

@@ -14,6 +14,7 @@ import (
 	"replayd/internal/limits"
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/schedule"
@@ -41,7 +42,7 @@ type workload struct {
 	lost    chan replay.Lost         // holds one
 	quit    chan struct{}            // closed with retired
 	before  atomic.Pointer[workload] // the one that it took over from, until that has ended
-	count   *measure.Workload
+	count   *metrics.Workload
 	shown   atomic.Pointer[live.Workload] // nil without a page
 	engine  func() string                 // how busy the target's engines are, in words; empty when they are not scraped
 	stop    context.CancelFunc
@@ -182,8 +183,8 @@ func (w *workload) fail(err error) {
 func (g *Generation) prepare(w *workload, from handover) {
 	// Not g: a workload that runs on through a reload keeps no old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
-	w.count = o.Meter.Workload(measure.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, measure.WorkloadOptions{
-		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Shard: measure.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+	w.count = o.Meter.Workload(metrics.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, metrics.WorkloadOptions{
+		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
 		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
@@ -266,8 +267,8 @@ func closedFor(c config.Workload) time.Duration {
 	return 0
 }
 
-func traceInfo(s trace.Stats) measure.TraceInfo {
-	return measure.TraceInfo{
+func traceInfo(s trace.Stats) metrics.TraceInfo {
+	return metrics.TraceInfo{
 		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, BlockTokens: s.BlockTokens,
 		PrefixHitRatio: s.Prefix.HitTokenRatio,
 	}

@@ -22,6 +22,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 
 	"replayd/test/outside"
@@ -84,7 +85,7 @@ func (w *world) start(c config.Config, patient bool) {
 	board := live.New(live.Options{})
 	running.Go(func() { _ = board.Run(ctx) })
 	g, err := Build(ctx, Options{
-		Config: c, Meter: measure.NewMeter(w.reg), Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
+		Config: c, Meter: metrics.NewMeter(w.reg), Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
 		Observers: []replay.Observer{w}, Dial: w.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/trace"
 )
 
@@ -40,7 +41,7 @@ func TestSnapshotJSON(t *testing.T) {
 		chat := newFeed(b, WorkloadOptions{
 			Name: "chat", Target: "vllm", URL: "http://key:secret@127.0.0.1:8000/v1?key=secret", API: "chat", Model: "qwen3-8b",
 			Schedule: "loop on the wall clock", Lanes: 256, SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 150}, {Quantity: measure.TPOT, Limit: 0.5}, {Quantity: measure.PerUser, Limit: 20}},
-			Trace: measure.TraceInfo{Path: "chat.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031},
+			Trace: metrics.TraceInfo{Path: "chat.jsonl", Format: "mooncake", SHA256: "0123456789abcdef", Requests: 12031},
 			From:  10 * second, To: 50 * second,
 			Length: 58 * second, Curve: trace.Curve{Bin: 30 * second, Requests: []int64{3, 4}, InputTokens: []int64{300, 400}, OutputTokens: []int64{30, 40}},
 		})

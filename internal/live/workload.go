@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/trace"
 )
 
@@ -21,7 +22,7 @@ type WorkloadOptions struct {
 	Lanes    int
 	SLO      measure.SLO
 	Sheds    bool // overload: drop; see measure.WorkloadOptions
-	Trace    measure.TraceInfo
+	Trace    metrics.TraceInfo
 	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
 	Length   time.Duration // of the whole trace: the offset of its last row; 0 where rows do not go by its times
 	Curve    trace.Curve   // of the same; empty likewise

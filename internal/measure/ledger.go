@@ -87,52 +87,32 @@ func addUp[K comparable](a, b map[K]int64) map[K]int64 {
 	return sum
 }
 
-// Ledger reads what /metrics would show now, under all names that the workload's model has had.
-func (w *Workload) Ledger() Ledger {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var l Ledger
-	for _, p := range w.parts { // one that ends between two of them is told a moment later
-		n := p.s.counts()
-		l = l.Add(n.ledger())
-	}
-	return l
-}
+// Eligible says whether a request that ended so is eligible: its end was the service's doing, and not ours.
+func (o Outcome) Eligible() bool { return o != Cancelled && o != Aborted }
 
-func (c *counts) ledger() Ledger {
-	l := Ledger{
-		Expected: c.expected, InFlight: c.inFlight, Waiting: c.waiting,
-		Outcomes: byName(outcomes[:], c.finished[:]), Dropped: byName(dropReasons[:], c.dropped[:]),
-		Good: c.good, Eligible: c.eligible,
-		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
-	}
-	for i, n := range c.violations[:sloError] {
-		if n > 0 {
-			l.Broken[sloName(i)] = n
-		}
-	}
-	l.Filtered = l.Dropped[Filtered]
-	delete(l.Dropped, Filtered)
-	return l
-}
-
-// byName are the counts that are not 0.
-func byName[K comparable](names []K, n []int64) map[K]int64 {
-	m := map[K]int64{}
-	for i, name := range names {
-		if n[i] != 0 {
-			m[name] = n[i]
-		}
-	}
-	return m
-}
-
-// judged says whether a request that ended so is eligible: its end was the service's doing, and not ours.
-func (o Outcome) judged() bool { return o != Cancelled && o != Aborted }
-
-// judged says whether a request that was never sent is eligible. Overload is the service's doing too: its answers took so long that no
+// Eligible says whether a request that was never sent is eligible. Overload is the service's doing too: its answers took so long that no
 // lane was free. A workload that sheds wants it so.
-func (r DropReason) judged(sheds bool) bool { return r == SessionFailed || r == Overload && !sheds }
+func (r DropReason) Eligible(sheds bool) bool { return r == SessionFailed || r == Overload && !sheds }
+
+// The closed lists behind label values, in the order in which /metrics and pages show them.
+var (
+	outcomes = [...]Outcome{
+		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
+		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
+	}
+	dropReasons = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, SessionFailed, Invalid, Shutdown, Filtered}
+	guardLimits = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind, GuardUnsupported}
+)
+
+// Lengths of the lists.
+const (
+	NumOutcomes    = len(outcomes)
+	NumDropReasons = len(dropReasons)
+	NumGuardLimits = len(guardLimits)
+)
+
+// GuardLimits lists every limit of a guard.
+func GuardLimits() []GuardLimit { return slices.Clone(guardLimits[:]) }
 
 // Outcomes lists every outcome, ok first, in the order in which /metrics and pages show them.
 func Outcomes() []Outcome { return slices.Clone(outcomes[:]) }

@@ -23,7 +23,7 @@ const (
 	InputLength    // tokens of the prompt: as asked for, else as counted, else as the server says
 	OutputCount    // tokens of the answer without those that reason
 	ReasoningCount // tokens that reason
-	numQuantities
+	NumQuantities
 )
 
 // A Unit is what a quantity is measured in.
@@ -38,7 +38,7 @@ const (
 
 // quantities describe each Quantity. A name is ours, a tag is the one in AIPerf's files; where AIPerf says that larger is better
 // (MetricFlags.LARGER_IS_BETTER), a bound is the least, elsewhere the most that is within it.
-var quantities = [numQuantities]struct {
+var quantities = [NumQuantities]struct {
 	name, tag string
 	unit      Unit
 	larger    bool
@@ -75,7 +75,7 @@ func (q Quantity) Streamed() bool { return quantities[q].streamed }
 
 // Quantities are all of them.
 func Quantities() []Quantity {
-	all := make([]Quantity, numQuantities)
+	all := make([]Quantity, NumQuantities)
 	for q := range all {
 		all[q] = Quantity(q)
 	}
@@ -94,7 +94,7 @@ func QuantityOf(name string) (Quantity, bool) {
 
 // Values are a finished request's values, by Quantity; NaN where one is not defined. Times are milliseconds, as in the files that
 // reports read back: the same number is judged while a request is live and when its record is read.
-type Values [numQuantities]float64
+type Values [NumQuantities]float64
 
 // NoValues are those of a request of which nothing is known.
 func NoValues() (v Values) {

@@ -1,7 +1,5 @@
-// Package measure holds what one request was and what it is worth: its timeline and outcome, the latencies that follow
-// from them, service levels, the series on /metrics, the summary of a run and the file of records. No figure depends on when it is computed: every
-// instant comes with the request. The clock is read for the record file only (when to flush it and when to try it again) and for
-// the creation time that a counter has in OpenMetrics.
+// Package measure holds what one request was and what it is worth: its timeline and outcome, the latencies that follow from them, and
+// service levels; and the ledger that counts requests by what became of them. It reads no clock: every instant comes with the request.
 package measure
 
 import "time"

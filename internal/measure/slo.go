@@ -27,8 +27,8 @@ func (b Bound) Kept(v *Values) bool {
 	return !(v[b.Quantity] > b.Limit)
 }
 
-// worse is the worse of two values of the bounded quantity, of which one may be undefined.
-func (b Bound) worse(v, other float64) float64 {
+// Worse is the worse of two values of the bounded quantity, of which one may be undefined.
+func (b Bound) Worse(v, other float64) float64 {
 	switch {
 	case math.IsNaN(v):
 		return other
@@ -47,23 +47,23 @@ func (s SLO) Good(o Outcome, v *Values) bool {
 
 // A request that did not end ok broke sloError, which stands after the quantities in an array of violations.
 const (
-	sloError = int(numQuantities)
-	sloKinds = sloError + 1
+	SLOError = int(NumQuantities)
+	SLOKinds = SLOError + 1
 )
 
-// sloName is a value of the label slo.
-func sloName(i int) string {
-	if i == sloError {
+// SLOName is a value of the label slo.
+func SLOName(i int) string {
+	if i == SLOError {
 		return "error"
 	}
 	return Quantity(i).String()
 }
 
-// violations tells which bounds a finished request with these values broke. One that failed has no latency to judge: it broke error, and
+// Violations tells which bounds a finished request with these values broke. One that failed has no latency to judge: it broke error, and
 // nothing else. One that the workload itself cancelled breaks nothing and is not good either: no bound applies to it.
-func (s SLO) violations(o Outcome, v *Values) (broken [sloKinds]bool) {
+func (s SLO) Violations(o Outcome, v *Values) (broken [SLOKinds]bool) {
 	if o != OK {
-		broken[sloError] = o != Cancelled
+		broken[SLOError] = o != Cancelled
 		return broken
 	}
 	for _, b := range s {
@@ -87,12 +87,12 @@ func (b Bound) String() string { return b.Quantity.String() + ":" + b.Text(b.Lim
 // Text writes a value of the bounded quantity: 500ms, 20.
 func (b Bound) Text(value float64) string {
 	if b.Quantity.Unit() == Milliseconds {
-		return duration(value).String()
+		return FromMilliseconds(value).String()
 	}
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
-func duration(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
+func FromMilliseconds(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
 
 // NewSLO puts bounds into their order.
 func NewSLO(bounds ...Bound) SLO {

@@ -60,7 +60,7 @@ func ParseBound(name, value string) (Bound, error) {
 	number, err := strconv.ParseFloat(value, 64)
 	switch unit := q.Unit(); {
 	case unit == Milliseconds && err == nil && (name == q.Tag() || number == 0):
-		number = float64(duration(min(number, 1e12))) / 1e6
+		number = float64(FromMilliseconds(min(number, 1e12))) / 1e6
 	case unit == Milliseconds:
 		d, err := time.ParseDuration(value)
 		if err != nil {

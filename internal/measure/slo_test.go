@@ -82,9 +82,9 @@ func TestViolations(t *testing.T) {
 		t.Helper()
 		v := r.Values()
 		var broken []string
-		for i, b := range slo.violations(r.Outcome, &v) {
+		for i, b := range slo.Violations(r.Outcome, &v) {
 			if b {
-				broken = append(broken, sloName(i))
+				broken = append(broken, SLOName(i))
 			}
 		}
 		if got := strings.Join(broken, " "); got != want {
@@ -94,36 +94,36 @@ func TestViolations(t *testing.T) {
 			t.Errorf("%s: good: %v", name, got)
 		}
 	}
-	f("exactly at every bound", all, request("", 0, OK, 100*ms, 110*ms), "")
-	f("TTFT", all, request("", 0, OK, 100*ms+1, 110*ms), "ttft")
-	f("TPOT", all, request("", 0, OK, 100*ms, 110*ms+1), "tpot")
-	f("e2e, and TPOT undefined", SLO{{TPOT, 1}, {E2E, 200}}, request("", 0, OK, 201*ms), "e2e")
-	f("all three", all, request("", 0, OK, 150*ms, 300*ms), "ttft tpot e2e")
-	f("no bound", nil, request("", 0, OK, time.Hour, 2*time.Hour), "")
-	f("failed, though it was quick", all, request("", 0, Truncated, ms), "error")
-	f("failed without a bound", nil, request("", 0, HTTP5xx), "error")
-	f("1/10 ms", SLO{{PerUser, 100}}, request("", 0, OK, 100*ms, 110*ms), "")
-	f("less than 1/10 ms", SLO{{PerUser, 100.1}}, request("", 0, OK, 100*ms, 110*ms), "output_token_throughput_per_user")
-	f("one token has no rate", SLO{{PerUser, 1e9}}, request("", 0, OK, 100*ms), "")
-	f("second token", SLO{{SecondToken, 9}}, request("", 0, OK, 100*ms, 110*ms), "time_to_second_token")
-	f("shorter than the least", SLO{{OutputLength, 3}}, request("", 0, OK, 100*ms, 110*ms), "output_sequence_length")
-	late := request("", 0, OK, 100*ms, 110*ms)
-	late.Timeline.Due = late.Timeline.Write.Add(-50 * ms)
+	f("exactly at every bound", all, answered(OK, 100*milli, 110*milli), "")
+	f("TTFT", all, answered(OK, 100*milli+1, 110*milli), "ttft")
+	f("TPOT", all, answered(OK, 100*milli, 110*milli+1), "tpot")
+	f("e2e, and TPOT undefined", SLO{{TPOT, 1}, {E2E, 200}}, answered(OK, 201*milli), "e2e")
+	f("all three", all, answered(OK, 150*milli, 300*milli), "ttft tpot e2e")
+	f("no bound", nil, answered(OK, time.Hour, 2*time.Hour), "")
+	f("failed, though it was quick", all, answered(Truncated, milli), "error")
+	f("failed without a bound", nil, answered(HTTP5xx), "error")
+	f("1/10 milli", SLO{{PerUser, 100}}, answered(OK, 100*milli, 110*milli), "")
+	f("less than 1/10 milli", SLO{{PerUser, 100.1}}, answered(OK, 100*milli, 110*milli), "output_token_throughput_per_user")
+	f("one token has no rate", SLO{{PerUser, 1e9}}, answered(OK, 100*milli), "")
+	f("second token", SLO{{SecondToken, 9}}, answered(OK, 100*milli, 110*milli), "time_to_second_token")
+	f("shorter than the least", SLO{{OutputLength, 3}}, answered(OK, 100*milli, 110*milli), "output_sequence_length")
+	late := answered(OK, 100*milli, 110*milli)
+	late.Timeline.Due = late.Timeline.Write.Add(-50 * milli)
 	late.Timeline.Ready = late.Timeline.Due
 	f("from due", SLO{{TTFT, 100}, {TTFTFromDue, 149}, {E2EFromDue, 160}, {Lateness, 50}}, late, "ttft_from_due")
 }
 
 // Of a request that ended ok and has all that a request can have, every quantity is defined.
 func TestValues(t *testing.T) {
-	r := request("", 0, OK, 100*ms, 110*ms, 130*ms)
+	r := answered(OK, 100*milli, 110*milli, 130*milli)
 	r.InputTokens, r.Usage = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}
 	v := r.Values()
 	want := map[Quantity]float64{
 		TTFT: 100, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 7, OutputCount: 3, ReasoningCount: 1,
-		Lateness: float64(r.Lateness()) / 1e6, TTFTFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+100*ms) / 1e6,
-		E2EFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+130*ms) / 1e6,
+		Lateness: float64(r.Lateness()) / 1e6, TTFTFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+100*milli) / 1e6,
+		E2EFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+130*milli) / 1e6,
 	}
-	for q := range numQuantities {
+	for q := range NumQuantities {
 		if v[q] != want[q] {
 			t.Errorf("%v = %v, want %v", q, v[q], want[q])
 		}

@@ -6,13 +6,28 @@ import (
 	"time"
 )
 
-// One request in hand arithmetic: due at 0, held back by its session until 700 ms, taken by a lane at 900 ms, written at
-// 1,000 ms, three chunks 200, 250 and 500 ms later, which hold 7 tokens.
+const milli = time.Millisecond
+
+// begin is when what a test measures is due.
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// answered is a request that was on time and got its chunks at those times after the write.
+func answered(o Outcome, chunks ...time.Duration) *Request {
+	r := &Request{Outcome: o, Timeline: Timeline{Planned: begin, Due: begin, Ready: begin, Lane: begin, Write: begin, End: begin, Chunks: chunks, Kernel: true}}
+	if n := len(chunks); n > 0 {
+		r.Timeline.End = begin.Add(chunks[n-1])
+		r.Usage = Usage{Prompt: 100, Output: n, Source: UsageFinal}
+	}
+	return r
+}
+
+// One request in hand arithmetic: due at 0, held back by its session until 700 milli, taken by a lane at 900 milli, written at
+// 1,000 milli, three chunks 200, 250 and 500 milli later, which hold 7 tokens.
 func TestTimelineArithmetic(t *testing.T) {
 	r := &Request{
 		Timeline: Timeline{
-			Planned: start, Due: start, Ready: start.Add(700 * ms), Lane: start.Add(900 * ms), Waited: true,
-			Write: start.Add(1000 * ms), End: start.Add(1600 * ms), Chunks: []time.Duration{200 * ms, 250 * ms, 500 * ms},
+			Planned: begin, Due: begin, Ready: begin.Add(700 * milli), Lane: begin.Add(900 * milli), Waited: true,
+			Write: begin.Add(1000 * milli), End: begin.Add(1600 * milli), Chunks: []time.Duration{200 * milli, 250 * milli, 500 * milli},
 		},
 		Usage: Usage{Output: 7},
 	}
@@ -28,19 +43,19 @@ func TestTimelineArithmetic(t *testing.T) {
 		}
 		return d
 	}
-	f("TTFT", defined(r.TTFT()), 200*ms)
-	f("TTFT from due", defined(r.TTFTFromDue()), 1200*ms)
-	f("e2e", defined(r.E2E()), 500*ms)
-	f("e2e from due", defined(r.E2EFromDue()), 1500*ms)
-	f("TPOT", defined(r.TPOT()), 50*ms) // (500 − 200) / (7 − 1)
-	f("lateness", r.Lateness(), 300*ms)
-	f("lane wait", r.LaneWait(), 200*ms)
-	f("session wait", r.SessionWait(), 700*ms)
-	if got, want := slices.Collect(r.ITL()), []time.Duration{50 * ms, 250 * ms}; !slices.Equal(got, want) {
+	f("TTFT", defined(r.TTFT()), 200*milli)
+	f("TTFT from due", defined(r.TTFTFromDue()), 1200*milli)
+	f("e2e", defined(r.E2E()), 500*milli)
+	f("e2e from due", defined(r.E2EFromDue()), 1500*milli)
+	f("TPOT", defined(r.TPOT()), 50*milli) // (500 − 200) / (7 − 1)
+	f("lateness", r.Lateness(), 300*milli)
+	f("lane wait", r.LaneWait(), 200*milli)
+	f("session wait", r.SessionWait(), 700*milli)
+	if got, want := slices.Collect(r.ITL()), []time.Duration{50 * milli, 250 * milli}; !slices.Equal(got, want) {
 		t.Errorf("ITL = %v, want %v", got, want)
 	}
 	for gap := range r.ITL() {
-		f("the first gap alone", gap, 50*ms)
+		f("the first gap alone", gap, 50*milli)
 		break
 	}
 
@@ -50,7 +65,7 @@ func TestTimelineArithmetic(t *testing.T) {
 
 func TestNothingIsNegative(t *testing.T) {
 	r := &Request{Timeline: Timeline{
-		Due: start, Ready: start.Add(-ms), Lane: start.Add(-2 * ms), Waited: true, Write: start.Add(-3 * ms),
+		Due: begin, Ready: begin.Add(-milli), Lane: begin.Add(-2 * milli), Waited: true, Write: begin.Add(-3 * milli),
 	}}
 	for name, d := range map[string]time.Duration{"lateness": r.Lateness(), "lane wait": r.LaneWait(), "session wait": r.SessionWait()} {
 		if d != 0 {
@@ -76,15 +91,15 @@ func TestUndefinedLatencies(t *testing.T) {
 		}
 	}
 	f("no content", 0, nil, false, false, 0)
-	f("one token", 1, []time.Duration{ms}, true, false, 0)
-	f("several tokens in one chunk", 5, []time.Duration{ms}, true, false, 0)
-	f("one token in two chunks", 1, []time.Duration{ms, 2 * ms}, true, false, 1)
-	f("two tokens", 2, []time.Duration{ms, 2 * ms}, true, true, 1)
+	f("one token", 1, []time.Duration{milli}, true, false, 0)
+	f("several tokens in one chunk", 5, []time.Duration{milli}, true, false, 0)
+	f("one token in two chunks", 1, []time.Duration{milli, 2 * milli}, true, false, 1)
+	f("two tokens", 2, []time.Duration{milli, 2 * milli}, true, true, 1)
 }
 
 // An answer in one piece has an end and no first token, however many tokens it has.
 func TestWholeAnswerHasNoFirstToken(t *testing.T) {
-	r := &Request{Usage: Usage{Output: 500}, Timeline: Timeline{Due: start, Write: start.Add(ms), Chunks: []time.Duration{700 * ms}, Whole: true}}
+	r := &Request{Usage: Usage{Output: 500}, Timeline: Timeline{Due: begin, Write: begin.Add(milli), Chunks: []time.Duration{700 * milli}, Whole: true}}
 	for name, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFT from due": r.TTFTFromDue, "TPOT": r.TPOT} {
 		if d, defined := get(); defined || d != 0 {
 			t.Errorf("%s: want it undefined, got %v", name, d)
@@ -93,10 +108,10 @@ func TestWholeAnswerHasNoFirstToken(t *testing.T) {
 	if gaps := slices.Collect(r.ITL()); len(gaps) != 0 {
 		t.Errorf("ITL: want none, got %v", gaps)
 	}
-	if d, defined := r.E2E(); !defined || d != 700*ms {
+	if d, defined := r.E2E(); !defined || d != 700*milli {
 		t.Errorf("e2e: want 700ms, got %v, %v", d, defined)
 	}
-	if d, defined := r.E2EFromDue(); !defined || d != 701*ms {
+	if d, defined := r.E2EFromDue(); !defined || d != 701*milli {
 		t.Errorf("e2e from due: want 701ms, got %v, %v", d, defined)
 	}
 }

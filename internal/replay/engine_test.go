@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -310,7 +311,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	target := NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := Workload{
 		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
-		Count: measure.NewMeter(registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
+		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{}),
 		Log:   log, Observers: []Observer{k},
 		Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()

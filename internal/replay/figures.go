@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 )
 
 // figures is where a runner counts: a measure.Workload, or nowhere.
@@ -20,7 +21,7 @@ type figures interface {
 }
 
 // uncounted shows what a guard holds back, and counts nothing.
-type uncounted struct{ *measure.Workload }
+type uncounted struct{ *metrics.Workload }
 
 func (uncounted) Expected(int)                                   {}
 func (uncounted) Filtered(int)                                   {}

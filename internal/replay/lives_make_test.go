@@ -16,6 +16,7 @@ import (
 	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/schedule"
@@ -191,7 +192,7 @@ func (l *life) next() *lived {
 	r.target = replay.NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := replay.Workload{
 		Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop, Client: client, Target: r.target, Log: log,
-		Count:     measure.NewMeter(r.registry).Workload(measure.Labels{Workload: "w", Target: "t"}, measure.WorkloadOptions{}),
+		Count:     metrics.NewMeter(r.registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{}),
 		Observers: []replay.Observer{r}, Sleeper: replay.NewTimers(), Drain: 30 * time.Second, Epoch: l.epoch,
 		Dropped: func(why measure.DropReason, n int) {
 			r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -54,7 +55,7 @@ type Workload struct {
 	Mark   Mark // of every request; probes carry none
 	Client *openai.Client
 	Target *Target // of the same client; its Run is the caller's to start
-	Count  *measure.Workload
+	Count  *metrics.Workload
 	Log    *slog.Logger
 
 	Observers []Observer

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/measure"
+	"replayd/internal/records"
 )
 
 // mostGaps is how many gaps between chunks a Collector and a reader keep: 128 MiB of them.
@@ -32,7 +33,7 @@ const rowsAtOnce = 1 << 13
 type Collector struct {
 	options  CollectorOptions
 	settings Settings
-	sink     *measure.Sink
+	sink     *records.Sink
 	most     int // rows
 
 	mu       sync.Mutex
@@ -50,10 +51,10 @@ type Collector struct {
 func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
 	c := &Collector{
-		options: o, settings: s, sink: measure.NewSink(lost, o.Log), most: mostRows,
+		options: o, settings: s, sink: records.NewSink(lost, o.Log), most: mostRows,
 		sessions: map[string]int64{},
 	}
-	if err := c.sink.Use(measure.RecordsOptions{Path: o.Path}); err != nil {
+	if err := c.sink.Use(records.Options{Path: o.Path}); err != nil {
 		return nil, err
 	}
 	return c, nil

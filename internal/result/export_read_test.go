@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"replayd/internal/measure"
+	"replayd/internal/records"
 )
 
 // one is the only run of a file.
@@ -113,12 +114,12 @@ func TestReadExportOfAIPerf(t *testing.T) {
 func recorded(t *testing.T, each func(observe func(*measure.Request))) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "records.jsonl")
-	sink := measure.NewSink(prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}), slog.New(slog.DiscardHandler))
-	if err := sink.Use(measure.RecordsOptions{Path: path}); err != nil {
+	sink := records.NewSink(prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}), slog.New(slog.DiscardHandler))
+	if err := sink.Use(records.Options{Path: path}); err != nil {
 		t.Fatal(err)
 	}
 	each(sink.Observe)
-	if err := sink.Use(measure.RecordsOptions{}); err != nil { // writes what there is
+	if err := sink.Use(records.Options{}); err != nil { // writes what there is
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)

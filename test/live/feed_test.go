@@ -16,6 +16,7 @@ import (
 
 	"replayd/internal/live"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/trace"
 )
 
@@ -41,7 +42,7 @@ func newLoad(b *live.Board, name string, sick bool) *load {
 	l.w = b.Workload(live.WorkloadOptions{
 		Name: name, Target: "vllm", URL: "http://user:secret@127.0.0.1:8000/v1", API: "chat", Model: `<b onclick="alert(1)">m</b>`,
 		Schedule: "loop on the wall clock", Lanes: 256, SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 150}},
-		Trace: measure.TraceInfo{Path: "a-trace-with-a-very-long-name-that-has-no-place-to-break.jsonl", Format: "mooncake", SHA256: "0123456789ab", Requests: 12031},
+		Trace: metrics.TraceInfo{Path: "a-trace-with-a-very-long-name-that-has-no-place-to-break.jsonl", Format: "mooncake", SHA256: "0123456789ab", Requests: 12031},
 		From:  5 * time.Minute, To: 50 * time.Minute,
 		Length: time.Hour - 10*time.Second, Curve: trace.Curve{Bin: time.Minute, Requests: bins, InputTokens: bins, OutputTokens: bins},
 		State: l.now,

@@ -23,7 +23,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
-	"replayd/internal/measure"
+	"replayd/internal/metrics"
 	"replayd/internal/replay"
 	"replayd/internal/scrape"
 	"replayd/internal/sim"
@@ -80,7 +80,7 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 
 		reg := prometheus.NewRegistry()
 		g, err := daemon.Build(t.Context(), daemon.Options{
-			Config: c, Meter: measure.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
+			Config: c, Meter: metrics.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
 			Failed: func(err error) { t.Error(err) }, Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 		})
 		if err != nil {

@@ -1,0 +1,36 @@
+package metrics
+
+import (
+	"testing"
+
+	"replayd/internal/measure"
+	"replayd/internal/measure/measuretest"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What a finished request costs the meter does not grow with its chunks. The bounds are objects, and were counted; fewer are welcome:
+// lower them then.
+func TestFinishedRequestsAllocateLittle(t *testing.T) {
+	w := NewMeter(prometheus.NewRegistry()).Workload(labels, WorkloadOptions{SLO: measuretest.SLO})
+	many := measuretest.Long()
+	few := *many
+	few.Timeline.Chunks = many.Timeline.Chunks[:10]
+	for name, f := range map[string]struct {
+		observe func(*measure.Request)
+		most    float64
+	}{
+		"expected and sent": {func(*measure.Request) { w.Expected(1); w.Sent() }, 0},
+		"finished":          {w.Finished, mostFinished},
+	} {
+		f.observe(many) // buckets are there
+		short := testing.AllocsPerRun(200, func() { f.observe(&few) })
+		long := testing.AllocsPerRun(200, func() { f.observe(many) })
+		if short > f.most || long > f.most {
+			t.Errorf("%s: want at most %v objects a request, got %v, and %v with %d chunks", name, f.most, short, long, len(many.Timeline.Chunks))
+		}
+	}
+}
+
+// mostFinished are four exemplars with their labels.
+const mostFinished = 40.0

@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// Ledger reads what /metrics would show now, under all names that the workload's model has had.
+func (w *Workload) Ledger() measure.Ledger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var l measure.Ledger
+	for _, p := range w.parts { // one that ends between two of them is told a moment later
+		n := p.s.counts()
+		l = l.Add(n.ledger())
+	}
+	return l
+}
+
+func (c *counts) ledger() measure.Ledger {
+	l := measure.Ledger{
+		Expected: c.expected, InFlight: c.inFlight, Waiting: c.waiting,
+		Outcomes: byName(allOutcomes, c.finished[:]), Dropped: byName(allDropReasons, c.dropped[:]),
+		Good: c.good, Eligible: c.eligible,
+		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
+	}
+	for i, n := range c.violations[:measure.SLOError] {
+		if n > 0 {
+			l.Broken[measure.SLOName(i)] = n
+		}
+	}
+	l.Filtered = l.Dropped[measure.Filtered]
+	delete(l.Dropped, measure.Filtered)
+	return l
+}
+
+// byName are the counts that are not 0.
+func byName[K comparable](names []K, n []int64) map[K]int64 {
+	m := map[K]int64{}
+	for i, name := range names {
+		if n[i] != 0 {
+			m[name] = n[i]
+		}
+	}
+	return m
+}
+
+// Ledgers are those of all workloads on the page, by name and target. What a workload counted under several names of its model is
+// one. Two workloads that count in the same series, as through a reload, have one between them.
+func (m *Meter) Ledgers() []measure.LedgerLine {
+	m.mu.Lock()
+	var live []*series
+	current := map[*series]bool{}
+	for _, s := range m.series {
+		if s.users > 0 {
+			live = append(live, s)
+			current[s] = s.current > 0
+		}
+	}
+	m.mu.Unlock()
+	slices.SortFunc(live, func(a, b *series) int { return slices.Compare(a.values, b.values) })
+	var all []measure.LedgerLine
+	for _, s := range live {
+		line := measure.LedgerLine{Began: s.began.UnixNano(), Workload: s.labels.Workload, Target: s.labels.Target}
+		now := s.counts()
+		line.Shard, line.SLO = fmt.Sprintf("%d/%d", now.shard.Index, now.shard.Of), now.slo.String()
+		if n := len(all) - 1; n >= 0 && all[n].Workload == line.Workload && all[n].Target == line.Target {
+			line.Began, line.Ledger = min(line.Began, all[n].Began), all[n].Ledger
+			if !current[s] {
+				line.Shard, line.SLO = all[n].Shard, all[n].SLO
+			}
+			all = all[:n]
+		}
+		line.Ledger = line.Add(now.ledger())
+		all = append(all, line)
+	}
+	return all
+}
+
+// Ledger is the sum over all workloads on the page.
+func (m *Meter) Ledger() (sum measure.Ledger) {
+	for _, l := range m.Ledgers() {
+		sum = sum.Add(l.Ledger)
+	}
+	return sum
+}
+
+// AppendLedgers appends a line for each workload; it is a Sink's Ledgers.
+func (m *Meter) AppendLedgers(b []byte) []byte {
+	now := time.Now().UnixNano()
+	for _, l := range m.Ledgers() {
+		l.Time = now
+		line, err := json.Marshal(struct {
+			Ledger measure.LedgerLine `json:"ledger"`
+		}{l})
+		if err != nil {
+			panic(err) // it has nothing that is not JSON
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return b
+}

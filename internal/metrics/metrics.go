@@ -1,0 +1,163 @@
+// Package metrics has the series of the client: what each workload counts and times, and the process beside it.
+package metrics
+
+import (
+	"fmt"
+	"slices"
+
+	"replayd/internal/measure"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Every series of the client side is declared in this file; docs/metrics.md explains them, and a test holds the two together.
+
+const namespace = "replayd"
+
+// threeLabels are on every series of a workload. Prometheus itself sets job and instance.
+var threeLabels = []string{"workload", "target", "model"}
+
+// The closed lists behind label values, in the order of the arrays that count them.
+var (
+	allOutcomes    = measure.Outcomes()
+	allDropReasons = measure.DropReasons()
+	allGuardLimits = measure.GuardLimits()
+	tokenKinds     = [...]string{"prompt", "output", "cached", "reasoning"}
+	mismatchKinds  = [...]string{"prompt", "output"}
+	stampSources   = [...]string{"kernel", "read"}
+)
+
+// placeOf is where the counts of a value stand in its list. One that is not in it is a mistake in the program, and panics.
+func placeOf[T ~string](list []T, v T) int {
+	i := slices.Index(list, v)
+	if i < 0 {
+		panic(fmt.Sprintf("measure: %q is none of %q", string(v), list))
+	}
+	return i
+}
+
+// Counters and gauges of a workload.
+var (
+	descExpected  = desc("requests_expected_total", "Requests that fell due, sent or not.")
+	descRequests  = desc("requests_total", "Finished requests by how they ended.", "outcome")
+	descDropped   = desc("requests_dropped_total", "Requests that were never sent, by the reason. Filtered ones were not expected.", "reason")
+	descInFlight  = desc("requests_in_flight", "Requests that a lane has taken and that have not finished.")
+	descWaiting   = desc("requests_waiting", "Requests that fell due and wait for a lane or for the turn before.")
+	descRetries   = desc("retries_total", "Requests sent a second time, because a kept connection turned out closed before any byte of an answer.")
+	descMerged    = desc("merged_reads_total", "Socket reads that held more than one content chunk: all but the last got too late a time.")
+	descSource    = desc("timestamp_source_info", "1 for where the chunk times of the latest answer came from: the kernel's receive stamp, or the clock after the read.", "source")
+	descTokens    = desc("tokens_total", "Tokens of ok requests. Cached ones are part of prompt, reasoning ones of output.", "kind")
+	descMismatch  = desc("length_mismatch_total", "Ok answers whose usage differs from the length that the trace asked for.", "kind")
+	descNoUsage   = desc("responses_without_usage_total", "Ok answers without a token count of the server: a tokenizer counted their text, or content chunks were counted, a lower bound.")
+	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
+	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
+	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
+	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level on a time: the most that is within it.", "slo")
+	descLeastLen  = desc("slo_threshold_tokens", "The configured bound of a service level on a length: the least that is within it.", "slo")
+	descLeastRate = desc("slo_threshold_tokens_per_second", "The configured bound of a service level on a rate of tokens: the least that is within it.", "slo")
+	descObjective = desc("slo_objective_ratio", "The configured share of requests that should be good.")
+	descLoop      = desc("loop", "Number that tells the loop being played from others. Counted since 1970 with phase wall, in minutes since 1970 with cron, else from 0.")
+	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
+	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
+	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
+	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
+	descPaused    = desc("paused", "1 while the workload is paused: what falls due is dropped.")
+	descGuard     = desc("guard_open", "1 while the guard holds requests back because of a limit: what falls due is dropped.", "limit")
+	descShards    = desc("shards", "Processes that share the trace; 1: this one has all of it.")
+	descShard     = desc("shard_index", "Which of them this process is, from 0.")
+	descUp        = desc("workload_up", "1 while the workload plays, waits to play or has properly ended; 0 when a fault holds it or has ended it.")
+	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
+	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
+)
+
+// descTarget is the one series whose label model comes from the server: what it lists itself as.
+var descTarget = prometheus.NewDesc(namespace+"_target_info", "A target and the model that its server lists.",
+	[]string{"target", "model", "api"}, nil)
+
+// descReached is of a target alone: it is there before any model is known.
+var descReached = prometheus.NewDesc(namespace+"_target_up",
+	"1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.", []string{"target"}, nil)
+
+func desc(name, help string, extra ...string) *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_"+name, help, slices.Concat(threeLabels, extra), nil)
+}
+
+var plainDescs = []*prometheus.Desc{
+	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
+	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descThreshold, descLeastLen, descLeastRate, descObjective, descLoop, descLoopsDone,
+	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
+}
+
+// Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,
+// loggers.py and buckets.py), so that client and engine can be drawn over each other bucket by bucket. They are few
+// because each costs a series per workload; the native buckets beside them resolve to 10 %.
+var (
+	boundsTTFT = []float64{
+		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+	}
+	boundsITL = []float64{
+		0.001, 0.002, 0.004, 0.006, 0.008, // ours
+		0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+	}
+	boundsE2E = []float64{
+		0.1, // ours
+		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+	}
+	boundsWait    = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600}
+	boundsConnect = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}
+	boundsRead    = []float64{0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1}
+)
+
+// The histograms of a workload, as places in its array of observers.
+const (
+	histLateness = iota
+	histLaneWait
+	histSessionWait
+	histReadDelay
+	histConnect
+	histTTFT
+	histTTFTFromDue
+	histTPOT
+	histITL
+	histE2E
+	histE2EFromDue
+	numHists
+)
+
+// Zero thresholds of the native histograms, in seconds: what is below counts as nothing. Without one, a few values of
+// nanoseconds would take up the 160 buckets. From 100 µs they reach to 80 s at full resolution, from 1 µs to 1 s.
+const (
+	zeroLatency = 100e-6
+	zeroSocket  = 1e-6 // reads and connects on one machine take tens of microseconds
+)
+
+var histOpts = [numHists]prometheus.HistogramOpts{
+	histLateness:    durations("lateness", zeroLatency, boundsWait, "Start of the write − max(due, end of the session wait), of every request sent."),
+	histLaneWait:    durations("lane_wait", zeroLatency, boundsWait, "The part of the lateness spent waiting for a free lane, of every request sent."),
+	histSessionWait: durations("session_wait", zeroLatency, boundsWait, "How long after its due instant the turn before held a request back, of every request sent."),
+	histReadDelay:   durations("read_delay", zeroSocket, boundsRead, "Time of a socket read − the kernel's receive time: how wrong a clock after the read would have been."),
+	histConnect:     durations("connect", zeroSocket, boundsConnect, "Time to open a connection (name, dial, TLS), of the requests that opened one."),
+	histTTFT:        durations("ttft", zeroLatency, boundsTTFT, "First chunk with content − start of the write, of ok requests."),
+	histTTFTFromDue: durations("ttft_from_due", zeroLatency, boundsTTFT, "First chunk with content − due instant, of ok requests."),
+	histTPOT:        durations("tpot", zeroLatency, boundsITL, "(Last content − first content) / (output tokens − 1), of ok requests with 2 tokens or more."),
+	histITL:         durations("itl", zeroLatency, boundsITL, "Gaps between content chunks of ok requests."),
+	histE2E:         durations("e2e", zeroLatency, boundsE2E, "Last chunk with content − start of the write, of ok requests."),
+	histE2EFromDue:  durations("e2e_from_due", zeroLatency, boundsE2E, "Last chunk with content − due instant, of ok requests."),
+}
+
+// durations declares a histogram that is classic and native at once. A reset of the native buckets would set the
+// classic ones back too, so there is none (NativeHistogramMinResetDuration 0): at the limit the buckets become wider.
+//
+// The factor gives schema 4, whose buckets reach from a bound to 2^(1/16) times it. Prometheus interpolates within a bucket, so where
+// all values stand at one side of it a quantile is off by the whole of it: by 4.43 % here, by 9.05 % with a factor of 1.1.
+func durations(name string, zero float64, bounds []float64, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Namespace:                      namespace,
+		Name:                           name + "_seconds",
+		Help:                           help,
+		Buckets:                        bounds,
+		NativeHistogramBucketFactor:    1.05,
+		NativeHistogramMaxBucketNumber: 160,
+		NativeHistogramZeroThreshold:   zero,
+	}
+}

@@ -1,0 +1,178 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"replayd/internal/measure"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// series is everything that /metrics shows of one workload.
+type series struct {
+	labels  Labels
+	values  []string // the same, in the order of threeLabels
+	created time.Time
+	began   time.Time                     // created, or when the workload's counts began under the name that its model had before
+	hists   [numHists]prometheus.Observer // each is also a prometheus.Metric
+	users   int                           // workloads that count here or have; guarded by the Meter's lock
+	current int                           // those of them that do now; likewise
+
+	mu sync.Locker // a mutex; the tests put one in its place that looks at n before each Unlock
+	n  counts
+}
+
+// counts is copied whole under the lock of its series: what a scrape sees was all true at one instant.
+type counts struct {
+	expected, waiting, inFlight int64
+	finished                    [measure.NumOutcomes]int64
+	dropped                     [measure.NumDropReasons]int64
+
+	retries, merged, withoutUsage, good, eligible int64
+	tokens                                        [len(tokenKinds)]int64
+	mismatch                                      [len(mismatchKinds)]int64
+	violations                                    [measure.SLOKinds]int64
+	source                                        [len(stampSources)]int64
+
+	loop, loopsDone int64
+	paused          bool
+	guard           [measure.NumGuardLimits]int64 // workloads that have the limit open: two may, while one drains
+	loopDuration    time.Duration
+	clock           func() (position, skew time.Duration) // nil: both 0
+	slo             measure.SLO
+	objective       float64
+	shard           Shard
+	trace           TraceInfo
+	latest          *Workload // that came last, whose fault is shown
+	fault           bool
+}
+
+func (m *Meter) newSeries(l Labels) *series {
+	now := time.Now()
+	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: now, began: now, mu: &sync.Mutex{}}
+	for i, h := range m.hists {
+		s.hists[i] = h.WithLabelValues(s.values...)
+	}
+	return s
+}
+
+func (s *series) configure(o WorkloadOptions) {
+	o.Trace = o.Trace.valid()
+	o.Shard.Of = max(o.Shard.Of, 1)
+	s.change(func(n *counts) {
+		n.slo, n.objective, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Shard, o.Trace, false
+	})
+}
+
+func (t TraceInfo) valid() TraceInfo {
+	t.Path = valid(t.Path)
+	t.Format = valid(t.Format)
+	t.SHA256 = valid(t.SHA256[:min(12, len(t.SHA256))])
+	return t
+}
+
+// release lets go of the func that a runner lent.
+func (s *series) release() { s.change(func(n *counts) { n.clock, n.latest = nil, nil }) }
+
+func (s *series) change(f func(n *counts)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.n)
+}
+
+// counts copies all counts at one instant, so that their reader does not hold the lock that each finished request takes.
+func (s *series) counts() counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+// collect shows what was counted, and with now also what is so now. A series of a model that is not served any more has
+// only the former: a second value of a workload's state would be in every sum and join.
+func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
+	n := s.counts()
+
+	counter := func(d *prometheus.Desc, v int64, extra ...string) {
+		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), s.created, slices.Concat(s.values, extra)...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, extra ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, slices.Concat(s.values, extra)...)
+	}
+
+	counter(descExpected, n.expected)
+	for i, o := range allOutcomes {
+		counter(descRequests, n.finished[i], string(o))
+	}
+	for i, r := range allDropReasons {
+		counter(descDropped, n.dropped[i], string(r))
+	}
+	gauge(descInFlight, float64(n.inFlight))
+	gauge(descWaiting, float64(n.waiting))
+
+	counter(descRetries, n.retries)
+	counter(descMerged, n.merged)
+	for i, v := range n.tokens {
+		counter(descTokens, v, tokenKinds[i])
+	}
+	for i, v := range n.mismatch {
+		counter(descMismatch, v, mismatchKinds[i])
+	}
+	counter(descNoUsage, n.withoutUsage)
+	counter(descGoodput, n.good)
+	counter(descEligible, n.eligible)
+	for i, v := range n.violations {
+		if v > 0 || i == measure.SLOError || measure.Quantity(i) <= measure.E2E || n.slo.Limit(measure.Quantity(i)) > 0 {
+			counter(descViolation, v, measure.SLOName(i))
+		}
+	}
+	counter(descLoopsDone, n.loopsDone)
+	if now {
+		n.collectState(gauge)
+	}
+
+	for _, h := range s.hists {
+		ch <- h.(prometheus.Metric)
+	}
+}
+
+// collectState shows what is so now.
+func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ...string)) {
+	for i, v := range n.source {
+		gauge(descSource, float64(v), stampSources[i])
+	}
+	for _, b := range n.slo {
+		switch name := b.Quantity.String(); b.Quantity.Unit() {
+		case measure.Milliseconds:
+			gauge(descThreshold, b.Limit/1e3, name)
+		case measure.Tokens:
+			gauge(descLeastLen, b.Limit, name)
+		case measure.TokensPerSecond:
+			gauge(descLeastRate, b.Limit, name)
+		}
+	}
+	gauge(descObjective, n.objective)
+	gauge(descLoop, float64(n.loop))
+	var position, skew time.Duration
+	if n.clock != nil { // outside the lock: it may take one of the runner's
+		position, skew = n.clock()
+	}
+	gauge(descPosition, position.Seconds())
+	gauge(descLoopTime, n.loopDuration.Seconds())
+	gauge(descSkew, skew.Seconds())
+	gauge(descUp, map[bool]float64{false: 1}[n.fault])
+	gauge(descPaused, map[bool]float64{true: 1}[n.paused])
+	for i, users := range n.guard {
+		gauge(descGuard, float64(min(users, 1)), string(allGuardLimits[i]))
+	}
+	gauge(descShards, float64(n.shard.Of))
+	gauge(descShard, float64(n.shard.Index))
+	t := n.trace
+	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
+	if !math.IsNaN(t.PrefixHitRatio) {
+		gauge(descHitRatio, t.PrefixHitRatio)
+	}
+}

@@ -1,0 +1,34 @@
+package records
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"replayd/internal/measure/measuretest"
+)
+
+func BenchmarkRecord(b *testing.B) {
+	s := NewSink(lostCounter(), slog.New(slog.DiscardHandler))
+	if err := s.Use(Options{Path: os.DevNull}); err != nil {
+		b.Fatal(err)
+	}
+	r := measuretest.Long()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Observe(r)
+		if len(s.pending) > sinkWake {
+			s.flush()
+		}
+	}
+}
+
+// Nobody wants records.
+func BenchmarkNoRecord(b *testing.B) {
+	s := NewSink(lostCounter(), slog.New(slog.DiscardHandler))
+	r := measuretest.Long()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Observe(r)
+	}
+}

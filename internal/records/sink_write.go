@@ -1,0 +1,207 @@
+package records
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const sinkRetry = 5 * time.Second // a file that failed is opened again after this
+
+// take moves the waiting lines into the batch if that is empty. Records that come later find the new state.
+func (s *Sink) take(state int32) {
+	if s.swap(state) {
+		s.trouble.complain(tooSlow(s.options.Path))
+	}
+}
+
+// swap is the part of take that Observe waits for. It says whether records were lost because too many waited.
+func (s *Sink) swap(state int32) (over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Store(state)
+	over, s.over = s.over, false
+	if len(s.batch) > 0 {
+		return over
+	}
+	if cap(s.spare) > sinkSpare {
+		s.spare = nil
+	}
+	s.pending, s.spare, s.batch = s.spare[:0], s.pending, s.pending
+	s.writing.Store(int64(len(s.batch)))
+	return over
+}
+
+// drain writes all that was observed and closes the file. Records that come later find the new state.
+func (s *Sink) drain(state int32) {
+	s.retry = time.Time{}
+	s.write()
+	s.giveUp()
+	s.take(state)
+	s.write()
+	s.giveUp()
+	s.close()
+}
+
+// giveUp loses what a pipe has not taken until now.
+func (s *Sink) giveUp() {
+	if len(s.batch) == 0 {
+		return
+	}
+	s.err = tooSlow(s.options.Path)
+	s.trouble.complain(s.err)
+	s.drop()
+}
+
+// drop loses what is left of the batch. A line whose end was not written is lost.
+func (s *Sink) drop() {
+	s.lose(recordsOf(s.batch))
+	s.batch = nil
+	s.writing.Store(0)
+	s.torn = s.torn || s.cut
+	s.cut = false
+}
+
+// recordsOf counts the lines, less those that are ledgers.
+func recordsOf(lines []byte) int {
+	return bytes.Count(lines, []byte{'\n'}) - bytes.Count(lines, ledgerStart)
+}
+
+func (s *Sink) lose(records int) {
+	s.lost.Add(float64(records))
+	s.losses.Add(uint64(records))
+}
+
+// write appends the batch to the file. What cannot be written is lost; what a pipe does not take in time stays.
+func (s *Sink) write() {
+	if s.options.Path == "" {
+		return
+	}
+	if !s.ready() {
+		s.drop()
+		return
+	}
+	if len(s.batch) == 0 {
+		return
+	}
+	for len(s.batch) > 0 {
+		s.begin()
+		n, err := s.writeSome()
+		s.batch = s.batch[n:]
+		s.writing.Store(int64(len(s.batch)))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			s.trouble.complain(s.fail(err))
+			s.drop()
+			return
+		}
+	}
+	s.err = nil
+	s.trouble.calm(s.options.Path, s.losses.Load())
+}
+
+// begin writes the ledgers as the first lines of a newly opened file.
+func (s *Sink) begin() {
+	if s.headed || s.Ledgers == nil || s.cut {
+		return
+	}
+	s.headed = true
+	told := s.Ledgers(nil)
+	if s.file.size == 0 {
+		s.head = int64(len(told))
+	}
+	s.batch = append(told, s.batch...)
+	s.writing.Store(int64(len(s.batch)))
+}
+
+// writeSome writes the lines that the file has room for, or makes room.
+func (s *Sink) writeSome() (n int, err error) {
+	if !s.file.regular {
+		return s.send()
+	}
+	lines := s.batch
+	if most := s.options.MaxBytes; most > 0 && s.file.size+int64(len(lines)) > most {
+		room := max(most-s.file.size, 0) // less than len(lines)
+		lines = lines[:bytes.LastIndexByte(lines[:room], '\n')+1]
+		if len(lines) == 0 && s.file.size > s.head {
+			return 0, s.rotate()
+		}
+		if len(lines) == 0 { // a file for one record
+			lines = s.batch[:bytes.IndexByte(s.batch, '\n')+1]
+		}
+	}
+	return s.file.append(lines)
+}
+
+// send writes to a pipe or a device. After a line that was given up there a new one begins.
+func (s *Sink) send() (n int, err error) {
+	if s.torn {
+		if _, err := s.file.send([]byte{'\n'}); err != nil {
+			return 0, err
+		}
+		s.torn = false
+	}
+	n, err = s.file.send(s.batch)
+	if n > 0 {
+		s.cut = s.batch[n-1] != '\n'
+	}
+	return n, err
+}
+
+// rotate makes the file an old one and opens a new one.
+func (s *Sink) rotate() (err error) {
+	s.close()
+	if err := shift(s.options.Path, s.options.Keep); err != nil {
+		return err
+	}
+	s.compressSoon()
+	return s.openFile()
+}
+
+// ready opens the file if it is not open, or if another one has its place: somebody else rotated or removed it.
+func (s *Sink) ready() bool {
+	if s.file != nil && s.file.inPlace() {
+		return true
+	}
+	if s.file == nil && time.Now().Before(s.retry) {
+		return false
+	}
+	err := s.open()
+	if err != nil {
+		s.trouble.complain(err)
+	}
+	return err == nil
+}
+
+func (s *Sink) open() error {
+	s.close()
+	if err := s.openFile(); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+func (s *Sink) openFile() (err error) {
+	s.headed, s.head = false, 0
+	s.file, err = openRecords(s.options.Path)
+	return err
+}
+
+// fail closes the file until it is tried again.
+func (s *Sink) fail(err error) error {
+	s.close()
+	s.retry = time.Now().Add(sinkRetry)
+	s.err = fmt.Errorf("records: %w", err)
+	return s.err
+}
+
+func (s *Sink) close() {
+	if s.file != nil {
+		s.file.Close() // whatever it says, there is nothing left to write
+		s.file = nil
+	}
+}

@@ -1,0 +1,46 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/measure/measuretest"
+)
+
+// Chunks that are read together are said from 1 read of 100 on.
+func TestBlurred(t *testing.T) {
+	table := func(merged, reads int) (*Summary, string) {
+		s := NewSummary(measure.SLO{})
+		r := measuretest.Request("", 0, measure.OK, time.Millisecond)
+		r.Timeline.MergedReads = merged
+		for range reads {
+			r.Timeline.ReadDelays = append(r.Timeline.ReadDelays, 2*time.Millisecond)
+		}
+		s.Observe(r)
+		var b strings.Builder
+		if err := s.WriteTable(&b, measure.Ledger{}); err != nil {
+			t.Fatal(err)
+		}
+		return s, b.String()
+	}
+	for _, c := range []struct {
+		merged, reads int
+		want          string
+	}{
+		{0, 100, ""},
+		{1, 101, ""},
+		{1, 100, "read together             1 of 100 (1 %) reads held several chunks: all but the last in each have too late a time\n" +
+			"read delay                2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
+		{3, 0, "read together             3 reads held several chunks: all but the last in each have too late a time\n"},
+	} {
+		s, got := table(c.merged, c.reads)
+		if s.blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {
+			t.Errorf("%d of %d: want %q, got %s", c.merged, c.reads, c.want, got)
+		}
+		if n := s.readDelay.Durations().N; s.merged != int64(c.merged) || n != int64(c.reads) {
+			t.Errorf("want %d of %d, got %d of %d", c.merged, c.reads, s.merged, n)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package result
+
+import (
+	"testing"
+
+	"replayd/internal/measure/measuretest"
+)
+
+func BenchmarkSummaryObserve(b *testing.B) {
+	s := NewSummary(measuretest.SLO)
+	r := measuretest.Long()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Observe(r)
+	}
+}

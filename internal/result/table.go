@@ -1,0 +1,219 @@
+package result
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"replayd/internal/measure"
+	"replayd/internal/number"
+	"replayd/internal/stats"
+)
+
+// tablePercentiles are the columns that a table always has.
+var tablePercentiles = []float64{25, 50, 75, 90, 99}
+
+// tabled are the quantities that a table shows, by the name that they have there. ITL, which is no quantity of a request, stands before e2e.
+var tabled = []struct {
+	measure.Quantity
+	name string
+}{{measure.TTFT, "TTFT"}, {measure.TTFTFromDue, "TTFT from due"}, {measure.TPOT, "TPOT"}, {measure.E2E, "e2e"}, {measure.E2EFromDue, "e2e from due"}, {measure.Lateness, "lateness"}}
+
+// WriteTable prints the figures of the run that a ledger is of, for a person: a line for each quantity, in milliseconds, then counts and
+// rates. More percentiles, 0 to 100, are columns among the others.
+func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, more ...float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &strings.Builder{}
+	s.writeLatencies(out, more)
+
+	fmt.Fprintln(out)
+	line(out, "expected", "%d", l.Expected)
+	line(out, "sent", "%d", l.Finished()+l.InFlight)
+	for _, o := range measure.Outcomes() {
+		if n := l.Outcomes[o]; n > 0 {
+			line(out, string(o), "%d", n)
+		}
+	}
+	for _, r := range measure.DropReasons() {
+		if n := l.Dropped[r]; n > 0 {
+			line(out, "dropped "+string(r), "%d", n)
+		}
+	}
+	if l.Filtered > 0 {
+		line(out, "filtered", "%d, not expected", l.Filtered)
+	}
+	s.writeBlurred(out)
+
+	fmt.Fprintln(out)
+	span := s.span().Seconds()
+	rate := func(n int64) string {
+		if span <= 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.3f", float64(n)/span)
+	}
+	line(out, "span", "%.3f s, first due to last answer", span)
+	line(out, "requests", "%s ok/s", rate(l.Outcomes[measure.OK]))
+	line(out, "input", "%s tokens/s (%d)", rate(l.PromptTokens), l.PromptTokens)
+	line(out, "output", "%s tokens/s (%d)", rate(l.OutputTokens), l.OutputTokens)
+	user := "-"
+	if v := s.perUser(); v > 0 {
+		user = fmt.Sprintf("%.3f", v)
+	}
+	line(out, "output per user", "%s tokens/s", user)
+	bound := "no SLO: every ok request"
+	if slo := s.slo.String(); slo != "" {
+		bound = "ok and " + slo
+	}
+	line(out, "goodput", "%s requests/s (%s)", rate(l.Good), bound)
+	line(out, "attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
+	line(out, "service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
+	for _, m := range s.misses(l) {
+		if m.bound.Limit > 0 { // what did not end ok stands above
+			line(out, fmt.Sprintf("%s %v", beyond(m.bound), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// writeLatencies writes a line for each quantity.
+func (s *Summary) writeLatencies(out *strings.Builder, more []float64) {
+	percentiles := slices.Concat(tablePercentiles, more)
+	slices.Sort(percentiles)
+	percentiles = slices.Compact(percentiles)
+	head := []string{"mean", "std", "min"}
+	for _, p := range percentiles {
+		head = append(head, "p"+strconv.FormatFloat(p, 'f', -1, 64))
+	}
+	row(out, "milliseconds", "count", append(head, "max")...)
+	approximate := false
+	add := func(name string, sample *stats.Sample) {
+		d := sample.Durations()
+		if d.Approximate {
+			approximate = true
+			name += " *"
+		}
+		cells := []time.Duration{d.Mean, d.Std, d.Min}
+		for _, p := range percentiles {
+			cells = append(cells, sample.Percentile(p))
+		}
+		row(out, name, fmt.Sprint(d.N), columns(d.N, append(cells, d.Max))...)
+	}
+	for _, q := range tabled {
+		if q.Quantity == measure.E2E {
+			add("ITL", &s.itl)
+		}
+		add(q.name, &s.samples[q.Quantity])
+	}
+	if approximate {
+		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", stats.ExactValues)
+	}
+}
+
+// writeBlurred says that chunks were read together, where that was often.
+func (s *Summary) writeBlurred(out *strings.Builder) {
+	if !s.blurred() {
+		return
+	}
+	reads, delay := "", s.readDelay.Durations()
+	if delay.N > 0 {
+		reads = fmt.Sprintf(" of %d (%s)", delay.N, number.Percent(s.merged, delay.N))
+	}
+	fmt.Fprintln(out)
+	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
+	if delay.N > 0 {
+		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
+	}
+}
+
+// shareText is a share with four digits, cut off and not rounded: what is short of a bound must not look as if it had reached it.
+func shareText(share float64, known bool) string {
+	if !known {
+		return "no data"
+	}
+	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
+}
+
+// Missed says in one line which bounds a run broke, in how many of the expected requests and how far, and what attainment was wanted,
+// 0 to 1.
+func (s *Summary) Missed(l measure.Ledger, least float64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parts []string
+	for _, m := range s.misses(l) {
+		if m.bound.Limit > 0 {
+			p99 := ""
+			if m.p99 > 0 {
+				p99 = fmt.Sprintf(", p99 %v", number.Precise(m.p99))
+			}
+			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected),
+				beyond(m.bound), m.bound.Text(m.bound.Limit), p99, short(m.bound, m.worst)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected), failed(l)))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
+}
+
+// beyond says on which side of a bound a request is that broke it.
+func beyond(b measure.Bound) string {
+	if b.Quantity.LargerIsBetter() {
+		return "under"
+	}
+	return "over"
+}
+
+// short writes a value of the bounded quantity with four or more digits.
+func short(b measure.Bound, value float64) string {
+	if b.Quantity.Unit() == measure.Milliseconds {
+		return number.Precise(measure.FromMilliseconds(value))
+	}
+	return strconv.FormatFloat(value, 'g', 6, 64)
+}
+
+// failed counts what did not end ok, by outcome and reason.
+func failed(l measure.Ledger) string {
+	var parts []string
+	for _, o := range measure.Outcomes() {
+		if n := l.Outcomes[o]; n > 0 && o != measure.OK {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	for _, r := range measure.DropReasons() {
+		if n := l.Dropped[r]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d dropped %s", n, r))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// columns are those of one quantity after its count n; without values they are dashes.
+func columns(n int64, values []time.Duration) []string {
+	var cells []string
+	for _, d := range values {
+		cell := "-"
+		if n > 0 {
+			cell = fmt.Sprintf("%.3f", float64(d)/float64(time.Millisecond))
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+func row(w *strings.Builder, name, count string, cells ...string) {
+	fmt.Fprintf(w, "%-15s %9s", name, count)
+	for _, c := range cells {
+		fmt.Fprintf(w, " %11s", c)
+	}
+	fmt.Fprintln(w)
+}
+
+func line(w *strings.Builder, name, format string, values ...any) {
+	fmt.Fprintf(w, "%-25s "+format+"\n", append([]any{name}, values...)...)
+}
