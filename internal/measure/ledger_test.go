@@ -2,6 +2,7 @@ package measure
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,6 +74,63 @@ func TestBalance(t *testing.T) {
 		wrong := l
 		if change(&wrong); wrong.Balance() == nil {
 			t.Errorf("%s: no error for %+v", name, wrong)
+		}
+	}
+}
+
+// The ledgers of shards add up to that of the whole, in either order, and adding changes no part.
+func TestLedgersOfShardsAddUp(t *testing.T) {
+	a := Ledger{
+		Expected: 9, InFlight: 1, Outcomes: map[Outcome]int64{OK: 4, HTTP5xx: 1}, Dropped: map[DropReason]int64{Overload: 3}, Filtered: 2, Good: 3, Eligible: 8,
+		Retries: 1, PromptTokens: 50, Broken: map[string]int64{"ttft": 1},
+	}
+	b := Ledger{Expected: 3, Waiting: 1, Outcomes: map[Outcome]int64{OK: 2}, Good: 2, Eligible: 2, OutputTokens: 7}
+	want := Ledger{
+		Expected: 12, InFlight: 1, Waiting: 1, Outcomes: map[Outcome]int64{OK: 6, HTTP5xx: 1}, Dropped: map[DropReason]int64{Overload: 3}, Filtered: 2, Good: 5, Eligible: 10,
+		Retries: 1, PromptTokens: 50, OutputTokens: 7, Broken: map[string]int64{"ttft": 1},
+	}
+	for _, sum := range []Ledger{a.Add(b), b.Add(a)} {
+		if diff := cmp.Diff(want, sum); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if err := sum.Balance(); err != nil {
+			t.Error(err)
+		}
+	}
+	if a.Outcomes[OK] != 4 || b.Outcomes[OK] != 2 {
+		t.Error("adding changed a part")
+	}
+}
+
+// Eligible is every request that was sent and not ended by us, those that a failed session took with it, and those of an overload
+// that the workload does not want.
+func TestEligibleByEnd(t *testing.T) {
+	for _, o := range Outcomes() {
+		if want := o != Cancelled && o != Aborted; o.Eligible() != want {
+			t.Errorf("%s: want %v, got %v", o, want, o.Eligible())
+		}
+		if want := o != OK && o != Cancelled; o.Failed() != want {
+			t.Errorf("%s failed: want %v, got %v", o, want, o.Failed())
+		}
+	}
+	for _, why := range DropReasons() {
+		for _, sheds := range []bool{false, true} {
+			if want := why == SessionFailed || why == Overload && !sheds; why.Eligible(sheds) != want {
+				t.Errorf("%s, sheds %v: want %v, got %v", why, sheds, want, why.Eligible(sheds))
+			}
+		}
+	}
+}
+
+// No list has a name twice.
+func TestLists(t *testing.T) {
+	for what, n := range map[string][2]int{
+		"outcomes": {len(slices.Compact(slices.Sorted(slices.Values(Outcomes())))), NumOutcomes},
+		"drops":    {len(slices.Compact(slices.Sorted(slices.Values(DropReasons())))), NumDropReasons},
+		"limits":   {len(slices.Compact(slices.Sorted(slices.Values(GuardLimits())))), NumGuardLimits},
+	} {
+		if n[0] != n[1] {
+			t.Errorf("%s: want %d names, got %d", what, n[1], n[0])
 		}
 	}
 }

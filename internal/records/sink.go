@@ -74,7 +74,7 @@ var errSinkEnded = errors.New("records: the sink has ended")
 // crash the last one of PATH may be without, until a Sink opens it.
 //
 // A file that cannot be written costs records and nothing else. They are counted; the log says so once, and again, with
-// their number, when records have been written for a minute without trouble. The file is tried again every few seconds.
+// their number, when records have been written for a minute without a failure. The file is tried again every few seconds.
 type Sink struct {
 	// Ledgers appends a LedgerLine for each workload; nil: there are none. It is set before Use, and called without a lock held that
 	// Observe waits for.
@@ -104,13 +104,13 @@ type Sink struct {
 	torn    bool        // that line was given up
 	retry   time.Time   // a file that failed is not opened before
 	err     error       // why the records taken last are not in the file; nil: they are
-	trouble trouble
+	failure failure
 }
 
 // NewSink makes a sink that wants no records until Use says where they go. It counts in lost the records that were not
 // written whole.
 func NewSink(lost prometheus.Counter, log *slog.Logger) *Sink {
-	return &Sink{lost: lost, wake: make(chan struct{}, 1), rotated: make(chan struct{}, 1), trouble: trouble{log: log}}
+	return &Sink{lost: lost, wake: make(chan struct{}, 1), rotated: make(chan struct{}, 1), failure: failure{log: log}}
 }
 
 // Use says where records go from now on; what was observed before goes to the file before. It may be called before Run and
@@ -125,7 +125,7 @@ func (s *Sink) Use(o Options) error {
 	if o.Path != s.options.Path {
 		s.Tell()
 		s.drain(stateFor(o.Path, sinkOn))
-		s.trouble.over("records were lost", s.options.Path, s.losses.Load())
+		s.failure.end("records were lost", s.options.Path, s.losses.Load())
 		s.err, s.torn = nil, false
 	}
 	s.options = o
@@ -135,7 +135,7 @@ func (s *Sink) Use(o Options) error {
 	}
 	err := s.open()
 	if err != nil {
-		s.trouble.known(err)
+		s.failure.known(err)
 	}
 	return err
 }
@@ -223,10 +223,10 @@ func (s *Sink) end() error {
 	s.Tell()
 	s.drain(stateFor(s.options.Path, sinkEnded))
 	losses := s.losses.Load()
-	if s.err != nil && losses > s.trouble.losses {
+	if s.err != nil && losses > s.failure.losses {
 		return s.err
 	}
-	s.trouble.over("records are written again", s.options.Path, losses)
+	s.failure.end("records are written again", s.options.Path, losses)
 	return nil
 }
 

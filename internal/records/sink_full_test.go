@@ -83,7 +83,7 @@ func TestSinkOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A disk with little room takes some records now and then: the log hears of one trouble.
+// A disk with little room takes some records now and then: the log hears of one failure.
 func TestSinkOnADiskThatIsNearlyFull(t *testing.T) {
 	onAFullDisk(t, func(t *testing.T, limit func(int)) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")

@@ -13,7 +13,7 @@ const sinkRetry = 5 * time.Second // a file that failed is opened again after th
 // take moves the waiting lines into the batch if that is empty. Records that come later find the new state.
 func (s *Sink) take(state int32) {
 	if s.swap(state) {
-		s.trouble.complain(tooSlow(s.options.Path))
+		s.failure.report(tooSlow(s.options.Path))
 	}
 }
 
@@ -51,7 +51,7 @@ func (s *Sink) giveUp() {
 		return
 	}
 	s.err = tooSlow(s.options.Path)
-	s.trouble.complain(s.err)
+	s.failure.report(s.err)
 	s.drop()
 }
 
@@ -95,13 +95,13 @@ func (s *Sink) write() {
 			return
 		}
 		if err != nil {
-			s.trouble.complain(s.fail(err))
+			s.failure.report(s.fail(err))
 			s.drop()
 			return
 		}
 	}
 	s.err = nil
-	s.trouble.calm(s.options.Path, s.losses.Load())
+	s.failure.written(s.options.Path, s.losses.Load())
 }
 
 // begin writes the ledgers as the first lines of a newly opened file.
@@ -172,7 +172,7 @@ func (s *Sink) ready() bool {
 	}
 	err := s.open()
 	if err != nil {
-		s.trouble.complain(err)
+		s.failure.report(err)
 	}
 	return err == nil
 }

@@ -87,13 +87,13 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		pass(time.Second)
 		isFile(t, path, lines(3))
 		s.heard(t, 3, "")
-		pass(sinkCalm)
+		pass(sinkRecovery)
 		s.Observe(numbered(4))
 		pass(time.Second)
 		again := `level=INFO msg="records are written again" path=` + path + " lost=3\n"
 		s.heard(t, 3, again)
 
-		// It happens once more: that is a new trouble, with its own number.
+		// It happens once more: that is a new failure, with its own number.
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestSinkFailsWithoutRecords(t *testing.T) {
 	})
 }
 
-// A new path ends the trouble with the old one.
+// A new path ends the failure of the old one.
 func TestSinkLeavesATroubledPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
