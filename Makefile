@@ -86,8 +86,8 @@ lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter'
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
 	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults ./...
 	$(TOOL) golangci-lint run
-	go vet -tags dcgm ./internal/gpu/ ./test/dcgm/
-	$(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/ ./test/dcgm/
+	go vet -tags dcgm ./internal/gpu/... ./test/dcgm/
+	$(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/... ./test/dcgm/
 	cd test/kubernetes && go vet -tags real ./...
 	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint run --build-tags real -c ../../.golangci.yml ./...
 
@@ -210,7 +210,7 @@ bench-engines: ## the same at full size, and 5 minutes beside llama-server: 10 r
 
 .PHONY: test-dcgm
 test-dcgm: ## the tag dcgm against a libdcgm.so.4 that plays: needs a C compiler for that
-	go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/ ./test/dcgm/
+	go test -tags dcgm -count=1 -timeout 15m ./internal/gpu/... ./test/dcgm/
 
 .PHONY: test-prometheus
 test-prometheus: ## a real Prometheus scrapes over TLS with a password, and promtool judges well and ill engines; it gets them from Debian's packages

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/gpu"
+	"replayd/internal/gpu/dcgm"
 	"replayd/internal/scrape"
 )
 
@@ -81,7 +82,7 @@ func (g GPU) check(at string, f *Faults) {
 		f.add(at+".select", "namespace, pod and container are labels of a dcgm-exporter's page: want dcgm_exporter, or index or uuid")
 	}
 	if g.LibDCGM != "" {
-		if err := gpu.CheckDCGMAddress(g.LibDCGM); err != nil {
+		if err := dcgm.CheckAddress(g.LibDCGM); err != nil {
 			f.add(at+".libdcgm", "%v", err)
 		}
 	} else if !g.Profiling {

@@ -14,6 +14,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/gpu"
+	"replayd/internal/gpu/dcgm"
 	"replayd/internal/limits"
 	"replayd/internal/scrape"
 )
@@ -79,7 +80,7 @@ func (g *Generation) addGPU(at string, c config.GPU, old *Generation) config.Fau
 		}
 	case c.LibDCGM != "":
 		o.Kind, o.Address = gpu.SourceDCGM, c.LibDCGM
-		o.Source, err = gpu.NewDCGM(gpu.DCGMOptions{Address: c.LibDCGM, Interval: o.Interval, NoProfiling: !c.Profiling, Log: g.options.Log})
+		o.Source, err = dcgm.New(dcgm.Options{Address: c.LibDCGM, Interval: o.Interval, NoProfiling: !c.Profiling, Log: g.options.Log})
 	default:
 		o.Kind, o.Address = gpu.SourceSMI, c.NvidiaSMI
 		o.Source = gpu.NewSMI(c.NvidiaSMI)

@@ -58,7 +58,7 @@ func TestThrottleReasons(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
-			d := Device{Index: "0", Values: map[*Field]float64{byID(112): float64(mask)}}
+			d := Device{Index: "0", Values: map[*Field]float64{ByID(112): float64(mask)}}
 			end := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: []Device{d}}}}})
 			pass(0)
 			var got []string
@@ -85,7 +85,7 @@ func TestThrottleReasons(t *testing.T) {
 func TestDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		two := append(one(200), Device{Index: "1", UUID: "GPU-20000000", Hostname: "elsewhere", Values: map[*Field]float64{byID(155): 201}})
+		two := append(one(200), Device{Index: "1", UUID: "GPU-20000000", Hostname: "elsewhere", Values: map[*Field]float64{ByID(155): 201}})
 		two[0].Hostname = "elsewhere"
 		ends := []func() error{
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: two}}}, Kind: SourceSMI, Address: "nvidia-smi"}),
@@ -125,7 +125,7 @@ func TestDuplicates(t *testing.T) {
 func TestHostileLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("ü", 1000)
-		v := func() map[*Field]float64 { return map[*Field]float64{byID(155): 1, byID(112): 3, byID(240): 4} }
+		v := func() map[*Field]float64 { return map[*Field]float64{ByID(155): 1, ByID(112): 3, ByID(240): 4} }
 		list := []Device{
 			{Index: "0", UUID: "\xff\xfe", Model: "\xff" + long, Hostname: "\x00\n\"\\", Values: v()},
 			{Index: "0", UUID: "\xfe", Values: v()}, // once tidied the UUID of the first

@@ -67,7 +67,7 @@ func devices(p *scrape.Page) []Device {
 				if !ok {
 					continue
 				}
-				if r.profile+r.instance != "" && f.whole() {
+				if r.profile+r.instance != "" && f.Whole() {
 					if slices.Contains(uncutFields, f.ID) {
 						continue
 					}
@@ -85,7 +85,7 @@ func devices(p *scrape.Page) []Device {
 				if d.Model == "" {
 					d.Model = model
 				}
-				if v, ok := f.value(s.Value); ok {
+				if v, ok := f.Value(s.Value); ok {
 					d.add(f, v)
 				}
 			}

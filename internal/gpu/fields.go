@@ -70,14 +70,14 @@ var (
 // Fields are all figures of the vocabulary, by DCGM's number.
 func Fields() []*Field { return slices.Clone(fields) }
 
-// byID is the field with DCGM's number, nil where the vocabulary has none.
-func byID(id uint16) *Field { return fieldsByID[id] }
+// ByID is the field with DCGM's number, nil where the vocabulary has none.
+func ByID(id uint16) *Field { return fieldsByID[id] }
 
-// instanceFields have a level below the GPU (entityLevel in dcgm_fields.cpp), so that a MIG instance has its own.
-var instanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008}
+// InstanceFields have a level below the GPU (entityLevel in dcgm_fields.cpp), so that a MIG instance has its own.
+var InstanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008}
 
-// whole tells whether a figure is always of the whole GPU, power among them, and never of a MIG instance of it.
-func (f *Field) whole() bool { return !slices.Contains(instanceFields, f.ID) }
+// Whole tells whether a figure is always of the whole GPU, power among them, and never of a MIG instance of it.
+func (f *Field) Whole() bool { return !slices.Contains(InstanceFields, f.ID) }
 
 func indexFields(fields []*Field) map[uint16]*Field {
 	index := map[uint16]*Field{}
@@ -91,19 +91,19 @@ func indexFields(fields []*Field) map[uint16]*Field {
 // from these on (dcgm_structs.h). That of int32 turns up where a figure was one once; it is looked for exactly, since
 // an honest counter passes it.
 const (
-	blankInt32  = 0x7ffffff0
-	blankInt32s = 4
-	blankInt64  = float64(0x7ffffffffffffff0) // as a double all four are 2^63
-	blankFloat  = float64(1 << 47)
+	BlankInt32  = 0x7ffffff0
+	BlankInt32s = 4
+	BlankInt64  = float64(0x7ffffffffffffff0) // as a double all four are 2^63
+	BlankFloat  = float64(1 << 47)
 )
 
-// value is what DCGM's raw value is in base units; false: it says that there is none.
-func (f *Field) value(raw float64) (float64, bool) {
+// Value is what DCGM's raw value is in base units; false: it says that there is none.
+func (f *Field) Value(raw float64) (float64, bool) {
 	switch {
 	case math.IsNaN(raw) || math.IsInf(raw, 0),
-		f.Float && raw >= blankFloat,
-		raw >= blankInt64,
-		raw >= blankInt32 && raw < blankInt32+blankInt32s,
+		f.Float && raw >= BlankFloat,
+		raw >= BlankInt64,
+		raw >= BlankInt32 && raw < BlankInt32+BlankInt32s,
 		f.Kind != Gauge && raw < 0:
 		return 0, false
 	}

@@ -78,14 +78,14 @@ func TestFieldsAreDCGMs(t *testing.T) {
 			kind = "d"
 		}
 		got.WriteString(strings.Join(append([]string{itoa(f.ID), kind}, f.Names...), " ") + "\n")
-		if byID(f.ID) != f {
+		if ByID(f.ID) != f {
 			t.Errorf("byID(%d) is another field", f.ID)
 		}
 	}
 	if want := strings.TrimPrefix(dcgmFields, "\n"); got.String() != want {
 		t.Errorf("fields.csv has\n%s\nwant\n%s", got.String(), want)
 	}
-	if f := byID(1); f != nil {
+	if f := ByID(1); f != nil {
 		t.Errorf("byID(1) = %v, want none", f)
 	}
 }
@@ -153,8 +153,8 @@ func TestFieldsAreNamedByUnit(t *testing.T) {
 func TestValueIsScaledExactly(t *testing.T) {
 	f := func(id uint16, raw, want float64) {
 		t.Helper()
-		if got, ok := byID(id).value(raw); !ok || got != want {
-			t.Errorf("%s of %v = %v, %v, want %v", byID(id).Name, raw, got, ok, want)
+		if got, ok := ByID(id).Value(raw); !ok || got != want {
+			t.Errorf("%s of %v = %v, %v, want %v", ByID(id).Name, raw, got, ok, want)
 		}
 	}
 	f(156, 123, 0.123)
@@ -172,8 +172,8 @@ func TestValueIsScaledExactly(t *testing.T) {
 func TestSentinelsAreNoValue(t *testing.T) {
 	f := func(id uint16, raw float64) {
 		t.Helper()
-		if v, ok := byID(id).value(raw); ok {
-			t.Errorf("%s of %v = %v, want no value", byID(id).Name, raw, v)
+		if v, ok := ByID(id).Value(raw); ok {
+			t.Errorf("%s of %v = %v, want no value", ByID(id).Name, raw, v)
 		}
 	}
 	for i := 0.0; i < 4; i++ { // blank, not found, not supported, not permitted

@@ -2,7 +2,10 @@
 // vocabulary.
 package gpu
 
-import "context"
+import (
+	"context"
+	"os"
+)
 
 // A Source reads GPUs.
 type Source interface {
@@ -41,4 +44,13 @@ func (d *Device) add(f *Field, v float64) {
 	if before, twice := d.Values[f]; !twice || f.Kind == Counter && v > before {
 		d.Values[f] = v
 	}
+}
+
+// Hostname is this machine's name, "" where it does not know it.
+func Hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }

@@ -98,7 +98,7 @@ func (s *Select) choose(list []Device) ([]Device, error) {
 		switch id := d.identity(); {
 		case s.has(d):
 		case cut[id]:
-			maps.DeleteFunc(d.Values, func(f *Field, _ float64) bool { return !f.whole() })
+			maps.DeleteFunc(d.Values, func(f *Field, _ float64) bool { return !f.Whole() })
 			if len(d.Values) == 0 {
 				continue
 			}

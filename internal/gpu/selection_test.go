@@ -14,7 +14,7 @@ func eight() []Device {
 	for i := range 8 {
 		list = append(list, Device{
 			Index: fmt.Sprint(i), UUID: fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i), Hostname: "node-1",
-			Values: map[*Field]float64{byID(155): float64(100 + i)},
+			Values: map[*Field]float64{ByID(155): float64(100 + i)},
 		})
 	}
 	list[2].Namespace, list[2].Pod, list[2].Container = "llm", "vllm-7d9f-x2x4c", "vllm"
@@ -23,7 +23,7 @@ func eight() []Device {
 		mig := list[4]
 		mig.Profile, mig.Instance = "1g.10gb", id
 		mig.Namespace, mig.Pod, mig.Container = "batch", "job-"+id, "main"
-		mig.Values = map[*Field]float64{byID(1002): 0.5}
+		mig.Values = map[*Field]float64{ByID(1002): 0.5}
 		list = append(list, mig)
 	}
 	return list
@@ -91,10 +91,10 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID=
 		}
 	}
 	type values = map[*Field]float64
-	f(cutGPU, "a", map[string]map[*Field]float64{"0/": values{byID(155): 52.636, byID(156): 8}, "0/3": values{byID(252): 1 << 20}})
-	f(cutGPU, "b", map[string]map[*Field]float64{"0/": values{byID(155): 52.636, byID(156): 8}, "0/5": values{byID(252): 2 << 20}})
-	f(whole, "b", map[string]map[*Field]float64{"0/": values{byID(155): 52}, "0/5": values{byID(252): 2 << 20}})
-	f(noPower, "b", map[string]map[*Field]float64{"0/5": values{byID(252): 2 << 20}})
+	f(cutGPU, "a", map[string]map[*Field]float64{"0/": values{ByID(155): 52.636, ByID(156): 8}, "0/3": values{ByID(252): 1 << 20}})
+	f(cutGPU, "b", map[string]map[*Field]float64{"0/": values{ByID(155): 52.636, ByID(156): 8}, "0/5": values{ByID(252): 2 << 20}})
+	f(whole, "b", map[string]map[*Field]float64{"0/": values{ByID(155): 52}, "0/5": values{ByID(252): 2 << 20}})
+	f(noPower, "b", map[string]map[*Field]float64{"0/5": values{ByID(252): 2 << 20}})
 }
 
 func TestSelectWithFaults(t *testing.T) {

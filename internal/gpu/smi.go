@@ -25,7 +25,7 @@ func NewSMI(path string) *SMI {
 	if path == "" || path == "auto" {
 		path = "nvidia-smi"
 	}
-	return &SMI{path: path, hostname: hostname(), unknown: map[string]bool{}}
+	return &SMI{path: path, hostname: Hostname(), unknown: map[string]bool{}}
 }
 
 // Read implements Source.

@@ -61,7 +61,7 @@ func TestSMIOfOldDriver(t *testing.T) {
 	))
 	want := []Device{
 		{Index: "0", UUID: "GPU-1", Model: "Tesla V100, 32GB, SXM2", Hostname: "node-1", Values: map[*Field]float64{
-			byID(112): 0x44, byID(150): 61, byID(155): 249.99, byID(203): 0.29, byID(252): 1 << 30,
+			ByID(112): 0x44, ByID(150): 61, ByID(155): 249.99, ByID(203): 0.29, ByID(252): 1 << 30,
 		}},
 		{Index: "1", UUID: "GPU-2", Hostname: "node-1", Values: map[*Field]float64{}},
 	}
@@ -210,7 +210,7 @@ func TestSMIWithChild(t *testing.T) {
 }
 
 func TestParseSMI(t *testing.T) {
-	columns := []column{{byID(150), "temperature.gpu"}, {byID(156), "energy"}}
+	columns := []column{{ByID(150), "temperature.gpu"}, {ByID(156), "energy"}}
 	f := func(text, want string) {
 		t.Helper()
 		list, err := parseSMI([]byte(text), columns)

@@ -151,7 +151,7 @@ func (b *bench) lines(prefix string) string {
 }
 
 func one(watts float64) []Device {
-	return []Device{{Index: "0", UUID: "GPU-10000000", Model: "M", Hostname: "node-1", Values: map[*Field]float64{byID(155): watts}}}
+	return []Device{{Index: "0", UUID: "GPU-10000000", Model: "M", Hostname: "node-1", Values: map[*Field]float64{ByID(155): watts}}}
 }
 
 func TestWatch(t *testing.T) {

@@ -92,6 +92,7 @@ func (b Bound) Text(value float64) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
+// FromMilliseconds is a duration of so many milliseconds, to the nanosecond.
 func FromMilliseconds(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
 
 // NewSLO puts bounds into their order.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
@@ -21,7 +22,7 @@ func lived(t *testing.T, o WorkloadOptions) (measure.Ledger, page) {
 	w.Filtered(1)
 	for _, o := range allOutcomes {
 		w.Sent()
-		w.Finished(measuretest.Request("w/0/0", 0, o, 10*measuretest.MS, 20*measuretest.MS))
+		w.Finished(measuretest.Request("w/0/0", 0, o, 10*time.Millisecond, 20*time.Millisecond))
 	}
 	for _, why := range allDropReasons {
 		if why != measure.Filtered {

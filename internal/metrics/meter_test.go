@@ -80,7 +80,7 @@ func TestVerbsAreOneStep(t *testing.T) {
 	}
 	for _, o := range allOutcomes {
 		f("Sent", w.Sent)
-		f("Finished "+string(o), func() { w.Finished(measuretest.Request("w/0/0", 0, o, measuretest.MS, 2*measuretest.MS)) })
+		f("Finished "+string(o), func() { w.Finished(measuretest.Request("w/0/0", 0, o, time.Millisecond, 2*time.Millisecond)) })
 	}
 }
 
@@ -116,7 +116,7 @@ func randomSteps(w *Workload, rnd *rand.Rand, stop *atomic.Bool) {
 	waiting, inFlight := 0, 0
 	finish := func() {
 		o := allOutcomes[rnd.IntN(len(allOutcomes))]
-		w.Finished(measuretest.Request("w/0/0", 0, o, 10*measuretest.MS, time.Duration(10+rnd.IntN(1500))*measuretest.MS))
+		w.Finished(measuretest.Request("w/0/0", 0, o, 10*time.Millisecond, time.Duration(10+rnd.IntN(1500))*time.Millisecond))
 		inFlight--
 	}
 	for !stop.Load() {
@@ -204,7 +204,7 @@ func TestOnlyTheLatestRemovedAreKept(t *testing.T) {
 		w := m.Workload(name(i), WorkloadOptions{})
 		w.Expected(1)
 		w.Sent()
-		w.Finished(measuretest.Request("id", 0, measure.OK, measuretest.MS))
+		w.Finished(measuretest.Request("id", 0, measure.OK, time.Millisecond))
 		m.Remove(w)
 	}
 	for i, want := range map[int]float64{0: 0, 1: 1, keptRemoved: 1} {
@@ -237,7 +237,7 @@ func TestBrokenTextDoesNotBreakTheScrape(t *testing.T) {
 	m := NewMeter(reg)
 	w := m.Workload(Labels{Workload: "w", Target: "t", Model: "\xffm"}, WorkloadOptions{Trace: TraceInfo{Path: "a\xffb", SHA256: "12"}})
 	for _, id := range []string{"", "a\xffb", strings.Repeat("é", 200)} { // none is an exemplar that client_golang takes
-		w.Finished(measuretest.Request(id, 0, measure.OK, measuretest.MS))
+		w.Finished(measuretest.Request(id, 0, measure.OK, time.Millisecond))
 	}
 	p := gather(t, reg)
 	if n := len(p.metrics("replayd_trace_info", "model=\uFFFDm", "path=a\uFFFDb", "sha256=12")); n != 1 {
@@ -253,7 +253,7 @@ func TestExemplarsCarryTheRequestID(t *testing.T) {
 	for id, want := range map[string]bool{"w/0/1": true, longest: true, longest + "x": false} {
 		reg := prometheus.NewPedanticRegistry()
 		w := NewMeter(reg).Workload(labels, WorkloadOptions{})
-		w.Finished(measuretest.Request(id, 0, measure.OK, 10*measuretest.MS, 20*measuretest.MS))
+		w.Finished(measuretest.Request(id, 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond))
 		p := gather(t, reg)
 		for _, name := range []string{"ttft", "ttft_from_due", "e2e", "e2e_from_due"} {
 			var ids []string
@@ -353,7 +353,7 @@ func TestSeriesPerWorkload(t *testing.T) {
 func TestFreeOutputIsNoMismatch(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	w := NewMeter(reg).Workload(labels, WorkloadOptions{FreeOutput: true})
-	r := measuretest.Request("id", 0, measure.OK, measuretest.MS)
+	r := measuretest.Request("id", 0, measure.OK, time.Millisecond)
 	r.InputTokens, r.OutputTokens = 100, 50
 	w.Finished(r)
 	if got := gather(t, reg).sum("replayd_length_mismatch_total"); got != 0 {

@@ -36,7 +36,7 @@ func (p page) models(family string) []string {
 func (w *Workload) until(o measure.Outcome) {
 	w.Expected(1)
 	w.Sent()
-	w.Finished(measuretest.Request("w/0/0", 0, o, measuretest.MS, 2*measuretest.MS))
+	w.Finished(measuretest.Request("w/0/0", 0, o, time.Millisecond, 2*time.Millisecond))
 }
 
 // The series stand under an empty name until the target has answered, and then under its model's. Where nothing was counted
@@ -108,10 +108,10 @@ func TestAnotherModelBeginsAnew(t *testing.T) {
 	f("replayd_requests_waiting", "a", 1)
 	f("replayd_requests_waiting", "b", 1)
 	w.Sent()
-	w.Finished(measuretest.Request("w/0/0", 0, measure.OK, measuretest.MS))
-	w.Finished(measuretest.Request("w/0/1", 0, measure.OK, measuretest.MS))
+	w.Finished(measuretest.Request("w/0/0", 0, measure.OK, time.Millisecond))
+	w.Finished(measuretest.Request("w/0/1", 0, measure.OK, time.Millisecond))
 	w.Dropped(measure.Shutdown) // of b: what waited of a has been sent
-	w.Finished(measuretest.Request("w/0/2", 0, measure.OK, measuretest.MS))
+	w.Finished(measuretest.Request("w/0/2", 0, measure.OK, time.Millisecond))
 	f("replayd_requests_total", "a", 4)
 	f("replayd_ttft_seconds", "a", 4)
 	f("replayd_requests_dropped_total", "b", 1)

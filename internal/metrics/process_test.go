@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"replayd/internal/measure/measuretest"
 
@@ -37,10 +38,10 @@ func TestProcess(t *testing.T) {
 	f(7, "replayd_cgroup_cpu_throttled_periods_total")
 	f(1.5, "replayd_cgroup_cpu_throttled_seconds_total")
 
-	p.Reloaded(errors.New("bad file"), measuretest.Start.Add(1000*measuretest.MS))
+	p.Reloaded(errors.New("bad file"), measuretest.Start.Add(1000*time.Millisecond))
 	f(0, "replayd_config_last_reload_successful")
 	f(loaded, "replayd_config_last_reload_success_timestamp_seconds")
-	p.Reloaded(nil, measuretest.Start.Add(2500*measuretest.MS))
+	p.Reloaded(nil, measuretest.Start.Add(2500*time.Millisecond))
 	f(1, "replayd_config_last_reload_successful")
 	f(loaded+2.5, "replayd_config_last_reload_success_timestamp_seconds")
 

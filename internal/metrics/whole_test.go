@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
@@ -11,11 +12,11 @@ import (
 // counted is an answer without a count of the server.
 func TestPageOfWholeAndCancelledAnswers(t *testing.T) {
 	reg, _, w := born(t)
-	whole := measuretest.Request("", 0, measure.OK, 700*measuretest.MS)
+	whole := measuretest.Request("", 0, measure.OK, 700*time.Millisecond)
 	whole.Timeline.Whole = true
 	whole.Usage.Output = 500
-	cancelled := measuretest.Request("", 0, measure.Cancelled, 10*measuretest.MS, 20*measuretest.MS)
-	counted := measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 20*measuretest.MS)
+	cancelled := measuretest.Request("", 0, measure.Cancelled, 10*time.Millisecond, 20*time.Millisecond)
+	counted := measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond)
 	counted.Usage = measure.Usage{Output: 7, Source: measure.UsageText}
 	counted.InputTokens, counted.OutputTokens = 100, 2
 	w.Expected(3)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
 )
 
 const firstLoop = 10_000_000 // the numbers have as many digits each
@@ -80,7 +79,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		if _, err := fmt.Fscanln(said, &written); err != nil { // it writes now
 			t.Error(err)
 		}
-		<-time.After(time.Duration(rnd.Int64N(int64(40 * measuretest.MS)))) // of the real clock: any instant is right
+		<-time.After(time.Duration(rnd.Int64N(int64(40 * time.Millisecond)))) // of the real clock: any instant is right
 		if err := c.Process.Kill(); err != nil {
 			t.Error(err)
 		}

@@ -66,7 +66,7 @@ func rotation(t *testing.T, rnd *rand.Rand) {
 	stop := running(t, s.Sink)
 	for n := range 12 {
 		for i := range rnd.IntN(40) {
-			r := measuretest.Request(fmt.Sprintf("w/%d/%d/%s", n, i, strings.Repeat("x", rnd.IntN(2000))), 0, measure.OK, measuretest.MS)
+			r := measuretest.Request(fmt.Sprintf("w/%d/%d/%s", n, i, strings.Repeat("x", rnd.IntN(2000))), 0, measure.OK, time.Millisecond)
 			s.Observe(r)
 			want.add(string(appendRecord(nil, r)))
 		}

@@ -43,9 +43,9 @@ func TestSinkTells(t *testing.T) {
 		pass(58 * time.Second)
 		s.Observe(numbered(2))
 		want := "theirs\n" + told(1) + lines(1, 2)
-		pass(999 * measuretest.MS)
+		pass(999 * time.Millisecond)
 		isFile(t, path, "theirs\n"+told(1)+lines(1))
-		pass(measuretest.MS) // a minute has passed
+		pass(time.Millisecond) // a minute has passed
 		isFile(t, path, want+told(2))
 		pass(time.Minute)
 		want += told(2) + told(3)
@@ -126,7 +126,7 @@ func TestLedgersAtTheEndHaveRoom(t *testing.T) {
 	s := newHeardSink()
 	told := s.told(2)
 	s.use(t, Options{Path: path})
-	r := measuretest.Request(strings.Repeat("x", 64<<10), 0, measure.OK, measuretest.MS)
+	r := measuretest.Request(strings.Repeat("x", 64<<10), 0, measure.OK, time.Millisecond)
 	for len(s.pending) < sinkBound-len(appendRecord(nil, r)) {
 		s.Observe(r)
 	}

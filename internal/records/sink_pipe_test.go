@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
@@ -40,7 +41,7 @@ func TestSinkOnAPipe(t *testing.T) {
 	var taken, size int
 	for n := range 12 {
 		before := testutil.ToFloat64(s.lost)
-		r := measuretest.Request(fmt.Sprint(n, big), 0, measure.OK, measuretest.MS)
+		r := measuretest.Request(fmt.Sprint(n, big), 0, measure.OK, time.Millisecond)
 		s.Observe(r)
 		if testutil.ToFloat64(s.lost) == before {
 			taken++
@@ -68,7 +69,7 @@ func TestSinkOnAPipe(t *testing.T) {
 		t.Error(err)
 	}
 	for n, line := range strings.SplitAfter(string(got), "\n")[:taken] {
-		if want := string(appendRecord(nil, measuretest.Request(fmt.Sprint(n, big), 0, measure.OK, measuretest.MS))); line != want {
+		if want := string(appendRecord(nil, measuretest.Request(fmt.Sprint(n, big), 0, measure.OK, time.Millisecond))); line != want {
 			t.Errorf("record %d is not what was observed: %d bytes, want %d", n, len(line), len(want))
 		}
 	}

@@ -90,7 +90,7 @@ func isFile(t *testing.T, path, want string) {
 
 // numbered is the nth request of a test; all below 10 have records of the same length.
 func numbered(n int) *measure.Request {
-	return measuretest.Request(fmt.Sprintf("w/0/%d", n), 0, measure.OK, measuretest.MS)
+	return measuretest.Request(fmt.Sprintf("w/0/%d", n), 0, measure.OK, time.Millisecond)
 }
 
 // lines are the records of numbered requests.
@@ -133,7 +133,7 @@ func TestSinkWritesAtOnceWhenMuchWaits(t *testing.T) {
 		s.use(t, Options{Path: path})
 		stop := running(t, s.Sink)
 		began := time.Now()
-		r := measuretest.Request(strings.Repeat("x", sinkWake/2), 0, measure.OK, measuretest.MS)
+		r := measuretest.Request(strings.Repeat("x", sinkWake/2), 0, measure.OK, time.Millisecond)
 		s.Observe(r)
 		s.Observe(r)
 		synctest.Wait()
@@ -210,7 +210,7 @@ func TestSinkChangesFilesMeanwhile(t *testing.T) {
 	for g := range 2 {
 		go func() {
 			for n := range each {
-				s.Observe(measuretest.Request(fmt.Sprintf("%d/%d", g, n), 0, measure.OK, measuretest.MS))
+				s.Observe(measuretest.Request(fmt.Sprintf("%d/%d", g, n), 0, measure.OK, time.Millisecond))
 			}
 			done <- struct{}{}
 		}()

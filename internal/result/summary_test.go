@@ -93,18 +93,18 @@ func TestFigures(t *testing.T) {
 func TestOneMergedReadDoesNotDecideTheUserRate(t *testing.T) {
 	r := newRan(nil)
 	for range 9 {
-		one := measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 1010*measuretest.MS)
+		one := measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 1010*time.Millisecond)
 		one.Usage.Output = 11
 		r.ends(one)
 	}
-	merged := measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 11*measuretest.MS)
+	merged := measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 11*time.Millisecond)
 	merged.Usage.Output = 11
 	r.ends(merged)
 	if got, want := r.perUser(), 100/9.001; math.Abs(got-want) > 1e-9 {
 		t.Errorf("tokens/s per user = %v, want %v", got, want)
 	}
 	at := newRan(nil)
-	at.ends(measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 10*measuretest.MS))
+	at.ends(measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 10*time.Millisecond))
 	if got := at.perUser(); got != 0 {
 		t.Errorf("tokens/s per user = %v of an answer within one read, want none", got)
 	}
@@ -155,8 +155,8 @@ func TestMissesAddUp(t *testing.T) {
 		s := newRan(bound)
 		var good, expected int64
 		for range random.IntN(50) {
-			first := time.Duration(random.IntN(100)) * measuretest.MS
-			r := measuretest.Request("", 0, measure.Outcomes()[random.IntN(measure.NumOutcomes)], first, first+time.Duration(random.IntN(100))*measuretest.MS)
+			first := time.Duration(random.IntN(100)) * time.Millisecond
+			r := measuretest.Request("", 0, measure.Outcomes()[random.IntN(measure.NumOutcomes)], first, first+time.Duration(random.IntN(100))*time.Millisecond)
 			if v := r.Values(); bound.Good(r.Outcome, &v) {
 				good++
 			}
@@ -185,8 +185,8 @@ func TestMissesAddUp(t *testing.T) {
 // is not judged on it.
 func TestCancelledIsExpected(t *testing.T) {
 	s := newRan(measuretest.SLO)
-	s.ends(measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 20*measuretest.MS))
-	s.ends(measuretest.Request("", 0, measure.Cancelled, 10*measuretest.MS))
+	s.ends(measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond))
+	s.ends(measuretest.Request("", 0, measure.Cancelled, 10*time.Millisecond))
 	l := s.w.Ledger()
 	if all, _ := l.Attainment(); all != 0.5 {
 		t.Errorf("attainment %v, want 0.5", all)
@@ -205,7 +205,7 @@ func TestCancelledIsExpected(t *testing.T) {
 // What was sent to warm the server up is in no figure.
 func TestWarmupIsInNoFigure(t *testing.T) {
 	s := newRan(measuretest.SLO)
-	warm := measuretest.Request("", 0, measure.OK, 10*measuretest.MS, 20*measuretest.MS)
+	warm := measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond)
 	warm.Phase = measure.Warmup
 	s.Observe(warm)
 	if s.found(measure.TTFT).N != 0 || s.found(measure.Lateness).N != 0 || s.span() != 0 {
@@ -216,10 +216,10 @@ func TestWarmupIsInNoFigure(t *testing.T) {
 // One JSON answer has no first token and no gap: only its end is a sample.
 func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
 	s := newRan(measuretest.SLO)
-	whole := measuretest.Request("", 0, measure.OK, 20*measuretest.MS)
+	whole := measuretest.Request("", 0, measure.OK, 20*time.Millisecond)
 	whole.Timeline.Whole = true
 	s.ends(whole)
-	if s.found(measure.TTFT).N+s.found(measure.TTFTFromDue).N+s.found(measure.TPOT).N+s.itl.Durations().N != 0 || s.found(measure.E2E).N != 1 || s.found(measure.E2E).Mean != 20*measuretest.MS || s.w.Ledger().Good != 1 {
+	if s.found(measure.TTFT).N+s.found(measure.TTFTFromDue).N+s.found(measure.TPOT).N+s.itl.Durations().N != 0 || s.found(measure.E2E).N != 1 || s.found(measure.E2E).Mean != 20*time.Millisecond || s.w.Ledger().Good != 1 {
 		t.Errorf("%+v", s.Summary)
 	}
 }

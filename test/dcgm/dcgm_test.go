@@ -1,7 +1,7 @@
 //go:build dcgm
 
 // Package dcgm_test holds the binary that is built with the tag dcgm, without cgo, to a libdcgm.so.4 that plays an
-// nv-hostengine: `make test-dcgm`. internal/gpu/testdata/libdcgm/libdcgm.c says what it can play.
+// nv-hostengine: `make test-dcgm`. internal/gpu/dcgm/testdata/libdcgm/libdcgm.c says what it can play.
 package dcgm_test
 
 import (
@@ -29,7 +29,7 @@ func library(t *testing.T) (folder string) {
 	if err != nil {
 		outside.Missing(t, err, "it needs a C compiler to build the library with")
 	}
-	sources, err := filepath.Glob("../../internal/gpu/testdata/libdcgm/*.c")
+	sources, err := filepath.Glob("../../internal/gpu/dcgm/testdata/libdcgm/*.c")
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("want the library's sources, got %v", err)
 	}

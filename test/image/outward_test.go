@@ -186,7 +186,7 @@ func library(t *testing.T, root string) {
 	if err != nil {
 		outside.Missing(t, err, "it needs a C compiler to build the library with")
 	}
-	sources, err := filepath.Glob(repository + "/internal/gpu/testdata/libdcgm/*.c")
+	sources, err := filepath.Glob(repository + "/internal/gpu/dcgm/testdata/libdcgm/*.c")
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("want the library's sources, got %v", err)
 	}

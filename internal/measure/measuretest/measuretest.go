@@ -13,9 +13,6 @@ var Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // SLO is the service level of the fixtures.
 var SLO = measure.SLO{{Quantity: measure.TTFT, Limit: 100}, {Quantity: measure.TPOT, Limit: 15}, {Quantity: measure.E2E, Limit: 1000}, {Quantity: measure.PerUser, Limit: 1}, {Quantity: measure.OutputLength, Limit: 1}}
 
-// MS is one millisecond.
-const MS = time.Millisecond
-
 // Request is one that was due at start + due, on time, and got its chunks at those times after the write.
 func Request(id string, due time.Duration, o measure.Outcome, chunks ...time.Duration) *measure.Request {
 	at := Start.Add(due)
@@ -29,31 +26,31 @@ func Request(id string, due time.Duration, o measure.Outcome, chunks ...time.Dur
 
 // Script are the requests of a small run: four ok, three that failed.
 func Script() []*measure.Request {
-	late := Request("conversation/3/0", 0, measure.OK, 50*MS, 60*MS, 80*MS)
-	late.Timeline.Lane = Start.Add(2 * MS)
+	late := Request("conversation/3/0", 0, measure.OK, 50*time.Millisecond, 60*time.Millisecond, 80*time.Millisecond)
+	late.Timeline.Lane = Start.Add(2 * time.Millisecond)
 	late.Timeline.Waited = true
-	late.Timeline.Write = Start.Add(3 * MS)
-	late.Timeline.Connect = 4 * MS
+	late.Timeline.Write = Start.Add(3 * time.Millisecond)
+	late.Timeline.Connect = 4 * time.Millisecond
 	late.Timeline.ReadDelays = []time.Duration{20 * time.Microsecond, -time.Microsecond}
 	late.InputTokens, late.OutputTokens = 100, 3
 	late.Usage.Cached, late.Usage.Reasoning = 64, 1
 
-	turn := Request("conversation/3/1", time.Second, measure.OK, 200*MS, 260*MS) // over the bounds of TTFT and of TPOT
-	turn.Timeline.Ready = turn.Timeline.Due.Add(500 * MS)
+	turn := Request("conversation/3/1", time.Second, measure.OK, 200*time.Millisecond, 260*time.Millisecond) // over the bounds of TTFT and of TPOT
+	turn.Timeline.Ready = turn.Timeline.Due.Add(500 * time.Millisecond)
 	turn.Timeline.Lane, turn.Timeline.Write = turn.Timeline.Ready, turn.Timeline.Ready
 	turn.Timeline.MergedReads = 2
 	turn.InputTokens, turn.OutputTokens = 101, 3 // both differ from usage
 	turn.Retried = true
 
-	counted := Request("conversation/3/2", 2*time.Second, measure.OK, 10*MS, 2010*MS) // over e2e and TPOT
+	counted := Request("conversation/3/2", 2*time.Second, measure.OK, 10*time.Millisecond, 2010*time.Millisecond) // over e2e and TPOT
 	counted.Usage.Source, counted.Usage.Prompt = measure.UsageCounted, 0
 	counted.InputTokens, counted.OutputTokens = 100, 9
 
-	single := Request("conversation/3/3", 3*time.Second, measure.OK, 40*MS) // one token: no TPOT
+	single := Request("conversation/3/3", 3*time.Second, measure.OK, 40*time.Millisecond) // one token: no TPOT
 	single.Timeline.Kernel = false
 	single.InputTokens, single.OutputTokens = 100, 1
 
-	cut := Request("conversation/3/4", 4*time.Second, measure.Truncated, 20*MS, 30*MS)
+	cut := Request("conversation/3/4", 4*time.Second, measure.Truncated, 20*time.Millisecond, 30*time.Millisecond)
 	cut.InputTokens = 7 // no mismatch: it failed
 	refused := Request("conversation/3/5", 5*time.Second, measure.ConnectFailed)
 	refused.Timeline.Write, refused.Timeline.Connect = time.Time{}, 0
@@ -66,7 +63,7 @@ func Script() []*measure.Request {
 func Long() *measure.Request {
 	chunks := make([]time.Duration, 300)
 	for i := range chunks {
-		chunks[i] = 50*MS + time.Duration(i)*10*MS
+		chunks[i] = 50*time.Millisecond + time.Duration(i)*10*time.Millisecond
 	}
 	return Request("conversation/3/17", 0, measure.OK, chunks...)
 }

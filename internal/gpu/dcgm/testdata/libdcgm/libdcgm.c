@@ -1,5 +1,5 @@
 // A libdcgm.so.4 for tests: it plays an nv-hostengine and its GPUs as the file "control" beside it says, which is read
-// at each call, and writes each call into the file "calls". Its structs are written from dcgm_abi.csv.
+// at each call, and writes each call into the file "calls". Its structs are written from abi.csv.
 //
 //   cc -shared -fPIC -pthread -Wl,-soname,libdcgm.so.4,-Bsymbolic -o DIR/libdcgm.so.4 *.c
 //

@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package gpu
+package dcgm
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 )
 
 // The structs and numbers of libdcgm.so.4, as dcgm_structs.h and dcgm_fields.h of NVIDIA/DCGM 4.6.0 (72fa3fe) lay them
-// out under LP64. The tag c is the member's name there; testdata/dcgm_abi.csv, compiled from those headers, holds each of
+// out under LP64. The tag c is the member's name there; testdata/abi.csv, compiled from those headers, holds each of
 // them to its offset and size.
 
 // An entityPair (dcgmGroupEntityPair_t) names a GPU or an instance of one.
@@ -157,7 +157,7 @@ const (
 	blankPrefix             = "<<<"           // of DCGM_STR_BLANK and its like
 	fieldName        uint16 = 50              // DCGM_FI_DEV_NAME; of a MIG instance: its profile (dcgm-exporter reads it so)
 	fieldXID         uint16 = 230             // DCGM_FI_DEV_XID_ERRORS
-	profiling               = "DCGM_FI_PROF_" // how the names of the profiling module's fields begin
+	profilingPrefix         = "DCGM_FI_PROF_" // how the names of the profiling module's fields begin
 )
 
 // text is a C string, up to its NUL, and "" where DCGM says that it has none.

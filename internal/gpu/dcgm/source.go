@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 // closePatience is how long Close waits for a call that hangs.
@@ -16,8 +18,8 @@ const closePatience = 5 * time.Second
 // A dcgmSource reads GPUs through nv-hostengine. What it holds of the library, session and tables, belongs to the one
 // goroutine that runs calls; Read and Close only wait for it.
 type dcgmSource struct {
-	options  DCGMOptions
-	address  dcgmAddress
+	options  Options
+	address  address
 	name     string // of the library; a path in tests
 	patience time.Duration
 
@@ -34,7 +36,7 @@ type dcgmSource struct {
 // A turn is a run of calls into the library, in a goroutine of its own: a call cannot be cut short.
 type turn struct {
 	done    chan struct{}
-	devices []Device
+	devices []gpu.Device
 	err     error
 }
 
@@ -44,7 +46,7 @@ type call struct {
 	begun time.Time
 }
 
-func openDCGM(o DCGMOptions, address dcgmAddress) (Source, error) {
+func open(o Options, address address) (gpu.Source, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -55,7 +57,7 @@ func openDCGM(o DCGMOptions, address dcgmAddress) (Source, error) {
 }
 
 // begin starts a turn. One that went before must have ended.
-func (d *dcgmSource) begin(run func() ([]Device, error)) *turn {
+func (d *dcgmSource) begin(run func() ([]gpu.Device, error)) *turn {
 	t := &turn{done: make(chan struct{})}
 	d.running = t
 	go func() {
@@ -66,7 +68,7 @@ func (d *dcgmSource) begin(run func() ([]Device, error)) *turn {
 }
 
 // Read implements Source.
-func (d *dcgmSource) Read(ctx context.Context) ([]Device, error) {
+func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("libdcgm: %s: %w", d.address.given, err)
 	}
@@ -103,7 +105,7 @@ func (d *dcgmSource) hanging() string {
 // and disconnects, when the call comes back.
 func (d *dcgmSource) Close() error {
 	before := d.running
-	t := d.begin(func() ([]Device, error) {
+	t := d.begin(func() ([]gpu.Device, error) {
 		if before != nil {
 			<-before.done
 		}
@@ -120,7 +122,7 @@ func (d *dcgmSource) Close() error {
 }
 
 // read is a Read's turn.
-func (d *dcgmSource) read() ([]Device, error) {
+func (d *dcgmSource) read() ([]gpu.Device, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"context"
@@ -18,27 +18,29 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/gpu"
+
 	"golang.org/x/sys/unix"
 )
 
 func TestDCGMTwoGPUs(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{Interval: 2 * time.Second})
+	d := s.open(t, Options{Interval: 2 * time.Second})
 	devices := readDCGM(t, d)
 	if len(devices) != 2 {
 		t.Fatalf("got %d devices, want 2", len(devices))
 	}
 	for i, dev := range devices {
-		complete(t, dev, uint32(i), Fields())
+		complete(t, dev, uint32(i), gpu.Fields())
 		dev.Values = nil
-		want := Device{Index: fmt.Sprint(i), UUID: uuid(i), Model: "NVIDIA H100 80GB HBM3", Hostname: hostname()}
+		want := gpu.Device{Index: fmt.Sprint(i), UUID: uuid(i), Model: "NVIDIA H100 80GB HBM3", Hostname: gpu.Hostname()}
 		if fmt.Sprint(dev) != fmt.Sprint(want) {
 			t.Errorf("got %+v, want %+v", dev, want)
 		}
 	}
 	// By hand: 10,001 MHz; 15,601 mJ; 25,201 MiB; 142,001 ns; 155/4096 + 1 W.
 	for id, want := range map[uint16]float64{100: 10_001e6, 156: 15.601, 252: 25_201 << 20, 1420: 142_001e-9, 155: 1.037841796875} {
-		if got := devices[1].Values[byID(id)]; got != want {
+		if got := devices[1].Values[gpu.ByID(id)]; got != want {
 			t.Errorf("field %d: got %v, want %v", id, got, want)
 		}
 	}
@@ -48,12 +50,12 @@ func TestDCGMTwoGPUs(t *testing.T) {
 	}
 
 	var profile int
-	for _, f := range Fields() {
-		if f.profiling() {
+	for _, f := range gpu.Fields() {
+		if profiling(f) {
 			profile++
 		}
 	}
-	name := fmt.Sprintf("replayd-%.63s-%d-", hostname(), os.Getpid())
+	name := fmt.Sprintf("replayd-%.63s-%d-", gpu.Hostname(), os.Getpid())
 	var got []string
 	for _, c := range s.calls(t) {
 		before, after, _ := strings.Cut(c, name)
@@ -62,7 +64,7 @@ func TestDCGMTwoGPUs(t *testing.T) {
 		}
 		got = append(got, c)
 	}
-	all := len(Fields())
+	all := len(gpu.Fields())
 	want := []string{
 		"dcgmInit",
 		"dcgmConnect_v3 address=tcp://localhost:5555 timeout=2000 unix=0",
@@ -94,7 +96,7 @@ func TestDCGMOldLibrary(t *testing.T) {
 		"unix:///tmp/nv-hostengine": "dcgmConnect_v2 address=/tmp/nv-hostengine timeout=2000 unix=1",
 	} {
 		s := newStub(t, "-DNO_CONNECT_V3")
-		d := s.open(t, DCGMOptions{Address: address})
+		d := s.open(t, Options{Address: address})
 		closeSource(t, d)
 		if devices := readDCGM(t, d); len(devices) != 2 {
 			t.Errorf("%s: got %d devices, want 2", address, len(devices))
@@ -108,7 +110,7 @@ func TestDCGMOldLibrary(t *testing.T) {
 // Neither the library nor the engine need be there when the source is made.
 func TestDCGMNoLibrary(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	path := d.name
 	d.name = filepath.Join(t.TempDir(), dcgmLibrary)
@@ -124,7 +126,7 @@ func TestDCGMNoLibrary(t *testing.T) {
 // The dynamic linker finds the library in LD_LIBRARY_PATH, which it reads when a process starts.
 func TestDCGMSearch(t *testing.T) {
 	if os.Getenv("REPLAYD_TEST_DCGM") != "" {
-		source, err := NewDCGM(DCGMOptions{Address: "localhost:5555", Interval: time.Second})
+		source, err := New(Options{Address: "localhost:5555", Interval: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +160,7 @@ func TestDCGMHang(t *testing.T) {
 		t.Run(hung, func(t *testing.T) {
 			s := newStub(t)
 			s.play(t, "hang "+hung)
-			d := s.open(t, DCGMOptions{})
+			d := s.open(t, Options{})
 			closeSource(t, d)
 			wantsError(t, stuck(d, hung), "localhost:5555: no answer to the call of "+hung+" begun ", " ago: ", context.Canceled.Error())
 			before := s.calls(t)
@@ -195,7 +197,7 @@ func stuck(d *dcgmSource, function string) error {
 
 func TestDCGMCloseWhileHung(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	readDCGM(t, d)
 	s.play(t, "hang dcgmEntitiesGetLatestValues")
 	wantsError(t, stuck(d, "dcgmEntitiesGetLatestValues"), "no answer")
@@ -210,7 +212,7 @@ func TestDCGMCloseWhileHung(t *testing.T) {
 
 func TestDCGMContext(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -225,7 +227,7 @@ func TestDCGMContext(t *testing.T) {
 // Two sources share one library: the last to close stops it.
 func TestDCGMTwoSources(t *testing.T) {
 	s := newStub(t)
-	a, b := s.open(t, DCGMOptions{}), s.open(t, DCGMOptions{Address: "unix:///tmp/nv-hostengine"})
+	a, b := s.open(t, Options{}), s.open(t, Options{Address: "unix:///tmp/nv-hostengine"})
 	readDCGM(t, a)
 	readDCGM(t, b)
 	if threads := stubThreads(t); len(threads) != 1 {
@@ -251,7 +253,7 @@ func TestDCGMTwoSources(t *testing.T) {
 // A signal to the process may be taken by a thread of the library: it still arrives.
 func TestDCGMSignals(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	readDCGM(t, d)
 	threads := stubThreads(t)
@@ -288,7 +290,7 @@ func stubThreads(t *testing.T) (ids []int) {
 // A hundred connections that are made and lost leave nothing behind.
 func TestDCGMReconnects(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	cycle := func(n int) {
 		s.play(t, fmt.Sprint("life ", n))
 		failsDCGM(t, d, "dcgmEntitiesGetLatestValues", "(-21)")

@@ -1,11 +1,13 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"replayd/internal/gpu"
 )
 
 // keepPeriods is how many periods the engine keeps a sample, and for how many we take it for the present.
@@ -20,9 +22,9 @@ type refusal struct {
 // watchAll has the engine sample the fields. Those of the profiling module are a field group of their own: one that cannot
 // be had fails the whole dcgmWatchFields.
 func (s *session) watchAll() error {
-	var device, profile []*Field
+	var device, profile []*gpu.Field
 	for _, f := range s.options.Fields {
-		if f.profiling() {
+		if profiling(f) {
 			profile = append(profile, f)
 		} else {
 			device = append(device, f)
@@ -52,7 +54,7 @@ func (s *session) watchAll() error {
 		return errors.New("none of the fields can be watched")
 	}
 	for _, f := range s.fields {
-		if !f.whole() {
+		if !f.Whole() {
 			s.perInstance = append(s.perInstance, f)
 		}
 	}
@@ -87,7 +89,7 @@ func profilingMeans(err error) string {
 
 // watch has the engine sample fields of entities. It leaves out the fields that the engine does not know, and keeps in mind
 // the entities that it refuses, unless it refuses all.
-func (s *session) watch(fields []*Field, entities []entityPair) (known []*Field, err error) {
+func (s *session) watch(fields []*gpu.Field, entities []entityPair) (known []*gpu.Field, err error) {
 	fieldGroup, known, err := s.fieldGroup(fields)
 	if err != nil {
 		return nil, err
@@ -105,8 +107,8 @@ func (s *session) watch(fields []*Field, entities []entityPair) (known []*Field,
 	}
 	for _, e := range refused {
 		s.refusals = append(s.refusals, refusal{e, fieldGroup})
-		s.once(fmt.Sprintf("watch %v %t", e, fields[0].profiling()), "the engine refuses to watch a GPU: it is asked again each minute",
-			"entity_group", e.Group, "entity", e.ID, "profiling", fields[0].profiling())
+		s.once(fmt.Sprintf("watch %v %t", e, profiling(fields[0])), "the engine refuses to watch a GPU: it is asked again each minute",
+			"entity_group", e.Group, "entity", e.ID, "profiling", profiling(fields[0]))
 	}
 	return known, nil
 }
@@ -159,14 +161,14 @@ func (s *session) watchGroup(entities []entityPair, fieldGroup uintptr) error {
 }
 
 // fieldGroup makes a group of those fields that the engine knows.
-func (s *session) fieldGroup(fields []*Field) (group uintptr, known []*Field, err error) {
-	create := func(part []*Field) error {
+func (s *session) fieldGroup(fields []*gpu.Field) (group uintptr, known []*gpu.Field, err error) {
+	create := func(part []*gpu.Field) error {
 		name, ids := s.name(), numbers(part)
 		return s.call("dcgmFieldGroupCreate", func() int32 {
 			return s.lib.fieldsCreate(s.handle, int32(len(ids)), &ids[0], name, &group)
 		})
 	}
-	unknown, err := blame(fields, func(part []*Field) error {
+	unknown, err := blame(fields, func(part []*gpu.Field) error {
 		err := create(part)
 		if err == nil && len(part) < len(fields) {
 			err = s.call("dcgmFieldGroupDestroy", func() int32 { return s.lib.fieldsDestroy(s.handle, group) })
@@ -188,18 +190,18 @@ func (s *session) fieldGroup(fields []*Field) (group uintptr, known []*Field, er
 func unknownField(err error) bool { return has(err, stBadParam, stGenericError, stUnknownField) }
 
 // lacks logs fields that the engine does not know.
-func (s *session) lacks(fields []*Field) {
+func (s *session) lacks(fields []*gpu.Field) {
 	for _, f := range fields {
 		s.once(fmt.Sprintf("field %d", f.ID), "the engine does not know a field: it is older than 4.6, or lacks what is behind it",
 			"field", f.ID, "name", f.Name)
 	}
 }
 
-func without(fields, some []*Field) []*Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f *Field) bool { return slices.Contains(some, f) })
+func without(fields, some []*gpu.Field) []*gpu.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f *gpu.Field) bool { return slices.Contains(some, f) })
 }
 
-func numbers(fields []*Field) []uint16 {
+func numbers(fields []*gpu.Field) []uint16 {
 	ids := make([]uint16, len(fields))
 	for i, f := range fields {
 		ids[i] = f.ID

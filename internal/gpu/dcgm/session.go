@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"crypto/rand"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 // connectTimeout is how long the library tries to connect, every 50 ms.
@@ -26,8 +28,8 @@ type session struct {
 	handle uintptr
 
 	gpus, instances []entity
-	fields          []*Field // that are watched on GPUs
-	perInstance     []*Field // those of them that MIG instances have too
+	fields          []*gpu.Field // that are watched on GPUs
+	perInstance     []*gpu.Field // those of them that MIG instances have too
 	refusals        []refusal
 	reads           int
 	groups          int    // made so far; a part of their names
@@ -38,7 +40,7 @@ type session struct {
 type entity struct {
 	pair   entityPair
 	gpu    uint32 // that it is, or is a part of
-	device Device
+	device gpu.Device
 }
 
 func (s *session) call(name string, function func() int32) error {
@@ -110,7 +112,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 	for _, id := range ids[:min(max(n, 0), maxDevices)] {
 		gpus = append(gpus, entity{
 			pair: entityPair{entityGPU, id}, gpu: id,
-			device: Device{Index: strconv.FormatUint(uint64(id), 10), Hostname: s.address.host},
+			device: gpu.Device{Index: strconv.FormatUint(uint64(id), 10), Hostname: s.address.host},
 		})
 	}
 	h := &s.buffers.hierarchy
@@ -129,7 +131,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 		}
 		instances = append(instances, entity{
 			pair: m.Entity, gpu: m.Parent.ID,
-			device: Device{
+			device: gpu.Device{
 				Index:    strconv.FormatUint(uint64(m.Parent.ID), 10),
 				UUID:     text(m.Info.GPUUUID[:]),
 				Hostname: s.address.host,
@@ -201,7 +203,7 @@ func (s *session) changed() bool {
 // name is a new one for a group. Field groups' names are unique in an engine, whoever makes them.
 func (s *session) name() string {
 	if s.tag == "" {
-		s.tag = fmt.Sprintf("replayd-%.63s-%d-%.8s", hostname(), os.Getpid(), rand.Text())
+		s.tag = fmt.Sprintf("replayd-%.63s-%d-%.8s", gpu.Hostname(), os.Getpid(), rand.Text())
 	}
 	s.groups++
 	return fmt.Sprintf("%s-%d", s.tag, s.groups)

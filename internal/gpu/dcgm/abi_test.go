@@ -1,4 +1,4 @@
-package gpu
+package dcgm
 
 import (
 	"encoding/binary"
@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"replayd/internal/gpu"
 )
 
-// An abiRow is a line of testdata/dcgm_abi.csv.
+// An abiRow is a line of testdata/abi.csv.
 type abiRow struct {
 	kind, name, member  string
 	offset, size        uint64
@@ -23,7 +25,7 @@ type abiRow struct {
 
 func abiRows(t *testing.T) []abiRow {
 	t.Helper()
-	file, err := os.Open("testdata/dcgm_abi.csv")
+	file, err := os.Open("testdata/abi.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +94,8 @@ var abiNumbers = map[string]int64{
 	"DCGM_FT_DOUBLE":                     typeDouble,
 	"DCGM_FT_INT64":                      typeInt64,
 	"DCGM_FT_STRING":                     typeString,
-	"DCGM_INT32_BLANK":                   blankInt32,
-	"DCGM_INT32_NOT_PERMISSIONED":        blankInt32 + blankInt32s - 1,
+	"DCGM_INT32_BLANK":                   gpu.BlankInt32,
+	"DCGM_INT32_NOT_PERMISSIONED":        gpu.BlankInt32 + gpu.BlankInt32s - 1,
 }
 
 // abiTypes are the C types of arguments, as the functions of dcgm_library.go take them.
@@ -140,8 +142,8 @@ func TestABI(t *testing.T) {
 			t.Errorf("%s: want one row, got %d", name, seen[name])
 		}
 	}
-	for _, id := range instanceFields {
-		if byID(id) == nil {
+	for _, id := range gpu.InstanceFields {
+		if gpu.ByID(id) == nil {
 			t.Errorf("field %d of instances is none of the vocabulary", id)
 		}
 	}
@@ -199,12 +201,12 @@ func checkNumber(t *testing.T, r abiRow) {
 		}
 	case strings.HasPrefix(r.name, "DCGM_INT64_"):
 		n, err := strconv.ParseInt(r.value, 10, 64)
-		if err != nil || float64(n) < blankInt64 {
-			t.Errorf("got %v for the least blank, want %s or less", blankInt64, r.value)
+		if err != nil || float64(n) < gpu.BlankInt64 {
+			t.Errorf("got %v for the least blank, want %s or less", gpu.BlankInt64, r.value)
 		}
 	case strings.HasPrefix(r.name, "DCGM_FP64_"):
-		if v, err := strconv.ParseFloat(r.value, 64); err != nil || v != blankFloat {
-			t.Errorf("got %v for the least blank, want %s", blankFloat, r.value)
+		if v, err := strconv.ParseFloat(r.value, 64); err != nil || v != gpu.BlankFloat {
+			t.Errorf("got %v for the least blank, want %s", gpu.BlankFloat, r.value)
 		}
 	case !ok:
 		t.Error("no such number here")
@@ -226,18 +228,18 @@ func checkField(t *testing.T, r abiRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := byID(uint16(id))
+	f := gpu.ByID(uint16(id))
 	if f == nil {
 		return // the vocabulary need not have all
 	}
 	if f.Float != (r.ctype == "d") {
 		t.Errorf("got a double: %t, want type %s", f.Float, r.ctype)
 	}
-	if f.profiling() != strings.HasPrefix(r.name, "DCGM_FI_PROF_") {
-		t.Errorf("got a profiling field: %t", f.profiling())
+	if profiling(f) != strings.HasPrefix(r.name, "DCGM_FI_PROF_") {
+		t.Errorf("got a profiling field: %t", profiling(f))
 	}
 	below := strings.Contains(r.notes, "level DCGM_FE_GPU_I") || strings.Contains(r.notes, "level DCGM_FE_GPU_CI")
-	if got := slices.Contains(instanceFields, f.ID); got != below {
+	if got := slices.Contains(gpu.InstanceFields, f.ID); got != below {
 		t.Errorf("got a field of instances: %t, want %t", got, below)
 	}
 }

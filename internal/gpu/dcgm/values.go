@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 // buffers are kept from one call to the next, over sessions too: a value alone has 4,128 bytes.
@@ -43,15 +45,15 @@ type counts struct {
 }
 
 // read asks for all values of the GPUs, then for those of the instances.
-func (s *session) read() ([]Device, error) {
+func (s *session) read() ([]gpu.Device, error) {
 	s.reads++
-	devices := make([]Device, 0, len(s.gpus)+len(s.instances))
+	devices := make([]gpu.Device, 0, len(s.gpus)+len(s.instances))
 	var c counts
 	gpus, err := s.figures(s.gpus, &s.fields, &c)
 	if err != nil {
 		return nil, err
 	}
-	var instances []Device
+	var instances []gpu.Device
 	if len(s.instances) > 0 && len(s.perInstance) > 0 {
 		if instances, err = s.figures(s.instances, &s.perInstance, &c); err != nil {
 			return nil, err
@@ -79,12 +81,12 @@ func (s *session) read() ([]Device, error) {
 }
 
 // figures reads fields of entities, and takes fields off the list that the engine turns out not to know.
-func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Device, error) {
+func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([]gpu.Device, error) {
 	who := pairs(entities)
 	values, err := s.latest(who, numbers(*fields), 0)
 	if refused := err; unknownField(err) {
-		var unknown []*Field
-		unknown, err = blame(*fields, func(part []*Field) error {
+		var unknown []*gpu.Field
+		unknown, err = blame(*fields, func(part []*gpu.Field) error {
 			_, err := s.latest(who[:1], numbers(part), 0)
 			return err
 		}, unknownField)
@@ -100,10 +102,10 @@ func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Dev
 	if err != nil {
 		return nil, err
 	}
-	devices := make([]Device, len(entities))
+	devices := make([]gpu.Device, len(entities))
 	for i, e := range entities {
 		devices[i] = e.device
-		devices[i].Values = map[*Field]float64{}
+		devices[i].Values = map[*gpu.Field]float64{}
 	}
 	now := time.Now()
 	for i := range values {
@@ -114,7 +116,7 @@ func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Dev
 		}
 		// In no promised order.
 		at := find(entities, v)
-		field := slices.IndexFunc(*fields, func(f *Field) bool { return f.ID == v.FieldID })
+		field := slices.IndexFunc(*fields, func(f *gpu.Field) bool { return f.ID == v.FieldID })
 		if at < 0 || field < 0 {
 			continue
 		}
@@ -139,20 +141,20 @@ func (s *session) figures(entities []entity, fields *[]*Field, c *counts) ([]Dev
 }
 
 // figure is the value in base units; false: there is none.
-func (v *fieldValue) figure(f *Field) (float64, bool) {
+func (v *fieldValue) figure(f *gpu.Field) (float64, bool) {
 	if v.Status != stOK {
 		return 0, false
 	}
 	raw := math.NaN()
 	switch v.FieldType {
 	case typeDouble:
-		if raw = v.double(); raw >= blankFloat {
+		if raw = v.double(); raw >= gpu.BlankFloat {
 			return 0, false
 		}
 	case typeInt64:
 		raw = float64(v.int64())
 	}
-	return f.value(raw)
+	return f.Value(raw)
 }
 
 // fresh tells whether a value is of the present. A cached one outlives its watch and later failures, with status 0. That of
@@ -162,7 +164,7 @@ func (s *session) fresh(v *fieldValue, now time.Time) bool {
 }
 
 // silent tells whether a GPU gives no value of the present.
-func silent(d Device) bool {
+func silent(d gpu.Device) bool {
 	for f := range d.Values {
 		if f.ID != fieldXID {
 			return false

@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 // A stub is a libdcgm.so.4 of testdata/libdcgm, alone in its folder. Each test has its own: its engine is in the library.
@@ -95,7 +97,7 @@ func (s *stub) calls(t testing.TB) []string {
 }
 
 // open is a source that reads the stub, every 5 s unless it says otherwise.
-func (s *stub) open(t testing.TB, o DCGMOptions) *dcgmSource {
+func (s *stub) open(t testing.TB, o Options) *dcgmSource {
 	t.Helper()
 	if o.Address == "" {
 		o.Address = "localhost:5555"
@@ -104,7 +106,7 @@ func (s *stub) open(t testing.TB, o DCGMOptions) *dcgmSource {
 		o.Interval = 5 * time.Second
 	}
 	o.Log = slog.New(slog.NewTextHandler(s.log, nil))
-	source, err := NewDCGM(o)
+	source, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ func closeSource(t testing.TB, d *dcgmSource) {
 }
 
 // readDCGM is a Read that must work.
-func readDCGM(t testing.TB, d *dcgmSource) []Device {
+func readDCGM(t testing.TB, d *dcgmSource) []gpu.Device {
 	t.Helper()
 	devices, err := d.Read(context.Background())
 	if err != nil {
@@ -166,15 +168,17 @@ func begins(calls []string, with string) (n int) {
 }
 
 // stubValue is what the stub gives for a field of an entity, in base units.
-func stubValue(f *Field, entity uint32) float64 {
+func stubValue(f *gpu.Field, entity uint32) float64 {
+	raw := float64(f.ID)*100 + float64(entity)
 	if f.Float {
-		return f.scale.of(float64(f.ID)/4096 + float64(entity))
+		raw = float64(f.ID)/4096 + float64(entity)
 	}
-	return f.scale.of(float64(f.ID)*100 + float64(entity))
+	v, _ := f.Value(raw)
+	return v
 }
 
 // complete holds a device to what the stub gives for all of these fields and no other.
-func complete(t testing.TB, d Device, entity uint32, fields []*Field) {
+func complete(t testing.TB, d gpu.Device, entity uint32, fields []*gpu.Field) {
 	t.Helper()
 	for _, f := range fields {
 		if got, ok := d.Values[f]; !ok || got != stubValue(f, entity) {
@@ -187,8 +191,8 @@ func complete(t testing.TB, d Device, entity uint32, fields []*Field) {
 }
 
 // except are the fields of the vocabulary but these.
-func except(ids ...uint16) []*Field {
-	return slices.DeleteFunc(Fields(), func(f *Field) bool { return slices.Contains(ids, f.ID) })
+func except(ids ...uint16) []*gpu.Field {
+	return slices.DeleteFunc(gpu.Fields(), func(f *gpu.Field) bool { return slices.Contains(ids, f.ID) })
 }
 
 func uuid(gpu int) string { return fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", gpu) }

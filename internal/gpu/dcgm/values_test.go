@@ -1,6 +1,6 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"fmt"
@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 func TestDCGMNoGPU(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 0")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	failsDCGM(t, d, "libdcgm: localhost:5555: the engine sees no GPU that DCGM supports")
 	s.play(t, "gpus 1")
@@ -25,20 +27,20 @@ func TestDCGMNoGPU(t *testing.T) {
 // A GPU falls off the bus while it is watched: its values are blank, their time is not. The last XID stays: it may say why.
 func TestDCGMLostGPU(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	readDCGM(t, d)
 	s.play(t, "lost 1")
 	for range 2 {
 		devices := readDCGM(t, d)
-		complete(t, devices[0], 0, Fields())
-		complete(t, devices[1], 1, []*Field{byID(fieldXID)})
+		complete(t, devices[0], 0, gpu.Fields())
+		complete(t, devices[1], 1, []*gpu.Field{gpu.ByID(fieldXID)})
 		if devices[1].UUID != uuid(1) {
 			t.Errorf("got the UUID %q", devices[1].UUID)
 		}
 	}
 	s.play(t)
-	complete(t, readDCGM(t, d)[1], 1, Fields())
+	complete(t, readDCGM(t, d)[1], 1, gpu.Fields())
 	if calls := s.calls(t); begins(calls, "dcgmConnect") != 1 {
 		t.Errorf("it connected anew: %q", calls)
 	}
@@ -47,14 +49,14 @@ func TestDCGMLostGPU(t *testing.T) {
 	s.play(t, "lost 0", "lost 1")
 	failsDCGM(t, d, "none of 2 GPUs gives a value: they may have fallen off the bus")
 	s.play(t)
-	complete(t, readDCGM(t, d)[0], 0, Fields())
+	complete(t, readDCGM(t, d)[0], 0, gpu.Fields())
 }
 
 // The engine finds a GPU lost when it is asked to watch it.
 func TestDCGMUnwatchableGPU(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 5", "lost 3", "unwatchable 3 -18")
-	d := s.open(t, DCGMOptions{Interval: 30 * time.Second}) // two Reads are a minute
+	d := s.open(t, Options{Interval: 30 * time.Second}) // two Reads are a minute
 	for range 2 {
 		devices := readDCGM(t, d)
 		if len(devices) != 5 {
@@ -64,14 +66,14 @@ func TestDCGMUnwatchableGPU(t *testing.T) {
 			if i == 3 {
 				complete(t, dev, 3, nil)
 			} else {
-				complete(t, dev, uint32(i), Fields())
+				complete(t, dev, uint32(i), gpu.Fields())
 			}
 		}
 	}
 	logged(t, s, "a GPU does not say what it is", "the engine refuses to watch a GPU", "the engine refuses to watch a GPU", "a GPU gives no values")
 	s.play(t, "gpus 5")
 	back := readDCGM(t, d)[3]
-	complete(t, back, 3, Fields())
+	complete(t, back, 3, gpu.Fields())
 	if back.UUID != uuid(3) {
 		t.Errorf("got the UUID %q", back.UUID)
 	}
@@ -87,7 +89,7 @@ func TestDCGMUnwatchableGPU(t *testing.T) {
 // Each minute it asks for the list: a GPU has come.
 func TestDCGMNewGPU(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{Interval: 20 * time.Second})
+	d := s.open(t, Options{Interval: 20 * time.Second})
 	closeSource(t, d)
 	readDCGM(t, d)
 	s.play(t, "gpus 3")
@@ -107,7 +109,7 @@ func TestDCGMBlanks(t *testing.T) {
 		"status:-14", "status:-16", "status:-17", "status:-18", "type:s", "type:b", "nan",
 	}
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	for _, word := range words {
 		ids := []uint16{155, 203, 1004} // doubles and an int64, of the device and of profiling
@@ -124,7 +126,7 @@ func TestDCGMBlanks(t *testing.T) {
 		s.play(t, lines...)
 		t.Run(word, func(t *testing.T) {
 			devices := readDCGM(t, d)
-			complete(t, devices[0], 0, Fields())
+			complete(t, devices[0], 0, gpu.Fields())
 			complete(t, devices[1], 1, except(ids...))
 		})
 	}
@@ -132,18 +134,18 @@ func TestDCGMBlanks(t *testing.T) {
 	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636", "value 0 155 140737488355327.5")
 	devices := readDCGM(t, d)
 	for i, want := range []float64{2147483.631, 2147483.636} {
-		if got := devices[i].Values[byID(156)]; got != want {
+		if got := devices[i].Values[gpu.ByID(156)]; got != want {
 			t.Errorf("GPU %d: got %v J, want %v", i, got, want)
 		}
 	}
-	if got := devices[0].Values[byID(155)]; got != 140737488355327.5 {
+	if got := devices[0].Values[gpu.ByID(155)]; got != 140737488355327.5 {
 		t.Errorf("got %v W, want the number next to the blank", got)
 	}
 	// A type of its own.
 	s.play(t, "value 0 203 double:50", "value 1 203 double:140737488355330")
 	devices = readDCGM(t, d)
-	if got, ok := devices[1].Values[byID(203)]; devices[0].Values[byID(203)] != 0.5 || ok {
-		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[byID(203)], got)
+	if got, ok := devices[1].Values[gpu.ByID(203)]; devices[0].Values[gpu.ByID(203)] != 0.5 || ok {
+		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[gpu.ByID(203)], got)
 	}
 	// What the answer leaves out is not what was there before.
 	s.play(t, "omitted 155", "omitted 203")
@@ -153,7 +155,7 @@ func TestDCGMBlanks(t *testing.T) {
 	// 0 is a value.
 	s.play(t, "value * 203 0", "value * 155 0")
 	for _, dev := range readDCGM(t, d) {
-		if v, ok := dev.Values[byID(203)]; !ok || v != 0 {
+		if v, ok := dev.Values[gpu.ByID(203)]; !ok || v != 0 {
 			t.Errorf("got %v, %t, want 0", v, ok)
 		}
 	}
@@ -162,7 +164,7 @@ func TestDCGMBlanks(t *testing.T) {
 // The cache gives a field's last value for ever.
 func TestDCGMStale(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{}) // every 5 s
+	d := s.open(t, Options{}) // every 5 s
 	closeSource(t, d)
 	s.play(t, "age 155 14", "age 203 16", "age 1004 -16", "age 230 86400")
 	for i, dev := range readDCGM(t, d) {
@@ -172,17 +174,17 @@ func TestDCGMStale(t *testing.T) {
 	failsDCGM(t, d, "every value is old, the newest of 20", "the engine has stopped sampling, or its clock is not ours")
 	s.play(t)
 	for i, dev := range readDCGM(t, d) {
-		complete(t, dev, uint32(i), Fields())
+		complete(t, dev, uint32(i), gpu.Fields())
 	}
 }
 
 func TestDCGMReverseOrder(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 4", "reverse")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	for i, dev := range readDCGM(t, d) {
-		complete(t, dev, uint32(i), Fields())
+		complete(t, dev, uint32(i), gpu.Fields())
 	}
 }
 
@@ -203,7 +205,7 @@ func TestDCGMUnknownFields(t *testing.T) {
 				lines = append(lines, fmt.Sprint(c.line, " ", id))
 			}
 			s.play(t, lines...)
-			d := s.open(t, DCGMOptions{})
+			d := s.open(t, Options{})
 			for range 2 {
 				for i, dev := range readDCGM(t, d) {
 					complete(t, dev, uint32(i), except(c.ids...))
@@ -224,18 +226,18 @@ func TestDCGMUnknownFields(t *testing.T) {
 	}
 	s := newStub(t)
 	s.play(t, "unknown 155", "unanswered 203")
-	d := s.open(t, DCGMOptions{Fields: []*Field{byID(155)}})
+	d := s.open(t, Options{Fields: []*gpu.Field{gpu.ByID(155)}})
 	closeSource(t, d)
 	failsDCGM(t, d, "the engine knows none of the fields")
-	d = s.open(t, DCGMOptions{Fields: []*Field{byID(203)}})
+	d = s.open(t, Options{Fields: []*gpu.Field{gpu.ByID(203)}})
 	closeSource(t, d)
 	failsDCGM(t, d, "the engine answers for none of the 1 fields: dcgmEntitiesGetLatestValues: ", "(-3)")
 }
 
 func TestDCGMNoProfiling(t *testing.T) {
-	var device []*Field
-	for _, f := range Fields() {
-		if !f.profiling() {
+	var device []*gpu.Field
+	for _, f := range gpu.Fields() {
+		if !profiling(f) {
 			device = append(device, f)
 		}
 	}
@@ -248,7 +250,7 @@ func TestDCGMNoProfiling(t *testing.T) {
 	} {
 		s := newStub(t)
 		s.play(t, fmt.Sprint("noprofiling ", code))
-		d := s.open(t, DCGMOptions{})
+		d := s.open(t, Options{})
 		closeSource(t, d)
 		for range 2 {
 			for i, dev := range readDCGM(t, d) {
@@ -264,15 +266,15 @@ func TestDCGMNoProfiling(t *testing.T) {
 	// One GPU of two has no counters.
 	s := newStub(t)
 	s.play(t, "noprofiling -36 0")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	devices := readDCGM(t, d)
 	complete(t, devices[0], 0, device)
-	complete(t, devices[1], 1, Fields())
+	complete(t, devices[1], 1, gpu.Fields())
 
 	// Told not to, it does not ask.
 	s = newStub(t)
-	d = s.open(t, DCGMOptions{NoProfiling: true})
+	d = s.open(t, Options{NoProfiling: true})
 	closeSource(t, d)
 	for i, dev := range readDCGM(t, d) {
 		complete(t, dev, uint32(i), device)
@@ -285,26 +287,26 @@ func TestDCGMNoProfiling(t *testing.T) {
 func TestDCGMInstances(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 2", "mig 1 9 12 1g.10gb", "mig 1 2 1 3g.40gb", "mig 5 1 3 1g.10gb", "lost 0")
-	d := s.open(t, DCGMOptions{Interval: 30 * time.Second})
+	d := s.open(t, Options{Interval: 30 * time.Second})
 	closeSource(t, d)
 	devices := readDCGM(t, d)
 	if len(devices) != 4 {
 		t.Fatalf("got %d devices, want two GPUs and two instances", len(devices))
 	}
-	var instance, whole []*Field // of an instance; of the GPU that is cut: profiling is watched on the instances
-	for _, f := range Fields() {
-		if slices.Contains(instanceFields, f.ID) {
+	var instance, whole []*gpu.Field // of an instance; of the GPU that is cut: profiling is watched on the instances
+	for _, f := range gpu.Fields() {
+		if slices.Contains(gpu.InstanceFields, f.ID) {
 			instance = append(instance, f)
 		}
-		if !f.profiling() {
+		if !profiling(f) {
 			whole = append(whole, f)
 		}
 	}
-	complete(t, devices[0], 0, []*Field{byID(fieldXID)})
+	complete(t, devices[0], 0, []*gpu.Field{gpu.ByID(fieldXID)})
 	complete(t, devices[1], 1, whole)
 	complete(t, devices[2], 12, instance)
 	complete(t, devices[3], 1, instance)
-	for i, want := range []Device{{Index: "0"}, {Index: "1"}, {Index: "1", Instance: "9", Profile: "1g.10gb"}, {Index: "1", Instance: "2", Profile: "3g.40gb"}} {
+	for i, want := range []gpu.Device{{Index: "0"}, {Index: "1"}, {Index: "1", Instance: "9", Profile: "1g.10gb"}, {Index: "1", Instance: "2", Profile: "3g.40gb"}} {
 		got := devices[i]
 		if got.Index != want.Index || got.Instance != want.Instance || got.Profile != want.Profile {
 			t.Errorf("device %d: got %s/%s/%s, want %s/%s/%s", i, got.Index, got.Instance, got.Profile, want.Index, want.Instance, want.Profile)
@@ -337,7 +339,7 @@ func logged(t *testing.T, s *stub, want ...string) {
 func BenchmarkDCGMRead(b *testing.B) {
 	s := newStub(b)
 	s.play(b, "gpus 8")
-	d := s.open(b, DCGMOptions{})
+	d := s.open(b, Options{})
 	closeSource(b, d)
 	readDCGM(b, d)
 	b.ReportAllocs()

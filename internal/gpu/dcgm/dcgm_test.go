@@ -1,14 +1,16 @@
-package gpu
+package dcgm
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"replayd/internal/gpu"
 )
 
 func TestDCGMAddress(t *testing.T) {
-	here := hostname()
+	here := gpu.Hostname()
 	for _, c := range []struct{ in, uri, path, host string }{
 		{"localhost:5555", "tcp://localhost:5555", "", here},
 		{"127.0.0.1:5555", "tcp://127.0.0.1:5555", "", here},
@@ -17,8 +19,8 @@ func TestDCGMAddress(t *testing.T) {
 		{"10.0.0.7:5555", "tcp://10.0.0.7:5555", "", "10.0.0.7"},
 		{"unix:///tmp/nv-hostengine", "unix:///tmp/nv-hostengine", "/tmp/nv-hostengine", here},
 	} {
-		a, err := parseDCGMAddress(c.in)
-		if err := CheckDCGMAddress(c.in); err != nil {
+		a, err := parseAddress(c.in)
+		if err := CheckAddress(c.in); err != nil {
 			t.Error(err)
 		}
 		if err != nil || a.uri() != c.uri || a.path != c.path || a.host != c.host {
@@ -30,34 +32,34 @@ func TestDCGMAddress(t *testing.T) {
 		"unix://", "unix://tmp/x", "unix:///" + strings.Repeat("x", 107), "::1:5555", strings.Repeat("x", 90) + ":5555",
 		"a\x00b:5555", "unix:///a\x00b",
 	} {
-		if a, err := parseDCGMAddress(in); err == nil {
+		if a, err := parseAddress(in); err == nil {
 			t.Errorf("%q: got %+v, want an error", in, a)
 		}
-		if err, want := CheckDCGMAddress(in), fmt.Sprintf("want host:port or unix:///path, got %q", in); err == nil || err.Error() != want {
+		if err, want := CheckAddress(in), fmt.Sprintf("want host:port or unix:///path, got %q", in); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }
 
 func TestDCGMOptions(t *testing.T) {
-	many := make([]*Field, maxGroupFields+1)
+	many := make([]*gpu.Field, maxGroupFields+1)
 	for i := range many {
-		many[i] = &Field{ID: uint16(i)}
+		many[i] = &gpu.Field{ID: uint16(i)}
 	}
 	for _, c := range []struct {
 		name, want string
-		o          DCGMOptions
+		o          Options
 	}{
-		{"address", `libdcgm: want host:port or unix:///path, got "localhost"`, DCGMOptions{Address: "localhost", Interval: time.Second}},
-		{"no interval", "libdcgm: interval: want 100ms or more, got 0s", DCGMOptions{Address: "localhost:5555"}},
-		{"interval", "libdcgm: interval: want 100ms or more, got 99ms", DCGMOptions{Address: "localhost:5555", Interval: 99 * time.Millisecond}},
-		{"fields", "libdcgm: want 1 to 128 fields, got 129", DCGMOptions{Address: "localhost:5555", Interval: time.Second, Fields: many}},
+		{"address", `libdcgm: want host:port or unix:///path, got "localhost"`, Options{Address: "localhost", Interval: time.Second}},
+		{"no interval", "libdcgm: interval: want 100ms or more, got 0s", Options{Address: "localhost:5555"}},
+		{"interval", "libdcgm: interval: want 100ms or more, got 99ms", Options{Address: "localhost:5555", Interval: 99 * time.Millisecond}},
+		{"fields", "libdcgm: want 1 to 128 fields, got 129", Options{Address: "localhost:5555", Interval: time.Second, Fields: many}},
 		{
 			"only profiling", "libdcgm: want 1 to 128 fields, got 0",
-			DCGMOptions{Address: "localhost:5555", Interval: time.Second, Fields: []*Field{byID(1002)}, NoProfiling: true},
+			Options{Address: "localhost:5555", Interval: time.Second, Fields: []*gpu.Field{gpu.ByID(1002)}, NoProfiling: true},
 		},
 	} {
-		if _, err := NewDCGM(c.o); err == nil || err.Error() != c.want {
+		if _, err := New(c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}

@@ -1,10 +1,12 @@
 //go:build dcgm && linux && (amd64 || arm64)
 
-package gpu
+package dcgm
 
 import (
 	"fmt"
 	"testing"
+
+	"replayd/internal/gpu"
 )
 
 // Every function fails in its turn: the error names it, and the source works again when the function does.
@@ -30,12 +32,12 @@ func TestDCGMFailures(t *testing.T) {
 			t.Run(fmt.Sprint(f.name, code), func(t *testing.T) {
 				s := newStub(t)
 				s.play(t, fmt.Sprint("fail ", f.name, " ", code))
-				d := s.open(t, DCGMOptions{})
+				d := s.open(t, Options{})
 				ends := code == -11 || code == -21 // these mean the connection, whichever call they come from
 				for range 2 {
 					if f.goes && (!ends || f.name == "dcgmDisconnect") {
 						for i, dev := range readDCGM(t, d) {
-							complete(t, dev, uint32(i), Fields())
+							complete(t, dev, uint32(i), gpu.Fields())
 						}
 					} else {
 						failsDCGM(t, d, "libdcgm: localhost:5555: ", f.name+": ", fmt.Sprintf("(%d)", code))
@@ -43,7 +45,7 @@ func TestDCGMFailures(t *testing.T) {
 				}
 				s.play(t)
 				for i, dev := range readDCGM(t, d) {
-					complete(t, dev, uint32(i), Fields())
+					complete(t, dev, uint32(i), gpu.Fields())
 				}
 				if err := d.Close(); err != nil {
 					t.Error(err)
@@ -59,7 +61,7 @@ func TestDCGMFailures(t *testing.T) {
 func TestDCGMErrorWithoutWords(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "fail dcgmWatchFields -99")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	failsDCGM(t, d, "libdcgm: localhost:5555: dcgmWatchFields: a code that the library has no words for (-99)")
 }
@@ -67,7 +69,7 @@ func TestDCGMErrorWithoutWords(t *testing.T) {
 func TestDCGMEngineStops(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "down")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	failsDCGM(t, d, "dcgmConnect_v3: Host engine connection invalid/disconnected (-21)")
 	s.play(t)
@@ -79,7 +81,7 @@ func TestDCGMEngineStops(t *testing.T) {
 	}
 	s.play(t, "gpus 3")
 	for i, dev := range readDCGM(t, d) {
-		complete(t, dev, uint32(i), Fields())
+		complete(t, dev, uint32(i), gpu.Fields())
 	}
 	// It stops while the profiling fields are being asked for.
 	s.play(t, "life 3", "noprofiling -21")
@@ -103,7 +105,7 @@ func TestDCGMEngineStops(t *testing.T) {
 func TestDCGMRefused(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "refused")
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	for range 10 { // more than the stub has room for, if they were left
 		failsDCGM(t, d, "the engine took the connection and then dropped it, as it does when it refuses a login: dcgmGetAllSupportedDevices: ", "(-21)")
@@ -114,7 +116,7 @@ func TestDCGMRefused(t *testing.T) {
 
 func TestDCGMVersions(t *testing.T) {
 	s := newStub(t)
-	d := s.open(t, DCGMOptions{})
+	d := s.open(t, Options{})
 	closeSource(t, d)
 	for _, f := range []string{"dcgmEntitiesGetLatestValues -20", "dcgmGetAllSupportedDevices -12"} {
 		s.play(t, "versions 4.6.0 4.5.3", "fail "+f)

@@ -1,0 +1,15 @@
+//go:build !dcgm || !linux || !(amd64 || arm64)
+
+package dcgm
+
+import (
+	"errors"
+
+	"replayd/internal/gpu"
+)
+
+// errAbsent is what a build without purego says. With it the binary would ask for an interpreter and a C library.
+var errAbsent = errors.New("libdcgm: this build cannot load it: want one for linux/amd64 or linux/arm64 with the tag dcgm (make build-dcgm); " +
+	"or read dcgm_exporter or nvidia_smi instead")
+
+func open(Options, address) (gpu.Source, error) { return nil, errAbsent }
