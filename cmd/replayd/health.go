@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"replayd/internal/cli"
+
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/cobra"
-
-	"replayd/internal/secret"
 )
 
 func newHealth(w *world) *cobra.Command {
@@ -100,7 +100,7 @@ func daemonAt(args []string) (*url.URL, error) {
 	if len(args) == 0 {
 		return url.Parse(daemonURL)
 	}
-	u, err := url.Parse(withScheme(args[0]))
+	u, err := url.Parse(cli.WithScheme(args[0]))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		got := strconv.Quote(args[0])
 		if strings.Contains(got, "@") { // whatever stands before it may be a password
@@ -112,19 +112,11 @@ func daemonAt(args []string) (*url.URL, error) {
 	return u, nil
 }
 
-// withScheme is an address that may have been typed without http://.
-func withScheme(address string) string {
-	if strings.Contains(address, "://") {
-		return address
-	}
-	return "http://" + address
-}
-
 // client follows no redirects: the page behind one, such as a proxy's login, would pass for the daemon's answer.
 func (d *daemonCall) client() (*http.Client, error) {
 	client := &http.Client{}
 	if d.clientFile != "" {
-		c, err := httpConfig(d.clientFile)
+		c, err := cli.HTTPConfig(d.clientFile)
 		if err != nil {
 			return nil, fmt.Errorf("--http.config.file: %w", err)
 		}
@@ -134,13 +126,4 @@ func (d *daemonCall) client() (*http.Client, error) {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client, nil
-}
-
-// httpConfig reads a file of Prometheus' HTTP client configuration. Paths in it begin where it lies. The error names the file.
-func httpConfig(path string) (commoncfg.HTTPClientConfig, error) {
-	c, _, err := commoncfg.LoadHTTPConfigFile(path)
-	if err != nil {
-		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
-	}
-	return *c, nil
 }

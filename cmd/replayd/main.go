@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/daemon"
 	"replayd/internal/terminal"
 )
@@ -95,7 +96,7 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	w.args = args
 	w.out = &output{file: w.out, closed: func() { stop(&signalled{syscall.SIGPIPE}) }}
 	root := newRoot(w)
-	root.SetArgs(inWords(args))
+	root.SetArgs(cli.InWords(args))
 	root.SetIn(w.in)
 	root.SetOut(w.out)
 	root.SetErr(w.err)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/export"
 	"replayd/internal/number"
 	"replayd/internal/report"
@@ -55,19 +56,19 @@ says which requests were never sent.`,
 			return o.write(w, sources, time.Now())
 		},
 	}
-	var help headings
-	f := help.under("What to report on")
+	var help cli.Headings
+	f := help.Under("What to report on")
 	f.StringArrayVar(&o.paths, "paths", nil, "directories or files, as the arguments; may be given several times")
 	f.BoolVar(&o.merge, "merge", false, "take all files as shards of one run, and refuse requests that are there twice")
-	f = help.under("The file")
+	f = help.Under("The file")
 	f.StringVar(&o.output, "output", "", "file, or directory for report.html, or - for standard output; default: in the only DIR, else the current one")
 	f.StringVar(&o.theme, "theme", o.theme, "colours: dark, light, or auto as the reader's system has it")
 	f.StringVar(&o.json, "json", "", "instead of the page: a file, or - for standard output, with the ledger, the two attainments and the figures of each run as JSON")
-	f = help.under("A dashboard instead")
+	f = help.Under("A dashboard instead")
 	f.BoolVar(&o.dashboard, "dashboard", false, "serve the page with filters and a choice of the runs, until it is stopped")
 	f.StringVar(&o.host, "host", o.host, "host name or address to serve on; one that is not this computer's own lets others look")
 	f.IntVar(&o.port, "port", o.port, "port to serve on; 0: any that is free")
-	help.attach(c)
+	help.Attach(c)
 	return c
 }
 

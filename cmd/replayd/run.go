@@ -10,14 +10,18 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/result"
 	"replayd/internal/terminal"
 )
 
+// A runCommand runs what its flags ask for.
+type runCommand struct{ *cli.Flags }
+
 func newRun(w *world) *cobra.Command {
-	o := runFlags{target: config.DefaultTarget(), workload: config.DefaultWorkload()}
+	o := runCommand{cli.NewFlags()}
 	c := &cobra.Command{
 		Use: "run [TRACE] --url URL", Short: "Replay a trace once, then print a report",
 		Long: `run replays a trace once, or sends what its flags describe. It takes the command lines of
@@ -46,24 +50,24 @@ Exit codes:
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args) },
 	}
-	o.add(c)
-	c.SetFlagErrorFunc(wrongFlag)
+	o.Add(c)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrongInput(cli.WrongFlag(err)) })
 	return c
 }
 
-func (o *runFlags) run(c *cobra.Command, w *world, args []string) error {
-	if o.helpAliases {
-		return o.showAliases(w.out)
+func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
+	if o.HelpAliases {
+		return o.ShowAliases(w.out)
 	}
 	w.outlive()
-	if o.slo != "" && !c.Flags().Changed("min-goodput") {
-		o.least = 1
+	if o.SLO != "" && !c.Flags().Changed("min-goodput") {
+		o.Least = 1
 	}
-	r, err := o.order(args, c.Flags())
+	r, err := o.Order(args, c.Flags())
 	if err != nil {
 		return wrongInput(err)
 	}
-	if len(r.concurrency) > 1 {
+	if len(r.Concurrency) > 1 {
 		return o.sweep(c, w, r)
 	}
 	_, err = o.once(c, w, r)
@@ -74,36 +78,36 @@ func (o *runFlags) run(c *cobra.Command, w *world, args []string) error {
 const reachTime = 30 * time.Second
 
 // once runs an order from its beginning to its report.
-func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
+func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: result.NewSummary(r.slo), progress: &terminal.Progress{}, failures: &terminal.Failures{},
-		least: o.least, end: make(chan struct{}),
+		world: w, order: r, summary: result.NewSummary(r.SLO), progress: &terminal.Progress{}, failures: &terminal.Failures{},
+		least: o.Least, end: make(chan struct{}),
 	}
-	if err := a.open(o); err != nil {
+	if err := a.open(o.Flags); err != nil {
 		a.stopWriting()
 		return a, wrongInput(errors.Join(err, a.putBack()))
 	}
 	defer a.stopWriting()
 	once := daemon.Once{
 		Options: daemon.Options{
-			Config: r.config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
+			Config: r.Config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
 			Observers: a.observers(), Warmed: a.warmed(),
 			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
 		},
-		Serve: o.listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.hold),
+		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.Hold),
 		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },
 		Ended:   a.close,
 	}
-	if !o.keepTrying {
+	if !o.KeepTrying {
 		once.Patience = reachTime
 	}
 	if a.sampler != nil {
-		once.Sample, once.SampleEvery = a.sampler.Take, sampleEvery
+		once.Sample, once.SampleEvery = a.sampler.Take, cli.SampleEvery
 	}
 	o.await(&once, w)
 	err := once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
 	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
-		err = wrongInput(o.byFlag(bad.Faults, r.who))
+		err = wrongInput(o.ByFlag(bad.Faults, r.Who))
 	}
 	if !a.begun {
 		a.stopWriting()
@@ -118,7 +122,7 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 	if errors.Is(err, daemon.ErrUnreached) {
 		err = fmt.Errorf("%w (--keep-trying goes on all the same)", err)
 	}
-	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < time.Duration(o.wait) {
+	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < time.Duration(o.Wait) {
 		err = fmt.Errorf("%w: and --start has come", err)
 	}
 	if err := errors.Join(append(a.failed, err)...); err != nil {
@@ -129,14 +133,14 @@ func (o *runFlags) once(c *cobra.Command, w *world, r order) (*account, error) {
 
 // await sets what is done until the target is ready. An instant of --start is when the replay begins, so nothing waits
 // beyond it: a run that joined its plan late would leave out rows and look good. next: can follow the target.
-func (o *runFlags) await(once *daemon.Once, w *world) {
-	once.WaitReady = time.Duration(o.wait)
-	if o.wait == 0 {
+func (o *runCommand) await(once *daemon.Once, w *world) {
+	once.WaitReady = time.Duration(o.Wait)
+	if o.Wait == 0 {
 		return
 	}
-	if strings.HasPrefix(o.start, "next:") {
+	if strings.HasPrefix(o.Start, "next:") {
 		once.Epoch = func(ready time.Time) time.Time {
-			epoch, _ := startInstant(o.start, ready) // it could be read before
+			epoch, _ := cli.StartInstant(o.Start, ready) // it could be read before
 			return epoch
 		}
 	} else if until := time.Until(once.Config.Workloads[0].Epoch); until > 0 {

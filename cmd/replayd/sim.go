@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/sim"
 )
 
@@ -47,19 +48,19 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 			})
 		},
 	}
-	var help headings
-	f := help.under("Server")
+	var help cli.Headings
+	f := help.Under("Server")
 	f.StringVar(&listen, "web.listen-address", listen, "address of the API, host:port")
 	f.StringVar(&logPath, "log", "", "file to append a JSON line for each request to, as the engine saw it")
 	f.BoolVar(&o.LogChunks, "log-chunks", false, "put the instant before each chunk's write into the log")
 	simFlags(&help, &o)
-	help.attach(c)
+	help.Attach(c)
 	return c
 }
 
 // simFlags are those that say which engine is simulated.
-func simFlags(help *headings, o *sim.Options) {
-	f := help.under("Engine")
+func simFlags(help *cli.Headings, o *sim.Options) {
+	f := help.Under("Engine")
 	f.StringVar(&o.Model, "model", o.Model, "name of the model")
 	f.StringSliceVar(&o.Adapters, "lora", nil, "names of LoRA adapters that /v1/models lists, too")
 	f.IntVar(&o.Slots, "slots", o.Slots, "requests in prefill and decode at once")
@@ -70,7 +71,7 @@ func simFlags(help *headings, o *sim.Options) {
 	f.IntVar(&o.BlockTokens, "block-tokens", o.BlockTokens, "tokens in a block of the prefix cache")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, words and lengths")
 
-	f = help.under("Speed")
+	f = help.Under("Speed")
 	f.Float64Var(&o.PrefillRate, "prefill-rate", o.PrefillRate, "prompt tokens per second")
 	f.Float64Var(&o.DecodeRate, "decode-rate", o.DecodeRate, "output tokens per second of one stream that is alone")
 	f.Float64Var(&o.BatchCost, "batch-cost", o.BatchCost, "how much longer a token takes for each further stream, as a share")
@@ -79,7 +80,7 @@ func simFlags(help *headings, o *sim.Options) {
 	f.DurationVar(&o.ITL, "itl", 0, "fixed time of each further token, such as 20ms, instead of a rate; 0: by rate")
 	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each stream chunk but the first")
 
-	f = help.under("Faults, each a share of all requests, 0 to 1, together at most 1")
+	f = help.Under("Faults, each a share of all requests, 0 to 1, together at most 1")
 	f.Float64Var(&o.Faults.Error500, "fault-500", 0, "answered with status 500")
 	f.Float64Var(&o.Faults.Error429, "fault-429", 0, "answered with status 429")
 	f.Float64Var(&o.Faults.Cut, "fault-cut", 0, "cut in mid-answer")

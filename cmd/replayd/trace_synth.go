@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/number"
 	"replayd/internal/synth"
@@ -52,8 +53,8 @@ type synthFlags struct {
 }
 
 func (o *synthFlags) add(c *cobra.Command) {
-	var help headings
-	f := help.under("To change FILE (each also as AIPerf has it: --synthesis-speedup-ratio, --synthesis-max-isl and so on)")
+	var help cli.Headings
+	f := help.Under("To change FILE (each also as AIPerf has it: --synthesis-speedup-ratio, --synthesis-max-isl and so on)")
 	f.Float64Var(&o.scale.Speedup, "speedup", 1, "divide all times by it, 0.001 to 1000; delays between turns stay")
 	f.Float64Var(&o.scale.PrefixLen, "prefix-len-multiplier", 1, "times the blocks at the front of a prompt that another one begins with too, 0.01 to 100")
 	f.IntVar(&o.scale.PrefixRoot, "prefix-root-multiplier", 1, "put each row, or session, into one of so many copies of the tree of prefixes, which share nothing")
@@ -63,9 +64,9 @@ func (o *synthFlags) add(c *cobra.Command) {
 	o.changing = f
 
 	s := &o.draft.Rows
-	f = help.under("To make one up")
+	f = help.Under("To make one up")
 	f.Float64Var(&o.draft.Rate, "rate", 0, "requests per second; with turns, conversations")
-	f.Var(duration(&o.duration), "duration", "time until which requests come, such as 10m")
+	f.Var(cli.Duration(&o.duration), "duration", "time until which requests come, such as 10m")
 	f.StringVar(&o.arrival, "arrival", "poisson", "when requests come: poisson, or constant at equal distances")
 	f.Float64Var(&s.Input.Mean, "isl", 550, "mean tokens of a message")
 	f.Float64Var(&s.Input.Stddev, "isl-stddev", 0, "their standard deviation")
@@ -75,21 +76,21 @@ func (o *synthFlags) add(c *cobra.Command) {
 	f.IntVar(&s.System, "shared-system-prompt-length", 0, "tokens in front that all rows share, on top of --isl")
 	f.Float64Var(&s.Turns.Mean, "session-turns-mean", 1, "mean turns of a conversation; each sends all that was said before")
 	f.Float64Var(&s.Turns.Stddev, "session-turns-stddev", 0, "their standard deviation")
-	f.Var(duration(&o.delay), "turn-delay", "mean time between an answer and the next turn, such as 2s")
-	f.Var(duration(&o.delayStddev), "turn-delay-stddev", "their standard deviation")
+	f.Var(cli.Duration(&o.delay), "turn-delay", "mean time between an answer and the next turn, such as 2s")
+	f.Var(cli.Duration(&o.delayStddev), "turn-delay-stddev", "their standard deviation")
 	f.Float64Var(&o.draft.Tree.Shared, "shared", 0, "part of a first message's tokens that comes from a tree of prefixes, 0 to 1")
 	f.StringVar(&o.tree, "tree", "1/1/1", "the tree, ROOTS/BRANCHING/DEPTH: beginnings, ways on from each piece, pieces one behind the other")
 	o.making = f
 
 	o.file.add(c)
-	f = help.under("Both")
+	f = help.Under("Both")
 	for _, name := range []string{"format", "block-tokens", "strict"} {
 		f.AddFlag(c.Flags().Lookup(name))
 	}
 	f.Lookup("block-tokens").Usage = "tokens in a block of hash_ids; 0: detected, and 512 where the trace is made up"
 	f.Uint64Var(&o.draft.Seed, "seed", 42, "another one makes other draws; the same one the same trace")
 	f.StringVarP(&o.output, "output", "o", "-", "file to write, in Mooncake's format; -: stdout")
-	help.attach(c)
+	help.Attach(c)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = strings.TrimPrefix(name, "synthesis-")
 		if ours, ok := map[string]string{"speedup-ratio": "speedup", "random-seed": "seed", "seq-dist": "sequence-distribution"}[name]; ok {

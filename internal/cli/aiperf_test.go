@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"slices"
@@ -12,15 +12,15 @@ import (
 )
 
 // ordered reads a command line as run does.
-func ordered(t *testing.T, line string) (order, error) {
+func ordered(t *testing.T, line string) (Order, error) {
 	t.Helper()
-	o := runFlags{target: config.DefaultTarget(), workload: config.DefaultWorkload()}
+	o := NewFlags()
 	c := &cobra.Command{Use: "run"}
-	o.add(c)
-	if err := c.ParseFlags(inWords(words(line))); err != nil {
-		return order{}, err
+	o.Add(c)
+	if err := c.ParseFlags(InWords(words(line))); err != nil {
+		return Order{}, err
 	}
-	return o.order(c.Flags().Args(), c.Flags())
+	return o.Order(c.Flags().Args(), c.Flags())
 }
 
 // words splits at blanks that are not within double quotes.
@@ -37,7 +37,7 @@ func words(line string) (all []string) {
 
 func TestSpellingDecidesDefaults(t *testing.T) {
 	type want struct {
-		who      spelling
+		who      Spelling
 		url      string
 		stream   bool
 		arrival  string
@@ -52,36 +52,36 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 	}
 	const none = time.Duration(0)
 	for line, w := range map[string]want{
-		"trace.jsonl --url http://h:1":                                    {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
-		"trace.jsonl --url http://h:1 --concurrency 7 --requests 30":      {ownSpelling, "http://h:1", true, "concurrency", 7, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 30, none},
-		"trace.jsonl --url h:1 --arrival poisson --rate 2 --duration 10s": {ownSpelling, "http://h:1", true, "poisson", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, 10 * time.Second},
-		"-m x --isl 10":            {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--isl 10 --concurrency 8": {aiperf, "http://localhost:8000", false, "concurrency", 8, "none", none, longPatience, "aiperf", "artifacts", 16, none},
-		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
-		"--isl 10 --streaming --benchmark-duration 5":                               {aiperf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
-		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {aiperf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"trace.jsonl --url http://h:1":                                    {Own, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
+		"trace.jsonl --url http://h:1 --concurrency 7 --requests 30":      {Own, "http://h:1", true, "concurrency", 7, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 30, none},
+		"trace.jsonl --url h:1 --arrival poisson --rate 2 --duration 10s": {Own, "http://h:1", true, "poisson", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, 10 * time.Second},
+		"-m x --isl 10":            {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--isl 10 --concurrency 8": {AIPerf, "http://localhost:8000", false, "concurrency", 8, "none", none, longPatience, "aiperf", "artifacts", 16, none},
+		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
+		"--isl 10 --streaming --benchmark-duration 5":                               {AIPerf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
+		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {AIPerf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 
 		// A trace without a time of its own is taken as fast as can be; with one, or a speed of it, at its times.
-		"--input-file t.jsonl":                                 {aiperf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"t.jsonl --streaming --fixed-schedule":                 {aiperf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"t.jsonl --streaming --fixed-schedule --concurrency 9": {aiperf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
-		"--request-rate 5 --request-count 20 --concurrency 3":  {aiperf, "http://localhost:8000", false, "poisson", 3, "none", none, longPatience, "aiperf", "artifacts", 20, none},
-		"--request-rate 5 --arrival-smoothness 2":              {aiperf, "http://localhost:8000", false, "gamma", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--request-rate inf":                                   {aiperf, "http://localhost:8000", false, "concurrency", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--user-centric-rate 1 --num-users 15":                 {aiperf, "http://localhost:8000", false, "users", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
-		"--trace-path t.jsonl":                                 {traceReplay, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "tracereplay", "artifacts", 0, none},
-		"--trace-path t.jsonl --host ::1 --port 9 --salt loop": {traceReplay, "http://[::1]:9", true, "exact", unlimited, "loop", none, longPatience, "tracereplay", "artifacts", 0, none},
-		"t.jsonl --url h:1 --save-result":                      {ownSpelling, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
+		"--input-file t.jsonl":                                 {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule":                 {AIPerf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"t.jsonl --streaming --fixed-schedule --concurrency 9": {AIPerf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
+		"--request-rate 5 --request-count 20 --concurrency 3":  {AIPerf, "http://localhost:8000", false, "poisson", 3, "none", none, longPatience, "aiperf", "artifacts", 20, none},
+		"--request-rate 5 --arrival-smoothness 2":              {AIPerf, "http://localhost:8000", false, "gamma", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--request-rate inf":                                   {AIPerf, "http://localhost:8000", false, "concurrency", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--user-centric-rate 1 --num-users 15":                 {AIPerf, "http://localhost:8000", false, "users", unlimited, "none", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--trace-path t.jsonl":                                 {TraceReplay, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"--trace-path t.jsonl --host ::1 --port 9 --salt loop": {TraceReplay, "http://[::1]:9", true, "exact", unlimited, "loop", none, longPatience, "tracereplay", "artifacts", 0, none},
+		"t.jsonl --url h:1 --save-result":                      {Own, "http://h:1", true, "exact", 256, "loop", 10 * time.Second, 10 * time.Minute, "replayd", "", 0, none},
 	} {
 		r, err := ordered(t, line)
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		target, l := r.config.Targets[0], r.config.Workloads[0]
+		target, l := r.Config.Targets[0], r.Config.Workloads[0]
 		got := want{
-			r.who, target.URL, target.Stream, l.Arrival, l.Lanes, l.Prompt.Salt, time.Duration(l.MaxWait), time.Duration(target.Timeouts.Total),
-			r.table, r.artifacts, l.Rows, time.Duration(l.Duration),
+			r.Who, target.URL, target.Stream, l.Arrival, l.Lanes, l.Prompt.Salt, time.Duration(l.MaxWait), time.Duration(target.Timeouts.Total),
+			r.Table, r.Artifacts, l.Rows, time.Duration(l.Duration),
 		}
 		if got != w {
 			t.Errorf("%s:\nwant %+v\ngot  %+v", line, w, got)
@@ -168,7 +168,7 @@ func TestInWords(t *testing.T) {
 		"run a b --gpu-telemetry n1:9400 n2:9400":                 "run a b --gpu-telemetry n1:9400 --gpu-telemetry n2:9400",
 		"run --extra-inputs a:1 b:2 t.jsonl -H X:y Z:w -m x":      "run --extra-inputs a:1 --extra-inputs b:2 t.jsonl -H X:y -H Z:w -m x",
 	} {
-		if got := strings.Join(inWords(strings.Fields(line)), " "); got != want {
+		if got := strings.Join(InWords(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: want %s, got %s", line, want, got)
 		}
 	}
@@ -182,7 +182,7 @@ func TestTypedHidesSecrets(t *testing.T) {
 		"run --api-key -x t.jsonl":                             "replayd run --api-key … t.jsonl",
 		"run t.jsonl --api-key=x --server-metrics a:1 b:2 --o": "replayd run t.jsonl --api-key=… --server-metrics a:1 b:2 --o",
 	} {
-		if got := typed(strings.Fields(line)); got != want {
+		if got := Typed(strings.Fields(line)); got != want {
 			t.Errorf("%s: want %s, got %s", line, want, got)
 		}
 	}
@@ -197,7 +197,7 @@ func TestPeersFlagsArrive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, target := r.config.Workloads[0], r.config.Targets[0]
+	w, target := r.Config.Workloads[0], r.Config.Targets[0]
 	if target.URL != "http://h:1/gw" || target.ExtraBody["ignore_eos"] != any(true) || target.ExtraBody["name"] != "abc" || w.Mark.Headers["X-A"] != "b" {
 		t.Errorf("target: got %+v %+v", target, w.Mark)
 	}
@@ -208,7 +208,7 @@ func TestPeersFlagsArrive(t *testing.T) {
 		t.Errorf("synthetic: got %+v", s)
 	}
 	var pages []string
-	for _, t := range r.config.Targets[1:3] {
+	for _, t := range r.Config.Targets[1:3] {
 		pages = append(pages, t.Metrics.URL)
 	}
 	if want := []string{"http://s1:9090/metrics", "http://s2:9090/metrics"}; !slices.Equal(pages, want) {
@@ -217,10 +217,10 @@ func TestPeersFlagsArrive(t *testing.T) {
 	if a := target.HTTP.Authorization; a == nil || a.Type != "Bearer" || a.Credentials != "k" {
 		t.Errorf("key: want it as a bearer's, got %+v", a)
 	}
-	if len(r.config.GPUs) != 1 || r.config.GPUs[0].DCGMExporter != "http://n:9400/metrics" {
-		t.Errorf("gpus: got %+v", r.config.GPUs)
+	if len(r.Config.GPUs) != 1 || r.Config.GPUs[0].DCGMExporter != "http://n:9400/metrics" {
+		t.Errorf("gpus: got %+v", r.Config.GPUs)
 	}
-	if got := r.slo.String(); got != "ttft:370ms,e2e:648ms" {
+	if got := r.SLO.String(); got != "ttft:370ms,e2e:648ms" {
 		t.Errorf("goodput: got %s", got)
 	}
 }

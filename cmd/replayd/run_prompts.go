@@ -52,14 +52,14 @@ type savedRow struct {
 
 // openPrompts makes the file anew.
 func (a *account) openPrompts() error {
-	if a.order.savePrompts == "" {
+	if a.order.SavePrompts == "" {
 		return nil
 	}
-	f, err := os.Create(a.order.savePrompts)
+	f, err := os.Create(a.order.SavePrompts)
 	if err != nil {
 		return fmt.Errorf("--save-prompts: %w", err)
 	}
-	a.prompts = &promptFile{path: a.order.savePrompts, file: f, timed: a.order.config.Workloads[0].Arrival != "concurrency"}
+	a.prompts = &promptFile{path: a.order.SavePrompts, file: f, timed: a.order.Config.Workloads[0].Arrival != "concurrency"}
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -27,13 +27,13 @@ const longPatience = 6 * time.Hour
 
 // peerDefaults lays the other programs' defaults over replayd's: a server at port 8000, the same texts in each run, nothing
 // dropped, no limit on an answer but a long one on the whole.
-func (o *runFlags) peerDefaults(who spelling, given *pflag.FlagSet) {
+func (o *Flags) peerDefaults(who Spelling, given *pflag.FlagSet) {
 	unless := func(flag string, set func()) {
 		if !given.Changed(flag) {
 			set()
 		}
 	}
-	t, w := &o.target, &o.workload
+	t, w := &o.Target, &o.Workload
 	unless("url", func() { t.URL = "localhost:8000" })
 	unless("output", func() { t.Output = "max" })
 	unless("salt", func() { w.Prompt.Salt = "none" })
@@ -44,18 +44,18 @@ func (o *runFlags) peerDefaults(who spelling, given *pflag.FlagSet) {
 	unless("timeout-stall", func() { t.Timeouts.Stall = 0 })
 	unless("timeout-total", func() { t.Timeouts.Total = config.Duration(longPatience) })
 	unless("artifact-dir", func() { o.artifacts = "artifacts" })
-	if who == aiperf {
-		unless("stream", func() { t.Stream = o.aliases.streaming })
+	if who == AIPerf {
+		unless("stream", func() { t.Stream = o.Aliases.streaming })
 		unless("arrival", func() { w.Arrival = "concurrency" })
 		w.KeepLane = true
 	} else {
-		o.gaps = true // its table has them
+		o.Gaps = true // its table has them
 	}
 }
 
 // takeAIPerf translates aiperf's flags.
-func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
-	a, t, w := &o.aliases, &o.target, &o.workload
+func (o *Flags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
+	a, t, w := &o.Aliases, &o.Target, &o.Workload
 	o.takeEndpoint(fault)
 	o.takeRows(path, given, fault)
 	o.takeTiming(given, fault)
@@ -80,7 +80,7 @@ func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 	if given.Changed("request-timeout-seconds") && a.requestTimeout == 0 {
 		fault("--request-timeout-seconds", errors.New("want seconds > 0, got 0"))
 	}
-	if given.Changed("slice-duration") && a.slice == 0 {
+	if given.Changed("slice-duration") && a.Slice == 0 {
 		fault("--slice-duration", errors.New("want seconds > 0, got 0"))
 	}
 	t.ExtraBody = extraBody(a.extraInputs, fault)
@@ -88,8 +88,8 @@ func (o *runFlags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 }
 
 // takeEndpoint finds the API and what stands before it in the path.
-func (o *runFlags) takeEndpoint(fault faults) {
-	a, t := &o.aliases, &o.target
+func (o *Flags) takeEndpoint(fault faults) {
+	a, t := &o.Aliases, &o.Target
 	switch a.endpointType {
 	case "chat", "completions":
 		t.API = a.endpointType
@@ -118,8 +118,8 @@ var traceTypes = map[string]string{
 var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
 
 // takeRows finds out where the rows come from: a trace, texts, or lengths to be drawn.
-func (o *runFlags) takeRows(path string, given *pflag.FlagSet, fault faults) {
-	a, w := &o.aliases, &o.workload
+func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
+	a, w := &o.Aliases, &o.Workload
 	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" {
 		a.datasetType = typeOf(a.inputFile)
 	}
@@ -184,8 +184,8 @@ var madeUp = []string{
 	"session-turns-mean", "session-turns-stddev", "session-turn-delay-mean", "session-turn-delay-stddev",
 }
 
-func (o *runFlags) takeSynthetic(given *pflag.FlagSet, fault faults) {
-	s := o.aliases.madeUp
+func (o *Flags) takeSynthetic(given *pflag.FlagSet, fault faults) {
+	s := o.Aliases.madeUp
 	if !(s.InputTokens >= 1) {
 		fault("--isl", fmt.Errorf("want a number ≥ 1, got %v", s.InputTokens))
 		s.InputTokens = 1 // one fault is enough
@@ -198,24 +198,24 @@ func (o *runFlags) takeSynthetic(given *pflag.FlagSet, fault faults) {
 	} else if s.Requests > 0 && (s.Turns != 1 || s.TurnsStddev > 0 || given.Changed("user-centric-rate")) {
 		fault("--num-dataset-entries", errors.New("is for single requests: each conversation has texts of its own"))
 	}
-	s.TurnDelay = config.Duration(o.aliases.turnDelay * float64(time.Millisecond))
-	s.TurnDelayStddev = config.Duration(o.aliases.turnDelayStddev * float64(time.Millisecond))
+	s.TurnDelay = config.Duration(o.Aliases.turnDelay * float64(time.Millisecond))
+	s.TurnDelayStddev = config.Duration(o.Aliases.turnDelayStddev * float64(time.Millisecond))
 	if s.Lengths != "" && !given.Changed("isl") {
 		s.InputTokens = 0
 	}
-	o.workload.Synthetic = s
+	o.Workload.Synthetic = s
 }
 
 // Where nothing says how many, AIPerf 0.5 sends fewRequests, in a closed loop fewRounds for each place in it if that is more
 // (user_config.py, validate_timing_mode). It does so with a file too; here a file is sent once.
 const (
-	fewRequests = 10
-	fewRounds   = 2
+	FewRequests = 10
+	FewRounds   = 2
 )
 
 // takeTiming finds out when rows are due, and how many there are.
-func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
-	a, w := &o.aliases, &o.workload
+func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
+	a, w := &o.Aliases, &o.Workload
 	modes := map[string]bool{"--fixed-schedule": a.fixedSchedule, "--request-rate": a.requestRate != "", "--user-centric-rate": given.Changed("user-centric-rate")}
 	for _, pair := range [][2]string{{"--fixed-schedule", "--user-centric-rate"}, {"--fixed-schedule", "--request-rate"}, {"--request-rate", "--user-centric-rate"}} {
 		if modes[pair[0]] && modes[pair[1]] {
@@ -258,7 +258,7 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 		}
 	case a.users != 0:
 		fault("--num-users", errors.New("want --user-centric-rate too"))
-	case a.rescale.Speedup != 1 && o.workload.Trace.Path != "" && a.requestRate == "" && o.concurrency == "" && !given.Changed("arrival"):
+	case a.rescale.Speedup != 1 && o.Workload.Trace.Path != "" && a.requestRate == "" && o.concurrency == "" && !given.Changed("arrival"):
 		w.Arrival = "exact" // times that are scaled are times that are kept
 	case o.concurrency == "" && !given.Changed("arrival"):
 		o.concurrency = "1"
@@ -284,13 +284,13 @@ func (o *runFlags) takeTiming(given *pflag.FlagSet, fault faults) {
 	case a.requestCount > 0:
 		o.requests = a.requestCount
 	case w.Synthetic.Given() && o.duration == 0 && o.requests == 0:
-		o.requests, o.few = fewRequests, a.requestRate == "" && !given.Changed("user-centric-rate")
+		o.requests, o.Few = FewRequests, a.requestRate == "" && !given.Changed("user-centric-rate")
 	}
 }
 
 // takeWindow reads the part of the file that is sent.
-func (o *runFlags) takeWindow(given *pflag.FlagSet, fault faults) {
-	a, w := &o.aliases, &o.workload
+func (o *Flags) takeWindow(given *pflag.FlagSet, fault faults) {
+	a, w := &o.Aliases, &o.Workload
 	for _, name := range []string{"start", "end", "auto"} {
 		if flag := "fixed-schedule-" + name + "-offset"; given.Changed(flag) && !a.fixedSchedule {
 			fault("--"+flag, errors.New("want --fixed-schedule too"))

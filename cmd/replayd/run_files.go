@@ -8,19 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/cli"
 	"replayd/internal/export"
 	"replayd/internal/replay"
 	"replayd/internal/result"
 	"replayd/internal/secret"
 )
-
-// sampleEvery is how often the engine's and the GPUs' figures are read and kept for the summary of a run, which may be short.
-const sampleEvery = time.Second
 
 // files are what a run collects and writes beside its table.
 type files struct {
@@ -35,17 +31,17 @@ type files struct {
 }
 
 // open makes everything that can be at fault before anything is sent.
-func (a *account) open(o *runFlags) error {
+func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
-		Command: typed(a.args), Model: o.target.Model, Endpoint: o.target.API, Rate: o.workload.Rate, GPUs: o.gpus,
-		Slice: time.Duration(o.aliases.slice), SLO: r.slo, Percentiles: o.percentiles, Streamed: r.config.Targets[0].Stream,
+		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: o.Target.API, Rate: o.Workload.Rate, GPUs: o.Gpus,
+		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
 	}
-	if len(r.concurrency) == 1 {
-		settings.Concurrency = r.concurrency[0]
+	if len(r.Concurrency) == 1 {
+		settings.Concurrency = r.Concurrency[0]
 	}
-	collected := result.CollectorOptions{Gaps: o.gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.config.Workloads[0].Shard.Index)))}
-	for _, f := range []struct{ flag, path string }{{"--save-result", r.saveExcel}, {"--save-prompts", r.savePrompts}} {
+	collected := result.CollectorOptions{Gaps: o.Gaps, Log: a.log, Processor: fmt.Sprintf("replayd-%d", max(0, int(r.Config.Workloads[0].Shard.Index)))}
+	for _, f := range []struct{ flag, path string }{{"--save-result", r.SaveExcel}, {"--save-prompts", r.SavePrompts}} {
 		if f.path == "" {
 			continue
 		}
@@ -53,14 +49,14 @@ func (a *account) open(o *runFlags) error {
 			return fmt.Errorf("%s: %w", f.flag, err)
 		}
 	}
-	if r.artifacts != "" {
-		folder, err := export.OpenArtifacts(r.artifacts, time.Now())
+	if r.Artifacts != "" {
+		folder, err := export.OpenArtifacts(r.Artifacts, time.Now())
 		if err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
 		}
 		a.folder, collected.Path = &folder, folder.Path(result.ExportName)
 	}
-	if r.collect || r.artifacts != "" || r.saveExcel != "" || r.table != string(ownSpelling) || len(o.percentiles) > 0 {
+	if r.Collect || r.Artifacts != "" || r.SaveExcel != "" || r.Table != string(cli.Own) || len(o.Percentiles) > 0 {
 		var err error
 		if a.collector, err = result.NewCollector(settings, collected); err != nil {
 			return fmt.Errorf("--artifact-dir: %w", err)
@@ -70,7 +66,7 @@ func (a *account) open(o *runFlags) error {
 		a.written = make(chan error, 1)
 		go func() { a.written <- a.collector.Run(ctx) }() // stopWriting waits for it
 	}
-	if r.artifacts != "" {
+	if r.Artifacts != "" {
 		a.sampler = export.NewSampler()
 	}
 	return a.openPrompts()
@@ -82,7 +78,7 @@ func (a *account) putBack() error {
 	if a.folder == nil {
 		return nil
 	}
-	for _, empty := range []string{a.folder.Path(result.ExportName), a.order.savePrompts} {
+	for _, empty := range []string{a.folder.Path(result.ExportName), a.order.SavePrompts} {
 		if err := os.Remove(empty); empty != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -123,7 +119,7 @@ func (a *account) warmed() []replay.Observer {
 
 // pageOf is the address that a target's figures come from, as far as the configuration says it.
 func (a *account) pageOf(target string) string {
-	for _, t := range a.order.config.Targets {
+	for _, t := range a.order.Config.Targets {
 		if t.Name == target && t.Metrics.URL != "" {
 			return secret.InAddresses(t.Metrics.URL)
 		}
@@ -160,7 +156,7 @@ func (a *account) save() error {
 	if a.folder != nil {
 		errs = append(errs, a.write(*run))
 	}
-	if path := a.order.saveExcel; path != "" {
+	if path := a.order.SaveExcel; path != "" {
 		errs = append(errs, writeFile(path, func(w *os.File) error { return export.WriteXLSX(w, *run) }))
 	}
 	return errors.Join(errs...)
@@ -173,10 +169,10 @@ func (a *account) report() error {
 	}
 	run := &a.collected
 	var errs []error
-	switch spelling(a.order.table) {
-	case aiperf:
+	switch cli.Spelling(a.order.Table) {
+	case cli.AIPerf:
 		errs = append(errs, export.WriteAIPerfTable(a.out, *run))
-	case traceReplay:
+	case cli.TraceReplay:
 		errs = append(errs, export.WriteVLLMTable(a.out, *run))
 	default:
 		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, run.Settings.Percentiles...))
@@ -224,31 +220,6 @@ func writable(dir string) error {
 		return err
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
-}
-
-// secretFlags have values that may be secret.
-var secretFlags = []string{"--header", "-H", "--extra-inputs", "--api-key"}
-
-// typed is a command line as it was typed, less what may be a secret.
-func typed(args []string) string {
-	words := slices.Clone(args)
-	hide := false // the word before was a secret flag, or another secret of it
-	for i, word := range args {
-		name, _, joined := strings.Cut(word, "=")
-		switch isFlag := strings.HasPrefix(word, "-"); {
-		case slices.Contains(secretFlags, name) && joined:
-			words[i], hide = name+"=…", false
-		case slices.Contains(secretFlags, name):
-			hide = true
-		case isFlag && strings.HasPrefix(word, "-H"):
-			words[i], hide = "-H…", false
-		case hide && (slices.Contains(secretFlags, args[i-1]) || isPair(word)):
-			words[i] = "…"
-		default:
-			hide = false
-		}
-	}
-	return "replayd " + secret.InAddresses(strings.Join(words, " "))
 }
 
 // writeFile makes a file anew.

@@ -1,4 +1,5 @@
-package main
+// Package cli turns the command lines of run, aiperf profile and trace_replay.py into a configuration.
+package cli
 
 import (
 	"cmp"
@@ -17,57 +18,60 @@ import (
 	"replayd/internal/measure"
 )
 
-// An order is what a command line asks for.
-type order struct {
-	config      config.Config
-	who         spelling
-	slo         measure.SLO
-	concurrency []int // several: a run each; empty: no closed loop
-	table       string
-	artifacts   string // folder; "": none
-	savePrompts string // file; "": none
-	saveExcel   string // file; "": none
-	collect     bool   // single requests are wanted afterwards
+// SampleEvery is how often the engine's and the GPUs' figures are read and kept for the summary of a run, which may be short.
+const SampleEvery = time.Second
+
+// An Order is what a command line asks for.
+type Order struct {
+	Config      config.Config
+	Who         Spelling
+	SLO         measure.SLO
+	Concurrency []int // several: a run each; empty: no closed loop
+	Table       string
+	Artifacts   string // folder; "": none
+	SavePrompts string // file; "": none
+	SaveExcel   string // file; "": none
+	Collect     bool   // single requests are wanted afterwards
 }
 
-// order reads the flags; its error holds every fault.
-func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
+// Order reads the flags; its error holds every fault.
+func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 	var errs []error
 	fault := func(flag string, err error) { errs = append(errs, fmt.Errorf("%s: %w", flag, err)) }
 	who, err := spelled(given, o.peers)
 	if err != nil {
-		return order{}, err
+		return Order{}, err
 	}
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
 	}
 	switch who {
-	case aiperf:
+	case AIPerf:
 		o.peerDefaults(who, given)
 		o.takeAIPerf(path, given, fault)
-	case traceReplay:
+	case TraceReplay:
 		o.peerDefaults(who, given)
 		o.takeTraceReplay(path, given, fault)
 	default:
-		o.workload.Trace.Path = path
+		o.Workload.Trace.Path = path
 	}
-	r := order{who: who, artifacts: o.artifacts}
-	r.concurrency = o.closed(given, fault)
-	r.slo = o.levels(fault)
-	r.table = o.layout(who, fault)
+	r := Order{Who: who, Artifacts: o.artifacts}
+	r.Concurrency = o.closed(given, fault)
+	r.SLO = o.levels(fault)
+	r.Table = o.layout(who, fault)
 	o.saving(&r, given, fault)
-	for _, p := range o.percentiles {
+	for _, p := range o.Percentiles {
 		if !(p > 0 && p < 100) {
 			fault("--percentiles", fmt.Errorf("want numbers above 0 and below 100, got %v", p))
 		}
 	}
-	if o.gpus < 0 {
-		fault("--gpus", fmt.Errorf("want an integer ≥ 0, got %d", o.gpus))
+	if o.Gpus < 0 {
+		fault("--gpus", fmt.Errorf("want an integer ≥ 0, got %d", o.Gpus))
 	}
-	r.config = o.config(r.slo, fault)
-	unresolved := r.config.Resolve()
-	for _, f := range append(unresolved, r.config.Check().Without(unresolved)...) {
+	r.Config = o.config(r.SLO, fault)
+	unresolved := r.Config.Resolve()
+	for _, f := range append(unresolved, r.Config.Check().Without(unresolved)...) {
 		name := o.flagOf(f.Path, who)
 		if name == "TRACE" && path == "" {
 			f.Want = "want the path of a trace, or flags that say what to send, got none (replayd run --help-aliases has those)"
@@ -78,8 +82,8 @@ func (o *runFlags) order(args []string, given *pflag.FlagSet) (order, error) {
 }
 
 // closed reads --concurrency. With an arrival that has times it bounds what is in flight.
-func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
-	w := &o.workload
+func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
+	w := &o.Workload
 	if o.concurrency == "" {
 		if w.Arrival == "concurrency" {
 			return []int{w.Lanes}
@@ -99,11 +103,11 @@ func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
 		fault("--lanes", errors.New("contradicts --concurrency: both bound what is in flight"))
 	}
 	w.Lanes = all[0]
-	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.aliases.fixedSchedule {
+	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.Aliases.fixedSchedule {
 		w.Arrival = "concurrency"
 	}
-	if w.Arrival == "concurrency" && o.few {
-		o.requests = max(fewRequests, fewRounds*w.Lanes)
+	if w.Arrival == "concurrency" && o.Few {
+		o.requests = max(FewRequests, FewRounds*w.Lanes)
 	}
 	if w.Arrival != "concurrency" {
 		if len(all) > 1 {
@@ -115,12 +119,12 @@ func (o *runFlags) closed(given *pflag.FlagSet, fault faults) []int {
 }
 
 // levels reads --slo and --goodput in either spelling.
-func (o *runFlags) levels(fault faults) measure.SLO {
+func (o *Flags) levels(fault faults) measure.SLO {
 	name, text := "--goodput", o.goodput
-	if o.slo != "" {
-		name, text = "--slo", o.slo
+	if o.SLO != "" {
+		name, text = "--slo", o.SLO
 	}
-	if o.slo != "" && o.goodput != "" {
+	if o.SLO != "" && o.goodput != "" {
 		fault("--goodput", errors.New("want only one of --slo and --goodput"))
 	}
 	slo, err := measure.ParseSLO(text)
@@ -131,11 +135,11 @@ func (o *runFlags) levels(fault faults) measure.SLO {
 }
 
 // layout is whose table is printed.
-func (o *runFlags) layout(who spelling, fault faults) string {
+func (o *Flags) layout(who Spelling, fault faults) string {
 	switch o.table {
 	case "":
 		return string(who)
-	case string(ownSpelling), string(aiperf), string(traceReplay):
+	case string(Own), string(AIPerf), string(TraceReplay):
 	default:
 		fault("--table", fmt.Errorf("want replayd, aiperf or tracereplay, got %q", o.table))
 	}
@@ -143,38 +147,38 @@ func (o *runFlags) layout(who spelling, fault faults) string {
 }
 
 // saving finds where files go.
-func (o *runFlags) saving(r *order, given *pflag.FlagSet, fault faults) {
-	a := &o.aliases
-	dir := cmp.Or(a.resultDir, r.artifacts, ".")
+func (o *Flags) saving(r *Order, given *pflag.FlagSet, fault faults) {
+	a := &o.Aliases
+	dir := cmp.Or(a.resultDir, r.Artifacts, ".")
 	if a.savePrompts {
-		r.savePrompts = filepath.Join(dir, "prompts.jsonl")
+		r.SavePrompts = filepath.Join(dir, "prompts.jsonl")
 	}
 	if a.saveExcel {
-		r.saveExcel = filepath.Join(dir, export.XLSXName)
+		r.SaveExcel = filepath.Join(dir, export.XLSXName)
 	}
 	if given.Changed("result-dir") && !a.savePrompts && !a.saveExcel {
 		fault("--result-dir", errors.New("want --save-result or --save-prompts too: nothing else goes there"))
 	}
-	if a.slice > 0 && r.artifacts == "" {
+	if a.Slice > 0 && r.Artifacts == "" {
 		fault("--slice-duration", errors.New("want --artifact-dir too: the slices are files there"))
 	}
 }
 
 // config is the configuration that the flags stand for.
-func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
+func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 	c := config.Default()
 	c.Records = config.Records{Path: o.records} // whole: a run that ends keeps all of its records
 	c.MaxWaiting = o.maxWaiting
-	if o.listen != "" {
-		c.Web.Listen = o.listen
+	if o.Listen != "" {
+		c.Web.Listen = o.Listen
 	}
-	t, l := o.target, o.workload
+	t, l := o.Target, o.Workload
 	if t.URL != "" {
-		t.URL = withScheme(t.URL)
+		t.URL = WithScheme(t.URL)
 	}
 	o.logIn(&t.HTTP.HTTPClientConfig, fault)
 	if o.client != "" {
-		http, err := httpConfig(o.client)
+		http, err := HTTPConfig(o.client)
 		if err != nil {
 			fault("--http.config.file", err)
 		}
@@ -189,26 +193,26 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 	for _, d := range []struct {
 		flag  string
 		value config.Duration
-	}{{"--duration", o.duration}, {"--wait-ready", o.wait}, {"--hold", o.hold}} {
+	}{{"--duration", o.duration}, {"--wait-ready", o.Wait}, {"--hold", o.Hold}} {
 		if d.value < 0 {
 			fault(d.flag, fmt.Errorf("want a duration ≥ 0, got %v", d.value))
 		}
 	}
-	if o.hold > 0 && o.listen == "" {
+	if o.Hold > 0 && o.Listen == "" {
 		fault("--hold", errors.New("want --web.listen-address too: without it there is no /metrics to hold"))
 	}
 	if err := shardOf(o.shard, &l.Shard); err != nil {
 		fault("--shard", err)
 	}
 	l.SLO.Bounds = config.BoundsOf(slo)
-	if !(o.least >= 0 && o.least <= 1) {
-		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.least))
+	if !(o.Least >= 0 && o.Least <= 1) {
+		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.Least))
 	}
-	if o.least > 0 && o.least < 1 { // else the default: with all or nothing there is no budget of errors to show
-		l.SLO.Objective = o.least
+	if o.Least > 0 && o.Least < 1 { // else the default: with all or nothing there is no budget of errors to show
+		l.SLO.Objective = o.Least
 	}
 	var err error
-	if l.Epoch, err = startInstant(o.start, time.Now()); err != nil {
+	if l.Epoch, err = StartInstant(o.Start, time.Now()); err != nil {
 		fault("--start", err)
 	}
 	if !l.Epoch.IsZero() && l.Warmup.Requests > 0 {
@@ -220,7 +224,7 @@ func (o *runFlags) config(slo measure.SLO, fault faults) config.Config {
 }
 
 // bounded says when the plan is over.
-func (o *runFlags) bounded(l *config.Workload, fault faults) {
+func (o *Flags) bounded(l *config.Workload, fault faults) {
 	l.Repeat.Mode, l.Rows = "once", o.requests
 	if o.requests < 0 {
 		fault("--requests", fmt.Errorf("want an integer ≥ 0, got %d", o.requests))
@@ -237,19 +241,19 @@ func (o *runFlags) bounded(l *config.Workload, fault faults) {
 }
 
 // beside adds what is read beside the server: further metrics pages, and GPUs.
-func (o *runFlags) beside(c *config.Config, fault faults) {
+func (o *Flags) beside(c *config.Config, fault faults) {
 	if o.artifacts != "" {
-		c.Targets[0].Metrics.Interval = config.Duration(sampleEvery)
+		c.Targets[0].Metrics.Interval = config.Duration(SampleEvery)
 	}
-	for i, page := range o.aliases.serverMetrics {
+	for i, page := range o.Aliases.serverMetrics {
 		t := config.DefaultTarget()
-		t.Metrics.Interval = config.Duration(sampleEvery)
-		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, withScheme(page)
+		t.Metrics.Interval = config.Duration(SampleEvery)
+		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, WithScheme(page)
 		c.Targets = append(c.Targets, t)
 	}
-	for _, page := range o.aliases.gpuTelemetry {
+	for _, page := range o.Aliases.gpuTelemetry {
 		g := config.DefaultGPU()
-		g.Interval = config.Duration(sampleEvery)
+		g.Interval = config.Duration(SampleEvery)
 		g.Target = c.Targets[0].Name
 		if page == "pynvml" { // AIPerf's word for this host's own GPUs
 			g.NvidiaSMI = "auto"
@@ -259,7 +263,7 @@ func (o *runFlags) beside(c *config.Config, fault faults) {
 		if !isAddress(page) {
 			fault("--gpu-telemetry", fmt.Errorf("want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page))
 		}
-		page = withScheme(page)
+		page = WithScheme(page)
 		t := config.DefaultTarget() // of its own, so that each page's figures can be told apart; nothing is sent there
 		t.Name, t.URL, t.Metrics.URL, t.Metrics.Interval = fmt.Sprintf("gpus%d", len(c.GPUs)+1), c.Targets[0].URL, page, 0
 		c.Targets = append(c.Targets, t)
@@ -283,8 +287,8 @@ func shardOf(s string, shard *config.Shard) error {
 // the rows that are due at it.
 const startSoonest = 250 * time.Millisecond
 
-// startInstant reads --start; the zero instant for "".
-func startInstant(s string, now time.Time) (time.Time, error) {
+// StartInstant reads --start; the zero instant for "".
+func StartInstant(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}

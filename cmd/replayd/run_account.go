@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"replayd/internal/cli"
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
 	"replayd/internal/result"
@@ -16,7 +17,7 @@ import (
 // An account is what a run shows, and what it comes to.
 type account struct {
 	*world
-	order    order
+	order    cli.Order
 	summary  *result.Summary
 	progress *terminal.Progress
 	failures *terminal.Failures
@@ -79,7 +80,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
 	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger)))
-	if a.order.table == string(ownSpelling) {
+	if a.order.Table == string(cli.Own) {
 		fmt.Fprintf(a.out, "%-26s%v\n", "prefix cache", a.cache())
 		if warm := a.cache().Warm(); warm != "" {
 			fmt.Fprintf(a.out, "%-26s%s\n", "warm", warm)
@@ -112,5 +113,5 @@ func (a *account) cutShort(s *signalled) error {
 // cache is what the server had of the prompts. What the other shards of a plan sent is not known here.
 func (a *account) cache() *result.Cache {
 	tokens, known := a.reuse.Tokens()
-	return a.meter.Cache(tokens, known && a.order.config.Workloads[0].Shard.Of <= 1, a.collected.Beside)
+	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.Beside)
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"testing"
@@ -22,12 +22,12 @@ func TestStartInstant(t *testing.T) {
 		{"next:1s", "10:00:00", "10:00:01"},
 		{"2026-01-02T10:00:00Z", "11:00:00", "10:00:00"},
 	} {
-		if got, err := startInstant(c[0], at(c[1])); err != nil || !got.Equal(at(c[2])) {
+		if got, err := StartInstant(c[0], at(c[1])); err != nil || !got.Equal(at(c[2])) {
 			t.Errorf("%s at %s: want %s, got %v, %v", c[0], c[1], c[2], got, err)
 		}
 	}
 	for _, bad := range []string{"next:", "next:0s", "next:soon", "10:00"} {
-		if got, err := startInstant(bad, at("10:00:00")); err == nil {
+		if got, err := StartInstant(bad, at("10:00:00")); err == nil {
 			t.Errorf("%s: want an error, got %v", bad, got)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/export"
 	"replayd/internal/number"
@@ -21,37 +22,37 @@ import (
 
 // sweep makes a run at each concurrency, and names the knee. What is wrong with one run ends the sweep, but for a bound that
 // was missed: that is what the higher ones are for.
-func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
-	if o.start != "" || o.hold > 0 {
+func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
+	if o.Start != "" || o.Hold > 0 {
 		return wrongInput(errors.New("--concurrency: want one number with --start or --hold"))
 	}
 	var folder export.Artifacts
-	if r.artifacts != "" { // a folder of a sweep holds no run of its own
+	if r.Artifacts != "" { // a folder of a sweep holds no run of its own
 		var err error
-		if folder, err = export.OpenArtifacts(r.artifacts, time.Now()); err != nil {
+		if folder, err = export.OpenArtifacts(r.Artifacts, time.Now()); err != nil {
 			return wrongInput(fmt.Errorf("--artifact-dir: %w", err))
 		}
 	}
 	var points []report.ParetoPoint
 	var missed error
 	var warned []string // of runs whose prompts the server had
-	for i, n := range r.concurrency {
+	for i, n := range r.Concurrency {
 		one := r
-		one.concurrency = []int{n}
-		one.collect = true
-		one.config.Workloads = append(one.config.Workloads[:0:0], r.config.Workloads...)
-		one.config.Workloads[0].Lanes = n
+		one.Concurrency = []int{n}
+		one.Collect = true
+		one.Config.Workloads = append(one.Config.Workloads[:0:0], r.Config.Workloads...)
+		one.Config.Workloads[0].Lanes = n
 		if !c.Flags().Changed("salt") {
-			cold(c.Context(), &one.config.Workloads[0].Prompt, i)
+			cold(c.Context(), &one.Config.Workloads[0].Prompt, i)
 		}
-		if o.few {
-			one.config.Workloads[0].Rows = max(fewRequests, fewRounds*n)
+		if o.Few {
+			one.Config.Workloads[0].Rows = max(cli.FewRequests, cli.FewRounds*n)
 		}
-		if name := fmt.Sprintf("concurrency-%d", n); r.artifacts != "" {
-			one.artifacts = filepath.Join(r.artifacts, name)
-			one.savePrompts, one.saveExcel = within(name, r.savePrompts), within(name, r.saveExcel)
+		if name := fmt.Sprintf("concurrency-%d", n); r.Artifacts != "" {
+			one.Artifacts = filepath.Join(r.Artifacts, name)
+			one.SavePrompts, one.SaveExcel = within(name, r.SavePrompts), within(name, r.SaveExcel)
 		} else {
-			one.savePrompts, one.saveExcel = numbered(r.savePrompts, n), numbered(r.saveExcel, n)
+			one.SavePrompts, one.SaveExcel = numbered(r.SavePrompts, n), numbered(r.SaveExcel, n)
 		}
 		if _, err := fmt.Fprintf(w.out, "concurrency %d\n\n", n); err != nil {
 			return err
@@ -63,8 +64,8 @@ func (o *runFlags) sweep(c *cobra.Command, w *world, r order) error {
 		} else if err != nil {
 			if len(points) > 0 { // what there is
 				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warned))
-			} else if !a.begun && r.artifacts != "" {
-				_ = os.Remove(one.artifacts) // which is empty, unless somebody else has files there
+			} else if !a.begun && r.Artifacts != "" {
+				_ = os.Remove(one.Artifacts) // which is empty, unless somebody else has files there
 				err = errors.Join(err, folder.PutBack())
 			}
 			return err

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 	"replayd/internal/config"
 )
 
-// A spelling is whose flags a command line is written in. It decides the defaults.
-type spelling string
+// A Spelling is whose flags a command line is written in. It decides the defaults.
+type Spelling string
 
+// Spellings.
 const (
-	ownSpelling spelling = "replayd"
-	aiperf      spelling = "aiperf"      // `aiperf profile`, 0.5
-	traceReplay spelling = "tracereplay" // trace_replay.py
+	Own         Spelling = "replayd"
+	AIPerf      Spelling = "aiperf"      // `aiperf profile`, 0.5
+	TraceReplay Spelling = "tracereplay" // trace_replay.py
 )
 
 // aliases are the flags of other load generators that run takes, with the meaning that they have there. docs/from-aiperf.md
@@ -41,7 +42,7 @@ type aliases struct {
 	turnDelayStddev        float64
 	cancelPercent          float64
 	cancelDelay            secondsValue
-	slice                  secondsValue
+	Slice                  secondsValue
 	serverMetrics          []string
 	gpuTelemetry           []string
 	publicDataset          string
@@ -61,10 +62,10 @@ type aliases struct {
 }
 
 // sets are the aliases by the program that they come from.
-func (a *aliases) sets() map[spelling]*pflag.FlagSet {
-	sets := map[spelling]*pflag.FlagSet{}
-	f := pflag.NewFlagSet(string(aiperf), pflag.ContinueOnError)
-	f.SortFlags, sets[aiperf] = false, f
+func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
+	sets := map[Spelling]*pflag.FlagSet{}
+	f := pflag.NewFlagSet(string(AIPerf), pflag.ContinueOnError)
+	f.SortFlags, sets[AIPerf] = false, f
 	f.StringVar(&a.endpointType, "endpoint-type", "chat", "chat or completions")
 	f.StringVar(&a.endpoint, "endpoint", "", "path of the API, such as /v1/chat/completions")
 	f.BoolVar(&a.streaming, "streaming", false, "stream the answers; without it one JSON answer: no TTFT, no ITL")
@@ -103,7 +104,7 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.Float64Var(&a.rescale.PromptLen, "synthesis-prompt-len-multiplier", 1, "length of what is not shared, times this")
 	f.IntVar(&a.rescale.MaxInput, "synthesis-max-isl", 0, "leave out rows with more input tokens")
 	f.IntVar(&a.rescale.MaxOutput, "synthesis-max-osl", 0, "cut output lengths to so many tokens")
-	f.Var(&a.slice, "slice-duration", "seconds of a time slice of the report")
+	f.Var(&a.Slice, "slice-duration", "seconds of a time slice of the report")
 	f.StringArrayVar(&a.serverMetrics, "server-metrics", nil, "metrics pages to summarize beside the server's own, one or several")
 	f.StringArrayVar(&a.gpuTelemetry, "gpu-telemetry", nil, "pages of dcgm-exporters to summarize, one or several")
 	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request, one or several")
@@ -111,8 +112,8 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 	f.StringVar(&a.apiKey, "api-key", "", "sent as Authorization: Bearer; --http.config.file can take it from a file")
 	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
 
-	f = pflag.NewFlagSet(string(traceReplay), pflag.ContinueOnError)
-	f.SortFlags, sets[traceReplay] = false, f
+	f = pflag.NewFlagSet(string(TraceReplay), pflag.ContinueOnError)
+	f.SortFlags, sets[TraceReplay] = false, f
 	f.StringVar(&a.backend, "backend", "", "vllm, sglang, lmdeploy, openai-chat (chat) or openai (completions)")
 	f.StringVar(&a.host, "host", "localhost", "the server's name or address")
 	f.IntVar(&a.port, "port", 8000, "its port")
@@ -127,8 +128,8 @@ func (a *aliases) sets() map[spelling]*pflag.FlagSet {
 }
 
 // spelled finds out whose flags were given. Flags of both at once contradict each other, but for those of saving.
-func spelled(given *pflag.FlagSet, sets map[spelling]*pflag.FlagSet) (spelling, error) {
-	first := map[spelling]string{}
+func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, error) {
+	first := map[Spelling]string{}
 	given.Visit(func(f *pflag.Flag) {
 		for who, set := range sets {
 			if set.Lookup(f.Name) != nil && first[who] == "" && !isSaving(f.Name) {
@@ -136,16 +137,16 @@ func spelled(given *pflag.FlagSet, sets map[spelling]*pflag.FlagSet) (spelling, 
 			}
 		}
 	})
-	a, t := first[aiperf], first[traceReplay]
+	a, t := first[AIPerf], first[TraceReplay]
 	switch {
 	case a != "" && t != "":
 		return "", fmt.Errorf("--%s is a flag of aiperf and --%s one of trace_replay.py: want the flags of one of them", a, t)
 	case a != "":
-		return aiperf, nil
+		return AIPerf, nil
 	case t != "":
-		return traceReplay, nil
+		return TraceReplay, nil
 	}
-	return ownSpelling, nil
+	return Own, nil
 }
 
 // isSaving says of a flag of trace_replay.py that it goes with any spelling.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/base64"
@@ -23,9 +23,9 @@ type login struct {
 }
 
 // takeHeaders reads --header. What is no credential is a mark of the workload.
-func (o *runFlags) takeHeaders(fault faults) {
+func (o *Flags) takeHeaders(fault faults) {
 	const flag = "--header"
-	for _, line := range o.aliases.headers {
+	for _, line := range o.Aliases.headers {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
@@ -48,10 +48,10 @@ func (o *runFlags) takeHeaders(fault faults) {
 			}
 			o.login.flags = append(o.login.flags, flag)
 		default:
-			if o.workload.Mark.Headers == nil {
-				o.workload.Mark.Headers = map[string]string{}
+			if o.Workload.Mark.Headers == nil {
+				o.Workload.Mark.Headers = map[string]string{}
 			}
-			o.workload.Mark.Headers[name] = value
+			o.Workload.Mark.Headers[name] = value
 		}
 	}
 }
@@ -91,9 +91,9 @@ func (l *login) add(name, value string) error {
 }
 
 // logIn puts the credentials of flags into a target's client.
-func (o *runFlags) logIn(c *commoncfg.HTTPClientConfig, fault faults) {
+func (o *Flags) logIn(c *commoncfg.HTTPClientConfig, fault faults) {
 	l := &o.login
-	if key := o.aliases.apiKey; key != "" {
+	if key := o.Aliases.apiKey; key != "" {
 		if l.authorization != nil || l.basic != nil {
 			fault("--api-key", errors.New("contradicts --header Authorization: want one of them"))
 		}

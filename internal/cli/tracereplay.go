@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 )
 
 // takeTraceReplay translates trace_replay.py's flags.
-func (o *runFlags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults) {
-	a, t, w := &o.aliases, &o.target, &o.workload
+func (o *Flags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults) {
+	a, t, w := &o.Aliases, &o.Target, &o.Workload
 	switch a.backend {
 	case "", "vllm", "sglang", "lmdeploy", "openai-chat":
 		t.API = "chat"

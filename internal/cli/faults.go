@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -33,19 +33,19 @@ var flagOf = map[string]string{
 }
 
 // aliasOf names the flag in another program's spelling, where it is another.
-var aliasOf = map[spelling]map[string]string{
-	aiperf: {
+var aliasOf = map[Spelling]map[string]string{
+	AIPerf: {
 		"workloads[0].trace.path": "--input-file", "workloads[0].trace.format": "--custom-dataset-type", "workloads[0].dataset.path": "--input-file",
 		"workloads[0].rate": "--request-rate", "workloads[0].burstiness": "--arrival-smoothness", "workloads[0].warmup.requests": "--warmup-request-count",
 		"workloads[0].cancel.ratio": "--request-cancellation-rate", "workloads[0].cancel.after": "--request-cancellation-delay",
 		"targets[0].timeouts.total": "--request-timeout-seconds", "targets[0].api": "--endpoint-type",
 		"workloads[0].arrival": "--fixed-schedule", "workloads[0].mark.headers": "--header", "workloads[0].lanes": "--concurrency",
 	},
-	traceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
+	TraceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
 }
 
 // flagOf names the flag behind a key.
-func (o *runFlags) flagOf(key string, who spelling) string {
+func (o *Flags) flagOf(key string, who Spelling) string {
 	if name := aliasOf[who][key]; name != "" {
 		return name
 	}
@@ -64,8 +64,8 @@ func (o *runFlags) flagOf(key string, who spelling) string {
 	return key
 }
 
-// byFlag is an error with what was found wrong when the files were opened. What is wrong in a file has its place already.
-func (o *runFlags) byFlag(found config.Faults, who spelling) error {
+// ByFlag is an error with what was found wrong when the files were opened. What is wrong in a file has its place already.
+func (o *Flags) ByFlag(found config.Faults, who Spelling) error {
 	var errs []error
 	for _, f := range found {
 		text := secret.InAddresses(f.Want)

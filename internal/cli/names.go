@@ -1,10 +1,9 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -58,8 +57,8 @@ var notTaken = map[string]string{
 	"profile-export-file":         "the files have AIPerf's names, in --artifact-dir",
 }
 
-// wrongFlag explains what is wrong with a flag.
-func wrongFlag(_ *cobra.Command, err error) error {
+// WrongFlag explains what is wrong with a flag.
+func WrongFlag(err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	switch why := notTaken[name]; {
 	case why != "":
@@ -69,7 +68,7 @@ func wrongFlag(_ *cobra.Command, err error) error {
 	default:
 		err = fmt.Errorf("%w (replayd run --help and --help-aliases say what each flag wants)", err)
 	}
-	return wrongInput(err)
+	return err
 }
 
 // wordLists are the flags that take several words, and what a further word looks like.
@@ -82,8 +81,8 @@ var wordLists = map[string]func(word string) bool{
 	"--paths":          func(string) bool { return true },
 }
 
-// inWords repeats the flag before each further word of those that take several, which pflag does not know.
-func inWords(args []string) []string {
+// InWords repeats the flag before each further word of those that take several, which pflag does not know.
+func InWords(args []string) []string {
 	var out []string
 	list := "" // the flag that words still belong to
 	for i := 0; i < len(args); i++ {
