@@ -14,7 +14,7 @@ import (
 // in the report. A machine that carries the load has nothing to say.
 func saysSo(t *testing.T, p page) {
 	t.Helper()
-	merged := p.Sum("replayd_merged_reads_total")
+	merged := p.Sum("replayd_coalesced_reads_total")
 	delay := p.Page["replayd_read_delay_seconds"].GetMetric()[0].GetHistogram()
 	late := p.Page["replayd_lateness_seconds"].GetMetric()[0].GetHistogram()
 	reads, requests := float64(delay.GetSampleCount()), float64(late.GetSampleCount())

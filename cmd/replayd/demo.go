@@ -136,7 +136,7 @@ func demoConfig(sample, engine, listen string) config.Config {
 	t.Name, t.URL = "sim", engine
 	l := config.DefaultWorkload()
 	l.Name, l.Target, l.Trace.Path = "sample", t.Name, sample
-	l.Repeat.Phase, l.Repeat.Every = "start", config.Duration(demoLoop)
+	l.Repeat.Align, l.Repeat.Every = "start", config.Duration(demoLoop)
 	l.SLO.Bounds = config.Bounds{"ttft": "500ms", "tpot": "50ms"}
 	g := config.DefaultGPU()
 	g.Target, g.DCGMExporter = t.Name, engine+"/dcgm/metrics"

@@ -122,7 +122,7 @@ func ofEngine() []*panel {
 			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
 			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple)),
 		tall(timeseries("Where did the time go: queue, prefill, or the way?", "s",
-			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or foreign traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
+			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or other clients' traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
 			"ReplaydClientEngineDisagree",
 			query{queue, "engine: queue"}, query{prefill, "engine: prefill"},
 			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
@@ -157,9 +157,9 @@ func ofEngine() []*panel {
 			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
 			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
 		timeseries("Whose output tokens does the engine make?", "si:tok/s",
-			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Foreign tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
+			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
 			"ReplaydClientEngineDisagree",
-			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "foreign"}).
-			colored("^engine$", orange).colored("^client$", blue).colored("^foreign$", "red"),
+			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "other clients"}).
+			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "red"),
 	}
 }

@@ -135,8 +135,8 @@ func readDelay() *panel {
 func mergedReads() *panel {
 	return timeseries("How many gaps between chunks are lost?", "percentunit",
 		"Reads that held more than one content chunk, by gaps between chunks. Chunks that came in one read have one time, so ITL has gaps of 0. Above a few percent: the engine or a proxy sends in bunches, or replayd reads too seldom.", "How to read this",
-		query{rateOf("merged_reads", "", "$__rate_interval") + ` / (` + countOf(mine, "itl", "$__rate_interval") + ` > 0)`, "merged reads"}).
-		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^merged reads$", blue)
+		query{rateOf("coalesced_reads", "", "$__rate_interval") + ` / (` + countOf(mine, "itl", "$__rate_interval") + ` > 0)`, "coalesced reads"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^coalesced reads$", blue)
 }
 
 func lengths() *panel {

@@ -143,7 +143,7 @@ func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 		}
 		w.Dataset = config.Dataset{Format: a.datasetType, Path: a.inputFile}
 		if a.datasetType == "multi_turn" && !given.Changed("carry") {
-			w.Prompt.Carry = true // its turns have no answers
+			w.Prompt.History = true // its turns have no answers
 		}
 	case a.datasetType != "":
 		fault("--custom-dataset-type", errors.New("want --input-file too"))

@@ -198,8 +198,8 @@ func TestPeersFlagsArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, target := r.Config.Workloads[0], r.Config.Targets[0]
-	if target.URL != "http://h:1/gw" || target.ExtraBody["ignore_eos"] != any(true) || target.ExtraBody["name"] != "abc" || w.Mark.Headers["X-A"] != "b" {
-		t.Errorf("target: got %+v %+v", target, w.Mark)
+	if target.URL != "http://h:1/gw" || target.ExtraBody["ignore_eos"] != any(true) || target.ExtraBody["name"] != "abc" || w.Request.Headers["X-A"] != "b" {
+		t.Errorf("target: got %+v %+v", target, w.Request)
 	}
 	if w.Cancel != (config.Cancel{Ratio: 0.2, After: config.Duration(500 * time.Millisecond)}) || w.Warmup.Requests != 4 || w.Prompt.Seed != 7 {
 		t.Errorf("workload: got %+v", w)

@@ -27,7 +27,7 @@ var flagOf = map[string]string{
 	"workloads[0].synthetic.turns": "--session-turns-mean", "workloads[0].synthetic.turns_stddev": "--session-turns-stddev",
 	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
 	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
-	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.carry": "--carry",
+	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.history": "--history",
 	"targets[0].tokenizer": "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address", "max_waiting": "--max-waiting",
 }
@@ -39,7 +39,7 @@ var aliasOf = map[Spelling]map[string]string{
 		"workloads[0].rate": "--request-rate", "workloads[0].burstiness": "--arrival-smoothness", "workloads[0].warmup.requests": "--warmup-request-count",
 		"workloads[0].cancel.ratio": "--request-cancellation-rate", "workloads[0].cancel.after": "--request-cancellation-delay",
 		"targets[0].timeouts.total": "--request-timeout-seconds", "targets[0].api": "--endpoint-type",
-		"workloads[0].arrival": "--fixed-schedule", "workloads[0].mark.headers": "--header", "workloads[0].lanes": "--concurrency",
+		"workloads[0].arrival": "--fixed-schedule", "workloads[0].request.headers": "--header", "workloads[0].lanes": "--concurrency",
 	},
 	TraceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
 }
@@ -58,7 +58,7 @@ func (o *Flags) flagOf(key string, who Spelling) string {
 	if rest, ok := strings.CutPrefix(key, "targets[0].http."); ok {
 		return "--http.config.file: " + rest
 	}
-	if rest, ok := strings.CutPrefix(key, "workloads[0].mark.headers."); ok {
+	if rest, ok := strings.CutPrefix(key, "workloads[0].request.headers."); ok {
 		return "--header: " + rest
 	}
 	return key

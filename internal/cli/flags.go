@@ -110,7 +110,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "loop (no run hits the cache of another), none or fixed:NAME. With another program's flags none, but for several --concurrency fixed:SEED+INDEX: each run has texts of its own, the same when the command is repeated")
 	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "take the chat template's own tokens off the prompts")
 
-	f.BoolVar(&l.Prompt.Carry, "carry", false, "later turns of a conversation hold what the server really answered")
+	f.BoolVar(&l.Prompt.History, "history", false, "later turns of a conversation hold what the server really answered")
 
 	f = help.Under("Report")
 	f.StringVar(&o.SLO, "slo", "", "what every request must keep, such as ttft:500ms,tpot:50ms,e2e:10s: else exit 3, or see --min-goodput")

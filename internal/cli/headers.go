@@ -22,7 +22,7 @@ type login struct {
 	flags         []string           // that have said so
 }
 
-// takeHeaders reads --header. What is no credential is a mark of the workload.
+// takeHeaders reads --header. What is no credential is a request header of the workload.
 func (o *Flags) takeHeaders(fault faults) {
 	const flag = "--header"
 	for _, line := range o.Aliases.headers {
@@ -48,10 +48,10 @@ func (o *Flags) takeHeaders(fault faults) {
 			}
 			o.login.flags = append(o.login.flags, flag)
 		default:
-			if o.Workload.Mark.Headers == nil {
-				o.Workload.Mark.Headers = map[string]string{}
+			if o.Workload.Request.Headers == nil {
+				o.Workload.Request.Headers = map[string]string{}
 			}
-			o.Workload.Mark.Headers[name] = value
+			o.Workload.Request.Headers[name] = value
 		}
 	}
 }

@@ -57,10 +57,15 @@ var notTaken = map[string]string{
 	"profile-export-file":         "the files have AIPerf's names, in --artifact-dir",
 }
 
+// renamedFlags are flags of run's own that have another name now.
+var renamedFlags = map[string]string{"carry": "history"}
+
 // WrongFlag explains what is wrong with a flag.
 func WrongFlag(err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	switch why := notTaken[name]; {
+	switch why, now := notTaken[name], renamedFlags[name]; {
+	case now != "":
+		err = fmt.Errorf("--%s: it is called --%s", name, now)
 	case why != "":
 		err = fmt.Errorf("--%s: is not taken: %s", name, why)
 	case unknown:

@@ -108,13 +108,13 @@ func (w *Workload) check(at string, f *Faults) {
 	f.atLeast(at+".lanes", w.Lanes, 1)
 	f.oneOf(at+".overload", w.Overload, "wait", "drop")
 	f.notNegative(at+".max_wait", w.MaxWait)
-	if w.Ahead.Bytes < 1 || w.Ahead.Bytes > math.MaxInt32 {
-		f.add(at+".ahead.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Ahead.Bytes)
+	if w.Prebuild.Bytes < 1 || w.Prebuild.Bytes > math.MaxInt32 {
+		f.add(at+".prebuild.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Prebuild.Bytes)
 	}
 	f.atLeast(at+".budget.requests_per_minute", w.Budget.RequestsPerMinute, 0)
 	f.atLeast(at+".budget.prompt_tokens_per_hour", w.Budget.PromptTokensPerHour, 0)
 	f.atLeast(at+".budget.output_tokens_per_day", w.Budget.OutputTokensPerDay, 0)
-	w.Mark.check(at+".mark", f)
+	w.Request.check(at+".request", f)
 }
 
 // check also refuses bounds on what an answer in one piece does not have: nothing would ever break them.

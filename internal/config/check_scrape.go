@@ -106,7 +106,7 @@ func (g Guard) check(at string, t *Target, f *Faults) {
 	f.atLeast(at+".waiting", g.Waiting, 0)
 	f.ratio(at+".kv_cache_usage", g.KVCacheUsage)
 	f.ratio(at+".error_ratio", g.ErrorRatio)
-	f.oneOf(at+".when_blind", g.WhenBlind, "pause", "go")
+	f.oneOf(at+".on_missing_metrics", g.OnMissingMetrics, "pause", "go")
 	f.notNegative(at+".resume_after", g.ResumeAfter)
 	if t.Metrics.Interval == 0 && (g.Waiting > 0 || g.KVCacheUsage > 0) {
 		f.add(at, "waiting and kv_cache_usage are read from the target's metrics, and its metrics.interval is 0: they are not scraped")

@@ -126,12 +126,12 @@ type Workload struct {
 	Lanes      int       `koanf:"lanes"`
 	Overload   string    `koanf:"overload"`
 	MaxWait    Duration  `koanf:"max_wait"` // 0: without limit
-	Ahead      Ahead     `koanf:"ahead"`
+	Prebuild   Prebuild  `koanf:"prebuild"`
 	Shard      Shard     `koanf:"shard"`
 	SLO        SLO       `koanf:"slo"`
 	Guard      Guard     `koanf:"guard"`
 	Budget     Budget    `koanf:"budget"`
-	Mark       Mark      `koanf:"mark"`
+	Request    Request   `koanf:"request"`
 
 	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target answers
 	Rows     int       `koanf:"-"` // run's --requests: rows after which the plan is over, coming round again if need be; 0: all
@@ -159,7 +159,7 @@ type Repeat struct {
 	Mode   string   `koanf:"mode"`
 	Every  Duration `koanf:"every"` // 0: the shortest round length that holds the trace
 	Gap    Duration `koanf:"gap"`
-	Phase  string   `koanf:"phase"`
+	Align  string   `koanf:"align"`
 	Offset Duration `koanf:"offset"`
 
 	Cron     string `koanf:"cron"`     // five fields
@@ -174,11 +174,11 @@ type Prompt struct {
 	Seed      uint64 `koanf:"seed"`
 	Salt      string `koanf:"salt"`
 	Calibrate bool   `koanf:"calibrate"`
-	Carry     bool   `koanf:"carry"` // later turns hold what the server answered
+	History   bool   `koanf:"history"` // later turns hold what the server answered
 }
 
-// Ahead bounds what is built before its instant.
-type Ahead struct {
+// Prebuild bounds what is built before its instant.
+type Prebuild struct {
 	Bytes Bytes `koanf:"bytes"`
 }
 
@@ -212,11 +212,11 @@ func (b Bounds) Levels() measure.SLO { return b.check("", &Faults{}) }
 
 // Guard holds the limits at which requests are held back; 0 is no limit.
 type Guard struct {
-	Waiting      int      `koanf:"waiting"`        // requests in the engine's queue
-	KVCacheUsage float64  `koanf:"kv_cache_usage"` // 0 to 1
-	ErrorRatio   float64  `koanf:"error_ratio"`    // of the workload's own requests of the last minute
-	WhenBlind    string   `koanf:"when_blind"`
-	ResumeAfter  Duration `koanf:"resume_after"`
+	Waiting          int      `koanf:"waiting"`        // requests in the engine's queue
+	KVCacheUsage     float64  `koanf:"kv_cache_usage"` // 0 to 1
+	ErrorRatio       float64  `koanf:"error_ratio"`    // of the workload's own requests of the last minute
+	OnMissingMetrics string   `koanf:"on_missing_metrics"`
+	ResumeAfter      Duration `koanf:"resume_after"`
 }
 
 // Budget bounds what a workload may send in any minute, hour or day; 0 is no limit.
@@ -283,7 +283,7 @@ func DefaultWorkload() Workload {
 	return Workload{
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Burstiness: 1, Speed: 1,
 		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
-		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Ahead: Ahead{Bytes: 8 << 20}, Shard: Shard{Of: 1},
-		SLO: SLO{Objective: 0.99}, Guard: Guard{WhenBlind: "pause", ResumeAfter: Duration(30 * time.Second)},
+		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Prebuild: Prebuild{Bytes: 8 << 20}, Shard: Shard{Of: 1},
+		SLO: SLO{Objective: 0.99}, Guard: Guard{OnMissingMetrics: "pause", ResumeAfter: Duration(30 * time.Second)},
 	}
 }

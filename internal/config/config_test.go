@@ -44,13 +44,13 @@ func TestGoodFile(t *testing.T) {
 			MaxInput: 8192, OverLimit: "clip",
 		},
 		Arrival: "spread", Burstiness: 1, Speed: 2,
-		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Phase: "wall", Offset: Duration(time.Hour)},
+		Repeat: Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Align: "wall_clock", Offset: Duration(time.Hour)},
 		Prompt: Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
-		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Ahead: Ahead{4 << 20}, Shard: Shard{Index: 1, Of: 4},
-		SLO:    SLO{Bounds: Bounds{"ttft": "500ms", "tpot": "50ms", "e2e": "10s", "output_token_throughput_per_user": 20}, Objective: 0.995},
-		Guard:  Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, WhenBlind: "go", ResumeAfter: Duration(time.Minute)},
-		Budget: Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
-		Mark:   Mark{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},
+		Lanes:  64, Overload: "drop", MaxWait: Duration(5 * time.Second), Prebuild: Prebuild{4 << 20}, Shard: Shard{Index: 1, Of: 4},
+		SLO:     SLO{Bounds: Bounds{"ttft": "500ms", "tpot": "50ms", "e2e": "10s", "output_token_throughput_per_user": 20}, Objective: 0.995},
+		Guard:   Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, OnMissingMetrics: "go", ResumeAfter: Duration(time.Minute)},
+		Budget:  Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
+		Request: Request{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},
 	}
 	wantStages := []Stage{{Rate: 100, Over: Duration(time.Minute), Hold: Duration(2 * time.Minute)}, {Rate: 200}}
 	if got := c.Workloads[2].Stages; !cmp.Equal(got, wantStages) {
@@ -70,8 +70,8 @@ func TestGoodFile(t *testing.T) {
 	if d := cmp.Diff(wantGPUs, c.GPUs, cmpopts.IgnoreTypes(HTTP{})); d != "" {
 		t.Errorf("gpus: -want +got\n%s", d)
 	}
-	if got := c.Workloads[1].Repeat.Phase; got != "" {
-		t.Errorf("phase with once: want none, got %q", got)
+	if got := c.Workloads[1].Repeat.Align; got != "" {
+		t.Errorf("align with once: want none, got %q", got)
 	}
 	if got := c.Targets[1].HTTP; !got.FollowRedirects || got.Authorization != nil {
 		t.Errorf("http of a target without one: want prometheus/common's defaults, got %+v", got)
@@ -197,7 +197,7 @@ func TestLargestNumbers(t *testing.T) {
 	text := `
 records: {max_bytes: 9223372036854775807}
 targets: [{name: t, url: "http://127.0.0.1:8000"}]
-workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lanes: 9223372036854775807, prompt: {seed: 18446744073709551615}, mark: {priority: -9223372036854775808}}]
+workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lanes: 9223372036854775807, prompt: {seed: 18446744073709551615}, request: {priority: -9223372036854775808}}]
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lan
 		t.Fatal(err)
 	}
 	w := c.Workloads[0]
-	if c.Records.MaxBytes != math.MaxInt64 || w.Lanes != math.MaxInt64 || w.Prompt.Seed != math.MaxUint64 || w.Trace.MaxInput != 1<<53 || *w.Mark.Priority != math.MinInt64 {
+	if c.Records.MaxBytes != math.MaxInt64 || w.Lanes != math.MaxInt64 || w.Prompt.Seed != math.MaxUint64 || w.Trace.MaxInput != 1<<53 || *w.Request.Priority != math.MinInt64 {
 		t.Errorf("got %v, %+v", c.Records.MaxBytes, w)
 	}
 }

@@ -95,7 +95,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	want := Default()
 	want.Targets, want.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
 	want.GPUs = []GPU{DefaultGPU()}
-	if faults := want.Resolve(); len(faults) > 0 { // sets the phase
+	if faults := want.Resolve(); len(faults) > 0 { // sets align
 		t.Fatal(want.Refuse(faults))
 	}
 	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
@@ -145,7 +145,7 @@ func TestDocumentedConfigurationsLoad(t *testing.T) {
 	}
 	// What its comments promise.
 	w := c.Workloads[0]
-	if w.Repeat.Mode != "loop" || w.Repeat.Phase != "wall" || w.Prompt.Salt != "loop" || len(w.SLO.Bounds.Levels()) == 0 || c.Drain <= 0 {
+	if w.Repeat.Mode != "loop" || w.Repeat.Align != "wall_clock" || w.Prompt.Salt != "loop" || len(w.SLO.Bounds.Levels()) == 0 || c.Drain <= 0 {
 		t.Errorf("the example: want a salted loop on the wall clock with service levels, got %+v", w)
 	}
 }

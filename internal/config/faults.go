@@ -108,7 +108,7 @@ type covered map[string]bool
 func (f Faults) covers() covered {
 	paths := covered{}
 	for _, fault := range f {
-		if fault.Want != unknownKey {
+		if !fault.isUnknown() {
 			paths[fault.Path] = true
 		}
 	}
@@ -125,8 +125,6 @@ func (c covered) has(path string) bool {
 	return c[""]
 }
 
-const unknownKey = "unknown key"
-
 // Without gives the faults less those whose key, or what holds it, is at fault in known.
 func (f Faults) Without(known Faults) Faults {
 	paths := known.covers()
@@ -137,7 +135,7 @@ func (f Faults) Without(known Faults) Faults {
 func (f Faults) Around() map[string]bool {
 	keys := map[string]bool{}
 	for _, fault := range f {
-		for path := fault.Path; path != "" && !keys[path] && fault.Want != unknownKey; path = parent(path) {
+		for path := fault.Path; path != "" && !keys[path] && !fault.isUnknown(); path = parent(path) {
 			keys[path] = true
 		}
 	}

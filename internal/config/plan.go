@@ -15,7 +15,7 @@ func (w *Workload) Plan() schedule.Options {
 	o := schedule.Options{
 		Arrival: schedule.Arrival(w.Arrival), Speed: w.Speed,
 		From: time.Duration(w.Trace.From), To: time.Duration(w.Trace.To),
-		Mode: schedule.Mode(w.Repeat.Mode), Phase: schedule.Phase(w.Repeat.Phase), Every: time.Duration(w.Repeat.Every),
+		Mode: schedule.Mode(w.Repeat.Mode), Align: schedule.Align(w.Repeat.Align), Every: time.Duration(w.Repeat.Every),
 		Gap: time.Duration(w.Repeat.Gap), Offset: time.Duration(w.Repeat.Offset),
 		Cron: w.Repeat.Cron, Timezone: w.Repeat.Timezone, Overlap: schedule.Overlap(w.Repeat.Overlap),
 		Shard: schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
@@ -32,7 +32,7 @@ func (w *Workload) Plan() schedule.Options {
 
 // PlanKeys are the keys of a workload for the options of a plan that have another name there. Rows and duration are run's.
 var PlanKeys = map[string]string{
-	"mode": "repeat.mode", "phase": "repeat.phase", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
+	"mode": "repeat.mode", "align": "repeat.align", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
 	"cron": "repeat.cron", "timezone": "repeat.timezone", "overlap": "repeat.overlap",
 	"from": "trace.from", "to": "trace.to", "from, to": "trace.from", "from, to, duration": "trace.from",
 	"rate, duration": "rate", "rows, duration": "synthetic.requests",

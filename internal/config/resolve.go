@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Resolve sets what a configuration leaves to be found: the only target, what an empty phase, timezone and overlap stand
+// Resolve sets what a configuration leaves to be found: the only target, what an empty align, timezone and overlap stand
 // for, and the index of shard auto, which is read from the environment or the host's name.
 func (c *Config) Resolve() Faults {
 	var f Faults
@@ -41,7 +41,7 @@ func (r *Repeat) resolve() {
 	}
 	switch r.Mode {
 	case "loop":
-		unless(&r.Phase, "wall")
+		unless(&r.Align, "wall_clock")
 	case "cron":
 		unless(&r.Timezone, "UTC")
 		unless(&r.Overlap, "skip")

@@ -29,7 +29,7 @@ var (
 
 // Show is the configuration as a file would say it, defaults filled in, in the order of docs/configuration.md. Load
 // reads it again. Secrets are masked: those of prometheus/common's types, what stands in extra_body, http_headers
-// and mark.headers under a name that sounds like one, and user and password in an address.
+// and request.headers under a name that sounds like one, and user and password in an address.
 func (c Config) Show() ([]byte, error) {
 	root, err := section(reflect.ValueOf(c))
 	if err != nil {

@@ -79,7 +79,7 @@ func target(name, url string) config.Target {
 // looped is a workload that plays a trace every second, at the wall clock's seconds.
 func looped(name, target, path string) config.Workload {
 	w := once(name, target, path)
-	w.Repeat.Mode, w.Repeat.Phase, w.Repeat.Every = "loop", "wall", config.Duration(time.Second)
+	w.Repeat.Mode, w.Repeat.Align, w.Repeat.Every = "loop", "wall_clock", config.Duration(time.Second)
 	return w
 }
 

@@ -12,7 +12,7 @@ func (s section) repeat(mode string, closed bool) {
 	r.key("mode", mode)
 	switch {
 	case mode == "loop" && !closed:
-		r.key("phase", "", "start", "wall")
+		r.key("align", "", "start", "wall_clock")
 		r.key("every", "", "", "10s", "2s", "1h")
 		r.key("gap", "", "1s")
 		r.key("offset", "", "", "", "1500ms", "2h")

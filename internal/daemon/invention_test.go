@@ -164,7 +164,7 @@ func (s section) workload(to int) {
 	}
 	s.key("overload", "", "drop")
 	s.key("max_wait", "", "0s", "100ms")
-	s.in("ahead").key("bytes", "", "1", "2KiB")
+	s.in("prebuild").key("bytes", "", "1", "2KiB")
 	of := s.roll() % 4
 	shard := s.in("shard")
 	shard.key("of", []string{"", "1", "2", "3"}[of])
@@ -186,7 +186,7 @@ func (s section) rest(to int) {
 	p.key("seed", "", "7")
 	p.key("salt", "", "none", "fixed:a")
 	p.key("calibrate", "", "false")
-	p.key("carry", "", "true")
+	p.key("history", "", "true")
 	l := s.in("slo")
 	if !s.bare[to] {
 		l.key("ttft", "", "60ms")
@@ -200,13 +200,13 @@ func (s section) rest(to int) {
 		g.key("kv_cache_usage", "", "", "", "", "", "0.5")
 	}
 	g.key("error_ratio", "", "0.1", "1")
-	g.key("when_blind", "", "go")
+	g.key("on_missing_metrics", "", "go")
 	g.key("resume_after", "", "0s", "1s")
 	b := s.in("budget")
 	b.key("requests_per_minute", "", "", "3", "40")
 	b.key("prompt_tokens_per_hour", "", "", "100", "1")
 	b.key("output_tokens_per_day", "", "", "", "1", "30")
-	m := s.in("mark")
+	m := s.in("request")
 	m.key("priority", "", "0", "-3")
 	m.key("cache_salt", "", "loop", "fixed:a")
 	m.key("user", "", "replayd")

@@ -26,7 +26,7 @@ func kinds(t *testing.T, url string) config.Config {
 		w := config.DefaultWorkload()
 		w.Name, w.Target, w.Arrival, w.Synthetic, w.Lanes = name, "sim", arrival, made, 4
 		if config.ByRate(arrival) {
-			w.Rate, w.Repeat.Phase = 20, "start"
+			w.Rate, w.Repeat.Align = 20, "start"
 		}
 		change(&w)
 		all = append(all, w)
@@ -34,7 +34,7 @@ func kinds(t *testing.T, url string) config.Config {
 	add("closed", "concurrency", func(w *config.Workload) { w.Synthetic.Requests = 0 })
 	add("thrice", "concurrency", func(w *config.Workload) { w.Synthetic.Requests, w.Repeat.Mode = 3, "once" })
 	add("talk", "concurrency", func(w *config.Workload) {
-		w.Synthetic.Turns, w.Synthetic.SystemTokens, w.Synthetic.Requests, w.Prompt.Carry = 3, 20, 0, true
+		w.Synthetic.Turns, w.Synthetic.SystemTokens, w.Synthetic.Requests, w.Prompt.History = 3, 20, 0, true
 	})
 	add("texts", "concurrency", func(w *config.Workload) {
 		w.Target, w.Synthetic, w.Dataset = "whole", config.Synthetic{}, config.Dataset{Path: prompts, Format: "single_turn"}
@@ -173,7 +173,7 @@ func TestInWords(t *testing.T) {
 	f := func(want string, change func(w *config.Workload, t *config.Target)) {
 		t.Helper()
 		w, server := config.DefaultWorkload(), config.DefaultTarget()
-		w.Name, w.Trace.Path, w.Repeat.Phase = "w", "a.jsonl", "wall"
+		w.Name, w.Trace.Path, w.Repeat.Align = "w", "a.jsonl", "wall_clock"
 		change(&w, &server)
 		if got := inWords(w, server); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
@@ -199,7 +199,7 @@ func TestInWords(t *testing.T) {
 		w.Stages = []config.Stage{{Rate: 20, Over: config.Duration(10 * time.Minute), Hold: config.Duration(5 * time.Minute)}, {Rate: 3}}
 	})
 	f("loop from the start, 30 users, together 1/s, shard 1 of 3", func(w *config.Workload, _ *config.Target) {
-		w.Arrival, w.Rate, w.Users, w.Repeat.Phase, w.Shard = "users", 1, 30, "start", config.Shard{Index: 1, Of: 3}
+		w.Arrival, w.Rate, w.Users, w.Repeat.Align, w.Shard = "users", 1, 30, "start", config.Shard{Index: 1, Of: 3}
 	})
 }
 

@@ -52,7 +52,7 @@ func inWords(c config.Workload, t config.Target) string {
 		}
 	case r.Mode == "cron":
 		words = fmt.Sprintf("cron %s %s, overlap %s", r.Cron, r.Timezone, r.Overlap)
-	case r.Mode == "loop" && r.Phase == "start":
+	case r.Mode == "loop" && r.Align == "start":
 		words = "loop from the start"
 	case r.Mode == "loop":
 		words = "loop on the wall clock"

@@ -121,10 +121,10 @@ func TestTraceChangesInPlace(t *testing.T) {
 		change func(w *world)  // at 23 s, in the third loop
 		mend   func(w *world)  // at 65 s; nil: the change is good already
 		every  config.Duration // 0: 10 s
-		phase  string          // "": wall
+		align  string          // "": wall_clock
 	}{
 		"another good one":      {change: func(w *world) { w.put(paced(good, 100)) }},
-		"from the start":        {phase: "start", change: func(w *world) { w.put(paced(good, 100)) }},
+		"from the start":        {align: "start", change: func(w *world) { w.put(paced(good, 100)) }},
 		"bad, then good":        {change: func(w *world) { w.put("oops\n") }, mend: func(w *world) { w.put(paced(good, 100)) }},
 		"empty, then good":      {change: func(w *world) { w.put("") }, mend: func(w *world) { w.put(paced(good, 100)) }},
 		"too long, then good":   {change: func(w *world) { w.put(paced(500, 100)) }, mend: func(w *world) { w.put(paced(good, 100)) }},
@@ -138,8 +138,8 @@ func TestTraceChangesInPlace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, dir, "m")
 				trace := every10(w.put(paced(90, 100)))
-				if c.phase != "" {
-					trace.Repeat.Phase = c.phase
+				if c.align != "" {
+					trace.Repeat.Align = c.align
 				}
 				w.start(conf([]config.Target{target("t", "http://engine")}, trace), true)
 				<-time.After(23 * time.Second)

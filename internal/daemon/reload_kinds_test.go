@@ -131,7 +131,7 @@ func TestFromTraceToSyntheticAndBack(t *testing.T) {
 	} {
 		w := config.DefaultWorkload()
 		w.Name, w.Target, w.Synthetic = "w", "sim", config.Synthetic{InputTokens: float64(300 + i), OutputTokens: 2}
-		w.Repeat.Phase = "start"
+		w.Repeat.Align = "start"
 		change(&w)
 		d.reload(func(c *config.Config) { c.Workloads = []config.Workload{w} })
 		take(ofInput(300 + i))

@@ -169,8 +169,8 @@ func (g *Generation) datasetRows(ctx context.Context, at string, c config.Worklo
 	if err != nil {
 		return nil, faultsAt(at+".dataset.path", err)
 	}
-	if set.Unanswered && !c.Prompt.Carry {
-		return nil, config.Faults{{Path: at + ".prompt.carry", Want: fmt.Sprintf("want true: conversations of %s have no answers in them, got false", c.Dataset.Path)}}
+	if set.Unanswered && !c.Prompt.History {
+		return nil, config.Faults{{Path: at + ".prompt.history", Want: fmt.Sprintf("want true: conversations of %s have no answers in them, got false", c.Dataset.Path)}}
 	}
 	all := set.Records()
 	return &rowSource{

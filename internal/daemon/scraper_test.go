@@ -141,7 +141,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
 	c.Web.EnableLifecycle = true
-	c.Workloads[0].Guard = config.Guard{Waiting: 1000, WhenBlind: "pause", ResumeAfter: config.Duration(time.Minute)}
+	c.Workloads[0].Guard = config.Guard{Waiting: 1000, OnMissingMetrics: "pause", ResumeAfter: config.Duration(time.Minute)}
 	d := start(t, c)
 	dropped := func(p outside.Page) float64 {
 		return p.Sum("replayd_requests_dropped_total", "w", string(measure.Guarded))
@@ -194,7 +194,7 @@ func TestGuardReadsTheEngine(t *testing.T) {
 	defer metrics.Close()
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
 	c.Targets[0].Metrics.URL, c.Targets[0].Metrics.Interval = metrics.URL, config.Duration(time.Second)
-	c.Workloads[0].Guard = config.Guard{Waiting: 8, WhenBlind: "pause"}
+	c.Workloads[0].Guard = config.Guard{Waiting: 8, OnMissingMetrics: "pause"}
 	d := start(t, c)
 	limit := func(p outside.Page) float64 { return p.Sum("replayd_guard_open", "w", "waiting") }
 	dropped := func(p outside.Page) float64 {

@@ -200,21 +200,21 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, Held: w.held,
 		Guard: limits.Guard{
 			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
-			Blind: limits.BlindMode(c.Guard.WhenBlind), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
+			Blind: limits.BlindMode(c.Guard.OnMissingMetrics), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
 		},
 		Budget: limits.Budget{
 			RequestsPerMinute: int64(c.Budget.RequestsPerMinute), PromptTokensPerHour: int64(c.Budget.PromptTokensPerHour),
 			OutputTokensPerDay: int64(c.Budget.OutputTokensPerDay),
 		},
-		Mark: replay.Mark{
-			Mark: openai.Mark{Priority: (*int64)(c.Mark.Priority), User: c.Mark.User, Headers: c.Mark.Headers}, Salt: synth.Salt(c.Mark.CacheSalt),
+		Request: replay.RequestFields{
+			RequestFields: openai.RequestFields{Priority: (*int64)(c.Request.Priority), User: c.Request.User, Headers: c.Request.Headers}, Salt: synth.Salt(c.Request.CacheSalt),
 		},
 		Load:  func() (limits.Load, error) { return shared.load(c.Target) },
-		Whole: !t.Stream, Carry: c.Prompt.Carry, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
+		Whole: !t.Stream, Carry: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
-		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Ahead.Bytes),
+		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Prebuild.Bytes),
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
 		Pacer: shared.pacer, Waiting: &shared.waiting, HoldReader: !o.Patient,

@@ -78,7 +78,7 @@ const (
 
 // String gives the name of a limit as the label of its series has it.
 func (l Limit) String() string {
-	return [NumLimits]string{"waiting", "kv_cache_usage", "error_ratio", "blind", "unsupported"}[l]
+	return [NumLimits]string{"waiting", "kv_cache_usage", "error_ratio", "missing_metrics", "unsupported"}[l]
 }
 
 // A State is the state of a circuit breaker, the strictest last.

@@ -61,19 +61,19 @@ func TestGuardSteps(t *testing.T) {
 			{1500, Load{}, nil, Closed, ""},
 		}},
 		"blind": {Guard{Waiting: 8, ResumeAfter: time.Second}, []step{
-			{0, Load{}, errScrape, Open, "blind: http://engine/metrics: connection refused"},
+			{0, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
 			{10, Load{}, nil, Closed, ""}, // that of the start ends with the first figures
-			{20, Load{}, errScrape, Open, "blind: http://engine/metrics: connection refused"},
-			{1019, Load{}, nil, Open, "blind: http://engine/metrics: connection refused until 1s ago"},
+			{20, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
+			{1019, Load{}, nil, Open, "missing_metrics: http://engine/metrics: connection refused until 1s ago"},
 			{1020, Load{}, nil, Closed, ""},
 		}},
 		"blind at the start, then over the limit": {Guard{Waiting: 8}, []step{
-			{0, Load{}, errScrape, Open, "blind: http://engine/metrics: connection refused"},
+			{0, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
 			{10, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"},
 		}},
 		"no such figure": {Guard{Waiting: 8, KVCacheUsage: 0.9}, []step{
-			{0, Load{Waiting: none, KVCacheUsage: 0.95}, nil, Open, "kv_cache_usage 0.95 ≥ 0.9, blind: the engine's page does not say how many requests wait"},
-			{1, Load{Waiting: 9, KVCacheUsage: none}, nil, Open, "waiting 9 ≥ 8, blind: the engine's page does not say how full the KV cache is"},
+			{0, Load{Waiting: none, KVCacheUsage: 0.95}, nil, Open, "kv_cache_usage 0.95 ≥ 0.9, missing_metrics: the engine's page does not say how many requests wait"},
+			{1, Load{Waiting: 9, KVCacheUsage: none}, nil, Open, "waiting 9 ≥ 8, missing_metrics: the engine's page does not say how full the KV cache is"},
 			{2, Load{Waiting: 1, KVCacheUsage: 0.1}, nil, Closed, ""},
 		}},
 		"go": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{
@@ -83,10 +83,10 @@ func TestGuardSteps(t *testing.T) {
 			{3, Load{Waiting: none, KVCacheUsage: none}, nil, Closed, ""},
 		}},
 		"unsupported": {Guard{KVCacheUsage: 0.9, ResumeAfter: time.Minute}, []step{
-			{0, Load{}, errScrape, Open, "blind: http://engine/metrics: connection refused"},
-			{10, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 2}, nil, Open, "blind: the engine's page does not say how full the KV cache is"},
+			{0, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
+			{10, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 2}, nil, Open, "missing_metrics: the engine's page does not say how full the KV cache is"},
 			{20, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 3}, nil, Open, "unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
-			{30, Load{}, errScrape, Open, "blind: http://engine/metrics: connection refused, unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
+			{30, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused, unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
 			{60_040, Load{KVCacheUsage: 0.1, Pages: 3}, nil, Closed, ""}, // another version of the engine has it
 		}},
 		"unsupported and ignored": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{

@@ -70,11 +70,11 @@ type GuardLimit string
 
 // Limits of the guard, the whole list.
 const (
-	GuardWaiting      GuardLimit = "waiting"        // requests that wait in the engine's queue
-	GuardKVCacheUsage GuardLimit = "kv_cache_usage" // share of the engine's KV cache
-	GuardErrorRatio   GuardLimit = "error_ratio"    // share of the workload's own requests that failed
-	GuardBlind        GuardLimit = "blind"          // the engine's page cannot be read
-	GuardUnsupported  GuardLimit = "unsupported"    // the engine's page does not have a figure that a limit needs
+	GuardWaiting      GuardLimit = "waiting"         // requests that wait in the engine's queue
+	GuardKVCacheUsage GuardLimit = "kv_cache_usage"  // share of the engine's KV cache
+	GuardErrorRatio   GuardLimit = "error_ratio"     // share of the workload's own requests that failed
+	GuardBlind        GuardLimit = "missing_metrics" // the engine's page cannot be read
+	GuardUnsupported  GuardLimit = "unsupported"     // the engine's page does not have a figure that a limit needs
 )
 
 // A UsageSource is where the token counts of an answer come from.

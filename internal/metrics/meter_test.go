@@ -333,7 +333,7 @@ func TestSeriesPerWorkload(t *testing.T) {
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
 	counts := 1 + 16 + 9 + 2                  // expected, allOutcomes, reasons, in flight and waiting
-	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, merged reads, sources, tokens, mismatches, without usage
+	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, coalesced reads, sources, tokens, mismatches, without usage
 	service, loop, trace := 2+4+3+1, 7+5, 2+2 // goodput and eligible, violations, thresholds, objective; loop, up, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
 	if want != 298 {

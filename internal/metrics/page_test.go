@@ -169,7 +169,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(1, "requests_in_flight")
 	f(1, "requests_waiting")
 	f(1, "retries_total")
-	f(2, "merged_reads_total")
+	f(2, "coalesced_reads_total")
 	f(2, "read_delay_seconds")
 	f(1, "connect_seconds")
 	f(6, "lateness_seconds") // all but the one that found no connection
@@ -195,7 +195,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(1, "loops_completed_total")
 	f(90, "position_seconds")
 	f(1, "paused")
-	f(1, "guard_open", "limit=blind")
+	f(1, "guard_open", "limit=missing_metrics")
 	f(1, "guard_open")
 	f(3600, "loop_duration_seconds")
 	f(-0.0015, "wall_clock_skew_seconds")

@@ -16,12 +16,12 @@ type Body struct {
 	Messages json.RawMessage // a JSON array, for chat
 	Payload  json.RawMessage // a JSON object: the body as it is, but for whether it streams, and that it names a model
 	Tools    json.RawMessage // a JSON array beside Messages; nil for none
-	Extra    json.RawMessage // a JSON object merged into the body over everything but Mark; nil for none
+	Extra    json.RawMessage // a JSON object merged into the body over everything but Request; nil for none
 
 	MaxTokens int    // output length to ask for; 0 for no limit. Not applied to a Payload
 	RequestID string // X-Request-Id; "" for none
 	Stream    bool   // else one JSON answer is asked for, see measure.Timeline.Whole
-	Mark      Mark
+	Request   RequestFields
 }
 
 // AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once, but for credentials that are in files: a
@@ -47,7 +47,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 	for _, f := range fields {
 		length += len(f.key) + len(`"":`) + f.size()
 	}
-	dst = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Mark)
+	dst = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Request)
 	for i, f := range fields {
 		if i == 0 {
 			dst = append(dst, '{')
@@ -65,7 +65,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 // headerRoom is what a message takes beside its body, unless credentials are long: then dst grows twice.
 const headerRoom = 2 << 10
 
-// fields are the members of the body in their order: our own, then those of extra_body, of the row and of the mark that are new.
+// fields are the members of the body in their order: our own, then those of extra_body, of the row and of Request that are new.
 func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 	if n := btoi(b.Prompt != nil) + btoi(b.IDs != nil) + btoi(b.Messages != nil) + btoi(b.Payload != nil); n != 1 {
 		return nil, fmt.Errorf("want one of prompt, ids, messages and payload, got %d", n)
@@ -109,7 +109,7 @@ func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 		return nil, fmt.Errorf("extra: %w", err)
 	}
 	fields = merge(fields, extra)
-	fields = merge(fields, b.Mark.fields())
+	fields = merge(fields, b.Request.fields())
 	if b.Stream {
 		fields = merge(fields, []field{{key: "stream", value: []byte("true")}})
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
@@ -141,7 +141,7 @@ func lengthFields(api API, mode OutputMode, e engine, n int) []field {
 }
 
 // appendHeader appends the head of a message; a length below 0 is one without a body.
-func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, mark Mark) []byte {
+func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, fields RequestFields) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(method)
 	h.SetRequestURI(c.base.prefix + path)
@@ -159,8 +159,8 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 	for _, line := range c.inline {
 		h.Add(line.name, line.value)
 	}
-	mark.setHeaders(&h)
-	c.hide(mark.secrets())
+	fields.setHeaders(&h)
+	c.hide(fields.secrets())
 	return h.AppendBytes(dst)
 }
 

@@ -72,16 +72,16 @@ func TestRequestGolden(t *testing.T) {
 		}},
 	}
 	write("basic_auth, http_headers, prefix", Target{URL: "https://[::1]:8443/pre/fix/", HTTP: auth}, "vllm", text)
-	mark := Mark{Priority: new(int64(1000)), CacheSalt: "s", User: `re"play`, Headers: map[string]string{"x-tenant": "canary", "X-B": "mark", "X-D": "4"}}
+	mark := RequestFields{Priority: new(int64(1000)), CacheSalt: "s", User: `re"play`, Headers: map[string]string{"x-tenant": "canary", "X-B": "mark", "X-D": "4"}}
 	marked := text
-	marked.Mark = mark
+	marked.Request = mark
 	write("mark", Target{API: Completions}, "vllm", marked)
 	marked.Extra = json.RawMessage(`{"user":"row","priority":1}`)
 	write("mark over extra_body, the row's extra and http_headers", Target{
 		ExtraBody: map[string]any{"priority": 7, "cache_salt": "c"}, HTTP: auth,
 	}, "vllm", marked)
 	payload.Payload = json.RawMessage(`{"messages":[],"priority":3,"user":"own"}`)
-	payload.Mark = Mark{Priority: new(int64), User: "replay"}
+	payload.Request = RequestFields{Priority: new(int64), User: "replay"}
 	write("mark over a payload, priority 0", Target{}, "vllm", payload)
 	quiet := text
 	quiet.Stream, quiet.RequestID = false, ""

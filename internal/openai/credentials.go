@@ -139,8 +139,8 @@ func opens(name string) bool {
 	return secret.IsName(name) && (strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || secret.IsName(strings.ReplaceAll(name, "token", "")))
 }
 
-// secrets are the values of the mark's headers whose names sound like it.
-func (m *Mark) secrets() []string {
+// secrets are the values of headers whose names sound like it.
+func (m *RequestFields) secrets() []string {
 	var secrets []string
 	for name, value := range m.Headers {
 		if secret.IsName(name) {
@@ -150,14 +150,14 @@ func (m *Mark) secrets() []string {
 	return secrets
 }
 
-// maxMarked bounds how many values of marks are remembered: those of 16 workloads with all the headers that they may have.
-const maxMarked = 256
+// maxRequestSecrets bounds how many secrets of request headers are remembered: those of 16 workloads with all the headers that they may have.
+const maxRequestSecrets = 256
 
 // hide remembers values that no error text may show, the newest of them.
 func (c *Client) hide(values []string) {
 	for _, v := range values {
 		for {
-			old := c.marked.Load()
+			old := c.requestSecrets.Load()
 			var known []string
 			if old != nil {
 				known = old.values
@@ -165,8 +165,8 @@ func (c *Client) hide(values []string) {
 			if slices.Contains(known, v) {
 				break
 			}
-			known = append(slices.Clone(known[max(0, len(known)+1-maxMarked):]), v)
-			if c.marked.CompareAndSwap(old, hide(known)) {
+			known = append(slices.Clone(known[max(0, len(known)+1-maxRequestSecrets):]), v)
+			if c.requestSecrets.CompareAndSwap(old, hide(known)) {
 				break
 			}
 		}

@@ -67,7 +67,7 @@ func TestLaneEveryCut(t *testing.T) {
 				}
 			}
 			if req.Outcome != measure.OK || !slices.Equal(req.Timeline.Chunks, want) || req.Timeline.MergedReads != reads || req.Events != 5 || req.Retried {
-				t.Fatalf("cut at %d, %q: want %v and %d merged reads, got %+v", cut, answer[:cut], want, reads, req)
+				t.Fatalf("cut at %d, %q: want %v and %d coalesced reads, got %+v", cut, answer[:cut], want, reads, req)
 			}
 		}
 	})

@@ -58,7 +58,7 @@ var ErrNotSent = errors.New("not sent")
 // and Timeouts.FirstToken and Total. Without an HTTP answer its error is ErrNoAnswer; where credentials cannot be read it is
 // ErrNotSent.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
-	message := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1, Mark{})
+	message := c.appendHeader(nil, "GET", "/v1/models", "application/json", "", -1, RequestFields{})
 	body, err := c.fetch(ctx, message, modelsBytes)
 	if err != nil {
 		return nil, fmt.Errorf("GET %s/v1/models: %w", c.base, err)

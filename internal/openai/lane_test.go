@@ -53,7 +53,7 @@ func TestLaneTimes(t *testing.T) {
 				t.Errorf("write at +%v, chunks %v, want %v, end at +%v", tl.Write.Sub(start), tl.Chunks, want, tl.End.Sub(start))
 			}
 			if tl.MergedReads != 1 || tl.Kernel || len(tl.ReadDelays) != 0 {
-				t.Errorf("merged reads %d, want 1; kernel %v and read delays %v, want none over a pipe", tl.MergedReads, tl.Kernel, tl.ReadDelays)
+				t.Errorf("coalesced reads %d, want 1; kernel %v and read delays %v, want none over a pipe", tl.MergedReads, tl.Kernel, tl.ReadDelays)
 			}
 			usage := measure.Usage{Prompt: 9, Output: 7, Source: measure.UsageFinal}
 			if req.Outcome != measure.OK || req.Status != 200 || req.FinishReason != "length" || req.Usage != usage || req.Events != 7 || req.Retried {

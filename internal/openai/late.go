@@ -22,7 +22,7 @@ type late struct {
 }
 
 type line struct {
-	key  []byte // the end of the line before it and its own name: a message that has it has a mark's header of that name
+	key  []byte // the end of the line before it and its own name: a message that has it has a request header of that name
 	text []byte
 }
 

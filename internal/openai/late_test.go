@@ -121,13 +121,13 @@ func TestCredentialFiles(t *testing.T) {
 	})
 }
 
-// A mark's header takes the place of one from a file, as of any other.
+// A request header takes the place of one from a file, as of any other.
 func TestMarkOverCredentialFiles(t *testing.T) {
 	files := keyFiles{t.TempDir()}
 	c := newClient(t, Target{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
 		"X-Tenant": {Files: []string{files.put(t, "tenant", "file")}}, "X-Tenant-Key": {Files: []string{files.put(t, "key", "k")}},
 	}}}})
-	m, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Mark: Mark{Headers: map[string]string{"x-tenant": "mark"}}})
+	m, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Request: RequestFields{Headers: map[string]string{"x-tenant": "mark"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

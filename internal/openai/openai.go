@@ -78,19 +78,19 @@ type Target struct {
 
 // A Client talks to one target. All its methods may be called at once from any goroutine.
 type Client struct {
-	target  Target
-	base    endpoint
-	extra   []field
-	own     []string // secrets in target.ExtraBody
-	clock   *wire.Clock
-	served  atomic.Pointer[served]
-	inline  []header               // the credentials that are in no file
-	late    atomic.Pointer[late]   // the others; nil: there are none
-	reading sync.Mutex             // one reads the files at a time
-	secrets atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
-	marked  atomic.Pointer[hidden] // likewise, of the marks of all messages
-	stock   wire.Stock
-	stamps  io.Closer // keeps the kernel stamping; nil where it does not
+	target         Target
+	base           endpoint
+	extra          []field
+	own            []string // secrets in target.ExtraBody
+	clock          *wire.Clock
+	served         atomic.Pointer[served]
+	inline         []header               // the credentials that are in no file
+	late           atomic.Pointer[late]   // the others; nil: there are none
+	reading        sync.Mutex             // one reads the files at a time
+	secrets        atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
+	requestSecrets atomic.Pointer[hidden] // likewise, of the request headers of all workloads
+	stock          wire.Stock
+	stamps         io.Closer // keeps the kernel stamping; nil where it does not
 
 	connected atomic.Bool // a connection was made
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)

@@ -10,18 +10,18 @@ type hidden struct {
 
 func hide(values []string) *hidden { return &hidden{values, secret.NewSet(values)} }
 
-// hiding are the target's own credentials and the marks' secrets.
+// hiding are the target's own credentials and the secrets in request headers.
 func (c *Client) hiding() secret.Set {
-	own, marked := c.secrets.Load(), c.marked.Load()
+	own, request := c.secrets.Load(), c.requestSecrets.Load()
 	switch {
-	case own == nil && marked == nil:
+	case own == nil && request == nil:
 		return nil
 	case own == nil:
-		return marked.set
-	case marked == nil:
+		return request.set
+	case request == nil:
 		return own.set
 	}
-	return secret.NewSet(nil, own.set, marked.set)
+	return secret.NewSet(nil, own.set, request.set)
 }
 
 // redact takes them out of what a server wrote: some repeat the key that they refuse.

@@ -16,7 +16,7 @@ import (
 
 var (
 	closedOnce = schedule.Options{Mode: schedule.Once, Arrival: schedule.Concurrency}
-	closedLoop = schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Arrival: schedule.Concurrency}
+	closedLoop = schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Arrival: schedule.Concurrency}
 )
 
 // sinceFirst gives when requests arrived after the first of them, by id.

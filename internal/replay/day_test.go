@@ -103,7 +103,7 @@ func TestDay(t *testing.T) {
 		options schedule.Options
 		starts  []time.Time
 	}{
-		"loops":      {schedule.Options{Mode: schedule.Loops, Phase: schedule.Wall, Every: time.Hour}, hourly},
+		"loops":      {schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Hour}, hourly},
 		"cron":       {schedule.Options{Mode: schedule.Cron, Cron: "10 */12 * * *", Timezone: "Europe/Berlin"}, twice},
 		"cron night": {schedule.Options{Mode: schedule.Cron, Cron: "30 2 * * *", Timezone: "Europe/Berlin"}, night},
 	} {

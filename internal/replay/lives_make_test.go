@@ -55,12 +55,12 @@ func newLife(t *testing.T, seed uint64) *life {
 	l.rows = l.someRows()
 	l.options = schedule.Options{Mode: schedule.Once, Speed: 1, Arrival: schedule.Exact}
 	if l.endless {
-		l.options.Mode, l.options.Phase = schedule.Loops, schedule.Start
+		l.options.Mode, l.options.Align = schedule.Loops, schedule.Start
 	}
 	switch {
 	case l.closed:
 		l.options.Arrival = schedule.Concurrency
-		l.options.Phase = ""
+		l.options.Align = ""
 	case l.one(4):
 		l.options.Arrival = schedule.Spread
 	}

@@ -8,20 +8,20 @@ import (
 	"replayd/internal/synth"
 )
 
-// A Mark tells a workload's requests apart from those of the server's users. The zero value marks nothing.
-type Mark struct {
-	openai.Mark            // its CacheSalt is each request's own
-	Salt        synth.Salt // which loops share a cache_salt; "" and SaltNone: none is sent
+// RequestFields tell a workload's requests apart from those of the server's users. The zero value sets none.
+type RequestFields struct {
+	openai.RequestFields            // its CacheSalt is each request's own
+	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: none is sent
 }
 
-// at is the mark of the requests of a loop, and of a pass in it.
-func (m *Mark) at(workload string, loopStart time.Time, pass int64) openai.Mark {
-	mark := m.Mark
-	mark.CacheSalt = ""
+// at are the fields of the requests of a loop, and of a pass in it.
+func (m *RequestFields) at(workload string, loopStart time.Time, pass int64) openai.RequestFields {
+	fields := m.RequestFields
+	fields.CacheSalt = ""
 	if m.Salt != "" {
-		mark.CacheSalt = m.Salt.Text(workload, loopStart, pass)
+		fields.CacheSalt = m.Salt.Text(workload, loopStart, pass)
 	}
-	return mark
+	return fields
 }
 
 // message builds a row's HTTP message into buf. It reads only fields that no longer change, so that a lane can build the message again
@@ -32,7 +32,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	b := openai.Body{
 		RequestID: row.ID, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
-		Mark: r.w.Mark.at(r.w.Name, row.Loop().Salt, row.Due.Passes()),
+		Request: r.w.Request.at(r.w.Name, row.Loop().Salt, row.Due.Passes()),
 	}
 	switch {
 	case rec.InputTokens > 0:

@@ -253,7 +253,7 @@ func TestSessionsInASmallBudget(t *testing.T) {
 
 func TestLoopsOfPhaseStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, every(3, 10*time.Second), schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: 30 * time.Second}, &fake{}, nil)
+		b := newBench(t, every(3, 10*time.Second), schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: 30 * time.Second}, &fake{}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(lead+time.Minute+5*time.Second, func() {
 			position, skew := b.gauges()

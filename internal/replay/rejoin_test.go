@@ -25,7 +25,7 @@ func (c *wallClock) now() time.Time       { return time.Now().Round(0).Add(time.
 func (c *wallClock) step(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // minutes loops every minute on the wall clock; its rows are 100 ms apart.
-var minutes = schedule.Options{Mode: schedule.Loops, Phase: schedule.Wall, Every: time.Minute}
+var minutes = schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}
 
 // sentOnce wants every request sent on time by the wall clock that w shows, none twice, and gives the rows by loop.
 func (b *bench) sentOnce(t *testing.T) map[int64][]int {
@@ -156,7 +156,7 @@ func (s *sleepy) Until(at time.Time) {
 // After a stop of 20 s no backlog is sent: what fell due is missed, whether it was read from the trace before or after,
 // and the next row leaves at its instant.
 func TestStoppedProcess(t *testing.T) {
-	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}, once} {
+	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, once} {
 		synctest.Test(t, func(t *testing.T) {
 			var s *sleepy
 			var told []string

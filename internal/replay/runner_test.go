@@ -180,7 +180,7 @@ func TestTargetComesLater(t *testing.T) {
 func TestWallPhaseJoinsAndLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: time.Millisecond}
-		b := newBench(t, every(6, 10*time.Second), schedule.Options{Mode: schedule.Loops, Phase: schedule.Wall, Every: time.Minute}, f, nil)
+		b := newBench(t, every(6, 10*time.Second), schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}, f, nil)
 		<-time.After(25 * time.Second) // the bubble's clock starts at midnight
 		begin := time.Now()
 		ctx, stop := context.WithCancel(t.Context())

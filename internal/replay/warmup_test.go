@@ -25,7 +25,7 @@ func TestWarmup(t *testing.T) {
 	}{
 		"open":           {once, synth.SaltLoop, 3, 1, 3 * time.Second},
 		"two lanes":      {once, synth.SaltNone, 3, 2, 2 * time.Second},
-		"phase start":    {schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}, synth.SaltLoop, 3, 1, 3 * time.Second},
+		"align start":    {schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, synth.SaltLoop, 3, 1, 3 * time.Second},
 		"comes round":    {once, synth.SaltLoop, 7, 1, 7 * time.Second},
 		"closed":         {closedOnce, synth.SaltLoop, 6, 0, 2 * time.Second}, // on its own 4 lanes
 		"closed, no end": {closedLoop, synth.SaltLoop, 6, 0, 2 * time.Second},

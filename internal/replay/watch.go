@@ -77,9 +77,9 @@ func (r *Runner) tellGuard(text string, level slog.Level) {
 // tellLacks logs once that a limit needs a figure that the engine does not show. The lock is held.
 func (r *Runner) tellLacks() {
 	g := r.breaker
-	text := "guard cannot judge a limit: " + g.Lacks() + ". Nothing is sent: remove the limit, or set when_blind: go"
+	text := "guard cannot judge a limit: " + g.Lacks() + ". Nothing is sent: remove the limit, or set on_missing_metrics: go"
 	if g.Blind == limits.BlindGo {
-		text = "guard ignores a limit (when_blind: go): " + g.Lacks()
+		text = "guard ignores a limit (on_missing_metrics: go): " + g.Lacks()
 	}
 	r.tellGuard(text, slog.LevelError)
 }

@@ -203,35 +203,35 @@ func TestBlindGuard(t *testing.T) {
 		told   []string
 	}{
 		"until the first figures": {func(*Workload, *engine) {}, span(21, 300), []string{
-			"0s guard opened: blind: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
+			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
 		}},
 		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = limits.BlindGo }, all, nil},
-		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: blind: the engine's figures are not scraped (w)"}},
+		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: missing_metrics: the engine's figures are not scraped (w)"}},
 		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
 		"no guard":           {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ResumeAfter: time.Second} }, all, nil},
 		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = limits.Guard{KVCacheUsage: 0.9} }, nil, []string{
-			"0s guard opened: blind: http://engine/metrics: connection refused (w)", // then for want of the figure
+			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", // then for want of the figure
 		}},
 		"unsupported": {func(w *Workload, e *engine) {
 			w.Guard = limits.Guard{KVCacheUsage: 0.9}
 			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
 		}, nil, []string{
-			"0s guard opened: blind: http://engine/metrics: connection refused (w)",
-			"4.6s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set when_blind: go (w)",
+			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)",
+			"4.6s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set on_missing_metrics: go (w)",
 			"4.6s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"unsupported, go": {func(w *Workload, e *engine) {
 			w.Guard = limits.Guard{KVCacheUsage: 0.9, Blind: limits.BlindGo}
 			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
 		}, all, []string{
-			"4.6s as ERROR: guard ignores a limit (when_blind: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
+			"4.6s as ERROR: guard ignores a limit (on_missing_metrics: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"for a while": {func(_ *Workload, e *engine) {
 			after(10*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })
 			after(12*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
 		}, slices.Concat(span(21, 101), span(130, 300)), []string{
-			"0s guard opened: blind: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
-			"10.1s guard opened: blind: http://engine/metrics: connection refused (w)", "13s guard closed after 2.9s (w)",
+			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
+			"10.1s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "13s guard closed after 2.9s (w)",
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -48,15 +48,15 @@ type Sent struct {
 
 // Workload is one plan against one target, with all its options. Fields without a stated default are required.
 type Workload struct {
-	Name   string
-	Plan   *schedule.Plan
-	Prompt *synth.Prompter
-	Salt   synth.Salt
-	Mark   Mark // of every request; probes carry none
-	Client *openai.Client
-	Target *Target // of the same client; its Run is the caller's to start
-	Count  *metrics.Workload
-	Log    *slog.Logger
+	Name    string
+	Plan    *schedule.Plan
+	Prompt  *synth.Prompter
+	Salt    synth.Salt
+	Request RequestFields // of every request; probes carry none
+	Client  *openai.Client
+	Target  *Target // of the same client; its Run is the caller's to start
+	Count   *metrics.Workload
+	Log     *slog.Logger
 
 	Observers []Observer
 	Dropped   func(why measure.DropReason, n int) // hears how many requests were due and not sent, filtered ones too; nil: nobody

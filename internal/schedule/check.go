@@ -57,7 +57,7 @@ func (o *Options) checkRepeat() (f Faults) {
 		mode Mode
 		got  string
 	}{
-		{"phase", Loops, string(o.Phase)}, {"cron", Cron, o.Cron}, {"timezone", Cron, o.Timezone}, {"overlap", Cron, string(o.Overlap)},
+		{"align", Loops, string(o.Align)}, {"cron", Cron, o.Cron}, {"timezone", Cron, o.Timezone}, {"overlap", Cron, string(o.Overlap)},
 	} {
 		if k.got != "" && k.mode != o.Mode {
 			f.add(k.key, "is for mode %q, got %q with mode %q", k.mode, k.got, o.Mode)
@@ -85,7 +85,7 @@ func (o *Options) checkRepeat() (f Faults) {
 }
 
 func (o *Options) checkLoops() (f Faults) {
-	f.oneOf("phase", string(o.Phase), "wall", "start")
+	f.oneOf("align", string(o.Align), "wall_clock", "start")
 	for _, k := range []struct {
 		key string
 		got time.Duration
@@ -95,8 +95,8 @@ func (o *Options) checkLoops() (f Faults) {
 		}
 	}
 	switch {
-	case o.Phase == Start && o.Offset != 0:
-		f.add("offset", "is for phase %q, got %v with phase %q", Wall, o.Offset, o.Phase)
+	case o.Align == Start && o.Offset != 0:
+		f.add("offset", "is for align %q, got %v with align %q", WallClock, o.Offset, o.Align)
 	case o.Every > 0 && (o.Offset >= o.Every || o.Offset <= -o.Every):
 		f.add("offset", "want less than every (%v), either way, got %v", o.Every, o.Offset)
 	}

@@ -50,8 +50,8 @@ func TestClosedPlans(t *testing.T) {
 	f(trace, Options{Mode: Once, Rows: 5}, 1, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1}, key{1, 1})
 	f(trace, Options{Mode: Once, From: 1}, 1, key{1, 0}, key{2, 0})
 	f(trace, Options{Mode: Once, Shard: Shard{1, 2}, Rows: 5}, 1, key{1, 0}, key{1, 1})
-	f(trace, Options{Phase: Wall}, 4, key{0, 0}, key{1, 0}, key{2, 0})
-	f(trace, Options{Phase: Start, Rows: 4}, 4, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1})
+	f(trace, Options{Align: WallClock}, 4, key{0, 0}, key{1, 0}, key{2, 0})
+	f(trace, Options{Align: Start, Rows: 4}, 4, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1})
 	f(untimed(2), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 	f(untimed(0), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 

@@ -92,7 +92,7 @@ func TestRowsAndDurationOfATraceWithItsOwnTimes(t *testing.T) {
 func rateOptions(rng *rand.Rand) Options {
 	o := Options{
 		Arrival: []Arrival{Constant, Poisson, Gamma, Users}[rng.IntN(4)],
-		Speed:   1, Mode: Loops, Phase: []Phase{Wall, Start}[rng.IntN(2)],
+		Speed:   1, Mode: Loops, Align: []Align{WallClock, Start}[rng.IntN(2)],
 		Rate: 0.5 + 10*rng.Float64(), Seed: rng.Uint64(),
 		Gap: time.Duration(rng.IntN(3)) * sec,
 	}
@@ -241,15 +241,15 @@ func TestLoopsAtARateGoOnAsIfThereWasNoBorder(t *testing.T) {
 	f(Options{Arrival: Constant, Rate: 10, Rows: 250}, 25*sec)
 	f(Options{Arrival: Constant, Rate: 10, Duration: 3500*ms + 1}, 3500*ms+1) // the next would be due after the end
 	f(Options{Arrival: Constant, Rate: 10, Duration: 20 * sec}, 10*sec)
-	f(Options{Arrival: Constant, Rate: 10, Phase: Wall}, time.Minute)
-	f(Options{Arrival: Constant, Rate: 10, Phase: Wall, Rows: 600}, time.Minute) // the last one at the border
-	f(Options{Arrival: Constant, Rate: 10, Phase: Wall, Rows: 601}, 2*time.Minute)
-	f(Options{Arrival: Constant, Rate: 10, Phase: Wall, Every: 10 * sec}, 10*sec)
+	f(Options{Arrival: Constant, Rate: 10, Align: WallClock}, time.Minute)
+	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 600}, time.Minute) // the last one at the border
+	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 601}, 2*time.Minute)
+	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Every: 10 * sec}, 10*sec)
 	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Over: 10 * sec}}}, 15*sec) // 50 in the ramp
 	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 3*sec)
 	f(Options{Arrival: Constant, Duration: 2 * sec, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 2*sec)
 	f(Options{Arrival: Users, Users: 5, Rate: 10}, 10*sec) // the first at 0, the last at 9.9 s
-	f(Options{Arrival: Users, Users: 5, Rate: 10, Phase: Wall, Rows: 600}, time.Minute)
+	f(Options{Arrival: Users, Users: 5, Rate: 10, Align: WallClock, Rows: 600}, time.Minute)
 
 	// Poisson's second loop begins with the first gap, after the last row of the first.
 	p := plan(t, untimed(100), Options{Arrival: Poisson, Rate: 10, Seed: 5})

@@ -57,10 +57,10 @@ func TestWholeDaysAcrossDaylightSaving(t *testing.T) {
 		{"autumn, three times", "2026-10-24 22:00:00", 25, Options{Mode: Cron, Cron: "30 1,2,23 * * *"}, hours(1.5, 2.5, 24.5)},
 		{"spring, skipped", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "45 1-2 * * *"}, hours(1.75)},
 		{"spring, queued", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "45 1-2 * * *", Overlap: Queue}, []time.Duration{105 * time.Minute, 105*time.Minute + offsets[4]}},
-		{"spring, loops of the wall clock", "2026-03-28 23:00:00", 23, Options{Phase: Wall, Every: time.Hour}, every(23, time.Hour)},
-		{"autumn, loops of the wall clock", "2026-10-24 22:00:00", 25, Options{Phase: Wall, Every: 30 * time.Minute}, every(50, 30*time.Minute)},
-		{"autumn, shifted loops", "2026-10-24 22:00:00", 25, Options{Phase: Wall, Every: 5 * time.Hour, Offset: 2 * time.Hour}, hours(0, 5, 10, 15, 20)}, // 22:00 UTC is 2 h + 99,600 × 5 h after 1970
-		{"spring, loops from a start", "2026-03-28 23:00:00", 23, Options{Phase: Start, Every: time.Hour}, every(23, time.Hour)},
+		{"spring, loops of the wall clock", "2026-03-28 23:00:00", 23, Options{Align: WallClock, Every: time.Hour}, every(23, time.Hour)},
+		{"autumn, loops of the wall clock", "2026-10-24 22:00:00", 25, Options{Align: WallClock, Every: 30 * time.Minute}, every(50, 30*time.Minute)},
+		{"autumn, shifted loops", "2026-10-24 22:00:00", 25, Options{Align: WallClock, Every: 5 * time.Hour, Offset: 2 * time.Hour}, hours(0, 5, 10, 15, 20)}, // 22:00 UTC is 2 h + 99,600 × 5 h after 1970
+		{"spring, loops from a start", "2026-03-28 23:00:00", 23, Options{Align: Start, Every: time.Hour}, every(23, time.Hour)},
 	} {
 		c.options.Speed = 2
 		if c.options.Mode == Cron {
@@ -152,7 +152,7 @@ func TestCronFaults(t *testing.T) {
 		"shard.index: want an index < 2, got 2")
 	f(func(o *Options) { o.From, o.To, o.Cron = 1, 2, "x" }, "from, to: want a window with a row in it, got 1ns to 2ns\n"+
 		`cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5", got "x"`)
-	f(func(o *Options) { o.Mode, o.Phase, o.Timezone, o.Overlap = Loops, Wall, "UTC", Skip },
+	f(func(o *Options) { o.Mode, o.Align, o.Timezone, o.Overlap = Loops, WallClock, "UTC", Skip },
 		`cron: is for mode "cron", got "0 3 * * *" with mode "loop"`+"\n"+`timezone: is for mode "cron", got "UTC" with mode "loop"`+"\n"+`overlap: is for mode "cron", got "skip" with mode "loop"`)
 	f(func(o *Options) { o.Mode = Once }, `cron: is for mode "cron", got "0 3 * * *" with mode "once"`)
 }
@@ -167,8 +167,8 @@ func TestPeriodAndWhoFollowsTheWallClock(t *testing.T) {
 		}
 	}
 	f(Options{Mode: Once}, "2026-03-29 00:00:00", 90*time.Minute, false)
-	f(Options{Phase: Start}, "2026-03-29 00:00:00", 2*time.Hour, false)
-	f(Options{Phase: Wall, Every: 3 * time.Hour}, "2026-03-29 00:00:00", 3*time.Hour, true)
+	f(Options{Align: Start}, "2026-03-29 00:00:00", 2*time.Hour, false)
+	f(Options{Align: WallClock, Every: 3 * time.Hour}, "2026-03-29 00:00:00", 3*time.Hour, true)
 	f(Options{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}, "2026-03-29 00:30:00", 23*time.Hour, true)
 	f(Options{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}, "2026-10-25 00:30:00", 25*time.Hour, true)
 	f(Options{Mode: Cron, Cron: "0 * * * *"}, "2026-03-29 00:30:00", 2*time.Hour, true)
@@ -236,7 +236,7 @@ func TestRunsWithAMonotonicClock(t *testing.T) {
 // Loops of all kinds work by instants of the wall clock alone.
 func TestLoopsWithoutAMonotonicClock(t *testing.T) {
 	now := time.Now()
-	for _, o := range []Options{{Mode: Once}, {Phase: Start}, {Phase: Wall}, {Mode: Cron, Cron: "* * * * *"}} {
+	for _, o := range []Options{{Mode: Once}, {Align: Start}, {Align: WallClock}, {Mode: Cron, Cron: "* * * * *"}} {
 		p := plan(t, at(0, 10*sec, 50*sec), o)
 		epoch := now.Add(-3 * time.Hour)
 		a, b := p.Loop(epoch, now), p.Loop(epoch.Round(0), now.Round(0))

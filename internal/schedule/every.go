@@ -38,7 +38,7 @@ func (p *Plan) fit(natural time.Duration) (f Faults) {
 		least++
 	}
 	switch p.every = p.o.Every; {
-	case p.every == 0 && natural > 0 && p.o.Phase == Start:
+	case p.every == 0 && natural > 0 && p.o.Align == Start:
 		p.every = natural + p.o.Gap
 	case p.every == 0:
 		p.every = shortest(least)

@@ -20,7 +20,7 @@ func FuzzOptions(f *testing.F) {
 			Arrival: []Arrival{Exact, Spread, Constant, Poisson, Gamma, Users, Concurrency}[kind%7],
 			Speed:   speed, From: time.Duration(from), To: time.Duration(to),
 			Mode:  []Mode{Once, Loops, Loops}[mode%3],
-			Phase: []Phase{Wall, Start}[mode%2], Every: time.Duration(every), Gap: time.Duration(gap),
+			Align: []Align{WallClock, Start}[mode%2], Every: time.Duration(every), Gap: time.Duration(gap),
 			Rate: rate, Burstiness: burstiness, Users: users % 100, Rows: rows % 1000, Duration: time.Duration(duration), Seed: uint64(kind),
 		}
 		if over != 0 || hold != 0 {

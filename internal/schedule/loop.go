@@ -7,8 +7,8 @@ import (
 
 // A Loop is one pass over the trace, or as many rows as the plan takes of it.
 type Loop struct {
-	// Floor((start − offset) / every) with phase wall, the whole minutes from the Unix epoch to the start with Cron, from 0
-	// with phase start, with once and in a closed plan. Activations are minutes and queued runs are longer than that, so that each start has a
+	// Floor((start − offset) / every) with align wall_clock, the whole minutes from the Unix epoch to the start with Cron, from 0
+	// with align start, with once and in a closed plan. Activations are minutes and queued runs are longer than that, so that each start has a
 	// number of its own, higher than those before; the two hours that daylight saving gives one name are two here.
 	Number int64
 	Start  time.Time // the instant of trace offset 0 (of the window's From), or before the first gap of a rate
@@ -16,7 +16,7 @@ type Loop struct {
 }
 
 // Loop returns the loop that holds now; before the epoch, the first one; with Cron between two runs the next one, whose
-// Start is after now. With phase wall and Cron it lies on the wall clock and the epoch does not matter (instants must lie
+// Start is after now. With align wall_clock and Cron it lies on the wall clock and the epoch does not matter (instants must lie
 // in the years 1678 to 2262). A closed plan has it begin with its first loop, from the epoch. Its Start has the wall reading that the plan says, and now's monotonic reading, if it has
 // one, less the time that passed between.
 func (p *Plan) Loop(epoch, now time.Time) Loop {
@@ -51,7 +51,7 @@ func run(start, now time.Time) Loop {
 const readAhead = time.Minute
 
 // Next returns the loop after l, false when there is none. In a closed plan it has the same Start, and begins when l has no
-// more rows. With phase wall and Cron the border is read anew from now's
+// more rows. With align wall_clock and Cron the border is read anew from now's
 // wall clock, so that what the clock was set by is made good there; a clock that was set by more than a loop gives the
 // loop that follows the one that now is in, or, when l's successor is over, the one that now is in (with Cron, between two
 // runs, the next one).
@@ -67,7 +67,7 @@ func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 		return Loop{Number: l.Number + 1, Start: l.Start, Pass: l.Pass + int64(passes)}, true
 	case p.o.Mode == Cron:
 		return p.nextRun(l, now), true
-	case p.o.Phase == Start:
+	case p.o.Align == Start:
 		return Loop{Number: l.Number + 1, Start: l.Start.Add(p.every)}, true
 	}
 	start := l.Start.Add(p.every)

@@ -9,7 +9,7 @@ import (
 func TestWallLoopsLieAtMultiplesOfEvery(t *testing.T) {
 	f := func(every, offset time.Duration, now time.Time, number int64, start time.Time) {
 		t.Helper()
-		p := plan(t, at(0, sec), Options{Phase: Wall, Every: every, Offset: offset})
+		p := plan(t, at(0, sec), Options{Align: WallClock, Every: every, Offset: offset})
 		got := p.Loop(epoch, now)
 		if got.Number != number || !got.Start.Equal(start) {
 			t.Errorf("every %v offset %v at %v: loop %d from %v, want %d from %v", every, offset, now, got.Number, got.Start, number, start)
@@ -35,14 +35,14 @@ func TestSummerTimeDoesNotMatter(t *testing.T) {
 	if err != nil {
 		t.Skip("no time zone data here:", err)
 	}
-	for _, phase := range []Phase{Wall, Start} {
-		p := plan(t, at(0, sec), Options{Phase: phase, Every: time.Hour, Offset: 0})
+	for _, align := range []Align{WallClock, Start} {
+		p := plan(t, at(0, sec), Options{Align: align, Every: time.Hour, Offset: 0})
 		start := time.Date(2026, 3, 28, 22, 30, 0, 0, time.UTC) // clocks go from 2:00 to 3:00 at 1:00 UTC on the 29th
 		for m := range 600 {
 			now := start.Add(time.Duration(m) * time.Minute)
 			here, there := p.Loop(start, now), p.Loop(start.In(berlin), now.In(berlin))
 			if here.Number != there.Number || !here.Start.Equal(there.Start) {
-				t.Fatalf("%s at %v: %v, in Berlin %v", phase, now, here, there)
+				t.Fatalf("%s at %v: %v, in Berlin %v", align, now, here, there)
 			}
 		}
 	}
@@ -52,8 +52,8 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
 		every := time.Duration(1+rng.Int64N(int64(3*day))) + sec
-		o := Options{Phase: []Phase{Wall, Start}[rng.IntN(2)], Every: every}
-		if o.Phase == Wall {
+		o := Options{Align: []Align{WallClock, Start}[rng.IntN(2)], Every: every}
+		if o.Align == WallClock {
 			o.Offset = time.Duration(rng.Int64N(int64(every)))
 		}
 		p := plan(t, at(0, sec), o)
@@ -78,7 +78,7 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 }
 
 func TestLoopsFromAnEpoch(t *testing.T) {
-	p := plan(t, at(0, sec), Options{Phase: Start, Every: time.Minute})
+	p := plan(t, at(0, sec), Options{Align: Start, Every: time.Minute})
 	once := plan(t, at(0, sec), Options{Mode: Once})
 	for _, c := range []struct {
 		passed time.Duration
@@ -101,21 +101,21 @@ func TestLoopsFromAnEpoch(t *testing.T) {
 // start lies as far before now on the monotonic clock as on the wall clock.
 func TestStartHasNowsMonotonicReading(t *testing.T) {
 	now := time.Now()
-	for _, phase := range []Phase{Wall, Start} {
-		p := plan(t, at(0, sec), Options{Phase: phase, Every: time.Hour})
+	for _, align := range []Align{WallClock, Start} {
+		p := plan(t, at(0, sec), Options{Align: align, Every: time.Hour})
 		epoch := now.Add(-90 * time.Minute)
 		a, b := p.Loop(epoch, now), p.Loop(epoch.Round(0), now)
 		if a != b || !monotonic(a.Start) {
-			t.Errorf("%s: %v with a monotonic epoch, %v without", phase, a, b)
+			t.Errorf("%s: %v with a monotonic epoch, %v without", align, a, b)
 		}
 		if mono, wall := now.Sub(a.Start), now.Round(0).Sub(a.Start.Round(0)); mono != wall {
-			t.Errorf("%s: %v before now, by the wall clock %v", phase, mono, wall)
+			t.Errorf("%s: %v before now, by the wall clock %v", align, mono, wall)
 		}
 	}
 }
 
 func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
-	p := plan(t, at(0, sec), Options{Phase: Wall, Every: time.Hour})
+	p := plan(t, at(0, sec), Options{Align: WallClock, Every: time.Hour})
 	hour := func(h int64, d time.Duration) time.Time { return time.Unix(3600*h, 0).Add(d) }
 	f := func(what string, now time.Time, number int64) {
 		t.Helper()
@@ -144,11 +144,11 @@ func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
 	if got := next.Start.Sub(now); got != 250*ms || !monotonic(next.Start) {
 		t.Errorf("the next loop begins in %v on the monotonic clock, want 250ms", got)
 	}
-	// With phase start no wall clock is read: the loops follow each other on the monotonic clock.
-	p = plan(t, at(0, sec), Options{Phase: Start, Every: time.Hour})
+	// With align start no wall clock is read: the loops follow each other on the monotonic clock.
+	p = plan(t, at(0, sec), Options{Align: Start, Every: time.Hour})
 	l = p.Loop(now, now)
 	if next, _ := p.Next(l, now.Round(0).Add(5*time.Hour)); next.Number != 1 || next.Start != l.Start.Add(time.Hour) {
-		t.Errorf("phase start: loop %d from %v, want 1 from %v", next.Number, next.Start, l.Start.Add(time.Hour))
+		t.Errorf("align start: loop %d from %v, want 1 from %v", next.Number, next.Start, l.Start.Add(time.Hour))
 	}
 }
 

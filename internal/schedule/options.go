@@ -27,13 +27,13 @@ const (
 	Cron  Mode = "cron" // one pass from each activation of an expression
 )
 
-// Phase says where loop borders lie.
-type Phase string
+// Align says where loop borders lie.
+type Align string
 
 // Phases.
 const (
-	Wall  Phase = "wall"  // at multiples of Every since the Unix epoch, plus Offset
-	Start Phase = "start" // from the epoch that the replay was given
+	WallClock Align = "wall_clock" // at multiples of Every since the Unix epoch, plus Offset
+	Start     Align = "start"      // from the epoch that the replay was given
 )
 
 // Overlap says what becomes of an activation that falls into a run: one that comes before the run's last row is due.
@@ -54,10 +54,10 @@ type Options struct {
 	Speed    float64       // trace seconds per wall second, 0.001 to 1000; 1 where the trace's times are not those of its rows
 	From, To time.Duration // window of the trace, [From, To); To 0: to the end
 	Mode     Mode
-	Phase    Phase         // for Loops, without Concurrency
+	Align    Align         // for Loops, without Concurrency
 	Every    time.Duration // loop length; 0: see Plan.Period
 	Gap      time.Duration // least pause between the last row of a loop and the next loop
-	Offset   time.Duration // shifts loop borders of phase wall, by less than Every
+	Offset   time.Duration // shifts loop borders of align wall_clock, by less than Every
 	Cron     string        // for mode Cron: minute, hour, day of month, month, day of week
 	Timezone string        // of Cron, a name of the IANA database; "": UTC
 	Overlap  Overlap       // for mode Cron; "": Skip

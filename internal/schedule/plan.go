@@ -102,7 +102,7 @@ func (p *Plan) lay() (natural time.Duration, err error) {
 // none: 0.
 //
 // With Loops it is Every. Where that is 0 it is the shortest step of a fixed ladder that holds the loop to its last row, and
-// Gap; but with phase start and a rate it is the time that the loop's arrivals take, so that the next loop goes on as if
+// Gap; but with align start and a rate it is the time that the loop's arrivals take, so that the next loop goes on as if
 // there was no border: with Constant and Users rows / rate, with Poisson and Gamma until the last row, and the next loop
 // begins with a gap; Duration where that ends the loop, or the time at which the rate has gone to 0 for good; and Gap.
 func (p *Plan) Period(l Loop) time.Duration {
@@ -113,10 +113,10 @@ func (p *Plan) Period(l Loop) time.Duration {
 	return p.every
 }
 
-// FollowsWall says whether loops begin at instants of the wall clock, with phase wall and Cron, so that a clock that is
+// FollowsWall says whether loops begin at instants of the wall clock, with align wall_clock and Cron, so that a clock that is
 // set moves the place in the trace.
 func (p *Plan) FollowsWall() bool {
-	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Phase == Wall && !p.Closed()
+	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Align == WallClock && !p.Closed()
 }
 
 // Closed says whether the plan is a closed loop: its rows have no instants of their own, each is due when a lane is free.

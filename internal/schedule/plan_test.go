@@ -70,8 +70,8 @@ func plan(t testing.TB, src Source, o Options) *Plan {
 	if o.Mode == "" {
 		o.Mode = Loops
 	}
-	if o.Phase == "" && o.Mode == Loops {
-		o.Phase = Start
+	if o.Align == "" && o.Mode == Loops {
+		o.Align = Start
 	}
 	p, err := New(src, o)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 }
 
 func TestNewNamesEveryFault(t *testing.T) {
-	good := Options{Arrival: Exact, Speed: 1, Mode: Loops, Phase: Wall}
+	good := Options{Arrival: Exact, Speed: 1, Mode: Loops, Align: WallClock}
 	src := at(0, 10*sec, 90*sec)
 	untimed := src
 	untimed.HasTimestamps = false
@@ -184,15 +184,15 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { o.From, o.To = sec, sec }, `to: want a duration > from (1s), or 0s for the end, got 1s`)
 	f(src, func(o *Options) { o.To = -1 }, `to: want a duration > from (0s), or 0s for the end, got -1ns`)
 	f(src, func(o *Options) { o.From, o.To = 11*sec, 90*sec }, `from, to: want a window with a row in it, got 11s to 1m30s`)
-	f(src, func(o *Options) { o.Phase = "" }, `phase: want wall or start, got ""`)
+	f(src, func(o *Options) { o.Align = "" }, `align: want wall_clock or start, got ""`)
 	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 }, "every: want a duration of 0s to 87600h0m0s, got -1ns\ngap: want a duration of 0s to 87600h0m0s, got -2ns")
 	f(src, func(o *Options) { o.Every, o.Shard.Of = 90*sec, -1 },
 		`every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
 	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
 	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `offset: want less than every (2m0s), either way, got 2m0s`)
 	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `offset: want less than every (2m0s), either way, got -2m0s`)
-	f(src, func(o *Options) { o.Phase, o.Offset = Start, sec }, `offset: is for phase "wall", got 1s with phase "start"`)
-	f(src, func(o *Options) { o.Mode, o.Phase, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
+	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `offset: is for align "wall_clock", got 1s with align "start"`)
+	f(src, func(o *Options) { o.Mode, o.Align, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
 		`every: is for mode "loop", got 1ns with mode "once"`+"\n"+`gap: is for mode "loop", got 2ns with mode "once"`+"\n"+`offset: is for mode "loop", got 3ns with mode "once"`)
 	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want an index < 4, got 4`)
 	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want an index < 4, got -1`)
@@ -291,7 +291,7 @@ func options(rng *rand.Rand, last time.Duration) Options {
 	o := Options{
 		Arrival: []Arrival{Exact, Spread}[rng.IntN(2)],
 		Speed:   []float64{1, 20, 0.3, 7, 0.001, 1000}[rng.IntN(6)],
-		Phase:   []Phase{Wall, Start}[rng.IntN(2)],
+		Align:   []Align{WallClock, Start}[rng.IntN(2)],
 		Gap:     time.Duration(rng.IntN(3)) * sec,
 	}
 	if rng.IntN(3) == 0 {

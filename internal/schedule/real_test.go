@@ -32,7 +32,7 @@ func open(t *testing.T, name string) *trace.File {
 // The expected figures were published with the trace's copy, or counted by other programs.
 func TestMooncakeConversationTrace(t *testing.T) {
 	src := FromFile(open(t, "mooncake_conversation.jsonl"))
-	exact := plan(t, src, Options{Phase: Wall})
+	exact := plan(t, src, Options{Align: WallClock})
 	if got := exact.every; got != time.Hour {
 		t.Errorf("every %v, want 1h", got)
 	}
@@ -53,7 +53,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 		largest, rows := 0, 0
 		for i := range of {
 			sum := 0
-			for _, d := range dues(t, plan(t, src, Options{Phase: Wall, Shard: Shard{i, of}}), l, l.Start) {
+			for _, d := range dues(t, plan(t, src, Options{Align: WallClock, Shard: Shard{i, of}}), l, l.Start) {
 				sum += d.InputTokens + d.OutputTokens
 				rows++
 			}
@@ -65,7 +65,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 	}
 
 	// Up to 28 rows of a tick of 3 s: spread, no two are due together, and none more than 3 s late.
-	spread := dues(t, plan(t, src, Options{Phase: Wall, Arrival: Spread}), l, l.Start)
+	spread := dues(t, plan(t, src, Options{Align: WallClock, Arrival: Spread}), l, l.Start)
 	for i, d := range spread {
 		late := d.At.Sub(all[i].At)
 		if d.Number != all[i].Number || late < 0 || late >= 3*time.Second || i > 0 && !d.At.After(spread[i-1].At) {
@@ -75,7 +75,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 
 	// Joined in the middle of the loop, at each speed: the first row is the first that is due by then.
 	for _, speed := range []float64{1, 20} {
-		p := plan(t, src, Options{Phase: Start, Speed: speed})
+		p := plan(t, src, Options{Align: Start, Speed: speed})
 		l := p.Loop(epoch, epoch.Add(100*time.Second))
 		tail := dues(t, p, l, epoch.Add(100*time.Second))
 		missed := 0

@@ -133,7 +133,7 @@ func TestShardKeys(t *testing.T) {
 
 func TestAPlanKeepsTheMonotonicClock(t *testing.T) {
 	now := time.Now()
-	p := plan(t, at(0, sec), Options{Phase: Wall})
+	p := plan(t, at(0, sec), Options{Align: WallClock})
 	l := p.Loop(time.Time{}, now)
 	next, _ := p.Next(l, now)
 	for _, l := range []Loop{l, next} {

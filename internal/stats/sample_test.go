@@ -49,7 +49,7 @@ func TestManyValuesStayWithinTheirError(t *testing.T) {
 	for i := range values {
 		values[i] = time.Duration(math.Exp(rnd.Float64() * math.Log(60e9))) // 1 ns to 60 s, even in the logarithm
 		if i%10 == 0 {
-			values[i] = 0 // as of merged reads
+			values[i] = 0 // as of coalesced reads
 		}
 		s.Add(values[i])
 		sum += float64(values[i])

@@ -25,7 +25,7 @@ func TestGuard(t *testing.T) {
 	_, url := serve(t, dir, fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s", metrics: {interval: %v}}]
 workloads:
-  - {name: w, trace: {path: %s}, repeat: {every: 12s, phase: start}, lanes: %d, max_wait: 1s, guard: {waiting: %d, resume_after: 2s}}
+  - {name: w, trace: {path: %s}, repeat: {every: 12s, align: start}, lanes: %d, max_wait: 1s, guard: {waiting: %d, resume_after: 2s}}
 `, engine, interval, path, lanes, limit))
 
 	most, opened, closed, open := 0.0, 0, 0, false
@@ -80,7 +80,7 @@ func TestEngineRestarts(t *testing.T) {
 	records := filepath.Join(dir, "records.jsonl")
 	daemon, url := serve(t, dir, fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s", metrics: {interval: 1s}}]
-workloads: [{name: w, trace: {path: %s}, repeat: {mode: once}, guard: {waiting: 50, when_blind: pause, resume_after: 0s}}]
+workloads: [{name: w, trace: {path: %s}, repeat: {mode: once}, guard: {waiting: 50, on_missing_metrics: pause, resume_after: 0s}}]
 records: {path: %s}
 `, engine, path, records))
 	up := func(want float64) func() error {
@@ -102,7 +102,7 @@ records: {path: %s}
 		outside.Until(t, 20*time.Second, up(0))
 		if i%2 == 1 { // until nothing is left on the page but that it is down
 			outside.Until(t, 20*time.Second, func() error {
-				if p := scrape(t, url); p["replayd_engine_requests_running"] != nil || p.Sum("replayd_guard_open", "w", "blind") != 1 {
+				if p := scrape(t, url); p["replayd_engine_requests_running"] != nil || p.Sum("replayd_guard_open", "w", "missing_metrics") != 1 {
 					return fmt.Errorf("want no figures of an engine that is lost, and a guard that says blind")
 				}
 				return nil

@@ -42,7 +42,7 @@ func TestGentle(t *testing.T) {
 	outside.Put(t, path, trace.String())
 	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", timeouts: {first_token: %v, stall: %v, total: %v}}]
 records: {path: %q}
-workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {carry: true}}]
+workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history: true}}]
 `, p.listen(t, nil), firstTokenLimit, stallLimit, totalLimit, s.Records, path))
 	daemon, _ := s.Serve(t)
 	outside.See(t, s.URL(), fmt.Sprint(rows, " requests that ended"), time.Minute, func(now outside.Page) bool {

@@ -48,7 +48,7 @@ workloads:
 - name: w
   trace: {path: %q, max_input: %d, max_output: %d, over_limit: clip}
   speed: 120
-  repeat: {every: %v, phase: start}
+  repeat: {every: %v, align: start}
   lanes: 2048
   max_wait: 0s
 `, s.Engine, path, loopInput, loopOutput, loopEvery))

@@ -57,7 +57,7 @@ func TestImage(t *testing.T) {
 	write(t, filepath.Join(dir, "replayd.yaml"), fmt.Sprintf(`
 targets: [{name: sim, url: "http://127.0.0.1:8000"}]
 workloads:
-  - {name: steady, trace: {path: /traces/trace.jsonl}, repeat: {phase: start, every: 3m}}
+  - {name: steady, trace: {path: /traces/trace.jsonl}, repeat: {align: start, every: 3m}}
   - {name: kolkata, trace: {path: /traces/trace.jsonl}, repeat: {%s, timezone: Asia/Kolkata}}
   - {name: utc, trace: {path: /traces/trace.jsonl}, repeat: {%s, timezone: UTC}}
 `, cron, cron))

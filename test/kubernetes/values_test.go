@@ -23,7 +23,7 @@ func TestBadValues(t *testing.T) {
 		{engine + "mode: job\njob: {start: ''}", "job.start: want an instant some minutes ahead, at which all 2 shards begin, such as --set job.start=$(date -u -d '+5 min' +%Y-%m-%dT%H:%M:00Z)"},
 		{engine + "prometheusRule: {enabled: true, disabled: [ReplaydOverload, ReplaydOverlaod]}", `got "ReplaydOverlaod"`},
 		{engine + "initContainers: [{image: a}]", "/initContainers/0"},
-		{engine + "canary: {mark: {headers: {X-Token: hush}}}", "canary.mark.headers.X-Token: want no secret"},
+		{engine + "canary: {request: {headers: {X-Token: hush}}}", "canary.request.headers.X-Token: want no secret"},
 		{"", "target.url: want the address of the engine, such as http://vllm:8000"},
 		{"mode: job", "target.url: want the address"},
 		{engine + "mode: daemonset", "/mode"},
@@ -69,7 +69,7 @@ func TestBadValues(t *testing.T) {
 		{"config: {targets: [{name: a, url: http://a, extra_body: {first_token: hush}}]}", "config.targets[0].extra_body.first_token"},
 		{"config: {targets: [{name: a, url: http://a, extra_body: {api_key: hush}}]}", "config.targets[0].extra_body.api_key"},
 		{"config: {targets: [{name: a, url: http://a, metrics: {url: 'http://u:hush@a'}}]}", "config.targets[0].metrics.url: want an address without"},
-		{engine + "config: {workloads: [{name: a, mark: {headers: {X-Token: hush}}}]}", "config.workloads[0].mark.headers.X-Token"},
+		{engine + "config: {workloads: [{name: a, request: {headers: {X-Token: hush}}}]}", "config.workloads[0].request.headers.X-Token"},
 		{engine + "config: {gpus: [{dcgm_exporter: http://a, http: {authorization: {credentials: hush}}}]}", "config.gpus[0].http.authorization.credentials"},
 	} {
 		out, said, err := helm(t, "template", "canary", chart, "-f", write(t, "required.yaml", "image: {repository: a}\njob: {start: '"+jobStart+"'}"), "-f", write(t, "values.yaml", c.values))

@@ -20,7 +20,7 @@ type Row struct {
 	Session   string `json:"session_id,omitempty"`
 }
 
-// A Plan is what a workload with phase wall has to send: rows at multiples of every since 1970.
+// A Plan is what a workload with align wall_clock has to send: rows at multiples of every since 1970.
 type Plan struct {
 	Rows  []Row
 	Speed float64

@@ -53,7 +53,7 @@ func TestSavedPrompts(t *testing.T) {
 		"one at a time":   {conversation("trace.jsonl", 9*time.Second), "trace.jsonl --url $ENDPOINT_URL --concurrency 1", "prompts.jsonl --url $ENDPOINT_URL --concurrency 1", false, ""},
 		"very long":       {text("trace.jsonl", `{"timestamp": 0, "input_length": 800000, "output_length": 5}`), "trace.jsonl --url $ENDPOINT_URL", "prompts.jsonl --url $ENDPOINT_URL", true, ""},
 		"made-up talks":   {nil, "--url $ENDPOINT_URL --streaming --isl 100 --osl 10 --request-count 12 --session-turns-mean 3", "prompts.jsonl --url $ENDPOINT_URL --output max --concurrency 1", false, ""},
-		"answers carried": {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL --carry", "prompts.jsonl --url $ENDPOINT_URL", true, "Hi!"},
+		"answers carried": {text("trace.jsonl", talk), "trace.jsonl --url $ENDPOINT_URL --history", "prompts.jsonl --url $ENDPOINT_URL", true, "Hi!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,7 @@ func startService(t *testing.T) service {
 	outside.Write(t, dir, "replayd.yaml", fmt.Sprintf(`
 web: {listen: %q, config_file: %q, enable_lifecycle: true}
 targets: [{name: sim, url: "http://%s"}]
-workloads: [{name: steady, trace: {path: %q}, repeat: {phase: start, every: 10s}}]
+workloads: [{name: steady, trace: {path: %q}, repeat: {align: start, every: 10s}}]
 `, s.address, filepath.Join(dir, "web.yaml"), engine, path))
 	start(t, filepath.Join(dir, "serve.out"), client, "https://"+user+":"+password+"@"+s.address+"/-/ready",
 		binary, "serve", "--config", filepath.Join(dir, "replayd.yaml"))

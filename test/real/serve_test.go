@@ -33,7 +33,7 @@ func TestTokensAgree(t *testing.T) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, `
 web: {enable_lifecycle: true}
 targets: [{name: llama, url: "%s", metrics: {interval: 1s}}]
-workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {phase: start, every: 1m}}]
+workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {align: start, every: 1m}}]
 `, llama.url, trace), 0o600); err != nil {
 		t.Fatal(err)
 	}

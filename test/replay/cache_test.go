@@ -40,11 +40,11 @@ workloads:
   - name: w
     trace: {path: %q, max_output: 1, over_limit: clip}
     speed: %v
-    repeat: {mode: loop, phase: start, every: %v}
+    repeat: {mode: loop, align: start, every: %v}
     prompt: {salt: %s}
     lanes: %d
     max_wait: 0s
-    ahead: {bytes: 32MiB}
+    prebuild: {bytes: 32MiB}
 `, engine, path, speed, every(stats.Span, speed), c.salt, c.lanes)
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)

@@ -93,7 +93,7 @@ func TestTwoShards(t *testing.T) {
 	t.Logf("%d rows: %d and %d, %d sessions", len(rows), counts[0], counts[1], len(owner))
 }
 
-// A daemon that starts in mid-loop of phase wall joins at the row where the clock is.
+// A daemon that starts in mid-loop of align wall_clock joins at the row where the clock is.
 func TestJoinsInMidLoop(t *testing.T) {
 	dir := t.TempDir()
 	engine, log := engineWith(t, dir)

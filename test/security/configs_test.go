@@ -40,8 +40,8 @@ func badConfigs(good string) map[string]string {
 	target("two lines", "  http: {http_headers: {X-Key: {secrets: "+s+", values: "+s+"}}}")
 	bad["an address with a user"] = "targets: [{name: a, url: \"http://me:" + s + "@h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}}]\n"
 	bad["an address that cannot be read"] = "targets: [{name: a, url: \"http://me:" + s + "/@h:x\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}}]\n"
-	bad["a mark"] = "targets: [{name: a, url: \"http://h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}, mark: {headers: {X-Api-Key: [" + s + "]}}}]\n"
-	bad["a mark with a line end"] = "targets: [{name: a, url: \"http://h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}, mark: {headers: {X-Api-Key: \"" + s + `\nb"}}}]` + "\n"
+	bad["a mark"] = "targets: [{name: a, url: \"http://h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}, request: {headers: {X-Api-Key: [" + s + "]}}}]\n"
+	bad["a mark with a line end"] = "targets: [{name: a, url: \"http://h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}, request: {headers: {X-Api-Key: \"" + s + `\nb"}}}]` + "\n"
 	bad["GPUs"] = "targets: [{name: a, url: \"http://h\"}]\nworkloads: [{name: w, trace: {path: trace.jsonl}}]\ngpus: [{dcgm_exporter: \"me:" + s + "@h\", http: {basic_auth: " + s + "}}]\n"
 	bad["only it"] = s
 	bad["targets is it"] = "targets: " + s

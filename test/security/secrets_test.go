@@ -62,7 +62,7 @@ func daemon(t *testing.T, dir string, p *parrot) string {
 			})
 			workloads = append(workloads, map[string]any{
 				"name": name, "target": name, "trace": map[string]any{"path": outside.Write(t, dir, "trace.jsonl", trace)},
-				"repeat": map[string]any{"every": "2s", "phase": "start"}, "mark": map[string]any{"headers": map[string]any{"X-Mark-Token": canary("mark")}},
+				"repeat": map[string]any{"every": "2s", "align": "start"}, "request": map[string]any{"headers": map[string]any{"X-Mark-Token": canary("mark")}},
 			})
 			gpus = append(gpus, map[string]any{"target": name, "dcgm_exporter": at(fault, place, "dcgm"), "interval": "1s", "http": credentials(t, dir, i+2)})
 		}

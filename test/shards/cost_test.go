@@ -66,7 +66,7 @@ func (l load) measure(t *testing.T, span time.Duration) {
 	config := outside.Write(t, dir, "replayd.yaml", fmt.Sprintf(`
 web: {listen: %q}
 targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
-workloads: [{name: load, trace: {path: %q}, repeat: {every: %s, phase: start}, lanes: 8192}]
+workloads: [{name: load, trace: {path: %q}, repeat: {every: %s, align: start}, lanes: 8192}]
 `, address, engine, outside.Write(t, dir, "trace.jsonl", text.String()), every))
 	replayd := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config)
 	url := "http://" + address
@@ -99,7 +99,7 @@ workloads: [{name: load, trace: {path: %q}, repeat: {every: %s, phase: start}, l
 	t.Logf("%-34s %10.1f %10.0f %12.0f %10.0f %11.2f%% %9.2f %9.4f %8.1f",
 		fmt.Sprintf("%s: %d/s of %d + %d", l.name, l.perSecond, l.input, l.output), rate("replayd_requests_total", "ok"),
 		last.Sum("replayd_requests_in_flight"), rate("replayd_tokens_total", "prompt"), chunks, 100*rate("process_cpu_seconds_total"),
-		late*1000, rate("replayd_merged_reads_total")/max(chunks, 1), last.Sum("process_resident_memory_bytes")/(1<<20))
+		late*1000, rate("replayd_coalesced_reads_total")/max(chunks, 1), last.Sum("process_resident_memory_bytes")/(1<<20))
 	for _, p := range []*outside.Process{replayd, sim} {
 		_ = p.Cmd.Process.Kill() // the next load has the machine for itself
 		<-p.Done

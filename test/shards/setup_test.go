@@ -137,7 +137,7 @@ func newReplica(t *testing.T, dir string, p pod, engine, trace, shard string) *r
 	r.config = outside.Write(t, dir, p.name+".yaml", fmt.Sprintf(`
 web: {listen: %q}
 targets: [{name: sim, url: "http://%s", metrics: {interval: 0s}}]
-workloads: [{name: canary, trace: {path: %q}, repeat: {every: %s, phase: wall}, shard: %s}]
+workloads: [{name: canary, trace: {path: %q}, repeat: {every: %s, align: wall_clock}, shard: %s}]
 records: {path: %q}
 `, r.address, engine, trace, loop, shard, r.records))
 	return r

@@ -21,7 +21,7 @@ type world struct {
 	first    int64 // number of the first loop that all of them see whole
 }
 
-// begin is the instant at which a loop begins: phase wall counts them since 1970.
+// begin is the instant at which a loop begins: align wall_clock counts them since 1970.
 func begin(loopNumber int64) time.Time { return time.Unix(0, loopNumber*int64(loop)) }
 
 // before is an instant at which the loop before has been answered and scraped, and this one has not begun.

@@ -69,9 +69,9 @@ func FuzzMarkHeader(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(c.Close)
-	head := func(t *testing.T, m Mark) http.Header {
+	head := func(t *testing.T, m RequestFields) http.Header {
 		t.Helper()
-		message, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), RequestID: "w/0/0", Mark: m})
+		message, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), RequestID: "w/0/0", Request: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,13 +86,13 @@ func FuzzMarkHeader(f *testing.F) {
 		if CheckHeader(name, value) != nil {
 			return
 		}
-		want := head(t, Mark{})
+		want := head(t, RequestFields{})
 		for had := range want { // fasthttp and net/http do not spell every name alike
 			if strings.EqualFold(had, name) {
 				delete(want, had)
 			}
 		}
-		got := head(t, Mark{Headers: map[string]string{name: value}})
+		got := head(t, RequestFields{Headers: map[string]string{name: value}})
 		lines := 0
 		for has, values := range got {
 			if strings.EqualFold(has, name) {
@@ -110,27 +110,27 @@ func FuzzMarkHeader(f *testing.F) {
 	})
 }
 
-// A server that repeats the secret of a mark puts it in no error text, whichever message it was in.
+// A server that repeats the secret of a request header puts it in no error text, whichever message it was in.
 func TestMarkSecretsAreRedacted(t *testing.T) {
 	c := newClient(t, Target{URL: "http://h"})
-	send := func(m Mark) {
+	send := func(m RequestFields) {
 		t.Helper()
-		if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Mark: m}); err != nil {
+		if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Request: m}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	send(Mark{Headers: map[string]string{"X-Tenant": "canary", "x_api.KEY": "sesame-1", "X-Customer-Token": "sesame-2", "X-Key": "abc"}})
-	send(Mark{Headers: map[string]string{"X-Password": "sesame-3"}})
-	send(Mark{})
+	send(RequestFields{Headers: map[string]string{"X-Tenant": "canary", "x_api.KEY": "sesame-1", "X-Customer-Token": "sesame-2", "X-Key": "abc"}})
+	send(RequestFields{Headers: map[string]string{"X-Password": "sesame-3"}})
+	send(RequestFields{})
 	const said = "sesame-1, sesame-2, sesame-3, canary, abc"
 	if got, want := c.words(said), "<secret>, <secret>, <secret>, canary, abc"; got != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
-	for i := range maxMarked - 1 { // what reloads may bring is bounded
-		send(Mark{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
+	for i := range maxRequestSecrets - 1 { // what reloads may bring is bounded
+		send(RequestFields{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
 	}
-	if n := len(c.marked.Load().values); n != maxMarked {
-		t.Errorf("want %d values remembered, got %d", maxMarked, n)
+	if n := len(c.requestSecrets.Load().values); n != maxRequestSecrets {
+		t.Errorf("want %d values remembered, got %d", maxRequestSecrets, n)
 	}
 	if got, want := c.words(said), "sesame-1, sesame-2, <secret>, canary, abc"; got != want {
 		t.Errorf("want %s, got %s", want, got)

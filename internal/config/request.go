@@ -11,31 +11,31 @@ import (
 	"replayd/internal/synth"
 )
 
-// Mark tells a workload's requests apart from those of the target's users; docs/sidecar.md says what each is good for.
-type Mark struct {
+// Request tells a workload's requests apart from those of the target's users; docs/sidecar.md says what each is good for.
+type Request struct {
 	Priority  *Integer          `koanf:"priority"`   // nil: none is sent
 	CacheSalt string            `koanf:"cache_salt"` // as prompt.salt; empty: none is sent
 	User      string            `koanf:"user"`
 	Headers   map[string]string `koanf:"headers"`
 }
 
-// Bounds of a mark: it is part of every request.
+// Bounds of what is part of every request.
 const (
-	maxMarkHeaders = 16
-	maxMarkUser    = 256 // bytes
+	maxRequestHeaders = 16
+	maxRequestUser    = 256 // bytes
 )
 
-func (m Mark) check(at string, f *Faults) {
+func (m Request) check(at string, f *Faults) {
 	if m.CacheSalt != "" {
 		if err := synth.Salt(m.CacheSalt).Check(); err != nil {
 			f.add(at+".cache_salt", "%v", err)
 		}
 	}
-	if len(m.User) > maxMarkUser {
-		f.add(at+".user", "want at most %d bytes, got %d", maxMarkUser, len(m.User))
+	if len(m.User) > maxRequestUser {
+		f.add(at+".user", "want at most %d bytes, got %d", maxRequestUser, len(m.User))
 	}
-	if len(m.Headers) > maxMarkHeaders {
-		f.add(at+".headers", "want at most %d headers, got %d", maxMarkHeaders, len(m.Headers))
+	if len(m.Headers) > maxRequestHeaders {
+		f.add(at+".headers", "want at most %d headers, got %d", maxRequestHeaders, len(m.Headers))
 		return
 	}
 	seen := map[string]string{}

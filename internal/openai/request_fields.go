@@ -13,18 +13,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A Mark tells requests apart from those of a server's users, for a server or a gateway that treats the two differently.
-// It lies over whatever else says the same: http_headers, extra_body, a row's own extra, a payload. The zero value marks
-// nothing. docs/sidecar.md has what each engine makes of it.
-type Mark struct {
+// RequestFields tell requests apart from those of a server's users, for a server or a gateway that treats the two differently.
+// They go before whatever else says the same: http_headers, extra_body, a row's own extra, a payload. The zero value sets
+// none. docs/sidecar.md has what each engine makes of it.
+type RequestFields struct {
 	Priority  *int64            // the body's priority; nil: none is sent, which is not 0
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none
 	Headers   map[string]string // one line of each name, which CheckHeader has passed; no error text shows the secret ones
 }
 
-// fields are the members of the body that a mark sets.
-func (m *Mark) fields() []field {
+// fields are the members of the body.
+func (m *RequestFields) fields() []field {
 	var fields []field
 	if m.Priority != nil {
 		fields = append(fields, field{key: "priority", value: strconv.AppendInt(nil, *m.Priority, 10)})
@@ -39,17 +39,17 @@ func (m *Mark) fields() []field {
 }
 
 // setHeaders puts the lines in, in the place of any others of their names.
-func (m *Mark) setHeaders(h *fasthttp.RequestHeader) {
+func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) { // the same bytes every time
 		h.Del(name)
 		h.Add(name, m.Headers[name])
 	}
 }
 
-// maxHeaderValue bounds a mark's header, in bytes: servers refuse a head of more than 8 to 16 KiB.
+// maxHeaderValue bounds a header, in bytes: servers refuse a head of more than 8 to 16 KiB.
 const maxHeaderValue = 1 << 10
 
-// CheckHeader says why a mark may not have a header: the name is none, or the message's own; the value would end the line.
+// CheckHeader says why requests may not have a header: the name is none, or the message's own; the value would end the line.
 // The text does not repeat the value, which may be secret.
 func CheckHeader(name, value string) error {
 	if !isToken(name) || len(name) > maxHeaderValue {

@@ -12,9 +12,9 @@ import (
 	"replayd/internal/trace"
 )
 
-// Every kind of row carries the mark; its cache_salt is another one in each loop, or the same, or none.
-func TestMarks(t *testing.T) {
-	type marks struct {
+// Every kind of row carries the request fields; the cache_salt is another one in each loop, or the same, or none.
+func TestRequestFields(t *testing.T) {
+	type fields struct {
 		Priority *int64
 		Salt     *string `json:"cache_salt"`
 		User     string
@@ -31,9 +31,9 @@ func TestMarks(t *testing.T) {
 					trace.Record{Text: "own", Extra: json.RawMessage(`{"priority":1,"user":"row"}`)},
 					trace.Record{Payload: json.RawMessage(`{"prompt":"p","priority":2}`)},
 				)
-				loops := schedule.Options{Mode: schedule.Loops, Phase: schedule.Start, Every: time.Minute}
+				loops := schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}
 				b := newBench(t, src, loops, f, func(w *Workload) {
-					w.Mark = Mark{Mark: openai.Mark{Priority: new(int64(9)), User: "replay", CacheSalt: "not the runner's"}, Salt: c.salt}
+					w.Request = RequestFields{RequestFields: openai.RequestFields{Priority: new(int64(9)), User: "replay", CacheSalt: "not the runner's"}, Salt: c.salt}
 					w.Rows = 6
 				})
 				b.run(t, t.Context(), t.Context())
@@ -43,7 +43,7 @@ func TestMarks(t *testing.T) {
 					if id == "" {
 						continue
 					}
-					var m marks
+					var m fields
 					if err := json.Unmarshal(body, &m); err != nil {
 						t.Fatal(err)
 					}

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// renamedKeys are keys that have another name now, without the places in lists. docs/configuration.md has the new ones.
+var renamedKeys = map[string]string{
+	"workloads.mark":             "request",
+	"workloads.ahead":            "prebuild",
+	"workloads.prompt.carry":     "history",
+	"workloads.repeat.phase":     "align, and wall is wall_clock",
+	"workloads.guard.when_blind": "on_missing_metrics",
+}
+
+var places = regexp.MustCompile(`\[[0-9]+\]`)
+
+// unknownKey is what is said of a key that there is no field for.
+const unknownKey = "unknown key"
+
+// unknownAt is the fault of an unknown key. It names the new key where an old one was renamed.
+func unknownAt(path string) Fault {
+	if now := renamedKeys[places.ReplaceAllString(path, "")]; now != "" {
+		return Fault{path, unknownKey + ": it is called " + now}
+	}
+	return Fault{path, unknownKey}
+}
+
+// isUnknown says whether a fault is that of an unknown key.
+func (f Fault) isUnknown() bool { return strings.HasPrefix(f.Want, unknownKey) }
