@@ -95,7 +95,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
 		},
 		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.Hold),
-		Started: func(requests int, now func() daemon.Standing) { a.begin(c.Context(), requests, now) },
+		Started: func(requests int, now func() daemon.Progress) { a.begin(c.Context(), requests, now) },
 		Ended:   a.close,
 	}
 	if !o.KeepTrying {
@@ -114,7 +114,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 		a.fail(a.putBack())
 	}
 	if screen := w.screen(); screen != nil {
-		screen.Leave() // what was waited for until the end
+		screen.End() // what was waited for until the end
 	}
 	if s := stopped(c.Context()); s != nil && !a.closed {
 		return a, &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}

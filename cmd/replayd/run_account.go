@@ -45,7 +45,7 @@ func (a *account) fail(err error) {
 }
 
 // begin shows how it goes, until close.
-func (a *account) begin(ctx context.Context, requests int, now func() daemon.Standing) {
+func (a *account) begin(ctx context.Context, requests int, now func() daemon.Progress) {
 	a.requests, a.begun = requests, true
 	if a.folder != nil && a.folder.Moved != "" {
 		a.log.Info("the files of an earlier run were moved", "to", a.folder.Moved)
@@ -113,5 +113,5 @@ func (a *account) cutShort(s *signalled) error {
 // cache is what the server had of the prompts. What the other shards of a plan sent is not known here.
 func (a *account) cache() *result.Cache {
 	tokens, known := a.reuse.Tokens()
-	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.Beside)
+	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.ServerSeries)
 }

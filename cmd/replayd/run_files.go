@@ -143,12 +143,12 @@ func (a *account) save() error {
 		if n := a.sampler.Beyond(); n > 0 {
 			run.Partial = append(run.Partial, fmt.Sprintf("%d series of the server and the GPUs were too many to keep", n))
 		}
-		run.Beside = a.sampler.Series()
-		for i := range run.Beside {
-			run.Beside[i].Source = a.pageOf(run.Beside[i].Labels["target"])
+		run.ServerSeries = a.sampler.Series()
+		for i := range run.ServerSeries {
+			run.ServerSeries[i].Source = a.pageOf(run.ServerSeries[i].Labels["target"])
 		}
 		if run.Settings.GPUs == 0 {
-			run.Settings.GPUs = export.CountGPUs(run.Beside)
+			run.Settings.GPUs = export.CountGPUs(run.ServerSeries)
 		}
 	}
 	run.Cache = a.cache()
@@ -200,7 +200,7 @@ func (a *account) write(run result.Run) error {
 	if run.Settings.Slice > 0 {
 		all = append(all, file{export.SlicesCSVName, export.WriteSlicesCSV}, file{export.SlicesJSONName, export.WriteSlicesJSON})
 	}
-	if len(run.Beside) > 0 {
+	if len(run.ServerSeries) > 0 {
 		all = append(all, file{export.ServerMetricsName, export.WriteServerMetrics})
 	}
 	var errs []error

@@ -10,7 +10,7 @@ import (
 // longestLook bounds the line by which a file's type is told.
 const longestLook = 1 << 20
 
-// typeOf tells AIPerf's type of a file of texts by its first row, as AIPerf does; "" is a trace, or what its reader will complain of.
+// typeOf tells AIPerf's type of a file of texts by its first row, as AIPerf does; "" is a trace, or what its reader will refuse.
 func typeOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -35,12 +35,12 @@ type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader // what the trace "-" is
 
-	Observers []replay.Observer
-	Warmed    []replay.Observer                                  // hear of warm-up requests, of which Observers do not
-	Saved     func(replay.Sent)                                  // is given every request that was written; nil: nobody wants them
-	Reuse     *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
-	Clipped   *atomic.Int64                                      // counts requests that were clipped; nil: not counted
-	Complain  func(workload, what string, n int, id, err string) // hears of n requests that failed or were dropped; nil: nobody
+	Observers  []replay.Observer
+	Warmed     []replay.Observer                                  // hear of warm-up requests, of which Observers do not
+	Saved      func(replay.Sent)                                  // is given every request that was written; nil: nobody wants them
+	Reuse      *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
+	Clipped    *atomic.Int64                                      // counts requests that were clipped; nil: not counted
+	LogFailure func(workload, what string, n int, id, err string) // hears of n requests that failed or were dropped; nil: nobody
 
 	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several
 	// models its workloads wait. Else these are errors.
@@ -78,8 +78,8 @@ type shared struct {
 	pacer    *replay.Pacer    // of all workloads; nil where nothing is to run
 	waiting  dispatch.Waiting // of all workloads
 	paced    sync.WaitGroup
-	running  sync.WaitGroup                   // workloads, watches over targets, scrapers
-	engines  atomic.Pointer[map[string]sight] // of the latest generation, by the target's name
+	running  sync.WaitGroup                        // workloads, watches over targets, scrapers
+	engines  atomic.Pointer[map[string]loadSource] // of the latest generation, by the target's name
 }
 
 // Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The

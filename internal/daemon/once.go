@@ -27,7 +27,7 @@ type Once struct {
 	WaitReady time.Duration                           // how long the targets may take until they answer; 0: nobody waits for them
 	Tried     func(url string, err error)             // hears how each try to reach one went; not nil with WaitReady
 	Epoch     func(ready time.Time) time.Time         // start of all plans, asked for when the targets are ready; nil: as configured
-	Started   func(requests int, now func() Standing) // hears when everything runs; requests as Requests
+	Started   func(requests int, now func() Progress) // hears when everything runs; requests as Requests
 
 	// Sample is given what is on the page every SampleEvery, and once more before the end; nil: nobody wants it. With it engines
 	// and GPUs are read even where no page is served.
@@ -74,7 +74,7 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	defer drop()
 	g.Start(work, hard)
 	ready()
-	o.Started(g.Requests(), g.Standing)
+	o.Started(g.Requests(), g.Progress)
 	endSampling := o.sample(reg)
 	endLookout := g.lookout(o.Patience, func(why error) {
 		giveUp(why)

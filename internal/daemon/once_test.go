@@ -27,7 +27,7 @@ func TestOnce(t *testing.T) {
 	var l measure.Ledger
 	ended := false
 	err := Once{
-		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Standing) { requests = n },
+		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Progress) { requests = n },
 		Ended: func(ledger measure.Ledger, cut error) { l, ended = ledger, cut == nil },
 	}.Run(t.Context(), t.Context(), reg)
 	if l.Expected != 5 || l.Outcomes[measure.HTTP5xx] != 5 || l.Good != 0 || l.Eligible != 5 || l.Balance() != nil {
@@ -60,7 +60,7 @@ func TestOnceStopped(t *testing.T) {
 	}
 }
 
-func nothing(int, func() Standing) {}
+func nothing(int, func() Progress) {}
 
 // /metrics is served on when all has ended, until a signal.
 func TestOnceHold(t *testing.T) {
@@ -152,7 +152,7 @@ func (p *planned) Observe(r *measure.Request) {
 func TestOnceNotReady(t *testing.T) {
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", write(t, "trace.jsonl", rows(1))))
 	run := func(ctx context.Context, tried func(string, error)) error {
-		started := func(int, func() Standing) { t.Error("want nothing started") }
+		started := func(int, func() Progress) { t.Error("want nothing started") }
 		return Once{
 			Options: (&heard{}).options(c), WaitReady: 50 * time.Millisecond, Tried: tried, Started: started,
 		}.Run(ctx, t.Context(), prometheus.NewRegistry())
@@ -171,7 +171,7 @@ func TestOnceNotReady(t *testing.T) {
 func TestOnceErrors(t *testing.T) {
 	h := &heard{}
 	run := func(ctx context.Context, c config.Config) error {
-		started := func(int, func() Standing) { t.Error("want nothing started") }
+		started := func(int, func() Progress) { t.Error("want nothing started") }
 		return Once{Options: h.options(c), Serve: true, Started: started}.Run(ctx, t.Context(), prometheus.NewRegistry())
 	}
 	var build *ErrBuild

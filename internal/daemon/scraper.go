@@ -116,17 +116,17 @@ func (g *Generation) keep(c any, old *Generation) bool {
 	return false
 }
 
-// A sight is what sees a target's engines, and what saw them before a reload: until the new one has looked they are known by
+// A loadSource is what sees a target's engines, and what saw them before a reload: until the new one has looked they are known by
 // the old, or a guard would be blind meanwhile.
-type sight struct{ now, before *scrape.Target }
+type loadSource struct{ now, before *scrape.Target }
 
 // blind says that the one of now has not looked yet.
-func (s sight) blind() bool {
+func (s loadSource) blind() bool {
 	_, err := s.now.Load()
 	return errors.Is(err, scrape.ErrNotScraped)
 }
 
-func (s sight) load() (scrape.Load, error) {
+func (s loadSource) load() (scrape.Load, error) {
 	l, err := s.now.Load()
 	if s.before != nil && errors.Is(err, scrape.ErrNotScraped) {
 		return s.before.Load()
@@ -136,7 +136,7 @@ func (s sight) load() (scrape.Load, error) {
 
 // startScrapers lets run what is new. Its series are on the page when it returns.
 func (g *Generation) startScrapers(ctx context.Context) {
-	engines := map[string]sight{}
+	engines := map[string]loadSource{}
 	before := g.shared.engines.Load()
 	for _, s := range g.scrapers {
 		if s.end == nil {
@@ -149,7 +149,7 @@ func (g *Generation) startScrapers(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		engines[c.name] = sight{now: s.engine}
+		engines[c.name] = loadSource{now: s.engine}
 		if before == nil {
 			continue
 		}
@@ -158,9 +158,9 @@ func (g *Generation) startScrapers(ctx context.Context) {
 		case old.now == s.engine:
 			engines[c.name] = old
 		case old.blind(): // two reloads before it could look
-			engines[c.name] = sight{s.engine, old.before}
+			engines[c.name] = loadSource{s.engine, old.before}
 		default:
-			engines[c.name] = sight{s.engine, old.now}
+			engines[c.name] = loadSource{s.engine, old.now}
 		}
 	}
 	g.shared.engines.Store(&engines)

@@ -55,7 +55,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
-	k := newKeeper(work, o, process)
+	k := newSupervisor(work, o, process)
 	p, err := openPage(ctx, k.page(reg, board), stop) // a daemon that nobody can scrape has no purpose
 	if build := (*ErrBuild)(nil); errors.As(err, &build) {
 		if all := Check(work, o.Config, o.Log, nil); all != nil { // with what else is at fault
@@ -67,10 +67,10 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 
-	complaints := newComplaints(o.Log)
+	failures := newFailureLog(o.Log)
 	k.g, err = Build(work, Options{
 		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
-		Observers: o.Observers, Complain: complaints.add, Patient: true,
+		Observers: o.Observers, LogFailure: failures.add, Patient: true,
 		Failed: func(err error) {
 			o.Log.Error("stopped early, everything else goes on", "err", err)
 			board.Note(time.Now(), slog.LevelError, err.Error())
@@ -86,7 +86,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	sideCtx, endSide := context.WithCancel(context.WithoutCancel(ctx))
 	defer side.Wait()
 	defer endSide()
-	side.Go(func() { complaints.run(sideCtx) })
+	side.Go(func() { failures.run(sideCtx) })
 	side.Go(func() { _ = board.Run(sideCtx) }) // it ends only with its context
 	k.openRecords()
 	process.Reloaded(nil, time.Now())
@@ -105,7 +105,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 }
 
 // page is the HTTP side's options.
-func (k *keeper) page(reg *prometheus.Registry, board *live.Board) web.Options {
+func (k *supervisor) page(reg *prometheus.Registry, board *live.Board) web.Options {
 	w := k.options.Config.Web
 	o := web.Options{
 		Listen: w.Listen, ConfigFile: w.ConfigFile, Registry: reg, Version: k.options.Version, Log: k.options.Log,

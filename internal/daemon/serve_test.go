@@ -175,7 +175,7 @@ func TestStoppedWhileItReads(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	o := Once{Options: (&heard{}).options(c), Serve: true, Started: func(int, func() Standing) { t.Error("want it stopped before it started") }}
+	o := Once{Options: (&heard{}).options(c), Serve: true, Started: func(int, func() Progress) { t.Error("want it stopped before it started") }}
 	o.Stdin = strings.NewReader("") // where there is one a pipe may be a trace
 	go func() { ended <- o.Run(ctx, t.Context(), prometheus.NewRegistry()) }()
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when Build has opened the other end

@@ -191,8 +191,8 @@ func (g *Generation) prepare(w *workload, from handover) {
 	if o.Board != nil {
 		observers = append(observers, card{w})
 	}
-	if o.Complain != nil {
-		observers = append(observers, complainer{c.Name, o.Complain})
+	if o.LogFailure != nil {
+		observers = append(observers, failureObserver{c.Name, o.LogFailure})
 	}
 	options := replay.Workload{
 		Name: c.Name, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
@@ -210,7 +210,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 			RequestFields: openai.RequestFields{Priority: (*int64)(c.Request.Priority), User: c.Request.User, Headers: c.Request.Headers}, Salt: synth.Salt(c.Request.CacheSalt),
 		},
 		Load:  func() (limits.Load, error) { return shared.load(c.Target) },
-		Whole: !t.Stream, Carry: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
+		Whole: !t.Stream, History: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: 1, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
@@ -242,8 +242,8 @@ func (g *Generation) prepare(w *workload, from handover) {
 
 // dropped complains of n requests that were due and not sent. Filtered ones are as they were configured.
 func (o *Options) dropped(workload string, why measure.DropReason, n int) {
-	if o.Complain != nil && why != measure.Filtered {
-		o.Complain(workload, "dropped: "+string(why), n, "", "")
+	if o.LogFailure != nil && why != measure.Filtered {
+		o.LogFailure(workload, "dropped: "+string(why), n, "", "")
 	}
 }
 

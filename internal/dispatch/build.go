@@ -9,7 +9,7 @@ func (d *Dispatcher) build() {
 	if r == nil {
 		return
 	}
-	if d.Carry && r.session != nil {
+	if d.History && r.session != nil {
 		r.Answers = r.session.answers
 	}
 	r.reserved = r.size()

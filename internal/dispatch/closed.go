@@ -47,7 +47,7 @@ func (d *Dispatcher) prebuild(r *Row) {
 }
 
 // next reports the instants at which fireClosed has work.
-func (c *circuit) next(earlier func(time.Time)) {
+func (c *closedLoop) next(earlier func(time.Time)) {
 	if c.opens.After(c.fired) {
 		earlier(c.opens)
 	}

@@ -29,7 +29,7 @@ type stepper struct {
 
 func newStepper(_ testing.TB, o terms, s *score) decider {
 	c := dispatch.Config{
-		Lanes: o.lanes, Closed: o.closed, HoldLanes: o.hold, DropLate: o.dropLate, MaxWait: o.maxWait, Carry: o.carry, Ahead: o.ahead,
+		Lanes: o.lanes, Closed: o.closed, HoldLanes: o.hold, DropLate: o.dropLate, MaxWait: o.maxWait, History: o.carry, Ahead: o.ahead,
 		FollowsWall: o.followsWall && !o.closed, Breaker: limits.NewBreaker(o.guard), Budget: o.budget,
 	}
 	if o.budget != (limits.Budget{}) {

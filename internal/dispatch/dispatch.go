@@ -32,7 +32,7 @@ type Config struct {
 	HoldLanes   bool          // in a closed loop a conversation keeps its lane while a delay between its turns runs
 	DropLate    bool          // a row that finds no free lane at its instant is dropped at once
 	MaxWait     time.Duration // longest wait for a lane; 0: without limit
-	Carry       bool          // later turns contain the server's answers to earlier turns
+	History     bool          // later turns contain the server's answers to earlier turns
 	Ahead       int           // bytes of messages built and not yet sent
 	FollowsWall bool          // the plan's instants are the wall clock's, also when that is set
 	Paused      bool          // begins paused
@@ -57,7 +57,7 @@ type Dispatcher struct {
 	messages
 	missed
 	ending
-	closed  *circuit // nil: an open loop
+	closed  *closedLoop // nil: an open loop
 	loops   map[int64]*Loop
 	playing *Loop        // of the row that came due last; nil before the first loop
 	played  time.Time    // planned, just after the last row that came due
@@ -79,7 +79,7 @@ func New(c Config) *Dispatcher {
 	}
 	if c.Closed {
 		d.MaxWait = 0 // nothing waits for a lane
-		d.closed = &circuit{pool: 2*c.Lanes + 16}
+		d.closed = &closedLoop{pool: 2*c.Lanes + 16}
 	}
 	return d
 }
@@ -124,10 +124,10 @@ type ending struct {
 	unsettled bool      // a loop may be over
 }
 
-// A circuit is the extra state of a closed loop. Its rows have no instants: each time a lane is free one row comes due, a turn of a
+// A closedLoop is the extra state of a closed loop. Its rows have no instants: each time a lane is free one row comes due, a turn of a
 // running conversation before the next row of the plan. So no request waits for a lane, and none is dropped as overload or missed:
 // during a pause, an open guard, a spent budget or a standstill of the process no row comes due.
-type circuit struct {
+type closedLoop struct {
 	pool    int         // most rows at hand, without turns that wait for an earlier one
 	opens   time.Time   // nothing comes due before
 	fired   time.Time   // the instant of the last Step

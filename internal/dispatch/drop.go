@@ -30,7 +30,7 @@ func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
 	d.refund(r)
 	d.do(Action{Kind: Drop, Row: r, Reason: reason})
 	d.giveBack(r)
-	d.leave(r)
+	d.detach(r)
 }
 
 // forget removes a row that never came due.
@@ -38,11 +38,11 @@ func (d *Dispatcher) forget(r *Row) {
 	r.state = gone
 	d.weight -= r.Weight
 	d.giveBack(r)
-	d.leave(r)
+	d.detach(r)
 }
 
-// leave removes a row that has ended from its loop and session.
-func (d *Dispatcher) leave(r *Row) {
+// detach removes a row that has ended from its loop and session.
+func (d *Dispatcher) detach(r *Row) {
 	r.loop.open--
 	d.part(r)
 	d.unsettled = d.unsettled || r.loop.Over()

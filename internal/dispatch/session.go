@@ -56,7 +56,7 @@ func (d *Dispatcher) enroll(r *Row) {
 	}
 	r.session = s
 	r.follows = s.open > 0
-	r.late = r.follows && d.Carry
+	r.late = r.follows && d.History
 	s.open++
 	if s.over == "" {
 		s.turns = append(s.turns, r)

@@ -69,7 +69,7 @@ func TestGapAtTheVeryEnd(t *testing.T) {
 // A turn cannot be built before its answer is there; while it is, other rows go out.
 func TestCarriedTurnsAreBuiltLate(t *testing.T) {
 	q, c := newQueue(2)
-	q.Carry = true
+	q.History = true
 	for i, session := range []string{"s", "s", ""} {
 		it := planned(i, 10*i, session, 0)
 		it.Message.Body = nil

@@ -157,14 +157,14 @@ func (d *Dispatcher) ended(now time.Time, e Event) {
 		d.judge(now, e.Seen)
 	}
 	well := o == measure.OK || o == measure.Cancelled // a user may go on after either
-	if d.Carry && r.session != nil && well {
+	if d.History && r.session != nil && well {
 		r.session.keep(e.Text)
 	}
 	d.flying--
 	d.Slots.taken--
 	r.state = gone
 	d.endTrial(r, true)
-	d.leave(r)
+	d.detach(r)
 	if r.session != nil {
 		r.session.ended = e.At
 	}

@@ -14,7 +14,7 @@ import (
 // WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
 // a line for each single value. Numbers have two decimals, shares all of theirs.
 func WriteCSV(w io.Writer, r result.Run) error {
-	all := byTag(r.Figures())
+	all := byTag(r.Statistics())
 	percentiles := percentilesOf(r.Settings)
 
 	out := csv.NewWriter(w)
@@ -48,7 +48,7 @@ func WriteCSV(w io.Writer, r result.Run) error {
 	return out.Error()
 }
 
-func byTag(f result.Figures) []result.Metric {
+func byTag(f result.Statistics) []result.Metric {
 	return slices.SortedFunc(slices.Values(f.Metrics), func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 }
 

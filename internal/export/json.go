@@ -77,7 +77,7 @@ func spreadObject(d stats.Distribution, percentiles []float64) object {
 // WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
 // Ours beside it: ledger, what became of all requests that fell due; prefix_cache, what the server had of the prompts; partial, what is missing from these figures.
 func WriteJSON(w io.Writer, r result.Run) error {
-	f := r.Figures()
+	f := r.Statistics()
 	o := object{{"schema_version", "1.0"}}
 	for _, m := range f.Metrics {
 		o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
@@ -89,7 +89,7 @@ func WriteJSON(w io.Writer, r result.Run) error {
 		o.add("start_time", stamp(f.First))
 		o.add("end_time", stamp(f.Last))
 	}
-	if gpus := telemetry(r.Beside); gpus != nil {
+	if gpus := telemetry(r.ServerSeries); gpus != nil {
 		o.add("telemetry_data", gpus)
 	}
 	if r.Ledger != nil {
@@ -114,7 +114,7 @@ func WriteRuns(w io.Writer, runs []result.Run, leftOut []error) error {
 			o.add("not_known", result.UnknownLedger)
 		}
 		var figures object
-		for _, m := range r.Figures().Metrics {
+		for _, m := range r.Statistics().Metrics {
 			switch m.Tag {
 			case "attainment", "service_attainment":
 				o.add(m.Tag, m.Value)

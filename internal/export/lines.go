@@ -17,7 +17,7 @@ func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measu
 
 // successLine says in one line what became of all requests, and why some failed. Those that were cancelled on purpose are
 // neither ok nor failed, and no part of the rate.
-func successLine(r result.Run, f result.Figures) string {
+func successLine(r result.Run, f result.Statistics) string {
 	rows := r.Measured()
 	turnedAway := 0
 	for _, row := range rows {

@@ -26,7 +26,7 @@ var bookkeeping = regexp.MustCompile(`_(up|info|restarts_total|age_seconds|addre
 
 // A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
 type Sampler struct {
-	series map[string]*result.Beside
+	series map[string]*result.ServerSeries
 	beyond map[string]bool // series that are not kept, at most as many again
 	every  int             // looks per sample that is kept
 	looks  int
@@ -41,7 +41,7 @@ const (
 
 // NewSampler makes an empty sampler.
 func NewSampler() *Sampler {
-	return &Sampler{series: map[string]*result.Beside{}, beyond: map[string]bool{}, every: 1}
+	return &Sampler{series: map[string]*result.ServerSeries{}, beyond: map[string]bool{}, every: 1}
 }
 
 // Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
@@ -62,10 +62,10 @@ func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	}
 }
 
-// A sight is where figures were read: a target, and of an engine which replica.
-type sight struct{ target, replica string }
+// A replicaKey is where values were read: a target, and of an engine which replica.
+type replicaKey struct{ target, replica string }
 
-func sightOf(m *dto.Metric) (r sight) {
+func replicaOf(m *dto.Metric) (r replicaKey) {
 	for _, l := range m.GetLabel() {
 		switch l.GetName() {
 		case "target":
@@ -78,22 +78,22 @@ func sightOf(m *dto.Metric) (r sight) {
 }
 
 // agesOf are how long ago the figures on the page were read: so much before the page they count.
-func agesOf(families []*dto.MetricFamily) map[sight]time.Duration {
-	ages := map[sight]time.Duration{}
+func agesOf(families []*dto.MetricFamily) map[replicaKey]time.Duration {
+	ages := map[replicaKey]time.Duration{}
 	for _, f := range families {
 		if f.GetName() != engineSeries+"age_seconds" && f.GetName() != gpuSeries+"age_seconds" {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			ages[sightOf(m)] = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
+			ages[replicaOf(m)] = time.Duration(m.GetGauge().GetValue() * float64(time.Second))
 		}
 	}
 	return ages
 }
 
-func (s *Sampler) family(page time.Time, ages map[sight]time.Duration, f *dto.MetricFamily, gpu bool) {
+func (s *Sampler) family(page time.Time, ages map[replicaKey]time.Duration, f *dto.MetricFamily, gpu bool) {
 	for _, m := range f.GetMetric() {
-		at := page.Add(-ages[sightOf(m)])
+		at := page.Add(-ages[replicaOf(m)])
 		switch f.GetType() {
 		case dto.MetricType_COUNTER:
 			s.add(at, f, f.GetName(), result.Counter, m, gpu, m.GetCounter().GetValue())
@@ -127,7 +127,7 @@ func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind resul
 			}
 			return
 		}
-		b = &result.Beside{
+		b = &result.ServerSeries{
 			Source: labels["target"], Name: name, Help: f.GetHelp(), Unit: unitOf(f.GetName()), Labels: labels, Kind: kind, GPU: gpu,
 		}
 		s.series[key] = b
@@ -168,8 +168,8 @@ func (s *Sampler) thin() {
 func (s *Sampler) Beyond() int { return len(s.beyond) }
 
 // Series are all that was seen, by name and labels.
-func (s *Sampler) Series() []result.Beside {
-	var all []result.Beside
+func (s *Sampler) Series() []result.ServerSeries {
+	var all []result.ServerSeries
 	for _, key := range slices.Sorted(maps.Keys(s.series)) {
 		all = append(all, *s.series[key])
 	}
@@ -177,7 +177,7 @@ func (s *Sampler) Series() []result.Beside {
 }
 
 // CountGPUs is how many GPUs were seen.
-func CountGPUs(all []result.Beside) int {
+func CountGPUs(all []result.ServerSeries) int {
 	seen := map[string]bool{}
 	for _, b := range all {
 		if b.GPU && b.Labels["uuid"] != "" {

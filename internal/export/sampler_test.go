@@ -39,10 +39,10 @@ func TestSamplerCountsFromReadings(t *testing.T) {
 	if len(all) != 2 || all[0].Name != "replayd_engine_generation_tokens_total" || all[0].Unit != "tokens" || all[1].Kind != result.Gauge {
 		t.Fatalf("want the counter and the gauge of the engine, got %+v", all)
 	}
-	if f, ok := all[0].Figures(); !ok || f.Avg != 200 {
+	if f, ok := all[0].Statistics(); !ok || f.Avg != 200 {
 		t.Errorf("want 1000 tokens in the 5 s between two readings, 200/s, got %+v", f)
 	}
-	if f, ok := all[1].Figures(); !ok || f.Of.N() != 2 || f.Of.Mean != 6 {
+	if f, ok := all[1].Statistics(); !ok || f.Of.N() != 2 || f.Of.Mean != 6 {
 		t.Errorf("want two readings, 6 at the mean, got %+v", f.Of)
 	}
 }
@@ -62,7 +62,7 @@ func TestSamplerIsBounded(t *testing.T) {
 	if last := b.Times[len(b.Times)-1].Sub(begin); b.Times[0].Sub(begin) > 16*time.Second || last < (looks-16)*time.Second {
 		t.Errorf("want it covered from end to end, got %v to %v", b.Times[0].Sub(begin), last)
 	}
-	if f, ok := b.Figures(); !ok || f.Avg != 1 {
+	if f, ok := b.Statistics(); !ok || f.Avg != 1 {
 		t.Errorf("want 1/s, got %+v", f)
 	}
 }

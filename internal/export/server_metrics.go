@@ -16,8 +16,8 @@ import (
 // WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0 (docs/server-metrics/server-metrics-json-schema.md):
 // what the server counted while a run went on, by name, series and source; counters as rates, gauges as distributions.
 func WriteServerMetrics(w io.Writer, r result.Run) error {
-	server := slices.DeleteFunc(slices.Clone(r.Beside), func(b result.Beside) bool { return b.GPU })
-	groups := map[string][]result.Beside{}
+	server := slices.DeleteFunc(slices.Clone(r.ServerSeries), func(b result.ServerSeries) bool { return b.GPU })
+	groups := map[string][]result.ServerSeries{}
 	for _, b := range server {
 		groups[b.Name] = append(groups[b.Name], b)
 	}
@@ -45,8 +45,8 @@ func orNull(s string) any {
 	return s
 }
 
-func seriesObject(b result.Beside, percentiles []float64) (object, bool) {
-	f, ok := b.Figures()
+func seriesObject(b result.ServerSeries, percentiles []float64) (object, bool) {
+	f, ok := b.Statistics()
 	if !ok {
 		return nil, false
 	}
@@ -63,7 +63,7 @@ func seriesObject(b result.Beside, percentiles []float64) (object, bool) {
 }
 
 // sourceSummary is which sources were read, and from when to when.
-func sourceSummary(rows []result.Beside) object {
+func sourceSummary(rows []result.ServerSeries) object {
 	var names []string
 	var instants []int64
 	for _, b := range rows {
@@ -83,15 +83,15 @@ func sourceSummary(rows []result.Beside) object {
 }
 
 // telemetry is AIPerf's telemetry_data: by source and GPU, the figures of each series; a counter as its rate. Nil without GPUs.
-func telemetry(rows []result.Beside) object {
+func telemetry(rows []result.ServerSeries) object {
 	type gpu struct {
 		uuid          string
 		head, metrics object
 	}
-	var read []result.Beside
+	var read []result.ServerSeries
 	endpoints := map[string]map[string]*gpu{}
 	for _, b := range rows {
-		f, ok := b.Figures()
+		f, ok := b.Statistics()
 		if !b.GPU || !ok {
 			continue
 		}
@@ -134,8 +134,8 @@ func telemetry(rows []result.Beside) object {
 // and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
 // replayd's prefix, and of the labels those stand there that tell series apart.
 func WriteBeside(w io.Writer, r result.Run) error {
-	rows := slices.Clone(r.Beside)
-	slices.SortStableFunc(rows, func(a, b result.Beside) int {
+	rows := slices.Clone(r.ServerSeries)
+	slices.SortStableFunc(rows, func(a, b result.ServerSeries) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
 	})
 	telling := tellingLabels(rows)
@@ -155,8 +155,8 @@ func WriteBeside(w io.Writer, r result.Run) error {
 }
 
 // besideCells are a series' columns after its name; nil where it has none, and of a histogram's sum, which stands with its count.
-func besideCells(b result.Beside, later []result.Beside) []string {
-	f, ok := b.Figures()
+func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
+	f, ok := b.Statistics()
 	switch {
 	case !ok:
 		return nil
@@ -169,13 +169,13 @@ func besideCells(b result.Beside, later []result.Beside) []string {
 	if !isCount {
 		return []string{orNone(b.Unit) + "/s", grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	}
-	at := slices.IndexFunc(later, func(s result.Beside) bool {
+	at := slices.IndexFunc(later, func(s result.ServerSeries) bool {
 		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)
 	})
 	if at < 0 || f.Total == 0 {
 		return nil
 	}
-	sum, ok := later[at].Figures()
+	sum, ok := later[at].Statistics()
 	if !ok {
 		return nil
 	}
@@ -183,7 +183,7 @@ func besideCells(b result.Beside, later []result.Beside) []string {
 }
 
 // besideName is what a series is called in the table.
-func besideName(b result.Beside, telling map[string]bool) string {
+func besideName(b result.ServerSeries, telling map[string]bool) string {
 	labels := withSource(b)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
 	name := strings.TrimPrefix(b.Name, "replayd_")
@@ -192,14 +192,14 @@ func besideName(b result.Beside, telling map[string]bool) string {
 }
 
 // withSource are a series' labels and where it was read.
-func withSource(b result.Beside) map[string]string {
+func withSource(b result.ServerSeries) map[string]string {
 	labels := map[string]string{"source": b.Source}
 	maps.Copy(labels, b.Labels)
 	return labels
 }
 
 // tellingLabels are those that have more than one value among the series of one name.
-func tellingLabels(rows []result.Beside) map[string]bool {
+func tellingLabels(rows []result.ServerSeries) map[string]bool {
 	seen := map[[2]string]string{}
 	telling := map[string]bool{}
 	for _, b := range rows {

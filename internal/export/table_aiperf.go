@@ -25,7 +25,7 @@ const longName = 30
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
 // took and how much of it succeeded. Percentiles of the settings are columns of their own.
 func WriteAIPerfTable(w io.Writer, r result.Run) error {
-	f := r.Figures()
+	f := r.Statistics()
 	columns, cells := aiperfCells(f, r.Settings)
 	title := "replayd | LLM Metrics"
 	if r.Settings.Model != "" {
@@ -42,7 +42,7 @@ func WriteAIPerfTable(w io.Writer, r result.Run) error {
 }
 
 // aiperfCells are the headings and the rows of the table.
-func aiperfCells(f result.Figures, s result.Settings) (columns []string, rows [][]string) {
+func aiperfCells(f result.Statistics, s result.Settings) (columns []string, rows [][]string) {
 	percentiles := []float64{99, 90, 50}
 	for _, p := range s.Percentiles {
 		if !slices.Contains(percentiles, p) {
@@ -119,7 +119,7 @@ func writeBox(out *strings.Builder, title string, columns []string, rows [][]str
 }
 
 // footer is what both layouts say below their figures.
-func footer(r result.Run, f result.Figures) []string {
+func footer(r result.Run, f result.Statistics) []string {
 	lines := []string{successLine(r, f)}
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
@@ -140,7 +140,7 @@ func footer(r result.Run, f result.Figures) []string {
 	return lines
 }
 
-func goodputLine(s result.Settings, f result.Figures) string {
+func goodputLine(s result.Settings, f result.Statistics) string {
 	good, ok := f.Metric("good_request_count")
 	if !ok {
 		return ""

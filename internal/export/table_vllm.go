@@ -17,7 +17,7 @@ import (
 // the last was over, whatever became of them; TPOT is (latency − TTFT) / (output tokens − 1); ITL has one value for each gap
 // between chunks, of all requests together; std is the population's.
 func WriteVLLMTable(w io.Writer, r result.Run) error {
-	f := r.Figures()
+	f := r.Statistics()
 	value := func(tag string) float64 { m, _ := f.Metric(tag); return m.Value }
 	input, output := value("total_isl"), value("total_osl")
 	seconds := float64(f.Last-f.First) / 1e9

@@ -12,9 +12,9 @@ import (
 // Two hosts have a GPU 0 each.
 func TestTelemetryOfTwoHosts(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
-	var rows []result.Beside
+	var rows []result.ServerSeries
 	for _, uuid := range []string{"GPU-a", "GPU-b"} {
-		rows = append(rows, result.Beside{
+		rows = append(rows, result.ServerSeries{
 			Source: "http://dcgm", Name: "gpu_power_watts", Unit: "watts", GPU: true, Times: []time.Time{at}, Values: []float64{100}, Kind: result.Gauge,
 			Labels: map[string]string{"gpu": "0", "uuid": uuid},
 		})

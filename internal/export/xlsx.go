@@ -72,7 +72,7 @@ func cell(v float64) any {
 }
 
 func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
-	f := r.Figures()
+	f := r.Statistics()
 	percentiles := percentilesOf(r.Settings)
 	head := []any{"Metric", "Unit", "Count", "Average", "Minimum", "Maximum"}
 	for _, p := range percentiles {

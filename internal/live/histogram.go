@@ -48,8 +48,8 @@ func (h *histogram) count() (n int64) {
 }
 
 // percentile is in seconds; unknown of nothing.
-func (h *histogram) percentile(p float64) figure {
-	return figure(stats.Percentile(p, h.count(), h.at))
+func (h *histogram) percentile(p float64) value {
+	return value(stats.Percentile(p, h.count(), h.at))
 }
 
 // at is the value of a rank, from 0, in seconds.

@@ -33,11 +33,11 @@ type history struct {
 	filling  int
 	failures failures
 
-	marks  []mark // one a tick, the oldest first: a minute of them
-	slot   int    // number of the one that is being filled
-	closed mark   // where the last slot ended
-	rows   []row  // of ended slots, the oldest first
-	late   figure // p99 of lateness of the last minute, as of the end of the last slot; only ticks use it
+	counts []countsAt // one a tick, the oldest first: a minute of them
+	slot   int        // number of the one that is being filled
+	closed countsAt   // where the last slot ended
+	rows   []row      // of ended slots, the oldest first
+	late   value      // p99 of lateness of the last minute, as of the end of the last slot; only ticks use it
 }
 
 // observe takes a finished request. One that was sent has a lateness, one that ended ok its latencies.
@@ -70,25 +70,25 @@ func (h *history) observe(r *measure.Request) {
 func (h *history) rebase() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.marks = nil
+	h.counts = nil
 }
 
 // tick notes what has been counted by now, in a slot with the given number. It returns the rows of the slots that are
 // over: more than one when this process did not run for some time, and then all but the first are unknown.
 func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
-	m := newMark(now, c)
+	m := newCountsAt(now, c)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.rows == nil && len(h.marks) == 0 {
+	if h.rows == nil && len(h.counts) == 0 {
 		h.slot = slot // it begins here
 	}
-	if len(h.marks) == 0 {
+	if len(h.counts) == 0 {
 		h.closed = m // there is nothing to subtract from
 	}
-	if len(h.marks) > minuteMarks {
-		h.marks = append(h.marks[:0], h.marks[1:]...)
+	if len(h.counts) > minuteMarks {
+		h.counts = append(h.counts[:0], h.counts[1:]...)
 	}
-	h.marks = append(h.marks, m)
+	h.counts = append(h.counts, m)
 	if slot == h.slot {
 		return nil
 	}
@@ -110,12 +110,12 @@ func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 	return over
 }
 
-// row sums up the slot that is being filled and ends at a mark.
-func (h *history) row(m mark, inFlight int64) row {
+// row sums up the slot that is being filled and ends at an instant.
+func (h *history) row(m countsAt, inFlight int64) row {
 	d := m.since(h.closed)
 	r := row{
 		rowOK: d.perSecond(d.ok()), rowFailed: d.perSecond(d.failed()), rowDropped: d.perSecond(d.lost()),
-		rowOutput: d.perSecond(d.output), rowPrompt: d.perSecond(d.prompt), rowInFlight: figure(inFlight),
+		rowOutput: d.perSecond(d.output), rowPrompt: d.perSecond(d.prompt), rowInFlight: value(inFlight),
 	}
 	for i := range latencies {
 		hist := &h.recent[h.filling][i]
@@ -135,20 +135,20 @@ func (h *history) lastMinute() (sum [latencies]histogram) {
 }
 
 // minute is what was counted in the last minute.
-func (h *history) minute() mark {
+func (h *history) minute() countsAt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.over(minuteMarks * second)
 }
 
-// over is what was counted in about the last d: since the youngest mark that is so old, or else the oldest.
-func (h *history) over(d time.Duration) mark {
-	if len(h.marks) == 0 {
-		return newMark(time.Time{}, measure.Ledger{})
+// over is what was counted in about the last d: since the youngest counts that are so old, or else the oldest.
+func (h *history) over(d time.Duration) countsAt {
+	if len(h.counts) == 0 {
+		return newCountsAt(time.Time{}, measure.Ledger{})
 	}
-	last := h.marks[len(h.marks)-1]
-	from := h.marks[0]
-	for _, m := range h.marks {
+	last := h.counts[len(h.counts)-1]
+	from := h.counts[0]
+	for _, m := range h.counts {
 		if last.at.Sub(m.at) < d {
 			break
 		}

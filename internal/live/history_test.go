@@ -12,7 +12,7 @@ import (
 )
 
 // near says whether a figure is within the histogram's error of a value, or exactly it where that is a rate.
-func near(got figure, want, within float64) bool { return math.Abs(float64(got)-want) <= want*within }
+func near(got value, want, within float64) bool { return math.Abs(float64(got)-want) <= want*within }
 
 // TestSlotsEndOnTheirInstants observes on both sides of a border: what ends before the tick of second 5 is in the first slot.
 func TestSlotsEndOnTheirInstants(t *testing.T) {
@@ -57,7 +57,7 @@ func TestLastMinute(t *testing.T) {
 		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 50}}})
 		pass(12500 * ms)
 		f.end(measure.OK, 100*ms, 10*ms, "")
-		look := func(at time.Duration, rate figure, counted, latencies int64) {
+		look := func(at time.Duration, rate value, counted, latencies int64) {
 			t.Helper()
 			m, n := told(b).Workloads[0].Figures, f.inMinute()
 			if m.Rates.Finished != rate || m.Minute.Outcomes[measure.OK] != counted || n != latencies {
@@ -96,7 +96,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		if n := len(s.Workloads[0].Figures.Rows); n != slots {
 			t.Errorf("%d rows, want %d", n, slots)
 		}
-		if n := len(f.history.marks); n != minuteMarks+1 {
+		if n := len(f.history.counts); n != minuteMarks+1 {
 			t.Errorf("%d marks, want %d", n, minuteMarks+1)
 		}
 		if n := len(s.Workloads[0].Figures.Failures); n != keptFailures {

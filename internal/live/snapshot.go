@@ -24,37 +24,37 @@ type snapshot struct {
 
 // The news are what changed since the last tick. Workloads stand in the order of the last snapshot.
 type news struct {
-	Now       instant   `json:"now"`
-	Verdict   verdict   `json:"verdict"`
-	Workloads []figures `json:"workloads"`
-	Notes     []note    `json:"notes,omitempty"` // all, when there is a new one
+	Now       instant          `json:"now"`
+	Verdict   verdict          `json:"verdict"`
+	Workloads []workloadValues `json:"workloads"`
+	Notes     []note           `json:"notes,omitempty"` // all, when there is a new one
 }
 
 // described is a workload with what does not change while it runs.
 type described struct {
-	Name     string   `json:"name"`
-	Target   string   `json:"target"`
-	URL      string   `json:"url"`
-	API      string   `json:"api"`
-	Model    string   `json:"model"`
-	Schedule string   `json:"schedule"`
-	Closed   bool     `json:"closed,omitempty"`
-	Lanes    int      `json:"lanes"`
-	SLO      string   `json:"slo"`    // in words
-	Bounds   bounds   `json:"bounds"` // on times
-	Trace    playing  `json:"trace"`
-	Curve    binned   `json:"curve"`
-	Figures  *figures `json:"figures"`
+	Name     string          `json:"name"`
+	Target   string          `json:"target"`
+	URL      string          `json:"url"`
+	API      string          `json:"api"`
+	Model    string          `json:"model"`
+	Schedule string          `json:"schedule"`
+	Closed   bool            `json:"closed,omitempty"`
+	Lanes    int             `json:"lanes"`
+	SLO      string          `json:"slo"`    // in words
+	Bounds   bounds          `json:"bounds"` // on times
+	Trace    playing         `json:"trace"`
+	Curve    binned          `json:"curve"`
+	Figures  *workloadValues `json:"figures"`
 }
 
 // bounds are in seconds, by the name of the quantity.
-type bounds map[string]figure
+type bounds map[string]value
 
 func boundsOf(slo measure.SLO) bounds {
 	times := bounds{}
 	for _, b := range slo {
 		if b.Quantity.Unit() == measure.Milliseconds {
-			times[b.Quantity.String()] = figure(b.Limit / 1e3)
+			times[b.Quantity.String()] = value(b.Limit / 1e3)
 		}
 	}
 	return times
@@ -101,9 +101,9 @@ func (b *Board) snapshot() snapshot {
 		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
 		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...),
 	}
-	each := make([]figures, len(b.workloads))
+	each := make([]workloadValues, len(b.workloads))
 	for i, w := range b.workloads {
-		each[i] = w.figures(b.now)
+		each[i] = w.values(b.now)
 		w.history.mu.Lock()
 		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
 		w.history.mu.Unlock()
@@ -128,12 +128,12 @@ func (b *Board) snapshot() snapshot {
 
 // news are made of the rows that the tick has closed, in the order of the workloads. The lock is held.
 func (b *Board) news(rows [][]row) []byte {
-	n := news{Now: instant(b.now), Workloads: make([]figures, len(b.workloads))}
+	n := news{Now: instant(b.now), Workloads: make([]workloadValues, len(b.workloads))}
 	if b.noted {
 		n.Notes = b.notes
 	}
 	for i, w := range b.workloads {
-		n.Workloads[i] = w.figures(b.now)
+		n.Workloads[i] = w.values(b.now)
 		w.history.mu.Lock()
 		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
 		w.history.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Board) news(rows [][]row) []byte {
 	return encode(n)
 }
 
-func verdictOf(workloads []*Workload, each []figures) verdict {
+func verdictOf(workloads []*Workload, each []workloadValues) verdict {
 	names, verdicts := make([]string, len(each)), make([]verdict, len(each))
 	for i := range each {
 		names[i], verdicts[i] = workloads[i].options.Name, each[i].Verdict

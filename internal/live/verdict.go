@@ -47,7 +47,7 @@ const (
 const wholeFrom = 10
 
 // judge says how a workload is: by its state, and by the last minute's counts and p99 of lateness.
-func judge(o *WorkloadOptions, s *State, m mark, late figure) verdict {
+func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	switch s.Phase {
 	case Failed:
 		return verdict{Level: bad, Text: "failed" + because(s.Reason)}
@@ -102,7 +102,7 @@ func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
 // judgeRequests looks for those that failed, and those that were never sent though no pause, guard or budget asked for that. What a
 // workload sheds as it was configured to is no more than a strain.
-func judgeRequests(o *WorkloadOptions, m mark) verdict {
+func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {
 		if outcomes[i].Failed() && n > mostN {
@@ -147,7 +147,7 @@ func judgeRequests(o *WorkloadOptions, m mark) verdict {
 }
 
 // judgeSLO holds the service attainment against the bounds of this page.
-func judgeSLO(o *WorkloadOptions, m mark) verdict {
+func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	share, ok := m.attainment()
 	if len(o.SLO) == 0 || !ok {
 		return verdict{Level: well}
@@ -167,7 +167,7 @@ func judgeSLO(o *WorkloadOptions, m mark) verdict {
 }
 
 // judgeBudget looks for those that the budget did not let through: nothing is wrong, but what is measured is not the trace.
-func judgeBudget(m mark) verdict {
+func judgeBudget(m countsAt) verdict {
 	var dropped int64
 	for i, n := range m.dropped {
 		if dropReasons[i] == measure.Budget {

@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 	slo := measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}
 	f := func(s State, c measure.Ledger, late time.Duration, slo measure.SLO, want level, text string) {
 		t.Helper()
-		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newMark(time.Time{}, c), figure(late.Seconds()))
+		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newCountsAt(time.Time{}, c), value(late.Seconds()))
 		if got.Level != want || got.Text != text {
 			t.Errorf("got %v: %s; want %v: %s", got.Level, got.Text, want, text)
 		}
@@ -49,12 +49,12 @@ func TestJudge(t *testing.T) {
 	f(up(State{Phase: Draining}), measure.Ledger{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
-	sheds := newMark(time.Time{}, dropped(counts(90, 0, 90), measure.Overload, 50))
+	sheds := newCountsAt(time.Time{}, dropped(counts(90, 0, 90), measure.Overload, 50))
 	if got := judge(&WorkloadOptions{Lanes: 8, Sheds: true}, &running, sheds, 0); got.Level != strained {
 		t.Errorf("a workload that sheds: got %v: %s", got.Level, got.Text)
 	}
 	closed := up(State{Phase: Paused})
-	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newMark(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
+	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newCountsAt(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
 		t.Errorf("a closed loop in a pause: got %q", got.Text)
 	}
 	f(up(State{Phase: Warming, Reason: "10 requests that count nowhere"}), measure.Ledger{}, 0, none, well, "warming up: 10 requests that count nowhere")

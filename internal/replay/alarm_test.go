@@ -300,7 +300,7 @@ func TestPacerLeave(t *testing.T) {
 		})
 		running.Go(func() {
 			for !stop.Load() {
-				p.relieve(time.Now().Add(time.Second))
+				p.stepOverdue(time.Now().Add(time.Second))
 				runtime.Gosched()
 			}
 		})

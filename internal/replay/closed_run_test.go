@@ -53,7 +53,7 @@ func TestClosedLoopOfCarriedConversations(t *testing.T) {
 				all = append(all, trace.Record{Session: fmt.Sprint("s", talk)})
 			}
 		}
-		b := newBench(t, source(all...), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes, w.Carry = 4, true })
+		b := newBench(t, source(all...), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes, w.History = 4, true })
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 40})
 		at := b.sinceFirst()

@@ -70,10 +70,10 @@ func (r *Runner) send(hard context.Context, l *lane) {
 	row := l.next.row
 	l.wire.Do(hard, row.Message.Body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
-		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.relieve(now) },
+		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.stepOverdue(now) },
 		Again:  func() ([]byte, error) { m, _ := r.message(row, nil, nil); return m.Body, m.Err },
 		Cancel: row.Cancel, CancelAfter: r.w.Cancel.After,
-		Keep: r.w.Keep || r.w.Carry && row.InSession(), Count: r.w.CountOutput,
+		Keep: r.w.Keep || r.w.History && row.InSession(), Count: r.w.CountOutput,
 	})
 }
 

@@ -128,7 +128,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 		cancel = replay.Cancel{Ratio: 0.3, After: l.upTo(300)}
 	}
 	return func(w *replay.Workload) {
-		w.Carry, w.Hold, w.Whole, w.OverLimit, w.MaxWait, w.Ahead = carry, hold, whole, over, wait, ahead
+		w.History, w.Hold, w.Whole, w.OverLimit, w.MaxWait, w.Ahead = carry, hold, whole, over, wait, ahead
 		w.Guard, w.Budget, w.Cancel = guard, budget, cancel
 		if drop {
 			w.Overload = replay.Drop

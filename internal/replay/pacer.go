@@ -98,10 +98,10 @@ func (p *Pacer) expect() {
 	p.overdue.Store(due)
 }
 
-// relieve does a step that is overdue at now, of any runner. A pacer that the kernel has woken waits until Go's scheduler has a
+// stepOverdue does a step that is overdue at now, of any runner. A pacer that the kernel has woken waits until Go's scheduler has a
 // processor for it, and while all of them are busy with lanes that may be as long as it takes to serve sixty of those: it
 // looks for what came from outside only then (schedtick in findRunnable of Go's runtime/proc.go). Each of these lanes asks here.
-func (p *Pacer) relieve(now time.Time) {
+func (p *Pacer) stepOverdue(now time.Time) {
 	due := p.overdue.Load()
 	if due == 0 || int64(now.Sub(p.made)) < due || !p.mu.TryLock() {
 		return

@@ -80,7 +80,7 @@ func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
 		Lanes: w.Lanes, Closed: w.Plan.Closed(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
-		Carry: w.Carry, Ahead: w.Ahead, Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
+		History: w.History, Ahead: w.Ahead, Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
 		Breaker:     r.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots,
 	}
@@ -93,7 +93,7 @@ type stage struct {
 	rows      int           // after which it is over, filtered ones not counted; 0: all
 	length    time.Duration // nothing comes due later than this after it begins; 0: no limit
 	epoch     time.Time     // start of the first loop; zero: when it begins
-	count     figures
+	count     counters
 	observers []Observer
 }
 

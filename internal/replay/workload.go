@@ -83,10 +83,10 @@ type Workload struct {
 	Calibrate  bool          // take the server's own tokens (chat template, beginning of text) off synthesized prompts
 	Drain      time.Duration // how long requests in flight may go on after a stop
 
-	Whole  bool   // answers come in one piece, and not as streams
-	Keep   bool   // observers find the texts of answers in their requests
-	Carry  bool   // the assistant's messages of a conversation's later turns are what the server answered to the earlier ones
-	Cancel Cancel // requests that are ended before their answers have come
+	Whole   bool   // answers come in one piece, and not as streams
+	Keep    bool   // observers find the texts of answers in their requests
+	History bool   // the assistant's messages of a conversation's later turns are what the server answered to the earlier ones
+	Cancel  Cancel // requests that are ended before their answers have come
 
 	// CountInput counts the tokens of texts that rows bring, for records and for the limits; nil: nobody can. CountOutput does so
 	// for answers of servers that do not count. Both are called by several goroutines.

@@ -27,14 +27,14 @@ type lookedAt struct {
 	result.Run
 	rows    []result.Row // measured ones, by their start
 	ok      []result.Row
-	figures result.Figures
+	figures result.Statistics
 	zero    int64   // the first start, Unix ns
 	seconds float64 // from there to the last end
 	blocks  int     // of equal time into which it is cut
 }
 
 func look(run result.Run) lookedAt {
-	l := lookedAt{Run: run, rows: run.Measured(), figures: run.Figures()}
+	l := lookedAt{Run: run, rows: run.Measured(), figures: run.Statistics()}
 	for _, r := range l.rows {
 		if r.Outcome == measure.OK {
 			l.ok = append(l.ok, r)

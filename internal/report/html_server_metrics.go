@@ -22,10 +22,10 @@ const (
 func (l lookedAt) beside() Section {
 	s := Section{Short: "Server and GPUs"}
 	t := chart.Table{Title: "Series", Folded: true, Columns: []chart.Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
-	byName := map[string][]result.Beside{}
+	byName := map[string][]result.ServerSeries{}
 	var names []string
-	for _, b := range l.Beside {
-		f, ok := b.Figures()
+	for _, b := range l.ServerSeries {
+		f, ok := b.Statistics()
 		if !ok {
 			continue
 		}
@@ -46,7 +46,7 @@ func (l lookedAt) beside() Section {
 	if len(t.Rows) == 0 {
 		return s
 	}
-	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.Beside))
+	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.ServerSeries))
 	s.Tables = []chart.Table{t}
 	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: fewer series, and what is paid for
 		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
@@ -57,14 +57,14 @@ func (l lookedAt) beside() Section {
 	return s
 }
 
-func rankOf(b result.Beside) int {
+func rankOf(b result.ServerSeries) int {
 	if b.GPU {
 		return 0
 	}
 	return 1
 }
 
-func (l lookedAt) besidePlot(name string, all []result.Beside) chart.Plot {
+func (l lookedAt) besidePlot(name string, all []result.ServerSeries) chart.Plot {
 	first := all[0]
 	p := chart.Plot{Title: cmp.Or(first.Help, name), X: chart.Axis{Label: "time", Unit: "s"}, Y: chart.Axis{Label: name, Unit: first.Unit}}
 	if len(all) > besideLines {
@@ -84,7 +84,7 @@ func (l lookedAt) besidePlot(name string, all []result.Beside) chart.Plot {
 }
 
 // labelsOf writes the labels of a series in order; of a GPU only its number.
-func labelsOf(b result.Beside) string {
+func labelsOf(b result.ServerSeries) string {
 	if b.GPU && b.Labels["gpu"] != "" {
 		return "GPU " + b.Labels["gpu"]
 	}

@@ -77,7 +77,7 @@ func TestPageEscapes(t *testing.T) {
 	for i := range run.Rows {
 		run.Rows[i].Error, run.Rows[i].Conversation = bad, bad
 	}
-	run.Beside[0].Name, run.Beside[2].Help, run.Beside[2].Unit = bad, bad, bad
+	run.ServerSeries[0].Name, run.ServerSeries[2].Help, run.ServerSeries[2].Unit = bad, bad, bad
 	other := run
 	other.Name = bad + "2"
 	for _, p := range []Page{HTML([]result.Run{run}), HTML([]result.Run{run, other})} {

@@ -42,7 +42,7 @@ func tradeOff(runs []lookedAt) Section {
 		s.Text = append(s.Text, "How many GPUs served the runs is not known of all of them, so the total output stands for output per GPU.")
 	}
 	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. "+
-		"A run is beaten where another is better in both directions by more than chance: where their intervals of 95 %% lie apart. One that is too short for intervals is not.", 100*kneeShare))
+		"A run is dominated where another is better in both directions by more than chance: where their intervals of 95 %% lie apart. One that is too short for intervals is not.", 100*kneeShare))
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
@@ -84,7 +84,7 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 // paretoPlot is false where no point has both coordinates.
 func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool) {
 	front := frontier(points)
-	on, off, line := chart.Series{Name: "on the frontier", Kind: chart.Points}, chart.Series{Name: "beaten", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
+	on, off, line := chart.Series{Name: "on the frontier", Kind: chart.Points}, chart.Series{Name: "dominated", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
 	var best []ParetoPoint
 	for i, p := range points {
 		if math.IsNaN(p.user.Value) {

@@ -66,7 +66,7 @@ func TestFrontier(t *testing.T) {
 	f("without intervals", math.Inf(1), true, true, true, true, true)
 }
 
-// Of runs with gaps of 8.2, 8.5 and 9.7 ms the slowest, whose answers were read at once now and then, is beaten where it also makes less.
+// Of runs with gaps of 8.2, 8.5 and 9.7 ms the slowest, whose answers were read at once now and then, is dominated where it also makes less.
 func TestMergedReadsMakeNoFrontier(t *testing.T) {
 	var all []lookedAt
 	for i, gap := range []float64{8.2, 8.5, 9.7} {
@@ -86,7 +86,7 @@ func TestMergedReadsMakeNoFrontier(t *testing.T) {
 	s := tradeOff(all)
 	on, off := s.Plots[0].Series[1], s.Plots[0].Series[2]
 	if !slices.Equal(on.Text, []string{"c=1"}) && !slices.Equal(on.Text, []string{"c=1 (knee)"}) || !slices.Equal(off.Text, []string{"c=2", "c=3"}) {
-		t.Errorf("on the frontier %v, beaten %v", on.Text, off.Text)
+		t.Errorf("on the frontier %v, dominated %v", on.Text, off.Text)
 	}
 }
 

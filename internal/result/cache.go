@@ -97,7 +97,7 @@ func (m *CacheMeter) Observe(r *measure.Request) {
 
 // Cache is what was seen. The tokens are those that the prompts share with each other; without them shared is false. Beside are
 // the server's own counters, for where its answers say nothing.
-func (m *CacheMeter) Cache(tokens int64, shared bool, beside []Beside) *Cache {
+func (m *CacheMeter) Cache(tokens int64, shared bool, beside []ServerSeries) *Cache {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.sum
@@ -116,11 +116,11 @@ func (m *CacheMeter) Cache(tokens int64, shared bool, beside []Beside) *Cache {
 }
 
 // engineCache is what the server's counters grew by. It is not ok where it has none, or looked up nothing.
-func engineCache(beside []Beside) (c Cache, ok bool) {
+func engineCache(beside []ServerSeries) (c Cache, ok bool) {
 	c.Source = CacheEngine
 	hits := false
 	for _, b := range beside {
-		f, read := b.Figures()
+		f, read := b.Statistics()
 		switch {
 		case !read:
 		case b.Name == "replayd_engine_prefix_cache_hits_tokens_total":

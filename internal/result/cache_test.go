@@ -13,14 +13,14 @@ func TestCache(t *testing.T) {
 	ok := func(told bool, prompt, cached, overhead int) measure.Request {
 		return measure.Request{Outcome: measure.OK, InputTokens: 100, Overhead: overhead, Usage: measure.Usage{Prompt: prompt, Cached: cached, CacheTold: told}}
 	}
-	counter := func(name string, from, to float64) Beside {
+	counter := func(name string, from, to float64) ServerSeries {
 		now := time.Unix(0, 0)
-		return Beside{Name: "replayd_engine_prefix_cache_" + name + "_tokens_total", Kind: Counter, Times: []time.Time{now, now.Add(time.Second)}, Values: []float64{from, to}}
+		return ServerSeries{Name: "replayd_engine_prefix_cache_" + name + "_tokens_total", Kind: Counter, Times: []time.Time{now, now.Add(time.Second)}, Values: []float64{from, to}}
 	}
 	failed := ok(true, 100, 100, 0)
 	failed.Outcome = measure.HTTP5xx
-	engine := []Beside{counter("hits", 1000, 1080), counter("queries", 5000, 5200)}
-	f := func(name string, tokens int64, shared bool, beside []Beside, beyond float64, known bool, says string, all ...measure.Request) {
+	engine := []ServerSeries{counter("hits", 1000, 1080), counter("queries", 5000, 5200)}
+	f := func(name string, tokens int64, shared bool, beside []ServerSeries, beyond float64, known bool, says string, all ...measure.Request) {
 		t.Helper()
 		var m CacheMeter
 		for i := range all {
@@ -44,7 +44,7 @@ func TestCache(t *testing.T) {
 	f("told only where there is some", 0, true, engine, 0.45, true, "45.0 % of 200", ok(false, 100, 0, 0), ok(true, 100, 90, 0))
 	f("texts", 0, false, nil, 0, false, "90.0 % of 100 prompt tokens (by the answers); how much of it the load explains is not known", ok(true, 100, 90, 0))
 	f("by the server's counters", 0, true, engine, 0.4, true, "40.0 % of 200 prompt tokens (by the server's counters", ok(false, 100, 0, 0))
-	f("counters that stand still", 0, true, []Beside{counter("hits", 1, 1), counter("queries", 1, 1)}, 0, false, "unknown", ok(false, 100, 0, 0))
+	f("counters that stand still", 0, true, []ServerSeries{counter("hits", 1, 1), counter("queries", 1, 1)}, 0, false, "unknown", ok(false, 100, 0, 0))
 	f("no queries", 0, true, engine[:1], 0, false, "unknown", ok(false, 100, 0, 0))
 	f("nobody says", 0, true, nil, 0, false, "unknown", ok(false, 100, 0, 0))
 }

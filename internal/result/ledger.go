@@ -28,8 +28,8 @@ func balanced(l measure.Ledger) error {
 	return l.Balance()
 }
 
-// Figures are what the run came to, with those of its ledger.
-func (r Run) Figures() Figures {
+// Statistics are what the run came to, with those of its ledger.
+func (r Run) Statistics() Statistics {
 	f := Aggregate(r.Rows, r.Settings)
 	l := r.Ledger
 	if l == nil {

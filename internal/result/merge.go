@@ -33,7 +33,7 @@ func MergeShards(shards []Run) (Run, error) {
 		if merged.Cache = merged.Cache.Add(s.Cache); i == 0 {
 			merged.Cache = s.Cache
 		}
-		merged.Beside = append(merged.Beside, s.Beside...)
+		merged.ServerSeries = append(merged.ServerSeries, s.ServerSeries...)
 		merged.Cut = merged.Cut || s.Cut
 		for _, r := range s.Rows {
 			key := string(r.Phase) + "\x00" + r.ID

@@ -76,8 +76,8 @@ func QuantityOf(tag string) (Quantity, bool) {
 	return Quantity{}, false
 }
 
-// Figures are what some requests came to, the warm-up left out.
-type Figures struct {
+// Statistics are what some requests came to, the warm-up left out.
+type Statistics struct {
 	Metrics []Metric // those that are defined
 
 	OK, Failed, Cancelled int // requests by how they ended
@@ -87,8 +87,8 @@ type Figures struct {
 }
 
 // Aggregate computes the figures of rows. Spans and rates are AIPerf's; those of vLLM's table come from WriteVLLMTable.
-func Aggregate(rows []Row, s Settings) Figures {
-	var f Figures
+func Aggregate(rows []Row, s Settings) Statistics {
+	var f Statistics
 	var gaps []float64
 	var input, output, reasoning int
 	values := make([][]float64, len(Quantities))
@@ -118,7 +118,7 @@ func Aggregate(rows []Row, s Settings) Figures {
 	return f
 }
 
-func (f *Figures) count(r Row) {
+func (f *Statistics) count(r Row) {
 	switch {
 	case r.Outcome == measure.OK:
 		f.OK++
@@ -140,18 +140,18 @@ func earlier(a, b int64) int64 {
 }
 
 // add takes a metric that is defined.
-func (f *Figures) add(m Metric) {
+func (f *Statistics) add(m Metric) {
 	if m.Single && !math.IsNaN(m.Value) && !math.IsInf(m.Value, 0) || m.Of.N() > 0 {
 		f.Metrics = append(f.Metrics, m)
 	}
 }
 
-func (f *Figures) single(tag, name, unit string, value float64) {
+func (f *Statistics) single(tag, name, unit string, value float64) {
 	f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
 }
 
 // Metric finds a metric by its tag. It is false where that is not defined.
-func (f Figures) Metric(tag string) (Metric, bool) {
+func (f Statistics) Metric(tag string) (Metric, bool) {
 	for _, m := range f.Metrics {
 		if m.Tag == tag {
 			return m, true
@@ -161,11 +161,11 @@ func (f Figures) Metric(tag string) (Metric, bool) {
 }
 
 // Seconds is AIPerf's benchmark duration.
-func (f Figures) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
+func (f Statistics) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
 
 // totals adds what is one value for all requests. Rates are per second of AIPerf's benchmark duration, of ok requests; tokens
 // that reason are output too.
-func (f *Figures) totals(input, output, reasoning, good int, s Settings) {
+func (f *Statistics) totals(input, output, reasoning, good int, s Settings) {
 	span := f.Seconds()
 	f.single("output_token_throughput", "Output Token Throughput", "tokens/sec", float64(output)/span)
 	if s.GPUs > 0 {

@@ -17,16 +17,16 @@ const mostRows = 1 << 20
 // A Run is what reports are made of: the requests of one run, in the order in which they were sent, and what is known beside
 // them. It is collected while a run goes on, or read from its files; everything else in this package only reads it.
 type Run struct {
-	Name     string // of the folder it came from; "" while it goes on
-	Settings Settings
-	Rows     []Row
-	Ledger   *measure.Ledger      // what became of all requests that fell due, without the warm-up's; nil: not known
-	Told     []measure.LedgerLine // the last one of each workload in the records, of which Ledger is the sum; nil: it comes from elsewhere
-	Cache    *Cache               // what the server had of the prompts; nil: not known
-	Beside   []Beside             // what the server and the GPUs said of themselves meanwhile
-	Cut      bool                 // it was stopped before its end
-	Picked   bool                 // Rows are only those that somebody picked; the ledger is not of them alone
-	Partial  []string             // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
+	Name         string // of the folder it came from; "" while it goes on
+	Settings     Settings
+	Rows         []Row
+	Ledger       *measure.Ledger      // what became of all requests that fell due, without the warm-up's; nil: not known
+	Told         []measure.LedgerLine // the last one of each workload in the records, of which Ledger is the sum; nil: it comes from elsewhere
+	Cache        *Cache               // what the server had of the prompts; nil: not known
+	ServerSeries []ServerSeries       // what the server and the GPUs said of themselves meanwhile
+	Cut          bool                 // it was stopped before its end
+	Picked       bool                 // Rows are only those that somebody picked; the ledger is not of them alone
+	Partial      []string             // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
 }
 
 // Measured are the rows that count in figures: those of the warm-up are no part of it.

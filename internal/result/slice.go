@@ -11,7 +11,7 @@ type Slice struct {
 	Index      int   // from 0; those in which nothing was sent are left out
 	Start, End int64 // Unix ns
 	Complete   bool  // requests were sent until its end, or after it
-	Figures    Figures
+	Figures    Statistics
 	Rows       []Row
 }
 

@@ -38,7 +38,7 @@ type bound struct {
 
 // histograms puts a row's histograms together, one for each rank. Those that differ in other labels are added up, at the
 // bounds that all of them have. One that contradicts itself is left out.
-func (r Row) histograms(p *Page) []Figure {
+func (r Row) histograms(p *Page) []Value {
 	var all []*parts
 	of := func(s Sample) *parts {
 		rank := r.rank(s)
@@ -66,10 +66,10 @@ func (r Row) histograms(p *Page) []Figure {
 		}
 	}
 	q := quantity(r.Quantity)
-	var figures []Figure
+	var figures []Value
 	for _, h := range all {
 		if b := h.buckets(r.scale()); b != nil {
-			figures = append(figures, Figure{Quantity: q, Rank: h.rank, Buckets: b})
+			figures = append(figures, Value{Quantity: q, Rank: h.rank, Buckets: b})
 		}
 	}
 	return figures

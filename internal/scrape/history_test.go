@@ -37,7 +37,7 @@ func TestHistory(t *testing.T) {
 					start = time.Unix(int64(l.start), 0)
 				}
 				var restarted bool
-				restarted, shared = h.add(start, &Reading{Figures: []Figure{{Quantity: quantity("prompt_tokens"), Value: l.tokens}}})
+				restarted, shared = h.add(start, &Reading{Figures: []Value{{Quantity: quantity("prompt_tokens"), Value: l.tokens}}})
 				if restarted {
 					restarts++
 				}
@@ -54,7 +54,7 @@ func TestHistoryForgets(t *testing.T) {
 	var h history
 	shared := false
 	look := func(start int64, tokens float64) {
-		_, shared = h.add(time.Unix(start, 0), &Reading{Figures: []Figure{{Quantity: quantity("prompt_tokens"), Value: tokens}}})
+		_, shared = h.add(time.Unix(start, 0), &Reading{Figures: []Value{{Quantity: quantity("prompt_tokens"), Value: tokens}}})
 	}
 	look(1, 10)
 	look(2, 50)

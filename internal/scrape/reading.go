@@ -18,12 +18,12 @@ const (
 type Reading struct {
 	Engine  string // empty: none that the vocabulary knows
 	Model   string // the page's first model_name (or model) label; empty: it has none
-	Figures []Figure
+	Figures []Value
 	gaps    map[*Quantity]bool // quantities that some ranks have and some do not, or that have too many ranks
 }
 
-// A Figure is one quantity of one rank.
-type Figure struct {
+// A Value is one quantity of one rank.
+type Value struct {
 	Quantity *Quantity
 	Rank     string // empty: the engine has no ranks
 	Value    float64
@@ -51,7 +51,7 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	if len(found) == 0 {
 		return best
 	}
-	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] != nil })
+	best.Figures = slices.DeleteFunc(best.Figures, func(f Value) bool { return found[f.Quantity] != nil })
 	best.Figures = append(best.Figures, r.Figures...)
 	for q := range found {
 		best.gaps[q] = r.gaps[q]
@@ -77,7 +77,7 @@ func read(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
 		if found[q] != nil {
 			continue
 		}
-		var got []Figure
+		var got []Value
 		var gap bool
 		if row.kind() == Histogram && row.Take == "" {
 			got = row.histograms(p)
@@ -155,7 +155,7 @@ func (r Row) rank(s Sample) string {
 }
 
 // values gives the row's counter or gauge by rank, in the order of the page. A gap: not of all ranks.
-func (r Row) values(p *Page) (figures []Figure, gap bool) {
+func (r Row) values(p *Page) (figures []Value, gap bool) {
 	figures, gap = r.counted(p)
 	if r.Plus != "" && len(figures) > 0 {
 		return r.plus(p, figures, gap)
@@ -179,7 +179,7 @@ func (r Row) values(p *Page) (figures []Figure, gap bool) {
 }
 
 // counted gives the figures of the family itself.
-func (r Row) counted(p *Page) (figures []Figure, gap bool) {
+func (r Row) counted(p *Page) (figures []Value, gap bool) {
 	for _, name := range r.names() {
 		if list := r.samples(p, name); len(list) > 0 {
 			return r.merge(list)
@@ -190,11 +190,11 @@ func (r Row) counted(p *Page) (figures []Figure, gap bool) {
 
 // plus adds the other family. A rank that has only one of the two has no figure: it would be too low, and a counter that falls when
 // the other is not there once looks like a restart.
-func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
+func (r Row) plus(p *Page, figures []Value, gap bool) ([]Value, bool) {
 	added, missing := r.added().counted(p)
 	whole := figures[:0]
 	for _, f := range figures {
-		if i := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); i >= 0 {
+		if i := slices.IndexFunc(added, func(a Value) bool { return a.Rank == f.Rank }); i >= 0 {
 			f.Value += added[i].Value
 			whole = append(whole, f)
 		} else {
@@ -206,7 +206,7 @@ func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
 
 // merge makes one figure of the samples of a rank. One that is no number makes a rank's figure none: a sum without it would be
 // too low, and a counter would seem to have fallen.
-func (r Row) merge(list []Sample) (merged []Figure, gap bool) {
+func (r Row) merge(list []Sample) (merged []Value, gap bool) {
 	q := quantity(r.Quantity)
 	var bad []string
 	for _, s := range list {
@@ -215,19 +215,19 @@ func (r Row) merge(list []Sample) (merged []Figure, gap bool) {
 			bad = append(bad, rank)
 			continue
 		}
-		i := slices.IndexFunc(merged, func(f Figure) bool { return f.Rank == rank })
+		i := slices.IndexFunc(merged, func(f Value) bool { return f.Rank == rank })
 		switch {
 		case i < 0 && len(merged) == maxRanks:
 			gap = true
 		case i < 0:
-			merged = append(merged, Figure{Quantity: q, Rank: rank, Value: value})
+			merged = append(merged, Value{Quantity: q, Rank: rank, Value: value})
 		case r.Merge == "max":
 			merged[i].Value = max(merged[i].Value, value)
 		default:
 			merged[i].Value += value
 		}
 	}
-	merged = slices.DeleteFunc(merged, func(f Figure) bool { return slices.Contains(bad, f.Rank) })
+	merged = slices.DeleteFunc(merged, func(f Value) bool { return slices.Contains(bad, f.Rank) })
 	return merged, gap || len(bad) > 0
 }
 

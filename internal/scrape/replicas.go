@@ -13,12 +13,12 @@ import (
 // follow asks for the replicas' addresses, starts what is new and ends what is gone. A name that does not resolve
 // changes nothing: it is the name server that is lost, and not the engines.
 func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) {
-	addresses, trouble := t.resolve(ctx)
+	addresses, failure := t.resolve(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	if len(addresses) == 0 {
-		t.note(&t.trouble, trouble, nil)
+		t.note(&t.lost, failure, nil)
 		return
 	}
 	log := t.o.Log.With("target", t.o.Target, "name", t.o.Replicas)
@@ -38,7 +38,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 		}
 		e, err := t.endpoint(a, a)
 		if err != nil {
-			trouble = errors.Join(trouble, err)
+			failure = errors.Join(failure, err)
 			continue
 		}
 		t.show(e)
@@ -47,21 +47,21 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 		own, ends[a] = context.WithCancel(ctx)
 		start(own, e)
 	}
-	t.note(&t.missing, trouble, kept)
+	t.note(&t.missing, failure, kept)
 }
 
 // note takes what is in the way, nil when nothing is, and with it the endpoints that there are, nil for those that there were; it is logged when it is news,
 // whatever its words.
-func (t *Target) note(which *error, trouble error, endpoints []*endpoint) {
+func (t *Target) note(which *error, failure error, endpoints []*endpoint) {
 	t.mu.Lock()
 	before := *which
-	*which = trouble
+	*which = failure
 	if endpoints != nil {
-		t.endpoints, t.trouble = endpoints, nil
+		t.endpoints, t.lost = endpoints, nil
 	}
 	t.mu.Unlock()
-	if trouble != nil && (before == nil || errors.Is(before, ErrNotScraped)) {
-		t.o.Log.Warn("replicas cannot be found, or not all of them", "target", t.o.Target, "name", t.o.Replicas, "err", trouble)
+	if failure != nil && (before == nil || errors.Is(before, ErrNotScraped)) {
+		t.o.Log.Warn("replicas cannot be found, or not all of them", "target", t.o.Target, "name", t.o.Replicas, "err", failure)
 	}
 }
 

@@ -52,7 +52,7 @@ type Target struct {
 
 	mu        sync.Mutex
 	endpoints []*endpoint
-	trouble   error // why nothing is known of where they are; what is known stays
+	lost      error // why nothing is known of where they are; what is known stays
 	missing   error // why not all of them are scraped
 	complete  bool  // every one was looked at once
 }
@@ -63,7 +63,7 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{c: c, o: o, vocabulary: v, trouble: ErrNotScraped}
+	t := &Target{c: c, o: o, vocabulary: v, lost: ErrNotScraped}
 	if t.urls, err = pages(o.URL, o.Page); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 		return nil, err
 	}
 	if o.Replicas == "" {
-		t.endpoints, t.trouble = []*endpoint{e}, nil
+		t.endpoints, t.lost = []*endpoint{e}, nil
 	}
 	return t, nil
 }
@@ -200,7 +200,7 @@ func (t *Target) Load() (Load, error) {
 	case t.missing != nil:
 		return unknown, t.missing
 	case len(t.endpoints) == 0:
-		return unknown, t.trouble
+		return unknown, t.lost
 	}
 	sum, seen, all := unknown, false, true
 	for _, e := range t.endpoints {

@@ -74,7 +74,7 @@ func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{})
 	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
 		s.Draw(p.view(elapsed, o, ended).lines(s.Width())...)
 		if ended {
-			s.Leave()
+			s.End()
 		}
 	})
 }

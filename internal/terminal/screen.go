@@ -79,7 +79,7 @@ func (s *Screen) Draw(lines ...string) {
 }
 
 // Leave lets what was drawn stand; what is written now comes below it.
-func (s *Screen) Leave() {
+func (s *Screen) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.drawn); n > 0 {

@@ -20,7 +20,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	s.Draw()
-	s.Leave() // of nothing
+	s.End() // of nothing
 	expect(0, 0)
 	fmt.Fprintln(s, "log 1")
 	s.Draw("first", "second, a longer one")
@@ -32,7 +32,7 @@ func TestScreen(t *testing.T) {
 	s.Draw("one line")
 	expect(3, 0, "log 1", "log 2", "log 3", "one line")
 	s.Draw("one", "two")
-	s.Leave()
+	s.End()
 	fmt.Fprintln(s, "report")
 	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", "")
 	s.Draw("waiting")
@@ -61,7 +61,7 @@ func TestScreenProperty(t *testing.T) {
 				fmt.Fprintln(s, line)
 				written = append(written, line)
 			case 1:
-				s.Leave()
+				s.End()
 				written, drawn = append(written, drawn...), nil
 			default:
 				drawn = nil
@@ -99,7 +99,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Error("a file is no terminal")
 	}
 	s.Draw("a line")
-	s.Leave()
+	s.End()
 	if _, err := io.WriteString(s, "text"); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ type pass struct {
 	turns     map[string]turn
 	inherited []int64
 	index     []mark
-	figures   *figures
+	figures   *statsCollector
 	exact     [len(blockSizes)]int // rows whose ids are as many as blocks of that size
 }
 
@@ -75,7 +75,7 @@ type turn struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, figures: newFigures(size),
+		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -154,7 +154,7 @@ func (p *pass) settle() {
 func (f *File) measure(ctx context.Context, p *pass) error {
 	figures := p.figures
 	if !f.Stats.Sorted {
-		figures = newFigures(p.size)
+		figures = newStatsCollector(p.size)
 		rows, err := f.Rows(0)
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ func Collected(t *testing.T) (result.Run, []byte) {
 func Run(t *testing.T) result.Run {
 	t.Helper()
 	run, _ := Collected(t)
-	run.Beside = Series()
+	run.ServerSeries = Series()
 	run.Partial = []string{"profile_export.jsonl:812: cut in mid-line"}
 	return run
 }
@@ -82,12 +82,12 @@ func Golden(t *testing.T, name string, got []byte) {
 }
 
 // Series are series of a server with two replicas and of a GPU, over the example's 40 s.
-func Series() []result.Beside {
+func Series() []result.ServerSeries {
 	times := make([]time.Time, 5)
 	for i := range times {
 		times[i] = Begin.Add(time.Duration(i) * 10 * time.Second)
 	}
-	return []result.Beside{
+	return []result.ServerSeries{
 		{
 			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
 			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again

@@ -38,7 +38,7 @@ type said struct{ content, reasoning, calls value }
 // time and ends it when it is true; nil: never. Of a key that comes twice the last value counts, as in encoding/json.
 func (c *Chunk) Read(data []byte, stop func() bool) bool {
 	*c = Chunk{Form: c.Form, Keep: c.Keep, Bare: true}
-	w := walker{b: data, stop: stop}
+	w := scanner{b: data, stop: stop}
 	var fault value
 	ok := w.peek() == '{' && w.object(func(key []byte) (ok bool) {
 		switch string(key) {
@@ -65,7 +65,7 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 	return true
 }
 
-func (w *walker) choices(c *Chunk) bool {
+func (w *scanner) choices(c *Chunk) bool {
 	c.Content, c.said, c.several, c.Finish, c.Bare = false, said{}, nil, nil, true
 	w.space()
 	start, several := w.i, false
@@ -110,7 +110,7 @@ func (ch *choice) said() said {
 }
 
 // choice reads one of an answer of a form.
-func (w *walker) choice(ch *choice, f Form) bool {
+func (w *scanner) choice(ch *choice, f Form) bool {
 	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "text":
@@ -146,7 +146,7 @@ func (p *part) some() bool {
 	return p.text.some() || p.thought.some() || p.reasoning.some() || p.ids.some() || p.called
 }
 
-func (w *walker) part(p *part) bool {
+func (w *scanner) part(p *part) bool {
 	*p = part{}
 	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
@@ -172,7 +172,7 @@ func (w *walker) part(p *part) bool {
 }
 
 // eachCall calls each with the arguments of tool calls.
-func (w *walker) eachCall(each func(arguments value)) bool {
+func (w *scanner) eachCall(each func(arguments value)) bool {
 	return w.array(func() bool {
 		var own value
 		ok := w.object(func(key []byte) bool {
@@ -197,7 +197,7 @@ func (w *walker) eachCall(each func(arguments value)) bool {
 const wordBytes = 64
 
 // word reads a string, or the beginning of one that has escapes. Any other value is passed over.
-func (w *walker) word() (word []byte, ok bool) {
+func (w *scanner) word() (word []byte, ok bool) {
 	if w.peek() != '"' {
 		return nil, w.skip()
 	}

@@ -10,7 +10,7 @@ type Counts struct {
 // MaxTokens is the largest number accepted as a token count.
 const MaxTokens = 1_000_000_000
 
-func (w *walker) usage(u *Counts) bool {
+func (w *scanner) usage(u *Counts) bool {
 	*u = Counts{}
 	var own, detail int // SGLang has reasoning_tokens beside the details, too
 	ok := w.object(func(key []byte) (ok bool) {
@@ -37,7 +37,7 @@ func (w *walker) usage(u *Counts) bool {
 	return ok
 }
 
-func (w *walker) timings(t *Counts) bool {
+func (w *scanner) timings(t *Counts) bool {
 	*t = Counts{}
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
@@ -60,7 +60,7 @@ func (w *walker) timings(t *Counts) bool {
 }
 
 // member is one count of an object.
-func (w *walker) member(name string) (n int, given, ok bool) {
+func (w *scanner) member(name string) (n int, given, ok bool) {
 	ok = w.object(func(key []byte) (ok bool) {
 		if string(key) != name {
 			return w.skip()

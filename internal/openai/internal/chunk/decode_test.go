@@ -31,7 +31,7 @@ type way struct {
 
 var ways = []way{{}, {keep: true}, {form: Whole}, {form: Whole, keep: true}}
 
-// decoded is false when data is not a JSON object, or is nested deeper than a walker goes.
+// decoded is false when data is not a JSON object, or is nested deeper than a scanner goes.
 func decoded(w way, data []byte) (r reading, ok bool) {
 	r.bare = true
 	top := members(data)

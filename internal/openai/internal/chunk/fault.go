@@ -19,11 +19,11 @@ func (v value) fault() (words string, failed bool) {
 		d.UseNumber() // a number too large for a float is still JSON
 		var e any
 		if d.Decode(&e) != nil {
-			return "", true // a walker has passed it
+			return "", true // a scanner has passed it
 		}
 		return messageOf(e), true
 	}
-	w := walker{b: v}
+	w := scanner{b: v}
 	var message value
 	w.object(func(key []byte) (ok bool) {
 		if string(key) != "message" {

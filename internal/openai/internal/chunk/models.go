@@ -16,7 +16,7 @@ const maxModels = 10_000
 
 // Models reads the first 10,000 entries of a list of models. ok is false if the body is not such a list.
 func Models(body []byte) (models []Model, ok bool) {
-	w := walker{b: body}
+	w := scanner{b: body}
 	listed := true
 	ok = w.peek() == '{' && w.object(func(key []byte) bool {
 		if string(key) != "data" {
@@ -48,7 +48,7 @@ func Models(body []byte) (models []Model, ok bool) {
 }
 
 // name reads a string, as much of it as is needed to tell that it is too long. Any other value is passed over.
-func (w *walker) name() (string, bool) {
+func (w *scanner) name() (string, bool) {
 	if w.peek() != '"' {
 		return "", w.skip()
 	}

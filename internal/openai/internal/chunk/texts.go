@@ -17,7 +17,7 @@ func (t *Texts) Add(c *Chunk) {
 		t.say(c.said)
 		return
 	}
-	w := walker{b: c.several}
+	w := scanner{b: c.several}
 	w.array(func() bool {
 		var ch choice
 		ok := w.choice(&ch, c.Form)
@@ -34,7 +34,7 @@ func (t *Texts) say(s said) {
 	if len(s.calls) == 0 {
 		return
 	}
-	w := walker{b: s.calls}
+	w := scanner{b: s.calls}
 	w.eachCall(func(arguments value) {
 		t.Arguments, t.Cut = appendArguments(t.Arguments, arguments, t.Cut)
 	})

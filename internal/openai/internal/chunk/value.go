@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A value is a JSON value as it stands in an answer, which a walker has read; nil for none. It is a part of the answer's
+// A value is a JSON value as it stands in an answer, which a scanner has read; nil for none. It is a part of the answer's
 // own bytes.
 type value []byte
 
@@ -23,7 +23,7 @@ func (v value) some() bool {
 	case '"':
 		return true
 	case '[', '{':
-		w := walker{b: v, i: 1}
+		w := scanner{b: v, i: 1}
 		c := w.peek()
 		return c != ']' && c != '}'
 	}
@@ -37,7 +37,7 @@ func (v value) texts(each func(text value)) {
 	case v[0] == '"':
 		each(v)
 	case v[0] == '[':
-		w := walker{b: v}
+		w := scanner{b: v}
 		w.array(func() bool {
 			var text value
 			ok := w.object(func(key []byte) (ok bool) {
@@ -137,7 +137,7 @@ func letter(in []byte) (r rune, n int) {
 
 func hex4(digits []byte) (r rune) {
 	for _, c := range digits {
-		d, _ := hexDigit(c) // a walker has passed them
+		d, _ := hexDigit(c) // a scanner has passed them
 		r = r<<4 | d
 	}
 	return r

@@ -2,10 +2,10 @@ package chunk
 
 import "bytes"
 
-// A walker reads JSON from left to right and keeps nothing: its memory does not grow with what it reads. Each of its
+// A scanner reads JSON from left to right and keeps nothing: its memory does not grow with what it reads. Each of its
 // methods reads one value and reports whether it is JSON; once one is not, the walk is over. It takes what
 // encoding/json takes, down to the depth deepest. A walk that failed at the end of b failed because b breaks off there.
-type walker struct {
+type scanner struct {
 	b     []byte
 	i     int
 	depth int
@@ -19,7 +19,7 @@ const (
 )
 
 // stopped asks stop from time to time.
-func (w *walker) stopped() bool {
+func (w *scanner) stopped() bool {
 	if w.i-w.asked < askEvery {
 		return false
 	}
@@ -27,14 +27,14 @@ func (w *walker) stopped() bool {
 	return w.stop()
 }
 
-func (w *walker) space() {
+func (w *scanner) space() {
 	for w.i < len(w.b) && (w.b[w.i] == ' ' || w.b[w.i] == '\n' || w.b[w.i] == '\t' || w.b[w.i] == '\r') {
 		w.i++
 	}
 }
 
 // peek is the next byte after white space; 0 at the end.
-func (w *walker) peek() byte {
+func (w *scanner) peek() byte {
 	w.space()
 	if w.i < len(w.b) {
 		return w.b[w.i]
@@ -42,7 +42,7 @@ func (w *walker) peek() byte {
 	return 0
 }
 
-func (w *walker) take(c byte) bool {
+func (w *scanner) take(c byte) bool {
 	if w.peek() != c || c == 0 {
 		return false
 	}
@@ -50,7 +50,7 @@ func (w *walker) take(c byte) bool {
 	return true
 }
 
-func (w *walker) literal(s string) bool {
+func (w *scanner) literal(s string) bool {
 	w.space()
 	if rest := w.b[w.i:]; len(rest) < len(s) {
 		if s[:len(rest)] == string(rest) {
@@ -66,7 +66,7 @@ func (w *walker) literal(s string) bool {
 }
 
 // object calls member for each key of an object, to read its value. Any other value is passed over.
-func (w *walker) object(member func(key []byte) bool) bool {
+func (w *scanner) object(member func(key []byte) bool) bool {
 	if w.peek() != '{' {
 		return w.skip()
 	}
@@ -121,7 +121,7 @@ func known(key []byte) []byte {
 }
 
 // array calls element for each value of an array, to read it. Any other value is passed over.
-func (w *walker) array(element func() bool) bool {
+func (w *scanner) array(element func() bool) bool {
 	if w.peek() != '[' {
 		return w.skip()
 	}
@@ -156,7 +156,7 @@ var ordinary = func() (t [256]bool) {
 
 // quoted reads a string that begins here; plain says that it holds no escapes, so that raw is its value
 // (up to bytes that are not UTF-8).
-func (w *walker) quoted() (raw []byte, plain, ok bool) {
+func (w *scanner) quoted() (raw []byte, plain, ok bool) {
 	b, i := w.b, w.i
 	if i >= len(b) || b[i] != '"' {
 		return nil, false, false
@@ -210,7 +210,7 @@ func escape(b []byte) int {
 }
 
 // value reads any value, as it stands there.
-func (w *walker) value() (v value, ok bool) {
+func (w *scanner) value() (v value, ok bool) {
 	c := w.peek()
 	start := w.i
 	if c == '"' {
@@ -222,7 +222,7 @@ func (w *walker) value() (v value, ok bool) {
 }
 
 // count reads a number of tokens. Any other value is passed over, and given is false.
-func (w *walker) count() (n int, given, ok bool) {
+func (w *scanner) count() (n int, given, ok bool) {
 	w.space()
 	start := w.i
 	for w.i < len(w.b) && '0' <= w.b[w.i] && w.b[w.i] <= '9' && w.i-start < 10 {
@@ -243,7 +243,7 @@ func (w *walker) count() (n int, given, ok bool) {
 }
 
 // skip reads any value.
-func (w *walker) skip() bool {
+func (w *scanner) skip() bool {
 	switch w.peek() {
 	case '"':
 		_, _, ok := w.quoted()
@@ -263,7 +263,7 @@ func (w *walker) skip() bool {
 }
 
 // number reads a number by JSON's grammar (RFC 8259, section 6).
-func (w *walker) number() bool {
+func (w *scanner) number() bool {
 	if w.at('-') {
 		w.i++
 	}
@@ -288,9 +288,9 @@ func (w *walker) number() bool {
 	return true
 }
 
-func (w *walker) at(c byte) bool { return w.i < len(w.b) && w.b[w.i] == c }
+func (w *scanner) at(c byte) bool { return w.i < len(w.b) && w.b[w.i] == c }
 
-func (w *walker) digits() bool {
+func (w *scanner) digits() bool {
 	start := w.i
 	for w.i < len(w.b) && '0' <= w.b[w.i] && w.b[w.i] <= '9' {
 		w.i++

@@ -11,10 +11,10 @@ import (
 	"replayd/internal/metrics"
 )
 
-// A keeper owns the generation that runs. Everything that changes it happens on the goroutine of its run, one after the other,
+// A supervisor owns the generation that runs. Everything that changes it happens on the goroutine of its run, one after the other,
 // and none of that waits for a file, a target or the log: a pause takes effect at once, whatever else is under way. Reloads have
 // a goroutine of their own, which asks the owner for the switch only.
-type keeper struct {
+type supervisor struct {
 	options ServeOptions
 	process *metrics.Process
 	g       *Generation                            // written by the owner; reloads may read it, too, because only they have it written
@@ -27,8 +27,8 @@ type keeper struct {
 	later     []func() // the owner's: what waits for the end of the reload under way
 }
 
-func newKeeper(work context.Context, o ServeOptions, p *metrics.Process) *keeper {
-	k := &keeper{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
+func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *supervisor {
+	k := &supervisor{options: o, process: p, calls: make(chan func()), wanted: make(chan chan<- error), over: work.Done()}
 	k.shows(o.Config)
 	return k
 }
@@ -36,7 +36,7 @@ func newKeeper(work context.Context, o ServeOptions, p *metrics.Process) *keeper
 var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
 // run takes calls until work is cancelled. When it returns no reload is under way.
-func (k *keeper) run(work, hard context.Context) {
+func (k *supervisor) run(work, hard context.Context) {
 	var side sync.WaitGroup
 	defer side.Wait()
 	side.Go(func() { k.reloads(work, hard) })
@@ -51,7 +51,7 @@ func (k *keeper) run(work, hard context.Context) {
 }
 
 // call has f done by run, and waits for its end. It is false, and f is not done, when run takes no calls any more or ctx is over.
-func (k *keeper) call(ctx context.Context, f func()) bool {
+func (k *supervisor) call(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
 	select {
 	case k.calls <- func() { defer close(done); f() }:
@@ -64,7 +64,7 @@ func (k *keeper) call(ctx context.Context, f func()) bool {
 }
 
 // gone is why a call was not done, or not answered.
-func (k *keeper) gone(ctx context.Context) error {
+func (k *supervisor) gone(ctx context.Context) error {
 	select {
 	case <-k.over:
 		return errStopping
@@ -75,7 +75,7 @@ func (k *keeper) gone(ctx context.Context) error {
 
 // pause holds back what falls due of a workload, "" of all, or lets it go again. A name that only the generation of a reload under
 // way may have waits for that reload.
-func (k *keeper) pause(ctx context.Context, workload string, paused bool) error {
+func (k *supervisor) pause(ctx context.Context, workload string, paused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var g *Generation // that it was done to
@@ -117,10 +117,10 @@ func (k *keeper) pause(ctx context.Context, workload string, paused bool) error 
 }
 
 // shows has show give another configuration.
-func (k *keeper) shows(c config.Config) {
+func (k *supervisor) shows(c config.Config) {
 	text := sync.OnceValues(c.Show)
 	k.shown.Store(&text)
 }
 
 // show is the running configuration without its secrets.
-func (k *keeper) show() ([]byte, error) { return (*k.shown.Load())() }
+func (k *supervisor) show() ([]byte, error) { return (*k.shown.Load())() }

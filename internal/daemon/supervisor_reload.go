@@ -13,7 +13,7 @@ const watchEvery = 5 * time.Second
 
 // reloads does one reload after the other until work is cancelled. Those that are asked for while one is under way are one reload
 // together, after it: that one may have read the file before it changed.
-func (k *keeper) reloads(work, hard context.Context) {
+func (k *supervisor) reloads(work, hard context.Context) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	var changed chan struct{} // nil: never
@@ -50,7 +50,7 @@ func (k *keeper) reloads(work, hard context.Context) {
 }
 
 // reloaded asks for a reload and waits for its end. When ctx is over it goes on.
-func (k *keeper) reloaded(ctx context.Context) error {
+func (k *supervisor) reloaded(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
 	case k.wanted <- done:
@@ -68,7 +68,7 @@ func (k *keeper) reloaded(ctx context.Context) error {
 }
 
 // reload reads the configuration, builds its generation and switches to it. An error changes nothing, and is logged.
-func (k *keeper) reload(work, hard context.Context) error {
+func (k *supervisor) reload(work, hard context.Context) error {
 	if k.options.Load == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (k *keeper) reload(work, hard context.Context) error {
 }
 
 // end does what has waited for the end of a reload. It is the owner's.
-func (k *keeper) end() {
+func (k *supervisor) end() {
 	k.reloading = false
 	for _, f := range k.later {
 		f()
@@ -119,7 +119,7 @@ func (k *keeper) end() {
 	k.later = nil
 }
 
-func (k *keeper) next(ctx context.Context) (*Generation, error) {
+func (k *supervisor) next(ctx context.Context) (*Generation, error) {
 	c, err := k.options.Load()
 	if err != nil {
 		return nil, Check(ctx, c, k.options.Log, err) // with the faults of the files
@@ -128,7 +128,7 @@ func (k *keeper) next(ctx context.Context) (*Generation, error) {
 }
 
 // openRecords lets the replay go on when records cannot be written: the sink counts them and tries again.
-func (k *keeper) openRecords() {
+func (k *supervisor) openRecords() {
 	if err := k.g.OpenRecords(); err != nil {
 		k.options.Log.Error("records are not written, trying again until they are", "err", err)
 	}

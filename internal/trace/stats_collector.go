@@ -8,8 +8,8 @@ import (
 	"replayd/internal/stats"
 )
 
-// figures gathers Stats from rows that come in due order.
-type figures struct {
+// statsCollector gathers Stats from rows that come in due order.
+type statsCollector struct {
 	prompts       Prompts
 	input, output counts
 	prefixes      prefixes
@@ -26,8 +26,8 @@ type figures struct {
 
 const maxTicks = 1 << 16
 
-func newFigures(blockTokens int) *figures {
-	g := &figures{prefixes: newPrefixes(blockTokens)}
+func newStatsCollector(blockTokens int) *statsCollector {
+	g := &statsCollector{prefixes: newPrefixes(blockTokens)}
 	for i := range g.shards {
 		g.shards[i] = make([]int64, 2<<i)
 	}
@@ -35,7 +35,7 @@ func newFigures(blockTokens int) *figures {
 }
 
 // add counts a row that is due at an instant of the file's own clock, which shows base at offset 0.
-func (g *figures) add(r *Record, at, base int64) {
+func (g *statsCollector) add(r *Record, at, base int64) {
 	switch {
 	case r.Text != "":
 		g.prompts.Text++
@@ -58,7 +58,7 @@ func (g *figures) add(r *Record, at, base int64) {
 	g.time(at)
 }
 
-func (g *figures) time(at int64) {
+func (g *statsCollector) time(at int64) {
 	g.rows++
 	if g.rows == 1 {
 		g.first, g.last = at, at
@@ -87,7 +87,7 @@ func (g *figures) time(at int64) {
 }
 
 // fill completes Stats. base is the instant of offset 0.
-func (g *figures) fill(s *Stats, base int64) {
+func (g *statsCollector) fill(s *Stats, base int64) {
 	s.Prompts = g.prompts
 	s.Input, s.Output = g.input.distribution(), g.output.distribution()
 	s.RowsWithIDs = g.prefixes.rows

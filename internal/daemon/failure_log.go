@@ -11,21 +11,21 @@ import (
 	"replayd/internal/measure"
 )
 
-// quiet is how long a complaint that was logged is only counted when it comes again.
+// quiet is how long a failure that was logged is only counted when it comes again.
 const quiet = time.Minute
 
-// Complaints log what goes wrong with requests: the first of a kind at once, then how many came in each minute. A kind
+// A failureLog logs what goes wrong with requests: the first of a kind at once, then how many came in each minute. A kind
 // is a workload and an outcome or a drop reason, so there are few.
-type complaints struct {
+type failureLog struct {
 	log *slog.Logger
 	new chan struct{} // holds one: there are firsts
 
 	mu     sync.Mutex
 	kinds  map[kind]*repeated
-	firsts []complaint // not logged yet
+	firsts []failureLine // not logged yet
 }
 
-type complaint struct {
+type failureLine struct {
 	kind
 	text, id, err string
 	count         int // 0: it is a first
@@ -38,12 +38,12 @@ type repeated struct {
 	id, err string // of the last one
 }
 
-func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, new: make(chan struct{}, 1), kinds: map[kind]*repeated{}}
+func newFailureLog(log *slog.Logger) *failureLog {
+	return &failureLog{log: log, new: make(chan struct{}, 1), kinds: map[kind]*repeated{}}
 }
 
 // add takes n requests that failed, or were dropped. It does not block: the log is written by run.
-func (c *complaints) add(workload, what string, n int, id, err string) {
+func (c *failureLog) add(workload, what string, n int, id, err string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := kind{workload, what}
@@ -52,7 +52,7 @@ func (c *complaints) add(workload, what string, n int, id, err string) {
 		return
 	}
 	c.kinds[k] = &repeated{more: n - 1, id: id, err: err}
-	c.firsts = append(c.firsts, complaint{kind: k, text: "request " + what, id: id, err: err})
+	c.firsts = append(c.firsts, failureLine{kind: k, text: "request " + what, id: id, err: err})
 	select {
 	case c.new <- struct{}{}:
 	default:
@@ -60,7 +60,7 @@ func (c *complaints) add(workload, what string, n int, id, err string) {
 }
 
 // run logs firsts and counts until ctx ends.
-func (c *complaints) run(ctx context.Context) {
+func (c *failureLog) run(ctx context.Context) {
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
 	for {
@@ -76,7 +76,7 @@ func (c *complaints) run(ctx context.Context) {
 	}
 }
 
-func (c *complaints) takeFirsts() []complaint {
+func (c *failureLog) takeFirsts() []failureLine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	firsts := c.firsts
@@ -85,7 +85,7 @@ func (c *complaints) takeFirsts() []complaint {
 }
 
 // sum is what there is to log, firsts before what was only counted; a kind that did not come again is new the next time.
-func (c *complaints) sum() []complaint {
+func (c *failureLog) sum() []failureLine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.firsts
@@ -101,13 +101,13 @@ func (c *complaints) sum() []complaint {
 			delete(c.kinds, k)
 			continue
 		}
-		all = append(all, complaint{kind: k, text: "more requests " + k.what, id: r.id, err: r.err, count: r.more})
+		all = append(all, failureLine{kind: k, text: "more requests " + k.what, id: r.id, err: r.err, count: r.more})
 		*r = repeated{}
 	}
 	return all
 }
 
-func (c *complaints) write(all []complaint) {
+func (c *failureLog) write(all []failureLine) {
 	for _, l := range all {
 		var args []any
 		if l.count > 0 {
@@ -124,15 +124,15 @@ func (c *complaints) write(all []complaint) {
 	}
 }
 
-// A complainer is the observer of one workload.
-type complainer struct {
+// A failureObserver is the observer of one workload.
+type failureObserver struct {
 	workload string
-	complain func(workload, what string, n int, id, err string)
+	add      func(workload, what string, n int, id, err string)
 }
 
 // Observe implements replay.Observer.
-func (c complainer) Observe(r *measure.Request) {
+func (c failureObserver) Observe(r *measure.Request) {
 	if r.Outcome.Failed() {
-		c.complain(c.workload, "failed: "+string(r.Outcome), 1, r.ID, r.Error)
+		c.add(c.workload, "failed: "+string(r.Outcome), 1, r.ID, r.Error)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"replayd/internal/metrics"
 )
 
-// figures is where a runner counts: a measure.Workload, or nowhere.
-type figures interface {
+// counters is where a runner counts: a measure.Workload, or nowhere.
+type counters interface {
 	Expected(n int)
 	Filtered(n int)
 	Sent()

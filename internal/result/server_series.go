@@ -16,9 +16,9 @@ const (
 	Gauge   BesideKind = "gauge"
 )
 
-// Beside is one series that somebody else counted while a run went on: of the server or of a GPU. Times and Values belong
+// ServerSeries is one series that somebody else counted while a run went on: of the server or of a GPU. Times and Values belong
 // together, in order of time.
-type Beside struct {
+type ServerSeries struct {
 	Source string            // where it was read: the page's URL, or the name of a GPU source
 	Name   string            // of the series
 	Help   string            // what it is, in words; "" when nobody said
@@ -31,8 +31,8 @@ type Beside struct {
 	Values []float64
 }
 
-// BesideFigures are the figures of one engine or GPU series.
-type BesideFigures struct {
+// SeriesStatistics are the figures of one engine or GPU series.
+type SeriesStatistics struct {
 	Total float64            // growth of a counter; counts between the last scrape before a reset and the reset are lost
 	Avg   float64            // of a gauge; of a counter Total over the time from the first to the last value, per second
 	Of    stats.Distribution // of a gauge; of a counter the rates between two values
@@ -40,7 +40,7 @@ type BesideFigures struct {
 
 // Figures computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
 // between them.
-func (b Beside) Figures() (f BesideFigures, ok bool) {
+func (b ServerSeries) Statistics() (f SeriesStatistics, ok bool) {
 	n := min(len(b.Times), len(b.Values))
 	if n == 0 {
 		return f, false

@@ -40,10 +40,10 @@ func dialNobody(ctx context.Context, _, address string) (net.Conn, error) {
 
 var errNothing = errors.New("want a workload, got none")
 
-// A kept is a keeper and its generation in virtual time.
+// A kept is a supervisor and its generation in virtual time.
 type kept struct {
 	t    *testing.T
-	k    *keeper
+	k    *supervisor
 	page web.Options
 	stop context.CancelFunc
 	over chan struct{}
@@ -66,13 +66,13 @@ func (b *kept) load() (config.Config, error) {
 	return c, nil
 }
 
-// keep runs a keeper until the test ends.
+// keep runs a supervisor until the test ends.
 func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	t.Helper()
 	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	work, stop := context.WithCancel(t.Context())
 	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
-	b.k = newKeeper(work, ServeOptions{Config: c, Log: log, Load: b.load}, metrics.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
+	b.k = newSupervisor(work, ServeOptions{Config: c, Log: log, Load: b.load}, metrics.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
 	b.page = b.k.page(reg, live.New(live.Options{}))
 	o := Options{
 		Config: c, Meter: metrics.NewMeter(reg), Log: log, Failed: func(error) {},
@@ -127,7 +127,7 @@ func (b *kept) pause(workload string, paused bool) error {
 func (b *kept) workloads() (all []*workload) {
 	b.t.Helper()
 	if !b.k.call(b.t.Context(), func() { all = b.k.g.workloads }) {
-		b.t.Error("want the keeper there")
+		b.t.Error("want the supervisor there")
 	}
 	return all
 }

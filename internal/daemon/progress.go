@@ -6,16 +6,16 @@ import (
 	"replayd/internal/measure"
 )
 
-// A Standing is how far plans that end have come.
-type Standing struct {
+// A Progress is how far plans that end have come.
+type Progress struct {
 	Ledger measure.Ledger // of all workloads
 	Length time.Duration  // from the first instant of the longest plan to its last row's; 0: not known yet, or rows beyond a number are left out
 	Left   time.Duration  // until the last row of all plans is due; more than Length before they begin
 }
 
 // Standing tells where the generation is now. It must have been started, and none of its plans may loop.
-func (g *Generation) Standing() Standing {
-	s := Standing{Ledger: g.options.Meter.Ledger()}
+func (g *Generation) Progress() Progress {
+	s := Progress{Ledger: g.options.Meter.Ledger()}
 	known := true
 	for _, w := range g.workloads {
 		at := w.current().State()

@@ -9,17 +9,17 @@ import (
 	"replayd/internal/number"
 )
 
-// A figure is a number on the page: three digits of it are shown and sent, null where it is unknown.
-type figure float64
+// A value is a number on the page: three digits of it are shown and sent, null where it is unknown.
+type value float64
 
-var unknown = figure(math.NaN())
+var unknown = value(math.NaN())
 
-func (f figure) known() bool { return !math.IsNaN(float64(f)) }
+func (f value) known() bool { return !math.IsNaN(float64(f)) }
 
 // MarshalJSON implements json.Marshaler.
-func (f figure) MarshalJSON() ([]byte, error) { return f.append(nil), nil }
+func (f value) MarshalJSON() ([]byte, error) { return f.append(nil), nil }
 
-func (f figure) append(b []byte) []byte {
+func (f value) append(b []byte) []byte {
 	if !f.known() || math.IsInf(float64(f), 0) {
 		return append(b, "null"...)
 	}
@@ -59,7 +59,7 @@ func cut(s string, n int) string {
 }
 
 // short is a latency in seconds as Go writes it into texts.
-func short(f figure) string {
+func short(f value) string {
 	if !f.known() {
 		return "–"
 	}

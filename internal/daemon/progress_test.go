@@ -25,8 +25,8 @@ func TestStanding(t *testing.T) {
 			w.Prompt.Calibrate, w.Speed, w.Trace.From, w.Rows = false, 2, config.Duration(10*time.Minute), rows
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			var s Standing
-			started := func(_ int, now func() Standing) {
+			var s Progress
+			started := func(_ int, now func() Progress) {
 				again := time.NewTicker(time.Millisecond)
 				defer again.Stop()
 				patient, cancel := context.WithTimeout(ctx, patience)

@@ -6,8 +6,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// figures are what changes from tick to tick. Maps hold what is not 0.
-type figures struct {
+// workloadValues are what changes from tick to tick. Maps hold what is not 0.
+type workloadValues struct {
 	Verdict    verdict `json:"verdict"`
 	Phase      Phase   `json:"phase"`
 	TargetText string  `json:"target_text"`
@@ -37,16 +37,16 @@ type figures struct {
 
 // rates are of the last 10 seconds. Tokens count when their request ends.
 type rates struct {
-	Due      figure `json:"due"`
-	Finished figure `json:"finished"`
-	Output   figure `json:"output_tokens"`
-	Prompt   figure `json:"prompt_tokens"`
+	Due      value `json:"due"`
+	Finished value `json:"finished"`
+	Output   value `json:"output_tokens"`
+	Prompt   value `json:"prompt_tokens"`
 }
 
 type lastMinute struct {
 	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
 	Drops     map[measure.DropReason]int64 `json:"drops"`
-	WithinSLO figure                       `json:"within_slo"` // service attainment; null without an SLO, and where nothing was eligible
+	WithinSLO value                        `json:"within_slo"` // service attainment; null without an SLO, and where nothing was eligible
 	TTFT      quantiles                    `json:"ttft"`
 	TPOT      quantiles                    `json:"tpot"`
 	Lateness  quantiles                    `json:"lateness"`
@@ -54,23 +54,23 @@ type lastMinute struct {
 
 // quantiles are of latencies in seconds.
 type quantiles struct {
-	P50 figure `json:"p50"`
-	P90 figure `json:"p90"`
-	P99 figure `json:"p99"`
+	P50 value `json:"p50"`
+	P90 value `json:"p90"`
+	P99 value `json:"p99"`
 }
 
 func (h *histogram) quantiles() quantiles {
 	return quantiles{h.percentile(50), h.percentile(90), h.percentile(99)}
 }
 
-// figures are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
-func (w *Workload) figures(now time.Time) figures {
+// workloadValues are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
+func (w *Workload) values(now time.Time) workloadValues {
 	h, s := w.history, &w.state
 	h.mu.Lock()
 	latency, minute, recent := h.lastMinute(), h.over(minuteMarks*second), h.over(rateTime)
 	h.mu.Unlock()
-	total := newMark(now, s.Ledger)
-	f := figures{
+	total := newCountsAt(now, s.Ledger)
+	f := workloadValues{
 		Verdict: w.verdict, Phase: s.Phase, TargetText: cut(s.TargetText, reasonBytes),
 		Started: instant(s.Started), Loop: s.Loop, Position: span(s.Position), LoopDuration: span(s.LoopDuration), Skew: span(s.Skew),
 		Expected: s.Ledger.Expected, InFlight: s.Ledger.InFlight, Waiting: s.Ledger.Waiting, Retries: s.Ledger.Retries,
@@ -86,7 +86,7 @@ func (w *Workload) figures(now time.Time) figures {
 		},
 	}
 	if share, ok := minute.attainment(); ok && len(w.options.SLO) > 0 {
-		f.Minute.WithinSLO = figure(share)
+		f.Minute.WithinSLO = value(share)
 	}
 	if !s.Next.IsZero() {
 		next := span(max(0, s.Next.Sub(now)))

@@ -17,7 +17,7 @@ import (
 func TestComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		c := newComplaints(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
+		c := newFailureLog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 					return slog.Attr{}
@@ -34,7 +34,7 @@ func TestComplaints(t *testing.T) {
 		n := 0
 		fail := func(workload string, o measure.Outcome) {
 			n++
-			complainer{workload, c.add}.Observe(&measure.Request{ID: fmt.Sprint(workload, "/0/", n), Outcome: o, Error: "why"})
+			failureObserver{workload, c.add}.Observe(&measure.Request{ID: fmt.Sprint(workload, "/0/", n), Outcome: o, Error: "why"})
 		}
 		<-time.After(50 * time.Millisecond) // so that nothing falls on the minute
 		for range 1000 {                    // in 100 s

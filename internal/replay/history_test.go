@@ -54,7 +54,7 @@ func TestCarryMessages(t *testing.T) {
 					f.says = func(id string) string {
 						return map[string]string{"w/0/0": `w/0/0 "x" `, "w/0/1": "w/0/1"}[id] + map[bool]string{true: "?"}[id != "w/0/0" && id != "w/0/1"]
 					}
-					b := newBench(t, source0(slices.Clone(src)...), o, f, func(w *Workload) { w.Carry = carried })
+					b := newBench(t, source0(slices.Clone(src)...), o, f, func(w *Workload) { w.History = carried })
 					b.run(t, t.Context(), t.Context())
 					want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 4})
 					first := says[0]
@@ -89,7 +89,7 @@ func TestCarryParts(t *testing.T) {
 					trace.Record{Session: "s", Turn: 2, InputTokens: 10, OutputTokens: 3, Parts: history},
 				)
 				f := &fake{api: api, says: func(string) string { return "Said" }}
-				b := newBench(t, src, once, f, func(w *Workload) { w.Carry = true })
+				b := newBench(t, src, once, f, func(w *Workload) { w.History = true })
 				b.run(t, t.Context(), t.Context())
 				want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 2})
 				first, second := talk(t, f.bodies["w/0/0"]), talk(t, f.bodies["w/0/1"])

@@ -15,8 +15,8 @@ var (
 	cancelledPlace = slices.Index(outcomes, measure.Cancelled)
 )
 
-// A mark is what had been counted at an instant; or, as a difference, what was counted within a time.
-type mark struct {
+// A countsAt is what had been counted at an instant; or, as a difference, what was counted within a time.
+type countsAt struct {
 	at                       time.Time
 	took                     time.Duration // of a difference
 	expected, prompt, output int64
@@ -24,8 +24,8 @@ type mark struct {
 	good, eligible           int64
 }
 
-func newMark(at time.Time, c measure.Ledger) mark {
-	m := mark{
+func newCountsAt(at time.Time, c measure.Ledger) countsAt {
+	m := countsAt{
 		at: at, expected: c.Expected, good: c.Good, eligible: c.Eligible, prompt: c.PromptTokens, output: c.OutputTokens,
 		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
 	}
@@ -41,9 +41,9 @@ func newMark(at time.Time, c measure.Ledger) mark {
 	return m
 }
 
-// since is what was counted between two marks.
-func (m mark) since(from mark) mark {
-	d := mark{
+// since is what was counted between two instants.
+func (m countsAt) since(from countsAt) countsAt {
+	d := countsAt{
 		at: m.at, took: m.at.Sub(from.at), expected: m.expected - from.expected, good: m.good - from.good, eligible: m.eligible - from.eligible,
 		prompt: m.prompt - from.prompt, output: m.output - from.output,
 		outcomes: make([]int64, len(outcomes)), dropped: make([]int64, len(dropReasons)),
@@ -58,18 +58,18 @@ func (m mark) since(from mark) mark {
 }
 
 // attainment is the service attainment, by the rule of every ledger.
-func (m mark) attainment() (share float64, ok bool) {
+func (m countsAt) attainment() (share float64, ok bool) {
 	return measure.Ledger{Good: m.good, Eligible: m.eligible}.ServiceAttainment()
 }
 
-func (m mark) finished() (n int64) {
+func (m countsAt) finished() (n int64) {
 	for _, of := range m.outcomes {
 		n += of
 	}
 	return n
 }
 
-func (m mark) failed() (n int64) {
+func (m countsAt) failed() (n int64) {
 	for i, of := range m.outcomes {
 		if outcomes[i].Failed() {
 			n += of
@@ -78,13 +78,13 @@ func (m mark) failed() (n int64) {
 	return n
 }
 
-func (m mark) ok() int64 { return m.outcomes[0] } // the list begins with it
+func (m countsAt) ok() int64 { return m.outcomes[0] } // the list begins with it
 
 // cancelled counts those that the workload ended itself: they are neither good nor bad.
-func (m mark) cancelled() int64 { return m.outcomes[cancelledPlace] }
+func (m countsAt) cancelled() int64 { return m.outcomes[cancelledPlace] }
 
 // lost counts what fell due and was never sent, for whatever reason. Filtered rows were never due.
-func (m mark) lost() (n int64) {
+func (m countsAt) lost() (n int64) {
 	for i, of := range m.dropped {
 		if dropReasons[i] != measure.Filtered {
 			n += of
@@ -94,11 +94,11 @@ func (m mark) lost() (n int64) {
 }
 
 // perSecond is a count of a difference as a rate; unknown within no time.
-func (m mark) perSecond(n int64) figure {
+func (m countsAt) perSecond(n int64) value {
 	if m.took <= 0 {
 		return unknown
 	}
-	return figure(float64(n) / m.took.Seconds())
+	return value(float64(n) / m.took.Seconds())
 }
 
 // The columns of a row.
@@ -120,7 +120,7 @@ var columns = [rowColumns]string{
 }
 
 // A row is a slot that is over: rates, what was in flight at its end, and the quantiles of its latencies in seconds.
-type row [rowColumns]figure
+type row [rowColumns]value
 
 var unknownRow = func() (r row) {
 	for i := range r {
