@@ -13,7 +13,7 @@ type Progress struct {
 	Left   time.Duration  // until the last row of all plans is due; more than Length before they begin
 }
 
-// Standing tells where the generation is now. It must have been started, and none of its plans may loop.
+// Progress tells where the generation is now. It must have been started, and none of its plans may loop.
 func (g *Generation) Progress() Progress {
 	s := Progress{Ledger: g.options.Meter.Ledger()}
 	known := true

@@ -38,7 +38,7 @@ type SeriesStatistics struct {
 	Of    stats.Distribution // of a gauge; of a counter the rates between two values
 }
 
-// Figures computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
+// Statistics computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
 // between them.
 func (b ServerSeries) Statistics() (f SeriesStatistics, ok bool) {
 	n := min(len(b.Times), len(b.Values))

@@ -78,7 +78,7 @@ func (s *Screen) Draw(lines ...string) {
 	_, _ = io.WriteString(s.out, old+s.block()) // there is nobody to tell
 }
 
-// Leave lets what was drawn stand; what is written now comes below it.
+// End lets what was drawn stand; what is written now comes below it.
 func (s *Screen) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
