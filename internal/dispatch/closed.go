@@ -172,7 +172,7 @@ func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 			d.prebuild(turn)
 		}
 	}
-	d.wait(r)
+	d.enqueue(r)
 }
 
 // dueNow makes now the planned, due and ready instant of a row: rows of a closed loop have no planned instant of their own.

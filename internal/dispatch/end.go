@@ -110,7 +110,7 @@ func (d *Dispatcher) settle() {
 func (d *Dispatcher) stop() {
 	d.stopped, d.unsettled = true, true
 	d.forgetUndue()
-	for r := d.unwait(); r != nil; r = d.unwait() {
+	for r := d.dequeue(); r != nil; r = d.dequeue() {
 		d.drop(r, measure.Shutdown)
 	}
 	for _, r := range d.delayed {

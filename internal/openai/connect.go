@@ -84,11 +84,11 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Warm opens connections until n that no lane has taken yet are in stock, none older than Idle; it returns when
-// they are there, or with the first error. A lane without a fresh connection takes one from the stock before it
+// Warm opens connections until n that no lane has taken yet are in the pool, none older than Idle; it returns when
+// they are there, or with the first error. A lane without a fresh connection takes one from the pool before it
 // dials, so that nothing is dialled at a due instant. Called again while connections are missing, it adds those.
 func (c *Client) Warm(ctx context.Context, n int) error {
-	missing := n - c.stock.Fresh(time.Now(), c.target.Idle)
+	missing := n - c.pool.Fresh(time.Now(), c.target.Idle)
 	if missing <= 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (c *Client) Warm(ctx context.Context, n int) error {
 					cancel(errors.New(f.text)) // the others have no better luck
 					return
 				}
-				c.stock.Put(made)
+				c.pool.Put(made)
 			}
 		})
 	}

@@ -64,18 +64,18 @@ func TestWarm(t *testing.T) {
 		play(a, 0, 2)
 		play(a, 0, 2)
 		play(b, 0, 2)
-		play(d, time.Millisecond, 3) // the stock is empty
+		play(d, time.Millisecond, 3) // the pool is empty
 		warm(1, 4)
 		pass(2 * time.Second)
 		play(b, 0, 4) // b's own is still fresh
 		pass(2 * time.Second)
-		play(a, time.Millisecond, 5) // its own is too old by now, that in stock too
+		play(a, time.Millisecond, 5) // its own is too old by now, that in the pool too
 		warm(1, 6)
 		c.Close()
 		play(d, time.Millisecond, 7)
 		warm(1, 8) // closed at once
-		if n := c.stock.Fresh(time.Now(), time.Hour); n != 0 {
-			t.Errorf("%d connections in the stock of a closed client", n)
+		if n := c.pool.Fresh(time.Now(), time.Hour); n != 0 {
+			t.Errorf("%d connections in the pool of a closed client", n)
 		}
 	})
 }

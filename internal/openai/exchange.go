@@ -43,7 +43,7 @@ func (x *exchange) prepare(req *measure.Request) {
 	}
 }
 
-// run makes one attempt, over the connection that Begin has used, the lane's own, one from the stock or a new one. If a kept connection
+// run makes one attempt, over the connection that Begin has used, the lane's own, one from the pool or a new one. If a kept connection
 // turns out to be closed, it makes a second attempt over a new one.
 func (x *exchange) run(ctx context.Context, message []byte, read reader) *failure {
 	if !x.out.begun() {

@@ -121,14 +121,14 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 			}
 			var open *wire.Conn // the first that is
 			for i := range warmed {
-				conn := client.stock.Take(time.Now(), client.target.Idle)
+				conn := client.pool.Take(time.Now(), client.target.Idle)
 				if i < c.ended {
 					_ = opened[conn.NetConn().LocalAddr().String()].Close()
 					wiretest.Closed(t, conn.NetConn())
 				} else if open == nil {
 					open = conn
 				}
-				client.stock.Put(conn) // behind the others: in the end they are in their order again
+				client.pool.Put(conn) // behind the others: in the end they are in their order again
 			}
 			l := client.Lane()
 			defer l.Close()
@@ -145,8 +145,8 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 						i, req.Outcome, req.Timeline.Connect, req.Retried, req.Error)
 				}
 			}
-			if left, want := client.stock.Fresh(time.Now(), client.target.Idle), max(0, warmed-c.ended-1); left != want {
-				t.Errorf("%d connections left in stock, want %d", left, want)
+			if left, want := client.pool.Fresh(time.Now(), client.target.Idle), max(0, warmed-c.ended-1); left != want {
+				t.Errorf("%d connections left in the pool, want %d", left, want)
 			}
 		})
 	}

@@ -80,7 +80,7 @@ func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h
 	l.present = exchange{Lane: l} // the request and the hooks are the caller's
 }
 
-// beginLooks is how many connections of the stock Begin looks at: where a server has closed them all, the next request waits for
+// beginLooks is how many connections of the pool Begin looks at: where a server has closed them all, the next request waits for
 // the pacer.
 const beginLooks = 4
 
@@ -98,15 +98,15 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	return true
 }
 
-// hold has the lane hold an open connection that a request can go out on, its own or one from the stock: fresh, and silent
-// since its last answer. False: there is none, or none among as many of the stock as are to be looked at.
+// hold has the lane hold an open connection that a request can go out on, its own or one from the pool: fresh, and silent
+// since its last answer. False: there is none, or none among as many of the pool as are to be looked at.
 func (l *Lane) hold(now time.Time, looks int) bool {
 	if l.Fresh(now) && l.conn.Silent() {
 		return true
 	}
 	l.drop()
 	for range looks {
-		if l.conn = l.client.stock.Take(now, l.client.target.Idle); l.conn == nil {
+		if l.conn = l.client.pool.Take(now, l.client.target.Idle); l.conn == nil {
 			return false
 		}
 		if l.conn.Silent() {

@@ -89,7 +89,7 @@ type Client struct {
 	reading        sync.Mutex             // one reads the files at a time
 	secrets        atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
 	requestSecrets atomic.Pointer[hidden] // likewise, of the request headers of all workloads
-	stock          wire.Stock
+	pool           wire.Pool
 	stamps         io.Closer // keeps the kernel stamping; nil where it does not
 
 	connected atomic.Bool // a connection was made
@@ -180,9 +180,9 @@ func (c *Client) Timeouts() Timeouts { return c.target.Timeouts }
 // API is the target's.
 func (c *Client) API() API { return c.target.API }
 
-// Close closes the connections in stock and stops Warm from adding any. Lanes are closed by their owners.
+// Close closes the connections in the pool and stops Warm from adding any. Lanes are closed by their owners.
 func (c *Client) Close() {
-	c.stock.Close()
+	c.pool.Close()
 	if c.stamps != nil {
 		_ = c.stamps.Close() // it holds nothing; closing it twice is no fault
 	}

@@ -11,24 +11,24 @@ import (
 // An alarm is a runner's place at the pacer: when its next step is to be done, and how.
 type alarm struct {
 	pacer *Pacer
-	gate  *gate
-	step  func() (done bool) // it waits for nothing, and lets go of the gate by release; false: somebody else has that
+	lock  *runnerLock
+	step  func() (done bool) // it waits for nothing, and unlocks by release; false: somebody else has that
 
 	at    time.Time // zero: it is not set. This and the next two are the pacer's lock's
 	place int       // among the pacer's alarms, while it is set
 	left  bool
 
-	listed atomic.Bool  // it is among the gate's wanted
+	listed atomic.Bool  // it is among the steps that the lock wants done
 	after  *alarm       // the one behind it there
 	steps  sync.RWMutex // held for reading by each step; for ever by leave
 }
 
 // join gives a runner its alarm, which is not set yet.
-func (p *Pacer) join(g *gate, step func() (done bool)) *alarm {
-	return &alarm{pacer: p, gate: g, step: step}
+func (p *Pacer) join(g *runnerLock, step func() (done bool)) *alarm {
+	return &alarm{pacer: p, lock: g, step: step}
 }
 
-// set has the step be done at an instant, and not at the one that was set before; zero: at none. The gate is held, or instants
+// set has the step be done at an instant, and not at the one that was set before; zero: at none. The lock is held, or instants
 // could overtake each other. Of a nil alarm there is none to do.
 func (a *alarm) set(at time.Time) {
 	if a == nil {
@@ -63,36 +63,36 @@ func (a *alarm) move(at time.Time) {
 	}
 }
 
-// want has the step be done as soon as somebody lets go of the gate. Of a nil alarm there is none to do.
+// want has the step be done as soon as somebody unlocks. Of a nil alarm there is none to do.
 func (a *alarm) want() {
 	if a == nil || !a.listed.CompareAndSwap(false, true) {
 		return
 	}
 	for {
-		a.after = a.gate.wanted.Load()
-		if a.gate.wanted.CompareAndSwap(a.after, a) {
+		a.after = a.lock.wanted.Load()
+		if a.lock.wanted.CompareAndSwap(a.after, a) {
 			return
 		}
 	}
 }
 
-// enter takes the gate for the step. False: somebody has it, and does the step before he lets go of it.
+// enter takes the lock for the step. False: somebody has it, and does the step before he lets go of it.
 func (a *alarm) enter() bool {
-	if a.gate.mu.TryLock() {
+	if a.lock.mu.TryLock() {
 		return true
 	}
 	a.want()
-	return a.gate.mu.TryLock() // whoever had it may have looked before that
+	return a.lock.mu.TryLock() // whoever had it may have looked before that
 }
 
-// ring does the step now, or leaves it to the one who has the gate. It waits for neither.
+// ring does the step now, or leaves it to the one who has the lock. It waits for neither.
 func (a *alarm) ring() {
 	if a.try() {
-		a.gate.catchUp()
+		a.lock.catchUp()
 	}
 }
 
-// try does the step. False: somebody else has the gate, or the runner has left.
+// try does the step. False: somebody else has the lock, or the runner has left.
 func (a *alarm) try() (done bool) {
 	if !a.steps.TryRLock() {
 		return false
@@ -101,7 +101,7 @@ func (a *alarm) try() (done bool) {
 	return a.step()
 }
 
-// leave ends it: when it returns no step runs any more, and none will. The gate is not held.
+// leave ends it: when it returns no step runs any more, and none will. The lock is not held.
 func (a *alarm) leave() {
 	a.steps.Lock() // never unlocked
 	p := a.pacer

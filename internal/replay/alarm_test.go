@@ -24,8 +24,8 @@ func paced(s Sleeper) (p *Pacer, end func()) {
 	}
 }
 
-// simple is a step under the gate: it notes the instant.
-func simple(p *Pacer, g *gate, do func(now time.Time)) *alarm {
+// simple is a step under the lock: it notes the instant.
+func simple(p *Pacer, g *runnerLock, do func(now time.Time)) *alarm {
 	var a *alarm
 	a = p.join(g, func() bool {
 		if !a.enter() {
@@ -46,7 +46,7 @@ func TestPacerCalendar(t *testing.T) {
 		begin := time.Now()
 		var all []*alarm
 		for range 1 + rnd.IntN(40) {
-			all = append(all, p.join(&gate{}, nil))
+			all = append(all, p.join(&runnerLock{}, nil))
 		}
 		for range 400 {
 			a, at := all[rnd.IntN(len(all))], begin.Add(time.Duration(rnd.IntN(100)))
@@ -59,7 +59,7 @@ func TestPacerCalendar(t *testing.T) {
 			a.set(at)
 			want(t, "is set to what it was told, unless it has left", a.at.Equal(at), !a.left || at.IsZero())
 			if a.left {
-				all = append(all, p.join(&gate{}, nil))
+				all = append(all, p.join(&runnerLock{}, nil))
 				all = slices.DeleteFunc(all, func(one *alarm) bool { return one == a })
 			}
 		}
@@ -97,7 +97,7 @@ func TestPacerIsOnTime(t *testing.T) {
 		defer end()
 		begin := time.Now()
 		const n = 20
-		var gates [n]gate
+		var gates [n]runnerLock
 		var rang [n][]time.Duration
 		var all [n]*alarm
 		for i := range all {
@@ -125,14 +125,14 @@ func TestPacerIsOnTime(t *testing.T) {
 	})
 }
 
-// While one gate is held for a minute, the alarms of others ring at their instants; its own step is done when it is let go of,
+// While one lock is held for a minute, the alarms of others ring at their instants; its own step is done when it is let go of,
 // by the goroutine that had it, and the ones after that by the pacer again.
 func TestPacerWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, end := paced(NewTimers())
 		defer end()
 		begin := time.Now()
-		var held, free gate
+		var held, free runnerLock
 		var late, onTime []time.Duration
 		every := func(a **alarm, rang *[]time.Duration) func(time.Time) {
 			return func(now time.Time) {
@@ -143,7 +143,7 @@ func TestPacerWaitsForNobody(t *testing.T) {
 		var one, other *alarm
 		one = simple(p, &held, every(&one, &late))
 		other = simple(p, &free, every(&other, &onTime))
-		for g, a := range map[*gate]*alarm{&held: one, &free: other} {
+		for g, a := range map[*runnerLock]*alarm{&held: one, &free: other} {
 			g.Lock()
 			a.set(begin.Add(20 * time.Second))
 			g.Unlock()
@@ -166,7 +166,7 @@ func TestPacerWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Whatever holds a gate when, and whoever wants a step: after the last wish there is a step that began later.
+// Whatever holds a lock when, and whoever wants a step: after the last wish there is a step that began later.
 func TestPacerLosesNoStep(t *testing.T) {
 	rounds := 20000
 	if testing.Short() {
@@ -178,7 +178,7 @@ func TestPacerLosesNoStep(t *testing.T) {
 	}
 	p, end := paced(sleeper)
 	defer end()
-	var g gate
+	var g runnerLock
 	var wishes, seen atomic.Int64 // a step sees all wishes from before it
 	var alarms [3]*alarm
 	for i := range alarms {
@@ -232,7 +232,7 @@ func TestPacerMeetsTheEndOfAHold(t *testing.T) {
 	if testing.Short() {
 		rounds = 20_000
 	}
-	var g gate
+	var g runnerLock
 	var begun, held atomic.Int64 // rounds
 	var seen int64
 	a := simple(NewPacer(NewTimers()), &g, func(time.Time) { seen = begun.Load() })
@@ -278,7 +278,7 @@ func TestPacerLeave(t *testing.T) {
 	const rounds = 100
 	p, end := paced(NewTimers())
 	defer end()
-	var g gate
+	var g runnerLock
 	for round := range rounds {
 		var over atomic.Bool
 		var a *alarm

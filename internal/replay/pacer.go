@@ -11,7 +11,7 @@ import (
 
 // A Pacer runs the steps of all runners of a process at their instants on one goroutine; with NewSleeper on one locked thread. It
 // never waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps log nothing
-// themselves; tellNews does.
+// themselves; writeLog does.
 type Pacer struct {
 	sleeper Sleeper
 	made    time.Time

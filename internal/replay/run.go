@@ -41,7 +41,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	var rooms, warmer sync.WaitGroup
 	rooms.Go(func() { feedErr = r.read(work) })
 	rooms.Go(r.build)
-	rooms.Go(r.tellNews)
+	rooms.Go(r.writeLog)
 	warming, endWarming := context.WithCancel(work)
 	defer endWarming()
 	warmer.Go(func() { r.warm(warming) })

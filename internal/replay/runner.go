@@ -25,25 +25,25 @@ type Runner struct {
 	launch  func(*lane)        // starts a lane
 	endWork context.CancelFunc // stops the taking of new work
 
-	*shared  // its lock guards the fields below
-	stage    // changes only while no row is on its way
-	d        *dispatch.Dispatcher
-	toBuild  build     // the message to build next; its row is nil: none
-	builder  sync.Cond // the builder waits here for it
-	buffers  buffers
-	idle     []*lane   // free lanes; the last one used is the last in the slice
-	lanes    int       // started so far
-	freed    *lane     // the lane whose request has just ended, during that Step
-	alarm    *alarm    // nil until Run
-	entered  bool      // a loop was entered
-	succeeds bool      // it takes over from another runner
-	until    time.Time // planned instant from which on rows are another runner's; zero: none are
-	over     bool      // nothing is left and nothing will come
-	told     told
-	news     []func()  // log lines and callbacks, told by tellNews
-	drops    drops     // not told yet
-	unsaid   int       // lines left out, at mostNews
-	said     sync.Cond // tellNews waits here
+	*shared    // its lock guards the fields below
+	stage      // changes only while no row is on its way
+	d          *dispatch.Dispatcher
+	toBuild    build     // the message to build next; its row is nil: none
+	builder    sync.Cond // the builder waits here for it
+	buffers    buffers
+	idle       []*lane   // free lanes; the last one used is the last in the slice
+	lanes      int       // started so far
+	freed      *lane     // the lane whose request has just ended, during that Step
+	alarm      *alarm    // nil until Run
+	entered    bool      // a loop was entered
+	succeeds   bool      // it takes over from another runner
+	until      time.Time // planned instant from which on rows are another runner's; zero: none are
+	over       bool      // nothing is left and nothing will come
+	told       told
+	logQueue   []func()  // log lines and callbacks, told by writeLog
+	drops      drops     // not told yet
+	logDropped int       // lines left out, at mostLogLines
+	said       sync.Cond // writeLog waits here
 
 	warmed chan struct{} // closed when nothing of the warm-up is left
 	moved  chan struct{} // holds one: the feed is to look again whether there is room

@@ -7,7 +7,7 @@ import (
 
 // A shared is the state that the runners of one workload share over reloads: one lock, the count of lanes in use, the spending.
 type shared struct {
-	mu       gate
+	mu       runnerLock
 	slots    dispatch.Slots
 	spending *limits.Spending // nil: no budget, now or before
 	runners  []*Runner        // those that run, in the order in which they took over

@@ -154,7 +154,7 @@ func (r *Runner) readOn() {
 	}
 }
 
-// tick is the runner's step at an instant. It never blocks; it runs on the pacer, on a lane in its place, or in gate.Unlock. False: the
+// tick is the runner's step at an instant. It never blocks; it runs on the pacer, on a lane in its place, or in runnerLock.Unlock. False: the
 // lock is taken, and its holder runs the step.
 func (r *Runner) tick() (done bool) {
 	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.look()}

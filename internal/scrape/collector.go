@@ -153,7 +153,7 @@ func (a address) metrics(r *Reading) []prometheus.Metric {
 		case Counter:
 			list = append(list, prometheus.MustNewConstMetric(d, prometheus.CounterValue, f.Value, a.target, a.replica, f.Rank))
 		case Histogram:
-			list = append(list, &passed{d, prometheus.MakeLabelPairs(d, []string{a.target, a.replica, f.Rank}), f.Buckets.proto()})
+			list = append(list, &histogramMetric{d, prometheus.MakeLabelPairs(d, []string{a.target, a.replica, f.Rank}), f.Buckets.proto()})
 		}
 	}
 	return list

@@ -89,7 +89,7 @@ func (s *Server) metrics() http.Handler {
 func (s *Server) printed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(writeTimeout)
-		s.desk.hand(w, r, s.press.sheet(h, r), end)
+		s.limit.hand(w, r, s.press.render(h, r), end)
 	})
 }
 

@@ -49,7 +49,7 @@ type Server struct {
 	http     *http.Server
 	ready    atomic.Bool
 	press    *press
-	desk     desk
+	limit    writeLimit
 }
 
 // Bounds on what one client may hold.

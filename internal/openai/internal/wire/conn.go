@@ -16,7 +16,7 @@ type Conn struct {
 	app    net.Conn // the socket, or TLS over it
 	used   time.Time
 	err    error
-	news   [1]byte
+	peeked [1]byte
 }
 
 // NewConn takes over a transport that was opened just now.
@@ -86,7 +86,7 @@ func (c *Conn) Silent() bool {
 	}
 	c.socket.once = true // a TLS key update that is sent in reply does not block either
 	defer func() { c.socket.once = false }()
-	n, err := c.app.Read(c.news[:])
+	n, err := c.app.Read(c.peeked[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 

@@ -1,6 +1,6 @@
 // Package wire moves the bytes of HTTP/1.1 and of server-sent events over a connection and tells when they came: a [Conn] with
 // the kernel's receive stamps and a deadline that may move with every chunk, a [Reader] that finds a body in the bytes, a
-// [Scanner] that splits a stream into events, a [Stock] of open connections. It knows neither requests nor the content of a body.
+// [Scanner] that splits a stream into events, a [Pool] of open connections. It knows neither requests nor the content of a body.
 // Between the socket and the event nothing is allocated.
 package wire
 

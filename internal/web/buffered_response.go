@@ -10,9 +10,9 @@ const (
 	partBytes    = 64 << 10 // of an answer, kept and written as one
 )
 
-// A sheet is an answer that is rendered whole before any of it is written. It implements http.ResponseWriter for that; afterwards it
+// A bufferedResponse is an answer that is rendered whole before any of it is written. It implements http.ResponseWriter for that; afterwards it
 // does not change, and several requests can be answered with it.
-type sheet struct {
+type bufferedResponse struct {
 	rendered chan struct{} // closed when it is
 	header   http.Header
 	head     http.Header // what the header was when the answer began
@@ -22,17 +22,17 @@ type sheet struct {
 }
 
 // Header implements http.ResponseWriter.
-func (s *sheet) Header() http.Header { return s.header }
+func (s *bufferedResponse) Header() http.Header { return s.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (s *sheet) WriteHeader(status int) {
+func (s *bufferedResponse) WriteHeader(status int) {
 	if s.status == 0 {
 		s.status, s.head = status, s.header.Clone()
 	}
 }
 
 // Write implements http.ResponseWriter.
-func (s *sheet) Write(p []byte) (int, error) {
+func (s *bufferedResponse) Write(p []byte) (int, error) {
 	s.WriteHeader(http.StatusOK)
 	s.bytes += len(p)
 	for left := p; len(left) > 0; {
@@ -53,20 +53,20 @@ func (s *sheet) Write(p []byte) (int, error) {
 type press struct {
 	slots chan struct{}
 	mu    sync.Mutex
-	next  map[string]*sheet // whose rendering has not begun, by what was asked
+	next  map[string]*bufferedResponse // whose rendering has not begun, by what was asked
 }
 
 func newPress() *press {
-	return &press{slots: make(chan struct{}, mostRendered), next: map[string]*sheet{}}
+	return &press{slots: make(chan struct{}, mostRendered), next: map[string]*bufferedResponse{}}
 }
 
 // sheet renders the answer of a handler to a request, or waits for somebody else's.
-func (p *press) sheet(h http.Handler, r *http.Request) *sheet {
+func (p *press) render(h http.Handler, r *http.Request) *bufferedResponse {
 	asked := r.URL.Path + "?" + r.URL.RawQuery + "\n" + r.Header.Get("Accept") + "\n" + r.Header.Get("Accept-Encoding")
 	p.mu.Lock()
 	s, shared := p.next[asked]
 	if !shared {
-		s = &sheet{rendered: make(chan struct{}), header: http.Header{}}
+		s = &bufferedResponse{rendered: make(chan struct{}), header: http.Header{}}
 		p.next[asked] = s
 	}
 	p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 func TestStock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const idle = 4 * time.Second
-		var s Stock
+		var s Pool
 		conns := make([]*Conn, 4)
 		opened := func(i int) {
 			near, far := net.Pipe()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A Stock holds connections that were opened ahead of the requests that will need them, oldest first.
-type Stock struct {
+// A Pool holds connections that were opened ahead of the requests that will need them, oldest first.
+type Pool struct {
 	mu     sync.Mutex
 	conns  []*Conn
 	closed bool
 }
 
-// Put takes a connection in; a stock that is closed closes it.
-func (s *Stock) Put(c *Conn) {
+// Put takes a connection in; a pool that is closed closes it.
+func (s *Pool) Put(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -25,7 +25,7 @@ func (s *Stock) Put(c *Conn) {
 }
 
 // Take gives the oldest fresh connection, or nil.
-func (s *Stock) Take(now time.Time, idle time.Duration) *Conn {
+func (s *Pool) Take(now time.Time, idle time.Duration) *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(now, idle)
@@ -38,7 +38,7 @@ func (s *Stock) Take(now time.Time, idle time.Duration) *Conn {
 }
 
 // Fresh counts the connections that could be taken.
-func (s *Stock) Fresh(now time.Time, idle time.Duration) int {
+func (s *Pool) Fresh(now time.Time, idle time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(now, idle)
@@ -46,7 +46,7 @@ func (s *Stock) Fresh(now time.Time, idle time.Duration) int {
 }
 
 // sweep closes connections that are too old. The caller holds mu.
-func (s *Stock) sweep(now time.Time, idle time.Duration) {
+func (s *Pool) sweep(now time.Time, idle time.Duration) {
 	s.conns = slices.DeleteFunc(s.conns, func(c *Conn) bool {
 		if c.Fresh(now, idle) {
 			return false
@@ -57,7 +57,7 @@ func (s *Stock) sweep(now time.Time, idle time.Duration) {
 }
 
 // Close closes the connections and has every later one closed.
-func (s *Stock) Close() {
+func (s *Pool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

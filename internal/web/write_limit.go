@@ -25,8 +25,8 @@ const (
 	lookForPlace = 50 * time.Millisecond
 )
 
-// A desk hands out rendered answers.
-type desk struct {
+// A writeLimit hands out rendered answers.
+type writeLimit struct {
 	mu      sync.Mutex
 	writing []*visitor
 	waiting []*visitor // in the order in which they came
@@ -57,7 +57,7 @@ func addressOf(r *http.Request) netip.Prefix {
 }
 
 // hand writes an answer until end at the latest. It is cut when none of it is read for some seconds, or sooner where others wait.
-func (d *desk) hand(w http.ResponseWriter, r *http.Request, s *sheet, end time.Time) {
+func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedResponse, end time.Time) {
 	v := &visitor{from: addressOf(r), stream: http.NewResponseController(w), admit: make(chan struct{}), end: end}
 	if !d.enter(v) {
 		w.Header().Set("Retry-After", "1")
@@ -81,7 +81,7 @@ func (d *desk) hand(w http.ResponseWriter, r *http.Request, s *sheet, end time.T
 }
 
 // enter waits for a place. False: too many wait.
-func (d *desk) enter(v *visitor) bool {
+func (d *writeLimit) enter(v *visitor) bool {
 	d.mu.Lock()
 	if len(d.waiting) >= mostWaiting || ownOf(d.waiting, v.from) >= mostWaitOne {
 		d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *desk) enter(v *visitor) bool {
 	return true
 }
 
-func (d *desk) leave(v *visitor) {
+func (d *writeLimit) leave(v *visitor) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if i := slices.Index(d.writing, v); i >= 0 {
@@ -104,7 +104,7 @@ func (d *desk) leave(v *visitor) {
 }
 
 // moves gives a visitor time for the next part. It is false when its place has been given away.
-func (d *desk) moves(v *visitor) bool {
+func (d *writeLimit) moves(v *visitor) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !slices.Contains(d.writing, v) {
@@ -120,7 +120,7 @@ func (d *desk) moves(v *visitor) bool {
 }
 
 // look gives places to those who wait, first come, first served, and looks again soon while some still do. The lock is held.
-func (d *desk) look() {
+func (d *writeLimit) look() {
 	d.waiting = slices.DeleteFunc(d.waiting, func(v *visitor) bool {
 		if !d.place(v.from) {
 			return false
@@ -144,7 +144,7 @@ func (d *desk) look() {
 
 // place says whether there is one for somebody from an address. It may be that of who reads nothing or takes long, of the same
 // address where that has all that it may have. The lock is held.
-func (d *desk) place(from netip.Prefix) bool {
+func (d *writeLimit) place(from netip.Prefix) bool {
 	own := ownOf(d.writing, from)
 	if own < mostOfOne && len(d.writing) < mostWritten {
 		return true

@@ -7,17 +7,17 @@ import (
 )
 
 // A passed histogram has the engine's own buckets, classic, native or both, which no metric of client_golang can have.
-type passed struct {
+type histogramMetric struct {
 	desc      *prometheus.Desc
 	labels    []*dto.LabelPair
 	histogram *dto.Histogram
 }
 
 // Desc implements prometheus.Metric.
-func (p *passed) Desc() *prometheus.Desc { return p.desc }
+func (p *histogramMetric) Desc() *prometheus.Desc { return p.desc }
 
 // Write implements prometheus.Metric.
-func (p *passed) Write(m *dto.Metric) error {
+func (p *histogramMetric) Write(m *dto.Metric) error {
 	m.Label, m.Histogram = p.labels, p.histogram
 	return nil
 }

@@ -50,8 +50,8 @@ func (r *reader) Write(p []byte) (int, error) {
 }
 
 // answer writes an answer of some parts and gives how long that took, and whether it was written whole.
-func (d *desk) answer(r *reader, from string, parts int) (took time.Duration, whole bool) {
-	s := &sheet{header: http.Header{}}
+func (d *writeLimit) answer(r *reader, from string, parts int) (took time.Duration, whole bool) {
+	s := &bufferedResponse{header: http.Header{}}
 	for range parts {
 		_, _ = s.Write(make([]byte, partBytes))
 	}
@@ -75,7 +75,7 @@ func TestDeskOfManyWhoDoNotRead(t *testing.T) {
 		{"2001:db8:0:%x::1", 550 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var d desk
+			var d writeLimit
 			var all sync.WaitGroup
 			for i := range 16 {
 				from := c.from
@@ -96,7 +96,7 @@ func TestDeskOfManyWhoDoNotRead(t *testing.T) {
 // Where nobody waits, slow readers have their time, and those that stand still are cut after 5 s.
 func TestDeskOfSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d desk
+		var d writeLimit
 		f := func(each time.Duration, parts int, want time.Duration, wantWhole bool) {
 			t.Helper()
 			if took, whole := d.answer(newReader(each), "10.0.0.1", parts); took != want || whole != wantWhole {
@@ -115,7 +115,7 @@ func TestDeskOfSlowReaders(t *testing.T) {
 // Where others wait, who takes long is cut too, and who waits in vain is told so.
 func TestDeskUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d desk
+		var d writeLimit
 		var all sync.WaitGroup
 		for range mostOfOne { // a part each 200 ms: they never stand still for long
 			all.Go(func() {
@@ -159,7 +159,7 @@ func TestPressShares(t *testing.T) {
 		var all sync.WaitGroup
 		ask := func(path, want string) {
 			all.Go(func() {
-				s := p.sheet(h, httptest.NewRequest(http.MethodGet, path, nil))
+				s := p.render(h, httptest.NewRequest(http.MethodGet, path, nil))
 				if got := string(s.parts[0]); got != want || s.status != http.StatusOK {
 					t.Errorf("want 200, %q, got %d, %q", want, s.status, got)
 				}

@@ -36,19 +36,19 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		d.dropTurn(r, measure.Overload, now)
 	default: // a lane and the message may still come, and the budget is asked when they have
 		d.tryOut(r, now)
-		d.wait(r)
+		d.enqueue(r)
 	}
 }
 
 // wait puts a row at the end of the line.
-func (d *Dispatcher) wait(r *Row) {
+func (d *Dispatcher) enqueue(r *Row) {
 	r.state = waiting
 	d.Slots.taken++
 	d.waiting.push(r)
 }
 
 // unwait takes the first waiting row out of the line; nil: there is none.
-func (d *Dispatcher) unwait() *Row {
+func (d *Dispatcher) dequeue() *Row {
 	r := d.waiting.pop()
 	if r != nil {
 		d.Slots.taken--
@@ -63,7 +63,7 @@ func (d *Dispatcher) dropTurn(r *Row, reason measure.DropReason, now time.Time) 
 }
 
 func (d *Dispatcher) dropWaiting(reason measure.DropReason, now time.Time) {
-	for r := d.unwait(); r != nil; r = d.unwait() {
+	for r := d.dequeue(); r != nil; r = d.dequeue() {
 		d.dropTurn(r, reason, now)
 	}
 }
@@ -74,7 +74,7 @@ func (d *Dispatcher) expire(now time.Time) {
 		return
 	}
 	for r := d.waiting.front(); r != nil && now.Sub(r.Ready) >= d.MaxWait; r = d.waiting.front() {
-		d.dropTurn(d.unwait(), measure.Overload, now)
+		d.dropTurn(d.dequeue(), measure.Overload, now)
 	}
 }
 
