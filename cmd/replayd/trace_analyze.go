@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/trace"
+	"replayd/internal/trace/analysis"
 )
 
 // analyzeFlags say how a trace is analyzed, and where the analysis goes besides the terminal.
@@ -41,7 +42,7 @@ func newTraceAnalyze(w *world) *cobra.Command {
 				return wrongInput(err)
 			}
 			defer f.Close()
-			a, err := f.Analyze(c.Context(), o.caches)
+			a, err := analysis.Analyze(c.Context(), f, o.caches)
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func newTraceAnalyze(w *world) *cobra.Command {
 }
 
 // write writes everything that was asked for. Standard output is kept for one thing.
-func (o *analyzeFlags) write(w *world, a trace.Analysis, now time.Time) error {
+func (o *analyzeFlags) write(w *world, a analysis.Analysis, now time.Time) error {
 	if o.output == "-" {
 		return errors.Join(a.WriteJSON(w.out), o.page(a, now))
 	}
@@ -80,7 +81,7 @@ func (o *analyzeFlags) write(w *world, a trace.Analysis, now time.Time) error {
 	return o.page(a, now)
 }
 
-func (o *analyzeFlags) page(a trace.Analysis, now time.Time) error {
+func (o *analyzeFlags) page(a analysis.Analysis, now time.Time) error {
 	if o.html == "" {
 		return nil
 	}

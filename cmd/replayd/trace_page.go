@@ -9,11 +9,12 @@ import (
 	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/report"
-	"replayd/internal/trace"
+	"replayd/internal/stats"
+	"replayd/internal/trace/analysis"
 )
 
 // analysisPage is an analysis as a page with pictures.
-func analysisPage(a trace.Analysis) report.Page {
+func analysisPage(a analysis.Analysis) report.Page {
 	s := a.Stats
 	p := report.Page{
 		Title: filepath.Base(s.Path), Warnings: s.Warnings,
@@ -33,7 +34,7 @@ func analysisPage(a trace.Analysis) report.Page {
 	}
 	for _, m := range []struct {
 		name string
-		of   trace.Distribution
+		of   stats.CountSummary
 	}{{"input", s.Input}, {"output", s.Output}} {
 		if m.of.Count > 0 {
 			p.Tiles = append(p.Tiles, report.Tile{Name: m.name, Text: number.Value(m.of.Mean, "tokens"), Note: "mean; p99 " + number.Value(m.of.P99, "")})
@@ -59,7 +60,7 @@ func analysisPage(a trace.Analysis) report.Page {
 func share(part float64) string { return number.Value(100*part, "%") }
 
 // overTime has a value for each bin of the trace's curve, but for a last one that is not whole.
-func overTime(a trace.Analysis, value func(bin int) float64) chart.Series {
+func overTime(a analysis.Analysis, value func(bin int) float64) chart.Series {
 	s := chart.Series{Kind: chart.Step}
 	width := a.Stats.Curve.Bin.Seconds()
 	bins := len(a.Stats.Curve.Requests)
@@ -72,11 +73,11 @@ func overTime(a trace.Analysis, value func(bin int) float64) chart.Series {
 	return s
 }
 
-func binNote(a trace.Analysis) string {
+func binNote(a analysis.Analysis) string {
 	return fmt.Sprintf("By %s of the trace; a last one that is not whole is left out.", number.Value(a.Stats.Curve.Bin.Seconds(), "s"))
 }
 
-func analysisLoad(a trace.Analysis) report.Section {
+func analysisLoad(a analysis.Analysis) report.Section {
 	c := a.Stats.Curve
 	if len(c.Requests) == 0 {
 		return report.Section{}
@@ -112,7 +113,7 @@ func analysisLoad(a trace.Analysis) report.Section {
 	return section
 }
 
-func tokenRates(a trace.Analysis) string {
+func tokenRates(a analysis.Analysis) string {
 	length := (a.Stats.Span - a.Stats.First).Seconds()
 	if length == 0 {
 		return "Tokens asked for"
@@ -127,7 +128,7 @@ func portion(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func analysisLengths(a trace.Analysis) report.Section {
+func analysisLengths(a analysis.Analysis) report.Section {
 	s := a.Stats
 	if a.Total.Count == 0 {
 		return report.Section{}
@@ -139,8 +140,8 @@ func analysisLengths(a trace.Analysis) report.Section {
 	both := chart.Plot{Title: "Share of requests up to a length", Y: chart.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
 	for _, m := range []struct {
 		name  string
-		of    trace.Distribution
-		shape trace.Shape
+		of    stats.CountSummary
+		shape stats.Shape
 	}{{"input", s.Input, a.InputShape}, {"output", s.Output, a.OutputShape}} {
 		if m.of.Count == 0 {
 			continue
@@ -173,7 +174,7 @@ func analysisLengths(a trace.Analysis) report.Section {
 	return section
 }
 
-func histogram(name string, of trace.Distribution, shape trace.Shape) chart.Plot {
+func histogram(name string, of stats.CountSummary, shape stats.Shape) chart.Plot {
 	p := chart.Plot{
 		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], number.Value(of.P50, ""), number.Value(of.P90, ""), number.Value(of.P99, "tokens")),
 		X:     chart.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: chart.Axis{Label: "share of requests", Unit: "%"},

@@ -7,13 +7,14 @@ import (
 	"replayd/internal/chart"
 	"replayd/internal/number"
 	"replayd/internal/report"
-	"replayd/internal/trace"
+	"replayd/internal/stats"
+	"replayd/internal/trace/analysis"
 )
 
 // cacheSteps is how many sizes of a cache the curve shows.
 const cacheSteps = 200
 
-func analysisPrefixes(a trace.Analysis) report.Section {
+func analysisPrefixes(a analysis.Analysis) report.Section {
 	s := a.Stats
 	if s.RowsWithIDs == 0 {
 		return report.Section{}
@@ -32,7 +33,7 @@ func analysisPrefixes(a trace.Analysis) report.Section {
 	return section
 }
 
-func reuseOverTime(a trace.Analysis) chart.Plot {
+func reuseOverTime(a analysis.Analysis) chart.Plot {
 	c := a.Stats.Curve
 	hits := overTime(a, func(i int) float64 { return 100 * portion(a.CurveHits[i], c.InputTokens[i]) })
 	first, last := portion(a.Intervals[0].CacheTokens, a.Intervals[0].InputTokens), math.NaN()
@@ -53,7 +54,7 @@ func reuseOverTime(a trace.Analysis) chart.Plot {
 }
 
 // cacheCurve is what an LRU cache hits by its size.
-func cacheCurve(a trace.Analysis) chart.Plot {
+func cacheCurve(a analysis.Analysis) chart.Plot {
 	s := a.Stats
 	tokens, blocks := chart.Series{Name: "of tokens", Kind: chart.Line}, chart.Series{Name: "of blocks", Kind: chart.Line, Soft: true}
 	last := 0
@@ -84,7 +85,7 @@ func cacheCurve(a trace.Analysis) chart.Plot {
 	}
 }
 
-func analysisGaps(a trace.Analysis) report.Section {
+func analysisGaps(a analysis.Analysis) report.Section {
 	if a.Gaps.Count == 0 || a.Gaps.Max == 0 {
 		return report.Section{}
 	}
@@ -94,7 +95,7 @@ func analysisGaps(a trace.Analysis) report.Section {
 		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", number.Count(s.Instants, "distinct instant"), number.Count(s.Burst, "request"))},
 	}
 	t := chart.Table{Columns: []chart.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
-	for _, d := range []trace.Dispersion{a.Seconds, a.Minutes} {
+	for _, d := range []analysis.Dispersion{a.Seconds, a.Minutes} {
 		if d.Windows > 0 {
 			t.Rows = append(t.Rows, []string{
 				number.Value(d.Window.Seconds(), "s"), fmt.Sprint(d.Windows), fmt.Sprintf("%.3f", d.Mean), fmt.Sprint(d.Peak),
@@ -126,7 +127,7 @@ func analysisGaps(a trace.Analysis) report.Section {
 	return section
 }
 
-func analysisSessions(a trace.Analysis) report.Section {
+func analysisSessions(a analysis.Analysis) report.Section {
 	if a.Turns.Count == 0 {
 		return report.Section{}
 	}
@@ -140,7 +141,7 @@ func analysisSessions(a trace.Analysis) report.Section {
 	t := chart.Table{Columns: []chart.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
 	for _, m := range []struct {
 		name string
-		of   trace.Summary
+		of   stats.Summary
 	}{{"from due to due", a.TurnGaps}, {"delay after the answer", a.Delays}} {
 		if m.of.Count > 0 {
 			t.Rows = append(t.Rows, []string{
@@ -155,7 +156,7 @@ func analysisSessions(a trace.Analysis) report.Section {
 }
 
 // analysisAIPerf is AIPerf's report as a table.
-func analysisAIPerf(a trace.Analysis) report.Section {
+func analysisAIPerf(a analysis.Analysis) report.Section {
 	s := a.Stats
 	section := report.Section{
 		Title: "The same as AIPerf has it", Short: "AIPerf's figures",

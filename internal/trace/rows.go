@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -169,4 +170,25 @@ func (r *Rows) record(at int64) Record {
 
 func (r *Rows) changed(what fault) error {
 	return fmt.Errorf("%s:%d: %w: %s", r.file.name, r.scratch.Line, ErrChanged, what)
+}
+
+// Each calls do with every row, in due order.
+func (f *File) Each(ctx context.Context, do func(*Record)) error {
+	rows, err := f.Rows(0)
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		r, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && n%markRows == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		do(&r)
+	}
 }

@@ -1,6 +1,11 @@
 package trace
 
-import "time"
+import (
+	"time"
+
+	"replayd/internal/stats"
+	"replayd/internal/trace/prefix"
+)
 
 // Stats is what a trace holds. Figures that need timestamps are 0 without them, figures of prefixes without ids.
 type Stats struct {
@@ -24,13 +29,13 @@ type Stats struct {
 	Rate          float64       // requests per second, from the first row to the last
 	Curve         Curve         // the same over time, and tokens
 
-	Input, Output Distribution // tokens, of the rows that say
+	Input, Output stats.CountSummary // tokens, of the rows that say
 	Balance       [3]Balance
 
 	BlockTokens int // detected or given; 512 where there was nothing to tell it by
 	RowsWithIDs int
 	SurplusRows int // of these, rows with more ids than their prompt has blocks; the surplus counts nowhere
-	Prefix      Prefix
+	Prefix      prefix.Sharing
 }
 
 // Prompts counts rows by where their prompt comes from.
@@ -40,24 +45,4 @@ type Prompts struct{ Synthesized, Text, Messages, Payload int }
 type Balance struct {
 	Shards  int
 	Largest float64 // tokens, in and out, of the largest shard over the mean
-}
-
-// Prefix is what rows share, by their ids in due order. A prefix is a sequence of ids from the first on.
-type Prefix struct {
-	Blocks  int64 // of all rows
-	IDs     int   // distinct
-	Moved   int   // ids that stand behind more than one prefix
-	Resized int   // ids that have more than one length
-
-	// What a cache that never forgets would hit: the longest prefix that came before. Where a block was
-	// shorter then than it is now, or longer, the tokens that both have.
-	HitBlocks, HitTokens         int64
-	HitBlockRatio, HitTokenRatio float64 // of Blocks; of all input tokens, rows without ids included
-
-	Unique      int // distinct prefixes
-	SharedRoots int // distinct first ids that more than one row begins with
-
-	// AIPerf's words. CacheHitRate: the mean over rows with ids of the share of their ids, counted from the front, that
-	// came before anywhere. ReuseRatio: of all occurrences of prefixes, those of prefixes that occur more than once.
-	CacheHitRate, ReuseRatio float64
 }

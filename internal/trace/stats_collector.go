@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"replayd/internal/stats"
+	"replayd/internal/trace/prefix"
 )
 
 // statsCollector gathers Stats from rows that come in due order.
 type statsCollector struct {
 	prompts       Prompts
-	input, output counts
-	prefixes      prefixes
+	input, output stats.Counts
+	prefixes      prefix.Tree
 	shards        [3][]int64 // tokens of each shard
 	curve         curve
 
@@ -27,7 +28,7 @@ type statsCollector struct {
 const maxTicks = 1 << 16
 
 func newStatsCollector(blockTokens int) *statsCollector {
-	g := &statsCollector{prefixes: newPrefixes(blockTokens)}
+	g := &statsCollector{prefixes: prefix.New(blockTokens)}
 	for i := range g.shards {
 		g.shards[i] = make([]int64, 2<<i)
 	}
@@ -45,11 +46,11 @@ func (g *statsCollector) add(r *Record, at, base int64) {
 		g.prompts.Payload++
 	default:
 		g.prompts.Synthesized++
-		g.input.add(r.InputTokens)
-		g.prefixes.add(r.Blocks, r.InputTokens)
+		g.input.Add(r.InputTokens)
+		g.prefixes.Add(r.Blocks, r.InputTokens)
 	}
 	if r.OutputTokens > 0 {
-		g.output.add(r.OutputTokens)
+		g.output.Add(r.OutputTokens)
 	}
 	for _, shards := range g.shards {
 		shards[r.Number%len(shards)] += int64(r.InputTokens + r.OutputTokens)
@@ -89,9 +90,9 @@ func (g *statsCollector) time(at int64) {
 // fill completes Stats. base is the instant of offset 0.
 func (g *statsCollector) fill(s *Stats, base int64) {
 	s.Prompts = g.prompts
-	s.Input, s.Output = g.input.distribution(), g.output.distribution()
-	s.RowsWithIDs = g.prefixes.rows
-	s.Prefix = g.prefixes.stats(s.Input.Sum)
+	s.Input, s.Output = g.input.Summary(), g.output.Summary()
+	s.RowsWithIDs = g.prefixes.Rows
+	s.Prefix = g.prefixes.Stats(s.Input.Sum)
 	for i, shards := range g.shards {
 		s.Balance[i].Shards = len(shards)
 		if total := s.Input.Sum + s.Output.Sum; total > 0 {

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/stats"
+	"replayd/internal/trace/prefix"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -28,7 +31,7 @@ func TestFiveRows(t *testing.T) {
 {"input_length":1024,"output_length":25,"hash_ids":[1,2]}
 {"input_length":1536,"output_length":40,"hash_ids":[2,3,4]}
 {"input_length":1024,"output_length":22,"hash_ids":[1,3]}`, Options{})
-	want := Prefix{
+	want := prefix.Sharing{
 		Blocks: 12, IDs: 4, Moved: 2, // 2 begins a row and follows 1; 3 follows 1, 2 and 1,2
 		HitBlocks: 5, HitTokens: 5 * 512, HitBlockRatio: 5.0 / 12, HitTokenRatio: 5.0 * 512 / 6144,
 		Unique: 7, SharedRoots: 1, CacheHitRate: (0 + 2.0/3 + 1 + 2.0/3 + 1) / 5, ReuseRatio: 7.0 / 12,
@@ -57,8 +60,8 @@ func TestHitsOfCutBlocks(t *testing.T) {
 }
 
 // The same figures from sets of whole prefixes, as their definitions read.
-func naivePrefix(rows []Record, size int) Prefix {
-	var p Prefix
+func naivePrefix(rows []Record, size int) prefix.Sharing {
+	var p prefix.Sharing
 	ids, moved, lengths := map[uint64]string{}, map[uint64]bool{}, map[uint64]map[int]bool{}
 	count, longest := map[string]int{}, map[string]int{}
 	var inputs, withIDs int
@@ -141,22 +144,22 @@ func TestPrefixFiguresASecondWay(t *testing.T) {
 func TestDistribution(t *testing.T) {
 	for _, c := range []struct {
 		values []int
-		want   Distribution
+		want   stats.CountSummary
 	}{
-		{nil, Distribution{}},
-		{[]int{7}, Distribution{Count: 1, Sum: 7, Mean: 7, P25: 7, P50: 7, P75: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
-		{[]int{4, 1}, Distribution{Count: 2, Sum: 5, Mean: 2.5, StdDev: 1.5, P25: 1.75, P50: 2.5, P75: 3.25, P90: 3.7, P99: 3.97, Min: 1, Max: 4}},
+		{nil, stats.CountSummary{}},
+		{[]int{7}, stats.CountSummary{Count: 1, Sum: 7, Mean: 7, P25: 7, P50: 7, P75: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
+		{[]int{4, 1}, stats.CountSummary{Count: 2, Sum: 5, Mean: 2.5, StdDev: 1.5, P25: 1.75, P50: 2.5, P75: 3.25, P90: 3.7, P99: 3.97, Min: 1, Max: 4}},
 		// ranks 0.75, 1.5, 2.25, 2.7, 2.97 of 0, 10, 20000, MaxTokens
-		{[]int{20000, 0, MaxTokens, 10}, Distribution{
+		{[]int{20000, 0, MaxTokens, 10}, stats.CountSummary{
 			Count: 4, Sum: 20010 + MaxTokens, Mean: (20010.0 + MaxTokens) / 4,
 			StdDev: 7_261_864.0235649, P25: 7.5, P50: 10005, P75: 20000 + 0.25*(MaxTokens-20000), P90: 20000 + 0.7*(MaxTokens-20000), P99: 20000 + 0.97*(MaxTokens-20000), Min: 0, Max: MaxTokens,
 		}},
 	} {
-		var got counts
+		var got stats.Counts
 		for _, v := range c.values {
-			got.add(v)
+			got.Add(v)
 		}
-		if diff := cmp.Diff(c.want, got.distribution(), near(1e-6)); diff != "" {
+		if diff := cmp.Diff(c.want, got.Summary(), near(1e-6)); diff != "" {
 			t.Errorf("%v: %s", c.values, diff)
 		}
 	}
@@ -216,16 +219,16 @@ func TestFiguresOfMooncake(t *testing.T) {
 		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published, as some of the lengths below: those have tests of their own
 		Format: Mooncake, Requests: 12_031, Prompts: Prompts{Synthesized: 12_031},
 		HasTimestamps: true, Sorted: true, Span: 3_536_999 * ms, Instants: 1_180, Burst: 28, Tick: 3 * time.Second, Rate: 3.40147,
-		Input: Distribution{
+		Input: stats.CountSummary{
 			Count: 12_031, Sum: 144_793_823, Mean: 12_035.061, StdDev: f.Stats.Input.StdDev, P25: f.Stats.Input.P25, P50: 6_909, P75: f.Stats.Input.P75, P90: 27_367, P99: 85_400.4, Min: 891, Max: 126_195,
 		},
-		Output: Distribution{
+		Output: stats.CountSummary{
 			Count: 12_031, Sum: 4_122_048, Mean: 342.619, StdDev: f.Stats.Output.StdDev, P25: f.Stats.Output.P25, P50: 350, P75: f.Stats.Output.P75,
 			P90: 597, P99: 1_118.5, Min: 1, Max: 2_000,
 		},
 		Balance:     [3]Balance{{2, 1.0124}, {4, 1.0211}, {8, 1.0364}},
 		BlockTokens: 512, RowsWithIDs: 12_031,
-		Prefix: Prefix{
+		Prefix: prefix.Sharing{
 			Blocks: 288_500, IDs: 182_790, HitBlocks: 105_710, HitTokens: 54_098_411, HitBlockRatio: 0.366412, HitTokenRatio: 0.373624,
 			Unique: 182_790, SharedRoots: 1, CacheHitRate: 0.3842580875, ReuseRatio: 0.5194246101,
 		},
@@ -251,7 +254,7 @@ func TestFiguresOfAzure(t *testing.T) {
 	defer f.Close()
 	s := f.Stats
 	if s.Format != Azure || s.Requests != 19_366 || !s.Sorted || s.Input.Sum != 22_361_870 || s.Output.Sum != 4_088_665 ||
-		s.Span.Round(10*ms) != 3_501_720*ms || math.Abs(s.GapCV-1.0942) > 0.00005 || s.RowsWithIDs != 0 || s.Prefix != (Prefix{}) {
+		s.Span.Round(10*ms) != 3_501_720*ms || math.Abs(s.GapCV-1.0942) > 0.00005 || s.RowsWithIDs != 0 || s.Prefix != (prefix.Sharing{}) {
 		t.Errorf("got %+v", s)
 	}
 }

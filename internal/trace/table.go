@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"replayd/internal/number"
+	"replayd/internal/stats"
 )
 
 // WriteTable writes the figures for people, with their units.
@@ -84,7 +85,7 @@ func (t table) line(cells ...string) {
 	_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-func (t table) distribution(name string, d Distribution) {
+func (t table) distribution(name string, d stats.CountSummary) {
 	if d.Count == 0 {
 		t.line(name, "n/a")
 		return

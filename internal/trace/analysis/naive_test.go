@@ -1,4 +1,4 @@
-package trace
+package analysis
 
 import (
 	"cmp"
@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/trace"
+
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // naiveContext is AIPerf's: repeated pairs of place and id, of all rows.
-func naiveContext(rows []Record, size int) (context, own []int) {
+func naiveContext(rows []trace.Record, size int) (context, own []int) {
 	pairs := map[[2]uint64]int{}
 	for _, r := range rows {
 		for i, id := range r.Blocks {
@@ -37,9 +39,9 @@ func naiveContext(rows []Record, size int) (context, own []int) {
 }
 
 // The rest from rows in memory, each by the words of its definition.
-func checkNaively(t *testing.T, f *File) {
+func checkNaively(t *testing.T, f *trace.File) {
 	t.Helper()
-	a, rows := analyze(t, f), read(t, f, 0)
+	a, rows := analyze(t, f), allRows(t, f)
 	var total, sizes []int
 	var gaps, fronts []float64
 	intervals := map[time.Duration]*Interval{}
@@ -93,13 +95,13 @@ func checkNaively(t *testing.T, f *File) {
 	context, own := naiveContext(rows, f.Stats.BlockTokens)
 	check := func(name string, got, want any) {
 		t.Helper()
-		if diff := gocmp.Diff(want, got, near(1e-9)); diff != "" {
+		if diff := gocmp.Diff(want, got, approximately(1e-9)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	check("total", a.Total.summary(), summarize(total))
-	check("context", a.Context.summary(), summarize(context))
-	check("unique prompt", a.UniquePrompt.summary(), summarize(own))
+	check("total", a.Total.Summary(), summarize(total))
+	check("context", a.Context.Summary(), summarize(context))
+	check("unique prompt", a.UniquePrompt.Summary(), summarize(own))
 	check("hit rates", a.HitRate, summarize(fronts))
 	check("gaps", a.Gaps, summarize(gaps))
 	for i, z := range a.Sizes {
@@ -127,7 +129,7 @@ func checkNaively(t *testing.T, f *File) {
 		}
 		slices.SortFunc(want, func(a, b Interval) int { return cmp.Compare(a.From, b.From) })
 		check("intervals", filled, want)
-		check("hits over time", sum(a.CurveHits), hits)
+		check("hits over time", totalOf(a.CurveHits), hits)
 		check("seconds", a.Seconds, naiveDispersion(rows, time.Second))
 		check("minutes", a.Minutes, naiveDispersion(rows, time.Minute))
 	}
@@ -151,7 +153,7 @@ func checkNaively(t *testing.T, f *File) {
 	}
 }
 
-func naiveDispersion(rows []Record, window time.Duration) Dispersion {
+func naiveDispersion(rows []trace.Record, window time.Duration) Dispersion {
 	first, length := rows[0].Offset, rows[len(rows)-1].Offset-rows[0].Offset
 	d := Dispersion{Window: window, Windows: int64(length / window)}
 	counts := make([]float64, d.Windows)
@@ -186,7 +188,7 @@ func randomTrace(rng *rand.Rand, size int) string {
 		tokens := 1 + rng.IntN(6*size)
 		fmt.Fprintf(&b, `,"input_length":%d`, tokens)
 		if rng.IntN(5) > 0 {
-			ids := make([]string, blocksOf(tokens, size))
+			ids := make([]string, (tokens+size-1)/size)
 			for i := range ids {
 				ids[i] = fmt.Sprint(rng.IntN(3) + i/2*2)
 			}
@@ -200,7 +202,7 @@ func randomTrace(rng *rand.Rand, size int) string {
 func TestAnalysisASecondWay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	for range 40 {
-		checkNaively(t, open(t, randomTrace(rng, 32), Options{BlockTokens: 32}))
+		checkNaively(t, openFile(t, randomTrace(rng, 32), trace.Options{BlockTokens: 32}))
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -210,7 +212,7 @@ func TestAnalysisASecondWay(t *testing.T) {
 func TestAnalysisOfPublicTraces(t *testing.T) {
 	for _, name := range []string{"mooncake_conversation.jsonl", "azure_2023_conv.csv"} {
 		t.Run(name, func(t *testing.T) {
-			f, err := Open(t.Context(), realTrace(t, name), Options{})
+			f, err := trace.Open(t.Context(), publicTrace(t, name), trace.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

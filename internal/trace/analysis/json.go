@@ -1,9 +1,11 @@
-package trace
+package analysis
 
 import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // WriteJSON writes the analysis as one JSON object. What stands on its first level is AIPerf's analysis under AIPerf's
@@ -57,7 +59,7 @@ type metric struct {
 	Max    float64 `json:"max"`
 }
 
-func newMetric(s Summary) *metric {
+func newMetric(s stats.Summary) *metric {
 	if s.Count == 0 {
 		return nil
 	}
@@ -69,17 +71,17 @@ func (a Analysis) document() document {
 	d := document{
 		Requests: s.Requests, Unique: p.Unique, Groups: p.SharedRoots, HitRate: p.CacheHitRate, ReuseRatio: p.ReuseRatio,
 		MinISL: s.Input.Min, MaxISL: s.Input.Max, AvgISL: s.Input.Mean, MinOSL: s.Output.Min, MaxOSL: s.Output.Max, AvgOSL: s.Output.Mean,
-		ISL: newMetric(s.Input.summary()), OSL: newMetric(s.Output.summary()), Context: newMetric(a.Context.summary()),
-		UniquePrompt: newMetric(a.UniquePrompt.summary()), HitRates: newMetric(a.HitRate),
+		ISL: newMetric(s.Input.Summary()), OSL: newMetric(s.Output.Summary()), Context: newMetric(a.Context.Summary()),
+		UniquePrompt: newMetric(a.UniquePrompt.Summary()), HitRates: newMetric(a.HitRate),
 		Trace: documentTrace{
 			s.Path, s.Format, s.SHA256, s.Bytes, s.BlockTokens, s.Prompts.Synthesized, s.RowsWithIDs, s.Prompts.Text,
 			s.Prompts.Messages, s.Prompts.Payload, append([]string{}, s.Warnings...),
 		},
 		Timestamps: a.documentTimes(),
 		Lengths: map[string]*length{
-			"input":  newLength(s.Input.summary(), &s.Input.Sum),
-			"output": newLength(s.Output.summary(), &s.Output.Sum),
-			"total":  newLength(a.Total.summary(), &a.Total.Sum),
+			"input":  newLength(s.Input.Summary(), &s.Input.Sum),
+			"output": newLength(s.Output.Summary(), &s.Output.Sum),
+			"total":  newLength(a.Total.Summary(), &a.Total.Sum),
 		},
 	}
 	for _, z := range a.Sizes {
@@ -108,7 +110,7 @@ func (a Analysis) document() document {
 	}
 	if s.Sessions > 0 {
 		d.Sessions = &documentSessions{
-			s.Sessions, newLength(a.Turns.summary(), &a.Turns.Sum), newLength(a.TurnGaps, nil), newLength(a.Delays, nil),
+			s.Sessions, newLength(a.Turns.Summary(), &a.Turns.Sum), newLength(a.TurnGaps, nil), newLength(a.Delays, nil),
 		}
 	}
 	for _, b := range s.Balance {

@@ -1,36 +1,42 @@
-package trace
+package analysis
 
-import "time"
+import (
+	"time"
+
+	"replayd/internal/stats"
+	"replayd/internal/trace"
+	"replayd/internal/trace/prefix"
+)
 
 // analyst gathers an Analysis.
 type analyst struct {
-	stats         *Stats
-	input, output counts
-	total         counts
+	stats         *trace.Stats
+	input, output stats.Counts
+	total         stats.Counts
 	intervals     []Interval
 	width         time.Duration
 	from          time.Duration // of the first interval
 	curveHits     []int64
 
-	prefixes  prefixes
+	prefixes  prefix.Tree
 	recency   *recency
 	recurring *recurring
 	fronts    map[float64]int64
 	parents   []bool // by node: one stands behind it
 	depth     int
 
-	context, own counts
+	context, own stats.Counts
 
 	rows            int64
 	last            time.Duration
-	gaps            spread
+	gaps            stats.DurationCounts
 	seconds, minute dispersion
 	sessions        sessions
 }
 
-func newAnalyst(s *Stats) *analyst {
+func newAnalyst(s *trace.Stats) *analyst {
 	g := &analyst{
-		stats: s, width: interval, prefixes: newPrefixes(s.BlockTokens), recency: newRecency(), recurring: newRecurring(),
+		stats: s, width: interval, prefixes: prefix.New(s.BlockTokens), recency: newRecency(), recurring: newRecurring(),
 		fronts: map[float64]int64{}, sessions: sessions{open: map[string]session{}},
 		seconds: dispersion{window: time.Second}, minute: dispersion{window: time.Minute},
 		curveHits: make([]int64, len(s.Curve.Requests)),
@@ -49,41 +55,41 @@ func newAnalyst(s *Stats) *analyst {
 	return g
 }
 
-func (g *analyst) add(r *Record) {
-	var had share
+func (g *analyst) add(r *trace.Record) {
+	var had prefix.Share
 	if r.InputTokens > 0 {
-		g.input.add(r.InputTokens)
-		g.total.add(r.InputTokens + r.OutputTokens)
-		had = g.prefixes.add(r.Blocks, r.InputTokens)
+		g.input.Add(r.InputTokens)
+		g.total.Add(r.InputTokens + r.OutputTokens)
+		had = g.prefixes.Add(r.Blocks, r.InputTokens)
 	}
 	if r.OutputTokens > 0 {
-		g.output.add(r.OutputTokens)
+		g.output.Add(r.OutputTokens)
 	}
 	if len(r.Blocks) > 0 {
-		g.fronts[had.front]++
-		g.recency.add(g.prefixes.row)
-		g.recurring.add(g.prefixes.row)
-		g.grow(g.prefixes.row)
+		g.fronts[had.Front]++
+		g.recency.add(g.prefixes.Row)
+		g.recurring.add(g.prefixes.Row)
+		g.grow(g.prefixes.Row)
 	}
 	g.sessions.add(r, g.stats.HasTimestamps)
 	if g.stats.HasTimestamps {
-		g.time(r, had.tokens)
+		g.time(r, had.Tokens)
 	}
 	g.rows++
 	g.last = r.Offset
 }
 
-func (g *analyst) grow(row []step) {
-	for len(g.parents) < len(g.prefixes.nodes) {
-		g.parents = push(g.parents, false)
+func (g *analyst) grow(row []prefix.Step) {
+	for len(g.parents) < len(g.prefixes.Nodes) {
+		g.parents = prefix.Push(g.parents, false)
 	}
 	for _, s := range row[:len(row)-1] {
-		g.parents[s.node] = true
+		g.parents[s.Node] = true
 	}
 	g.depth = max(g.depth, len(row))
 }
 
-func (g *analyst) time(r *Record, hits int64) {
+func (g *analyst) time(r *trace.Record, hits int64) {
 	w := &g.intervals[(r.Offset-g.from)/g.width]
 	w.Requests++
 	w.InputTokens += int64(r.InputTokens)
@@ -93,57 +99,57 @@ func (g *analyst) time(r *Record, hits int64) {
 	g.seconds.add(r.Offset)
 	g.minute.add(r.Offset)
 	if g.rows > 0 {
-		g.gaps.add(r.Offset - g.last)
+		g.gaps.Add(r.Offset - g.last)
 	}
 }
 
 // addContext is the second look, when it is known which ids come again.
-func (g *analyst) addContext(r *Record) {
+func (g *analyst) addContext(r *trace.Record) {
 	if r.InputTokens == 0 {
 		return
 	}
-	shared := g.recurring.tokens(&g.prefixes.numbers, r.Blocks, r.InputTokens, g.stats.BlockTokens)
-	g.context.add(shared)
-	g.own.add(r.InputTokens - shared)
+	shared := g.recurring.tokens(&g.prefixes.Numbers, r.Blocks, r.InputTokens, g.stats.BlockTokens)
+	g.context.Add(shared)
+	g.own.Add(r.InputTokens - shared)
 }
 
 func (g *analyst) analysis() Analysis {
-	gaps := g.gaps.seconds()
+	gaps := g.gaps.Seconds()
 	a := Analysis{
-		Stats: *g.stats, Total: g.total.distribution(), Interval: g.width, Intervals: g.intervals, CurveHits: g.curveHits,
-		Context: g.context.distribution(), UniquePrompt: g.own.distribution(), HitRate: weigh(g.fronts).summary(),
-		LRU: g.recency.lru(), Seconds: g.seconds.figures(), Minutes: g.minute.figures(), Gaps: gaps.summary(),
-		InputShape: g.input.weighted().shape(), OutputShape: g.output.weighted().shape(),
+		Stats: *g.stats, Total: g.total.Summary(), Interval: g.width, Intervals: g.intervals, CurveHits: g.curveHits,
+		Context: g.context.Summary(), UniquePrompt: g.own.Summary(), HitRate: stats.Weigh(g.fronts).Summary(),
+		LRU: g.recency.lru(), Seconds: g.seconds.figures(), Minutes: g.minute.figures(), Gaps: gaps.Summary(),
+		InputShape: g.input.Weighted().Shape(), OutputShape: g.output.Weighted().Shape(),
 	}
-	a.GapShape.X, a.GapShape.Below = gaps.steps(a.Gaps.Count)
+	a.GapShape.X, a.GapShape.Below = gaps.Steps(a.Gaps.Count)
 	g.sessions.fill(&a)
 	for i, from := range sizes {
 		s := Size{From: from}
 		if i+1 < len(sizes) {
 			s.Below = sizes[i+1]
 		}
-		s.Rows = g.total.between(s.From, s.Below)
+		s.Rows = g.total.Between(s.From, s.Below)
 		if a.Total.Count > 0 {
 			s.Share = float64(s.Rows) / float64(a.Total.Count)
 		}
 		a.Sizes = append(a.Sizes, s)
 	}
-	if g.prefixes.rows > 0 {
+	if g.prefixes.Rows > 0 {
 		a.Tree = g.tree()
 	}
 	return a
 }
 
 func (g *analyst) tree() Tree {
-	t := Tree{MaxDepth: g.depth, MeanDepth: float64(g.prefixes.blocks) / float64(g.prefixes.rows)}
-	for i, n := range g.prefixes.nodes[1:] {
+	t := Tree{MaxDepth: g.depth, MeanDepth: float64(g.prefixes.Blocks) / float64(g.prefixes.Rows)}
+	for i, n := range g.prefixes.Nodes[1:] {
 		if !g.parents[i+1] {
 			t.Leaves++
 		}
-		if n.again {
+		if n.Again {
 			t.Reused++
 		}
 	}
-	t.Roots = g.prefixes.roots
+	t.Roots = g.prefixes.Roots
 	return t
 }

@@ -1,10 +1,8 @@
-package trace
+package stats
 
 import (
 	"math"
 	"slices"
-
-	"replayd/internal/stats"
 )
 
 // A Summary describes values that are no whole numbers.
@@ -15,24 +13,27 @@ type Summary struct {
 	P25, P50, P75, P90, P99 float64
 }
 
-func (d Distribution) summary() Summary {
+// Summary is the same in numbers that need not be whole.
+func (d CountSummary) Summary() Summary {
 	return Summary{d.Count, d.Mean, d.StdDev, float64(d.Min), float64(d.Max), d.P25, d.P50, d.P75, d.P90, d.P99}
 }
 
-// weighted are distinct values in ascending order, each with how often it occurs.
-type weighted []weight
+// Weighted are distinct values in ascending order, each with how often it occurs.
+type Weighted []Weight
 
-type weight struct {
+// A Weight is a value and how often it occurs.
+type Weight struct {
 	value float64
 	n     int64
 }
 
-func weigh(values map[float64]int64) weighted {
-	w := make(weighted, 0, len(values))
+// Weigh lists values by how often each occurs.
+func Weigh(values map[float64]int64) Weighted {
+	w := make(Weighted, 0, len(values))
 	for v, n := range values {
-		w = append(w, weight{v, n})
+		w = append(w, Weight{v, n})
 	}
-	slices.SortFunc(w, func(a, b weight) int {
+	slices.SortFunc(w, func(a, b Weight) int {
 		if a.value < b.value {
 			return -1
 		}
@@ -41,14 +42,15 @@ func weigh(values map[float64]int64) weighted {
 	return w
 }
 
-func (w weighted) count() (n int64) {
+func (w Weighted) count() (n int64) {
 	for _, v := range w {
 		n += v.n
 	}
 	return n
 }
 
-func (w weighted) summary() Summary {
+// Summary describes the values.
+func (w Weighted) Summary() Summary {
 	s := Summary{Count: w.count()}
 	if s.Count == 0 {
 		return Summary{}
@@ -61,13 +63,13 @@ func (w weighted) summary() Summary {
 	}
 	s.StdDev = math.Sqrt(s.StdDev)
 	s.Min, s.Max = w[0].value, w[len(w)-1].value
-	percentile := func(p float64) float64 { return stats.Percentile(p, s.Count, w.at) }
+	percentile := func(p float64) float64 { return Percentile(p, s.Count, w.at) }
 	s.P25, s.P50, s.P75, s.P90, s.P99 = percentile(25), percentile(50), percentile(75), percentile(90), percentile(99)
 	return s
 }
 
 // at returns the value of the given rank, from 0.
-func (w weighted) at(rank int64) float64 {
+func (w Weighted) at(rank int64) float64 {
 	for _, v := range w {
 		if rank -= v.n; rank < 0 {
 			return v.value
@@ -91,8 +93,8 @@ const (
 	shapeSteps = 200
 )
 
-// shape draws whole numbers in bars whose edges lie between them.
-func (w weighted) shape() Shape {
+// Shape draws whole numbers in bars whose edges lie between them.
+func (w Weighted) Shape() Shape {
 	if len(w) == 0 {
 		return Shape{}
 	}
@@ -118,12 +120,12 @@ func (w weighted) shape() Shape {
 		}
 		s.Counts[bar] += v.n
 	}
-	s.X, s.Below = w.steps(n)
+	s.X, s.Below = w.Steps(n)
 	return s
 }
 
-// steps leaves out values that are less than half a percent of all behind the last one that is shown.
-func (w weighted) steps(n int64) (x, below []float64) {
+// Steps leaves out values that are less than half a percent of all behind the last one that is shown.
+func (w Weighted) Steps(n int64) (x, below []float64) {
 	var sum, shown int64
 	for i, v := range w {
 		sum += v.n

@@ -1,31 +1,32 @@
-package trace
+package stats
 
 import (
 	"math/bits"
 	"time"
 )
 
-// A spread counts durations in bounded memory. As long as there are few distinct ones, as in most traces, it is exact; with
+// A DurationCounts counts durations in bounded memory. As long as there are few distinct ones, as in most traces, it is exact; with
 // more of them it goes over to buckets, whose widths are at most 1/128 of what they hold.
-type spread struct {
+type DurationCounts struct {
 	exact   map[int64]int64 // nanoseconds to how often
-	buckets []bucket
+	buckets []durationBucket
 }
 
 // A bucket keeps the ends and the sum of what fell into it, nanoseconds.
-type bucket struct {
+type durationBucket struct {
 	n         int64
 	low, high int64
 	sum       float64
 }
 
 const (
-	maxExact    = 1 << 16
+	maxDistinct = 1 << 16
 	finest      = 128 // buckets from a power of two to the next
 	spreadSlots = (63-7)*finest + finest
 )
 
-func (s *spread) add(d time.Duration) {
+// Add counts a duration; one below 0 is 0.
+func (s *DurationCounts) Add(d time.Duration) {
 	v := int64(max(d, 0))
 	if s.buckets != nil {
 		s.put(v, 1)
@@ -35,17 +36,17 @@ func (s *spread) add(d time.Duration) {
 		s.exact = map[int64]int64{}
 	}
 	s.exact[v]++
-	if len(s.exact) <= maxExact {
+	if len(s.exact) <= maxDistinct {
 		return
 	}
-	s.buckets = make([]bucket, spreadSlots)
+	s.buckets = make([]durationBucket, spreadSlots)
 	for v, n := range s.exact {
 		s.put(v, n)
 	}
 	s.exact = nil
 }
 
-func (s *spread) put(v, n int64) {
+func (s *DurationCounts) put(v, n int64) {
 	shift := max(bits.Len64(uint64(v))-8, 0)
 	b := &s.buckets[shift*finest+int(v>>shift)]
 	if b.n == 0 {
@@ -56,8 +57,8 @@ func (s *spread) put(v, n int64) {
 	b.sum += float64(v) * float64(n)
 }
 
-// seconds lists what was counted. All but the least and the greatest of a bucket stand at their mean.
-func (s *spread) seconds() weighted {
+// Seconds lists what was counted. All but the least and the greatest of a bucket stand at their mean.
+func (s *DurationCounts) Seconds() Weighted {
 	values := make(map[float64]int64, len(s.exact))
 	for v, n := range s.exact {
 		values[float64(v)/1e9] += n
@@ -76,5 +77,5 @@ func (s *spread) seconds() weighted {
 		}
 		values[low/1e9]++
 	}
-	return weigh(values)
+	return Weigh(values)
 }

@@ -1,10 +1,10 @@
-package trace
+package prefix
 
 import "slices"
 
-// numbers gives ids their numbers. Ids that count from 0, as Mooncake's, have theirs in a slice, which takes a tenth of a map's
+// Numbers gives ids their numbers. Ids that count from 0, as Mooncake's, have theirs in a slice, which takes a tenth of a map's
 // time; ids that are hashes are in a map.
-type numbers struct {
+type Numbers struct {
 	low  []uint32 // by id: its number and 1; 0: it is not here
 	high map[uint64]uint32
 	n    int
@@ -13,7 +13,8 @@ type numbers struct {
 // lowest ids are in the slice whatever they are.
 const lowest = 1 << 16
 
-func (t *numbers) find(id uint64) (number uint32, ok bool) {
+// Find gives the number of an id.
+func (t *Numbers) Find(id uint64) (number uint32, ok bool) {
 	if id < uint64(len(t.low)) && t.low[id] != 0 {
 		return t.low[id] - 1, true
 	}
@@ -25,7 +26,7 @@ func (t *numbers) find(id uint64) (number uint32, ok bool) {
 }
 
 // add takes an id that is not there. It is in the slice where that has not more than three empty places for one that is used.
-func (t *numbers) add(id uint64, number uint32) {
+func (t *Numbers) add(id uint64, number uint32) {
 	t.n++
 	if id >= uint64(max(lowest, 4*t.n)) {
 		if t.high == nil {

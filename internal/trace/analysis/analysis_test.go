@@ -1,4 +1,4 @@
-package trace
+package analysis
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/stats"
+	"replayd/internal/trace"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,9 +25,9 @@ const fiveRows = `{"timestamp":0,"input_length":1024,"output_length":20,"hash_id
 {"timestamp":4000,"input_length":1024,"output_length":22,"hash_ids":[1,3]}
 `
 
-func analyze(t testing.TB, f *File, caches ...int) Analysis {
+func analyze(t testing.TB, f *trace.File, caches ...int) Analysis {
 	t.Helper()
-	a, err := f.Analyze(t.Context(), caches)
+	a, err := Analyze(t.Context(), f, caches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +35,9 @@ func analyze(t testing.TB, f *File, caches ...int) Analysis {
 }
 
 // summarize is a Summary from sorted values, as numpy's functions of the same names have it.
-func summarize[T int | float64](values []T) Summary {
+func summarize[T int | float64](values []T) stats.Summary {
 	if len(values) == 0 {
-		return Summary{}
+		return stats.Summary{}
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(percent float64) float64 {
@@ -43,7 +46,7 @@ func summarize[T int | float64](values []T) Summary {
 		high := min(low+1, len(sorted)-1)
 		return float64(sorted[low]) + (rank-float64(low))*float64(sorted[high]-sorted[low])
 	}
-	s := Summary{
+	s := stats.Summary{
 		Count: int64(len(sorted)), Min: float64(sorted[0]), Max: float64(sorted[len(sorted)-1]),
 		P25: at(25), P50: at(50), P75: at(75), P90: at(90), P99: at(99),
 	}
@@ -60,7 +63,7 @@ func summarize[T int | float64](values []T) Summary {
 
 // AIPerf's figures of the five rows, by its definitions: row 4 begins with another root, and shares only the 3 at its second place.
 func TestAIPerfOfFiveRows(t *testing.T) {
-	a := analyze(t, open(t, fiveRows, Options{}))
+	a := analyze(t, openFile(t, fiveRows, trace.Options{}))
 	want := []Named{
 		{"Input length", summarize([]int{1024, 1536, 1024, 1536, 1024})},
 		{"Context length", summarize([]int{1024, 1024, 1024, 512, 1024})},
@@ -68,7 +71,7 @@ func TestAIPerfOfFiveRows(t *testing.T) {
 		{"Output length", summarize([]int{20, 30, 25, 40, 22})},
 		{"Theoretical hit rate", summarize([]float64{0, 2. / 3, 1, 2. / 3, 1})},
 	}
-	if diff := cmp.Diff(want, a.AIPerf(), near(1e-12)); diff != "" {
+	if diff := cmp.Diff(want, a.AIPerf(), approximately(1e-12)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -77,7 +80,7 @@ func TestAIPerfOfFiveRows(t *testing.T) {
 func TestJSONHasAIPerfsNames(t *testing.T) {
 	decode := func(content string) map[string]any {
 		var b bytes.Buffer
-		if err := analyze(t, open(t, content, Options{})).WriteJSON(&b); err != nil {
+		if err := analyze(t, openFile(t, content, trace.Options{})).WriteJSON(&b); err != nil {
 			t.Fatal(err)
 		}
 		var got map[string]any
@@ -126,18 +129,18 @@ func TestIntervals(t *testing.T) {
 		count int
 	}{
 		{0, 5 * time.Minute, 1},
-		{5*time.Minute - ms, 5 * time.Minute, 1},
+		{5*time.Minute - millisecond, 5 * time.Minute, 1},
 		{5 * time.Minute, 5 * time.Minute, 2},
-		{24*time.Hour - ms, 5 * time.Minute, 288},
+		{24*time.Hour - millisecond, 5 * time.Minute, 288},
 		{24 * time.Hour, 10 * time.Minute, 145},
 		{365 * 24 * time.Hour, 2560 * time.Minute, 206},
 	} {
-		a := analyze(t, open(t, jsonl([]int{0, int(c.last / ms)}), Options{}))
+		a := analyze(t, openFile(t, rowsAt(0, int(c.last/millisecond)), trace.Options{}))
 		if a.Interval != c.width || len(a.Intervals) != c.count {
 			t.Errorf("until %v: %d intervals of %v, want %d of %v", c.last, len(a.Intervals), a.Interval, c.count, c.width)
 		}
 	}
-	late := analyze(t, open(t, jsonl([]int{3_601_000, 3_661_000}), Options{}))
+	late := analyze(t, openFile(t, rowsAt(3_601_000, 3_661_000), trace.Options{}))
 	want := []Interval{{From: time.Hour, To: time.Hour + 61*time.Second, Requests: 2, InputTokens: late.Stats.Input.Sum}}
 	if diff := cmp.Diff(want, late.Intervals); diff != "" {
 		t.Errorf("a late first row: %s", diff)
@@ -148,17 +151,17 @@ func TestIntervals(t *testing.T) {
 }
 
 func TestSessionsOfAnAnalysis(t *testing.T) {
-	a := analyze(t, open(t, `{"timestamp":0,"input_length":1,"session_id":"a"}
+	a := analyze(t, openFile(t, `{"timestamp":0,"input_length":1,"session_id":"a"}
 {"timestamp":1000,"input_length":1,"session_id":"b"}
 {"timestamp":4000,"input_length":1,"session_id":"a"}
 {"delay":2500,"input_length":1,"session_id":"a"}
 {"timestamp":9000,"input_length":1,"session_id":"b"}
-{"timestamp":9000,"input_length":1}`, Options{}))
+{"timestamp":9000,"input_length":1}`, trace.Options{}))
 	for _, c := range []struct {
 		name      string
-		got, want Summary
+		got, want stats.Summary
 	}{
-		{"turns", a.Turns.summary(), summarize([]int{3, 2})},
+		{"turns", a.Turns.Summary(), summarize([]int{3, 2})},
 		{"due to due", a.TurnGaps, summarize([]float64{4, 8})},
 		{"delays", a.Delays, summarize([]float64{2.5})},
 	} {
@@ -169,27 +172,27 @@ func TestSessionsOfAnAnalysis(t *testing.T) {
 }
 
 func TestAnalyzeStops(t *testing.T) {
-	f := open(t, fiveRows, Options{})
+	f := openFile(t, fiveRows, trace.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.Analyze(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Analyze(ctx, f, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if _, err := f.Analyze(t.Context(), []int{5, 0}); err == nil || !strings.Contains(err.Error(), "got 0") {
+	if _, err := Analyze(t.Context(), f, []int{5, 0}); err == nil || !strings.Contains(err.Error(), "got 0") {
 		t.Errorf("got %v, want an error that names 0", err)
 	}
 	full := errors.New("disk full")
 	a := analyze(t, f)
-	if err := a.WriteTable(failing{full}); !errors.Is(err, full) {
+	if err := a.WriteTable(failingWriter{full}); !errors.Is(err, full) {
 		t.Errorf("table: got %v, want %v", err, full)
 	}
-	if err := a.WriteJSON(failing{full}); !errors.Is(err, full) {
+	if err := a.WriteJSON(failingWriter{full}); !errors.Is(err, full) {
 		t.Errorf("JSON: got %v, want %v", err, full)
 	}
 }
 
 func TestAnalysisTables(t *testing.T) {
-	mixed, err := os.ReadFile("testdata/mixed.jsonl")
+	mixed, err := os.ReadFile("../testdata/mixed.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestAnalysisTables(t *testing.T) {
 		{"mixed", string(mixed)},
 		{"untimed", `{"text_input":"x"}`},
 	} {
-		f, err := Open(t.Context(), "-", Options{Stdin: strings.NewReader(c.content)})
+		f, err := trace.Open(t.Context(), "-", trace.Options{Stdin: strings.NewReader(c.content)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,9 +212,9 @@ func TestAnalysisTables(t *testing.T) {
 		if err := errors.Join(a.WriteTable(&table), a.WriteJSON(&document)); err != nil {
 			t.Fatal(err)
 		}
-		for file, got := range map[string]string{c.name + "_analysis.txt": table.String(), c.name + "_analysis.json": document.String()} {
+		for file, got := range map[string]string{c.name + ".txt": table.String(), c.name + ".json": document.String()} {
 			file = "testdata/" + file
-			if *update {
+			if *updateGolden {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -228,14 +231,14 @@ func TestAnalysisTables(t *testing.T) {
 }
 
 func BenchmarkAnalyze(b *testing.B) {
-	f, err := Open(b.Context(), realTrace(b, "mooncake_conversation.jsonl"), Options{})
+	f, err := trace.Open(b.Context(), publicTrace(b, "mooncake_conversation.jsonl"), trace.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer f.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := f.Analyze(b.Context(), nil); err != nil {
+		if _, err := Analyze(b.Context(), f, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,27 +1,29 @@
-package trace
+// Package analysis takes a second look at a trace: lengths, prefixes, caches of every size, bursts, sessions.
+package analysis
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"time"
+
+	"replayd/internal/stats"
+	"replayd/internal/trace"
 )
 
 // Analysis is what a second look at a trace finds beyond its Stats. Figures that need timestamps are 0 without them,
 // figures of prefixes without ids; lengths are those of the rows that say them.
 type Analysis struct {
-	Stats Stats
+	Stats trace.Stats
 
-	Total     Distribution // tokens of a row, in and out
-	Sizes     []Size       // rows by Total
+	Total     stats.CountSummary // tokens of a row, in and out
+	Sizes     []Size             // rows by Total
 	Interval  time.Duration
 	Intervals []Interval // without timestamps none
 
 	// AIPerf's words, tokens. Context: a row's blocks whose id stands at the same place of another row too, wherever that row
 	// stands. UniquePrompt: the others. HitRate: of each row with ids, what Prefix.CacheHitRate is the mean of.
-	Context, UniquePrompt Distribution
-	HitRate               Summary
+	Context, UniquePrompt stats.CountSummary
+	HitRate               stats.Summary
 
 	Tree      Tree
 	LRU       LRU
@@ -29,27 +31,27 @@ type Analysis struct {
 	CurveHits []int64 // tokens that a cache of all prefixes hits, by the bins of Stats.Curve
 
 	Seconds, Minutes Dispersion
-	Gaps             Summary // between rows, seconds; where more than 65,536 differ, percentiles to 1/128
+	Gaps             stats.Summary // between rows, seconds; where more than 65,536 differ, percentiles to 1/128
 
-	Turns            Distribution // of the sessions
-	TurnGaps, Delays Summary      // seconds between turns: from due to due, and where rows say it from the end of the turn before
+	Turns            stats.CountSummary // of the sessions
+	TurnGaps, Delays stats.Summary      // seconds between turns: from due to due, and where rows say it from the end of the turn before
 
-	InputShape, OutputShape, GapShape, TurnShape Shape // of GapShape only X and Below
+	InputShape, OutputShape, GapShape, TurnShape stats.Shape // of GapShape only X and Below
 }
 
 // A Named is a figure of AIPerf's report.
 type Named struct {
 	Name string
-	Summary
+	stats.Summary
 }
 
 // AIPerf returns the distributions of AIPerf's report, in its order; their Count is 0 where no row has such a figure.
 func (a Analysis) AIPerf() []Named {
 	return []Named{
-		{"Input length", a.Stats.Input.summary()},
-		{"Context length", a.Context.summary()},
-		{"Unique prompt length", a.UniquePrompt.summary()},
-		{"Output length", a.Stats.Output.summary()},
+		{"Input length", a.Stats.Input.Summary()},
+		{"Context length", a.Context.Summary()},
+		{"Unique prompt length", a.UniquePrompt.Summary()},
+		{"Output length", a.Stats.Output.Summary()},
 		{"Theoretical hit rate", a.HitRate},
 	}
 }
@@ -106,19 +108,19 @@ const maxCaches = 1000
 // million takes 660 MB, of which Open takes 390), sessions and lengths, not with rows.
 //
 // caches are the sizes to show of LRU caches, blocks; nil: a dozen of 1, 2, 5, 10, 20, 50 and so on, until one holds every prefix.
-func (f *File) Analyze(ctx context.Context, caches []int) (Analysis, error) {
+func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error) {
 	for _, n := range caches {
 		if n < 1 || len(caches) > maxCaches {
 			return Analysis{}, fmt.Errorf("cache blocks: want 1 or more, at most %d sizes, got %d, %d sizes", maxCaches, n, len(caches))
 		}
 	}
 	g := newAnalyst(&f.Stats)
-	if err := f.each(ctx, g.add); err != nil {
+	if err := f.Each(ctx, g.add); err != nil {
 		return Analysis{}, err
 	}
-	if g.prefixes.rows == 0 {
-		g.own, g.context.n = g.input, g.input.n // nothing is shared, as often as there are rows
-	} else if err := f.each(ctx, g.addContext); err != nil {
+	if g.prefixes.Rows == 0 {
+		g.own, g.context.N = g.input, g.input.N // nothing is shared, as often as there are rows
+	} else if err := f.Each(ctx, g.addContext); err != nil {
 		return Analysis{}, err
 	}
 	g.sessions.settle()
@@ -146,26 +148,5 @@ func roundSizes(most int) (sizes []int) {
 				return sizes
 			}
 		}
-	}
-}
-
-// each calls do with every row, in due order.
-func (f *File) each(ctx context.Context, do func(*Record)) error {
-	rows, err := f.Rows(0)
-	if err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		r, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && n%markRows == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		do(&r)
 	}
 }

@@ -1,19 +1,24 @@
-package trace
+package analysis
+
+import (
+	"replayd/internal/stats"
+	"replayd/internal/trace"
+)
 
 // What the analysis says beside AIPerf's figures: times in seconds, ratios of 1.
 
 type documentTrace struct {
-	Path        string   `json:"path"`
-	Format      Format   `json:"format"`
-	SHA256      string   `json:"sha256"`
-	Bytes       int64    `json:"bytes"`
-	BlockTokens int      `json:"block_tokens"`
-	ByLength    int      `json:"prompts_by_length"`
-	WithIDs     int      `json:"prompts_with_ids"`
-	Text        int      `json:"prompts_text"`
-	Messages    int      `json:"prompts_messages"`
-	Payload     int      `json:"prompts_payload"`
-	Warnings    []string `json:"warnings"`
+	Path        string       `json:"path"`
+	Format      trace.Format `json:"format"`
+	SHA256      string       `json:"sha256"`
+	Bytes       int64        `json:"bytes"`
+	BlockTokens int          `json:"block_tokens"`
+	ByLength    int          `json:"prompts_by_length"`
+	WithIDs     int          `json:"prompts_with_ids"`
+	Text        int          `json:"prompts_text"`
+	Messages    int          `json:"prompts_messages"`
+	Payload     int          `json:"prompts_payload"`
+	Warnings    []string     `json:"warnings"`
 }
 
 type documentTimes struct {
@@ -55,7 +60,7 @@ type length struct {
 	Max    float64 `json:"max"`
 }
 
-func newLength(s Summary, sum *int64) *length {
+func newLength(s stats.Summary, sum *int64) *length {
 	if s.Count == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package trace
+package stats
 
 import (
 	"math"
@@ -23,14 +23,14 @@ func TestSpread(t *testing.T) {
 		{"more", 200_000, func() time.Duration { return time.Duration(rng.ExpFloat64() * 1e9) }, 1. / 128},
 		{"of every size", 200_000, func() time.Duration { return time.Duration(rng.Int64() >> rng.IntN(63)) }, 1. / 128},
 	} {
-		var s spread
+		var s DurationCounts
 		values := make([]float64, c.n)
 		for i := range values {
 			d := c.draw()
-			s.add(d)
+			s.Add(d)
 			values[i] = float64(d) / 1e9
 		}
-		got, want := s.seconds().summary(), summarize(values)
+		got, want := s.Seconds().Summary(), exactSummary(values)
 		for name, pair := range map[string][2]float64{
 			"mean": {got.Mean, want.Mean}, "p25": {got.P25, want.P25}, "p50": {got.P50, want.P50}, "p75": {got.P75, want.P75},
 			"p90": {got.P90, want.P90}, "p99": {got.P99, want.P99}, "std dev": {got.StdDev, want.StdDev},
@@ -47,8 +47,8 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
 		}
 	}
-	var none spread
-	if got := none.seconds().summary(); got != (Summary{}) {
+	var none DurationCounts
+	if got := none.Seconds().Summary(); got != (Summary{}) {
 		t.Errorf("no values: got %+v", got)
 	}
 }
@@ -59,12 +59,12 @@ func TestShape(t *testing.T) {
 		values := make([]int, 1+rng.IntN(3000))
 		most := 1 + rng.IntN(1<<rng.IntN(24))
 		least := rng.IntN(2)
-		var c counts
+		var c Counts
 		for i := range values {
 			values[i] = least + rng.IntN(most)
-			c.add(values[i])
+			c.Add(values[i])
 		}
-		s := c.weighted().shape()
+		s := c.Weighted().Shape()
 		if len(s.Edges) != len(s.Counts)+1 || len(s.Counts) > shapeBars || !slices.IsSorted(s.Edges) {
 			t.Fatalf("%d counts, edges %v", len(s.Counts), s.Edges)
 		}
@@ -76,7 +76,7 @@ func TestShape(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(counted, s.Counts); diff != "" || sum(s.Counts) != int64(len(values)) {
+		if diff := cmp.Diff(counted, s.Counts); diff != "" || totalCount(s.Counts) != int64(len(values)) {
 			t.Fatalf("of %d to %d: %s", least, most, diff)
 		}
 		if len(s.X) > 2*shapeSteps+2 || len(s.X) != len(s.Below) || s.Below[len(s.Below)-1] != 100 {
@@ -94,12 +94,46 @@ func TestShape(t *testing.T) {
 			}
 		}
 	}
-	if got := (&counts{}).weighted().shape(); got.X != nil || got.Edges != nil {
+	if got := (&Counts{}).Weighted().Shape(); got.X != nil || got.Edges != nil {
 		t.Errorf("no values: got %+v", got)
 	}
-	var one counts
-	one.add(7)
-	if diff := cmp.Diff(Shape{Edges: []float64{6.5, 7.5}, Counts: []int64{1}, X: []float64{7}, Below: []float64{100}}, one.weighted().shape()); diff != "" {
+	var one Counts
+	one.Add(7)
+	if diff := cmp.Diff(Shape{Edges: []float64{6.5, 7.5}, Counts: []int64{1}, X: []float64{7}, Below: []float64{100}}, one.Weighted().Shape()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// exactSummary sorts the values themselves.
+func exactSummary[T int | float64](values []T) Summary {
+	if len(values) == 0 {
+		return Summary{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(percent float64) float64 {
+		rank := float64(len(sorted)-1) * percent / 100
+		low := int(rank)
+		high := min(low+1, len(sorted)-1)
+		return float64(sorted[low]) + (rank-float64(low))*float64(sorted[high]-sorted[low])
+	}
+	s := Summary{
+		Count: int64(len(sorted)), Min: float64(sorted[0]), Max: float64(sorted[len(sorted)-1]),
+		P25: at(25), P50: at(50), P75: at(75), P90: at(90), P99: at(99),
+	}
+	for _, v := range sorted {
+		s.Mean += float64(v)
+	}
+	s.Mean /= float64(len(sorted))
+	for _, v := range sorted {
+		s.StdDev += (float64(v) - s.Mean) * (float64(v) - s.Mean)
+	}
+	s.StdDev = math.Sqrt(s.StdDev / float64(len(sorted)))
+	return s
+}
+
+func totalCount(counts []int64) (total int64) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }

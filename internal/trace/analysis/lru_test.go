@@ -1,4 +1,4 @@
-package trace
+package analysis
 
 import (
 	"fmt"
@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/trace"
+	"replayd/internal/trace/prefix"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // simulate is a cache of so many blocks as its definition reads: a list of prefixes, the one used last in front.
-func simulate(rows []Record, size, capacity int) (blocks, tokens int64) {
+func simulate(rows []trace.Record, size, capacity int) (blocks, tokens int64) {
 	var cache []string
 	longest := map[string]int{}
 	for _, r := range rows {
@@ -46,8 +49,8 @@ func simulate(rows []Record, size, capacity int) (blocks, tokens int64) {
 func TestLRUIsThatOfACache(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 25 {
-		f := open(t, randomTrace(rng, 32), Options{BlockTokens: 32})
-		a, rows := analyze(t, f), read(t, f, 0)
+		f := openFile(t, randomTrace(rng, 32), trace.Options{BlockTokens: 32})
+		a, rows := analyze(t, f), allRows(t, f)
 		for n := range 40 {
 			if n > 20 {
 				n *= 10
@@ -95,18 +98,18 @@ func TestLRUOfManyUses(t *testing.T) {
 			list = slices.Delete(list, i, i+1)
 		}
 		list = slices.Insert(list, 0, node)
-		r.add([]step{{node: node}})
+		r.add([]prefix.Step{{Node: node}})
 	}
 	if diff := cmp.Diff(want[:len(r.blocks)], r.blocks); diff != "" {
 		t.Error(diff)
 	}
-	if sum(want) != sum(r.blocks) || r.live != len(list) || len(r.slots) > 3*4096 {
-		t.Errorf("%d hits, %d prefixes in %d slots, want %d and %d in few", sum(r.blocks), r.live, len(r.slots), sum(want), len(list))
+	if totalOf(want) != totalOf(r.blocks) || r.live != len(list) || len(r.slots) > 3*4096 {
+		t.Errorf("%d hits, %d prefixes in %d slots, want %d and %d in few", totalOf(r.blocks), r.live, len(r.slots), totalOf(want), len(list))
 	}
 }
 
 func TestLRUOfMooncake(t *testing.T) {
-	f, err := Open(t.Context(), realTrace(t, "mooncake_conversation.jsonl"), Options{})
+	f, err := trace.Open(t.Context(), publicTrace(t, "mooncake_conversation.jsonl"), trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestLRUOfMooncake(t *testing.T) {
 	start := time.Now()
 	a := analyze(t, f)
 	t.Logf("288,500 blocks: %v", time.Since(start))
-	rows := read(t, f, 0)
+	rows := allRows(t, f)
 	// Each id of this trace has one predecessor, so that it stands for its prefix.
 	const gone = math.MaxUint64
 	for _, n := range []int{1, 1000, 20_000} {

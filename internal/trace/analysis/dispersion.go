@@ -1,4 +1,4 @@
-package trace
+package analysis
 
 import "time"
 

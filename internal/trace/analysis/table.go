@@ -1,4 +1,4 @@
-package trace
+package analysis
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"replayd/internal/number"
+	"replayd/internal/stats"
 )
 
 // WriteTable writes the analysis for people: AIPerf's figures, then those of a dataset as AIPerf's documents show them, then
@@ -118,9 +119,9 @@ func (a Analysis) writeLengths(t tables) {
 	rows := [][]string{{"", "mean", "std dev", "min", "p25", "p50", "p75", "p90", "p99", "max", "sum", "requests"}}
 	for _, m := range []struct {
 		name string
-		of   Distribution
+		of   stats.CountSummary
 	}{{"input", a.Stats.Input}, {"output", a.Stats.Output}} {
-		s, row := m.of.summary(), []string{m.name}
+		s, row := m.of.Summary(), []string{m.name}
 		for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.P50, s.P75, s.P90, s.P99, s.Max} {
 			row = append(row, known(v, 1, s.Count))
 		}
@@ -189,7 +190,7 @@ func (a Analysis) writeSessions(t tables) {
 	}
 	for _, m := range []struct {
 		name string
-		of   Summary
+		of   stats.Summary
 	}{{"Due to due", a.TurnGaps}, {"Delays", a.Delays}} {
 		if m.of.Count > 0 {
 			rows = append(rows, []string{m.name, fmt.Sprintf("mean %s, p50 %s, p90 %s, max %s; turns: %s", seconds(m.of.Mean), seconds(m.of.P50),

@@ -1,8 +1,10 @@
-package trace
+package analysis
 
 import (
 	"slices"
 	"sort"
+
+	"replayd/internal/trace/prefix"
 )
 
 // LRU is what prefix caches of every size hit in a trace, each of a fixed number of blocks, least recently used out first.
@@ -52,23 +54,23 @@ type recency struct {
 func newRecency() *recency { return &recency{next: 1} }
 
 // add counts the hits of a row, then uses its blocks.
-func (r *recency) add(row []step) {
+func (r *recency) add(row []prefix.Step) {
 	for _, s := range row {
-		if int(s.node) >= len(r.used) || r.used[s.node] == 0 {
+		if int(s.Node) >= len(r.used) || r.used[s.Node] == 0 {
 			break
 		}
-		rank := r.live - r.before(r.used[s.node])
+		rank := r.live - r.before(r.used[s.Node])
 		for len(r.blocks) < rank {
-			r.blocks, r.tokens = push(r.blocks, 0), push(r.tokens, 0)
+			r.blocks, r.tokens = prefix.Push(r.blocks, 0), prefix.Push(r.tokens, 0)
 		}
 		r.blocks[rank-1]++
-		r.tokens[rank-1] += int64(s.known)
+		r.tokens[rank-1] += int64(s.Known)
 	}
 	if r.next+len(row) > len(r.slots) {
 		r.compact(len(row))
 	}
 	for _, s := range slices.Backward(row) {
-		r.use(s.node)
+		r.use(s.Node)
 	}
 }
 
@@ -82,7 +84,7 @@ func (r *recency) before(slot uint32) (n int) {
 
 func (r *recency) use(node uint32) {
 	for int(node) >= len(r.used) {
-		r.used = push(r.used, 0)
+		r.used = prefix.Push(r.used, 0)
 	}
 	if last := r.used[node]; last != 0 {
 		r.slots[last] = 0

@@ -1,12 +1,17 @@
-package trace
+package analysis
 
-import "time"
+import (
+	"time"
+
+	"replayd/internal/stats"
+	"replayd/internal/trace"
+)
 
 // sessions counts the turns of each session and the time between them. Rows come in due order.
 type sessions struct {
 	open         map[string]session
-	turns        counts
-	gaps, delays spread
+	turns        stats.Counts
+	gaps, delays stats.DurationCounts
 }
 
 type session struct {
@@ -14,7 +19,7 @@ type session struct {
 	last  time.Duration // when its last turn so far is due
 }
 
-func (s *sessions) add(r *Record, timed bool) {
+func (s *sessions) add(r *trace.Record, timed bool) {
 	if r.Session == "" {
 		return
 	}
@@ -22,9 +27,9 @@ func (s *sessions) add(r *Record, timed bool) {
 	switch {
 	case before.turns == 0:
 	case r.Delay > 0:
-		s.delays.add(r.Delay)
+		s.delays.Add(r.Delay)
 	case timed:
-		s.gaps.add(r.Offset - before.last)
+		s.gaps.Add(r.Offset - before.last)
 	}
 	s.open[r.Session] = session{before.turns + 1, r.Offset}
 }
@@ -32,11 +37,11 @@ func (s *sessions) add(r *Record, timed bool) {
 // settle counts the sessions when all rows have come.
 func (s *sessions) settle() {
 	for _, one := range s.open {
-		s.turns.add(min(one.turns, MaxTokens))
+		s.turns.Add(min(one.turns, trace.MaxTokens))
 	}
 }
 
 func (s *sessions) fill(a *Analysis) {
-	a.Turns, a.TurnShape = s.turns.distribution(), s.turns.weighted().shape()
-	a.TurnGaps, a.Delays = s.gaps.seconds().summary(), s.delays.seconds().summary()
+	a.Turns, a.TurnShape = s.turns.Summary(), s.turns.Weighted().Shape()
+	a.TurnGaps, a.Delays = s.gaps.Seconds().Summary(), s.delays.Seconds().Summary()
 }

@@ -1,4 +1,4 @@
-package trace
+package prefix
 
 import (
 	"math/rand/v2"
@@ -9,14 +9,14 @@ import (
 func TestNumbers(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 4))
-		var got numbers
+		var got Numbers
 		want := map[uint64]uint32{}
 		for i := range 50_000 {
 			id := uint64(i/2 + rnd.IntN(100))
 			if seed%3 > 0 && rnd.IntN(int(2+seed)) == 0 {
 				id = rnd.Uint64() >> (rnd.IntN(8) * 8)
 			}
-			number, ok := got.find(id)
+			number, ok := got.Find(id)
 			if n, known := want[id]; ok != known || number != n {
 				t.Fatalf("seed %d: id %d: want %d, %v, got %d, %v", seed, id, n, known, number, ok)
 			}
