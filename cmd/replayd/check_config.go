@@ -95,6 +95,6 @@ func probed(flags []string, c config.Config) (map[string]string, error) {
 // loadConfig reads a configuration and what flags, if there are any, say in its place.
 func loadConfig(w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
 	return config.Load(path, w.env, flags, func(name string) {
-		w.log.Debug("not a key of the configuration, left alone", "variable", name)
+		w.log.Debug("environment variable ignored: it is no key of the configuration", "variable", name)
 	})
 }

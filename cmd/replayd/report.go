@@ -199,7 +199,7 @@ func (o *reportFlags) serve(ctx context.Context, w *world, sources []result.Sour
 	if address, ok := l.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
 		hosts = []string{"localhost", "127.0.0.1", "::1", strings.ToLower(o.host)}
 	} else {
-		w.log.Warn("others can look at this dashboard", "address", l.Addr())
+		w.log.Warn("the dashboard can be opened from other machines", "address", l.Addr())
 	}
 	fmt.Fprintf(w.out, "dashboard of %s at http://%s\n", number.Count(len(sources), "run"), l.Addr())
 	return report.NewDashboard(sources, o.colours(), made(time.Now()), hosts...).Run(ctx, l)

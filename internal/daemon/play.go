@@ -50,7 +50,7 @@ func (w *workload) play(ctx, hard context.Context, o *Options) error {
 func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool {
 	w.broken.Store(true)
 	w.held(lost.Err)
-	o.Log.Error("rows cannot be read: the workload waits, and its trace is read anew until it is good", "workload", w.config.Name, "err", lost.Err)
+	o.Log.Error("rows cannot be read: the workload waits and the trace is retried", "workload", w.config.Name, "err", lost.Err)
 	said, pause := "", rereadFirst
 	for {
 		begins, err := w.take(ctx, lost.Next, o)
@@ -58,14 +58,14 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 		case err == nil && begins:
 			w.broken.Store(false)
 			w.held(nil)
-			o.Log.Info("the trace was read anew and is played from the next loop on", "workload", w.config.Name, "sha256", w.sha256())
+			o.Log.Info("the trace was reread and is replayed from the next loop on", "workload", w.config.Name, "sha256", w.sha256())
 			return true
 		case err == nil || ctx.Err() != nil:
 			return false
 		case err.Error() != said:
 			said = err.Error()
 			w.held(err)
-			o.Log.Error("the trace is not good yet, reading it again until it is", "workload", w.config.Name, "err", err)
+			o.Log.Error("the trace has errors: retrying", "workload", w.config.Name, "err", err)
 		}
 		timer := time.NewTimer(pause)
 		pause = min(2*pause, rereadMost)

@@ -156,7 +156,7 @@ func (g *Generation) outlast(ctx context.Context) (cut error) {
 		}
 		if cut == nil && !w.ended() {
 			cut = context.Cause(ctx)
-			g.options.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", g.options.Config.Drain)
+			g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
 		}
 		<-w.over
 	}
@@ -167,7 +167,7 @@ func (g *Generation) outlast(ctx context.Context) (cut error) {
 func (o Once) hold(ctx context.Context, address string) {
 	timer := time.NewTimer(o.Hold)
 	defer timer.Stop()
-	o.Log.Info("holding: /metrics is served on for a last scrape", "url", address+"/metrics", "until", time.Now().Add(o.Hold).Format(time.RFC3339))
+	o.Log.Info("holding: /metrics stays up for a last scrape", "url", address+"/metrics", "until", time.Now().Add(o.Hold).Format(time.RFC3339))
 	select {
 	case <-timer.C:
 	case <-ctx.Done():

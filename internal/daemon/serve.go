@@ -72,7 +72,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
 		Observers: o.Observers, LogFailure: failures.add, Patient: true,
 		Failed: func(err error) {
-			o.Log.Error("stopped early, everything else goes on", "err", err)
+			o.Log.Error("stopped early: the other workloads continue", "err", err)
 			board.Note(time.Now(), slog.LevelError, err.Error())
 		},
 	})
@@ -96,11 +96,11 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 		o.Started(p.URL(), k.g.options.Meter.Ledger)
 	}
 	k.run(work, hard)
-	o.Log.Info("stopping: nothing new is sent, requests in flight may end", "drain", k.g.options.Config.Drain)
+	o.Log.Info("stopping: no new requests, those in flight may finish", "drain", k.g.options.Config.Drain)
 	if err := k.g.Close(); err != nil {
 		o.Log.Error("records were lost", "lost", k.g.shared.sink.Lost(), "err", err) // and counted: no reason to call the stop a failure
 	}
-	o.Log.Info("stopped: nothing is in flight any more")
+	o.Log.Info("stopped: no request is in flight")
 	return nil
 }
 

@@ -83,12 +83,12 @@ func (k *supervisor) reload(work, hard context.Context) error {
 			return errStopping
 		}
 		k.process.Reloaded(err, time.Now())
-		k.options.Log.Error("configuration not reloaded, the one before runs on", "err", err)
+		k.options.Log.Error("configuration not reloaded: the previous one stays in effect", "err", err)
 		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
 		return err
 	}
 	if now := next.options.Config.Web; now != k.g.options.Config.Web {
-		k.options.Log.Warn("the section web of the configuration takes effect at a restart only")
+		k.options.Log.Warn("the section web of the configuration takes effect after a restart only")
 		next.options.Config.Web = k.g.options.Config.Web
 	}
 	words := next.against(k.g)
@@ -130,7 +130,7 @@ func (k *supervisor) next(ctx context.Context) (*Generation, error) {
 // openRecords lets the replay go on when records cannot be written: the sink counts them and tries again.
 func (k *supervisor) openRecords() {
 	if err := k.g.OpenRecords(); err != nil {
-		k.options.Log.Error("records are not written, trying again until they are", "err", err)
+		k.options.Log.Error("records cannot be written: retrying", "err", err)
 	}
 }
 

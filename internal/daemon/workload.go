@@ -151,7 +151,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 			w.fail(err)
 			o.Failed(err)
 		} else if ctx.Err() == nil && !w.removed.Load() && w.shown.Load() != nil {
-			o.Log.Info("over: nothing more is due", "workload", w.config.Name)
+			o.Log.Info("plan finished: nothing more is due", "workload", w.config.Name)
 		}
 		close(w.over)
 		w.stop()

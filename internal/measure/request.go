@@ -73,7 +73,7 @@ const (
 	GuardWaiting      GuardLimit = "waiting"         // requests that wait in the engine's queue
 	GuardKVCacheUsage GuardLimit = "kv_cache_usage"  // share of the engine's KV cache
 	GuardErrorRatio   GuardLimit = "error_ratio"     // share of the workload's own requests that failed
-	GuardBlind        GuardLimit = "missing_metrics" // the engine's page cannot be read
+	GuardBlind        GuardLimit = "missing_metrics" // the engine metrics cannot be scraped
 	GuardUnsupported  GuardLimit = "unsupported"     // the engine's page does not have a figure that a limit needs
 )
 

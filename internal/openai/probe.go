@@ -216,7 +216,7 @@ func (p *Probe) misses(why, id string) News {
 	}
 	p.mu.Unlock()
 	if was {
-		p.Log.Warn("the target is lost: it cannot be reached", "target", p.Client.Name(), "id", id, "err", why)
+		p.Log.Warn("the target cannot be reached any more", "target", p.Client.Name(), "id", id, "err", why)
 	}
 	return News{Heard: true}
 }

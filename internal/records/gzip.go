@@ -30,7 +30,7 @@ func (s *Sink) compress(ctx context.Context) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = s.compressOne(ctx); err != nil && ctx.Err() == nil {
-				s.failure.log.Warn("an old file of records is not compressed for now", "err", fmt.Errorf("records: %w", err))
+				s.failure.log.Warn("a rotated file of records cannot be compressed yet", "err", fmt.Errorf("records: %w", err))
 			}
 		}
 	}

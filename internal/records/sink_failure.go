@@ -21,7 +21,7 @@ type failure struct {
 // report says that records are lost now, and why.
 func (f *failure) report(err error) {
 	if err.Error() != f.err {
-		f.log.Error("records are lost until they can be written", "err", err)
+		f.log.Error("records are lost: the file cannot be written", "err", err)
 	}
 	f.known(err)
 }

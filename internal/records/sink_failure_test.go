@@ -12,7 +12,7 @@ import (
 
 // lostLog is what the log says of an error.
 func lostLog(err string) string {
-	return `level=ERROR msg="records are lost until they can be written" err="records: ` + err + "\"\n"
+	return `level=ERROR msg="records are lost: the file cannot be written" err="records: ` + err + "\"\n"
 }
 
 func TestSinkOnAFullDevice(t *testing.T) {

@@ -116,7 +116,7 @@ func TestLostLedgersAreNoRecords(t *testing.T) {
 		if err := stop(); err == nil {
 			t.Error("want an error at the end")
 		}
-		s.heard(t, 1, `level=ERROR msg="records are lost until they can be written" err="records: write /dev/full: no space left on device"`+"\n")
+		s.heard(t, 1, `level=ERROR msg="records are lost: the file cannot be written" err="records: write /dev/full: no space left on device"`+"\n")
 	})
 }
 

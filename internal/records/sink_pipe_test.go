@@ -73,6 +73,6 @@ func TestSinkOnAPipe(t *testing.T) {
 			t.Errorf("record %d is not what was observed: %d bytes, want %d", n, len(line), len(want))
 		}
 	}
-	s.heard(t, 5, `level=ERROR msg="records are lost until they can be written" err="records: `+path+` does not take them in time"
+	s.heard(t, 5, `level=ERROR msg="records are lost: the file cannot be written" err="records: `+path+` does not take them in time"
 level=INFO msg="records are written again" path=`+path+" lost=5\n")
 }

@@ -52,7 +52,7 @@ func (r *Runner) writeLog() {
 			r.w.Dropped(why, dropped[why])
 		}
 		if lost > 0 {
-			r.w.Log.Warn("log lines were left out: the log is slow", "workload", r.w.Name, "lines", lost)
+			r.w.Log.Warn("log lines were dropped: the log is slow", "workload", r.w.Name, "lines", lost)
 		}
 		if len(lines)+len(dropped) == 0 {
 			return

@@ -70,7 +70,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 		case <-finished:
 		case <-hard.Done():
 		case <-drain.C:
-			r.w.Log.Warn("drain time is over, requests in flight are cut", "workload", r.w.Name, "drain", r.drain())
+			r.w.Log.Warn("drain timed out: requests in flight are aborted", "workload", r.w.Name, "drain", r.drain())
 		}
 		drain.Stop()
 		abort()

@@ -92,7 +92,7 @@ func (r *Runner) tellLarge(row *dispatch.Row) {
 	r.told.large = true
 	id, input, output := row.ID, row.Due.InputTokens, row.Due.OutputTokens
 	r.say(func() {
-		r.w.Log.Warn("a request alone is larger than the whole budget: such ones are always dropped",
+		r.w.Log.Warn("a single request exceeds the whole budget: such requests are always dropped",
 			"workload", r.w.Name, "id", id, "input_tokens", input, "output_tokens", output)
 	})
 }
@@ -120,19 +120,19 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	closed := r.closed // of this stage: the line may be told in the next
 	r.say(func() {
 		if full != "" {
-			text := "the budget is spent: what does not fit is dropped"
+			text := "the budget is exhausted: requests beyond it are dropped"
 			if closed {
-				text = "the budget is spent: nothing goes out until there is room"
+				text = "the budget is exhausted: requests wait until there is room"
 			}
 			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.Most(full))
 			return
 		}
 		if closed {
-			r.w.Log.Info("the budget is enough again: for a minute nothing was held back for it",
+			r.w.Log.Info("the budget suffices again: for a minute nothing was held back for it",
 				"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond))
 			return
 		}
-		r.w.Log.Info("the budget is enough again: for a minute nothing was dropped for it",
+		r.w.Log.Info("the budget suffices again: for a minute nothing was dropped for it",
 			"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
 }
@@ -144,7 +144,7 @@ func (r *Runner) tellCrowded(begins bool, s limits.Spell) {
 			r.w.Log.Warn("max_waiting is reached: requests that would have to wait are dropped as overload", "workload", r.w.Name)
 			return
 		}
-		r.w.Log.Info("waiting requests fit max_waiting again: none was dropped for a minute",
+		r.w.Log.Info("waiting requests fit within max_waiting again: none was dropped for a minute",
 			"workload", r.w.Name, "full_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
 }

@@ -73,7 +73,7 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 		if p != nil && p.Total > 0 {
 			if e.found != u {
 				e.found = u
-				e.log().Info("found the engine's page", "url", secret.Shown(u))
+				e.log().Info("engine metrics page found", "url", secret.Shown(u))
 			}
 			return p, err
 		}
@@ -88,15 +88,15 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 func (e *endpoint) tell(before, now *state) {
 	switch {
 	case now.err != nil && (before.err == nil || before.reason != now.reason):
-		e.log().Warn("engine's page cannot be read", "reason", now.reason, "err", now.err)
+		e.log().Warn("engine metrics cannot be scraped", "reason", now.reason, "err", now.err)
 	case now.err == nil && before.err != nil:
-		e.log().Info("engine's page is back", "engine", now.engine)
+		e.log().Info("engine metrics are scraped again", "engine", now.engine)
 	}
 	if now.missed == MissedLimit && !now.at.IsZero() {
-		e.log().Warn("engine's figures are too old and are no longer shown", "since", now.at.UTC().Format(time.RFC3339))
+		e.log().Warn("engine metrics are stale and no longer exported", "since", now.at.UTC().Format(time.RFC3339))
 	}
 	if now.twice > 0 && before.twice == 0 {
-		e.log().Warn("the engine's page has series more than once: the first sample of each counts", "samples", now.twice)
+		e.log().Warn("duplicate series on the engine's page: the first sample of each is used", "samples", now.twice)
 	}
 	if now.shared && !before.shared {
 		e.log().Warn("several processes answer at this address in turn and their counters cannot be told apart: name them one by one with metrics.replicas")

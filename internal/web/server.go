@@ -152,7 +152,7 @@ func (s *Server) stop() error {
 	defer done()
 	err := s.http.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.options.Log.Info("HTTP connections are cut: they did not end in time", "after", closing)
+		s.options.Log.Info("HTTP connections were closed: they did not finish in time", "after", closing)
 		err = s.http.Close()
 	}
 	return err

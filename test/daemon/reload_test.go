@@ -122,7 +122,7 @@ func (r *reloading) checkLog(t *testing.T, stay []string) {
 		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, "configuration not reloaded") {
 			t.Errorf("log: %s", line)
 		}
-		if strings.Contains(line, "over: nothing more is due") { // every workload loops
+		if strings.Contains(line, "plan finished: nothing more is due") { // every workload loops
 			t.Errorf("log: %s", line)
 		}
 		if of := begunLoop.FindStringSubmatch(line); of != nil {
