@@ -54,9 +54,11 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 		}
 		return w.skip()
 	})
-	w.space()
-	if !ok || w.i < len(data) {
-		c.Short = !ok && w.i == len(data)
+	if !ok {
+		c.Short = w.i == len(data)
+		return false
+	}
+	if w.space(); w.i < len(data) {
 		return false
 	}
 	if len(fault) > 0 {
