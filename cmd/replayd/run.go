@@ -95,7 +95,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
 		},
 		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.Hold),
-		Started: func(requests int, now func() daemon.Progress) { a.begin(c.Context(), requests, now) },
+		Started: func(requests int, now func() daemon.Progress) { a.start(c.Context(), requests, now) },
 		Ended:   a.close,
 	}
 	if !o.KeepTrying {

@@ -44,8 +44,8 @@ func (a *account) fail(err error) {
 	a.failed = append(a.failed, err)
 }
 
-// begin shows how it goes, until close.
-func (a *account) begin(ctx context.Context, requests int, now func() daemon.Progress) {
+// start shows how it goes, until close.
+func (a *account) start(ctx context.Context, requests int, now func() daemon.Progress) {
 	a.requests, a.begun = requests, true
 	if a.folder != nil && a.folder.Moved != "" {
 		a.log.Info("the files of an earlier run were moved", "to", a.folder.Moved)

@@ -107,7 +107,7 @@ func writerOptions(files ...*trace.File) trace.WriterOptions {
 	return o
 }
 
-// openNoisy opens a trace and says what is odd about it on standard error: standard output may be the new trace.
+// openNoisy opens a trace and prints its warnings to stderr, because stdout may be the new trace.
 func (o *traceFlags) openNoisy(c *cobra.Command, w *world, path string) (*trace.File, error) {
 	f, err := o.open(c, w, path)
 	if err != nil {

@@ -175,7 +175,7 @@ func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []tra
 		return nil, false, inFlags(err, synthFlagOf)
 	}
 	if left := all - len(rows); left > 0 {
-		w.log.Info("Rows over --max-isl are left out", "rows", left, "of", all, "max_isl", o.scale.MaxInput)
+		w.log.Info("rows over --max-isl are left out", "rows", left, "of", all, "max_isl", o.scale.MaxInput)
 	}
 	if len(rows) == 0 {
 		return nil, false, fmt.Errorf("--max-isl: want a length that a row has, got %d, and all %s are longer", o.scale.MaxInput, number.Count(all, "row"))
@@ -198,7 +198,7 @@ func (o *synthFlags) write(w *world, out io.Writer, rows []trace.Record, untimed
 		}
 	}
 	for _, warning := range to.Warnings() {
-		w.log.Warn("Not all of the trace could be written", "lost", warning)
+		w.log.Warn("not all of the trace could be written", "lost", warning)
 	}
 	return to.Close()
 }

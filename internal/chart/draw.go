@@ -104,13 +104,13 @@ func (p Plot) scales() (x, y scale) {
 	ground := false
 	var stack []float64
 	for _, s := range p.Series {
-		xs.take(s.X...)
+		xs.include(s.X...)
 		interval := ys
 		if len(p.Y.Names) > 0 {
 			interval = xs
 		}
-		interval.take(s.Low...)
-		interval.take(s.High...)
+		interval.include(s.Low...)
+		interval.include(s.High...)
 		values := slices.Clone(s.Y)
 		for i, v := range values {
 			if s.Kind == Bars && p.Y.valid(v) {
@@ -119,14 +119,14 @@ func (p Plot) scales() (x, y scale) {
 				values[i] = stack[i]
 			}
 		}
-		ys.take(values...)
+		ys.include(values...)
 		ground = ground || s.Kind == Bars || s.Kind == Step || s.Kind == Area && s.Low == nil
 	}
 	for _, m := range p.Marks {
 		if m.X {
-			xs.take(m.At)
+			xs.include(m.At)
 		} else {
-			ys.take(m.At)
+			ys.include(m.At)
 		}
 	}
 	return scaleOf(p.X, xs.lo, xs.hi, false, p.Free()), scaleOf(p.Y, ys.lo, ys.hi, ground, true)
@@ -140,7 +140,7 @@ type extent struct {
 
 func newExtent(a Axis) *extent { return &extent{a, math.Inf(1), math.Inf(-1)} }
 
-func (e *extent) take(values ...float64) {
+func (e *extent) include(values ...float64) {
 	for _, v := range values {
 		if e.axis.valid(v) {
 			e.lo, e.hi = min(e.lo, v), max(e.hi, v)

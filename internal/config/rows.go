@@ -170,7 +170,7 @@ func (s *Synthetic) check(at string, w *Workload, f *Faults) {
 	f.notNegative(at+".turn_delay", s.TurnDelay)
 	f.notNegative(at+".turn_delay_stddev", s.TurnDelayStddev)
 	if s.Lengths != "" && (s.InputTokens != 0 || s.InputStddev != 0 || s.OutputTokens != 0 || s.OutputStddev != 0) {
-		f.add(at+".lengths", "want it in place of input_tokens, output_tokens and their deviations, got both")
+		f.add(at+".lengths", "want either lengths, or input_tokens, output_tokens and their deviations, got both")
 	}
 	if s.Lengths != "" {
 		if _, err := synth.ParsePairs(s.Lengths); err != nil {

@@ -53,7 +53,7 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 	o.Log.Error("rows cannot be read: the workload waits and the trace is retried", "workload", w.config.Name, "err", lost.Err)
 	said, pause := "", rereadFirst
 	for {
-		begins, err := w.take(ctx, lost.Next, o)
+		begins, err := w.startFresh(ctx, lost.Next, o)
 		switch {
 		case err == nil && begins:
 			w.broken.Store(false)
@@ -78,8 +78,8 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 	}
 }
 
-// take reads the rows, and has a new runner begin with the first loop that nothing was sent of. False: the workload has a successor.
-func (w *workload) take(ctx context.Context, next schedule.Loop, o *Options) (begins bool, err error) {
+// startFresh reads the rows, and has a new runner begin with the first loop that nothing was sent of. False: the workload has a successor.
+func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Options) (begins bool, err error) {
 	rows, err := w.reopen(ctx)
 	if err != nil {
 		return false, err

@@ -55,7 +55,7 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 func (g *Generation) settle(ctx context.Context, old *Generation) {
 	for _, w := range g.workloads {
 		if !w.started() && old.workload(w.config.Name) != nil {
-			g.hold(ctx, w.server)
+			g.keepServer(ctx, w.server)
 			g.asked = append(g.asked, w.server)
 		}
 	}

@@ -89,7 +89,7 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	}
 	o.Ended(o.Meter.Ledger(), cut)
 	if o.Hold > 0 && ctx.Err() == nil {
-		o.hold(ctx, address)
+		o.awaitLastScrape(ctx, address)
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (o Once) prepare(ctx context.Context) (*Generation, error) {
 		}
 	}
 	if o.Epoch != nil {
-		g.begin(o.Epoch(time.Now()))
+		g.setEpoch(o.Epoch(time.Now()))
 	}
 	return g, nil
 }
@@ -163,8 +163,8 @@ func (g *Generation) outlast(ctx context.Context) (cut error) {
 	return cut
 }
 
-// hold waits until a last scrape can have been.
-func (o Once) hold(ctx context.Context, address string) {
+// awaitLastScrape waits until a last scrape can have been.
+func (o Once) awaitLastScrape(ctx context.Context, address string) {
 	timer := time.NewTimer(o.Hold)
 	defer timer.Stop()
 	o.Log.Info("holding: /metrics stays up for a last scrape", "url", address+"/metrics", "until", time.Now().Add(o.Hold).Format(time.RFC3339))

@@ -166,7 +166,7 @@ func (g *Generation) startScrapers(ctx context.Context) {
 	g.shared.engines.Store(&engines)
 }
 
-// endScrapers ends those that another generation did not take over.
+// endScrapers ends the scrapers that the next generation has not taken over.
 func (g *Generation) endScrapers(next *Generation) {
 	for _, s := range g.scrapers {
 		if (next == nil || !slices.Contains(next.scrapers, s)) && s.end != nil {

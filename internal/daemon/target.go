@@ -83,8 +83,8 @@ func (s *server) share() bool {
 	return true
 }
 
-// hold keeps a server until its release; the first to hold it starts the watch.
-func (g *Generation) hold(ctx context.Context, s *server) {
+// keepServer keeps a server until its release; the first to hold it starts the watch.
+func (g *Generation) keepServer(ctx context.Context, s *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users++

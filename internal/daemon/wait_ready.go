@@ -74,8 +74,8 @@ func await(ctx context.Context, ask func(context.Context) error, tried func(erro
 	}
 }
 
-// begin gives all plans an epoch. It is for before Start.
-func (g *Generation) begin(epoch time.Time) {
+// setEpoch gives all plans an epoch. It is for before Start.
+func (g *Generation) setEpoch(epoch time.Time) {
 	for _, w := range g.workloads {
 		w.config.Epoch = epoch
 	}

@@ -137,7 +137,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		})
 	}
 	ctx, w.stop = context.WithCancel(ctx)
-	g.hold(ctx, w.server)
+	g.keepServer(ctx, w.server)
 	running.Go(func() { // a target that cannot be used ends its workloads, and no others
 		select {
 		case <-w.server.lost:

@@ -205,11 +205,11 @@ func files(path string) ([]string, error) {
 func (b *builder) add(r trace.Record, name string) error {
 	r.Number = len(b.set.records)
 	b.set.records = append(b.set.records, r)
-	return b.hold(len(r.Text)+len(r.Messages)+len(r.Extra), name)
+	return b.reserve(len(r.Text)+len(r.Messages)+len(r.Extra), name)
 }
 
-// hold counts bytes of prompts: those of rows, and of what rows will be made of.
-func (b *builder) hold(bytes int, name string) error {
+// reserve counts bytes of prompts: those of rows, and of what rows will be made of.
+func (b *builder) reserve(bytes int, name string) error {
 	if b.bytes += bytes; b.bytes > MaxBytes {
 		return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
 	}

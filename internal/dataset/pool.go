@@ -25,7 +25,7 @@ func (b *builder) randomPool(path string) error {
 				t := o.turn()
 				pool = append(pool, t)
 				b.texts(t.texts...)
-				return b.hold(t.bytes(), name)
+				return b.reserve(t.bytes(), name)
 			})
 		})
 		if err != nil {

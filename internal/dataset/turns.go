@@ -71,7 +71,7 @@ func (b *builder) multi(o object) error {
 		turns = append(turns, t)
 		size += t.bytes()
 	}
-	if err := b.hold(size, o.name); err != nil {
+	if err := b.reserve(size, o.name); err != nil {
 		return err
 	}
 	b.pending += len(turns)

@@ -102,7 +102,7 @@ func (d *Dispatcher) draw(now time.Time) {
 // drawn takes one row from the plan: it comes due, is dropped, or waits for its turn. False: no row may go now.
 func (d *Dispatcher) drawn(now time.Time) bool {
 	c, before := d.closed, d.waiting.len()
-	if now.Before(c.opens) || d.over(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
+	if now.Before(c.opens) || d.hasEnded(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
 		return false
 	}
 	list := &d.called

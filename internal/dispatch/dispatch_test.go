@@ -39,7 +39,7 @@ type queue struct {
 
 func newQueueOf(c Config) (*queue, *tally) {
 	q := &queue{New(c), &tally{dropped: map[measure.DropReason]int{}}}
-	q.begin(schedule.Loop{Start: epoch}, Clock{epoch, epoch}, 0, time.Time{})
+	q.beginLoop(schedule.Loop{Start: epoch}, Clock{epoch, epoch}, 0, time.Time{})
 	return q, q.c
 }
 

@@ -48,8 +48,8 @@ func (d *Dispatcher) detach(r *Row) {
 	d.unsettled = d.unsettled || r.loop.Over()
 }
 
-// over says whether the plan has ended at an instant.
-func (d *Dispatcher) over(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
+// hasEnded says whether the plan has ended at an instant.
+func (d *Dispatcher) hasEnded(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
 // giveUp drops a row that has just come due, and with it the later turns of its session.
 func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {

@@ -6,8 +6,8 @@ import (
 	"replayd/internal/schedule"
 )
 
-// begin makes room for the rows of a loop. One that was left may be entered again.
-func (d *Dispatcher) begin(l schedule.Loop, now Clock, period time.Duration, salt time.Time) {
+// beginLoop makes room for the rows of a loop. One that was left may be entered again.
+func (d *Dispatcher) beginLoop(l schedule.Loop, now Clock, period time.Duration, salt time.Time) {
 	d.astray = false
 	lp := d.loops[l.Number]
 	if lp == nil {

@@ -10,7 +10,7 @@ import (
 // ready queues a row for a lane, or drops it. Its Ready is normally now or slightly earlier.
 func (d *Dispatcher) ready(r *Row, now time.Time) {
 	if !r.expected { // its gap after the turn before was over later than planned
-		if d.over(r.Ready) {
+		if d.hasEnded(r.Ready) {
 			d.forget(r)
 			return
 		}
@@ -131,7 +131,7 @@ func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 			case d.closed != nil: // it is dropped when its turn comes
 				turn.state = called
 				d.called.push(turn)
-			case !turn.expected && d.over(now):
+			case !turn.expected && d.hasEnded(now):
 				d.forget(turn)
 			default:
 				d.expect(turn)

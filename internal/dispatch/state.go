@@ -54,7 +54,7 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 		at = l.clock.At(planned)
 	}
 	switch {
-	case d.over(at), d.exhausted && d.held.IsZero(): // a reader that was held back comes later than the end
+	case d.hasEnded(at), d.exhausted && d.held.IsZero(): // a reader that was held back comes later than the end
 		return Over, 0
 	case d.closed != nil && d.full():
 		return Full, 0

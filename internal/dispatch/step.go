@@ -18,7 +18,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	if e.Kind != Ended { // the guard sees its outcome first
 		moved = d.judge(now.Own, e.Seen) || moved
 	}
-	d.take(now, e)
+	d.handle(now, e)
 	if e.Kind != Look && e.Kind != Written {
 		d.assign(now.Own)
 	}
@@ -59,12 +59,12 @@ func (d *Dispatcher) stirs(e Event, now time.Time) bool {
 // keptActions is how many actions the slice of a Step has room for when it is kept.
 const keptActions = 1 << 12
 
-// take applies an event.
-func (d *Dispatcher) take(now Clock, e Event) {
+// handle applies an event.
+func (d *Dispatcher) handle(now Clock, e Event) {
 	switch e.Kind {
 	case Tick, Look:
 	case LoopBegun:
-		d.begin(e.Plan, now, e.Period, e.Salt)
+		d.beginLoop(e.Plan, now, e.Period, e.Salt)
 	case RowRead:
 		d.read(e.Loop, e.Row)
 	case LoopRead:

@@ -155,7 +155,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 		if before := w.dropped.Swap(int64(dropped)); dropped > 0 && before == 0 {
-			w.o.Log.Warn("GPUs are ignored: another source of the target exports them", "devices", dropped)
+			w.o.Log.Warn("GPUs are ignored: another source of this target already exports them", "devices", dropped)
 		}
 		if !sources[o] {
 			sources[o] = true

@@ -112,7 +112,7 @@ func TestDuplicates(t *testing.T) {
 		}
 		f(6*time.Second, "100", "201", "300")
 		f(14*time.Second, "200", "201", "300") // the first has missed three
-		if got := strings.Count(b.log.String(), "GPUs are left out"); got != 1 {
+		if got := strings.Count(b.log.String(), "GPUs are ignored"); got != 1 {
 			t.Errorf("told %d times, want once:\n%s", got, b.log.String())
 		}
 		for _, end := range append(ends, again) {

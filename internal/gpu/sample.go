@@ -55,7 +55,7 @@ func (d *Device) metrics(target string) []prometheus.Metric {
 
 func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
-// A sample is a figure on the page. It shares its labels, which those of client_golang do not.
+// A sample is one value on the page. Samples of a device share their labels; client_golang's metrics copy them.
 type sample struct {
 	desc    *prometheus.Desc
 	labels  []*dto.LabelPair

@@ -94,7 +94,7 @@ func TestReplacedWatch(t *testing.T) {
 		pass(time.Second / 2)
 		b.holds("up 0; up 1; power_watts 300; age_seconds 0.5; duplicate_devices 0; duplicate_devices 0; scrape_errors_total 3; scrape_errors_total 0", series...)
 
-		if got := strings.Count(b.log.String(), "GPUs are left out"); got != 1 {
+		if got := strings.Count(b.log.String(), "GPUs are ignored"); got != 1 {
 			t.Errorf("told of the duplicate %d times, want once:\n%s", got, b.log.String())
 		}
 		for _, end := range ends {

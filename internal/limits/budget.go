@@ -46,7 +46,7 @@ func (b Budget) Most(of Bound) int64 {
 
 // Exceeds says whether a cost alone is more than the whole budget.
 func (b Budget) Exceeds(c Cost) bool {
-	return over(c.Prompt, b.PromptTokensPerHour) || over(c.Output, b.OutputTokensPerDay)
+	return exceeds(c.Prompt, b.PromptTokensPerHour) || exceeds(c.Output, b.OutputTokensPerDay)
 }
 
 // A Cost is the charge of requests: their number and tokens.
@@ -94,11 +94,11 @@ func (s *Spending) fit(now time.Time, c Cost, b Budget) (whole Cost, full Bound)
 		c.Output = s.answer.reserve(b.OutputTokensPerDay)
 	}
 	switch {
-	case over(spent.Requests+c.Requests, b.RequestsPerMinute):
+	case exceeds(spent.Requests+c.Requests, b.RequestsPerMinute):
 		return c, RequestsPerMinute
-	case over(spent.Prompt+c.Prompt, b.PromptTokensPerHour):
+	case exceeds(spent.Prompt+c.Prompt, b.PromptTokensPerHour):
 		return c, PromptTokensPerHour
-	case over(spent.Output+c.Output, b.OutputTokensPerDay):
+	case exceeds(spent.Output+c.Output, b.OutputTokensPerDay):
 		return c, OutputTokensPerDay
 	}
 	return c, ""
@@ -130,8 +130,8 @@ func (s *Spending) Turn(now time.Time, refused bool) (Spell, bool) {
 	return s.spell.Turn(now, refused)
 }
 
-// over says whether an amount is more than a bound; 0 is none.
-func over(n, bound int64) bool { return bound > 0 && n > bound }
+// exceeds says whether an amount is more than a bound; 0 is none.
+func exceeds(n, bound int64) bool { return bound > 0 && n > bound }
 
 // A mean is that of the latest lengths; the older one is, the less it weighs.
 type mean struct{ n, value float64 }

@@ -39,8 +39,8 @@ func TestBudgetHoldsWhereverItBegins(t *testing.T) {
 			} else {
 				refused++
 				minute, hour, day := within(now.Add(-61*time.Second), now), within(now.Add(-61*time.Minute), now), within(now.Add(-61*24*time.Minute), now)
-				if !over(minute.Requests+1, b.RequestsPerMinute) && !over(hour.Prompt+max(1, c.Prompt), b.PromptTokensPerHour) &&
-					!over(day.Output+max(1, c.Output), b.OutputTokensPerDay) {
+				if !exceeds(minute.Requests+1, b.RequestsPerMinute) && !exceeds(hour.Prompt+max(1, c.Prompt), b.PromptTokensPerHour) &&
+					!exceeds(day.Output+max(1, c.Output), b.OutputTokensPerDay) {
 					t.Fatalf("seed %d: %+v was refused after %v, with %+v, %+v and %+v spent of %+v", seed, c, now.Sub(epoch), minute, hour, day, b)
 				}
 			}
@@ -53,7 +53,7 @@ func TestBudgetHoldsWhereverItBegins(t *testing.T) {
 		}
 		for _, s := range all {
 			minute, hour, day := within(s.at, s.at.Add(time.Minute)), within(s.at, s.at.Add(time.Hour)), within(s.at, s.at.Add(24*time.Hour))
-			if over(minute.Requests, b.RequestsPerMinute) || over(hour.Prompt, b.PromptTokensPerHour) || over(day.Output, b.OutputTokensPerDay) {
+			if exceeds(minute.Requests, b.RequestsPerMinute) || exceeds(hour.Prompt, b.PromptTokensPerHour) || exceeds(day.Output, b.OutputTokensPerDay) {
 				t.Fatalf("seed %d: from %v on: %+v, %+v, %+v, over the budget of %+v", seed, s.at.Sub(epoch), minute, hour, day, b)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Buckets grow by the factor 2^(1/8), from 1 µs to 2^30 µs (17 min 53 s); what is shorter or longer counts in the first
-// or the last one. The value of a bucket is the one in it that is furthest from neither edge, so that a percentile
+// or the last one. A bucket stands for the harmonic mean of its edges, so that a percentile
 // between the two ends is at most (2^(1/8) − 1) / (2^(1/8) + 1) = 4.33 % away from that of the samples.
 const (
 	perOctave = 8

@@ -138,11 +138,11 @@ func (h *history) lastMinute() (sum [latencies]histogram) {
 func (h *history) minute() countsAt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.over(minuteMarks * second)
+	return h.within(minuteMarks * second)
 }
 
-// over is what was counted in about the last d: since the youngest counts that are so old, or else the oldest.
-func (h *history) over(d time.Duration) countsAt {
+// within is what was counted in about the last d: since the youngest counts that are so old, or else the oldest.
+func (h *history) within(d time.Duration) countsAt {
 	if len(h.counts) == 0 {
 		return newCountsAt(time.Time{}, measure.Ledger{})
 	}

@@ -50,7 +50,7 @@ func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	case c.Failed:
 		x.answer.settled = x.reported()
 	default:
-		return x.take(e.Arrival)
+		return x.handle(e.Arrival)
 	}
 	return nil
 }
@@ -87,8 +87,8 @@ func (c *Client) notJSON(data []byte) string {
 	return strconv.Quote(c.front(data, shownBytes))
 }
 
-// take notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
-func (x *exchange) take(a wire.Arrival) *failure {
+// handle notes what a chunk that came at a says: its time and texts, if it has content, the finish reason, token counts.
+func (x *exchange) handle(a wire.Arrival) *failure {
 	c := &x.chunk
 	if c.Content {
 		if len(x.req.Timeline.Chunks) == maxChunks {

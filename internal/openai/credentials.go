@@ -82,7 +82,7 @@ func headerLines(h *config.Headers) (headers []header, secrets []string, err err
 	return headers, secrets, nil
 }
 
-// maxSecret bounds a file with a secret: servers refuse a head of more than 8 to 16 KiB.
+// maxSecret bounds a file with a secret, well above the 8 to 16 KiB of headers that servers take.
 const maxSecret = 64 << 10
 
 // valueOrFile is a value, or what its file has now. A file that is empty is one that is being written, or was emptied to take

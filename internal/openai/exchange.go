@@ -47,7 +47,7 @@ func (x *exchange) prepare(req *measure.Request) {
 // turns out to be closed, it makes a second attempt over a new one.
 func (x *exchange) run(ctx context.Context, message []byte, read reader) *failure {
 	if !x.out.begun() {
-		if x.out.kept = x.hold(time.Now(), math.MaxInt); !x.out.kept {
+		if x.out.kept = x.ensureConn(time.Now(), math.MaxInt); !x.out.kept {
 			if f := x.dial(ctx); f != nil {
 				return f
 			}

@@ -110,7 +110,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request
 		l.present.req = &req
-		if !l.chunk.Read([]byte(body), nil) || l.present.take(wire.Arrival{}) != nil || req.Usage != want {
+		if !l.chunk.Read([]byte(body), nil) || l.present.handle(wire.Arrival{}) != nil || req.Usage != want {
 			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
 		}
 		l.Close()

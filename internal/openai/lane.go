@@ -90,17 +90,17 @@ const beginLooks = 4
 // whatever Begin says; the lane may be handed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	first, rest, err := l.compose(message)
-	if err != nil || !l.hold(time.Now(), beginLooks) || !l.conn.Stamped() {
+	if err != nil || !l.ensureConn(time.Now(), beginLooks) || !l.conn.Stamped() {
 		return false // Do says why
 	}
 	l.present.prepare(req)
-	l.present.begin(first, rest)
+	l.present.writeFirst(first, rest)
 	return true
 }
 
-// hold has the lane hold an open connection that a request can go out on, its own or one from the pool: fresh, and silent
+// ensureConn has the lane hold an open connection that a request can go out on, its own or one from the pool: fresh, and silent
 // since its last answer. False: there is none, or none among as many of the pool as are to be looked at.
-func (l *Lane) hold(now time.Time, looks int) bool {
+func (l *Lane) ensureConn(now time.Time, looks int) bool {
 	if l.Fresh(now) && l.conn.Silent() {
 		return true
 	}

@@ -34,7 +34,7 @@ func (x *exchange) whole(ctx context.Context) *failure {
 		return failed(measure.BadStream, "want choices in the answer, got %q", x.client.front(x.body, shownBytes))
 	}
 	x.answer.finished = true
-	if f := x.take(a); f != nil {
+	if f := x.handle(a); f != nil {
 		return f
 	}
 	if len(x.req.Timeline.Chunks) == 0 {

@@ -124,10 +124,10 @@ func TestTimelineIsBounded(t *testing.T) {
 	l.chunk.Content = true
 	req := measure.Request{Timeline: measure.Timeline{Chunks: make([]time.Duration, maxChunks-1)}}
 	l.present.req = &req
-	if f := l.present.take(wire.Arrival{At: time.Now()}); f != nil {
+	if f := l.present.handle(wire.Arrival{At: time.Now()}); f != nil {
 		t.Fatalf("the last chunk: %s", f.text)
 	}
-	if f := l.present.take(wire.Arrival{At: time.Now()}); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
+	if f := l.present.handle(wire.Arrival{At: time.Now()}); f == nil || f.outcome != measure.BadStream || len(req.Timeline.Chunks) != maxChunks {
 		t.Errorf("one more: want bad_stream and %d chunks, got %v and %d", maxChunks, f, len(req.Timeline.Chunks))
 	}
 }

@@ -22,8 +22,8 @@ func (d *departure) begun() bool { return d.first != nil }
 // beginBytes bounds the first write of Begin. So requests due at one instant do not wait for each other's whole bodies.
 const beginBytes = 16 << 10
 
-// begin writes the first bytes, as far as the kernel takes them at once. The lane holds a kept connection.
-func (x *exchange) begin(first, rest []byte) {
+// writeFirst writes the first bytes, as far as the kernel takes them at once. The lane holds a kept connection.
+func (x *exchange) writeFirst(first, rest []byte) {
 	x.out = departure{first: first, rest: rest, err: x.arm(), kept: true}
 	if x.out.err == nil {
 		var n int

@@ -218,7 +218,7 @@ func (s *Sink) end() error {
 	defer s.disk.Unlock()
 	s.ended = true
 	s.retry = time.Time{}
-	s.take(s.state.Load())
+	s.fillBatch(s.state.Load())
 	s.write() // so that there is room for the ledgers
 	s.Tell()
 	s.drain(stateFor(s.options.Path, sinkEnded))
@@ -241,6 +241,6 @@ func stateFor(path string, state int32) int32 {
 func (s *Sink) flush() {
 	s.disk.Lock()
 	defer s.disk.Unlock()
-	s.take(s.state.Load())
+	s.fillBatch(s.state.Load())
 	s.write()
 }

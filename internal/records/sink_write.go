@@ -10,8 +10,8 @@ import (
 
 const sinkRetry = 5 * time.Second // a file that failed is opened again after this
 
-// take moves the waiting lines into the batch if that is empty. Records that come later find the new state.
-func (s *Sink) take(state int32) {
+// fillBatch moves the waiting lines into the batch if that is empty. Records that come later find the new state.
+func (s *Sink) fillBatch(state int32) {
 	if s.swap(state) {
 		s.failure.report(tooSlow(s.options.Path))
 	}
@@ -39,7 +39,7 @@ func (s *Sink) drain(state int32) {
 	s.retry = time.Time{}
 	s.write()
 	s.giveUp()
-	s.take(state)
+	s.fillBatch(state)
 	s.write()
 	s.giveUp()
 	s.close()
@@ -87,7 +87,7 @@ func (s *Sink) write() {
 		return
 	}
 	for len(s.batch) > 0 {
-		s.begin()
+		s.writeHead()
 		n, err := s.writeSome()
 		s.batch = s.batch[n:]
 		s.writing.Store(int64(len(s.batch)))
@@ -104,8 +104,8 @@ func (s *Sink) write() {
 	s.failure.written(s.options.Path, s.losses.Load())
 }
 
-// begin writes the ledgers as the first lines of a newly opened file.
-func (s *Sink) begin() {
+// writeHead writes the ledgers as the first lines of a newly opened file.
+func (s *Sink) writeHead() {
 	if s.headed || s.Ledgers == nil || s.cut {
 		return
 	}

@@ -54,8 +54,8 @@ type buffers struct {
 	bytes int
 }
 
-// take gives the smallest free buffer with room for n bytes, or a new one.
-func (b *buffers) take(n int) []byte {
+// get gives the smallest free buffer with room for n bytes, or a new one.
+func (b *buffers) get(n int) []byte {
 	best := -1
 	for i, f := range b.free {
 		if cap(f) >= n && (best < 0 || cap(f) < cap(b.free[best])) {

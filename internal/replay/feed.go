@@ -51,7 +51,7 @@ func (f *feed) run(ctx context.Context) (err error) {
 		if l.Start.After(from) {
 			from = l.Start
 		}
-		lp := f.begin(l)
+		lp := f.openLoop(l)
 		err := f.readLoop(ctx, lp, from)
 		if err == nil {
 			next, ok := f.after(lp, readClock(f.r.w.Wall).Wall)
@@ -136,8 +136,8 @@ func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.T
 	return now, from, epoch, nil
 }
 
-// begin has the dispatcher make room for a loop.
-func (f *feed) begin(l schedule.Loop) *reading {
+// openLoop has the dispatcher make room for a loop.
+func (f *feed) openLoop(l schedule.Loop) *reading {
 	e := dispatch.Event{Kind: dispatch.LoopBegun, Plan: l, Period: f.r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
 	if l.Start.Equal(f.first) {
 		e.Salt = f.r.salt

@@ -60,8 +60,8 @@ func (l *lane) fill() {
 	}
 }
 
-// begin writes the first bytes of the lane's next item, where that can be done without waiting.
-func (l *lane) begin() {
+// writeFirst writes the first bytes of the lane's next item, where that can be done without waiting.
+func (l *lane) writeFirst() {
 	l.wire.Begin(l.next.row.Message.Body, &l.req)
 }
 

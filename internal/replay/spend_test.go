@@ -39,7 +39,7 @@ func TestBudget(t *testing.T) {
 		want(t, "rows of the second minute", sent[first+1], slices.DeleteFunc(span(10, 111), func(i int) bool { return i == 50 }))
 		want(t, "sent", len(b.kept.all), 300)
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 1500})
-		if n := strings.Count(log.String(), "larger than the whole budget"); n != 1 || !strings.Contains(log.String(), "id=w/"+fmt.Sprint(first)+"/50 input_tokens=3001") {
+		if n := strings.Count(log.String(), "exceeds the whole budget"); n != 1 || !strings.Contains(log.String(), "id=w/"+fmt.Sprint(first)+"/50 input_tokens=3001") {
 			t.Errorf("want one word about rows that are too large, got %d in\n%s", n, log)
 		}
 	})

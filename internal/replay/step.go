@@ -35,7 +35,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			}
 			given = append(given, r.assign(a.Row, now.Own))
 		case dispatch.Build:
-			r.toBuild = build{a.Row, r.buffers.take(a.Row.Reserved())} // start wakes the builder, after the writes
+			r.toBuild = build{a.Row, r.buffers.get(a.Row.Reserved())} // start wakes the builder, after the writes
 		case dispatch.Release:
 			r.buffers.give(a.Row.Message.Body, r.w.Ahead-r.d.Held())
 			a.Row.Message.Body = nil
@@ -112,7 +112,7 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 // Waking a goroutine takes as long as a write: lanes and builder are woken after the last write.
 func (r *Runner) start(given []*lane) {
 	for _, l := range given {
-		l.begin()
+		l.writeFirst()
 	}
 	for _, l := range given {
 		l.work <- struct{}{}

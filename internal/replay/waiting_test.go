@@ -95,6 +95,6 @@ func TestCrowdIsOver(t *testing.T) {
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "lines that say that it begins", strings.Count(log.String(), "max_waiting is reached"), 1)
-		want(t, "lines that say that it is over", strings.Count(log.String(), "waiting requests fit max_waiting again"), 1)
+		want(t, "lines that say that it is over", strings.Count(log.String(), "waiting requests fit within max_waiting again"), 1)
 	})
 }

@@ -33,7 +33,7 @@ func ReadExport(r io.Reader, name string) ([]Run, error) {
 
 func readExport(r io.Reader, name string, most int) ([]Run, error) {
 	x := exportReader{name: name, most: most}
-	x.begin()
+	x.startRun()
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
 		x.line++
@@ -42,7 +42,7 @@ func readExport(r io.Reader, name string, most int) ([]Run, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, x.line, err)
 		}
 		ended := errors.Is(err, io.EOF)
-		if fault := x.take(line, whole, ended); fault != nil {
+		if fault := x.readLine(line, whole, ended); fault != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, x.line, fault)
 		}
 		if ended {
@@ -81,14 +81,14 @@ type exportReader struct {
 	telling                 []measure.LedgerLine
 }
 
-// begin begins a run.
-func (x *exportReader) begin() {
+// startRun begins a run.
+func (x *exportReader) startRun() {
 	x.run, x.faults, x.beyond, x.gapless, x.last = Run{}, 0, 0, 0, 0
 	x.sessions, x.ids = map[string]int64{}, map[string]struct{}{}
 }
 
-// take reads a line. Last is the one that no newline ends.
-func (x *exportReader) take(line []byte, whole, last bool) error {
+// readLine reads a line. Last is the one that no newline ends.
+func (x *exportReader) readLine(line []byte, whole, last bool) error {
 	line = bytes.TrimSpace(line)
 	switch {
 	case !whole:
@@ -197,7 +197,7 @@ func (x *exportReader) close() {
 	x.run.Ledger = sumOf(x.run.Told)
 	x.run.judge(x.name)
 	if x.beyond == 0 {
-		x.run.hold(x.name)
+		x.run.checkLedger(x.name)
 	}
 	if l := x.run.Ledger; len(x.run.Rows) > 0 || len(x.run.Partial) > 0 || l != nil && l.Expected > 0 {
 		x.runs = append(x.runs, x.run)

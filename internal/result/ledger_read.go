@@ -95,7 +95,7 @@ func (x *exportReader) next() error {
 	if len(x.runs) >= mostRunsOfOne {
 		return fmt.Errorf("want the records of at most %d runs, got more", mostRunsOfOne)
 	}
-	x.begin()
+	x.startRun()
 	return nil
 }
 
@@ -157,9 +157,9 @@ func (r *Run) judge(name string) {
 	r.Settings.SLO = slo
 }
 
-// hold holds the ledger against the rows. Where a process was killed, rows stand after its last ledger, and how long that was before them
+// checkLedger holds the ledger against the rows. Where a process was killed, rows stand after its last ledger, and how long that was before them
 // is how long nothing is known of what was never sent.
-func (r *Run) hold(name string) {
+func (r *Run) checkLedger(name string) {
 	if r.Ledger == nil {
 		return
 	}

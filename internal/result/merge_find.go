@@ -174,7 +174,7 @@ func (s Source) Read() ([]Run, error) {
 		}
 		runs[0].Name = path
 		if s.apart() { // each shard has settings of its own
-			runs[0].take(beside(filepath.Dir(path)))
+			runs[0].adoptServerSeries(beside(filepath.Dir(path)))
 		}
 		shards = append(shards, runs[0])
 	}
@@ -185,7 +185,7 @@ func (s Source) Read() ([]Run, error) {
 	run.Name = s.Name
 	if read := beside(s.Dir); read != nil && !s.apart() {
 		read.Ledger = nil // of one of them
-		run.take(read)
+		run.adoptServerSeries(read)
 	}
 	return []Run{run}, nil
 }
@@ -201,7 +201,7 @@ func (s Source) named(runs []Run) []Run {
 			r.Name += fmt.Sprintf(", run %d", i+1)
 		}
 		if len(runs) == 1 || read != nil && equal(read.Ledger, r.Ledger) {
-			r.take(read)
+			r.adoptServerSeries(read)
 		}
 		if missing := missingShards(r.Told); missing != "" {
 			r.Partial = append(r.Partial, "a shard alone; not in these files: "+missing)
@@ -235,8 +235,8 @@ func beside(dir string) *Run {
 	return &Run{Partial: []string{err.Error()}}
 }
 
-// take takes what was read beside the requests; their own ledger stays.
-func (r *Run) take(read *Run) {
+// adoptServerSeries takes what was read beside the requests; their own ledger stays.
+func (r *Run) adoptServerSeries(read *Run) {
 	if read == nil {
 		return
 	}
@@ -244,7 +244,7 @@ func (r *Run) take(read *Run) {
 	r.Settings, r.Cut, r.Cache, r.Partial = read.Settings, read.Cut, read.Cache, append(r.Partial, read.Partial...)
 	if r.Ledger == nil && read.Ledger != nil {
 		r.Ledger = read.Ledger
-		r.hold(JSONName)
+		r.checkLedger(JSONName)
 	}
 }
 

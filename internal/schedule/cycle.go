@@ -20,7 +20,7 @@ func (p *Plan) openCycle(skip int) (*cycle, error) {
 	if p.users == nil && p.window > 0 {
 		c.pass, skip = int64(skip/p.window), skip%p.window
 	}
-	if err := c.begin(); err != nil {
+	if err := c.restart(); err != nil {
 		return nil, err
 	}
 	for range skip {
@@ -31,7 +31,7 @@ func (p *Plan) openCycle(skip int) (*cycle, error) {
 	return c, nil
 }
 
-func (c *cycle) begin() (err error) {
+func (c *cycle) restart() (err error) {
 	if c.p.users != nil {
 		c.rows = c.p.users.rows()
 		return nil
@@ -44,7 +44,7 @@ func (c *cycle) next() (trace.Record, error) {
 	r, err := c.rows()
 	if errors.Is(err, io.EOF) {
 		c.pass++
-		if err := c.begin(); err != nil {
+		if err := c.restart(); err != nil {
 			return r, err
 		}
 		if r, err = c.rows(); errors.Is(err, io.EOF) {

@@ -95,7 +95,7 @@ func (p *Plan) nextRun(l Loop, now time.Time) Loop {
 		if next = held; !held.After(wall) {
 			next = p.runs.after(held)
 		}
-	case p.runs.over(next, wall):
+	case p.runs.dueBefore(next, wall):
 		next = p.runs.at(wall)
 	}
 	return run(next, now)

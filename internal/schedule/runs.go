@@ -34,14 +34,14 @@ func (r *runs) border(t time.Time) time.Time {
 // another, that is in the earlier one.
 func (r *runs) at(t time.Time) time.Time {
 	start := r.anchor(r.calendar.last(t.Add(-1)))
-	for r.over(start, t) {
+	for r.dueBefore(start, t) {
 		start = r.after(start)
 	}
 	return start
 }
 
-// over says whether all rows of a run are due before an instant.
-func (r *runs) over(start, t time.Time) bool { return start.Add(r.length).Before(t) }
+// dueBefore says whether all rows of a run are due before an instant.
+func (r *runs) dueBefore(start, t time.Time) bool { return start.Add(r.length).Before(t) }
 
 // after is the start of the run that follows the one that began at start.
 func (r *runs) after(start time.Time) time.Time {

@@ -20,7 +20,7 @@ type Source struct {
 	Endless bool // there is no last row
 	Turns   bool // with Users row i is a turn of user i mod n already; else the plan deals the conversations out
 
-	// Rows starts at the first row whose Offset is at least from, without timestamps at the first. Its next gives rows in
+	// Rows starts at the first row whose Offset is at least from; rows without timestamps, at the first row. Its next gives rows in
 	// order of Offset, then of the file, and io.EOF after the last.
 	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
 }

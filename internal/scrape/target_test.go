@@ -51,7 +51,7 @@ func TestEngineIsLost(t *testing.T) {
 			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
 		})
 		f.want(t, slices.Clone(figures))
-		if n := strings.Count(f.log.String(), "cannot be read"); n != 1 {
+		if n := strings.Count(f.log.String(), "cannot be scraped"); n != 1 {
 			t.Errorf("want one line about the loss, got %d:\n%s", n, f.log.String())
 		}
 	})

@@ -213,7 +213,7 @@ vllm:num_requests_waiting{engine="0",model_name="m"} 7`)
 	if l, err := target.Load(); err != nil || l.Waiting != 9 {
 		t.Errorf("want 9 waiting, got %+v, %v", l, err)
 	}
-	if n := strings.Count(f.log.String(), "series more than once"); n != 1 || !strings.Contains(f.log.String(), "samples=2") {
+	if n := strings.Count(f.log.String(), "duplicate series"); n != 1 || !strings.Contains(f.log.String(), "samples=2") {
 		t.Errorf("want one line about 2 samples, got %d:\n%s", n, f.log.String())
 	}
 }

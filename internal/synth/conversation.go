@@ -23,7 +23,7 @@ func (u *user) next(s *Synthetic, slot int) trace.Record {
 			u.skip(s, u.turns-min(u.turns, s.turnsLeft(slot)))
 		}
 	}
-	return u.take(s)
+	return u.nextTurn(s)
 }
 
 // A conversation is one that is under way. What it draws comes from a stream of its number.
@@ -66,13 +66,13 @@ func (c *conversation) begin(s *Synthetic, number uint64) {
 // skip goes over turns that were virtually done: their messages and answers become history.
 func (c *conversation) skip(s *Synthetic, turns int) {
 	for c.turn < min(turns, c.turns) {
-		c.take(s)
+		c.nextTurn(s)
 	}
 	c.fresh = true
 }
 
-// take is the conversation's next row. The conversation is over when a prompt would hold no more of it.
-func (c *conversation) take(s *Synthetic) trace.Record {
+// nextTurn is the conversation's next row. The conversation is over when a prompt would hold no more of it.
+func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 	input := min(c.lengths.Input.whole(c.rng, trace.MaxTokens), trace.MaxTokens-c.tokens)
 	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn}
 	answer := max(standInTokens, input/2)

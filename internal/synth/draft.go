@@ -98,7 +98,7 @@ func (d *Draft) Records() ([]trace.Record, error) {
 			number(m.rows)
 			return m.rows, nil
 		}
-		m.begin(&r)
+		m.findShared(&r)
 		for first := r.Session; ; {
 			m.add(r, due)
 			if r = next(); first == "" || r.Session != first {
@@ -125,8 +125,8 @@ type block struct {
 	node      uint64
 }
 
-// begin finds what the first turn of a conversation shares.
-func (m *drafting) begin(r *trace.Record) {
+// findShared finds what the first turn of a conversation shares.
+func (m *drafting) findShared(r *trace.Record) {
 	m.known = nil
 	size, system := m.BlockTokens, m.Rows.System
 	for i := range system / size {

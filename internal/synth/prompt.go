@@ -28,8 +28,8 @@ type Options struct {
 	Seed        uint64 // replays that must not share a prefix cache take different ones
 	BlockTokens int    // tokens of a full block; 0 for a trace without blocks
 
-	// Texts, where it is set, appends to dst a text of so many tokens for a row without parts, in place of words: with a
-	// data set. It is for the form Text, and called by as many goroutines as the Prompter.
+	// Texts, if set, appends about so many tokens of a dataset's text to dst in place of words, for a row without parts. It is
+	// used with the form Text only, and may be called by several goroutines at once.
 	Texts func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 

@@ -26,7 +26,7 @@ func (f *fields) readChat(key string, c *cursor) bool {
 		r.chat, f.chat = int64(n), true
 		return ok && n <= math.MaxInt64
 	case "parent_chat_id":
-		negative := c.take('-')
+		negative := c.accept('-')
 		digit := c.digit() || !negative // nothing may stand between
 		n, ok := c.whole()
 		if r.parent = int64(n); negative {

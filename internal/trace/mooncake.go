@@ -60,7 +60,7 @@ func (d dialect) decode(line []byte, r *row) []fault {
 // thing that is out of the ordinary; the row is then in disorder.
 func (d dialect) plain(line []byte, r *row) bool {
 	c := cursor{b: line}
-	if !c.take('{') {
+	if !c.accept('{') {
 		return false
 	}
 	f := fields{dialect: d, row: r, inRange: !d.lengths, chat: !d.chats}
@@ -69,12 +69,12 @@ func (d dialect) plain(line []byte, r *row) bool {
 	}
 	for {
 		key, ok := c.word()
-		if !ok || !c.take(':') || !f.read(key, &c) {
+		if !ok || !c.accept(':') || !f.read(key, &c) {
 			return false
 		}
 		switch {
-		case c.take(','):
-		case c.take('}'):
+		case c.accept(','):
+		case c.accept('}'):
 			r.InputTokens, r.OutputTokens = int(f.input), int(f.output)
 			return c.i == len(c.b) && f.inRange && f.chat && f.input >= 1 && f.input <= MaxTokens && (r.timed || !d.lengths)
 		default:
@@ -134,8 +134,8 @@ func (c *cursor) blanks() {
 	}
 }
 
-// take moves over one byte of punctuation, if it is the next.
-func (c *cursor) take(want byte) bool {
+// accept moves over one byte of punctuation, if it is the next.
+func (c *cursor) accept(want byte) bool {
 	c.blanks()
 	if c.i < len(c.b) && c.b[c.i] == want {
 		c.i++
@@ -146,7 +146,7 @@ func (c *cursor) take(want byte) bool {
 
 // word reads a string that is neither empty nor has escapes, controls or anything beyond ASCII.
 func (c *cursor) word() ([]byte, bool) {
-	if !c.take('"') {
+	if !c.accept('"') {
 		return nil, false
 	}
 	for start := c.i; c.i < len(c.b); c.i++ {
@@ -201,10 +201,10 @@ func (c *cursor) whole() (n uint64, ok bool) {
 }
 
 func (c *cursor) wholes(into []uint64) ([]uint64, bool) {
-	if !c.take('[') {
+	if !c.accept('[') {
 		return into, false
 	}
-	if c.take(']') {
+	if c.accept(']') {
 		return into, true
 	}
 	for {
@@ -213,8 +213,8 @@ func (c *cursor) wholes(into []uint64) ([]uint64, bool) {
 			return into, false
 		}
 		into = append(into, n)
-		if !c.take(',') {
-			return into, c.take(']')
+		if !c.accept(',') {
+			return into, c.accept(']')
 		}
 	}
 }

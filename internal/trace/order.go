@@ -54,4 +54,4 @@ func (s *spots) Pop() any {
 }
 
 func (s *spots) add(p spot) { heap.Push(s, p) }
-func (s *spots) take() spot { return heap.Pop(s).(spot) }
+func (s *spots) pop() spot  { return heap.Pop(s).(spot) }

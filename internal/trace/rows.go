@@ -82,7 +82,7 @@ func (r *Rows) fromHeap() (at int64, err error) {
 	if len(r.ahead) == 0 {
 		return 0, io.EOF
 	}
-	s := r.ahead.take()
+	s := r.ahead.pop()
 	if s.at < r.from {
 		return s.at, nil
 	}

@@ -43,7 +43,7 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 			return errors.Join(err, file.Close())
 		}
 		if compression(head[:n]) == "" {
-			return f.hold(file)
+			return f.attach(file)
 		}
 	}
 	return errors.Join(f.spoolFrom(ctx, file, o), file.Close())
@@ -96,7 +96,7 @@ func openPath(ctx context.Context, path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-func (f *File) hold(file *os.File) error {
+func (f *File) attach(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -135,7 +135,7 @@ func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
 	if err := f.fill(ctx, spool, in, o.MaxSpoolBytes); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	return f.hold(spool)
+	return f.attach(spool)
 }
 
 // fill writes at most limit decompressed bytes. Its errors say how far it came.

@@ -117,7 +117,7 @@ func (w *Writer) Close() error {
 // ErrNoRows is in the error of Close when there was nothing to write: a trace has at least one row.
 var ErrNoRows = errors.New("want at least one row, got none")
 
-// Warnings say what was not written as it was given: a line for each thing, with the number of rows.
+// Warnings say what was changed or lost when rows were written: a line for each kind, with the number of rows.
 func (w *Writer) Warnings() []string {
 	var list []string
 	for _, l := range w.lost {

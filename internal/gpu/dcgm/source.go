@@ -56,8 +56,8 @@ func open(o Options, address address) (gpu.Source, error) {
 	}, nil
 }
 
-// begin starts a turn. One that went before must have ended.
-func (d *dcgmSource) begin(run func() ([]gpu.Device, error)) *turn {
+// startTurn starts a turn. One that went before must have ended.
+func (d *dcgmSource) startTurn(run func() ([]gpu.Device, error)) *turn {
 	t := &turn{done: make(chan struct{})}
 	d.running = t
 	go func() {
@@ -79,7 +79,7 @@ func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 			return nil, fmt.Errorf("libdcgm: %s: still waiting for %s", d.address.given, d.hanging())
 		}
 	}
-	t := d.begin(d.read)
+	t := d.startTurn(d.read)
 	select {
 	case <-t.done:
 		d.running = nil
@@ -105,7 +105,7 @@ func (d *dcgmSource) hanging() string {
 // and disconnects, when the call comes back.
 func (d *dcgmSource) Close() error {
 	before := d.running
-	t := d.begin(func() ([]gpu.Device, error) {
+	t := d.startTurn(func() ([]gpu.Device, error) {
 		if before != nil {
 			<-before.done
 		}

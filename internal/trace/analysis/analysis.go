@@ -89,7 +89,7 @@ type Tree struct {
 	MeanDepth     float64 // blocks of a row with ids
 }
 
-// Intervals of a trace are of five minutes, or twice as long again and again until there are not more than maxIntervals.
+// Intervals of a trace are five minutes long, and double until there are at most maxIntervals.
 const (
 	interval     = 5 * time.Minute
 	maxIntervals = 288 // a day

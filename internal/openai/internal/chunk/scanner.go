@@ -42,7 +42,7 @@ func (w *scanner) peek() byte {
 	return 0
 }
 
-func (w *scanner) take(c byte) bool {
+func (w *scanner) accept(c byte) bool {
 	if w.peek() != c || c == 0 {
 		return false
 	}
@@ -74,11 +74,11 @@ func (w *scanner) object(member func(key []byte) bool) bool {
 		return false
 	}
 	w.i++
-	if !w.take('}') {
+	if !w.accept('}') {
 		for {
 			w.space()
 			key, plain, ok := w.quoted()
-			if !ok || !w.take(':') {
+			if !ok || !w.accept(':') {
 				return false
 			}
 			if !plain {
@@ -87,10 +87,10 @@ func (w *scanner) object(member func(key []byte) bool) bool {
 			if !member(key) || w.stop != nil && w.stopped() {
 				return false
 			}
-			if w.take('}') {
+			if w.accept('}') {
 				break
 			}
-			if !w.take(',') {
+			if !w.accept(',') {
 				return false
 			}
 		}
@@ -129,15 +129,15 @@ func (w *scanner) array(element func() bool) bool {
 		return false
 	}
 	w.i++
-	if !w.take(']') {
+	if !w.accept(']') {
 		for {
 			if !element() || w.stop != nil && w.stopped() {
 				return false
 			}
-			if w.take(']') {
+			if w.accept(']') {
 				break
 			}
-			if !w.take(',') {
+			if !w.accept(',') {
 				return false
 			}
 		}

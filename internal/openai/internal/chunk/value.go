@@ -30,7 +30,7 @@ func (v value) some() bool {
 	return false
 }
 
-// texts calls each with the strings that it says: itself, or those of a list of content parts.
+// texts calls each for every string in v: v itself if it is a string, else the text of each content part.
 func (v value) texts(each func(text value)) {
 	switch {
 	case len(v) == 0:

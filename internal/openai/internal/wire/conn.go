@@ -47,7 +47,7 @@ func (c *Conn) Used(now time.Time) { c.used = now }
 // Fresh says whether the connection was opened, or last used, less than idle before now.
 func (c *Conn) Fresh(now time.Time, idle time.Duration) bool { return now.Sub(c.used) < idle }
 
-// Arm sets the deadline of reads and writes for an exchange that begins. The error of reads before it is forgotten.
+// Arm sets the deadline of reads and writes for a new exchange, and clears the error of earlier reads.
 func (c *Conn) Arm(until time.Time) error {
 	c.err, c.socket.until = nil, until
 	return c.socket.arm()

@@ -48,8 +48,8 @@ const (
 // ErrChunked is that a body in chunks is none.
 var ErrChunked = errors.New("broken chunked encoding")
 
-// begin takes the length as fasthttp gives it: -1 for chunked, below for no length at all.
-func (f *frame) begin(length int, status int) {
+// reset takes the length as fasthttp gives it: -1 for chunked, below for no length at all.
+func (f *frame) reset(length int, status int) {
 	*f = frame{}
 	switch {
 	case status == 204 || status == 304: // never have a body

@@ -59,7 +59,7 @@ func TestFrame(t *testing.T) {
 	} {
 		for _, n := range []int{1, 2, 3, 1 << 20} {
 			var f frame
-			f.begin(c.length, c.status)
+			f.reset(c.length, c.status)
 			body, left, err := framed(&f, c.in, n)
 			if (err != nil) != c.wantBroken || body != c.body || f.ended != c.ended || !c.wantBroken && left != c.left {
 				t.Errorf("%s by %d: body %q left %q ended %v error %v", name, n, body, left, f.ended, err)
@@ -75,7 +75,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add("0 \x00\r\n\r\n", uint8(0)) // a size with something behind it
 	f.Fuzz(func(t *testing.T, text string, n uint8) {
 		var fr frame
-		fr.begin(-1, 200)
+		fr.reset(-1, 200)
 		body, _, err := framed(&fr, text, max(int(n), 1))
 		if err != nil || !fr.ended {
 			return

@@ -44,7 +44,7 @@ func (r *Reader) Front(n int) []byte {
 }
 
 // Body begins a body of so many bytes as its head says: -1 for chunked, below for no length at all.
-func (r *Reader) Body(length, status int) { r.frame.begin(length, status) }
+func (r *Reader) Body(length, status int) { r.frame.reset(length, status) }
 
 // Ended says whether the body is complete.
 func (r *Reader) Ended() bool { return r.frame.ended }

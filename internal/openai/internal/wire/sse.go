@@ -79,7 +79,7 @@ func (s *Scanner) Next(p []byte, a Arrival) (e Event, rest []byte, ok bool, err 
 			return Event{}, nil, false, ErrEvent
 		}
 		if ended {
-			return s.take(), p, true, nil
+			return s.pop(), p, true, nil
 		}
 	}
 	if len(s.line)+len(p) > maxEvent {
@@ -127,13 +127,13 @@ func (s *Scanner) Rest(a Arrival) (Event, bool) {
 		s.line = s.line[:0]
 	}
 	if s.field(nil, true, a) {
-		return s.take(), true
+		return s.pop(), true
 	}
 	return Event{}, false
 }
 
-// take hands out the present event. Its data stay in place until the next line is read.
-func (s *Scanner) take() Event {
+// pop hands out the present event. Its data stay in place until the next line is read.
+func (s *Scanner) pop() Event {
 	e := s.event
 	s.lines, s.single, s.event = 0, nil, Event{}
 	return e

@@ -67,7 +67,7 @@ func (h *histogram) quantiles() quantiles {
 func (w *Workload) values(now time.Time) workloadValues {
 	h, s := w.history, &w.state
 	h.mu.Lock()
-	latency, minute, recent := h.lastMinute(), h.over(minuteMarks*second), h.over(rateTime)
+	latency, minute, recent := h.lastMinute(), h.within(minuteMarks*second), h.within(rateTime)
 	h.mu.Unlock()
 	total := newCountsAt(now, s.Ledger)
 	f := workloadValues{
