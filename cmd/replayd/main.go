@@ -63,7 +63,7 @@ func main() {
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		// A thread that the kernel makes wait keeps its place in Go's scheduler, and those that stand in line there. With a
-		// place more than there are cores somebody else reads on: docs/decisions/0017.
+		// place more than there are cores, another thread reads on: docs/decisions/0017.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 	if version.Version == "" { // not stamped by the linker, as the Makefile does it
@@ -71,7 +71,7 @@ func main() {
 	}
 	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// Else a pipe that is closed would end the process: writes to it fail, and whoever writes knows what to do.
+	// Else a pipe that is closed would end the process: writes to it fail, and each writer handles that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	lines := terminal.NewBacklog(os.Stderr)
 	go lines.Run() // until the process ends

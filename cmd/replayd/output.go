@@ -11,7 +11,7 @@ import (
 	"replayd/internal/terminal"
 )
 
-// errOutputClosed is that nobody reads stdout any more, as with "| head -1".
+// errOutputClosed says that the reader of stdout has closed it, as with "| head -1".
 var errOutputClosed = errors.New("stdout was closed")
 
 // An output is stdout. The first write that finds it closed calls closed; with onwards the command goes on without it.

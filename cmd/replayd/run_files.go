@@ -22,8 +22,8 @@ import (
 type files struct {
 	folder    *export.Artifacts // nil: none
 	collected result.Run        // of a run with a collector, when it has ended
-	collector *result.Collector // nil: nobody needs single requests
-	sampler   *export.Sampler   // nil: nobody asks what stands beside
+	collector *result.Collector // nil: single requests are not kept
+	sampler   *export.Sampler   // nil: server and GPU metrics are not kept
 	prompts   *promptFile       // nil: none
 	clipped   atomic.Int64      // rows that were cut to a limit
 	written   chan error
@@ -130,7 +130,7 @@ func (a *account) pageOf(target string) string {
 	return target
 }
 
-// save writes the files, before anything is printed: whoever reads what is printed may be gone.
+// save writes the files before anything is printed, because the reader of stdout may be gone.
 func (a *account) save() error {
 	a.stopWriting()
 	if a.collector == nil {

@@ -63,7 +63,7 @@ func (a *account) openPrompts() error {
 	return nil
 }
 
-// saved is what the replay hands its requests to; nil when nobody wants them.
+// saved takes each request that was sent; nil when prompts are not saved.
 func (a *account) saved() func(replay.Sent) {
 	if a.prompts == nil {
 		return nil

@@ -65,7 +65,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			if len(points) > 0 { // what there is
 				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warned))
 			} else if !a.begun && r.Artifacts != "" {
-				_ = os.Remove(one.Artifacts) // which is empty, unless somebody else has files there
+				_ = os.Remove(one.Artifacts) // it is empty, unless it holds files of another program
 				err = errors.Join(err, folder.PutBack())
 			}
 			return err

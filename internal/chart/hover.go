@@ -10,7 +10,7 @@ import (
 	"replayd/internal/number"
 )
 
-// A spoken place is what stands at a place of the x axis, in words.
+// A spoken place is the text for one place of the x axis.
 type spoken struct {
 	At   float64 `json:"at"` // 0 to 100
 	Text string  `json:"text"`

@@ -48,7 +48,7 @@ var envKeys = []string{
 // Load reads the file at path, then the environment (REPLAYD_WEB__LISTEN), then flags that were given, in rising
 // precedence, and checks the whole. An *Invalid error holds every fault, each with file, line, key and what was wanted; the
 // configuration that comes with it is good in all other keys.
-// ignored hears of variables that begin with REPLAYD_ and are no keys.
+// ignored is called with each variable that begins with REPLAYD_ and is no key.
 func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
 	text, err := read(path)
 	if err != nil {
@@ -97,7 +97,7 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	return c, c.Refuse(append(faults, c.Check().Without(faults)...))
 }
 
-// read gives a file's bytes, or says why not in words.
+// read gives a file's bytes, or an error that says why it cannot.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -206,7 +206,7 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	return faults
 }
 
-// cause is the innermost error in words, without Go's types where it can be said better.
+// cause is the text of the innermost error, without Go's types where possible.
 func cause(de *mapstructure.DecodeError) string {
 	var kind *mapstructure.UnconvertibleTypeError
 	if errors.As(de, &kind) {

@@ -84,7 +84,7 @@ func (c *failureLog) takeFirsts() []failureLine {
 	return firsts
 }
 
-// sum is what there is to log, firsts before what was only counted; a kind that did not come again is new the next time.
+// sum gives the lines to log: first failures of a kind, then counts. A kind that did not come again is new the next time.
 func (c *failureLog) sum() []failureLine {
 	c.mu.Lock()
 	defer c.mu.Unlock()

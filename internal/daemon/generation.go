@@ -37,16 +37,16 @@ type Options struct {
 
 	Observers  []replay.Observer
 	Warmed     []replay.Observer                                  // hear of warm-up requests, of which Observers do not
-	Saved      func(replay.Sent)                                  // is given every request that was written; nil: nobody wants them
+	Saved      func(replay.Sent)                                  // is called with every request that was written; nil: not called
 	Reuse      *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
 	Clipped    *atomic.Int64                                      // counts requests that were clipped; nil: not counted
-	LogFailure func(workload, what string, n int, id, err string) // hears of n requests that failed or were dropped; nil: nobody
+	LogFailure func(workload, what string, n int, id, err string) // is called with n requests that failed or were dropped; nil: not called
 
 	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several
 	// models its workloads wait. Else these are errors.
 	Patient bool
 
-	// Failed hears of what ended before its time: a trace that changed while it was read, a target that cannot be
+	// Failed is called with what ended before its time: a trace that changed while it was read, a target that cannot be
 	// used. Everything else goes on.
 	Failed func(error)
 

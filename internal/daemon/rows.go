@@ -60,7 +60,7 @@ func (g *Generation) openRows(ctx context.Context, at string, c config.Workload,
 	return r, nil
 }
 
-// filesOf stats the files that a workload's rows come from. A fault is told by whoever opens them.
+// filesOf stats the files that a workload's rows come from. Faults are reported when they are opened.
 func filesOf(c config.Workload) []os.FileInfo {
 	var files []os.FileInfo
 	for _, path := range []string{c.Trace.Path, c.Dataset.Path} {

@@ -24,12 +24,12 @@ type Once struct {
 	Version    string        // on the landing page
 	LogDropped func() uint64 // log lines that were not written; nil: none are
 
-	WaitReady time.Duration                           // how long the targets may take until they answer; 0: nobody waits for them
-	Tried     func(url string, err error)             // hears how each try to reach one went; not nil with WaitReady
+	WaitReady time.Duration                           // how long the targets may take until they answer; 0: they are not waited for
+	Tried     func(url string, err error)             // is called with the result of each try to reach one; not nil with WaitReady
 	Epoch     func(ready time.Time) time.Time         // start of all plans, asked for when the targets are ready; nil: as configured
-	Started   func(requests int, now func() Progress) // hears when everything runs; requests as Requests
+	Started   func(requests int, now func() Progress) // is called when everything runs; requests as Requests
 
-	// Sample is given what is on the page every SampleEvery, and once more before the end; nil: nobody wants it. With it engines
+	// Sample is given what is on the page every SampleEvery, and once more before the end; nil: not called. With it engines
 	// and GPUs are read even where no page is served.
 	Sample      func(at time.Time, page []*dto.MetricFamily)
 	SampleEvery time.Duration
@@ -38,7 +38,7 @@ type Once struct {
 	// its error. 0: it is not cut for that.
 	Patience time.Duration
 
-	// Ended hears when everything has ended: what became of all requests, as on /metrics, and what cut it: ctx's cause, ErrUnreached, or
+	// Ended is called when everything has ended: what became of all requests, as on /metrics, and what cut it: ctx's cause, ErrUnreached, or
 	// nil. /metrics is still served then.
 	Ended func(ledger measure.Ledger, cut error)
 	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
@@ -50,7 +50,7 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	o.Meter = metrics.NewMeter(reg)
 	ready, address := func() {}, ""
-	if o.Serve || o.Sample != nil { // else nobody would see them
+	if o.Serve || o.Sample != nil { // else they would not be seen
 		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
 	}
 	if o.Serve {

@@ -28,7 +28,7 @@ type ServeOptions struct {
 	LogDropped func() uint64 // log lines that were not written; nil: none are
 	Observers  []replay.Observer
 
-	// Started hears the address when everything runs, and how to ask what became of all requests; nil: nobody.
+	// Started is called when everything runs, with the address and a func for the ledger of all requests; nil: not called.
 	Started func(url string, ledger func() measure.Ledger)
 
 	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload

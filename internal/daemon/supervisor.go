@@ -20,7 +20,7 @@ type supervisor struct {
 	g       *Generation                            // written by the owner; reloads may read it, too, because only they have it written
 	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once: there may be hundreds of workloads in it
 	calls   chan func()
-	wanted  chan chan<- error // reloads that somebody waits for
+	wanted  chan chan<- error // reloads whose result is waited for
 	over    <-chan struct{}   // closed when no more calls are taken
 
 	reloading bool     // the owner's

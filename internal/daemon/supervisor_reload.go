@@ -134,7 +134,7 @@ func (k *supervisor) openRecords() {
 	}
 }
 
-// against says in words what a generation is to change.
+// against is a text that says what a generation changes.
 func (g *Generation) against(old *Generation) string {
 	var same, changed, added, removed int
 	for _, w := range g.workloads {

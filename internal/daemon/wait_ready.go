@@ -19,7 +19,7 @@ const (
 // ErrNotReady is that a target did not answer in time.
 var ErrNotReady = errors.New("not ready")
 
-// Await asks each target that requests go to for its models, one target after the other, until it has answered properly. tried hears how each
+// Await asks each target that requests go to for its models, one target after the other, until it has answered properly. tried is called with how each
 // try went; nil is the target's last. The error is ErrNotReady with the last try's when patience is over, or that of one that asking again
 // does not mend, else ctx's cause. Nothing of the generation needs to run.
 func (g *Generation) Await(ctx context.Context, patience time.Duration, tried func(url string, err error)) error {

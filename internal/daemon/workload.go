@@ -47,7 +47,7 @@ type workload struct {
 	engine  func() string                 // how busy the target's engines are, in words; empty when they are not scraped
 	stop    context.CancelFunc
 	over    chan struct{} // closed when the runner has ended
-	leave   chan struct{} // closed when nobody wants the workload any more
+	leave   chan struct{} // closed when the workload is removed
 	removed atomic.Bool   // its series go with it
 	failure atomic.Pointer[string]
 	broken  atomic.Bool // its rows cannot be read, or it has failed: a reload opens it anew

@@ -50,7 +50,7 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 	return nil
 }
 
-// An object is a JSON object that is being taken apart. Fields that nobody knows are left alone.
+// An object is a JSON object that is being taken apart. Unknown fields are ignored.
 type object struct {
 	b      *builder
 	name   string // of the file

@@ -117,7 +117,7 @@ func (b *builder) tooShortOrLong(t *turn) bool {
 	return prompt < leastTokens || t.output < leastTokens || prompt > promptTokens || prompt+t.output > bothTokens
 }
 
-// first takes the first message as the prompt and the second as the answer, whoever said them, as vLLM does.
+// first takes the first message as the prompt and the second as the answer, whatever their roles, as vLLM does.
 func (e *entry) first() []turn {
 	if len(e.Conversations) < 2 {
 		return nil

@@ -67,7 +67,7 @@ func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 
 // firstOpen takes the first row of the line that may go, and drops those before it that the budget has too little for.
 func (d *Dispatcher) firstOpen(now time.Time) *Row {
-	d.rejoin(now) // somebody else may come before the instant of the last WakeAt is noticed
+	d.rejoin(now) // another event may come before the instant of the last WakeAt is noticed
 	d.expire(now)
 	for {
 		r := d.nextInLine()

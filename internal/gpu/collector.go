@@ -80,7 +80,7 @@ func (c *Collector) show(w *Watch) {
 	for _, old := range c.watches {
 		if old.origin() == o && reflect.DeepEqual(old.o.Select, w.o.Select) {
 			s := old.now()
-			s.read, s.err = false, nil // what there is to log is its own
+			s.read, s.err = false, nil // its failures are logged anew
 			w.put(s)
 			w.dropped.Store(old.dropped.Load())
 		}

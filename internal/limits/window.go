@@ -2,7 +2,7 @@ package limits
 
 import "time"
 
-// A window is a sum over the last slots of time, the running one among them. It reads no clock: whoever calls it gives
+// A window is a sum over the last slots of time, the running one among them. It reads no clock: the caller gives
 // instants, and its slots begin with the first of them.
 type window struct {
 	slot  time.Duration

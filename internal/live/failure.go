@@ -25,7 +25,7 @@ type failure struct {
 }
 
 // failures are the last different ones, the newest first. A server that is down fails every request in the same
-// words: such ones are one line with a count, so that the others stay in sight.
+// words: these are one line with a count, so that the others stay visible.
 type failures struct {
 	n    int
 	list [keptFailures]failure

@@ -31,7 +31,7 @@ type Board struct {
 	noted     bool        // there are new ones since the last tick
 	renewed   bool        // workloads came or went since the last tick
 	now       time.Time   // of the last tick
-	full      []byte      // all of the page as JSON, made once a tick at most: when somebody asks; nil until then
+	full      []byte      // all of the page as JSON, made on demand, once a tick at most; nil until then
 	viewers   map[*viewer]struct{}
 	joined    int  // viewers so far
 	over      bool // Run has ended

@@ -26,7 +26,7 @@ func (l level) String() string { return levelNames[l] }
 // MarshalText implements encoding.TextMarshaler.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// A verdict is a level and why, in one sentence for somebody who was woken up.
+// A verdict is a level and its reason in one sentence, for an operator who was just woken.
 type verdict struct {
 	Level level   `json:"level"`
 	Text  string  `json:"text"`

@@ -18,7 +18,7 @@ const (
 type viewer struct {
 	from   string      // host
 	number int         // later ones have larger ones
-	events chan []byte // closed by whoever takes the viewer off the Board
+	events chan []byte // closed when the viewer is removed from the Board
 	stream *http.ResponseController
 }
 
@@ -64,7 +64,7 @@ func (b *Board) leave(v *viewer) {
 	b.watching.Done()
 }
 
-// send hands an event to everybody and lets go of those who are too far behind. The lock is held.
+// send gives an event to every viewer and removes those that are too far behind. The lock is held.
 func (b *Board) send(event []byte) {
 	for v := range b.viewers {
 		select {

@@ -51,7 +51,7 @@ const (
 type State struct {
 	Ledger measure.Ledger
 	Phase  Phase
-	Reason string // in words, e.g. why it failed; may be empty
+	Reason string // for people, such as why it failed; may be empty
 
 	Loop         int64
 	Position     time.Duration // trace time

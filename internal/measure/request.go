@@ -132,7 +132,7 @@ type Request struct {
 	Timeline Timeline
 
 	Outcome      Outcome
-	Error        string // in words, with the server's own where it gave any; "" when ok; at most 512 bytes
+	Error        string // its text, with the server's own words where it gave any; "" when ok; at most 512 bytes
 	Status       int    // HTTP status; 0 when none came
 	Retried      bool   // sent a second time, because a kept connection had been closed
 	FinishReason string

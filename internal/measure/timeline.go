@@ -6,7 +6,7 @@ import (
 )
 
 // TTFT is the time to the first token: the first chunk with content − the start of the write. It is false when no
-// content came, and of an answer in one piece, whose first token nobody saw.
+// content came, and of an answer in one piece, whose first token was not seen.
 func (r *Request) TTFT() (time.Duration, bool) {
 	if r.Timeline.Whole || len(r.Timeline.Chunks) == 0 {
 		return 0, false

@@ -151,7 +151,7 @@ func (m *Meter) Remove(w *Workload) {
 	delete(m.targets, target)
 }
 
-// drop lets a workload have a series no more; that of nobody is kept for a while. The lock is held.
+// drop takes a series from a workload; one that no workload has is kept for a while. The lock is held.
 func (m *Meter) drop(s *series) {
 	if s.users--; s.users > 0 {
 		return
@@ -165,7 +165,7 @@ func (m *Meter) drop(s *series) {
 	}
 }
 
-// forget lets go of a series that nobody has. The lock is held.
+// forget removes a series that no workload has. The lock is held.
 func (m *Meter) forget(s *series) {
 	delete(m.series, s.labels)
 	for _, h := range m.hists {

@@ -75,7 +75,7 @@ func (t TraceInfo) valid() TraceInfo {
 	return t
 }
 
-// release lets go of the func that a runner lent.
+// release drops the reference to a runner's func.
 func (s *series) release() { s.change(func(n *counts) { n.clock, n.latest = nil, nil }) }
 
 func (s *series) change(f func(n *counts)) {

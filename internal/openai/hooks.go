@@ -21,7 +21,7 @@ type Hooks struct {
 	// of tool calls. Of several choices it is all their contents in the order in which they came.
 	Keep bool
 
-	// Count tells the tokens of a text; nil: nobody can. It is asked, after the end of the answer, where the server
+	// Count counts the tokens of a text; nil: there is no tokenizer. It is asked, after the end of the answer, where the server
 	// counted none: then the usage is that of content, reasoning and arguments, and its source text. It keeps the content
 	// as Keep does. A text that was cut is not counted.
 	Count func(text []byte) int

@@ -21,7 +21,7 @@ type Probe struct {
 	Client   *Client
 	Template bool               // the tokens that the chat template adds are wanted
 	Patient  bool               // a load waits where the server lists several models and none was known before
-	Named    func(model string) // hears the name that requests carry, each time that it is learnt
+	Named    func(model string) // is called with the model's name each time that it is learnt
 	Log      *slog.Logger
 
 	overhead atomic.Int64

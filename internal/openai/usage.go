@@ -27,7 +27,7 @@ func usageOf(c chunk.Counts, s measure.UsageSource) measure.Usage {
 	}
 }
 
-// settleUsage counts where the server counted nothing: the texts, if somebody can and they are all there, else chunks.
+// settleUsage counts where the server counted nothing: the texts, if there is a tokenizer and all texts were kept, else chunks.
 func (x *exchange) settleUsage() {
 	chunks := len(x.req.Timeline.Chunks)
 	if chunks == 0 || x.req.Usage.Source != "" {

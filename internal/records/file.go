@@ -40,7 +40,7 @@ type recordFile struct {
 	size    int64 // of a regular file, bytes
 }
 
-// openRecords opens a file for appending, with its last line whole. The path of a pipe that nobody reads is an error.
+// openRecords opens a file for appending, with its last line whole. The path of a pipe without a reader is an error.
 func openRecords(path string) (*recordFile, error) {
 	info, err := os.Lstat(path)
 	regular := err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist)

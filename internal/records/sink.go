@@ -24,7 +24,7 @@ const (
 
 // What becomes of a record that is observed.
 const (
-	sinkOff   int32 = iota // nobody wants it
+	sinkOff   int32 = iota // records are off
 	sinkOn                 // it is written
 	sinkEnded              // it is lost
 )
@@ -37,7 +37,7 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //	id, loop, row, session           workload/loop/row as sent in X-Request-Id, and its parts; session "" for none
 //	turn, phase, lane                which turn of its conversation, from 0; profiling, or warmup for one that counts in no
 //	                                 figure; which lane of the workload carried it, from 0
-//	outcome, error, status           how it ended; the error in words, "" when ok; the HTTP status, 0 when none came
+//	outcome, error, status           how it ended; the error's text, "" when ok; the HTTP status, 0 when none came
 //	finish_reason, retried           as the server says; whether it was sent a second time
 //	planned_ns, due_ns, ready_ns, lane_ns, write_ns, head_ns, first_ns, last_ns, cancel_ns, end_ns
 //	                                 instants of the wall clock, Unix time in ns, null when they did not come: planned, due,
@@ -155,8 +155,8 @@ func (s *Sink) Tell() {
 	s.Append(func(b []byte) []byte { return append(b, told...) })
 }
 
-// Append is Observe for whoever writes lines of another kind: add appends one to b, whole, with its newline. It is not called
-// when nobody wants the line.
+// Append is Observe for lines of another kind: add appends one to b, whole, with its newline. It is not called
+// when records are off.
 func (s *Sink) Append(add func(b []byte) []byte) {
 	if s.state.Load() == sinkOff {
 		return

@@ -26,7 +26,7 @@ func (f *failure) report(err error) {
 	f.known(err)
 }
 
-// known is report for an error that somebody else logs.
+// known is report for an error that the caller logs.
 func (f *failure) known(err error) {
 	f.err, f.last = err.Error(), time.Now()
 }

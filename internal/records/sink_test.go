@@ -185,7 +185,7 @@ func TestSinkChangesFiles(t *testing.T) {
 		pass(time.Second)
 		s.Observe(numbered(4))
 		s.use(t, Options{})
-		s.Observe(numbered(5)) // nobody wants it
+		s.Observe(numbered(5)) // records are off
 		pass(time.Second)
 		s.use(t, Options{Path: b})
 		s.Observe(numbered(6))

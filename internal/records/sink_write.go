@@ -162,7 +162,7 @@ func (s *Sink) rotate() (err error) {
 	return s.openFile()
 }
 
-// ready opens the file if it is not open, or if another one has its place: somebody else rotated or removed it.
+// ready opens the file if it is not open, or if another file has its place: another program rotated or removed it.
 func (s *Sink) ready() bool {
 	if s.file != nil && s.file.inPlace() {
 		return true

@@ -12,7 +12,7 @@ import (
 type alarm struct {
 	pacer *Pacer
 	lock  *runnerLock
-	step  func() (done bool) // it waits for nothing, and unlocks by release; false: somebody else has that
+	step  func() (done bool) // it never blocks, and unlocks by release; false: the lock is taken
 
 	at    time.Time // zero: it is not set. This and the next two are the pacer's lock's
 	place int       // among the pacer's alarms, while it is set
@@ -63,7 +63,7 @@ func (a *alarm) move(at time.Time) {
 	}
 }
 
-// want has the step be done as soon as somebody unlocks. Of a nil alarm there is none to do.
+// want has the step be done at the next unlock. A nil alarm has no step.
 func (a *alarm) want() {
 	if a == nil || !a.listed.CompareAndSwap(false, true) {
 		return
@@ -76,13 +76,13 @@ func (a *alarm) want() {
 	}
 }
 
-// enter takes the lock for the step. False: somebody has it, and does the step before he lets go of it.
+// enter takes the lock for the step. False: it is taken, and its holder does the step before unlocking.
 func (a *alarm) enter() bool {
 	if a.lock.mu.TryLock() {
 		return true
 	}
 	a.want()
-	return a.lock.mu.TryLock() // whoever had it may have looked before that
+	return a.lock.mu.TryLock() // its holder may have looked before that
 }
 
 // ring does the step now, or leaves it to the one who has the lock. It waits for neither.
@@ -92,7 +92,7 @@ func (a *alarm) ring() {
 	}
 }
 
-// try does the step. False: somebody else has the lock, or the runner has left.
+// try does the step. False: the lock is taken, or the runner has left.
 func (a *alarm) try() (done bool) {
 	if !a.steps.TryRLock() {
 		return false

@@ -16,7 +16,7 @@ func readClock(wall func() time.Time) dispatch.Clock {
 	return dispatch.Clock{Own: now, Wall: wall().Round(0)}
 }
 
-// rejoins says in words why a replay joins its plan anew.
+// rejoins has a text for each reason why a replay rejoins its plan.
 var rejoins = [...]string{
 	dispatch.Stopped:    "this process did not run for a while: rows due until now are missed",
 	dispatch.Ahead:      "the wall clock is ahead: it was set, or the system slept; rows due until now are missed",

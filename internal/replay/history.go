@@ -10,7 +10,7 @@ const assistant = "assistant"
 
 // answered puts what the server answered into a row's own messages, in the place of the last assistant's messages that it
 // brings: each turn before this one has one of them, and what stands before those is history from the start. A message that
-// calls tools stays, for those that follow tell what came of it.
+// calls tools stays, because the messages that follow hold its result.
 func answered(messages json.RawMessage, answers [][]byte) json.RawMessage {
 	if len(answers) == 0 {
 		return messages

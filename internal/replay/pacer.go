@@ -42,7 +42,7 @@ func (p *Pacer) Run(ctx context.Context) {
 		}
 		if gave {
 			// A thread asleep in a system call keeps its place in Go's scheduler, and with it the lanes that it has just
-			// woken, until somebody takes them away. Yielding first lets them run now.
+			// woken, until another thread takes them. Yielding first lets them run now.
 			runtime.Gosched()
 			gave = false
 		}

@@ -13,7 +13,7 @@ type Sleeper interface {
 	Until(at time.Time)
 	// Wake ends the current Until, or the next one when none runs. Any goroutine may call it.
 	Wake()
-	// Close frees what the sleeper holds; nobody may be asleep.
+	// Close frees what the sleeper holds; no goroutine may be asleep in it.
 	Close() error
 }
 

@@ -25,7 +25,7 @@ const (
 // A State is where a runner stands.
 type State struct {
 	Phase    Phase
-	Reason   string // in words, which limits of the guard are open while it is the phase; else ""
+	Reason   string // which limits of the guard are open, as a text, in this phase; else ""
 	Loop     int64
 	Position time.Duration // trace time that is being played
 	Next     time.Duration // until the next loop begins; 0 where none follows or none has begun

@@ -45,7 +45,7 @@ func (t *Target) Answer() openai.Answer { return t.probe.Answer() }
 // Reached says whether the last request or question got an HTTP answer. It is false before the first.
 func (t *Target) Reached() bool { return t.Answer().Reached }
 
-// Settled is closed when a replay may begin: the target has answered, or failed so often that nobody waits for it.
+// Settled is closed when a replay may begin: the target has answered, or has failed so often that it is not waited for.
 func (t *Target) Settled() <-chan struct{} { return t.settled }
 
 // overhead is the number of template tokens that the last probe found; 0 before.

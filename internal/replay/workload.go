@@ -33,7 +33,7 @@ const (
 	Send   OverLimit = "send"   // it goes out as it is
 )
 
-// An Observer hears of every request that ended. Calls come from many goroutines. A request and its slices are
+// An Observer is called with every request that ended. Calls come from many goroutines. A request and its slices are
 // the lane's again when Observe returns.
 type Observer interface {
 	Observe(*measure.Request)
@@ -59,14 +59,14 @@ type Workload struct {
 	Log     *slog.Logger
 
 	Observers []Observer
-	Dropped   func(why measure.DropReason, n int) // hears how many requests were due and not sent, filtered ones too; nil: nobody
-	Rejoined  func(text string)                   // hears in words of each time that the replay rejoins where the clock is; nil: nobody
-	Saved     func(Sent)                          // is given every request of the plan that was written, by several goroutines; nil: nobody wants them
+	Dropped   func(why measure.DropReason, n int) // is called with the number of requests that were due and not sent, filtered ones too; nil: not called
+	Rejoined  func(text string)                   // is called with a text each time that the replay rejoins where the clock is; nil: not called
+	Saved     func(Sent)                          // is called with every request of the plan that was written, by several goroutines; nil: not called
 	Reuse     *synth.Reuse                        // counts the tokens that prompts share with each other; nil: not counted
 	Clipped   *atomic.Int64                       // counts the requests that came due and were clipped; nil: not counted
-	Held      func(error)                         // hears why nothing comes due though the plan goes on, and nil when that is over; nil: nobody
-	Lost      func(Lost)                          // hears once that no more rows can be read; what was read goes on. nil: nobody
-	Guarded   func(slog.Level, string)            // hears in words of each time that a limit of the guard opens or closes; nil: nobody
+	Held      func(error)                         // is called with why nothing comes due though the plan goes on, and with nil when that is over; nil: not called
+	Lost      func(Lost)                          // is called once when no more rows can be read; rows that were read go on. nil: not called
+	Guarded   func(slog.Level, string)            // is called with a text each time that a limit of the guard opens or closes; nil: not called
 
 	Lanes      int           // most requests in flight; of a closed plan, as many as there are while there are rows
 	Hold       bool          // in a closed plan a conversation keeps its lane while a delay between its turns runs; else that takes other rows
@@ -88,7 +88,7 @@ type Workload struct {
 	History bool   // the assistant's messages of a conversation's later turns are what the server answered to the earlier ones
 	Cancel  Cancel // requests that are ended before their answers have come
 
-	// CountInput counts the tokens of texts that rows bring, for records and for the limits; nil: nobody can. CountOutput does so
+	// CountInput counts the tokens of texts that rows bring, for records and for the limits; nil: there is no tokenizer. CountOutput does so
 	// for answers of servers that do not count. Both are called by several goroutines.
 	CountInput, CountOutput func(text []byte) int
 

@@ -14,7 +14,7 @@ import (
 	"replayd/internal/chart"
 )
 
-// What each page has inside: it asks nobody for anything.
+// Assets inside each page: it loads nothing from outside.
 var (
 	//go:embed assets/page.css
 	pageStyle template.CSS

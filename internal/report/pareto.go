@@ -57,7 +57,7 @@ func (p ParetoPoint) label() string {
 const kneeShare = 0.95
 
 // Knee is the place of the run beyond which more load brings no more throughput: the one of the least concurrency that reaches 95 %
-// of the highest output tokens/s. Text says so in words. It is −1 where output still rises at the
+// of the highest output tokens/s. Text says so. It is −1 where output still rises at the
 // last, which text says too, and where there are fewer than three closed loops of different concurrency, or none made tokens. The points may be in any order.
 func Knee(points []ParetoPoint) (at int, text string) {
 	var order []int

@@ -27,7 +27,7 @@ type Dashboard struct {
 	made    string
 	hosts   []string
 
-	turn chan struct{} // holds one token: whoever has it owns what follows
+	turn chan struct{} // holds one token: its holder owns the fields below
 	kept []keptRun     // the one used last comes last
 }
 

@@ -118,7 +118,7 @@ type form struct {
 	Runs     []choice
 	Filter   filter
 	Outcomes []measure.Outcome
-	Shown    string   // the present selection in words
+	Shown    string   // the present selection as a text
 	Errors   []string // of choices that are not possible
 
 	typed url.Values

@@ -50,7 +50,7 @@ func WhyDropped(l measure.Ledger) string {
 	return strings.Join(texts, ", ")
 }
 
-// AttainmentTexts are the numerator and denominator of attainment and of service attainment, in words.
+// AttainmentTexts are the numerator and denominator of attainment and of service attainment, as texts.
 func AttainmentTexts(l measure.Ledger) (attainment, service string) {
 	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
 	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))

@@ -100,7 +100,7 @@ func (f *finder) walk(dir string, depth int) error {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if e.Name() == BeforeName { // of earlier runs, unless somebody called a run so
+		if e.Name() == BeforeName { // of earlier runs, unless a run has that name
 			if files, err := requestFiles(path); err != nil || len(files) == 0 {
 				continue
 			}

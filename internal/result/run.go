@@ -25,7 +25,7 @@ type Run struct {
 	Cache        *Cache               // what the server had of the prompts; nil: not known
 	ServerSeries []ServerSeries       // what the server and the GPUs said of themselves meanwhile
 	Cut          bool                 // it was stopped before its end
-	Picked       bool                 // Rows are only those that somebody picked; the ledger is not of them alone
+	Picked       bool                 // Rows are only a selection; the ledger is that of the whole run
 	Partial      []string             // what was missing from its files, in words: "profile_export.jsonl:812: cut in mid-line"
 }
 

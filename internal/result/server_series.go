@@ -16,13 +16,13 @@ const (
 	Gauge   BesideKind = "gauge"
 )
 
-// ServerSeries is one series that somebody else counted while a run went on: of the server or of a GPU. Times and Values belong
+// ServerSeries is one series that the server or a GPU counted during a run. Times and Values belong
 // together, in order of time.
 type ServerSeries struct {
 	Source string            // where it was read: the page's URL, or the name of a GPU source
 	Name   string            // of the series
-	Help   string            // what it is, in words; "" when nobody said
-	Unit   string            // seconds, tokens and so on; "" when nobody said
+	Help   string            // what it is; "" when not known
+	Unit   string            // seconds, tokens and so on; "" when not known
 	Labels map[string]string // of the series
 	Kind   BesideKind
 	GPU    bool // it is of a GPU: labels gpu, uuid, model_name, hostname

@@ -8,7 +8,7 @@ import (
 )
 
 // users share the conversations of a source: row i of a loop is a turn of user i mod n. A user plays one conversation after
-// the other; each begins the next one that nobody has begun, and after the last the first comes round again, with a higher
+// the other; each begins the next one that no other user has begun, and after the last the first comes round again, with a higher
 // Record.Pass. A row of no session is a conversation of one turn.
 //
 // At a loop's start the users are in the midst of things, as if they had been at it for long: only the first begins its first

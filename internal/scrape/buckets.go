@@ -136,7 +136,7 @@ func (h *parts) buckets(scale float64) *Buckets {
 		return nil
 	}
 	b.Count = uint64(h.count)
-	if b.Native != nil && b.Native.Count != h.count { // the two would be one histogram with two counts, which nobody accepts
+	if b.Native != nil && b.Native.Count != h.count { // the two would be one histogram with two counts, which no reader accepts
 		b.Native = nil
 	}
 	before := 0.0

@@ -37,7 +37,7 @@ var (
 type Collector struct {
 	mu      sync.Mutex
 	engines map[address]*engine
-	idle    []address // of those that nobody scrapes, the one longest without first
+	idle    []address // of those that are not scraped, the one that has waited longest first
 }
 
 // An address is one engine of a target.

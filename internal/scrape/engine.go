@@ -117,7 +117,7 @@ func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error
 	return before, now, restarted
 }
 
-// load is what the engine says of itself. False: nobody has looked yet, or what is known is too old. One or two scrapes that failed are no reason to think
+// load is what the engine says of itself. False: it was not scraped yet, or the last scrape is too old. One or two scrapes that failed are no reason to think
 // it unseen: what was read before them is some intervals older.
 func (e *engine) load(interval time.Duration) (l Load, looked bool, err error) {
 	e.mu.Lock()

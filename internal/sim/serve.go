@@ -161,7 +161,7 @@ func (x *exchange) read(r *http.Request) error {
 	return err
 }
 
-// refuse answers a bad request, or nobody.
+// refuse answers a bad request. A client that is gone gets no answer.
 func (x *exchange) refuse(err error) (outcome string) {
 	var bad *refusal
 	if !errors.As(err, &bad) {

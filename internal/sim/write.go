@@ -99,7 +99,7 @@ func (x *exchange) announce(size int) {
 	x.w.Header().Set("Content-Length", strconv.Itoa(size))
 }
 
-// breakOff writes what there is and leaves the answer unfinished, at once or after a stall.
+// breakOff writes what was generated and leaves the answer unfinished, at once or after a stall.
 func (x *exchange) breakOff(ctx context.Context) (outcome string, err error) {
 	if err := x.flush(); err != nil {
 		return "", err

@@ -17,7 +17,7 @@ type user struct {
 // next is the user's next row, but for its number.
 func (u *user) next(s *Synthetic, slot int) trace.Record {
 	for u.turn == u.turns { // twice where what was skipped left no room for more
-		// Numbers are apart between users, whoever's conversation ends first.
+		// Numbers of users differ, whichever conversation ends first.
 		u.begin(s, uint64(slot)+uint64(max(1, s.Users))*uint64(u.begun))
 		if u.begun++; u.begun == 1 && s.Rate > 0 {
 			u.skip(s, u.turns-min(u.turns, s.turnsLeft(slot)))

@@ -12,7 +12,7 @@ import (
 const mostBacklog = 256 << 10
 
 // A Backlog takes lines for a file and writes them on a goroutine of its own. Nobody waits for the file: lines that it does not take
-// in time, such as a pipe to a log collector that hangs, and those that it refuses, such as a pipe that nobody reads any more, are
+// in time, such as a pipe to a log collector that hangs, and those that it refuses, such as a pipe whose reader is gone, are
 // dropped and counted. Its methods may be called at once.
 type Backlog struct {
 	file    io.Writer
@@ -22,7 +22,7 @@ type Backlog struct {
 	mu      sync.Mutex
 	pending []byte
 	busy    bool          // something is being written
-	empty   chan struct{} // closed when nothing waits and nothing is being written; nil: nobody wants to know
+	empty   chan struct{} // closed when nothing waits and nothing is being written; nil: not waited for
 }
 
 // NewBacklog makes a backlog for a file. Run writes it.

@@ -10,5 +10,5 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// columns is the width of a terminal as long as nobody asks this system for it.
+// columns is a fixed width, since the width of a terminal is not asked for on this system.
 func columns(*os.File) int { return 80 }

@@ -24,7 +24,7 @@ func columns(f *os.File) int {
 	return int(size.Col)
 }
 
-// windowSize asks the terminal for its size. File.Fd would make the file a blocking one, for whoever shares it too.
+// windowSize asks the terminal for its size. File.Fd would make the file blocking, also for other processes that share it.
 func windowSize(f *os.File) (size *unix.Winsize, err error) {
 	c, err := f.SyscallConn()
 	if err != nil {

@@ -95,7 +95,7 @@ func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan str
 	})
 }
 
-// Print writes the progress in lines, one below the other, until done is closed: the first one soon, because somebody waits
+// Print writes the progress in lines, one below the other, until done is closed: the first one soon, because a person waits
 // to see that it works.
 func (p *Progress) Print(w io.Writer, outlook func() Outlook, done <-chan struct{}) {
 	const first, every = 3 * time.Second, 5 * time.Second

@@ -75,7 +75,7 @@ func (s *Screen) Draw(lines ...string) {
 		old = "\r" + belowRest
 	}
 	s.drawn = lines
-	_, _ = io.WriteString(s.out, old+s.block()) // there is nobody to tell
+	_, _ = io.WriteString(s.out, old+s.block()) // the error has nowhere to go
 }
 
 // End lets what was drawn stand; what is written now comes below it.

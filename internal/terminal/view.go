@@ -11,7 +11,7 @@ import (
 	"replayd/internal/number"
 )
 
-// A view is what there is to show of a run at one instant.
+// A view is what is shown of a run at one instant.
 type view struct {
 	Outlook
 	elapsed                        time.Duration

@@ -1,6 +1,6 @@
 // Package token counts tokens. It knows words and numbers that are one token each, so that N of them are a prompt of N tokens
-// without a tokenizer: ORIGIN.md says how the lists were made, and for which tokenizers they hold. Where texts of
-// somebody else's have to be counted or cut, it reads the tokenizer's own file (Open).
+// without a tokenizer: ORIGIN.md says how the lists were made, and for which tokenizers they hold. Where texts
+// from outside have to be counted or cut, it reads the tokenizer's own file (Open).
 package token
 
 import (

@@ -15,7 +15,7 @@ import (
 var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
 
 // json reads any row and finds all that is wrong with it. null is the same as absent, as AIPerf writes it; fields that
-// nobody knows are left alone, as AIPerf leaves them.
+// are unknown are ignored, as in AIPerf.
 func (d dialect) json(line []byte, r *row) []fault {
 	o := object{}
 	if err := json.Unmarshal(line, &o.values); err != nil {

@@ -50,7 +50,7 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 }
 
 // CheckKind says why a path cannot be read to its end: it is a directory or a device, or a pipe where none may be. A path that
-// cannot be looked at is left to whoever opens it.
+// cannot be read is left to the open call.
 func CheckKind(path string, pipe bool) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file and puts it in the place of the one at path, if there is one, once it is whole: nobody sees half of
+// Replace writes a file and puts it in the place of the one at path, if there is one, once it is whole: no reader sees half of
 // it, and on an error the old one stays. What is no regular file (a pipe, a terminal) is written to as it is.
 func Replace(path string, write func(io.Writer) error) (err error) {
 	mode := fs.FileMode(0o666)

@@ -60,7 +60,7 @@ func newPress() *press {
 	return &press{slots: make(chan struct{}, mostRendered), next: map[string]*bufferedResponse{}}
 }
 
-// sheet renders the answer of a handler to a request, or waits for somebody else's.
+// render renders a handler's answer to a request, or waits for the one that is being rendered.
 func (p *press) render(h http.Handler, r *http.Request) *bufferedResponse {
 	asked := r.URL.Path + "?" + r.URL.RawQuery + "\n" + r.Header.Get("Accept") + "\n" + r.Header.Get("Accept-Encoding")
 	p.mu.Lock()

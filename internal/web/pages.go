@@ -51,7 +51,7 @@ func (s *Server) mux() (http.Handler, error) {
 	return mux, nil
 }
 
-// landing says what there is, the page for people first.
+// landing lists the pages, those for people first.
 func (s *Server) landing() web.LandingConfig {
 	var links []web.LandingLinks
 	if s.options.Live != nil {
@@ -85,7 +85,7 @@ func (s *Server) metrics() http.Handler {
 	})))
 }
 
-// printed has answers rendered first and written then. Rendering waits for no visitor, so one who does not read holds up nobody.
+// printed has answers rendered first and written then. Rendering does not wait for clients, so one that does not read delays no other.
 func (s *Server) printed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(writeTimeout)

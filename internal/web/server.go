@@ -106,7 +106,7 @@ func bounded(h http.Handler) http.Handler {
 		if w.Header().Get("Content-Security-Policy") == "" { // else the web configuration has one
 			w.Header().Set("Content-Security-Policy", policy)
 		}
-		if r.ContentLength != 0 { // net/http waits without limit for a body, also for one that nobody reads
+		if r.ContentLength != 0 { // net/http waits without limit for a body, also for one that is not read
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 		}
 		h.ServeHTTP(w, r)

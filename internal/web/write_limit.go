@@ -21,7 +21,7 @@ const (
 	mostWaitOne  = 32                     // of one address
 	stillTime    = 250 * time.Millisecond // without a byte, where others wait
 	longTime     = 5 * time.Second        // for a whole answer, where others wait
-	stuckTime    = 5 * time.Second        // without a byte, also where nobody waits
+	stuckTime    = 5 * time.Second        // without a byte, also where no client waits
 	lookForPlace = 50 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ func addressOf(r *http.Request) netip.Prefix {
 	if a.Is6() {
 		bits = 64
 	}
-	p, _ := a.Prefix(bits) // without an address: that of nobody
+	p, _ := a.Prefix(bits) // without an address: that of no client
 	return p
 }
 
@@ -142,7 +142,7 @@ func (d *writeLimit) look() {
 	})
 }
 
-// place says whether there is one for somebody from an address. It may be that of who reads nothing or takes long, of the same
+// place says whether there is room for a client from an address. It may be that of who reads nothing or takes long, of the same
 // address where that has all that it may have. The lock is held.
 func (d *writeLimit) place(from netip.Prefix) bool {
 	own := ownOf(d.writing, from)

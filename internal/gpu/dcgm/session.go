@@ -200,7 +200,7 @@ func (s *session) changed() bool {
 	return err != nil || !slices.EqualFunc(gpus, s.gpus, same) || !slices.EqualFunc(instances, s.instances, same)
 }
 
-// name is a new one for a group. Field groups' names are unique in an engine, whoever makes them.
+// name is a new one for a group. Names of field groups are unique in an engine, over all its clients.
 func (s *session) name() string {
 	if s.tag == "" {
 		s.tag = fmt.Sprintf("replayd-%.63s-%d-%.8s", gpu.Hostname(), os.Getpid(), rand.Text())

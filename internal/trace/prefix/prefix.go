@@ -135,7 +135,7 @@ func (p *Tree) know(id uint64, parent uint32, tokens int32) (number uint32, know
 func (p *Tree) enter(number, parent uint32) (at uint32, fresh bool) {
 	k := &p.ids[number]
 	switch {
-	case k.node == 0: // the root is nobody's place
+	case k.node == 0: // the root is the place of no id
 		k.node = uint32(len(p.Nodes))
 	case k.parent == parent:
 		return k.node, false

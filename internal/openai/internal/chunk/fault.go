@@ -59,7 +59,7 @@ func ErrorText(body []byte) string {
 	return string(body)
 }
 
-// messageOf is an error value in words; "" when it says nothing.
+// messageOf is the text of an error value; "" when it has none.
 func messageOf(v any) string {
 	switch v := v.(type) {
 	case nil:

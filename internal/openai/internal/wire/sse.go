@@ -37,7 +37,7 @@ const maxEvent = 4 << 20
 // ErrEvent is that an event of a stream is too long.
 var ErrEvent = errors.New("an event of the stream is over 4 MiB")
 
-// Reset makes the scanner ready for the next stream, and lets go of a buffer that only a rare event needed.
+// Reset makes the scanner ready for the next stream, and frees a buffer that only a rare event needed.
 func (s *Scanner) Reset() {
 	const usual = 64 << 10
 	if cap(s.line)+cap(s.joined) > usual {

@@ -134,7 +134,7 @@ const (
 	jiffies  = 20 * time.Millisecond // two of them
 )
 
-// ofData corrects the stamp of a read that has just ended and may hold a FIN. A FIN that arrives while nobody reads becomes
+// ofData corrects the stamp of a read that has just ended and may hold a FIN. A FIN that arrives between reads becomes
 // part of the last segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a
 // process that was stopped would be late by as long as the server keeps an idle connection. The time of the last data is
 // told apart. What escapes is late by less than the silence.
