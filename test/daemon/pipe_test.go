@@ -121,7 +121,7 @@ func TestLogPipeHangs(t *testing.T) {
 			if bytes < backlog && bytes+len(lines.Bytes())+1 >= backlog {
 				close(caughtUp)
 			}
-			if strings.Contains(lines.Text(), "stopped: nothing is in flight") {
+			if strings.Contains(lines.Text(), "stopped: no request is in flight") {
 				read <- nil
 				return
 			}
