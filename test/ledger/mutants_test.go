@@ -19,8 +19,8 @@ const binaryEnv = "LEDGER_BINARY"
 // Each mutant counts one thing wrong by one. The case that it is judged by has all of them.
 var mutants = map[string][2]string{
 	"expected": {"Expected: c.expected,", "Expected: c.expected + 1,"},
-	"outcomes": {"Outcomes: byName(outcomes[:], c.finished[:]),", "Outcomes: addUp(byName(outcomes[:], c.finished[:]), map[Outcome]int64{OK: 1}),"},
-	"drops":    {"Dropped: byName(dropReasons[:], c.dropped[:]),", "Dropped: addUp(byName(dropReasons[:], c.dropped[:]), map[DropReason]int64{Overload: 1}),"},
+	"outcomes": {"Outcomes: byName(allOutcomes, c.finished[:]),", "Outcomes: measure.Ledger{Outcomes: byName(allOutcomes, c.finished[:])}.Add(measure.Ledger{Outcomes: map[measure.Outcome]int64{measure.OK: 1}}).Outcomes,"},
+	"drops":    {"Dropped: byName(allDropReasons, c.dropped[:]),", "Dropped: measure.Ledger{Dropped: byName(allDropReasons, c.dropped[:])}.Add(measure.Ledger{Dropped: map[measure.DropReason]int64{measure.Overload: 1}}).Dropped,"},
 	"good":     {"Good: c.good,", "Good: c.good - 1,"},
 	"eligible": {"Eligible: c.eligible,", "Eligible: c.eligible + 1,"},
 }
@@ -30,7 +30,7 @@ func TestMutants(t *testing.T) {
 	if os.Getenv(binaryEnv) != "" {
 		t.Skip("this is a mutant's judgement")
 	}
-	source, err := filepath.Abs("../../internal/measure/ledger.go")
+	source, err := filepath.Abs("../../internal/metrics/ledgers.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("want %q in %s once", m[0], source)
 			}
 			dir := t.TempDir()
-			changed := outside.Write(t, dir, "ledger.go", strings.Replace(text, m[0], m[1], 1))
+			changed := outside.Write(t, dir, "ledgers.go", strings.Replace(text, m[0], m[1], 1))
 			overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
 			if err != nil {
 				t.Fatal(err)
