@@ -14,15 +14,15 @@ func canary() *board {
 
 	b.row("How long do users wait?")
 	b.put(8, 8,
-		latency("Time to the first token", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. A request over the red line misses the SLO. "+
+		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. A request over the red line misses the SLO. "+
 			"When it is up and the pale line is not, open Correlation: queue, prefix cache and clocks tell whose it is.", "ReplaydTTFTRegression", slo("ttft")),
-		latency("Time to the first token, from when it was due", "ttft_from_due", "What a user of the real system would have waited: lateness, lane wait and a stall of the server are in it. "+
+		latency("TTFT from due", "ttft_from_due", "What a user of the real system would have waited: lateness, lane wait and a stall of the server are in it. "+
 			"Far above the panel to its left: replayd has no free lanes, or is late itself, and TTFT alone flatters.", "ReplaydOverload", slo("ttft")),
-		latency("Whole answer", "e2e", "From the first byte of the request to the last chunk with content, of ok requests. Long answers take longer: hold it against the pale line, not against another trace.",
+		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last chunk with content, of ok requests. Long answers take longer: hold it against the pale line, not against another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
 		latency("Time per output token", "tpot", "Of one request: (last chunk − first chunk) / (output tokens − 1). When it is up while TTFT is not, the batch is larger or the GPU slower: see batch, clocks and throttling in Correlation.",
 			"ReplaydTPOTRegression", slo("tpot")),
-		latency("Gap between two chunks", "itl", "What a reader sees as stutter; a chunk can hold several tokens. p99 up alone: prefills of others get between the decode steps, or a proxy sends in bunches.",
+		latency("Inter-token latency (ITL)", "itl", "What a reader sees as stutter; a chunk can hold several tokens. p99 up alone: prefills of others get between the decode steps, or a proxy sends in bunches.",
 			"ReplaydTPOTRegression"),
 		slower(),
 	)
@@ -127,7 +127,7 @@ func slower() *panel {
 	ratio := func(name string) string {
 		return quantileOver("5m", 0.9, name) + ` / on() (` + quantileAt("5m", 0.9, name, ago) + ` > 0)`
 	}
-	return timeseries("Is it slower than before?", "suffix:×",
+	return timeseries("p90 now ÷ p90 before", "suffix:×",
 		"p90 of 5 minutes by p90 at the same place of the trace "+then+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
 			"The axis ends at 5. Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
 		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "whole answer"}, query{`vector(1)`, "as before"}).
@@ -138,7 +138,7 @@ func slower() *panel {
 
 func goodOverTime() *panel {
 	queries := append(compared(share, "good"), query{objective, "objective"})
-	return timeseries("Service attainment: is the SLO kept?", "percentunit",
+	return timeseries("Service attainment and objective", "percentunit",
 		"Good ÷ eligible requests over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
 		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^good$", green).paleBefore().
@@ -146,7 +146,7 @@ func goodOverTime() *panel {
 }
 
 func whyNotGood() *panel {
-	return timeseries("Why are requests not good?", "percentunit",
+	return timeseries("SLO violations by bound", "percentunit",
 		"Share of the finished requests that broke each service level, over 5 minutes; one request can break several, and one that failed counts as error alone. "+
 			"The line that is up says where to look: ttft to queue and prefill, tpot to decode, error to the outcomes.", "ReplaydSLOBurnSlow",
 		query{`sum by (slo) (rate(replayd_slo_violations_total{` + of + `}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `}[5m])) > 0)`, "{{slo}}"}).
@@ -156,7 +156,7 @@ func whyNotGood() *panel {
 
 func outcomes() *panel {
 	// Sixteen outcomes are there at 0 always: those that were none in the whole range only lengthen the legend.
-	return timeseries("How do requests end?", "reqps",
+	return timeseries("Requests by outcome", "reqps",
 		"Finished requests by outcome; those that did not occur in the time shown are left out. Green alone is as it should be. Another colour: docs/metrics.md has a line for each outcome, the record file the server's own words.",
 		"ReplaydErrorRatio",
 		query{`sum by (outcome) (rate(replayd_requests_total{` + of + `}[$__rate_interval]))
@@ -167,7 +167,7 @@ func outcomes() *panel {
 }
 
 func expectedAndFinished() *panel {
-	return timeseries("Are requests answered as they come?", "reqps",
+	return timeseries("Requests expected, finished and not sent", "reqps",
 		"Requests that fell due, that ended, and that were never sent. Finished follows expected by the length of a request; when it stays below, requests pile up: the service does not keep up, or replayd's lanes have run out.",
 		"ReplaydOverload",
 		query{`sum(rate(replayd_requests_expected_total{` + of + `}[$__rate_interval]))`, "expected"},
@@ -188,7 +188,7 @@ func tokens(kind, title, description, part string) *panel {
 }
 
 func placeInTrace() *panel {
-	return timeseries("Where is the replay in its trace?", "dthms",
+	return timeseries("Position in the trace", "dthms",
 		"The trace time that is being played, from 0 to the end of each loop; the dashed line is how long a loop takes on the wall. The pale line must lie under the other: then present and before are the same place. "+
 			"Where it does not, or the line is flat, compare nothing and open Replay health.", "How to read this",
 		append(compared(func(offset string) string { return `max(replayd_position_seconds{` + of + `}` + offset + `)` }, "position"),
@@ -198,7 +198,7 @@ func placeInTrace() *panel {
 }
 
 func atOnce() *panel {
-	return timeseries("How many requests are under way?", "short",
+	return timeseries("Requests in flight and waiting", "short",
 		"In flight: sent and not finished. Waiting: due, and held by replayd for want of a lane or for the turn before. Above the pale line at the same place of the trace: the service takes longer for the same work.",
 		"ReplaydOverload",
 		append(compared(func(offset string) string { return `sum(replayd_requests_in_flight{` + of + `}` + offset + `)` }, "in flight"),
@@ -207,7 +207,7 @@ func atOnce() *panel {
 }
 
 func otherLength() *panel {
-	return timeseries("Answers of another length than asked", "percentunit",
+	return timeseries("Output length mismatches", "percentunit",
 		"Share of the ok answers whose usage differs from what the trace asks for. Output above 0: the engine stops early (its longest context, a stop word, ignore_eos refused), so TPOT and whole answers are of less work. Prompt: the chat template is not known yet.",
 		"ReplaydOutputShort",
 		query{`sum by (kind) (rate(replayd_length_mismatch_total{` + of + `}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome="ok"}[5m])) > 0)`, "{{kind}}"}).

@@ -82,17 +82,17 @@ func ofClient() []*panel {
 	}
 	p90 := compared(func(offset string) string { return quantile(0.9, "ttft", offset) }, "p90")
 	return []*panel{
-		tall(heatmap("How long until the first token?", "s",
+		tall(heatmap("Time to first token (TTFT)", "s",
 			"Time to the first token of ok requests, from the write: a row is a range of times, the brighter the more requests. A band that rises as a whole is slower service; a second band above it is a part of the requests that waits: read downwards for what for. Failed requests are not in it: see how the load ended.",
 			"How to read this", buckets("ttft"))),
-		tall(heatmap("How long from chunk to chunk?", "s",
-			"Gaps between chunks with content. Higher is a slower decode: a bigger batch, or a GPU that is held down. A second band far above is decode that stands still while the engine prefills others, or a proxy that holds chunks together.",
+		tall(heatmap("Inter-token latency (ITL)", "s",
+			"Gaps between chunks with content. Higher is a slower decode: a bigger batch, or a GPU that is throttled. A second band far above is decode that stands still while the engine prefills others, or a proxy that holds chunks together.",
 			"How to read this", buckets("itl"))),
-		tall(timeseries("How slow is the slow tenth, and was it so before?", "s",
+		tall(timeseries("TTFT p50 and p90, now and before", "s",
 			"TTFT that half and nine tenths of the ok requests keep, and p90 at the same place of the trace before, pale. Above the pale line it is not the trace that is heavier here: it is the service. Above the dashed line requests count as bad.",
 			"ReplaydTTFTRegression", append(p90, query{quantile(0.5, "ttft", ""), "p50"}, slo("ttft"))...).
 			set(object{"min": 0}).colored("^p90$", blue).colored("^p50$", "super-light-blue").paleBefore().redSLO()),
-		timeseries("What load came due, and how did it end?", "reqps",
+		timeseries("Requests due and by outcome", "reqps",
 			"Requests a second that the trace asks for, and how they ended, when they ended. Failed or dropped ones are in no latency above: as soon as there are any, look at them first. The canary and the health dashboard name outcomes and reasons.",
 			"ReplaydErrorRatio",
 			query{perSecond("replayd_requests_expected_total", ""), "due"},
@@ -113,7 +113,7 @@ func ofEngine() []*panel {
 	prompt, looked := engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_queries_tokens_total")
 	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
 	return []*panel{
-		tall(timeseries("Where are the requests?", "short",
+		tall(timeseries("Requests in replayd and in the engine", "short",
 			"Requests that wait in replayd for a lane, that it has in flight, that the engine has in its queue, and that it works on. A queue is load above what the engine takes; in flight above running and queue together are on the way: network, proxy, API server. Running above in flight is somebody else's traffic.",
 			"ReplaydOverload",
 			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
@@ -121,42 +121,42 @@ func ofEngine() []*panel {
 			query{"sum(" + gauge("requests_waiting") + ")", "engine: waiting (queue)"},
 			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
 			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple)),
-		tall(timeseries("Where did the time go: queue, prefill, or the way?", "s",
+		tall(timeseries("TTFT by part: queue, prefill, network", "s",
 			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or other clients' traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
 			"ReplaydClientEngineDisagree",
 			query{queue, "engine: queue"}, query{prefill, "engine: prefill"},
 			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
-			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "the way"},
+			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "network"},
 			query{client, "client"}).
-			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^the way$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow")),
-		timeseries("Time per output token: client and engine", "s",
+			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow")),
+		timeseries("TPOT: client and engine", "s",
 			"Mean time per output token after the first (TPOT), one value a request, of replayd's ok requests and of all that the engine finished. Both up: a larger batch, or a slower GPU, see below. The client's alone: chunks are held back on the way, or other traffic has shorter answers. Engines without the figure have no line.",
 			"ReplaydTPOTRegression",
 			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
 			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
-		timeseries("Is the KV cache full?", "percentunit",
+		timeseries("KV cache usage", "percentunit",
 			"Share of the KV cache in use, on average over replicas and ranks, and of the fullest and emptiest where there are several. Near 100 % the engine lets requests wait or throws them out of the batch: less load, shorter contexts, or more memory for the cache.",
 			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
 			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95),
-		timeseries("Was anybody thrown out of the batch?", "cps",
+		timeseries("Preemptions", "cps",
 			"Preemptions a second: requests that lost their place since the KV cache was full, and must be computed again. Above 0 their chunks stop for long: the load is more than the cache holds.",
 			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
 			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red"),
-		timeseries("Do prefixes hit the cache?", "percentunit",
+		timeseries("Prefix cache hit ratio", "percentunit",
 			"Share of prompt tokens that the engine finds in its prefix cache, what its answers to replayd say, and what a cache that never forgets would hit in the whole trace. Far below the trace's: evicted, restarted, or requests go to another replica than the turn before. Windows of 5 minutes.",
 			"ReplaydPrefixHitsLow",
 			query{recorded("engine_prefix_cache_hit_ratio:rate5m"), "engine"}, query{recorded("cached_tokens_ratio:rate5m"), "client's own"},
 			query{recorded("trace_prefix_hit_ratio:rate5m"), "the trace's ideal"}).
 			set(object{"min": 0, "max": 1}).colored("^engine$", orange).colored("^client's own$", blue).
 			dashed("^the trace's ideal$", green),
-		timeseries("How many prompt tokens must be computed?", "si:tok/s",
+		timeseries("Prompt tokens: computed and cached", "si:tok/s",
 			"Prompt tokens a second that came to the engine: found in the prefix cache, or left to compute, which is the work of prefill. Computed ones up at the place of the trace where they were fewer before: the prefix cache lost. Then TTFT follows.",
 			"ReplaydPrefixHitsLow",
 			// llama.cpp leaves what it reuses out of its prompt tokens, and not out of those that it looks for; vLLM without a prefix cache looks for none.
 			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
 			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
 			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
-		timeseries("Whose output tokens does the engine make?", "si:tok/s",
+		timeseries("Output tokens: engine, client, other clients", "si:tok/s",
 			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
 			"ReplaydClientEngineDisagree",
 			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "other clients"}).

@@ -65,26 +65,26 @@ func fleet() *board {
 	for i, wide := range []int{3, 3, 3, 4, 4, 4, 3} {
 		b.put(wide, 3, now[i])
 	}
-	b.row("Workloads, worst first")
+	b.row("By workload")
 	b.put(24, 10, workloadTable())
 	b.row("Since when, and how much")
 	b.put(12, 8,
-		timeseries("Which ten were worst, and since when?", "percentunit",
+		timeseries("Bad requests: the ten worst workloads", "percentunit",
 			"Share of bad requests over 5 minutes, of the ten workloads that were worst on average in the time shown. One that rises alone has a problem of its own; several at once share a cluster, a release or a network.",
 			"ReplaydSLOBurnFast",
 			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{namespace}} {{workload}} on {{target}} {{model}}"}).
 			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}),
-		timeseries("Which alerts fire?", "short",
+		timeseries("Firing alerts by name", "short",
 			"Firing alerts of replayd's rules: critical is for a person now, warning for today. Each has a section in the runbook. Alerts about the measurement itself come first: while they fire, the others may be wrong.",
 			"How to read this",
 			query{`count by (severity, alertname) (` + alarms + `)`, "{{severity}}: {{alertname}}"}, query{`0 * count(` + dueNow + `) unless on () ` + alarms, "none"}).
 			set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1, "lineInterpolation": "stepAfter"}).stacked().line("none").
 			colored("/^critical:/", "red").colored("/^warning:/", "orange").colored("/^info:/", "blue").colored("^none$", "text"),
-		timeseries("How much load comes due, by target?", "reqps",
+		timeseries("Requests expected by target", "reqps",
 			"Requests a second that the traces ask for, by target, one on top of the other. A hole is a replayd that is gone, or a shard; a step that nobody made is a reload or a trace that changed.",
 			"ReplaydDown", query{`sum by (cluster, namespace, target) (` + dueNow + `)`, "{{cluster}} {{namespace}} {{target}}"}).
 			set(object{"min": 0}).stacked(),
-		timeseries("Are all shards there?", "short",
+		timeseries("Missing shards by workload", "short",
 			"Processes that should play a part of a trace and those that do, of all workloads together; and by workload how many are missing, where any is. Apart for longer than a roll-out: look at the pods of the shards.",
 			"ReplaydShardMissing",
 			query{`sum(` + shardsOf + `)`, "should be"}, query{`sum(` + shardsThere + `)`, "there"},
@@ -92,7 +92,7 @@ func fleet() *board {
 			set(object{"min": 0, "decimals": 0}).dashed("^should be$", "text").colored("^there$", green).
 			colored("/^missing/", "red").override("/^missing/", "custom.fillOpacity", 40),
 	)
-	b.row("Engines")
+	b.row("By engine")
 	b.put(24, 9, engineTable())
 	return b
 }
@@ -121,7 +121,7 @@ func workloadTable() *panel {
 	}
 	dropped := fmt.Sprintf(`sum %s (workload_reason:replayd_requests_dropped:rate5m{%s,reason!="filtered"}) / (%s > 0)`, byWorkload, inFleet, of(dueNow))
 	bad := []step{{0.01, "dark-orange"}, {0.1, "dark-red"}}
-	return rows("Which workload is worst?",
+	return rows("Workloads, worst first",
 		"A row is a workload on a target and model, its shards added up. State: gone within the last day; over its objective; without all of its shards; held back, so that little can be bad; quiet, nothing ended; ok. Bad: no lane, failed, or a service level broken, of those whose fate is known. Burn 1: the objective is just missed; 14: the budget of a month is gone in two days. Late: by replayd's own fault, in the mean; then the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: the share of the engine's replicas that shows no figures. Begin with the first row that is red, and follow its name.",
 		"How to read this", byWorkload, []column{
 			{"state", state(), "none", "transparent", []step{{2, "dark-orange"}, {3, "dark-red"}}},
@@ -152,8 +152,8 @@ func engineTable() *panel {
 	const by = `by (target, replica, rank, cluster, namespace)`
 	gauge := func(name string) string { return fmt.Sprintf(`max %s (replayd_engine_%s{%s})`, by, name, onTarget) }
 	busy := []step{{0.8, "dark-orange"}, {0.95, "dark-red"}}
-	return rows("How are the engines?",
-		"A row is a replica and rank of an engine. Waiting: its own queue, load above what it takes. KV cache near 100 %: requests wait or are thrown out. Restarts: of the last hour; any is worth a look at the engine's log. Down: its metrics page is gone, so its other figures are too. Follow the target's name to its correlation.",
+	return rows("Engines",
+		"A row is a replica and rank of an engine. Waiting: its own queue, load above what it takes. KV cache near 100 %: requests wait or are preempted. Restarts: of the last hour; any is worth a look at the engine's log. Down: its metrics page is gone, so its other figures are too. Follow the target's name to its correlation.",
 		"ReplaydEngineUnseen", by, []column{
 			{"running", gauge("requests_running"), "none", "", nil},
 			{"waiting", gauge("requests_waiting"), "none", "transparent", []step{{1, "dark-orange"}}},

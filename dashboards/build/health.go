@@ -64,24 +64,24 @@ func spreadOf(title, name, description, section string, mean query) *panel {
 }
 
 func lateness() *panel {
-	return spreadOf("How late are requests sent?", "lateness",
+	return spreadOf("Lateness", "lateness",
 		"From the due instant to the first byte, opening a connection included. Own: without the wait for a lane, in the mean; over 5 ms the load is not the trace's. "+
 			"p99 alone up: connections are opened, or the process was not on a CPU.", "ReplaydLate",
 		query{ownLateness(mine, "$__rate_interval"), "own, mean"})
 }
 
 func laneWait() *panel {
-	return waits("How long do they wait for a lane?", "lane_wait",
+	return waits("Lane wait", "lane_wait",
 		"The part of lateness for want of a free lane. Mean above 0: lanes is the limit, not the clock, and TTFT flatters. The service is slower than the trace needs, or lanes is too low.", "ReplaydOverload")
 }
 
 func sessionWait() *panel {
-	return waits("How long do turns wait for the turn before?", "session_wait",
+	return waits("Session wait", "session_wait",
 		"How much after its due instant the turn before held a request back. It is no lateness, but the load shifts: when it grows, answers take longer than in the trace.", "How to read this")
 }
 
 func sentAsExpected() *panel {
-	return timeseries("Are requests sent as expected?", "reqps",
+	return timeseries("Requests expected, finished and dropped", "reqps",
 		"Requests that fell due, that ended, and that were dropped. Finished is expected later by the length of a request. Apart for longer: see drops, then lanes.", "ReplaydMissed",
 		query{rateOf("requests_expected", "", "$__rate_interval"), "expected"}, query{rateOf("requests", "", "$__rate_interval"), "finished"},
 		query{rateOf("requests_dropped", `,reason!="filtered"`, "$__rate_interval"), "dropped"}).
@@ -89,7 +89,7 @@ func sentAsExpected() *panel {
 }
 
 func drops() *panel {
-	return timeseries("What is not sent, and why?", "reqps",
+	return timeseries("Dropped requests by reason", "reqps",
 		"Dropped requests by reason. overload: no lane; guard: the engine is at a limit; missed: replayd did not run; budget, paused, shutdown: as told. The pale filtered is over the configured lengths and was not expected. Reasons that did not occur in the time shown are left out but for the first three.", "ReplaydMissed",
 		query{`sum by (reason) (rate(replayd_requests_dropped_total{` + mine + `}[$__rate_interval]))
   and on (reason) (sum by (reason) (increase(replayd_requests_dropped_total{` + mine + `}[$__range] @ end())) > 0 or sum by (reason) (replayd_requests_dropped_total{` + mine + `,reason=~"guard|missed|overload"}))`, "{{reason}}"}).
@@ -99,41 +99,41 @@ func drops() *panel {
 }
 
 func lanes() *panel {
-	return timeseries("How many requests are under way?", "short",
+	return timeseries("Requests in flight and waiting", "short",
 		"In flight: on a lane. Waiting: due, and without a lane or behind the turn before. Waiting above 0 for longer: the lanes have run out, give more or take less load.", "ReplaydOverload",
 		query{`sum(replayd_requests_in_flight{` + mine + `})`, "in flight"}, query{`sum(replayd_requests_waiting{` + mine + `})`, "waiting"}).
 		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting$", orange)
 }
 
 func accounted() *panel {
-	return timeseries("Does every request add up?", "short",
+	return timeseries("Unaccounted requests", "short",
 		"Expected less finished, dropped, in flight and waiting, by process: 0 at every scrape. Anything else is a bug in replayd: report it with the version, and trust no count until then.", "ReplaydAccountingBroken",
 		query{unaccounted, "{{instance}}"}).
 		set(object{"decimals": 0}).custom(object{"axisSoftMin": -1, "axisSoftMax": 1})
 }
 
 func placeInLoop() *panel {
-	return timeseries("Where are the processes in the trace?", "dthms",
+	return timeseries("Position in the trace by process", "dthms",
 		"The trace time that each process plays, and how long a loop takes on the wall. Shards lie on one line. A flat line: the last row was sent, or the replay stands still. Lines apart: the shards do not share an epoch.", "ReplaydShardMissing",
 		query{`max ` + byProcess + ` (replayd_position_seconds{` + mine + `})`, "{{instance}}"}, query{`max(replayd_loop_duration_seconds{` + mine + `})`, "loop"}).
 		set(object{"min": 0}).dashed("^loop$", "text")
 }
 
 func loops() *panel {
-	return timeseries("How many loops were completed?", "short",
+	return timeseries("Loops completed", "short",
 		"Loops whose last request has ended, in the time since the process began. A step in each loop. No step for longer than a loop: requests hang, or the process began again.", "How to read this",
 		query{`max ` + byProcess + ` (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"lineInterpolation": "stepAfter"})
 }
 
 func readDelay() *panel {
-	return waits("How late does replayd read?", "read_delay",
+	return waits("Read delay", "read_delay",
 		"Time of the read less the kernel's receive time: how wrong a clock after the read would be. With the kernel's times it is no error, only a sign: in milliseconds the process lacks CPU. Empty while times come from the read.", "ReplaydLate").
 		set(object{"noValue": "no data, or the kernel gives no times"})
 }
 
 func mergedReads() *panel {
-	return timeseries("How many gaps between chunks are lost?", "percentunit",
+	return timeseries("Coalesced reads", "percentunit",
 		"Reads that held more than one content chunk, by gaps between chunks. Chunks that came in one read have one time, so ITL has gaps of 0. Above a few percent: the engine or a proxy sends in bunches, or replayd reads too seldom.", "How to read this",
 		query{rateOf("coalesced_reads", "", "$__rate_interval") + ` / (` + countOf(mine, "itl", "$__rate_interval") + ` > 0)`, "coalesced reads"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^coalesced reads$", blue)
@@ -143,7 +143,7 @@ func lengths() *panel {
 	by := func(name, more string) string {
 		return rateOf(name, more, "$__rate_interval") + ` / (` + rateOf("requests", `,outcome="ok"`, "$__rate_interval") + ` > 0)`
 	}
-	return timeseries("Are the lengths the trace's?", "percentunit",
+	return timeseries("Input and output length mismatches", "percentunit",
 		"Share of the ok answers with another prompt or output length than the trace asks for, and without usage, of which the length is not known. Prompt: the template is not known yet, or the tokenizer is another. Output: the engine stops early.", "ReplaydOutputShort",
 		query{by("length_mismatch", `,kind="prompt"`), "other prompt"}, query{by("length_mismatch", `,kind="output"`), "other output"}, query{by("responses_without_usage", ""), "no usage"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^other prompt$", orange).colored("^other output$", blue).colored("^no usage$", purple)
@@ -153,8 +153,8 @@ func ownCPU() *panel {
 	return timeseries("CPU cores in use", "short",
 		"Cores that each process uses, and the share of time for which the cgroup's limit held it back. At the limit, or near what the machine has: lateness is of replayd. Give it a core of its own, or share the load among shards.", "ReplaydLate",
 		query{`sum ` + byProcess + ` (` + ofProcess(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"},
-		query{`sum(` + ofProcess(`rate(replayd_cgroup_cpu_throttled_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "held back"}).
-		set(object{"min": 0}).colored("^held back$", "red")
+		query{`sum(` + ofProcess(`rate(replayd_cgroup_cpu_throttled_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "throttled"}).
+		set(object{"min": 0}).colored("^throttled$", "red")
 }
 
 func ownMemory() *panel {
@@ -177,20 +177,20 @@ func ownPauses() *panel {
 }
 
 func wallClocks() *panel {
-	return timeseries("Is the wall clock steady?", "s",
+	return timeseries("Wall clock skew", "s",
 		"Wall clock less the loop's own time. It drifts by microseconds; a step is somebody who set the clock. Beyond 1 s the replay goes on where the clock is and what lay between is missed.", "ReplaydMissed",
 		query{`max ` + byProcess + ` (replayd_wall_clock_skew_seconds{` + mine + `})`, "{{instance}}"}).
 		custom(object{"axisSoftMin": -0.001, "axisSoftMax": 0.001})
 }
 
 func changes() *panel {
-	return timeseries("When was the configuration loaded?", "s",
+	return timeseries("Time of the last reload", "s",
 		"Age of the configuration that each process runs. It falls to 0 at a reload that succeeds or a start. Processes of one workload far apart: one did not get the new file, or refused it.", "ReplaydReloadFailed",
 		query{`time() - max ` + byProcess + ` (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }
 
 func unread() *panel {
-	return timeseries("Which pages cannot be read?", "short",
+	return timeseries("Pages that cannot be scraped", "short",
 		"How many could not be: replayd's own by Prometheus, engines' by any replayd, and GPUs' by each. 0 is well, no line: there is none. replayd: look at the process. Engines, GPUs: the log of replayd has the reason, and the panels beside this.", "ReplaydEngineUnseen",
 		query{down(`up{` + process + `} and on (cluster, namespace, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])`), "replayd"},
 		query{down(enginesUp), "engines"}, query{down(`replayd_gpu_up{` + onTarget + `}`), "GPUs"}).
@@ -203,14 +203,14 @@ func down(each string) string {
 }
 
 func scrapeTime() *panel {
-	return timeseries("How long does a scrape take?", "s",
+	return timeseries("Scrape duration", "s",
 		"Of each engine's page, and of each source of GPU figures. It is out of the way of requests; near the interval, figures are old. Long: the page is large (classic histograms of many models), or the engine's API server is busy.", "ReplaydEngineUnseen",
 		query{`max by (cluster, namespace, replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
 		query{`max by (cluster, namespace, address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
 }
 
 func scrapeFailures() *panel {
-	return timeseries("Why do scrapes of engines fail?", "short",
+	return timeseries("Scrape failures by reason", "short",
 		"Scrapes of the last 5 minutes that gave no whole page, by reason. connect, timeout: the engine or the network; http, content_type, unknown: the address is of something else; parse, too_large: report the page.", "ReplaydEngineUnseen",
 		query{`sum by (reason) (increase(replayd_engine_scrape_errors_total{` + onTarget + `}[5m]))`, "{{reason}}"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1})

@@ -96,7 +96,7 @@ func always(e parser.Expr) bool {
 // A 0 where nothing is known looks well.
 func TestNothingIsShownOfNothing(t *testing.T) {
 	each(t, func(where string, expr parser.Expr) {
-		if always(expr) && where != "canary.json: Is it slower than before? D" && where != "canary.json: variable before" && where != "correlation.json: variable before" {
+		if always(expr) && where != "canary.json: p90 now ÷ p90 before D" && where != "canary.json: variable before" && where != "correlation.json: variable before" {
 			t.Errorf("%s: want no value where there are no series, got %s", where, expr)
 		}
 	})
@@ -194,7 +194,7 @@ func TestOverloadIsNoFaultOfTheMeasurement(t *testing.T) {
 
 // Alerts on a process have no workload and no target, those on a target no workload: whatever is chosen, they are of it.
 func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
-	for _, panel := range []string{"Alerts firing", "Which alerts fire?"} {
+	for _, panel := range []string{"Alerts firing", "Firing alerts by name"} {
 		for _, takes := range selectorsOf(t, "fleet.json", panel, "ALERTS") {
 			for _, label := range []string{"workload", "target"} {
 				if !takes(label, "x") || !takes(label, "") || takes(label, "y") {
@@ -208,7 +208,7 @@ func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
 // A workload that is gone or held back has no bad requests, and in a table no value is less than any.
 func TestWhatIsGoneOrHeldBackIsWorse(t *testing.T) {
 	for _, p := range fleet().Panels {
-		if p.Title != "Which workload is worst?" {
+		if p.Title != "Workloads, worst first" {
 			continue
 		}
 		order := p.Transformations[1]["options"].(object)
