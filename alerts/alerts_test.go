@@ -297,3 +297,28 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 		}
 	}
 }
+
+// Some rules are written once a quantile, a window and a latency: the copies may differ in nothing else.
+func TestCopiesOfARuleAgree(t *testing.T) {
+	window := regexp.MustCompile(`\d+[mhd]\b`)
+	first := map[string]outside.Rule{}
+	copies := 0
+	for _, r := range rules(t, false) {
+		name, expr := strings.ReplaceAll(r.Record, "_tpot_", "_ttft_"), strings.ReplaceAll(r.Expr, "_tpot_", "_ttft_")
+		if quantile := r.Labels["quantile"]; quantile != "" {
+			expr = strings.ReplaceAll(expr, "histogram_quantile("+quantile+",", "histogram_quantile(QUANTILE,")
+		}
+		if strings.HasPrefix(name, "workload:replayd_bad_requests:ratio_rate") && !strings.HasSuffix(name, "5m") && !strings.HasSuffix(name, "30m") {
+			name, expr = window.ReplaceAllString(name, "WINDOW"), window.ReplaceAllString(expr, "WINDOW")
+		}
+		name += "," + r.Labels["counted_by"]
+		if f, ok := first[name]; !ok {
+			first[name] = outside.Rule{Record: r.Record, Expr: expr}
+		} else if copies++; f.Expr != expr {
+			t.Errorf("%s %v and %s are copies of one rule and differ:\n%s\n%s", r.Record, r.Labels, f.Record, expr, f.Expr)
+		}
+	}
+	if copies < 17 {
+		t.Errorf("want 17 copies or more compared, got %d", copies)
+	}
+}
