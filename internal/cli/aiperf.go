@@ -152,7 +152,7 @@ func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	}
 	for _, flag := range madeUp {
 		if given.Changed(flag) && !w.Synthetic.Given() {
-			fault("--"+flag, errors.New("is for made-up requests: want no file with it"))
+			fault("--"+flag, errors.New("needs synthetic requests: remove the input file"))
 			break // the others say the same
 		}
 	}
@@ -196,7 +196,7 @@ func (o *Flags) takeSynthetic(given *pflag.FlagSet, fault faults) {
 	if s.Requests < 0 || given.Changed("num-dataset-entries") && s.Requests == 0 {
 		fault("--num-dataset-entries", fmt.Errorf("want an integer ≥ 1, got %d", s.Requests))
 	} else if s.Requests > 0 && (s.Turns != 1 || s.TurnsStddev > 0 || given.Changed("user-centric-rate")) {
-		fault("--num-dataset-entries", errors.New("is for single requests: each conversation has texts of its own"))
+		fault("--num-dataset-entries", errors.New("needs single-turn requests: each conversation has texts of its own"))
 	}
 	s.TurnDelay = config.Duration(o.Aliases.turnDelay * float64(time.Millisecond))
 	s.TurnDelayStddev = config.Duration(o.Aliases.turnDelayStddev * float64(time.Millisecond))
@@ -241,7 +241,7 @@ func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 		w.Arrival, w.Rate = a.rateMode, rate
 		if given.Changed("arrival-smoothness") {
 			if given.Changed("arrival-pattern") && a.rateMode != "gamma" {
-				fault("--arrival-smoothness", fmt.Errorf("is for --arrival-pattern gamma, got %q", a.rateMode))
+				fault("--arrival-smoothness", fmt.Errorf("needs --arrival-pattern gamma, got %q", a.rateMode))
 			}
 			w.Arrival, w.Burstiness = "gamma", a.smoothness
 		}

@@ -45,7 +45,7 @@ func (o *Flags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults)
 	switch a.traceMode {
 	case "trace":
 		if given.Changed("dataset-name") || given.Changed("dataset-path") {
-			fault("--dataset-name", errors.New("is for --trace-mode benchmark"))
+			fault("--dataset-name", errors.New("needs --trace-mode benchmark"))
 		}
 	case "benchmark":
 		format, err := dataset.Named(a.datasetName)

@@ -86,10 +86,10 @@ func (g GPU) check(at string, f *Faults) {
 			f.add(at+".libdcgm", "%v", err)
 		}
 	} else if !g.Profiling {
-		f.add(at+".profiling", "is for libdcgm: the other sources give what they have")
+		f.add(at+".profiling", "needs libdcgm: the metrics of other sources are fixed")
 	}
 	if g.DCGMExporter == "" && !reflect.DeepEqual(g.HTTP, DefaultGPU().HTTP) {
-		f.add(at+".http", "is for dcgm_exporter")
+		f.add(at+".http", "needs dcgm_exporter: no other source is read over HTTP")
 	}
 	selection := s.Selection()
 	if err := selection.Check(); err != nil {

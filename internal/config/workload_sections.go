@@ -111,7 +111,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 			f.add(at+".dataset.path", "want none for format bundled, got %q", d.Path)
 		}
 		if d.Turns && d.Format != "sharegpt" {
-			f.add(at+".dataset.turns", "is for format sharegpt, got format %q", d.Format)
+			f.add(at+".dataset.turns", "needs format sharegpt, got format %q", d.Format)
 		}
 	}
 	if (w.Synthetic.Given() || w.Dataset.Given()) && w.Trace.Path == "" && (w.Trace.From != 0 || w.Trace.To != 0) {
@@ -121,7 +121,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 		f.add(at+".arrival", "want constant, poisson, gamma, concurrency or users for rows that have no times, got %q", w.Arrival)
 	}
 	if w.Burstiness == 0 && w.Arrival != "gamma" { // to a plan 0 is none, and the default of the file is 1
-		f.add(at+".burstiness", "is for arrival gamma, got 0 with arrival %s", w.Arrival)
+		f.add(at+".burstiness", "needs arrival gamma, got arrival %s", w.Arrival)
 	}
 	if w.Shard == (Shard{}) { // to a plan it is none, and the default of the file is 1
 		f.add(at+".shard.of", "want an integer ≥ 1, got 0")
@@ -136,7 +136,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	}
 	f.notNegative(at+".cancel.after", w.Cancel.After)
 	if w.Cancel.After != 0 && w.Cancel.Ratio == 0 {
-		f.add(at+".cancel.after", "is for a ratio above 0, got ratio 0")
+		f.add(at+".cancel.after", "needs a ratio above 0, got 0")
 	}
 }
 

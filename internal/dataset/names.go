@@ -37,7 +37,7 @@ var elsewhere = map[string]string{
 	"random-mm":         textAlone,
 	"custom_image":      textAlone,
 	"custom_audio":      textAlone,
-	"random-rerank":     "is for reranking, and replayd asks for completions",
+	"random-rerank":     "is for reranking, replayd sends completions only",
 }
 
 const textAlone = "has images or audio, and replayd sends text"

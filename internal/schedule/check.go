@@ -36,7 +36,7 @@ func (o *Options) checkArrival() (f Faults) {
 	case !(o.Speed >= 0.001 && o.Speed <= 1000): // in this form NaN is refused too
 		f.add("speed", "want 0.001 to 1000, got %v", o.Speed)
 	case len(f) == 0 && !o.timed() && o.Speed != 1:
-		f.add("speed", "is for the arrivals exact and spread, got %v with arrival %s", o.Speed, o.Arrival)
+		f.add("speed", "needs arrival exact or spread, got arrival %s", o.Arrival)
 	}
 	if o.From < 0 {
 		f.add("from", "want a duration ≥ 0, got %v", o.From)
@@ -60,7 +60,7 @@ func (o *Options) checkRepeat() (f Faults) {
 		{"align", Loops, string(o.Align)}, {"cron", Cron, o.Cron}, {"timezone", Cron, o.Timezone}, {"overlap", Cron, string(o.Overlap)},
 	} {
 		if k.got != "" && k.mode != o.Mode {
-			f.add(k.key, "is for mode %q, got %q with mode %q", k.mode, k.got, o.Mode)
+			f.add(k.key, "needs mode %q, got mode %q", k.mode, o.Mode)
 		}
 	}
 	switch {
@@ -68,7 +68,7 @@ func (o *Options) checkRepeat() (f Faults) {
 		f.add("arrival", "want one with times for mode %q, got %q", o.Mode, o.Arrival)
 		return f
 	case o.Arrival == Concurrency: // its loops follow each other
-		f = append(f, o.checkNoLoops("the other arrivals", fmt.Sprintf("arrival %s", o.Arrival))...)
+		f = append(f, o.checkNoLoops("another arrival", fmt.Sprintf("arrival %s", o.Arrival))...)
 	case o.Mode != Loops:
 		f = append(f, o.checkNoLoops(`mode "loop"`, fmt.Sprintf("mode %q", o.Mode))...)
 	default:
@@ -96,7 +96,7 @@ func (o *Options) checkLoops() (f Faults) {
 	}
 	switch {
 	case o.Align == Start && o.Offset != 0:
-		f.add("offset", "is for align %q, got %v with align %q", WallClock, o.Offset, o.Align)
+		f.add("offset", "needs align %q, got align %q", WallClock, o.Align)
 	case o.Every > 0 && (o.Offset >= o.Every || o.Offset <= -o.Every):
 		f.add("offset", "want less than every (%v), either way, got %v", o.Every, o.Offset)
 	}
@@ -110,7 +110,7 @@ func (o *Options) checkNoLoops(where, here string) (f Faults) {
 		got time.Duration
 	}{{"every", o.Every}, {"gap", o.Gap}, {"offset", o.Offset}} {
 		if k.got != 0 {
-			f.add(k.key, "is for %s, got %v with %s", where, k.got, here)
+			f.add(k.key, "needs %s, got %s", where, here)
 		}
 	}
 	return f

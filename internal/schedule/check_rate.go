@@ -18,7 +18,7 @@ func (o *Options) checkRate() (f Faults) {
 	case !(o.Rate >= 0 && o.Rate <= mostRate): // in this form NaN is refused too
 		f.add("rate", "want 0 to %.0f, got %v", float64(mostRate), o.Rate)
 	case !o.byGaps() && o.Arrival != Users && o.Rate != 0:
-		f.add("rate", "is for the arrivals constant, poisson, gamma and users, got %v with arrival %s", o.Rate, o.Arrival)
+		f.add("rate", "needs arrival constant, poisson, gamma or users, got arrival %s", o.Arrival)
 	case (o.byGaps() || o.Arrival == Users) && o.Rate == 0 && len(o.Stages) == 0:
 		f.add("rate", "want a number > 0 for arrival %s, got none", o.Arrival)
 	}
@@ -26,17 +26,17 @@ func (o *Options) checkRate() (f Faults) {
 	case o.byGaps():
 		f = append(f, o.checkStages()...)
 	case len(o.Stages) > 0:
-		f.add("stages", "is for the arrivals constant, poisson and gamma, got arrival %s", o.Arrival)
+		f.add("stages", "needs arrival constant, poisson or gamma, got arrival %s", o.Arrival)
 	}
 	switch {
 	case o.Arrival != Gamma && o.Burstiness != 0 && o.Burstiness != 1:
-		f.add("burstiness", "is for arrival gamma, got %v with arrival %s", o.Burstiness, o.Arrival)
+		f.add("burstiness", "needs arrival gamma, got arrival %s", o.Arrival)
 	case o.Arrival == Gamma && !(o.Burstiness >= 0.01 && o.Burstiness <= 1000):
 		f.add("burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
 	}
 	switch {
 	case o.Arrival != Users && o.Users != 0:
-		f.add("users", "is for arrival users, got %d with arrival %s", o.Users, o.Arrival)
+		f.add("users", "needs arrival users, got arrival %s", o.Arrival)
 	case o.Arrival == Users && (o.Users < 1 || o.Users > mostUsers):
 		f.add("users", "want 1 to %d for arrival users, got %d", mostUsers, o.Users)
 	}

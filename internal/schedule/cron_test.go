@@ -145,7 +145,7 @@ func TestCronFaults(t *testing.T) {
 	f(func(o *Options) {
 		o.Speed, o.Every, o.Gap, o.Offset, o.Cron, o.Timezone, o.Overlap, o.Shard = 0, 1, 2, 3, "0 3 30 2 *", "Berlin", "both", Shard{2, 2}
 	}, "speed: want 0.001 to 1000, got 0\n"+
-		`every: is for mode "loop", got 1ns with mode "cron"`+"\n"+`gap: is for mode "loop", got 2ns with mode "cron"`+"\n"+`offset: is for mode "loop", got 3ns with mode "cron"`+"\n"+
+		`every: needs mode "loop", got mode "cron"`+"\n"+`gap: needs mode "loop", got mode "cron"`+"\n"+`offset: needs mode "loop", got mode "cron"`+"\n"+
 		`overlap: want skip or queue, got "both"`+"\n"+
 		`cron: want a day that there is, got "0 3 30 2 *", which never comes`+"\n"+
 		`timezone: want a name of the IANA database such as Europe/Berlin, got "Berlin"`+"\n"+
@@ -153,8 +153,8 @@ func TestCronFaults(t *testing.T) {
 	f(func(o *Options) { o.From, o.To, o.Cron = 1, 2, "x" }, "from, to: want a window with a row in it, got 1ns to 2ns\n"+
 		`cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5", got "x"`)
 	f(func(o *Options) { o.Mode, o.Align, o.Timezone, o.Overlap = Loops, WallClock, "UTC", Skip },
-		`cron: is for mode "cron", got "0 3 * * *" with mode "loop"`+"\n"+`timezone: is for mode "cron", got "UTC" with mode "loop"`+"\n"+`overlap: is for mode "cron", got "skip" with mode "loop"`)
-	f(func(o *Options) { o.Mode = Once }, `cron: is for mode "cron", got "0 3 * * *" with mode "once"`)
+		`cron: needs mode "cron", got mode "loop"`+"\n"+`timezone: needs mode "cron", got mode "loop"`+"\n"+`overlap: needs mode "cron", got mode "loop"`)
+	f(func(o *Options) { o.Mode = Once }, `cron: needs mode "cron", got mode "once"`)
 }
 
 func TestPeriodAndWhoFollowsTheWallClock(t *testing.T) {

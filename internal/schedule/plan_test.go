@@ -191,9 +191,9 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
 	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `offset: want less than every (2m0s), either way, got 2m0s`)
 	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `offset: want less than every (2m0s), either way, got -2m0s`)
-	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `offset: is for align "wall_clock", got 1s with align "start"`)
+	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `offset: needs align "wall_clock", got align "start"`)
 	f(src, func(o *Options) { o.Mode, o.Align, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
-		`every: is for mode "loop", got 1ns with mode "once"`+"\n"+`gap: is for mode "loop", got 2ns with mode "once"`+"\n"+`offset: is for mode "loop", got 3ns with mode "once"`)
+		`every: needs mode "loop", got mode "once"`+"\n"+`gap: needs mode "loop", got mode "once"`+"\n"+`offset: needs mode "loop", got mode "once"`)
 	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want an index < 4, got 4`)
 	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want an index < 4, got -1`)
 	f(src, func(o *Options) { o.Shard = Shard{1, 0} }, `shard.of: want an integer ≥ 1, got 0`)

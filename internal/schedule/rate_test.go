@@ -208,16 +208,16 @@ func TestRateFaults(t *testing.T) {
 	}
 	src, endless := untimed(10), untimed(0)
 	f(src, Options{Arrival: Poisson, Speed: 2, From: sec, Burstiness: 2, Users: 3, Rows: -1, Duration: -1, Mode: "x", Shard: Shard{2, 2}},
-		`speed: is for the arrivals exact and spread, got 2 with arrival poisson`,
+		`speed: needs arrival exact or spread, got arrival poisson`,
 		`rate: want a number > 0 for arrival poisson, got none`,
-		`burstiness: is for arrival gamma, got 2 with arrival poisson`, `users: is for arrival users, got 3 with arrival poisson`,
+		`burstiness: needs arrival gamma, got arrival poisson`, `users: needs arrival users, got arrival poisson`,
 		`from, to: want none for rows without timestamps, got 1s to 0s`, `rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
 		`mode: want once or loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
 	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
-		`rate: is for the arrivals constant, poisson, gamma and users, got 1 with arrival exact`, `stages: is for the arrivals constant, poisson and gamma, got arrival exact`,
-		`burstiness: is for arrival gamma, got 0.5 with arrival exact`, `users: is for arrival users, got 1 with arrival exact`)
+		`rate: needs arrival constant, poisson, gamma or users, got arrival exact`, `stages: needs arrival constant, poisson or gamma, got arrival exact`,
+		`burstiness: needs arrival gamma, got arrival exact`, `users: needs arrival users, got arrival exact`)
 	f(src, Options{Arrival: Concurrency, Rate: 1, Duration: Longest + 1},
-		`rate: is for the arrivals constant, poisson, gamma and users, got 1 with arrival concurrency`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
+		`rate: needs arrival constant, poisson, gamma or users, got arrival concurrency`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e6 + 1} {
 		f(src, Options{Arrival: Constant, Rate: rate}, `rate: want 0 to 1000000, got `+number(rate))
 		f(src, Options{Arrival: Constant, Rate: rate, Stages: []Stage{{Rate: 1}}}, `rate: want 0 to 1000000, got `+number(rate))
@@ -226,7 +226,7 @@ func TestRateFaults(t *testing.T) {
 	f(src, Options{Arrival: Gamma, Rate: 1}, `burstiness: want 0.01 to 1000, got 0`)
 	f(src, Options{Arrival: Gamma, Rate: 1, Burstiness: math.NaN()}, `burstiness: want 0.01 to 1000, got NaN`)
 	f(src, Options{Arrival: Users, Rate: 1}, `users: want 1 to 1048576 for arrival users, got 0`)
-	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: is for the arrivals constant, poisson and gamma, got arrival users`)
+	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: needs arrival constant, poisson or gamma, got arrival users`)
 	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: Longest}, {Rate: 1, Over: 1, Hold: 1}}},
 		`stages[0].over: want 0s to 87600h0m0s, got -1ns`, `stages[2].over: want 0s to 0s, got 1ns`,
 		`stages[2].hold: want 0s to 0s, got 1ns`, `stages[2].hold: want none for the last stage, whose rate stays, got 1ns`)
@@ -247,9 +247,9 @@ func TestRateFaults(t *testing.T) {
 	f(at(0, 9*sec), Options{Arrival: Exact, Rows: 3}, `rows: want at most 2, those of the window, with arrival "exact", got 3`)
 	f(at(0, 9*sec), Options{Arrival: Exact, From: 1, Duration: sec}, `from, to, duration: want a window with a row in it, got 1ns to 0s, for 1s`)
 	f(src, Options{Arrival: Concurrency, Mode: Cron, Cron: "0 3 * * *"}, `arrival: want one with times for mode "cron", got "concurrency"`)
-	f(src, Options{Arrival: Concurrency, Mode: Loops, Every: 1, Gap: 2, Offset: 3, Cron: "x"}, `cron: is for mode "cron", got "x" with mode "loop"`,
-		`every: is for the other arrivals, got 1ns with arrival concurrency`, `gap: is for the other arrivals, got 2ns with arrival concurrency`,
-		`offset: is for the other arrivals, got 3ns with arrival concurrency`)
+	f(src, Options{Arrival: Concurrency, Mode: Loops, Every: 1, Gap: 2, Offset: 3, Cron: "x"}, `cron: needs mode "cron", got mode "loop"`,
+		`every: needs another arrival, got arrival concurrency`, `gap: needs another arrival, got arrival concurrency`,
+		`offset: needs another arrival, got arrival concurrency`)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

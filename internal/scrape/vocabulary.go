@@ -97,11 +97,11 @@ func (r Row) Check() error {
 	case r.Take == "" && r.kind() != q.Kind:
 		bad("want the type %s for %s, got %q", q.Kind, q.Name, r.Kind)
 	case r.Less != "" && q.Kind != Gauge:
-		bad("less is for gauges, and %s is a %s", q.Name, q.Kind)
+		bad("less needs a gauge, %s is a %s", q.Name, q.Kind)
 	case r.Plus != "" && (q.Kind != Counter || r.Take != ""):
-		bad("plus is for counters, and %s is a %s", q.Name, r.kind())
+		bad("plus needs a counter, %s is a %s", q.Name, r.kind())
 	case r.Merge == "max" && q.Kind != Gauge:
-		bad("merge: max is for gauges, and %s is a %s", q.Name, q.Kind)
+		bad("merge: max needs a gauge, %s is a %s", q.Name, q.Kind)
 	}
 	if r.Take != "" && r.Take != "sum" {
 		bad("want take: sum or nothing, got %q", r.Take)

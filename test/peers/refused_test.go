@@ -41,7 +41,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{file + "--fixed-schedule --request-rate 3", "--request-rate: contradicts --fixed-schedule"},
 		{made + "--request-rate 3 --user-centric-rate 1 --num-users 3", "--user-centric-rate: contradicts --request-rate"},
 		{file + "--fixed-schedule --arrival spread", "--arrival: contradicts --fixed-schedule"},
-		{file + "--isl 50", "--isl: is for made-up requests: want no file with it"},
+		{file + "--isl 50", "--isl: needs synthetic requests: remove the input file"},
 		{"trace.jsonl " + file, "--input-file: want it or TRACE, got both"},
 		{"--trace-path trace.jsonl --url $ENDPOINT_URL --streaming", "want the flags of one of them"},
 		{"trace.jsonl --url $ENDPOINT_URL --concurrency 3 --lanes 4", "--lanes: contradicts --concurrency"},
