@@ -79,10 +79,10 @@ func (o *reportFlags) find(args []string) ([]result.Source, error) {
 		errs = append(errs, fmt.Errorf("--theme: want auto, dark or light, got %q", o.theme))
 	}
 	if o.json != "" && (o.dashboard || o.output != "") {
-		errs = append(errs, errors.New("--json: want it without --output and --dashboard, in whose place it is"))
+		errs = append(errs, errors.New("--json: cannot be combined with --output or --dashboard"))
 	}
 	if o.dashboard && o.output != "" {
-		errs = append(errs, errors.New("--output: want it without --dashboard, which writes no file"))
+		errs = append(errs, errors.New("--output: cannot be combined with --dashboard, which writes no file"))
 	}
 	if o.port < 0 || o.port > 65535 {
 		errs = append(errs, fmt.Errorf("--port: want 0 to 65535, got %d", o.port))

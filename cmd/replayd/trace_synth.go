@@ -178,7 +178,7 @@ func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []tra
 		w.log.Info("rows over --max-isl are left out", "rows", left, "of", all, "max_isl", o.scale.MaxInput)
 	}
 	if len(rows) == 0 {
-		return nil, false, fmt.Errorf("--max-isl: want a length that a row has, got %d, and all %s are longer", o.scale.MaxInput, number.Count(all, "row"))
+		return nil, false, fmt.Errorf("--max-isl: want at least one row of that length or shorter, got %d: all %s are longer", o.scale.MaxInput, number.Count(all, "row"))
 	}
 	return rows, !f.Stats.HasTimestamps, nil
 }

@@ -101,7 +101,7 @@ type Rejoin uint8
 
 // Reasons to rejoin.
 const (
-	Stopped    Rejoin = iota // this process did not run for a while: rows due until now are missed
+	Stopped    Rejoin = iota // this process was not running for a while: rows due until now are missed
 	Ahead                    // the wall clock is ahead: it was set, or the system slept; rows due until now are missed
 	SetBack                  // the wall clock was set back: no row goes out twice
 	SetFarBack               // it was by more than a loop: the plan is entered anew

@@ -29,7 +29,7 @@ func WriteXLSX(w io.Writer, r result.Run) (err error) {
 	}
 	rows, partial := r.Rows, slices.Clone(r.Partial)
 	if most := mostSheetRows - 1; len(rows) > most {
-		partial = append(partial, fmt.Sprintf("the sheet of requests holds the first %d of %d", most, len(rows)))
+		partial = append(partial, fmt.Sprintf("the sheet of requests has the first %d of %d", most, len(rows)))
 		rows = rows[:most]
 	}
 	if err := writeSheet(book, "summary", summaryLines(r, partial)); err != nil {

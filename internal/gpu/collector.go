@@ -23,11 +23,11 @@ var (
 )
 
 var (
-	descUp         = sourceDesc("up", "1 when the latest reading of the source gave figures.")
+	descUp         = sourceDesc("up", "1 if the latest reading of the source succeeded.")
 	descDuration   = sourceDesc("scrape_duration_seconds", "Time that the latest reading of the source took.")
-	descErrors     = sourceDesc("scrape_errors_total", "Readings of the source that gave no figures.")
+	descErrors     = sourceDesc("scrape_errors_total", "Readings of the source that failed.")
 	descDuplicates = sourceDesc("duplicate_devices", "GPUs and MIG instances of the source that are left out, since another source of the target shows them.")
-	descAge        = sourceDesc("age_seconds", "Time since the reading that the source's figures are from.")
+	descAge        = sourceDesc("age_seconds", "Time since the latest successful reading of the source.")
 
 	fieldDescs = func() map[*Field]*prometheus.Desc {
 		descs := map[*Field]*prometheus.Desc{}

@@ -58,7 +58,7 @@ const settledPages = 3
 
 // Why a guard is blind.
 var (
-	ErrNotScraped = errors.New("the engine's figures are not scraped")
+	ErrNotScraped = errors.New("the engine's metrics are not scraped")
 	errNoWaiting  = errors.New("the engine's page does not say how many requests wait")
 	errNoUsage    = errors.New("the engine's page does not say how full the KV cache is")
 )

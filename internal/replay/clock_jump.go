@@ -18,7 +18,7 @@ func readClock(wall func() time.Time) dispatch.Clock {
 
 // rejoins has a text for each reason why a replay rejoins its plan.
 var rejoins = [...]string{
-	dispatch.Stopped:    "this process did not run for a while: rows due until now are missed",
+	dispatch.Stopped:    "this process was not running for a while: rows due until now are missed",
 	dispatch.Ahead:      "the wall clock is ahead: it was set, or the system slept; rows due until now are missed",
 	dispatch.SetBack:    "the wall clock was set back: no row goes out twice, the replay waits until the clock comes to the next one",
 	dispatch.SetFarBack: "the wall clock was set back by more than a loop: the replay joins the loop where it is now",

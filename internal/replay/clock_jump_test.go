@@ -179,7 +179,7 @@ func TestStoppedProcess(t *testing.T) {
 			}
 			missed := int(b.counter(t, "replayd_requests_dropped_total", "missed"))
 			want(t, "all rows", rows+missed, int(b.counter(t, "replayd_requests_expected_total", "")))
-			if len(told) != 1 || !strings.HasPrefix(told[0], "this process did not run for a while: rows due until now are missed (w, by ") {
+			if len(told) != 1 || !strings.HasPrefix(told[0], "this process was not running for a while: rows due until now are missed (w, by ") {
 				t.Errorf("want one word about it, got %q", told)
 			}
 			if missed < 199 || missed > 201 {

@@ -206,7 +206,7 @@ func TestBlindGuard(t *testing.T) {
 			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
 		}},
 		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = limits.BlindGo }, all, nil},
-		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: missing_metrics: the engine's figures are not scraped (w)"}},
+		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: missing_metrics: the engine's metrics are not scraped (w)"}},
 		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
 		"no guard":           {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ResumeAfter: time.Second} }, all, nil},
 		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = limits.Guard{KVCacheUsage: 0.9} }, nil, []string{

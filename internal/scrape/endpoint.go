@@ -46,7 +46,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 	if p != nil {
 		r = e.target.vocabulary.Read(p, told())
 		if err == nil && r.Engine == "" {
-			err = &Error{ReasonUnknown, errors.New("a metrics page, and of no engine that is known: name its families under metrics.map")}
+			err = &Error{ReasonUnknown, errors.New("the metrics page of an unknown engine: map its families under metrics.map")}
 		}
 	}
 	defer e.looked.Store(true)

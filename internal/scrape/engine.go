@@ -51,7 +51,7 @@ type state struct {
 // Why a load is not known.
 var (
 	ErrNotScraped = errors.New("not scraped yet")
-	errOld        = errors.New("its figures are too old: this process did not run")
+	errOld        = errors.New("its values are stale: this process was not running")
 )
 
 // after is the state that one scrape makes of s. Part of a page is something to show.

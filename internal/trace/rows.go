@@ -134,7 +134,7 @@ func (r *Rows) read() (at int64, err error) {
 }
 
 func (r *Rows) otherCount() error {
-	return fmt.Errorf("%s: %w: it has not %d rows any more", r.file.name, ErrChanged, r.file.Stats.Requests)
+	return fmt.Errorf("%s: %w: it no longer has %d rows", r.file.name, ErrChanged, r.file.Stats.Requests)
 }
 
 // place gives the row in scratch what does not stand in its own line, and returns its instant.

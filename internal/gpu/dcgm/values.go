@@ -63,7 +63,7 @@ func (s *session) read() ([]gpu.Device, error) {
 	case c.good == 0 && c.strange > 0:
 		return nil, fmt.Errorf("want values of version %#x, got %#x", versionFieldValue, c.layout)
 	case c.good == 0 && c.old > 0:
-		return nil, fmt.Errorf("every value is old, the newest of %s: the engine has stopped sampling, or its clock is not ours",
+		return nil, fmt.Errorf("every value is stale, the newest from %s: the engine has stopped sampling, or its clock differs from this host's",
 			c.newest.UTC().Format(time.RFC3339))
 	case c.good == 0:
 		return nil, fmt.Errorf("none of %d GPUs gives a value: they may have fallen off the bus", len(s.gpus))

@@ -171,7 +171,7 @@ func TestDCGMStale(t *testing.T) {
 		complete(t, dev, uint32(i), except(203, 1004))
 	}
 	s.play(t, "age * 100")
-	failsDCGM(t, d, "every value is old, the newest of 20", "the engine has stopped sampling, or its clock is not ours")
+	failsDCGM(t, d, "every value is stale, the newest from 20", "the engine has stopped sampling, or its clock differs from this host's")
 	s.play(t)
 	for i, dev := range readDCGM(t, d) {
 		complete(t, dev, uint32(i), gpu.Fields())
