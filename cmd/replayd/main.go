@@ -39,6 +39,7 @@ const (
 type world struct {
 	in       io.Reader
 	out, err io.Writer
+	columns  int      // width of the terminal that out is; 0: out is none
 	args     []string // as they were typed
 	env      []string
 	format   *promslog.Format // --log.format
@@ -76,7 +77,7 @@ func main() {
 	lines := terminal.NewBacklog(os.Stderr)
 	go lines.Run() // until the process ends
 	code := run(os.Args[1:], signals, &world{
-		in: os.Stdin, out: stdout{lines}, err: terminal.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
+		in: os.Stdin, out: stdout{lines}, columns: terminal.Columns(os.Stdout), err: terminal.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
 	})
 	lines.Flush(time.Second)
 	os.Exit(code)

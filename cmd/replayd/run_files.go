@@ -165,19 +165,19 @@ func (a *account) save() error {
 // report prints the tables.
 func (a *account) report() error {
 	if a.collector == nil {
-		return a.summary.WriteTable(a.out, a.ledger)
+		return a.summary.WriteTable(a.out, a.ledger, a.columns)
 	}
 	run := &a.collected
 	var errs []error
 	switch cli.Spelling(a.order.Table) {
 	case cli.AIPerf:
-		errs = append(errs, export.WriteAIPerfTable(a.out, *run))
+		errs = append(errs, export.WriteAIPerfTable(a.out, *run, a.columns))
 	case cli.TraceReplay:
 		errs = append(errs, export.WriteVLLMTable(a.out, *run))
 	default:
-		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, run.Settings.Percentiles...))
+		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, a.columns, run.Settings.Percentiles...))
 	}
-	errs = append(errs, export.WriteBeside(a.out, *run))
+	errs = append(errs, export.WriteBeside(a.out, *run, a.columns))
 	if run.Settings.Slice > 0 {
 		errs = append(errs, export.WriteSlices(a.out, *run))
 	}

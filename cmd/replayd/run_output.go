@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"replayd/internal/cli"
@@ -79,16 +80,19 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	if a.verdict != nil {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
-	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger)))
+	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger, a.columns)))
+	more := &terminal.Table{Columns: a.columns}
 	if a.order.Table == string(cli.Own) {
-		fmt.Fprintf(a.out, "%-26s%v\n", "prefix cache", a.cache())
+		more.Line("prefix cache", "%v", a.cache())
 		if warm := a.cache().Warm(); warm != "" {
-			fmt.Fprintf(a.out, "%-26s%s\n", "warm", warm)
+			more.Line("warm", "%s", warm)
 		}
 	}
 	if n := a.clipped.Load(); n > 0 {
-		fmt.Fprintf(a.out, "%-26s%d, cut to the limits on their lengths\n", "clipped", n)
+		more.Line("clipped", "%d, cut to the limits on their lengths", n)
 	}
+	_, err := io.WriteString(a.out, more.String())
+	a.fail(err)
 	switch share, _ := ledger.Attainment(); {
 	case a.verdict != nil:
 	case ledger.Outcomes[measure.OK] == 0:

@@ -29,10 +29,11 @@ var writers = []struct {
 	{SlicesCSVName, WriteSlicesCSV},
 	{SlicesJSONName, WriteSlicesJSON},
 	{ServerMetricsName, WriteServerMetrics},
-	{"table_aiperf.txt", WriteAIPerfTable},
+	{"table_aiperf.txt", func(w io.Writer, r result.Run) error { return WriteAIPerfTable(w, r, 0) }},
+	{"table_aiperf_80.txt", func(w io.Writer, r result.Run) error { return WriteAIPerfTable(w, r, 80) }},
 	{"table_vllm.txt", WriteVLLMTable},
 	{"table_slices.txt", WriteSlices},
-	{"table_beside.txt", WriteBeside},
+	{"table_beside.txt", func(w io.Writer, r result.Run) error { return WriteBeside(w, r, 0) }},
 }
 
 func TestFiles(t *testing.T) {

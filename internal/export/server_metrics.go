@@ -133,7 +133,7 @@ func telemetry(rows []result.ServerSeries) object {
 // WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
 // and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
 // replayd's prefix, and of the labels those stand there that tell series apart.
-func WriteBeside(w io.Writer, r result.Run) error {
+func WriteBeside(w io.Writer, r result.Run, width int) error {
 	rows := slices.Clone(r.ServerSeries)
 	slices.SortStableFunc(rows, func(a, b result.ServerSeries) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
@@ -149,7 +149,7 @@ func WriteBeside(w io.Writer, r result.Run) error {
 		return nil
 	}
 	out := &strings.Builder{}
-	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells)
+	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells, width, "min")
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -24,7 +24,9 @@ const longName = 30
 
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
 // took and how much of it succeeded. Percentiles of the settings are columns of their own.
-func WriteAIPerfTable(w io.Writer, r result.Run) error {
+//
+// A width above 0 is the terminal's: columns that do not fit are left out.
+func WriteAIPerfTable(w io.Writer, r result.Run, width int) error {
 	f := r.Statistics()
 	columns, cells := aiperfCells(f, r.Settings)
 	title := "replayd | LLM Metrics"
@@ -32,7 +34,7 @@ func WriteAIPerfTable(w io.Writer, r result.Run) error {
 		title += " | " + r.Settings.Model
 	}
 	out := &strings.Builder{}
-	writeBox(out, title, columns, cells)
+	writeBox(out, title, columns, cells, width, "std", "min", "p90", "max")
 	fmt.Fprintf(out, "\nBenchmark Duration: %.2f sec\n", f.Seconds())
 	for _, line := range footer(r, f) {
 		fmt.Fprintln(out, line)
@@ -86,14 +88,19 @@ func grouped(v float64) string {
 	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
 }
 
-// writeBox draws a table. All columns end at the right.
-func writeBox(out *strings.Builder, title string, columns []string, rows [][]string) {
-	widths := make([]int, len(columns))
-	for _, cells := range append([][]string{columns}, rows...) {
-		for i, c := range cells {
-			widths[i] = max(widths[i], terminal.Width(c))
+// writeBox draws a table. All columns are aligned to the right. While the box is wider than width, the next of the spare columns is left
+// out; a width of 0 is unlimited.
+func writeBox(out *strings.Builder, title string, columns []string, rows [][]string, width int, spare ...string) {
+	cells := append([][]string{columns}, rows...)
+	widths := boxWidths(cells)
+	for ; width > 0 && len(spare) > 0 && boxWidth(widths) > width; spare = spare[1:] {
+		at := slices.Index(cells[0], spare[0])
+		for i := range cells {
+			cells[i] = slices.Delete(slices.Clone(cells[i]), at, at+1)
 		}
+		widths = boxWidths(cells)
 	}
+	columns, rows = cells[0], cells[1:]
 	edge := func(left, fill, between, right string) string {
 		parts := make([]string, len(widths))
 		for i, n := range widths {
@@ -116,6 +123,26 @@ func writeBox(out *strings.Builder, title string, columns []string, rows [][]str
 		row("│", cells)
 	}
 	fmt.Fprintln(out, edge("└", "─", "┴", "┘"))
+}
+
+// boxWidths are the widths of the columns.
+func boxWidths(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, cells := range rows {
+		for i, c := range cells {
+			widths[i] = max(widths[i], terminal.Width(c))
+		}
+	}
+	return widths
+}
+
+// boxWidth is the width of a box with its edges and its margins.
+func boxWidth(columns []int) int {
+	sum := 1
+	for _, n := range columns {
+		sum += n + 3
+	}
+	return sum
 }
 
 // footer is what both layouts say below their figures.

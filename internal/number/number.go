@@ -81,6 +81,16 @@ func Digits(v float64, n int) string {
 	return Places(v, max(0, min(places, 12)))
 }
 
+// Cell writes a number for a table, with three digits or all in front of the point, and with the zeros at its end: 0.0800, 11.6, 1,879.
+func Cell(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e") // after rounding
+	n, _ := strconv.Atoi(exponent)
+	return Grouped(v, max(0, min(2-n, 12)))
+}
+
 // Grouped writes a number with so many places and commas between its thousands: 12,031.50.
 func Grouped(v float64, places int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -135,7 +135,7 @@ func TestCapacity(t *testing.T) {
 	}
 	f("none good", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; no number of them within the bounds, since no request kept them")
 	text := &bytes.Buffer{}
-	if err := errors.Join(export.WriteAIPerfTable(text, resulttest.Run(t)), export.WriteVLLMTable(text, resulttest.Run(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
+	if err := errors.Join(export.WriteAIPerfTable(text, resulttest.Run(t), 0), export.WriteVLLMTable(text, resulttest.Run(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
 		t.Errorf("want no capacity from one run, got error %v and\n%s", err, text)
 	}
 }

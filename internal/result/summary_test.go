@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -37,10 +38,10 @@ func (r ran) ends(one *measure.Request) {
 
 func (r ran) found(q measure.Quantity) stats.Durations { return r.samples[q].Durations() }
 
-func (r ran) table(t *testing.T, more ...float64) string {
+func (r ran) table(t *testing.T, width int, more ...float64) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.WriteTable(&b, r.w.Ledger(), more...); err != nil {
+	if err := r.WriteTable(&b, r.w.Ledger(), width, more...); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -226,16 +227,17 @@ func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
 
 // More percentiles stand among the others, each once.
 func TestTablePercentiles(t *testing.T) {
-	golden(t, "table_percentiles.golden", []byte(scripted().table(t, 99.9, 50, 5)))
+	golden(t, "table_percentiles.golden", []byte(scripted().table(t, 0, 99.9, 50, 5)))
 }
 
 func TestTable(t *testing.T) {
-	golden(t, "table.golden", []byte(scripted().table(t)))
-	golden(t, "table_empty.golden", []byte(newRan(nil).table(t)))
+	golden(t, "table.golden", []byte(scripted().table(t, 0)))
+	golden(t, "table_80.golden", []byte(scripted().table(t, 80)))
+	golden(t, "table_empty.golden", []byte(newRan(nil).table(t, 0)))
 
 	many := newRan(nil)
 	many.ends(measuretest.Request("", 0, measure.OK, make([]time.Duration, stats.ExactValues+2)...)) // one gap more than is kept
-	golden(t, "table_approximate.golden", []byte(many.table(t)))
+	golden(t, "table_approximate.golden", []byte(many.table(t, 0)))
 }
 
 type fullDisk struct{ room int }
@@ -252,7 +254,26 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 }
 
 func TestTableWriteError(t *testing.T) {
-	if err := NewSummary(measure.SLO{}).WriteTable(&fullDisk{room: 10}, measure.Ledger{}); !errors.Is(err, errFull) {
+	if err := NewSummary(measure.SLO{}).WriteTable(&fullDisk{room: 10}, measure.Ledger{}, 0); !errors.Is(err, errFull) {
 		t.Errorf("error %v, want %v", err, errFull)
+	}
+}
+
+// A table fits any terminal of 56 columns or more, and has more columns on a wider one.
+func TestTableFits(t *testing.T) {
+	heads := map[int]string{}
+	for width := 56; width <= 200; width++ {
+		text := scripted().table(t, width)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d columns: a line of %d: %s", width, n, line)
+			}
+		}
+		heads[width] = strings.Join(strings.Fields(strings.SplitN(text, "\n", 2)[0]), " ")
+	}
+	for width, want := range map[int]string{56: "ms count mean p50 p90 p99 max", 120: "ms count mean std min p25 p50 p75 p90 p99 max"} {
+		if heads[width] != want {
+			t.Errorf("%d columns: want %s, got %s", width, want, heads[width])
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/stats"
+	"replayd/internal/terminal"
 )
 
 // tablePercentiles are the columns that a table always has.
@@ -23,29 +24,30 @@ var tabled = []struct {
 	name string
 }{{measure.TTFT, "TTFT"}, {measure.TTFTFromDue, "TTFT from due"}, {measure.TPOT, "TPOT"}, {measure.E2E, "e2e"}, {measure.E2EFromDue, "e2e from due"}, {measure.Lateness, "lateness"}}
 
-// WriteTable prints the figures of the run that a ledger is of, for a person: a line for each quantity, in milliseconds, then counts and
-// rates. More percentiles, 0 to 100, are columns among the others.
-func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, more ...float64) error {
+// WriteTable prints the run that the ledger is of: the latencies in milliseconds, counts, and rates. Extra percentiles, 0 to 100, are
+// columns among the others. A width above 0 is the terminal's: columns that do not fit are left out, the extra ones never, and longer
+// lines are wrapped.
+func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &strings.Builder{}
-	s.writeLatencies(out, more)
+	out := &terminal.Table{Columns: width}
+	s.writeLatencies(out, extra)
 
 	fmt.Fprintln(out)
-	line(out, "expected", "%d", l.Expected)
-	line(out, "sent", "%d", l.Finished()+l.InFlight)
+	out.Line("expected", "%d", l.Expected)
+	out.Line("sent", "%d", l.Finished()+l.InFlight)
 	for _, o := range measure.Outcomes() {
 		if n := l.Outcomes[o]; n > 0 {
-			line(out, string(o), "%d", n)
+			out.Line(string(o), "%d", n)
 		}
 	}
 	for _, r := range measure.DropReasons() {
 		if n := l.Dropped[r]; n > 0 {
-			line(out, "dropped "+string(r), "%d", n)
+			out.Line("dropped "+string(r), "%d", n)
 		}
 	}
 	if l.Filtered > 0 {
-		line(out, "filtered", "%d, not expected", l.Filtered)
+		out.Line("filtered", "%d, not expected", l.Filtered)
 	}
 	s.writeBlurred(out)
 
@@ -55,27 +57,27 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, more ...float64) err
 		if span <= 0 {
 			return "-"
 		}
-		return fmt.Sprintf("%.3f", float64(n)/span)
+		return number.Cell(float64(n) / span)
 	}
-	line(out, "span", "%.3f s, first due to last answer", span)
-	line(out, "requests", "%s ok/s", rate(l.Outcomes[measure.OK]))
-	line(out, "input", "%s tokens/s (%d)", rate(l.PromptTokens), l.PromptTokens)
-	line(out, "output", "%s tokens/s (%d)", rate(l.OutputTokens), l.OutputTokens)
+	out.Line("span", "%s s, first due to last answer", number.Cell(span))
+	out.Line("requests", "%s ok/s", rate(l.Outcomes[measure.OK]))
+	out.Line("input", "%s tokens/s (%d)", rate(l.PromptTokens), l.PromptTokens)
+	out.Line("output", "%s tokens/s (%d)", rate(l.OutputTokens), l.OutputTokens)
 	user := "-"
 	if v := s.perUser(); v > 0 {
-		user = fmt.Sprintf("%.3f", v)
+		user = number.Cell(v)
 	}
-	line(out, "output per user", "%s tokens/s", user)
+	out.Line("output per user", "%s tokens/s", user)
 	bound := "no SLO: every ok request"
 	if slo := s.slo.String(); slo != "" {
-		bound = "ok and " + slo
+		bound = "ok and " + strings.ReplaceAll(slo, ",", ", ")
 	}
-	line(out, "goodput", "%s requests/s (%s)", rate(l.Good), bound)
-	line(out, "attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
-	line(out, "service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
+	out.Line("goodput", "%s requests/s (%s)", rate(l.Good), bound)
+	out.Line("attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
+	out.Line("service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
 	for _, m := range s.misses(l) {
 		if m.bound.Limit > 0 { // what did not end ok stands above
-			line(out, fmt.Sprintf("%s %v", beyond(m.bound), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
+			out.Line(fmt.Sprintf("%s %v", beyond(m.bound), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -83,15 +85,15 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, more ...float64) err
 }
 
 // writeLatencies writes a line for each quantity.
-func (s *Summary) writeLatencies(out *strings.Builder, more []float64) {
-	percentiles := slices.Concat(tablePercentiles, more)
+func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
+	percentiles := slices.Concat(tablePercentiles, extra)
 	slices.Sort(percentiles)
 	percentiles = slices.Compact(percentiles)
-	head := []string{"mean", "std", "min"}
+	head := []string{"ms", "count", "mean", "std", "min"}
 	for _, p := range percentiles {
 		head = append(head, "p"+strconv.FormatFloat(p, 'f', -1, 64))
 	}
-	row(out, "milliseconds", "count", append(head, "max")...)
+	rows := [][]string{append(head, "max")}
 	approximate := false
 	add := func(name string, sample *stats.Sample) {
 		d := sample.Durations()
@@ -99,11 +101,19 @@ func (s *Summary) writeLatencies(out *strings.Builder, more []float64) {
 			approximate = true
 			name += " *"
 		}
-		cells := []time.Duration{d.Mean, d.Std, d.Min}
+		values := []time.Duration{d.Mean, d.Std, d.Min}
 		for _, p := range percentiles {
-			cells = append(cells, sample.Percentile(p))
+			values = append(values, sample.Percentile(p))
 		}
-		row(out, name, fmt.Sprint(d.N), columns(d.N, append(cells, d.Max))...)
+		cells := []string{name, strconv.FormatInt(d.N, 10)}
+		for _, v := range append(values, d.Max) {
+			cell := "-"
+			if d.N > 0 {
+				cell = number.Cell(float64(v) / float64(time.Millisecond))
+			}
+			cells = append(cells, cell)
+		}
+		rows = append(rows, cells)
 	}
 	for _, q := range tabled {
 		if q.Quantity == measure.E2E {
@@ -111,13 +121,16 @@ func (s *Summary) writeLatencies(out *strings.Builder, more []float64) {
 		}
 		add(q.name, &s.samples[q.Quantity])
 	}
+	out.Rows(rows, slices.DeleteFunc([]string{"p25", "p75", "std", "min"}, func(name string) bool {
+		return slices.ContainsFunc(extra, func(p float64) bool { return name == "p"+strconv.FormatFloat(p, 'f', -1, 64) })
+	}))
 	if approximate {
-		fmt.Fprintf(out, "* percentiles within 0.1 %%: of more than %d values a log histogram is kept; the other columns are exact\n", stats.ExactValues)
+		out.Wrapped("* percentiles within 0.1 %: ", fmt.Sprintf("of more than %d values a log histogram is kept; the other columns are exact", stats.ExactValues), 2)
 	}
 }
 
 // writeBlurred says that chunks were read together, where that was often.
-func (s *Summary) writeBlurred(out *strings.Builder) {
+func (s *Summary) writeBlurred(out *terminal.Table) {
 	if !s.blurred() {
 		return
 	}
@@ -126,9 +139,9 @@ func (s *Summary) writeBlurred(out *strings.Builder) {
 		reads = fmt.Sprintf(" of %d (%s)", delay.N, number.Percent(s.merged, delay.N))
 	}
 	fmt.Fprintln(out)
-	line(out, "read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
+	out.Line("read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
 	if delay.N > 0 {
-		line(out, "read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
+		out.Line("read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
 	}
 }
 
@@ -191,29 +204,4 @@ func failed(l measure.Ledger) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// columns are those of one quantity after its count n; without values they are dashes.
-func columns(n int64, values []time.Duration) []string {
-	var cells []string
-	for _, d := range values {
-		cell := "-"
-		if n > 0 {
-			cell = fmt.Sprintf("%.3f", float64(d)/float64(time.Millisecond))
-		}
-		cells = append(cells, cell)
-	}
-	return cells
-}
-
-func row(w *strings.Builder, name, count string, cells ...string) {
-	fmt.Fprintf(w, "%-15s %9s", name, count)
-	for _, c := range cells {
-		fmt.Fprintf(w, " %11s", c)
-	}
-	fmt.Fprintln(w)
-}
-
-func line(w *strings.Builder, name, format string, values ...any) {
-	fmt.Fprintf(w, "%-25s "+format+"\n", append([]any{name}, values...)...)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"replayd/internal/measure"
@@ -36,8 +35,9 @@ func (f *Failures) Observe(r *measure.Request) {
 	}
 }
 
-// Write prints a line for each outcome that occurred, the one that the ledger has most of first; nothing when all was well.
-func (f *Failures) Write(w io.Writer, l measure.Ledger) error {
+// Write prints a line for each outcome that occurred, the most frequent first, wrapped at width; 0: not wrapped. It prints nothing when
+// no request failed.
+func (f *Failures) Write(w io.Writer, l measure.Ledger, width int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.first) == 0 {
@@ -46,10 +46,10 @@ func (f *Failures) Write(w io.Writer, l measure.Ledger) error {
 	outcomes := slices.SortedFunc(maps.Keys(f.first), func(a, b measure.Outcome) int {
 		return cmp.Or(cmp.Compare(l.Outcomes[b], l.Outcomes[a]), cmp.Compare(a, b))
 	})
-	out := &strings.Builder{}
+	out := &Table{Columns: width}
 	fmt.Fprintln(out, "\nthe first request of each failure")
 	for _, o := range outcomes {
-		fmt.Fprintf(out, "%-26s%s: %s\n", o, f.first[o].id, f.first[o].text)
+		out.Line(string(o), "%s: %s", f.first[o].id, f.first[o].text)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

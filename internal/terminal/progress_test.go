@@ -94,7 +94,7 @@ func TestViewOfCancelledAndWarmup(t *testing.T) {
 	f := &Failures{}
 	f.Observe(&measure.Request{Outcome: measure.Cancelled})
 	f.Observe(&measure.Request{Outcome: measure.Empty, Phase: measure.Warmup})
-	if b := (&strings.Builder{}); f.Write(b, measure.Ledger{}) != nil || b.Len() > 0 {
+	if b := (&strings.Builder{}); f.Write(b, measure.Ledger{}, 0) != nil || b.Len() > 0 {
 		t.Errorf("want nothing, got %q", b)
 	}
 }

@@ -29,6 +29,14 @@ func NewScreen(f *os.File, out io.Writer, term string) *Screen {
 	return s
 }
 
+// Columns is the width of a file that is a terminal, and 0 of any other.
+func Columns(f *os.File) int {
+	if !isTerminal(f) {
+		return 0
+	}
+	return columns(f)
+}
+
 // Terminal says whether something can be drawn.
 func (s *Screen) Terminal() bool { return s.width != nil }
 
