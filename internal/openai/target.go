@@ -63,7 +63,13 @@ func parseURL(raw string) (endpoint, error) {
 		}
 	}
 	e.address = net.JoinHostPort(e.name, port)
-	e.prefix = strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v1")
+	e.prefix = strings.TrimRight(u.EscapedPath(), "/")
+	for _, api := range []string{"/v1", "/v1/chat/completions", "/v1/completions"} {
+		if prefix, ok := strings.CutSuffix(e.prefix, api); ok {
+			e.prefix = prefix
+			break
+		}
+	}
 	return e, nil
 }
 

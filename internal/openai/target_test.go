@@ -10,18 +10,21 @@ import (
 
 func TestURL(t *testing.T) {
 	for in, want := range map[string]endpoint{
-		"http://h":                   {host: "h", name: "h", address: "h:80"},
-		"h:8000":                     {host: "h:8000", name: "h", address: "h:8000"},
-		"localhost:8000/v1":          {host: "localhost:8000", name: "localhost", address: "localhost:8000"},
-		"https://h":                  {secure: true, host: "h", name: "h", address: "h:443"},
-		"https://h:8443/a/b/":        {secure: true, host: "h:8443", name: "h", address: "h:8443", prefix: "/a/b"},
-		"http://h/v1":                {host: "h", name: "h", address: "h:80"},
-		"http://h/v1/":               {host: "h", name: "h", address: "h:80"},
-		"http://h/openai/v1":         {host: "h", name: "h", address: "h:80", prefix: "/openai"},
-		"http://h/a%20b":             {host: "h", name: "h", address: "h:80", prefix: "/a%20b"},
-		"http://[::1]:8000/prefix":   {host: "[::1]:8000", name: "::1", address: "[::1]:8000", prefix: "/prefix"},
-		"[2001:db8::1]:8000":         {host: "[2001:db8::1]:8000", name: "2001:db8::1", address: "[2001:db8::1]:8000"},
-		"https://[2001:db8::1]/v1//": {secure: true, host: "[2001:db8::1]", name: "2001:db8::1", address: "[2001:db8::1]:443"},
+		"http://h":                        {host: "h", name: "h", address: "h:80"},
+		"h:8000":                          {host: "h:8000", name: "h", address: "h:8000"},
+		"localhost:8000/v1":               {host: "localhost:8000", name: "localhost", address: "localhost:8000"},
+		"https://h":                       {secure: true, host: "h", name: "h", address: "h:443"},
+		"https://h:8443/a/b/":             {secure: true, host: "h:8443", name: "h", address: "h:8443", prefix: "/a/b"},
+		"http://h/v1":                     {host: "h", name: "h", address: "h:80"},
+		"http://h/v1/":                    {host: "h", name: "h", address: "h:80"},
+		"http://h/v1/chat/completions":    {host: "h", name: "h", address: "h:80"},
+		"http://h/openai/v1/completions/": {host: "h", name: "h", address: "h:80", prefix: "/openai"},
+		"http://h/v1/v1":                  {host: "h", name: "h", address: "h:80", prefix: "/v1"},
+		"http://h/openai/v1":              {host: "h", name: "h", address: "h:80", prefix: "/openai"},
+		"http://h/a%20b":                  {host: "h", name: "h", address: "h:80", prefix: "/a%20b"},
+		"http://[::1]:8000/prefix":        {host: "[::1]:8000", name: "::1", address: "[::1]:8000", prefix: "/prefix"},
+		"[2001:db8::1]:8000":              {host: "[2001:db8::1]:8000", name: "2001:db8::1", address: "[2001:db8::1]:8000"},
+		"https://[2001:db8::1]/v1//":      {secure: true, host: "[2001:db8::1]", name: "2001:db8::1", address: "[2001:db8::1]:443"},
 	} {
 		if got, err := parseURL(in); err != nil || got != want {
 			t.Errorf("%s: want %+v, got %+v, %v", in, want, got, err)
