@@ -198,7 +198,7 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if of := fields[key]; of == nil {
-			faults = append(faults, unknownAt(join(at, key)))
+			faults = append(faults, unknownAt(join(at, key), key, slices.Sorted(maps.Keys(fields))))
 		} else {
 			faults = append(faults, unknown(join(at, key), of, keys[key])...)
 		}

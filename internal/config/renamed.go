@@ -3,6 +3,8 @@ package config
 import (
 	"regexp"
 	"strings"
+
+	"replayd/internal/spelling"
 )
 
 // renamedKeys are keys that have another name now, without the places in lists. docs/configuration.md has the new ones.
@@ -19,12 +21,13 @@ var places = regexp.MustCompile(`\[[0-9]+\]`)
 // unknownKey is what is said of a key that there is no field for.
 const unknownKey = "unknown key"
 
-// unknownAt is the fault of an unknown key. It names the new key where an old one was renamed.
-func unknownAt(path string) Fault {
+// unknownAt is the fault of an unknown key, the last of a path. It names the new key of a renamed one, and else the nearest of the known
+// keys at that place.
+func unknownAt(path, key string, known []string) Fault {
 	if now := renamedKeys[places.ReplaceAllString(path, "")]; now != "" {
 		return Fault{path, unknownKey + ": it is called " + now}
 	}
-	return Fault{path, unknownKey}
+	return Fault{path, unknownKey + spelling.DidYouMean(key, "", known)}
 }
 
 // isUnknown says whether a fault is that of an unknown key.

@@ -1,0 +1,31 @@
+package spelling
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	names := []string{"run", "report", "resume", "url", "model", "arrival", "timeout-total"}
+	for word, want := range map[string]string{
+		"rnu": "run", "ulr": "url", "modle": "model", "arival": "arrival", "timeout-toal": "timeout-total", "reprot": "report",
+		"x": "", "": "", "concurrency": "", "run": "", "speed": "",
+	} {
+		if got := Nearest(word, names); got != want {
+			t.Errorf("%q: want %q, got %q", word, want, got)
+		}
+	}
+	if got := DidYouMean("modle", "--", names); got != " (did you mean --model?)" {
+		t.Error(got)
+	}
+}
+
+func FuzzDistance(f *testing.F) {
+	f.Add("abc", "acb")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a) > 100 || len(b) > 100 {
+			return
+		}
+		d := distance(a, b)
+		if d != distance(b, a) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) || (d == 0) != (a == b) {
+			t.Errorf("%q, %q: %d", a, b, d)
+		}
+	})
+}
