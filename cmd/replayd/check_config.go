@@ -20,15 +20,15 @@ func newCheckConfig(w *world) *cobra.Command {
 	var noFiles bool
 	var probes []string
 	c := &cobra.Command{
-		Use: "check-config FILE", Short: "Print every error of a configuration at once, with its line; exit 0 or 2",
-		Long: `check-config prints every error for which serve and a reload would refuse a configuration, each with
-its line, and exits with 0 or 2. It reads each trace and dataset once, opens the files of keys and
-certificates, and connects to nothing without --probe: with it, it reads the metrics page of a running
-engine, and refuses limits of a guard that need a figure which the page does not have.`,
+		Use: "check-config FILE", Short: "Print every error of a configuration, with its line",
+		Long: `Print every error of a configuration, with its line, and exit with 0 or 2.
+
+These are the errors for which serve does not start and a reload is refused.
+Traces, datasets, keys and certificates are read once. Only --probe connects to
+anything: it reads the metrics page of a running engine, and refuses limits of
+guards for which the page has no metric.`,
 		Example: `  replayd check-config replayd.yaml
-  replayd check-config replayd.yaml --no-files
-  replayd check-config replayd.yaml --probe http://127.0.0.1:8000
-  replayd check-config replayd.yaml --probe vllm=http://127.0.0.1:8000 --probe tgi=http://127.0.0.1:8080`,
+  replayd check-config replayd.yaml --probe vllm=http://127.0.0.1:8000`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := loadConfig(w, args[0], nil)
@@ -56,8 +56,8 @@ engine, and refuses limits of a guard that need a figure which the page does not
 			return err
 		},
 	}
-	c.Flags().BoolVar(&noFiles, "no-files", false, "check the configuration alone: the files that it names may be elsewhere")
-	c.Flags().StringArrayVar(&probes, "probe", nil, "[TARGET=]URL of a running engine whose page the guards are held against; without a target, for all of them")
+	c.Flags().BoolVar(&noFiles, "no-files", false, "do not open the files that the configuration names")
+	c.Flags().StringArrayVar(&probes, "probe", nil, "[TARGET=]URL of an engine: check guards against its metrics page; without TARGET: all guards")
 	return c
 }
 

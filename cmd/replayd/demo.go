@@ -49,7 +49,7 @@ Ctrl-C ends it. The figures below are of the last 512 requests.
 func newDemo(w *world) *cobra.Command {
 	listen, duration := "127.0.0.1:9797", time.Duration(0)
 	c := &cobra.Command{
-		Use: "demo", Short: "Everything with nothing installed: a simulated engine, the bundled trace, the daemon",
+		Use: "demo", Short: "Run a simulated engine, the bundled trace and the daemon",
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("log.level") { // a newcomer looks at the figures, not at the log
@@ -66,8 +66,8 @@ func newDemo(w *world) *cobra.Command {
 			return demo(ctx, hardStop(c.Context()), w, listen, !c.Flags().Changed("web.listen-address"))
 		},
 	}
-	c.Flags().StringVar(&listen, "web.listen-address", listen, "address of /metrics, host:port; the default gives way to a free port when it is taken")
-	c.Flags().DurationVar(&duration, "duration", 0, "stop after this time, such as 30s; 0: at the first Ctrl-C")
+	c.Flags().StringVar(&listen, "web.listen-address", listen, "address of /metrics; if the default is taken, a free port")
+	c.Flags().DurationVar(&duration, "duration", 0, "stop after this time, such as 30s; 0: on Ctrl-C")
 	return c
 }
 

@@ -19,8 +19,8 @@ import (
 func newHealth(w *world) *cobra.Command {
 	call := daemonCall{method: http.MethodGet, path: "/-/healthy", timeout: 5 * time.Second}
 	c := &cobra.Command{
-		Use: "health [URL]", Short: "Exit 0 if a daemon there is healthy: for containers without a shell",
-		Example: "  replayd health\n  replayd health http://127.0.0.1:9797\n  replayd health https://127.0.0.1:9797 --http.config.file client.yaml",
+		Use: "health [URL]", Short: "Exit 0 if a daemon is healthy, for containers without a shell",
+		Example: "  replayd health\n  replayd health https://127.0.0.1:9797 --http.config.file client.yaml",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE:    func(c *cobra.Command, args []string) error { return call.do(c.Context(), w, args, nil) },
 	}
@@ -43,7 +43,7 @@ const (
 func (d *daemonCall) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&d.timeout, "timeout", d.timeout, "longest wait for the answer, such as 5s")
 	c.Flags().StringVar(&d.clientFile, "http.config.file", "",
-		"Prometheus' HTTP client configuration, for a daemon with TLS or passwords: basic_auth, tls_config and so on")
+		"Prometheus' HTTP client configuration: keys, passwords, TLS")
 }
 
 // do sends the request to the URL of a command's arguments, or to the default one, and prints the daemon's answer. A

@@ -4,7 +4,28 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"replayd/internal/spelling"
 )
+
+// unknownCommand is the error of a name that is none of a command's commands.
+func unknownCommand(c *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), spelling.DidYouMean(name, "", names))
+}
+
+// noCommand refuses the arguments of a command that only has commands.
+func noCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return wrongInput(fmt.Errorf("%w (usage: %s)", unknownCommand(c, args[0]), c.UseLine()))
+}
 
 // newHelp is cobra's own help command, but that of a command that does not exist is wrong usage.
 func newHelp() *cobra.Command {
@@ -13,7 +34,7 @@ func newHelp() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err == nil && len(rest) > 0 {
-				err = fmt.Errorf("unknown command %q for %q", rest[0], about.CommandPath())
+				err = unknownCommand(about, rest[0])
 			}
 			if err != nil {
 				return wrongInput(fmt.Errorf("%w (usage: %s)", err, c.UseLine()))

@@ -10,11 +10,11 @@ import (
 )
 
 func newPause(w *world) *cobra.Command {
-	return newLifecycle(w, "pause", "Let a daemon send nothing new: what falls due meanwhile is dropped and counted")
+	return newLifecycle(w, "pause", "Pause a daemon: what falls due meanwhile is dropped")
 }
 
 func newResume(w *world) *cobra.Command {
-	return newLifecycle(w, "resume", "Let a daemon that was paused go on")
+	return newLifecycle(w, "resume", "Resume a paused daemon")
 }
 
 // newLifecycle is a command for one of the paths of a daemon's lifecycle API.
@@ -23,10 +23,9 @@ func newLifecycle(w *world, verb, short string) *cobra.Command {
 	var workload string
 	c := &cobra.Command{
 		Use: verb + " [URL]", Short: short,
-		Long: short + ".\nThe daemon must run with --web.enable-lifecycle.",
-		Example: "  replayd " + verb + "\n  replayd " + verb + " http://127.0.0.1:9797 --workload conversation\n" +
-			"  replayd " + verb + " https://replayd:9797 --http.config.file client.yaml",
-		Args: usage(cobra.MaximumNArgs(1)),
+		Long:    short + ".\n\nThe daemon must run with --web.enable-lifecycle.",
+		Example: "  replayd " + verb + "\n  replayd " + verb + " http://127.0.0.1:9797 --workload conversation",
+		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			form := url.Values{}
 			if c.Flags().Changed("workload") {
@@ -38,7 +37,7 @@ func newLifecycle(w *world, verb, short string) *cobra.Command {
 			return call.do(c.Context(), w, args, form)
 		},
 	}
-	c.Flags().StringVar(&workload, "workload", "", "name of one workload, such as conversation; without it: all")
+	c.Flags().StringVar(&workload, "workload", "", "name of one workload; empty: all")
 	call.flags(c)
 	return c
 }

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -42,15 +41,15 @@ type world struct {
 	columns  int      // width of the terminal that out is; 0: out is none
 	args     []string // as they were typed
 	env      []string
-	format   *promslog.Format // --log.format
-	log      *slog.Logger     // set before a command runs, from --log.level and --log.format
-	dropped  func() uint64    // lines of err that were not written; nil: none are
+	format   logFormat     // --log.format
+	log      *slog.Logger  // set before a command runs, from --log.level and --log.format
+	dropped  func() uint64 // lines of err that were not written; nil: none are
 }
 
 // screen is where progress can be drawn; nil where it belongs into the log.
 func (w *world) screen() *terminal.Screen {
 	s, ok := w.err.(*terminal.Screen)
-	if !ok || !s.Terminal() || w.format.String() == "json" {
+	if !ok || !s.Terminal() || w.format == "json" {
 		return nil
 	}
 	return s
@@ -121,19 +120,6 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	return exitFailed
 }
 
-// say prints an error. Each of its lines can be told from the log, or is a message of its own where the log is JSON.
-func say(w *world, err error) {
-	text := err.Error()
-	if w.format.String() == "json" {
-		log := promslog.New(&promslog.Config{Format: w.format, Writer: w.err}) // the error may be one of the flags
-		for line := range strings.Lines(text) {
-			log.Error(strings.TrimSuffix(line, "\n"))
-		}
-		return
-	}
-	fmt.Fprintln(w.err, "replayd: "+strings.ReplaceAll(text, "\n", "\nreplayd: "))
-}
-
 // signalled is why a command's context was cancelled.
 type signalled struct{ signal os.Signal }
 
@@ -184,31 +170,38 @@ func wrongInput(err error) error {
 }
 
 func newRoot(w *world) *cobra.Command {
-	level, format := promslog.NewLevel(), promslog.NewFormat()
-	w.format = format
+	level := promslog.NewLevel()
+	w.format = "auto"
 	root := &cobra.Command{
-		Use:   "replayd",
+		Use:   "replayd COMMAND",
 		Short: "Replays LLM request traces and measures what a client sees",
 		Long: `replayd replays LLM request traces against any OpenAI-compatible server and puts
-client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.
-
-Start with "replayd demo": everything, with nothing installed.`,
+client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.`,
+		Example: `  replayd demo    # everything, with nothing installed
+  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000`,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRun: func(*cobra.Command, []string) {
-			w.log = promslog.New(&promslog.Config{Level: level, Format: format, Writer: w.err})
+			w.log = w.newLogger(level)
 		},
 	}
-	root.PersistentFlags().Var(choice{level, "level"}, "log.level", "least severe messages to print: debug, info, warn or error")
-	root.PersistentFlags().Var(choice{format, "format"}, "log.format", "form of the messages: logfmt or json")
+	root.PersistentFlags().Var(logLevel{level}, "log.level", "debug, info, warn or error")
+	root.PersistentFlags().Var(&w.format, "log.format", "auto (for people on a terminal, else logfmt), logfmt or json")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return wrongInput(fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath()))
+		return wrongInput(cli.UnknownFlag(c, err))
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
+	cli.SetHelp(root)
+	root.Version = version.Print("replayd")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(w), newRun(w), newDemo(w), newSim(w), newTrace(w), newReport(w), newCheckConfig(w), newHealth(w), newPause(w), newResume(w), newVersion(w))
+	cli.Complete(root, map[string][]string{
+		"run": cli.TraceFiles, "report": cli.TraceFiles, "check-config": {"yaml", "yml"},
+		"info": cli.TraceFiles, "validate": cli.TraceFiles, "analyze": cli.TraceFiles, "synth": cli.TraceFiles,
+		"convert": cli.TraceFiles, "slice": cli.TraceFiles, "merge": cli.TraceFiles,
+	})
 	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	root.Args = usage(cobra.NoArgs)
+	root.Args = noCommand
 	return root
 }
 
@@ -221,16 +214,3 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
-
-// choice makes a promslog value a pflag one.
-type choice struct {
-	value interface {
-		String() string
-		Set(string) error
-	}
-	kind string
-}
-
-func (c choice) String() string     { return c.value.String() }
-func (c choice) Set(s string) error { return c.value.Set(s) }
-func (c choice) Type() string       { return c.kind }

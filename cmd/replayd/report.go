@@ -37,14 +37,15 @@ type reportFlags struct {
 func newReport(w *world) *cobra.Command {
 	o := reportFlags{theme: "auto", host: "localhost", port: 8050}
 	c := &cobra.Command{
-		Use: "report [DIR…]", Short: "One HTML file with pictures from the requests of one or several runs",
-		Long: `report makes one self-contained HTML file from the requests of runs. A DIR is an artifact
-directory of run, or of aiperf profile, or a directory with several of them below it, or a
-file: profile_export.jsonl or the records of a run. Without a DIR it is ./artifacts. Several
-runs are held against each other, with confidence intervals; a directory with shard*.jsonl is
-one run of several shards. The ledger of a run, in the files and records of run and serve,
-says which requests were never sent.`,
-		Example: "  replayd report artifacts\n  replayd report before after --output compared.html\n  replayd report --merge shard0.jsonl shard1.jsonl\n  replayd report artifacts --json -\n  replayd report --dashboard",
+		Use: "report [DIR…]", Short: "Write an HTML page about one or several runs",
+		Long: `Write one self-contained HTML page about one or several runs. Several runs are
+compared, with confidence intervals.
+
+A DIR is an artifact folder of replayd run or of aiperf profile, a folder with
+several of them below it, or a file: profile_export.jsonl or the records of a
+run. A folder with shard*.jsonl is one run of several shards. Without a DIR it
+is ./artifacts.`,
+		Example: "  replayd report artifacts\n  replayd report before after --output compared.html",
 		RunE: func(c *cobra.Command, args []string) error {
 			sources, err := o.find(args)
 			if err != nil {
@@ -57,17 +58,17 @@ says which requests were never sent.`,
 		},
 	}
 	var help cli.Headings
-	f := help.Under("What to report on")
-	f.StringArrayVar(&o.paths, "paths", nil, "directories or files, as the arguments; may be given several times")
-	f.BoolVar(&o.merge, "merge", false, "take all files as shards of one run, and refuse requests that are there twice")
-	f = help.Under("The file")
-	f.StringVar(&o.output, "output", "", "file, or directory for report.html, or - for standard output; default: in the only DIR, else the current one")
-	f.StringVar(&o.theme, "theme", o.theme, "colours: dark, light, or auto as the reader's system has it")
-	f.StringVar(&o.json, "json", "", "instead of the page: a file, or - for standard output, with the ledger, the two attainments and the figures of each run as JSON")
-	f = help.Under("A dashboard instead")
-	f.BoolVar(&o.dashboard, "dashboard", false, "serve the page with filters and a choice of the runs, until it is stopped")
-	f.StringVar(&o.host, "host", o.host, "host name or address to serve on; one that is not this computer's own lets others look")
-	f.IntVar(&o.port, "port", o.port, "port to serve on; 0: any that is free")
+	f := help.Under("Runs")
+	f.StringArrayVar(&o.paths, "paths", nil, "folders or files, as the arguments; repeatable")
+	f.BoolVar(&o.merge, "merge", false, "take the files as shards of one run; refuse requests that are in two")
+	f = help.Under("Output")
+	f.StringVar(&o.output, "output", "", "file, folder, or - for stdout; empty: report.html in the only DIR, else here")
+	f.StringVar(&o.theme, "theme", o.theme, "auto, dark or light")
+	f.StringVar(&o.json, "json", "", "write the figures as JSON to this file or to - instead of a page")
+	f = help.Under("Dashboard")
+	f.BoolVar(&o.dashboard, "dashboard", false, "serve a page with filters and a choice of runs until Ctrl-C")
+	f.StringVar(&o.host, "host", o.host, "address of the dashboard; others can see it unless it is local")
+	f.IntVar(&o.port, "port", o.port, "port of the dashboard; 0: a free one")
 	help.Attach(c)
 	return c
 }

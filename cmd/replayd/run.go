@@ -23,35 +23,29 @@ type runCommand struct{ *cli.Flags }
 func newRun(w *world) *cobra.Command {
 	o := runCommand{cli.NewFlags()}
 	c := &cobra.Command{
-		Use: "run [TRACE] --url URL", Short: "Replay a trace once, then print a report",
-		Long: `run replays a trace once, or sends what its flags describe. It takes the command lines of
-aiperf profile and of trace_replay.py too, with the meaning and the defaults that they
-have there: run --help-aliases. The report goes to stdout, everything else to stderr: a bar on a
-terminal, elsewhere the log, with a line of progress every 10 s, after a minute every
-minute (--log.level warn: none).
+		Use: "run [TRACE] --url URL", Aliases: []string{"profile"}, Short: "Replay a trace once, then print a report",
+		Long: `Replay a trace once, or send the load that the flags describe, and print a
+report.
 
-The first SIGINT or SIGTERM lets requests in flight end, the second cuts them; the report
-of what was done comes all the same.
+The command lines of aiperf profile and trace_replay.py are taken too, with the
+defaults that they have there: see --help-aliases. The report goes to stdout,
+progress and the log to stderr. The first SIGINT or SIGTERM lets requests in
+flight end, the second one cuts them; both print the report.
 
 Exit codes:
   0    done
-  1    it failed, the server was not ready in time, no request ended ok, or 30 s after the
-       first request was due no connection had been made (--keep-trying goes on)
+  1    failed: no request ended ok, the server was not ready in time, or there
+       was no connection 30 s after the first due time (see --keep-trying)
   2    wrong usage or input file
-  3    --slo or --min-goodput was missed; the last line on stderr says which bound, and by how much
-  130  it was cut short by SIGINT, 143 by SIGTERM`,
+  3    --slo or --min-goodput was missed; the last line says by how much
+  130  cut short by SIGINT; 143 by SIGTERM`,
 		Example: `  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000
-  replayd run trace.jsonl --url http://127.0.0.1:8000 --speed 10 --to 10m --goodput ttft:500ms,tpot:50ms
-  replayd run trace.jsonl --url http://vllm:8000 --wait-ready 15m --slo ttft:2s --min-goodput 0.99
-  replayd run trace.jsonl --url http://vllm:8000 --web.listen-address :9797 --hold 30s
-  replayd run trace.jsonl --url http://vllm:8000 --concurrency 10,50,100 --artifact-dir artifacts
-  replayd run --url vllm:8000 --streaming --concurrency 100 --request-count 1000 --isl 1000 --osl 500
-  replayd run trace.jsonl --url http://vllm:8000 --shard 0/4 --start next:1m --records shard0.jsonl`,
+  replayd run trace.jsonl --url http://vllm:8000 --to 10m --slo ttft:2s`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args) },
 	}
 	o.Add(c)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrongInput(cli.WrongFlag(err)) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongInput(cli.WrongFlag(c, err)) })
 	return c
 }
 

@@ -16,9 +16,9 @@ func newServe(w *world) *cobra.Command {
 	var file string
 	var watch bool
 	c := &cobra.Command{
-		Use: "serve", Short: "The daemon: workloads on a loop or a schedule, /metrics, reload on SIGHUP, drain on SIGTERM",
+		Use: "serve", Short: "Run the daemon: workloads on a loop or a schedule, and /metrics",
 		Example: `  replayd serve --config replayd.yaml
-  replayd serve --config /etc/replayd/replayd.yaml --config.watch --web.enable-lifecycle`,
+  replayd serve --config replayd.yaml --config.watch --web.enable-lifecycle`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var watcher *config.Watcher
@@ -38,7 +38,7 @@ func newServe(w *world) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&file, "config", "replayd.yaml", "configuration file")
-	c.Flags().BoolVar(&watch, "config.watch", false, "reload when the content of the configuration file has changed, also when Kubernetes swaps a mounted one")
+	c.Flags().BoolVar(&watch, "config.watch", false, "reload the configuration file when its content changes")
 	// The values of these stand for keys of the configuration file; package config reads them.
 	c.Flags().String("web.listen-address", ":9797", "address of /metrics, host:port")
 	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")

@@ -21,10 +21,12 @@ func newSim(w *world) *cobra.Command {
 	o := sim.Defaults()
 	listen, logPath := "127.0.0.1:8000", ""
 	c := &cobra.Command{
-		Use: "sim", Short: "A simulated engine: an OpenAI API, a vLLM metrics page, a dcgm-exporter page",
-		Long: `sim stands in for an inference engine with a GPU: slots, a queue, prefill and decode at
-rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
-/v1/models, and has vLLM's series on /metrics and dcgm-exporter's on /dcgm/metrics.`,
+		Use: "sim", Short: "Run a simulated engine with a GPU",
+		Long: `Run a simulated engine with a GPU: it has slots, a queue, prefill and decode
+rates, and a prefix cache.
+
+It answers /v1/chat/completions, /v1/completions and /v1/models, has vLLM's
+series on /metrics, and dcgm-exporter's on /dcgm/metrics.`,
 		Example: "  replayd sim --web.listen-address 127.0.0.1:8000 --ttft 200ms --itl 20ms\n  replayd sim --slots 16 --fault-429 0.05 --log requests.jsonl",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -51,8 +53,8 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 	var help cli.Headings
 	f := help.Under("Server")
 	f.StringVar(&listen, "web.listen-address", listen, "address of the API, host:port")
-	f.StringVar(&logPath, "log", "", "file to append a JSON line for each request to, as the engine saw it")
-	f.BoolVar(&o.LogChunks, "log-chunks", false, "put the instant before each chunk's write into the log")
+	f.StringVar(&logPath, "log", "", "file to append a JSON line per request to")
+	f.BoolVar(&o.LogChunks, "log-chunks", false, "log the time before each chunk's write")
 	simFlags(&help, &o)
 	help.Attach(c)
 	return c
@@ -62,32 +64,32 @@ rates, a prefix cache. It answers /v1/chat/completions, /v1/completions and
 func simFlags(help *cli.Headings, o *sim.Options) {
 	f := help.Under("Engine")
 	f.StringVar(&o.Model, "model", o.Model, "name of the model")
-	f.StringSliceVar(&o.Adapters, "lora", nil, "names of LoRA adapters that /v1/models lists, too")
+	f.StringSliceVar(&o.Adapters, "lora", nil, "LoRA adapters in /v1/models")
 	f.IntVar(&o.Slots, "slots", o.Slots, "requests in prefill and decode at once")
-	f.IntVar(&o.MaxQueue, "max-queue", o.MaxQueue, "requests that may wait; one more gets 503")
-	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "prompt and answer together, in tokens")
-	f.IntVar(&o.TemplateTokens, "template-tokens", o.TemplateTokens, "tokens that the chat template adds")
+	f.IntVar(&o.MaxQueue, "max-queue", o.MaxQueue, "most waiting requests; more get status 503")
+	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "most tokens of a prompt and its output")
+	f.IntVar(&o.TemplateTokens, "template-tokens", o.TemplateTokens, "tokens of the chat template")
 	f.IntVar(&o.CacheTokens, "cache-tokens", o.CacheTokens, "tokens in the KV cache; 0: no prefix cache")
 	f.IntVar(&o.BlockTokens, "block-tokens", o.BlockTokens, "tokens in a block of the prefix cache")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, words and lengths")
 
 	f = help.Under("Speed")
 	f.Float64Var(&o.PrefillRate, "prefill-rate", o.PrefillRate, "prompt tokens per second")
-	f.Float64Var(&o.DecodeRate, "decode-rate", o.DecodeRate, "output tokens per second of one stream that is alone")
-	f.Float64Var(&o.BatchCost, "batch-cost", o.BatchCost, "how much longer a token takes for each further stream, as a share")
-	f.Float64Var(&o.PreemptCost, "preempt-cost", o.PreemptCost, "how much longer a token takes where the streams hold twice --cache-tokens, as a share; in between by the square of the excess")
-	f.DurationVar(&o.TTFT, "ttft", 0, "fixed time of a prefill, such as 200ms, instead of a rate; 0: by rate")
-	f.DurationVar(&o.ITL, "itl", 0, "fixed time of each further token, such as 20ms, instead of a rate; 0: by rate")
-	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each stream chunk but the first")
+	f.Float64Var(&o.DecodeRate, "decode-rate", o.DecodeRate, "output tokens per second of a single stream")
+	f.Float64Var(&o.BatchCost, "batch-cost", o.BatchCost, "relative time that each further stream adds to a token")
+	f.Float64Var(&o.PreemptCost, "preempt-cost", o.PreemptCost, "relative time added to a token at twice --cache-tokens in use")
+	f.DurationVar(&o.TTFT, "ttft", 0, "fixed prefill time, such as 200ms; 0: by --prefill-rate")
+	f.DurationVar(&o.ITL, "itl", 0, "fixed time of a further token, such as 20ms; 0: by --decode-rate")
+	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each chunk after the first")
 
-	f = help.Under("Faults, each a share of all requests, 0 to 1, together at most 1")
+	f = help.Under("Faults, as shares of all requests, at most 1 together")
 	f.Float64Var(&o.Faults.Error500, "fault-500", 0, "answered with status 500")
 	f.Float64Var(&o.Faults.Error429, "fault-429", 0, "answered with status 429")
-	f.Float64Var(&o.Faults.Cut, "fault-cut", 0, "cut in mid-answer")
+	f.Float64Var(&o.Faults.Cut, "fault-cut", 0, "cut in the middle of the answer")
 	f.Float64Var(&o.Faults.Garbled, "fault-garbled", 0, "with a data line that is not JSON")
 	f.Float64Var(&o.Faults.Empty, "fault-empty", 0, "ended without content")
-	f.Float64Var(&o.Faults.Stalled, "fault-stalled", 0, "stopped in mid-answer, the connection stays open")
-	f.Float64Var(&o.Faults.ErrorEvent, "fault-error-event", 0, "with an error inside the stream")
+	f.Float64Var(&o.Faults.Stalled, "fault-stalled", 0, "stopped in the middle, with the connection open")
+	f.Float64Var(&o.Faults.ErrorEvent, "fault-error-event", 0, "with an error event in the stream")
 }
 
 // simFlagOf names the flags behind the fields of sim.Options, for errors.

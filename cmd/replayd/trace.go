@@ -11,8 +11,8 @@ import (
 
 func newTrace(w *world) *cobra.Command {
 	c := &cobra.Command{
-		Use: "trace", Short: "What a trace holds, and new traces from it",
-		Args: usage(cobra.NoArgs),
+		Use: "trace COMMAND", Short: "Look into traces, and make traces from traces",
+		Args: noCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newTraceInfo(w), newTraceValidate(w))
@@ -24,14 +24,14 @@ func newTrace(w *world) *cobra.Command {
 
 func newTraceInfo(w *world) *cobra.Command {
 	return showTrace(w, &cobra.Command{
-		Use: "info FILE", Short: "Print a trace's figures: rates, lengths, blocks, what an ideal prefix cache would hit",
+		Use: "info FILE", Short: "Print rates, lengths, prefix blocks and the ideal hit ratio of a trace",
 		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
 	}, func(_ string, stats *trace.Stats) error { return stats.WriteTable(w.out) })
 }
 
 func newTraceValidate(w *world) *cobra.Command {
 	return showTrace(w, &cobra.Command{
-		Use: "validate FILE", Short: "Print every error of a trace, with line and field; exit 0 or 2",
+		Use: "validate FILE", Short: "Print every error of a trace, with line and field",
 		Example: "  replayd trace validate --strict trace.jsonl",
 	}, func(path string, stats *trace.Stats) error {
 		for _, warning := range stats.Warnings {
@@ -66,9 +66,9 @@ type traceFlags struct {
 }
 
 func (o *traceFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&o.format, "format", "auto", "format of the trace: auto, mooncake, azure, burstgpt, vllm or bailian")
+	c.Flags().StringVar(&o.format, "format", "auto", "auto, mooncake, azure, burstgpt, vllm or bailian")
 	c.Flags().IntVar(&o.block, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
-	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks instead of warning")
+	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
 }
 
 func (o *traceFlags) open(c *cobra.Command, w *world, path string) (*trace.File, error) {

@@ -26,10 +26,9 @@ type analyzeFlags struct {
 func newTraceAnalyze(w *world) *cobra.Command {
 	var o analyzeFlags
 	c := &cobra.Command{
-		Use: "analyze FILE", Short: "Print lengths, arrivals, prefixes and what caches of every size would hit; as JSON and as a page with pictures too",
+		Use: "analyze FILE", Short: "Print lengths, arrivals, prefixes and the hit ratio by cache size",
 		Example: "  replayd trace analyze conversation_trace.jsonl\n" +
-			"  replayd trace analyze conversation_trace.jsonl --output-file analysis.json --html analysis.html\n" +
-			"  replayd trace analyze conversation_trace.jsonl --cache-blocks 8192,16384,32768",
+			"  replayd trace analyze trace.jsonl --html page.html",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, n := range o.caches {
@@ -50,9 +49,9 @@ func newTraceAnalyze(w *world) *cobra.Command {
 		},
 	}
 	o.file.add(c)
-	c.Flags().StringVar(&o.output, "output-file", "", "file for the analysis as JSON, with AIPerf's names; -: stdout, in place of the tables")
-	c.Flags().StringVar(&o.html, "html", "", "file for a page with pictures")
-	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of LRU caches to show, in blocks, such as 8192,16384; default: about a dozen")
+	c.Flags().StringVar(&o.output, "output-file", "", "write JSON, with AIPerf's names, to this file; -: to stdout, without tables")
+	c.Flags().StringVar(&o.html, "html", "", "write a page with charts to this file")
+	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of the caches in blocks, such as 8192,16384; empty: a dozen")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "block-size" { // AIPerf's
 			name = "block-tokens"

@@ -12,7 +12,6 @@ func newTraceConvert(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "convert FILE", Short: "Write a trace in another format",
 		Example: "  replayd trace convert azure.csv -o azure.jsonl\n" +
-			"  replayd trace convert conversation_trace.jsonl --to vllm -o timed_trace.jsonl\n" +
 			"  zcat BurstGPT_1.csv.gz | replayd trace convert - > burstgpt.jsonl",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -20,9 +20,8 @@ func newTraceMerge(w *world) *cobra.Command {
 		Use: "merge FILE FILE…", Short: "Write several traces as one, by their times",
 		Long: `Write several traces as one, by their times: each begins at 0.
 
-Rows of different files share no prefix and no session, unless --share-ids says
-that the files mean the same by their ids.`,
-		Example: "  replayd trace merge conversation_trace.jsonl toolagent_trace.jsonl -o both.jsonl",
+Rows of different files share no prefix and no session without --share-ids.`,
+		Example: "  replayd trace merge conversation.jsonl toolagent.jsonl -o both.jsonl",
 		Args:    usage(cobra.RangeArgs(2, mostMerged)),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
@@ -56,6 +55,6 @@ that the files mean the same by their ids.`,
 	}
 	in.add(c)
 	out.add(c, "output-format", "that of the traces where they have one, else mooncake")
-	c.Flags().BoolVar(&share, "share-ids", false, "ids and sessions of different files that are equal are the same")
+	c.Flags().BoolVar(&share, "share-ids", false, "equal ids and sessions of different files are the same")
 	return c
 }

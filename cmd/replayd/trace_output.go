@@ -24,8 +24,8 @@ type traceOutput struct {
 const writableFormats = "mooncake, azure, burstgpt or vllm"
 
 func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
-	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write, which is replaced once the new one is whole; -: standard output")
-	c.Flags().StringVar(&o.format, formatFlag, "", "format to write: "+writableFormats+"; none: "+otherwise)
+	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; -: stdout")
+	c.Flags().StringVar(&o.format, formatFlag, "", writableFormats+"; empty: "+otherwise)
 }
 
 // choose is the format to write: the one that was asked for, else keep, unless the file's name says that it holds the other

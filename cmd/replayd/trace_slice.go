@@ -17,8 +17,7 @@ func newTraceSlice(w *world) *cobra.Command {
 	var rows string
 	c := &cobra.Command{
 		Use: "slice FILE", Short: "Write a part of a trace: a time, some rows, a sample",
-		Example: "  replayd trace slice conversation_trace.jsonl --from 10m --to 15m -o five_minutes.jsonl\n" +
-			"  replayd trace slice conversation_trace.jsonl --rows 0:100 -o first.jsonl\n" +
+		Example: "  replayd trace slice trace.jsonl --from 10m --to 15m -o part.jsonl\n" +
 			"  replayd trace slice BurstGPT_1.csv --sample 0.1 --seed 1 -o tenth.csv",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,12 +39,12 @@ func newTraceSlice(w *world) *cobra.Command {
 	}
 	in.add(c)
 	out.add(c, "output-format", "that of the trace")
-	c.Flags().DurationVar(&part.From, "from", 0, "leave out what is due before this time of the trace, e.g. 10m")
-	c.Flags().DurationVar(&part.To, "to", 0, "leave out what is due at this time or later; 0: to the end")
-	c.Flags().StringVar(&rows, "rows", "", "keep the rows from the first number on and before the second, from 0 as the file has them, e.g. 100:200 or :50")
-	c.Flags().Float64Var(&part.Sample, "sample", 1, "share of conversations, and of rows without one, to keep, e.g. 0.1; a conversation stays whole")
+	c.Flags().DurationVar(&part.From, "from", 0, "drop rows that are due before this time of the trace, such as 10m")
+	c.Flags().DurationVar(&part.To, "to", 0, "drop rows that are due at this time or later; 0: none")
+	c.Flags().StringVar(&rows, "rows", "", "rows to keep, FIRST:END, from 0, such as 100:200 or :50")
+	c.Flags().Float64Var(&part.Sample, "sample", 1, "share of conversations to keep, such as 0.1; none is split")
 	c.Flags().Uint64Var(&part.Seed, "seed", 42, "seed of the sample")
-	c.Flags().BoolVar(&part.KeepTimes, "keep-times", false, "leave the times as they are; else the first row kept is due at 0")
+	c.Flags().BoolVar(&part.KeepTimes, "keep-times", false, "keep the timestamps; else the first row is due at 0")
 	return c
 }
 

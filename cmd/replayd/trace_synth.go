@@ -20,9 +20,9 @@ import (
 func newTraceSynth(w *world) *cobra.Command {
 	var o synthFlags
 	c := &cobra.Command{
-		Use: "synth [FILE]", Short: "Write a new trace: FILE with other prefixes, prompts and times, or one made up from a rate and lengths",
-		Example: "  replayd trace synth conversation_trace.jsonl --speedup 2 --prefix-len-multiplier 1.5 -o longer.jsonl\n" +
-			"  replayd trace synth --rate 5 --duration 10m --isl 1000 --isl-stddev 100 --osl 200 --shared 0.6 --tree 8/2/3 -o made.jsonl",
+		Use: "synth [FILE]", Short: "Write a synthetic trace: FILE rescaled, or one from rates and lengths",
+		Example: "  replayd trace synth trace.jsonl --speedup 2 -o faster.jsonl\n" +
+			"  replayd trace synth --rate 5 --duration 10m --isl 1000 --osl 200 -o made.jsonl",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c.Flags(), args); err != nil {
@@ -54,32 +54,32 @@ type synthFlags struct {
 
 func (o *synthFlags) add(c *cobra.Command) {
 	var help cli.Headings
-	f := help.Under("To change FILE (each also as AIPerf has it: --synthesis-speedup-ratio, --synthesis-max-isl and so on)")
-	f.Float64Var(&o.scale.Speedup, "speedup", 1, "divide all times by it, 0.001 to 1000; delays between turns stay")
-	f.Float64Var(&o.scale.PrefixLen, "prefix-len-multiplier", 1, "times the blocks at the front of a prompt that another one begins with too, 0.01 to 100")
-	f.IntVar(&o.scale.PrefixRoot, "prefix-root-multiplier", 1, "put each row, or session, into one of so many copies of the tree of prefixes, which share nothing")
-	f.Float64Var(&o.scale.PromptLen, "prompt-len-multiplier", 1, "times the tokens behind them, which are a prompt's own, 0.01 to 100")
-	f.IntVar(&o.scale.MaxInput, "max-isl", 0, "leave out rows whose prompts would be longer, in tokens; 0: none")
-	f.IntVar(&o.scale.MaxOutput, "max-osl", 0, "cut longer answers to it, in tokens; 0: none")
+	f := help.Under("Rescale FILE (AIPerf's names, such as --synthesis-max-isl, are taken too)")
+	f.Float64Var(&o.scale.Speedup, "speedup", 1, "divide all times by this, 0.001 to 1000; turn delays stay")
+	f.Float64Var(&o.scale.PrefixLen, "prefix-len-multiplier", 1, "multiply the length of shared prefixes, 0.01 to 100")
+	f.IntVar(&o.scale.PrefixRoot, "prefix-root-multiplier", 1, "copies of the prefix tree, which share nothing; each row or session is in one")
+	f.Float64Var(&o.scale.PromptLen, "prompt-len-multiplier", 1, "multiply the length of unshared prompt parts, 0.01 to 100")
+	f.IntVar(&o.scale.MaxInput, "max-isl", 0, "drop rows with longer prompts, in tokens; 0: none")
+	f.IntVar(&o.scale.MaxOutput, "max-osl", 0, "cut longer outputs, in tokens; 0: none")
 	o.changing = f
 
 	s := &o.draft.Rows
-	f = help.Under("To make one up")
-	f.Float64Var(&o.draft.Rate, "rate", 0, "requests per second; with turns, conversations")
-	f.Var(cli.Duration(&o.duration), "duration", "time until which requests come, such as 10m")
-	f.StringVar(&o.arrival, "arrival", "poisson", "when requests come: poisson, or constant at equal distances")
+	f = help.Under("From rates and lengths")
+	f.Float64Var(&o.draft.Rate, "rate", 0, "requests per second; with turns: conversations per second")
+	f.Var(cli.Duration(&o.duration), "duration", "length of the trace, such as 10m")
+	f.StringVar(&o.arrival, "arrival", "poisson", "poisson or constant")
 	f.Float64Var(&s.Input.Mean, "isl", 550, "mean tokens of a message")
-	f.Float64Var(&s.Input.Stddev, "isl-stddev", 0, "their standard deviation")
-	f.Float64Var(&s.Output.Mean, "osl", 0, "mean tokens of an answer; 0: rows do not say")
-	f.Float64Var(&s.Output.Stddev, "osl-stddev", 0, "their standard deviation")
-	f.StringVar(&o.pairs, "sequence-distribution", "", `both lengths in pairs with shares, such as "256|10,128:40;512,256:60", in place of the four above`)
-	f.IntVar(&s.System, "shared-system-prompt-length", 0, "tokens in front that all rows share, on top of --isl")
-	f.Float64Var(&s.Turns.Mean, "session-turns-mean", 1, "mean turns of a conversation; each sends all that was said before")
-	f.Float64Var(&s.Turns.Stddev, "session-turns-stddev", 0, "their standard deviation")
+	f.Float64Var(&s.Input.Stddev, "isl-stddev", 0, "standard deviation of --isl")
+	f.Float64Var(&s.Output.Mean, "osl", 0, "mean output tokens; 0: none in the rows")
+	f.Float64Var(&s.Output.Stddev, "osl-stddev", 0, "standard deviation of --osl")
+	f.StringVar(&o.pairs, "sequence-distribution", "", "lengths as pairs with shares, such as 256|10,128:40;512,256:60; replaces the four above")
+	f.IntVar(&s.System, "shared-system-prompt-length", 0, "tokens of a system prompt that all rows share, beside --isl")
+	f.Float64Var(&s.Turns.Mean, "session-turns-mean", 1, "mean turns of a conversation; each has all earlier turns in its prompt")
+	f.Float64Var(&s.Turns.Stddev, "session-turns-stddev", 0, "standard deviation of --session-turns-mean")
 	f.Var(cli.Duration(&o.delay), "turn-delay", "mean time between an answer and the next turn, such as 2s")
-	f.Var(cli.Duration(&o.delayStddev), "turn-delay-stddev", "their standard deviation")
-	f.Float64Var(&o.draft.Tree.Shared, "shared", 0, "part of a first message's tokens that comes from a tree of prefixes, 0 to 1")
-	f.StringVar(&o.tree, "tree", "1/1/1", "the tree, ROOTS/BRANCHING/DEPTH: beginnings, ways on from each piece, pieces one behind the other")
+	f.Var(cli.Duration(&o.delayStddev), "turn-delay-stddev", "standard deviation of --turn-delay")
+	f.Float64Var(&o.draft.Tree.Shared, "shared", 0, "share of the first message's tokens that comes from the prefix tree, 0 to 1")
+	f.StringVar(&o.tree, "tree", "1/1/1", "the prefix tree: ROOTS/BRANCHING/DEPTH")
 	o.making = f
 
 	o.file.add(c)
@@ -88,7 +88,7 @@ func (o *synthFlags) add(c *cobra.Command) {
 		f.AddFlag(c.Flags().Lookup(name))
 	}
 	f.Lookup("block-tokens").Usage = "tokens in a block of hash_ids; 0: detected, and 512 where the trace is made up"
-	f.Uint64Var(&o.draft.Seed, "seed", 42, "another one makes other draws; the same one the same trace")
+	f.Uint64Var(&o.draft.Seed, "seed", 42, "seed; the same seed makes the same trace")
 	f.StringVarP(&o.output, "output", "o", "-", "file to write, in Mooncake's format; -: stdout")
 	help.Attach(c)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

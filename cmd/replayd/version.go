@@ -9,7 +9,7 @@ import (
 
 func newVersion(w *world) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print version, commit, Go, platform and build tags", Args: usage(cobra.NoArgs),
+		Use: "version", Short: "Print version, commit, Go version, platform and build tags", Args: usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(w.out, version.Print("replayd"))
 			return err

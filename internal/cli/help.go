@@ -2,10 +2,19 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"replayd/internal/terminal"
 )
+
+// helpColumns is the width of all help texts.
+const helpColumns = 80
+
+// group is the annotation of a flag that names its group in the help.
+const group = "group"
 
 // Headings hold the flags of a command as its help shows them: in groups, each in the order of definition.
 type Headings []heading
@@ -23,24 +32,86 @@ func (h *Headings) Under(title string) *pflag.FlagSet {
 	return f
 }
 
-// Attach gives c the flags of all groups and a help that shows them so.
+// Attach gives c the flags of all groups.
 func (h Headings) Attach(c *cobra.Command) {
+	c.Flags().SortFlags = false
 	for _, g := range h {
+		g.flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{group: {g.title}} })
 		c.Flags().AddFlagSet(g.flags)
 	}
-	c.SetUsageFunc(func(c *cobra.Command) error {
-		w := c.OutOrStderr()
-		fmt.Fprintf(w, "Usage:\n  %s\n", c.UseLine())
-		if c.HasExample() {
-			fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
-		}
-		for _, g := range h {
-			fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsages())
-		}
-		rest := pflag.NewFlagSet("rest", pflag.ContinueOnError)
-		rest.AddFlag(c.Flags().Lookup("help"))
-		rest.AddFlagSet(c.InheritedFlags())
-		_, err := fmt.Fprintf(w, "\nEvery command:\n%s", rest.FlagUsages())
+}
+
+// SetHelp gives a command and all commands below it the help of this package.
+func SetHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), help(c))
 		return err
 	})
+}
+
+// help is the help text of a command: what it does, how it is called, two examples, its commands or its flags, and then the rest of its
+// description.
+func help(c *cobra.Command) string {
+	out := &terminal.Table{Columns: helpColumns}
+	about, notes, _ := strings.Cut(c.Long, "\n\n")
+	if about == "" {
+		about = c.Short + "."
+	}
+	out.Wrapped("", strings.ReplaceAll(about, "\n", " "), 0)
+	fmt.Fprintf(out, "\nUsage:\n  %s\n", c.UseLine())
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(out, "  %s (the same)\n", c.Parent().CommandPath()+" "+strings.Join(c.Aliases, ", "))
+	}
+	if c.HasExample() {
+		fmt.Fprintf(out, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintln(out, "\nCommands:")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				out.Wrapped(fmt.Sprintf("  %-14s", sub.Name()), sub.Short, 16)
+			}
+		}
+	}
+	titles, flags := groups(c)
+	for _, title := range titles {
+		fmt.Fprintf(out, "\n%s:\n%s", title, flags[title].FlagUsagesWrapped(helpColumns))
+	}
+	if notes != "" {
+		fmt.Fprintf(out, "\n%s\n", notes)
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(out, "\n\"%s COMMAND --help\" says more of a command.\n", c.CommandPath())
+	}
+	return out.String()
+}
+
+// groups are the visible flags of a command under the titles of their groups, in the order of definition.
+func groups(c *cobra.Command) (titles []string, flags map[string]*pflag.FlagSet) {
+	flags = map[string]*pflag.FlagSet{}
+	add := func(title string, f *pflag.Flag) {
+		if flags[title] == nil {
+			titles = append(titles, title)
+			flags[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			flags[title].SortFlags = false
+		}
+		flags[title].AddFlag(f)
+	}
+	const general = "Every command"
+	own := c.LocalNonPersistentFlags()
+	c.Flags().VisitAll(func(f *pflag.Flag) { // own has another order
+		switch titles := f.Annotations[group]; {
+		case f.Hidden || f.Name == "help" || own.Lookup(f.Name) == nil:
+		case len(titles) > 0:
+			add(titles[0], f)
+		default:
+			add("Flags", f)
+		}
+	})
+	add(general, c.Flags().Lookup("help"))
+	for _, set := range []*pflag.FlagSet{c.PersistentFlags(), c.InheritedFlags()} {
+		set.VisitAll(func(f *pflag.Flag) { add(general, f) })
+	}
+	return titles, flags
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"replayd/internal/spelling"
 )
 
 // secondNames are AIPerf 0.5's further names of flags that run has.
@@ -61,7 +64,7 @@ var notTaken = map[string]string{
 var renamedFlags = map[string]string{"carry": "history"}
 
 // WrongFlag explains what is wrong with a flag.
-func WrongFlag(err error) error {
+func WrongFlag(c *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	switch why, now := notTaken[name], renamedFlags[name]; {
 	case now != "":
@@ -69,11 +72,29 @@ func WrongFlag(err error) error {
 	case why != "":
 		err = fmt.Errorf("--%s: is not taken: %s", name, why)
 	case unknown:
-		err = fmt.Errorf("%w (replayd run --help and --help-aliases list the flags)", err)
+		err = unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
 	default:
 		err = fmt.Errorf("%w (replayd run --help and --help-aliases say what each flag wants)", err)
 	}
 	return err
+}
+
+// UnknownFlag adds the nearest of a command's flags to the error of one that it does not have.
+func UnknownFlag(c *cobra.Command, err error) error {
+	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		return unknownFlag(c, name, c.CommandPath()+" --help lists the flags")
+	}
+	return fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())
+}
+
+func unknownFlag(c *cobra.Command, name, list string) error {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	meant := spelling.DidYouMean(name, "--", names)
+	if meant == "" {
+		meant = " (" + list + ")"
+	}
+	return fmt.Errorf("unknown flag: --%s%s", name, meant)
 }
 
 // wordLists are the flags that take several words, and what a further word looks like.
