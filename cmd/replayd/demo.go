@@ -26,23 +26,29 @@ import (
 // demoLoop holds the bundled sample.
 const demoLoop = 3 * time.Minute
 
-// demoText tells a newcomer where to look: the engine's address, a loop's minutes, the page's address.
-const demoText = `A simulated engine answers at %[1]s.
-replayd replays the bundled trace against it, again and again: a loop takes %[2]v minutes.
+// demoText tells a newcomer where to look, in 80 columns: the engine's address, a loop's minutes, the page's address.
+const demoText = `replayd replays a trace against a simulated engine, in loops of %[2]v minutes.
 
-  what it does now      %[3]s/live  (open it in a browser)
-  all that it measures  %[3]s/metrics
-  the engine's own      %[1]s/metrics
-  its GPU's             %[1]s/dcgm/metrics
+  live page            %[3]s/live  (open it in a browser)
+  metrics of replayd   %[3]s/metrics
+  simulated engine     %[1]s
+  metrics of its GPU   %[1]s/dcgm/metrics
 
-Try in another terminal: the requests that ended well, and how many first tokens
-came within how many seconds (le); then what engine and GPU said meanwhile: tokens
-made and found in the prefix cache, requests that wait, power and energy.
+In another terminal: goodput and TTFT of the client, then tokens, queue, power
+and energy of the engine and its GPU.
 
-  curl -s %[3]s/metrics | grep -E '^replayd_(goodput|ttft_seconds_bucket)'
-  curl -s %[3]s/metrics | grep -E '^replayd_(engine_.*(tokens|waiting)|gpu_(power|energy))'
+  curl -s %[3]s/metrics |
+    grep -E '^replayd_(goodput|ttft_seconds_bucket)'
+  curl -s %[3]s/metrics |
+    grep -E '^replayd_(engine_.*(tokens|waiting)|gpu_(power|energy))'
 
-Ctrl-C ends it. The figures below are of the last 512 requests.
+Now yours, with synthetic requests or a trace (replayd run --help):
+
+  replayd run --url http://127.0.0.1:8000 --concurrency 8 --request-count 100 \
+    --isl 500 --osl 100 --streaming
+  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000
+
+Ctrl-C ends the demo. The line below is about the last 512 requests.
 
 `
 

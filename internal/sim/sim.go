@@ -99,6 +99,7 @@ func (e *Engine) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/chat/completions", e.serve(chat))
 	mux.HandleFunc("POST /v1/completions", e.serve(completions))
 	mux.HandleFunc("GET /v1/models", e.models)
+	mux.Handle("GET /{$}", e.landing())
 	healthy := func(http.ResponseWriter, *http.Request) {}
 	mux.HandleFunc("GET /health", healthy)
 	mux.HandleFunc("GET /-/healthy", healthy)
