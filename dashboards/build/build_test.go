@@ -47,7 +47,7 @@ func filled(text, kind string) string {
 func expressions(t *testing.T, b *board) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, p := range b.Panels {
+	for _, p := range b.all() {
 		for _, q := range p.Targets {
 			all[p.Title+" "+q.RefID] = q.Expr
 		}
@@ -156,7 +156,7 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	}
 	for name, b := range boards() {
 		titles := map[string]bool{}
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			if titles[p.Title] {
 				t.Errorf("%s: %q is the title of two panels", name, p.Title)
 			}
@@ -196,7 +196,7 @@ func TestRunbookNamesPanels(t *testing.T) {
 	}
 	titles := map[string]bool{}
 	for _, b := range boards() {
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			titles[p.Title] = true
 		}
 	}

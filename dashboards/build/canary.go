@@ -49,19 +49,19 @@ func share(offset string) string {
 // objective is the share of requests that should be good.
 const objective = `max(replayd_slo_objective_ratio{` + of + `})`
 
-// now is a figure that is green within a bound and red beyond it, and the bound. Grafana's thresholds
-// cannot be asked for, so it is three queries of which one answers.
+// now is a figure, green within a bound and red beyond it, and the bound. Grafana's thresholds take no query, so the figure is up to three
+// queries of which one answers, and each has its colour.
 func now(p *panel) *panel {
 	p.option(object{"textMode": "value_and_name", "justifyMode": "center", "text": object{"titleSize": 12, "valueSize": 17}})
-	return p.thresholds("text").colored("/^(good|within)$/", "green").colored("/^(too few|over)$/", "red").colored("^no SLO$", "blue")
+	return p.thresholds("text")
 }
 
 func nowGood() *panel {
 	return now(stat("Service attainment", "percentunit",
 		"Good ÷ eligible requests of the last 5 minutes, beside the objective. Good: ended ok and kept every bound of the SLO. Those that failed or found no lane are eligible, those that replayd held back itself are not. No data: nothing was eligible. "+
 			"Red: below the objective (slo.objective). Then look which service level breaks, and since when.", "ReplaydSLOBurnFast",
-		query{share("") + ` >= on() ` + objective, "good"}, query{share("") + ` < on() ` + objective, "too few"},
-		query{objective, "objective"})).set(object{"decimals": 1})
+		query{share("") + ` >= on() ` + objective, "attainment"}, query{share("") + ` < on() ` + objective, "attainment"},
+		query{objective, "objective"})).set(object{"decimals": 1}).coloredQuery("A", "green").coloredQuery("B", "red")
 }
 
 func nowBurn() *panel {
@@ -81,8 +81,8 @@ func nowSLO(short, name string) *panel {
 	return now(stat(short+" p90", "s",
 		short+" that nine of ten ok requests of the last 5 minutes kept, beside the configured bound. Red: more than one in ten are over it. "+
 			"Blue: no bound is configured. See the graph below for since when, and Correlation for whose it is.", "Replayd"+short+"Regression",
-		query{figure + ` <= on() ` + bound.expr, "within"}, query{figure + ` > on() ` + bound.expr, "over"},
-		query{figure + ` unless on() ` + bound.expr, "no SLO"}, bound))
+		query{figure + ` <= on() ` + bound.expr, "p90"}, query{figure + ` > on() ` + bound.expr, "p90"},
+		query{figure + ` unless on() ` + bound.expr, "p90"}, bound)).coloredQuery("A", "green").coloredQuery("B", "red").coloredQuery("C", "blue")
 }
 
 func nowErrors() *panel {
@@ -162,8 +162,7 @@ func outcomes() *panel {
 		query{`sum by (outcome) (rate(replayd_requests_total{` + of + `}[$__rate_interval]))
   and on (outcome) (sum by (outcome) (increase(replayd_requests_total{` + of + `}[$__range] @ end())) > 0 or sum by (outcome) (replayd_requests_total{` + of + `,outcome="ok"}))`, "{{outcome}}"}).
 		set(object{"min": 0}).stacked().
-		colored("^ok$", green).colored("^http_5xx$", "red").colored("^http_429$", "orange").colored("^http_4xx$", "yellow").
-		colored("/^timeout_/", purple).colored("^connect$", "#8F3BB8").colored("^truncated$", "#FF7383")
+		outcomeColors()
 }
 
 func expectedAndFinished() *panel {
@@ -173,7 +172,7 @@ func expectedAndFinished() *panel {
 		query{`sum(rate(replayd_requests_expected_total{` + of + `}[$__rate_interval]))`, "expected"},
 		query{`sum(rate(replayd_requests_total{` + of + `}[$__rate_interval]))`, "finished"},
 		query{`sum(rate(replayd_requests_dropped_total{` + of + `,reason!="filtered"}[$__rate_interval]))`, "not sent"}).
-		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^not sent$", "red")
+		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^not sent$", "orange")
 }
 
 func tokens(kind, title, description, part string) *panel {

@@ -1,9 +1,12 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// correlation holds client, engine and GPU of one target against one another on one time axis. The panels are all as wide as the page,
-// their axes too, so that an instant stands at one place in all of them, and the crosshair is read from top to bottom.
+// correlation holds client, engine and GPU of one target against one another on one time axis. Its first row fits a screen of 1440 × 900.
+// All axes are equally wide, so that an instant has one place in each column, and the crosshair is shared.
 func correlation() *board {
 	b := newBoard("replayd-correlation", "replayd / Correlation",
 		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down and read downwards: the first panel that moved with it has the cause.",
@@ -14,22 +17,36 @@ func correlation() *board {
 		"type": "link", "title": "TTFT is up: whose is it?", "targetBlank": true, "icon": "doc",
 		"url": "https://github.com/replayd/replayd/blob/main/docs/correlation.md#ttft-is-up-whose-is-it",
 	})
-	for _, part := range []struct {
-		title  string
-		panels []*panel
-	}{{"Client: what its users would feel", ofClient()}, {"Engine: what it did meanwhile", ofEngine()}, {"GPU: what it did meanwhile", ofGPU()}} {
-		b.row(part.title)
-		for _, p := range part.panels {
-			b.put(24, max(5, p.GridPos.H), aligned(p))
+	client, clientMore := ofClient()
+	engine, engineMore := ofEngine()
+	gpu, gpuMore := ofGPU()
+	for _, p := range slices.Concat(client, clientMore) {
+		p.needs("No request ended ok in this time.")
+	}
+	for _, p := range slices.Concat(engine, engineMore) {
+		p.needs("No engine metrics in this time: see metrics.url in docs/configuration.md.")
+	}
+	for _, p := range slices.Concat(gpu, gpuMore) {
+		p.needs("No GPU metrics: name their source under gpus: in replayd.yaml, see docs/configuration.md.")
+	}
+	put := func(panels ...*panel) {
+		for i, p := range panels {
+			width := 12
+			if i == len(panels)-1 && i%2 == 0 { // it would stand alone
+				width = 24
+			}
+			b.put(width, 6, aligned(p))
 		}
 	}
+	b.row("Client, engine and GPU")
+	put(slices.Concat(client, engine, gpu)...)
+	b.row("Client")
+	put(clientMore...)
+	b.row("Engine")
+	put(engineMore...)
+	b.collapsedRow("GPU: utilization, clocks, temperature, memory, energy, errors")
+	put(gpuMore...)
 	return b
-}
-
-// tall gives a panel that is looked at first more than the height of the others.
-func tall(p *panel) *panel {
-	p.GridPos.H = 6
-	return p
 }
 
 // aligned makes the axis as wide as that of all the others: wide enough for every unit here.
@@ -76,22 +93,25 @@ func spread(each string) []query {
 	return []query{{"avg(" + each + ")", "average"}, {"max(" + each + ")" + several, "highest"}, {"min(" + each + ")" + several, "lowest"}}
 }
 
-func ofClient() []*panel {
+// ofClient are the panels of what replayd measures: those of the first screen, and more.
+func ofClient() (first, more []*panel) {
 	buckets := func(name string) query {
 		return query{fmt.Sprintf(`sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval]))`, name, of), "{{le}}"}
 	}
 	p90 := compared(func(offset string) string { return quantile(0.9, "ttft", offset) }, "p90")
-	return []*panel{
-		tall(heatmap("Time to first token (TTFT)", "s",
+	first = []*panel{
+		heatmap("Time to first token (TTFT)", "s",
 			"Time to the first token of ok requests, from the write: a row is a range of times, the brighter the more requests. A band that rises as a whole is slower service; a second band above it is a part of the requests that waits: read downwards for what for. Failed requests are not in it: see how the load ended.",
-			"How to read this", buckets("ttft"))),
-		tall(heatmap("Inter-token latency (ITL)", "s",
+			"How to read this", buckets("ttft")),
+	}
+	more = []*panel{
+		heatmap("Inter-token latency (ITL)", "s",
 			"Gaps between chunks with content. Higher is a slower decode: a bigger batch, or a GPU that is throttled. A second band far above is decode that stands still while the engine prefills others, or a proxy that holds chunks together.",
-			"How to read this", buckets("itl"))),
-		tall(timeseries("TTFT p50 and p90, now and before", "s",
+			"How to read this", buckets("itl")),
+		timeseries("TTFT p50 and p90, now and before", "s",
 			"TTFT that half and nine tenths of the ok requests keep, and p90 at the same place of the trace before, pale. Above the pale line it is not the trace that is heavier here: it is the service. Above the dashed line requests count as bad.",
 			"ReplaydTTFTRegression", append(p90, query{quantile(0.5, "ttft", ""), "p50"}, slo("ttft"))...).
-			set(object{"min": 0}).colored("^p90$", blue).colored("^p50$", "super-light-blue").paleBefore().redSLO()),
+			set(object{"min": 0}).colored("^p90$", blue).colored("^p50$", "super-light-blue").paleBefore().redSLO(),
 		timeseries("Requests due and by outcome", "reqps",
 			"Requests a second that the trace asks for, and how they ended, when they ended. Failed or dropped ones are in no latency above: as soon as there are any, look at them first. The canary and the health dashboard name outcomes and reasons.",
 			"ReplaydErrorRatio",
@@ -99,11 +119,18 @@ func ofClient() []*panel {
 			query{perSecond("replayd_requests_total", `,outcome="ok"`), "ok"},
 			query{perSecond("replayd_requests_total", `,outcome!~"ok|cancelled"`), "failed"},
 			query{perSecond("replayd_requests_dropped_total", `,reason!="filtered"`), "dropped"}).
-			set(object{"min": 0}).colored("^due$", blue).colored("^ok$", green).colored("^failed$", "red").colored("^dropped$", "dark-orange"),
+			set(object{"min": 0}).colored("^due$", blue).colored("^ok$", green).colored("^failed$", "red").colored("^dropped$", "orange"),
+		timeseries("TPOT: client and engine", "s",
+			"Mean time per output token after the first (TPOT), one value a request, of replayd's ok requests and of all that the engine finished. Both up: a larger batch, or a slower GPU, see below. The client's alone: chunks are held back on the way, or other traffic has shorter answers. Engines without the figure have no line.",
+			"ReplaydTPOTRegression",
+			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
+			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
 	}
+	return first, more
 }
 
-func ofEngine() []*panel {
+// ofEngine are the panels of the engine's own metrics: those of the first screen, and more.
+func ofEngine() (first, more []*panel) {
 	gauge := func(name string) string {
 		return fmt.Sprintf(`max by (cluster, namespace, replica, rank) (replayd_engine_%s{%s})`, name, onTarget)
 	}
@@ -112,32 +139,34 @@ func ofEngine() []*panel {
 	made, got := engineRate("replayd_engine_generation_tokens_total"), perSecond("replayd_tokens_total", `,kind="output"`)
 	prompt, looked := engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_queries_tokens_total")
 	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
-	return []*panel{
-		tall(timeseries("Requests in replayd and in the engine", "short",
-			"Requests that wait in replayd for a lane, that it has in flight, that the engine has in its queue, and that it works on. A queue is load above what the engine takes; in flight above running and queue together are on the way: network, proxy, API server. Running above in flight is somebody else's traffic.",
-			"ReplaydOverload",
-			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
-			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
-			query{"sum(" + gauge("requests_waiting") + ")", "engine: waiting (queue)"},
-			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
-			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple)),
-		tall(timeseries("TTFT by part: queue, prefill, network", "s",
+	first = []*panel{
+		timeseries("TTFT by part: queue, prefill, network", "s",
 			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or other clients' traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
 			"ReplaydClientEngineDisagree",
 			query{queue, "engine: queue"}, query{prefill, "engine: prefill"},
 			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
 			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "network"},
 			query{client, "client"}).
-			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow")),
-		timeseries("TPOT: client and engine", "s",
-			"Mean time per output token after the first (TPOT), one value a request, of replayd's ok requests and of all that the engine finished. Both up: a larger batch, or a slower GPU, see below. The client's alone: chunks are held back on the way, or other traffic has shorter answers. Engines without the figure have no line.",
-			"ReplaydTPOTRegression",
-			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
-			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
+			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow"),
+		timeseries("Requests in replayd and in the engine", "short",
+			"Requests that wait in replayd for a lane, that it has in flight, that the engine has in its queue, and that it works on. A queue is load above what the engine takes; in flight above running and queue together are on the way: network, proxy, API server. Running above in flight is somebody else's traffic.",
+			"ReplaydOverload",
+			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
+			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
+			query{"sum(" + gauge("requests_waiting") + ")", "engine: waiting (queue)"},
+			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
+			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple),
 		timeseries("KV cache usage", "percentunit",
 			"Share of the KV cache in use, on average over replicas and ranks, and of the fullest and emptiest where there are several. Near 100 % the engine lets requests wait or throws them out of the batch: less load, shorter contexts, or more memory for the cache.",
 			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
 			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95),
+		timeseries("Output tokens: engine, client, other clients", "si:tok/s",
+			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
+			"ReplaydClientEngineDisagree",
+			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "other clients"}).
+			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "red"),
+	}
+	more = []*panel{
 		timeseries("Preemptions", "cps",
 			"Preemptions a second: requests that lost their place since the KV cache was full, and must be computed again. Above 0 their chunks stop for long: the load is more than the cache holds.",
 			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
@@ -156,10 +185,6 @@ func ofEngine() []*panel {
 			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
 			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
 			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
-		timeseries("Output tokens: engine, client, other clients", "si:tok/s",
-			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
-			"ReplaydClientEngineDisagree",
-			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "other clients"}).
-			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "red"),
 	}
+	return first, more
 }

@@ -12,7 +12,8 @@ func figures(expr string) string {
 
 const gpuName = "GPU {{gpu}} {{hostname}}"
 
-func ofGPU() []*panel {
+// ofGPU are the panels of the target's GPUs: those of the first screen, and more.
+func ofGPU() (first, more []*panel) {
 	activity := func(name string) string { return `avg(` + figures("replayd_gpu_"+name+"{}") + `)` }
 	perJoule := compared(func(offset string) string {
 		return fmt.Sprintf(`max(target:replayd_generation_tokens_per_joule:ratio_rate5m{%s}%s)`, onTarget, offset)
@@ -21,19 +22,21 @@ func ofGPU() []*panel {
 	held := func(series string) string {
 		return fmt.Sprintf(`max by (reason) (%s)`, strings.ReplaceAll(series, "{}", "{"+onTarget+`,reason!~"idle|low_utilization"}`))
 	}
-	return []*panel{
-		timeseries("GPU utilization", "percentunit",
-			"Average over the target's GPUs: multiprocessors with work (SM), tensor cores, and memory traffic (DRAM). Prefill is tensor, decode is DRAM; of a GPU that is cut into MIG instances its busiest counts. TTFT up with all of them low: the GPU waits for its host, another rank or PCIe. Without profiling figures there is only utilization, the time in which any kernel ran, which is near 100 % at any load.",
-			"How to read this",
-			query{activity("sm_active_ratio"), "SM"}, query{activity("tensor_active_ratio"), "tensor"}, query{activity("dram_active_ratio"), "DRAM"},
-			query{activity("utilization_ratio") + " unless " + activity("sm_active_ratio"), "utilization"}).
-			set(object{"min": 0, "max": 1}).colored("^SM$", green).colored("^tensor$", "yellow").colored("^DRAM$", purple).colored("^utilization$", "text"),
+	first = []*panel{
 		timeseries("GPU power and its limit", "watt",
 			"Power of each GPU, and the limit that holds, if the source tells it. At the limit the clocks go down, and prefill and decode are slower: raise the limit, or expect it at this load. Low power while requests wait: the GPU is not what is short.",
 			"ReplaydGPUThrottled",
 			query{figures(`replayd_gpu_power_watts{}`), gpuName},
 			query{`min(` + figures(`replayd_gpu_power_limit_enforced_watts{} or replayd_gpu_power_limit_watts{}`) + `)`, "limit"}).
 			set(object{"min": 0}).custom(object{"fillOpacity": 0}).dashed("^limit$", "red"),
+	}
+	more = []*panel{
+		timeseries("GPU utilization", "percentunit",
+			"Average over the target's GPUs: multiprocessors with work (SM), tensor cores, and memory traffic (DRAM). Prefill is tensor, decode is DRAM; of a GPU that is cut into MIG instances its busiest counts. TTFT up with all of them low: the GPU waits for its host, another rank or PCIe. Without profiling figures there is only utilization, the time in which any kernel ran, which is near 100 % at any load.",
+			"How to read this",
+			query{activity("sm_active_ratio"), "SM"}, query{activity("tensor_active_ratio"), "tensor"}, query{activity("dram_active_ratio"), "DRAM"},
+			query{activity("utilization_ratio") + " unless " + activity("sm_active_ratio"), "utilization"}).
+			set(object{"min": 0, "max": 1}).colored("^SM$", green).colored("^tensor$", "yellow").colored("^DRAM$", purple).colored("^utilization$", "text"),
 		timeseries("GPU clock and throttling", "percentunit",
 			"SM clock of each GPU as a share of its highest in the time shown, and for which share of the time each reason throttled the clocks, on the GPU that is hit hardest. Lower clocks with a reason: power cap or heat, look at the limit, the fans and the neighbours. Lower clocks without: it has nothing to do, or the source does not tell reasons.",
 			"ReplaydGPUThrottled",
@@ -69,6 +72,7 @@ func ofGPU() []*panel {
 			query{figures(`replayd_gpu_row_remap_pending{} > 0 or replayd_gpu_row_remap_failed{} > 0`), "rows to replace of " + gpuName}).
 			set(object{"min": 0, "decimals": 0}).redFrom(1).custom(object{"axisSoftMax": 2, "lineInterpolation": "stepAfter"}),
 	}
+	return first, more
 }
 
 // memory is a figure of whole GPUs: that of MIG instances is part of it.

@@ -30,7 +30,9 @@ type board struct {
 	Templating    object   `json:"templating"`
 	Panels        []*panel `json:"panels"`
 
-	x, y, high int // where the next panel goes, and how high the line is that it goes into
+	x, y, high int    // where the next panel goes, and how high the line is that it goes into
+	last       int    // the ID of the last panel
+	inside     *panel // the collapsed row that panels go into; nil: none
 }
 
 // A panel is one of a dashboard. Its place comes from the order in which panels are put.
@@ -48,6 +50,7 @@ type panel struct {
 	Options         object   `json:"options,omitempty"`
 	Transformations []object `json:"transformations,omitempty"`
 	Links           []object `json:"links,omitempty"`
+	Panels          []*panel `json:"panels,omitempty"` // of a collapsed row
 }
 
 type gridPos struct {
@@ -87,11 +90,29 @@ func newBoard(uid, title, description string, annotations []object, variables ..
 }
 
 // row begins a group of panels under a title.
-func (b *board) row(title string) {
+func (b *board) row(title string) { b.beginRow(title, false) }
+
+// collapsedRow begins a group of panels that are shown after a click on its title.
+func (b *board) collapsedRow(title string) { b.beginRow(title, true) }
+
+func (b *board) beginRow(title string, collapsed bool) {
 	b.newLine()
-	open := false
-	b.Panels = append(b.Panels, &panel{ID: len(b.Panels) + 1, Type: "row", Title: title, Collapsed: &open, GridPos: gridPos{0, b.y, 24, 1}})
+	b.last++
+	p := &panel{ID: b.last, Type: "row", Title: title, Collapsed: &collapsed, GridPos: gridPos{0, b.y, 24, 1}}
+	b.Panels = append(b.Panels, p)
+	b.inside = nil
+	if collapsed {
+		b.inside = p
+	}
 	b.y++
+}
+
+// all are the panels of a dashboard, with those of collapsed rows.
+func (b *board) all() (all []*panel) {
+	for _, p := range b.Panels {
+		all = append(append(all, p), p.Panels...)
+	}
+	return all
 }
 
 // put places panels from left to right, each so wide (of 24 columns) and high, and begins a new line where one does not fit.
@@ -100,8 +121,13 @@ func (b *board) put(w, h int, panels ...*panel) {
 		if b.x+w > 24 {
 			b.newLine()
 		}
-		p.ID, p.GridPos = len(b.Panels)+1, gridPos{b.x, b.y, w, h}
-		b.Panels = append(b.Panels, p)
+		b.last++
+		p.ID, p.GridPos = b.last, gridPos{b.x, b.y, w, h}
+		if b.inside != nil {
+			b.inside.Panels = append(b.inside.Panels, p)
+		} else {
+			b.Panels = append(b.Panels, p)
+		}
 		b.x += w
 		b.high = max(b.high, h)
 	}
@@ -264,6 +290,18 @@ func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 		object{"matcher": object{"id": "byRegexp", "options": pattern}, "properties": properties})
 	return p
 }
+
+// coloredQuery draws the series of a query, by its letter, in a colour.
+func (p *panel) coloredQuery(letter, color string) *panel {
+	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object), object{
+		"matcher":    object{"id": "byFrameRefID", "options": letter},
+		"properties": []object{{"id": "color", "value": object{"mode": "fixed", "fixedColor": color}}},
+	})
+	return p
+}
+
+// needs says in the place of a panel without data what it needs.
+func (p *panel) needs(text string) *panel { return p.set(object{"noValue": text}) }
 
 // exemplarsOf has Grafana ask for single requests behind the series of a legend, and draw them as dots.
 func (p *panel) exemplarsOf(legend string) {

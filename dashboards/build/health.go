@@ -85,7 +85,7 @@ func sentAsExpected() *panel {
 		"Requests that fell due, that ended, and that were dropped. Finished is expected later by the length of a request. Apart for longer: see drops, then lanes.", "ReplaydMissed",
 		query{rateOf("requests_expected", "", "$__rate_interval"), "expected"}, query{rateOf("requests", "", "$__rate_interval"), "finished"},
 		query{rateOf("requests_dropped", `,reason!="filtered"`, "$__rate_interval"), "dropped"}).
-		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^dropped$", "red")
+		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^dropped$", "orange")
 }
 
 func drops() *panel {
@@ -94,8 +94,7 @@ func drops() *panel {
 		query{`sum by (reason) (rate(replayd_requests_dropped_total{` + mine + `}[$__rate_interval]))
   and on (reason) (sum by (reason) (increase(replayd_requests_dropped_total{` + mine + `}[$__range] @ end())) > 0 or sum by (reason) (replayd_requests_dropped_total{` + mine + `,reason=~"guard|missed|overload"}))`, "{{reason}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.1}).
-		colored("^missed$", "red").colored("^overload$", orange).colored("^guard$", purple).colored("^budget$", blue).
-		colored("^paused$", "yellow").colored("^shutdown$", "#8F3BB8").colored("^filtered$", pale)
+		dropColors()
 }
 
 func lanes() *panel {

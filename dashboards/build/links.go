@@ -6,7 +6,7 @@ import "strings"
 // no choice where there can be only one.
 func (b *board) linksWith(variables ...string) {
 	var links []object
-	for _, to := range [][2]string{{"canary", "Canary"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {
+	for _, to := range [][2]string{{"overview", "Overview"}, {"canary", "Canary"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {
 		if b.UID == "replayd-"+to[0] {
 			continue
 		}
@@ -25,6 +25,14 @@ func (b *board) linksWith(variables ...string) {
 // leadsTo adds a link to another dashboard, with variables and time range.
 func (p *panel) leadsTo(title, uid string) *panel {
 	p.Links = append(p.Links, object{"title": title, "url": "/d/" + uid + "?${__all_variables}&${__url_time_range}"})
+	return p
+}
+
+// opens adds a link to another dashboard, with the fleet and the time range: it may ask for one workload or target, where here are many.
+func (p *panel) opens(name string) *panel {
+	p.Links = append(p.Links, object{
+		"title": "Open " + name, "url": "/d/replayd-" + name + "?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${__url_time_range}",
+	})
 	return p
 }
 

@@ -20,6 +20,7 @@ func boards() map[string]*board {
 		"correlation.json": correlation(),
 		"health.json":      health(),
 		"fleet.json":       fleet(),
+		"overview.json":    overview(),
 	}
 }
 

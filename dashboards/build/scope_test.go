@@ -105,7 +105,7 @@ func TestNothingIsShownOfNothing(t *testing.T) {
 // Grafana shows "no data" in the colour below the first threshold.
 func TestNoDataIsNotGreen(t *testing.T) {
 	for name, b := range boards() {
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			if p.Type != "stat" {
 				continue
 			}
@@ -207,7 +207,7 @@ func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
 
 // A workload that is gone or held back has no bad requests, and in a table no value is less than any.
 func TestWhatIsGoneOrHeldBackIsWorse(t *testing.T) {
-	for _, p := range fleet().Panels {
+	for _, p := range fleet().all() {
 		if p.Title != "Workloads, worst first" {
 			continue
 		}

@@ -31,7 +31,7 @@ func TestLinksFitTheVariables(t *testing.T) {
 	}
 	for name, b := range boards() {
 		links := slices.Clone(b.Links)
-		for _, p := range b.Panels {
+		for _, p := range b.all() {
 			links = append(links, p.Links...)
 		}
 		reached := 0

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -17,7 +18,7 @@ func TestLanding(t *testing.T) {
 	}
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		engine.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
 	page := get("/").Body.String()

@@ -5,14 +5,14 @@ import "testing"
 func TestNearest(t *testing.T) {
 	names := []string{"run", "report", "resume", "url", "model", "arrival", "timeout-total"}
 	for word, want := range map[string]string{
-		"rnu": "run", "ulr": "url", "modle": "model", "arival": "arrival", "timeout-toal": "timeout-total", "reprot": "report",
+		"rnu": "run", "ulr": "url", "mdoel": "model", "arrivl": "arrival", "timeout-toal": "timeout-total", "reprot": "report",
 		"x": "", "": "", "concurrency": "", "run": "", "speed": "",
 	} {
 		if got := Nearest(word, names); got != want {
 			t.Errorf("%q: want %q, got %q", word, want, got)
 		}
 	}
-	if got := DidYouMean("modle", "--", names); got != " (did you mean --model?)" {
+	if got := DidYouMean("mdoel", "--", names); got != " (did you mean --model?)" {
 		t.Error(got)
 	}
 }
