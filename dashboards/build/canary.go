@@ -12,7 +12,7 @@ func canary() *board {
 		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
-	b.row("How long do users wait?")
+	b.row("Latency")
 	b.put(8, 8,
 		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. A request over the red line misses the SLO. "+
 			"When it is up and the pale line is not, open Correlation: queue, prefix cache and clocks tell whose it is.", "ReplaydTTFTRegression", slo("ttft")),
@@ -20,17 +20,17 @@ func canary() *board {
 			"Far above the panel to its left: replayd has no free lanes, or is late itself, and TTFT alone flatters.", "ReplaydOverload", slo("ttft")),
 		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last chunk with content, of ok requests. Long answers take longer: hold it against the pale line, not against another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
-		latency("Time per output token", "tpot", "Of one request: (last chunk − first chunk) / (output tokens − 1). When it is up while TTFT is not, the batch is larger or the GPU slower: see batch, clocks and throttling in Correlation.",
+		latency("Time per output token (TPOT)", "tpot", "Of one request: (last chunk − first chunk) / (output tokens − 1). When it is up while TTFT is not, the batch is larger or the GPU slower: see batch, clocks and throttling in Correlation.",
 			"ReplaydTPOTRegression", slo("tpot")),
 		latency("Inter-token latency (ITL)", "itl", "What a reader sees as stutter; a chunk can hold several tokens. p99 up alone: prefills of others get between the decode steps, or a proxy sends in bunches.",
 			"ReplaydTPOTRegression"),
 		slower(),
 	)
 
-	b.row("What came of the requests?")
+	b.row("Outcomes")
 	b.put(8, 8, goodOverTime(), whyNotGood(), outcomes())
 
-	b.row("Is it the same work as before?")
+	b.row("Load: the same work as before?")
 	b.put(8, 8, expectedAndFinished(), tokens("output", "Output tokens", "Of ok requests, when they end; reasoning is part of output. Fewer than the pale line at as many requests: answers are shorter than the trace asks for, or fail.", "reasoning"),
 		tokens("prompt", "Prompt tokens", "Of ok requests, when they end; cached are those that the engine found in its prefix cache, if it says so. Cached down at the same prompt: the cache lost, and TTFT is up for that.", "cached"),
 		placeInTrace(), atOnce(), otherLength())
@@ -130,18 +130,18 @@ func slower() *panel {
 	return timeseries("p90 now ÷ p90 before", "suffix:×",
 		"p90 of 5 minutes by p90 at the same place of the trace "+then+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
 			"The axis ends at 5. Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
-		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "whole answer"}, query{`vector(1)`, "as before"}).
+		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "e2e"}, query{`vector(1)`, "as before"}).
 		set(object{"min": 0, "max": 5}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
-		colored("^TTFT$", blue).colored("^TPOT$", orange).colored("^whole answer$", purple).
+		colored("^TTFT$", blue).colored("^TPOT$", orange).colored("^e2e$", purple).
 		colored("^as before$", pale)
 }
 
 func goodOverTime() *panel {
-	queries := append(compared(share, "good"), query{objective, "objective"})
+	queries := append(compared(share, "attainment"), query{objective, "objective"})
 	return timeseries("Service attainment and objective", "percentunit",
 		"Good ÷ eligible requests over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
-		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^good$", green).paleBefore().
+		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^attainment$", green).paleBefore().
 		dashed("^objective$", "red")
 }
 
@@ -207,7 +207,7 @@ func atOnce() *panel {
 
 func otherLength() *panel {
 	return timeseries("Output length mismatches", "percentunit",
-		"Share of the ok answers whose usage differs from what the trace asks for. Output above 0: the engine stops early (its longest context, a stop word, ignore_eos refused), so TPOT and whole answers are of less work. Prompt: the chat template is not known yet.",
+		"Share of the ok answers whose usage differs from what the trace asks for. Output above 0: the engine stops early (its longest context, a stop word, ignore_eos refused), so TPOT and e2e are of less work. Prompt: the chat template is not known yet.",
 		"ReplaydOutputShort",
 		query{`sum by (kind) (rate(replayd_length_mismatch_total{` + of + `}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome="ok"}[5m])) > 0)`, "{{kind}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.05}).colored("^output$", blue).colored("^prompt$", orange)

@@ -67,7 +67,7 @@ func fleet() *board {
 	}
 	b.row("By workload")
 	b.put(24, 10, workloadTable())
-	b.row("Since when, and how much")
+	b.row("Over time")
 	b.put(12, 8,
 		timeseries("Bad requests: the ten worst workloads", "percentunit",
 			"Share of bad requests over 5 minutes, of the ten workloads that were worst on average in the time shown. One that rises alone has a problem of its own; several at once share a cluster, a release or a network.",

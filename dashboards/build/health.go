@@ -20,19 +20,19 @@ func health() *board {
 		workload(`,instance=~"$instance"`), targetOf(`,instance=~"$instance",workload=~"$workload"`), model(), kind())
 	b.put(4, 3, checks()...)
 
-	b.row("Is the load sent on time?")
+	b.row("Lateness: is the load sent on time?")
 	b.put(8, 8, lateness(), laneWait(), sessionWait())
 
-	b.row("Is the load the trace's?")
+	b.row("Load: is it the trace's?")
 	b.put(8, 8, sentAsExpected(), drops(), lanes(), accounted(), placeInLoop(), loops())
 
-	b.row("Are the answers measured well?")
+	b.row("Answers: are they measured well?")
 	b.put(8, 8, readDelay(), mergedReads(), lengths())
 
-	b.row("Are the processes well?")
+	b.row("Processes")
 	b.put(8, 8, ownCPU(), ownMemory(), ownGoroutines(), ownPauses(), wallClocks(), changes())
 
-	b.row("Are the engines and GPUs seen?")
+	b.row("Engines and GPUs: are they scraped?")
 	b.put(8, 8, unread(), scrapeTime(), scrapeFailures())
 	return b
 }
