@@ -183,7 +183,7 @@ func wallClocks() *panel {
 }
 
 func changes() *panel {
-	return timeseries("Time of the last reload", "s",
+	return timeseries("Time since the last reload", "s",
 		"Age of the configuration that each process runs. It falls to 0 at a reload that succeeds or a start. Processes of one workload far apart: one did not get the new file, or refused it.", "ReplaydReloadFailed",
 		query{`time() - max ` + byProcess + ` (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }

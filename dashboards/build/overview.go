@@ -16,14 +16,15 @@ func overview() *board {
 		ttft     = `workload:replayd_ttft_seconds:quantile5m{` + of + `,quantile="0.9"}`
 		power    = `target:replayd_gpu_power_watts:avg5m{` + onTarget + `}`
 		queue    = `target:replayd_engine_requests_waiting:avg5m{` + onTarget + `}`
+		below    = `count(` + badNow + ` > ` + mayBeBad + `)`
 		byName   = "{{namespace}} {{workload}} on {{target}} {{model}}"
 	)
 	b.put(4, 4,
-		stat("Lowest attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Red: it is below its objective, so its error budget burns. Fleet has the table, worst first.",
-			"ReplaydSLOBurnFast", query{`1 - max(` + badNow + `)`, ""}, query{`(1 - max(` + badNow + `)) < on () max(1 - ` + mayBeBad + `)`, ""}).
+		stat("Lowest attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Red: a workload is below its objective, so its error budget burns. Fleet has the table, worst first.",
+			"ReplaydSLOBurnFast", query{`1 - max(` + badNow + `) unless on () ` + below, ""}, query{`1 - max(` + badNow + `) and on () ` + below, ""}).
 			thresholds(green).coloredQuery("B", "red").set(object{"decimals": 1}),
 		stat("Below objective", "short", "Workloads of which more requests of the last 5 minutes are bad than their objective allows.",
-			"ReplaydSLOBurnFast", query{`count(` + badNow + ` > ` + mayBeBad + `) or 0 * count(` + badNow + `)`, ""}).thresholds(green, step{1, "red"}),
+			"ReplaydSLOBurnFast", query{below + ` or 0 * count(` + badNow + `)`, ""}).thresholds(green, step{1, "red"}),
 		stat("Highest TTFT p90", "s", "The p90 of TTFT of ok requests of the last 5 minutes, of the workload in which it is highest. Whether it is too high depends on its SLO: open Canary.",
 			"ReplaydTTFTRegression", query{`max(` + ttft + `)`, ""}).thresholds("text"),
 		stat("Engine queue", "short", "Requests that wait in the queues of all engines, on average over 5 minutes. A queue is more load than the engines take: open Correlation.",
