@@ -13,10 +13,10 @@ import (
 
 const (
 	namespace  = "replayd_gpu_"
-	keptErrors = 500 // sources that are no longer read and whose errors are remembered, so that one that returns continues
+	keptErrors = 500 // removed sources whose error counts are kept, so that the counter of a returning source continues
 )
 
-// The labels of a source and of a device. A whole GPU has no MIG labels: their values are empty.
+// The labels of a source and of a device. For a whole GPU the MIG labels are empty.
 var (
 	sourceLabels = []string{"target", "source", "address"}
 	deviceLabels = []string{"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}
@@ -46,30 +46,30 @@ func sourceDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(namespace+name, help, sourceLabels, nil)
 }
 
-// A Collector shows what all targets' GPUs say. What it shows was prepared when it was read, so that a page waits for no
-// source.
+// A Collector exports the metrics of all targets' GPUs. They are prepared when a source is read, so a scrape of replayd
+// does not wait for a source.
 type Collector struct {
 	mu      sync.Mutex
-	watches []*Watch // that are shown, in the order in which their devices are preferred
+	watches []*Watch // exported watches, by preference for duplicate devices
 	errors  map[origin]int64
-	idle    []origin // with errors and without a watch, the one longest without first
+	idle    []origin // origins with errors and without a watch, longest idle first
 }
 
-// An origin is one source of a target. Two watches have the same only while one replaces the other, or where they
-// select different devices.
+// An origin identifies one source of a target. Two watches share an origin only while one replaces the other, or if
+// they select different devices.
 type origin struct{ target, kind, address string }
 
 func (w *Watch) origin() origin { return origin{w.o.Target, w.o.Kind, w.o.Address} }
 
-// NewCollector registers the GPUs' series with reg and panics when they are there already.
+// NewCollector registers the GPUs' series with reg and panics if they are already registered.
 func NewCollector(reg prometheus.Registerer) *Collector {
 	c := &Collector{errors: map[origin]int64{}}
 	reg.MustRegister(c)
 	return c
 }
 
-// show has a watch on the page until its hide. One that takes the place of another begins with what that knows, so that
-// no figure is missing until its first reading.
+// show exports a watch until hide. A watch that replaces another one starts with its figures, so that no series is
+// missing until the first reading.
 func (c *Collector) show(w *Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Collector) show(w *Watch) {
 	for _, old := range c.watches {
 		if old.origin() == o && reflect.DeepEqual(old.o.Select, w.o.Select) {
 			s := old.now()
-			s.read, s.err = false, nil // its failures are logged anew
+			s.read, s.err = false, nil // log the failures of the new watch again
 			w.put(s)
 			w.dropped.Store(old.dropped.Load())
 		}
@@ -110,7 +110,7 @@ func (c *Collector) hide(w *Watch) {
 	}
 }
 
-// failed counts a reading of a watch that is shown.
+// failed counts a failed reading of a watch.
 func (c *Collector) failed(w *Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,9 +127,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A device that two sources of a target see is shown by one of them: the same
-// series twice would spoil the whole page, and sums would count the device twice. It is the one that knows more, which
-// the order of the kinds' names happens to say: dcgm_exporter, libdcgm, nvidia_smi.
+// Collect implements prometheus.Collector. A device that several sources of a target see is exported from one source
+// only: duplicate series would fail the whole scrape, and sums would count the device twice. The most detailed source
+// wins; its kind comes first in alphabetical order: dcgm_exporter, libdcgm, nvidia_smi.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	type place struct {
 		target string
@@ -164,8 +164,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// current gives the watches and how many errors each had. A page is made of them without the lock, so that neither who
-// reads it slowly nor the log holds up a watch.
+// current returns the watches and the number of errors of each. Collect uses them without holding the lock, so a slow
+// client or log does not block a watch.
 func (c *Collector) current() ([]*Watch, []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"replayd/internal/secret"
 )
 
-// An Exporter is a dcgm-exporter, read by its metrics page.
+// An Exporter reads the metrics page of a dcgm-exporter.
 type Exporter struct {
 	pages *scrape.Fetcher
 	url   string
 }
 
-// NewExporter reads the page at url, usually http://<node>:9400/metrics. The Exporter closes the fetcher.
+// NewExporter returns a source for the page at url, usually http://<node>:9400/metrics. The Exporter closes pages.
 func NewExporter(pages *scrape.Fetcher, url string) *Exporter {
 	return &Exporter{pages, url}
 }
@@ -40,7 +40,7 @@ func (e *Exporter) Close() error {
 	return nil
 }
 
-// pageNames are the names of all fields on a dcgm-exporter's page.
+// pageNames holds the names of all fields on a dcgm-exporter's page.
 var pageNames = func() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range fields {
@@ -53,10 +53,10 @@ var pageNames = func() map[string]bool {
 
 func onPage(name string) bool { return pageNames[name] }
 
-// devices are those of a page. A GPU that several pods share has its rows once for each of them, and is a device for each.
+// devices returns the devices on a page. A GPU that several pods share has one set of rows and one Device per pod.
 //
-// The page repeats figures of a whole GPU in the row of each of its MIG instances (NVIDIA/dcgm-exporter#317: a board's 53 W
-// four times over). They are the GPU's, and keep the pod of their row: it is one of those that have a part of the GPU.
+// The page repeats values of the whole GPU in the rows of each MIG instance (NVIDIA/dcgm-exporter#317: 53 W of one
+// board reported four times). They are assigned to the GPU, with the pod of the row, which uses a part of the GPU.
 func devices(p *scrape.Page) []Device {
 	var list []Device
 	places := map[row]int{}
@@ -74,7 +74,7 @@ func devices(p *scrape.Page) []Device {
 					r.profile, r.instance = "", ""
 				}
 				model := r.model
-				r.model = "" // not all rows of a GPU have it
+				r.model = "" // some rows of a GPU lack it
 				place, known := places[r]
 				if !known {
 					place = len(list)
@@ -94,20 +94,20 @@ func devices(p *scrape.Page) []Device {
 	return list
 }
 
-// uncutFields have no value while a GPU is cut (nvmlDeviceGetUtilizationRates in nvml.h: "not currently supported"). The
-// page has a 0 in the instances' rows (NVIDIA/dcgm-exporter#216).
+// uncutFields have no value while MIG is enabled (nvmlDeviceGetUtilizationRates in nvml.h: "not currently supported").
+// The page reports 0 in the rows of the instances (NVIDIA/dcgm-exporter#216).
 var uncutFields = []uint16{203, 204}
 
-// A row is what the labels of a sample say of the device. Those of one device agree in it, but for the model.
+// A row holds the device labels of a sample. Samples of one device have equal rows, except for the model.
 type row struct {
 	gpu, uuid, model, hostname, profile, instance string
 	namespace, pod, container                     string
 }
 
-// readRow reads the labels in all of dcgm-exporter's spellings (internal/pkg/rendermetrics and transformation/const.go).
-// false: the row is of no GPU, or of one of its links, and its figures are not the GPU's.
+// readRow reads the labels in all spellings of dcgm-exporter (internal/pkg/rendermetrics and transformation/const.go).
+// It returns false if the row belongs to no GPU, or to a link, whose figures are not the GPU's.
 func readRow(l labels.Labels) (row, bool) {
-	var r, exported row // Prometheus renames labels that are its own for the scraped exporter; a page of its federation has both
+	var r, exported row // a federated page has labels of the scrape and, renamed to exported_*, those of the exporter
 	ok := true
 	l.Range(func(l labels.Label) {
 		switch l.Name {

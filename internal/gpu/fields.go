@@ -10,39 +10,39 @@ import (
 	"strings"
 )
 
-// A Field is one figure of the vocabulary, a row of fields.csv.
+// A Field is one metric of the vocabulary, a row of fields.csv.
 type Field struct {
-	ID    uint16   // DCGM's number
-	Float bool     // DCGM has it as a double; else as an int64
-	Names []string // that a dcgm-exporter's page may have it under: of DCGM before 4.6, and since
+	ID    uint16   // DCGM field id
+	Float bool     // DCGM type: double if true, else int64
+	Names []string // names on a dcgm-exporter's page: before DCGM 4.6 and since
 	Kind  Kind
 
-	Name   string // of its series, after "replayd_gpu_"
-	Reason string // value of the label reason, where several fields are one series; else empty
+	Name   string // series name without "replayd_gpu_"
+	Reason string // value of the label reason if several fields share one series; else empty
 	Help   string
 
 	scale    scale    // from DCGM's unit to that of Name
-	smi      []string // that nvidia-smi may know it by, the newest first; none: it has no name there
+	smi      []string // names in nvidia-smi, newest first; none: not available there
 	smiScale scale
 }
 
-// A Kind says what a figure is.
+// A Kind is the type of a field.
 type Kind string
 
-// The kinds of figures. Bits are a mask, in Values as it is; each bit becomes a series of its own.
+// The kinds. A Bits field is a bit mask, kept unchanged in Device.Values; each bit is exported as its own series.
 const (
 	Gauge   Kind = "gauge"
 	Counter Kind = "counter"
 	Bits    Kind = "bits"
 )
 
-// A scale multiplies by one number and divides by another, one of them 1. 0.001 is no float64, and 123 × 0.001 need
-// not be what 0.123 reads as; 123 / 1000 is.
+// A scale is a factor times / by, and one of the two is 1. Division keeps results exact: 0.001 is not a float64, so 123
+// × 0.001 can differ from 0.123, but 123 / 1000 cannot.
 type scale struct{ times, by float64 }
 
 func (s scale) of(v float64) float64 { return v * s.times / s.by }
 
-// throttleReasons are the bits of the field throttle_reason (NVML's nvmlClocksEventReasons).
+// throttleReasons lists the bits of the field throttle_reason (NVML's nvmlClocksEventReasons).
 var throttleReasons = []struct {
 	bit  uint64
 	name string
@@ -61,22 +61,23 @@ var throttleReasons = []struct {
 //go:embed fields.csv
 var fieldsCSV string
 
-// The table that is in the binary cannot be wrong: a test reads it.
+// A test checks that the embedded table has no errors.
 var (
 	fields, errFields = parseFields(fieldsCSV)
 	fieldsByID        = indexFields(fields)
 )
 
-// Fields are all figures of the vocabulary, by DCGM's number.
+// Fields returns all fields of the vocabulary, ordered by DCGM field id.
 func Fields() []*Field { return slices.Clone(fields) }
 
-// ByID is the field with DCGM's number, nil where the vocabulary has none.
+// ByID returns the field with a DCGM field id, or nil if the vocabulary does not have it.
 func ByID(id uint16) *Field { return fieldsByID[id] }
 
-// InstanceFields have a level below the GPU (entityLevel in dcgm_fields.cpp), so that a MIG instance has its own.
+// InstanceFields lists the ids of the fields with an entity level below the GPU (entityLevel in dcgm_fields.cpp): each
+// MIG instance has its own value.
 var InstanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008}
 
-// Whole tells whether a figure is always of the whole GPU, power among them, and never of a MIG instance of it.
+// Whole reports whether a field, such as power, always describes the whole GPU and never a MIG instance.
 func (f *Field) Whole() bool { return !slices.Contains(InstanceFields, f.ID) }
 
 func indexFields(fields []*Field) map[uint16]*Field {
@@ -87,17 +88,17 @@ func indexFields(fields []*Field) map[uint16]*Field {
 	return index
 }
 
-// DCGM's sentinels say that there is no value, and why not: blank, not found, not supported, not permitted. They lie
-// from these on (dcgm_structs.h). That of int32 turns up where a figure was one once; it is looked for exactly, since
-// an honest counter passes it.
+// DCGM uses four sentinels for a missing value: blank, not found, not supported and not permitted. These constants are
+// the first sentinel of each type (dcgm_structs.h). An int32 sentinel can appear in a field that was an int32 earlier.
+// Only the four exact values are rejected, because a valid counter can exceed them.
 const (
 	BlankInt32  = 0x7ffffff0
 	BlankInt32s = 4
-	BlankInt64  = float64(0x7ffffffffffffff0) // as a double all four are 2^63
+	BlankInt64  = float64(0x7ffffffffffffff0) // as a float64 all four are 2^63
 	BlankFloat  = float64(1 << 47)
 )
 
-// Value is what DCGM's raw value is in base units; false: it says that there is none.
+// Value converts a raw DCGM value to base units. It returns false if DCGM reports no value.
 func (f *Field) Value(raw float64) (float64, bool) {
 	switch {
 	case math.IsNaN(raw) || math.IsInf(raw, 0),
@@ -110,7 +111,7 @@ func (f *Field) Value(raw float64) (float64, bool) {
 	return f.scale.of(raw), true
 }
 
-// parseFields reads the table. Its first line names the columns.
+// parseFields parses the table. Its first line names the columns.
 func parseFields(text string) ([]*Field, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	rows, err := r.ReadAll()
@@ -156,7 +157,7 @@ func parseField(row []string) (*Field, error) {
 	return f, nil
 }
 
-// parseScale reads "*1000000", "/1000" or nothing, for 1.
+// parseScale parses "*1000000" or "/1000"; an empty string is 1.
 func parseScale(s string) (scale, error) {
 	if s == "" {
 		return scale{1, 1}, nil
@@ -172,7 +173,7 @@ func parseScale(s string) (scale, error) {
 	return scale{}, fmt.Errorf("want * or / and an integer ≥ 1, or nothing, got %q", s)
 }
 
-// alternatives splits a cell with one value or several.
+// alternatives splits a cell at semicolons.
 func alternatives(s string) []string {
 	if s == "" {
 		return nil

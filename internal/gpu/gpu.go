@@ -1,5 +1,4 @@
-// Package gpu reads the figures of GPUs, from a dcgm-exporter's page, from nvidia-smi or from libdcgm, under one
-// vocabulary.
+// Package gpu reads GPU metrics from a dcgm-exporter's page, nvidia-smi or libdcgm and maps them to one vocabulary.
 package gpu
 
 import (
@@ -9,44 +8,44 @@ import (
 
 // A Source reads GPUs.
 type Source interface {
-	// Read gives every GPU, and every MIG instance, that the source sees now. The devices are the caller's to keep.
-	// It returns soon after ctx is done, whatever the source does.
+	// Read returns every GPU and MIG instance that the source sees. The caller owns the devices. Read returns soon
+	// after ctx is done, even if the source hangs.
 	Read(ctx context.Context) ([]Device, error)
-	// Close frees what the source holds. No Read runs then.
+	// Close frees the resources of the source. No Read may be running.
 	Close() error
 }
 
-// The kinds of sources, as the label source names them.
+// The kinds of sources, the values of the label source.
 const (
 	SourceExporter = "dcgm_exporter"
 	SourceSMI      = "nvidia_smi"
 	SourceDCGM     = "libdcgm"
 )
 
-// A Device is a GPU, or a MIG instance of one, and its figures at one instant.
+// A Device is a GPU or a MIG instance, with its values at one time.
 type Device struct {
-	Index    string // as the driver numbers it: "0"
-	UUID     string // of a MIG instance: that of the GPU
+	Index    string // the driver's index: "0"
+	UUID     string // for a MIG instance: the UUID of its GPU
 	Model    string // "NVIDIA H100 80GB HBM3"
 	Hostname string
 	Profile  string // of a MIG instance: "1g.10gb"; else empty
 	Instance string // of a MIG instance: its number on the GPU; else empty
 
-	// Where the source knows who uses it.
+	// The Kubernetes workload that uses the device, if the source knows it.
 	Namespace, Pod, Container string
 
-	Values map[*Field]float64 // in base units; a figure that the source has no value for is not in it
+	Values map[*Field]float64 // in base units; missing values have no entry
 }
 
-// add adds a figure. One that is there already stays, be it under another name or of another pod; but of a counter the
-// greatest counts: rows of one GPU are read one after another, and when their order changes it must not seem to fall.
+// add stores a value. The first value of a field stays, but for a counter the greatest value counts: the rows of one
+// GPU are read one after another, and the counter must not fall if their order changes.
 func (d *Device) add(f *Field, v float64) {
 	if before, twice := d.Values[f]; !twice || f.Kind == Counter && v > before {
 		d.Values[f] = v
 	}
 }
 
-// Hostname is this machine's name, "" where it does not know it.
+// Hostname returns the host name of this machine, or "" if it is unknown.
 func Hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

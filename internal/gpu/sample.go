@@ -7,7 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// show prepares what the page says of the devices.
+// show returns the exported metrics of the devices.
 func show(target string, devices []Device) []figure {
 	figures := make([]figure, len(devices))
 	for i := range devices {
@@ -17,7 +17,8 @@ func show(target string, devices []Device) []figure {
 	return figures
 }
 
-// metrics share their labels, in the order of their names, which is that of the page: "reason" goes between two of them.
+// metrics returns the metrics of a device. They share one slice of labels, sorted by name; "reason" is inserted in the
+// middle.
 func (d *Device) metrics(target string) []prometheus.Metric {
 	pairs := []*dto.LabelPair{
 		pair("gpu", d.Index),
@@ -28,7 +29,7 @@ func (d *Device) metrics(target string) []prometheus.Metric {
 		pair("target", target),
 		pair("uuid", d.UUID),
 	}
-	const model = 5 // how many are before "reason"
+	const model = 5 // number of labels before "reason"
 	list := make([]prometheus.Metric, 0, len(d.Values)+len(throttleReasons))
 	add := func(f *Field, v float64, reason string) {
 		labels := pairs
@@ -55,7 +56,7 @@ func (d *Device) metrics(target string) []prometheus.Metric {
 
 func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
-// A sample is one value on the page. Samples of a device share their labels; client_golang's metrics copy them.
+// A sample is one series on the page. The samples of a device share one label slice; client_golang's metrics copy it.
 type sample struct {
 	desc    *prometheus.Desc
 	labels  []*dto.LabelPair

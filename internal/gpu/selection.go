@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	minUUID       = 8            // characters of a UUID that are enough to select by: "GPU-1234"
-	maxSelected   = 64 * (1 + 7) // of one source: GPUs, and MIG instances of each
-	maxLabelBytes = 128          // of a value that the source gave
+	minUUID       = 8            // minimum length of a UUID prefix: "GPU-1234"
+	maxSelected   = 64 * (1 + 7) // devices of one source: GPUs and their MIG instances
+	maxLabelBytes = 128          // of a label value from the source
 )
 
-// Select says which of a source's devices belong to a target. The zero value selects all.
+// Select selects the devices of a source that belong to a target. The zero value selects all.
 type Select struct {
-	Index []string // as the driver numbers them; MIG instances go with their GPU
-	UUID  []string // whole, or their first 8 characters or more
+	Index []string // driver indices; a GPU's index selects its MIG instances too
+	UUID  []string // whole UUIDs, or prefixes of at least 8 characters
 
-	// Labels of a dcgm-exporter's page in Kubernetes, whole or with * for any characters and ? for one. With a MIG instance
-	// that they select come those figures of its GPU that instances have none of, power among them: once, and as the whole
-	// GPU's. What else is known of the GPU, or of its other instances, does not.
+	// Kubernetes labels on a dcgm-exporter's page, with the wildcards * and ?. If a MIG instance is selected, the
+	// fields that only its GPU has, such as power, are selected too: once, as figures of the whole GPU. Other fields of
+	// the GPU and its other instances are not selected.
 	Namespace, Pod, Container string
 }
 
-// Check says what is wrong with a selection, all of it.
+// Check returns all errors of a selection, joined.
 func (s *Select) Check() error {
 	var errs []error
 	for _, i := range s.Index {
@@ -78,12 +78,12 @@ func (s *Select) has(d *Device) bool {
 	return true
 }
 
-// choose gives the selected devices, each once: one that several pods share is listed by its source for each of them.
+// choose returns the selected devices without duplicates. A source lists a GPU that several pods share once per pod.
 func (s *Select) choose(list []Device) ([]Device, error) {
 	if len(list) == 0 {
 		return nil, errors.New("want a GPU, got none")
 	}
-	cut := map[identity]bool{} // GPUs that a selected instance is a part of
+	cut := map[identity]bool{} // GPUs with a selected MIG instance
 	for i := range list {
 		d := &list[i]
 		d.tidy()
@@ -123,15 +123,15 @@ func (s *Select) choose(list []Device) ([]Device, error) {
 	return chosen, nil
 }
 
-// tidy makes labels of what the source gave, which may be anything. It comes before devices are told apart: two that
-// differ only in what is cut off would be one series twice.
+// tidy makes valid, bounded label values from the source's strings. It runs before devices are compared: two devices
+// that differ only in the truncated part would be a duplicate series.
 func (d *Device) tidy() {
 	for _, s := range []*string{&d.Index, &d.UUID, &d.Model, &d.Hostname, &d.Profile, &d.Instance} {
 		*s = strings.ToValidUTF8((*s)[:min(len(*s), maxLabelBytes)], "?")
 	}
 }
 
-// An identity tells devices apart, whichever source they come from.
+// An identity identifies a device across sources.
 type identity struct{ gpu, instance string }
 
 func (d *Device) identity() identity {

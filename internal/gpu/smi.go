@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// SMI is an nvidia-smi, run for each reading. It sees whole GPUs only, and none of the profiling fields. Its Reads may
+// SMI runs nvidia-smi for each reading. nvidia-smi reports whole GPUs only and no profiling fields. Calls of Read must
 // not overlap.
 type SMI struct {
 	path     string
 	hostname string
-	unknown  map[string]bool // names that this nvidia-smi does not take
+	unknown  map[string]bool // names that this nvidia-smi rejects
 }
 
-// NewSMI runs the program at a path, or the nvidia-smi that PATH has, when path is "auto" or empty. That it is there is
-// seen by Read.
+// NewSMI returns a source that runs the program at path, or nvidia-smi from PATH if path is "auto" or empty. Read fails
+// if the program does not exist.
 func NewSMI(path string) *SMI {
 	if path == "" || path == "auto" {
 		path = "nvidia-smi"
@@ -34,7 +34,7 @@ func (s *SMI) Read(ctx context.Context) ([]Device, error) {
 		columns := s.columns()
 		out, err := run(ctx, s.path, "--query-gpu="+query(columns), "--format=csv,noheader,nounits")
 		if name := refused(out, err); name != "" && s.forget(name) {
-			continue // it names one at a time
+			continue // nvidia-smi reports one unknown name at a time
 		}
 		if err != nil {
 			return nil, err
@@ -53,13 +53,13 @@ func (s *SMI) Read(ctx context.Context) ([]Device, error) {
 // Close implements Source.
 func (*SMI) Close() error { return nil }
 
-// A column is a field under the name that nvidia-smi takes.
+// A column is a field with its name in nvidia-smi.
 type column struct {
 	field *Field
 	name  string
 }
 
-// columns are what is asked for: of each field the first of its names that was not refused.
+// columns returns the columns to query: for each field, the first name that nvidia-smi has not rejected.
 func (s *SMI) columns() []column {
 	var columns []column
 	for _, f := range fields {
@@ -70,7 +70,7 @@ func (s *SMI) columns() []column {
 	return columns
 }
 
-// query has the product's name last: nvidia-smi quotes nothing, and that is the one cell that could hold a comma.
+// query puts the product name last: nvidia-smi does not quote cells, and only the product name could contain a comma.
 func query(columns []column) string {
 	names := make([]string, 0, len(columns)+3)
 	names = append(names, "index", "uuid")
@@ -80,7 +80,7 @@ func query(columns []column) string {
 	return strings.Join(append(names, "name"), ",")
 }
 
-// forget leaves a name out from now on. false: it was not asked for, or cannot be left out.
+// forget stops querying a name. It returns false if the name was not queried or cannot be left out.
 func (s *SMI) forget(name string) bool {
 	if !slices.ContainsFunc(s.columns(), func(c column) bool { return c.name == name }) {
 		return false
@@ -89,7 +89,7 @@ func (s *SMI) forget(name string) bool {
 	return true
 }
 
-// refused is the name that nvidia-smi complains of: `Field "x" is not a valid field to query.`; empty: it does not.
+// refused returns the name that nvidia-smi rejects with `Field "x" is not a valid field to query.`, or "".
 func refused(out []byte, err error) string {
 	said := ""
 	if failed := (*smiError)(nil); errors.As(err, &failed) {
@@ -105,7 +105,7 @@ func refused(out []byte, err error) string {
 	return ""
 }
 
-// parseSMI reads one line for each GPU: index, uuid, the columns and the name.
+// parseSMI parses one line per GPU: index, uuid, the columns and the name.
 func parseSMI(out []byte, columns []column) ([]Device, error) {
 	var list []Device
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -136,7 +136,7 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 	return list, lines.Err()
 }
 
-// known is a cell of text, empty where it says why there is none: [N/A], [GPU is lost], [Unknown Error].
+// known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].
 func known(cell string) string {
 	if strings.HasPrefix(cell, "[") || cell == "N/A" {
 		return ""
@@ -144,7 +144,8 @@ func known(cell string) string {
 	return cell
 }
 
-// parseCell reads a number, with its unit or without, a mask in hex, or a word for 0 or 1. Anything else is no value.
+// parseCell parses a number with or without a unit, a hexadecimal mask, or a word for 0 or 1. Anything else is no
+// value.
 func parseCell(cell string) (float64, bool) {
 	switch cell {
 	case "Enabled", "Active", "Yes":
@@ -157,7 +158,7 @@ func parseCell(cell string) (float64, bool) {
 		mask, err := strconv.ParseUint(hex, 16, 64)
 		return float64(mask), err == nil
 	}
-	if strings.Trim(number, "-.0123456789") != "" { // what ParseFloat takes beyond: NaN, infinities, hex, underscores
+	if strings.Trim(number, "-.0123456789") != "" { // reject what ParseFloat accepts besides: NaN, infinities, hexadecimal, underscores
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(number, 64)

@@ -13,17 +13,18 @@ import (
 
 const (
 	maxOutput = 1 << 20 // bytes of nvidia-smi's output; 64 GPUs take 30 kB
-	maxSaid   = 200     // bytes of its words in an error
+	maxSaid   = 200     // bytes of nvidia-smi's message in an error
 
-	// How long a pipe is waited for once the program is gone, which a child of it may hold open.
+	// pipeWait is how long run waits for the pipes after the program has exited, because a child process may keep them
+	// open.
 	pipeWait = 100 * time.Millisecond
 )
 
-// An smiError is an nvidia-smi that ended with a status of its own.
+// An smiError is an nvidia-smi that exited with a non-zero status.
 type smiError struct {
 	path   string
 	status int
-	said   string // the first line that it said, on stderr or else on stdout, where it says most things
+	said   string // the first line of stderr, or of stdout if stderr is empty; nvidia-smi writes most errors to stdout
 }
 
 func (e *smiError) Error() string {
@@ -35,7 +36,8 @@ func (e *smiError) Error() string {
 
 var errOutput = fmt.Errorf("want at most %d bytes of output, got more", maxOutput)
 
-// run gives what a program writes to stdout. It and its children are killed when ctx is done, or when that is too much.
+// run returns the stdout of a program. It kills the program and its children when ctx is done or the output exceeds
+// maxOutput.
 func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -51,7 +53,7 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd.WaitDelay = pipeWait
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		_ = kill() // the child that held the pipe; what the program itself wrote is all there
+		_ = kill() // kill the child that keeps the pipe open; the program's own output is complete
 		err = nil
 	}
 	failed := (*exec.ExitError)(nil)
@@ -70,8 +72,8 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// A bounded buffer tells when it is full, and takes no more. exec writes to it from one goroutine. It is no
-// bytes.Buffer: io.Copy would fill that through ReadFrom, past the bound.
+// A bounded buffer calls full when it would exceed maxOutput, and rejects the write. exec writes to it from one
+// goroutine. bytes.Buffer does not fit: io.Copy would use its ReadFrom, without a bound.
 type bounded struct {
 	bytes []byte
 	full  func()
@@ -92,7 +94,7 @@ func firstLine(text []byte) []byte {
 	return bytes.TrimSpace(line)
 }
 
-// shorten bounds what others say for an error of ours.
+// shorten truncates text from outside for an error.
 func shorten(s string) string {
 	if len(s) <= maxSaid {
 		return strings.ToValidUTF8(s, "�")

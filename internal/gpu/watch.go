@@ -18,20 +18,20 @@ const (
 	maxBackoff  = time.Minute
 )
 
-// WatchOptions of a Watch. All are needed, but for those that say otherwise.
+// WatchOptions configures a Watch. All fields are required unless their comment says otherwise.
 type WatchOptions struct {
-	Target  string // whose GPUs they are
+	Target  string // value of the target label
 	Source  Source // the Watch closes it
 	Kind    string // SourceExporter, SourceSMI or SourceDCGM
-	Address string // where the source is: host:port, a path
-	Select  Select // zero: all that the source sees
+	Address string // address of the source: host:port or a path
+	Select  Select // zero: all devices of the source
 
-	Interval time.Duration // from one reading to the next
-	Timeout  time.Duration // of a reading, at most the interval; 0: three quarters of it
+	Interval time.Duration // reading interval
+	Timeout  time.Duration // timeout of a reading, at most the interval; 0: three quarters of the interval
 	Log      *slog.Logger
 }
 
-// A Watch reads one source again and again, for one target, and has the Collector show it.
+// A Watch reads one source of one target periodically and exports its figures through the Collector.
 type Watch struct {
 	o         WatchOptions
 	collector *Collector
@@ -39,45 +39,44 @@ type Watch struct {
 	mu    sync.Mutex
 	state state
 
-	dropped atomic.Int64 // devices that another source shows
+	dropped atomic.Int64 // devices that another source exports
 }
 
-// A state is what is known of a source. It is put in place whole.
+// A state is the result of the latest readings. It is replaced as a whole.
 type state struct {
-	read     bool      // at least once, by this watch
+	read     bool      // this watch has read the source at least once
 	missed   int       // readings in a row without figures
-	at       time.Time // when the latest figures were there; zero: none ever were
+	at       time.Time // time of the latest figures; zero: none yet
 	duration time.Duration
-	err      error    // of the latest reading; nil: it gave figures
-	figures  []figure // of the latest reading that had any; nil again after the third without
+	err      error    // of the latest reading; nil: it succeeded
+	figures  []figure // of the latest successful reading; nil after missedLimit failures in a row
 }
 
-// A figure is everything that the page shows of a device.
+// A figure holds all exported metrics of a device.
 type figure struct {
 	device  identity
 	metrics []prometheus.Metric
 }
 
-// NewWatch makes a watch that the collector shows from its Show until its Run or Close returns.
+// NewWatch returns a watch. The collector exports it from Show until Run or Close returns.
 func NewWatch(c *Collector, o WatchOptions) *Watch {
 	for _, label := range []*string{&o.Target, &o.Kind, &o.Address} {
-		*label = strings.ToValidUTF8(*label, "?") // any other label fails the whole page
+		*label = strings.ToValidUTF8(*label, "?") // an invalid UTF-8 label fails the whole scrape
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = o.Interval * 3 / 4 // a source that hangs is read each interval, then, not every other
+		o.Timeout = o.Interval * 3 / 4 // a hanging source then fails every reading and not every second one
 	}
 	o.Timeout = min(o.Timeout, o.Interval)
 	o.Log = o.Log.With("target", o.Target, "source", o.Kind, "address", o.Address)
 	return &Watch{o: o, collector: c}
 }
 
-// Show has the collector show the watch from now on, rather than from an instant at which Run has begun. Not after Run or
-// Close.
+// Show exports the watch before Run starts. Do not call it after Run or Close.
 func (w *Watch) Show() { w.collector.show(w) }
 
-// Run reads at instants that are whole intervals apart, until ctx is done, and closes the source. A reading that takes
-// longer loses the instants that it covers. A source that is lost is read again, after three times less and less often,
-// but once a minute at least, or once an interval.
+// Run reads the source at scheduled times that are whole intervals apart, until ctx is done, and then closes the
+// source. Scheduled times that pass during a reading are skipped. After three failures in a row the pause doubles with
+// each failure, up to one minute or one interval, whichever is longer.
 func (w *Watch) Run(ctx context.Context) error {
 	w.Show()
 	defer w.collector.hide(w)
@@ -88,13 +87,13 @@ func (w *Watch) Run(ctx context.Context) error {
 	return w.o.Source.Close()
 }
 
-// Close is for a Watch that never runs: it hides it where it was shown, and closes the source.
+// Close hides the watch and closes the source. It is for a Watch whose Run is never called.
 func (w *Watch) Close() error {
 	w.collector.hide(w)
 	return w.o.Source.Close()
 }
 
-// pause is the time from one due instant to the next, a whole number of intervals.
+// pause returns the time from one scheduled reading to the next, a whole number of intervals.
 func (w *Watch) pause() time.Duration {
 	pause := w.o.Interval
 	for n := missedLimit; n <= w.now().missed && pause*2 <= maxBackoff; n++ {
@@ -110,7 +109,7 @@ func (w *Watch) read(ctx context.Context) {
 	defer cancel()
 	devices, err := w.o.Source.Read(within)
 	if ctx.Err() != nil {
-		return // the watch ends, which is no fault of the source's
+		return // shutdown is not a failure of the source
 	}
 	if err == nil {
 		devices, err = w.o.Select.choose(devices)
@@ -130,7 +129,7 @@ func (w *Watch) read(ctx context.Context) {
 	w.tell(&before, &now)
 }
 
-// tell logs what changed.
+// tell logs the changes between two states.
 func (w *Watch) tell(before, now *state) {
 	switch {
 	case now.err != nil && (before.err == nil || !before.read):

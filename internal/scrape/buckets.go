@@ -9,24 +9,24 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 )
 
-// Buckets are a histogram with an engine's own bounds.
+// Buckets is a histogram with the bounds that the engine uses.
 type Buckets struct {
 	Count      uint64
 	Sum        float64
-	Upper      []float64 // ascending, without +Inf; empty: it has native buckets alone
-	Cumulative []uint64  // one for each of Upper
+	Upper      []float64 // ascending, without +Inf; empty: native buckets only
+	Cumulative []uint64  // one count for each bound in Upper
 	Native     *histogram.FloatHistogram
 }
 
-// parts are the lines of one histogram of one rank while it is put together.
+// parts collects the samples of one rank's histogram.
 type parts struct {
 	rank       string
 	cumulative map[float64]*bound // by le
-	series     int                // histograms that are added up
+	series     int                // number of classic histograms added up
 	sum, count float64
 	counted    bool
 	native     *histogram.FloatHistogram
-	natives    int // that were added up in it
+	natives    int // number of native histograms added up
 	broken     bool
 }
 
@@ -36,8 +36,8 @@ type bound struct {
 	series int
 }
 
-// histograms puts a row's histograms together, one for each rank. Those that differ in other labels are added up, at the
-// bounds that all of them have. One that contradicts itself is left out.
+// histograms returns one histogram per rank. Histograms of one rank that differ in other labels are added up at the
+// bounds that all of them share. A histogram that contradicts itself is left out.
 func (r Row) histograms(p *Page) []Value {
 	var all []*parts
 	of := func(s Sample) *parts {
@@ -107,7 +107,7 @@ func (h *parts) merge(n *histogram.FloatHistogram) {
 	}
 }
 
-// buckets checks and orders what was collected; nil when it makes no histogram.
+// buckets returns the collected histogram with ascending bounds, or nil if the samples form no valid histogram.
 func (h *parts) buckets(scale float64) *Buckets {
 	b := &Buckets{Sum: h.sum * scale}
 	if n := h.native; n != nil && scale == 1 && (!h.counted || h.natives == h.series) && whole(n) { // native bounds cannot be scaled
@@ -118,7 +118,7 @@ func (h *parts) buckets(scale float64) *Buckets {
 	}
 	bounds := make([]*bound, 0, len(h.cumulative))
 	for _, c := range h.cumulative {
-		if c.series == h.series { // else not all of them have it
+		if c.series == h.series { // skip bounds that some of the histograms lack
 			bounds = append(bounds, c)
 		}
 	}
@@ -129,14 +129,14 @@ func (h *parts) buckets(scale float64) *Buckets {
 		return 1
 	})
 	if n := len(bounds); n > 0 && math.IsInf(bounds[n-1].upper, 1) {
-		h.count = bounds[n-1].count // an engine may count on between its lines
+		h.count = bounds[n-1].count // the engine may count more observations while it writes the page
 		bounds = bounds[:n-1]
 	}
 	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(b.Sum) || len(bounds) == 0 && b.Native == nil {
 		return nil
 	}
 	b.Count = uint64(h.count)
-	if b.Native != nil && b.Native.Count != h.count { // the two would be one histogram with two counts, which no reader accepts
+	if b.Native != nil && b.Native.Count != h.count { // Prometheus rejects a histogram with two different counts
 		b.Native = nil
 	}
 	before := 0.0
@@ -151,7 +151,7 @@ func (h *parts) buckets(scale float64) *Buckets {
 	return b
 }
 
-// whole says whether a native histogram is one of whole observations, and agrees with itself.
+// whole reports whether a native histogram holds integer counts and is consistent.
 func whole(n *histogram.FloatHistogram) bool {
 	for _, counts := range [][]float64{n.PositiveBuckets, n.NegativeBuckets, {n.ZeroCount, n.Count}} {
 		if slices.ContainsFunc(counts, func(c float64) bool { return !isCount(c) }) {
@@ -161,5 +161,5 @@ func whole(n *histogram.FloatHistogram) bool {
 	return !histogram.IsCustomBucketsSchema(n.Schema) && n.Validate() == nil
 }
 
-// isCount says whether a float is a whole number that it can hold exactly.
+// isCount reports whether f is a non-negative integer that a float64 represents exactly.
 func isCount(f float64) bool { return f >= 0 && f < 1<<53 && f == math.Trunc(f) }

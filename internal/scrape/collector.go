@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// keptIdle is how many engines that are no longer scraped are remembered, so that the counts of one that returns go on.
+// keptIdle is the maximum number of engines kept after their scraping ends. The counters of a kept engine continue when
+// it returns.
 const keptIdle = 500
 
 var (
@@ -32,26 +33,27 @@ var (
 	}()
 )
 
-// A Collector shows what all targets' engines say. What it shows was prepared when it was scraped, so that a page of
-// replayd's own waits for no engine.
+// A Collector exports the metrics of all targets' engines. They are prepared when an engine is scraped, so a scrape of
+// replayd does not wait for an engine.
 type Collector struct {
 	mu      sync.Mutex
 	engines map[address]*engine
-	idle    []address // of those that are not scraped, the one that has waited longest first
+	idle    []address // engines that are not scraped, longest idle first
 }
 
-// An address is one engine of a target.
+// An address identifies one engine of a target.
 type address struct{ target, replica string }
 
-// NewCollector registers the engines' series with reg and panics when they are there already.
+// NewCollector registers the engines' series with reg and panics if they are already registered.
 func NewCollector(reg prometheus.Registerer) *Collector {
 	c := &Collector{engines: map[address]*engine{}}
 	reg.MustRegister(c)
 	return c
 }
 
-// use has an engine on the page until its release. While a reload replaces what scrapes it, both use it: figures, counts
-// and what is known of its restarts go on.
+// use returns the engine at address a and exports it until release. During a reload the old and the new target share
+// the engine, so its figures, counters and restart history continue. If the engine has been idle for longer than
+// forget, its figures are cleared.
 func (c *Collector) use(a address, rows []Row, forget time.Duration) *engine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +62,7 @@ func (c *Collector) use(a address, rows []Row, forget time.Duration) *engine {
 		e = &engine{}
 		c.engines[a] = e
 	}
-	if !slices.Equal(e.rows, rows) { // other rows, other counters: they are not held against one another
+	if !slices.Equal(e.rows, rows) { // other rows read other counters: do not compare them with the earlier ones
 		e.rows = rows
 		e.forget()
 	}
@@ -141,7 +143,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// metrics prepares what a page shows of a reading.
+// metrics returns the exported metrics of a reading.
 func (a address) metrics(r *Reading) []prometheus.Metric {
 	list := make([]prometheus.Metric, 0, len(r.Figures)+1)
 	list = append(list, prometheus.MustNewConstMetric(descInfo, prometheus.GaugeValue, 1, a.target, a.replica, r.Engine, r.Model))

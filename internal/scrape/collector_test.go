@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// The page of replayd about a busy engine, whole.
+// TestCollectorPage compares replayd's whole page about a busy engine with a golden file.
 func TestCollectorPage(t *testing.T) {
 	f, e := newFixture(), &server{}
 	body, err := os.ReadFile("testdata/pages/vllm_0.32.0_done.txt")
@@ -24,7 +24,7 @@ func TestCollectorPage(t *testing.T) {
 	one := target.endpoints[0]
 	one.scrape(t.Context())
 	s := one.engine.now()
-	s.duration, s.at = 2*time.Millisecond, time.Time{} // the age is the test's own
+	s.duration, s.at = 2*time.Millisecond, time.Time{} // age_seconds is not compared
 	one.engine.put(s)
 	if problems, err := testutil.GatherAndLint(f.registry); err != nil || len(problems) > 0 {
 		t.Errorf("want a page that promtool likes, got %v, %v", problems, err)

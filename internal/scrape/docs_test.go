@@ -15,7 +15,7 @@ import (
 
 const metricsDoc = "../../docs/metrics.md"
 
-// allRows map a page that has the whole vocabulary.
+// allRows returns rows that map a page with every quantity of the vocabulary.
 func allRows() []Row {
 	rows := make([]Row, 0, len(quantities))
 	for _, q := range quantities {
@@ -24,7 +24,7 @@ func allRows() []Row {
 	return rows
 }
 
-// The tables of the engines list what the page can show.
+// The tables in docs/metrics.md list the series that the page can show.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	want, err := outside.Tables(metricsDoc, "The engines", map[string][]string{"series": {"target", "replica"}})
 	if err != nil {
@@ -87,7 +87,7 @@ func rowOf(t *testing.T, start string) string {
 	return ""
 }
 
-// Every page in testdata has its origin beside it, and none other does.
+// ORIGIN.md lists every page in testdata, and no other.
 func TestOrigins(t *testing.T) {
 	text, err := os.ReadFile("testdata/pages/ORIGIN.md")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// The table of engines says of each how many of its rows are checked.
+// docs/metrics.md states for each engine how many of its rows are checked.
 func TestDocumentedChecks(t *testing.T) {
 	rows, err := engines()
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"replayd/internal/secret"
 )
 
-// An endpoint is one engine's page.
+// An endpoint is the metrics page of one engine.
 type endpoint struct {
 	target  *Target
 	replica string // host:port
 	fetcher *Fetcher
-	found   string  // the URL that had a page; empty: none has yet
-	engine  *engine // nil before it is shown
+	found   string  // the URL at which the page was found; empty: not found yet
+	engine  *engine // nil until Target.show
 	looked  atomic.Bool
 }
 
@@ -31,8 +31,8 @@ func (e *endpoint) run(ctx context.Context) {
 	})
 }
 
-// scrape reads the page once. It has three quarters of the interval: an engine that hangs is missed at each instant, then,
-// and not at every other.
+// scrape reads the page once. The timeout is three quarters of the interval, at most maxTimeout, so a hanging engine
+// fails every scrape and not every second one.
 func (e *endpoint) scrape(ctx context.Context) {
 	at := time.Now()
 	within, cancel := context.WithTimeout(ctx, min(e.target.o.Interval*3/4, maxTimeout))
@@ -40,7 +40,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 	wanted, told := e.target.vocabulary.Recognizer()
 	p, err := e.get(within, wanted)
 	if ctx.Err() != nil {
-		return // the scraping ends, which is no fault of the engine's
+		return // shutdown is not a failure of the engine
 	}
 	r := &Reading{}
 	if p != nil {
@@ -61,8 +61,8 @@ func (e *endpoint) scrape(ctx context.Context) {
 	e.tell(&before, &now)
 }
 
-// get tries the addresses at which the page may be, and stays with the first that has one, or part of one, until that is
-// lost.
+// get tries the target's URLs in order and keeps the first that returns a page, or part of one. After MissedLimit
+// failed scrapes in a row it tries all URLs again.
 func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *Page, err error) {
 	urls := e.target.urls
 	if e.found != "" && e.engine.now().missed < MissedLimit {
@@ -78,13 +78,13 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 			return p, err
 		}
 		if fault := (*Error)(nil); !errors.As(err, &fault) || fault.Reason == ReasonConnect || fault.Reason == ReasonTimeout {
-			return p, err // it is the server that is at fault, and not the path
+			return p, err // the server failed, so another path does not help
 		}
 	}
 	return p, err
 }
 
-// tell logs what changed.
+// tell logs the changes between two states.
 func (e *endpoint) tell(before, now *state) {
 	switch {
 	case now.err != nil && (before.err == nil || before.reason != now.reason):

@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// An engine is all that is known of one address.
+// An engine holds everything known about one address.
 type engine struct {
-	users int       // guarded by the Collector's lock, as left and rows are
-	left  time.Time // when the last of them went
-	rows  []Row     // of the user's that it is read by
+	users int       // users, left and rows are guarded by Collector.mu
+	left  time.Time // when the last user released the engine
+	rows  []Row     // the user's rows, from metrics.map
 
-	// What replayd itself counts.
+	// Counted by replayd itself.
 	restarts atomic.Int64
 	failures [len(reasons)]atomic.Int64
 
@@ -27,34 +27,34 @@ type engine struct {
 	history history
 }
 
-// A state is what the latest scrapes gave. It is put in place whole.
+// A state is the result of the latest scrapes. It is replaced as a whole.
 type state struct {
-	scraped  bool                // at least once
+	scraped  bool                // scraped at least once
 	missed   int                 // scrapes in a row without figures
-	at       time.Time           // start of the latest one that gave figures; zero: none has
-	duration time.Duration       // of the latest one
-	samples  int                 // of the latest one
+	at       time.Time           // start of the latest scrape with figures; zero: none yet
+	duration time.Duration       // of the latest scrape
+	samples  int                 // of the latest scrape
 	reason   Reason              // of the latest error
-	err      error               // nil: the latest scrape gave a whole page
-	engine   string              // by the latest page that gave figures
-	metrics  []prometheus.Metric // what /metrics shows of it
+	err      error               // nil: the latest scrape returned a whole page
+	engine   string              // named by the latest page with figures
+	metrics  []prometheus.Metric // exported on /metrics
 	shared   bool                // several processes answer at this address
-	twice    int                 // samples of the first page that had a series twice; 0: none had
+	twice    int                 // duplicate samples on the first page with duplicates; 0: none so far
 
-	// For the guard, which must not take half a page for a whole one.
-	load    Load      // by the latest whole page
-	whole   time.Time // when that was, by the wall: timers and Go's clock stand still in a suspension
-	failed  int       // scrapes in a row since then
-	loadErr error     // why load cannot be believed; nil: it can
+	// For the guard, which uses whole pages only.
+	load    Load      // from the latest whole page
+	whole   time.Time // wall-clock time of that page: timers and Go's monotonic clock stop while the machine is suspended
+	failed  int       // failed scrapes in a row since that page
+	loadErr error     // why load is invalid; nil: it is valid
 }
 
-// Why a load is not known.
+// Errors of a load that is not known.
 var (
 	ErrNotScraped = errors.New("not scraped yet")
 	errOld        = errors.New("its values are stale: this process was not running")
 )
 
-// after is the state that one scrape makes of s. Part of a page is something to show.
+// after returns the state that follows s after one scrape. Figures of a partial page are exported too.
 func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) state {
 	s.scraped, s.duration, s.err, s.reason, s.samples = true, time.Since(at), err, "", 0
 	if p != nil {
@@ -97,14 +97,15 @@ func (e *engine) put(s state) {
 	e.state = s
 }
 
-// forget lets counters of the next page be any.
+// forget resets the history, so that lower counters on the next page are not taken for a restart.
 func (e *engine) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.history = history{}
 }
 
-// scraped takes in what one scrape gave, and tells what was known before.
+// scraped applies the result of one scrape. It returns the state before and after, and whether the engine has
+// restarted.
 func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error) (before, now state, restarted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,8 +118,8 @@ func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error
 	return before, now, restarted
 }
 
-// load is what the engine says of itself. False: it was not scraped yet, or the last scrape is too old. One or two scrapes that failed are no reason to think
-// it unseen: what was read before them is some intervals older.
+// load returns the engine's load. looked is false if the engine has not been scraped yet or the last whole page is too
+// old. Up to MissedLimit-1 failed scrapes in a row do not invalidate the load.
 func (e *engine) load(interval time.Duration) (l Load, looked bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

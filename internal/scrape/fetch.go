@@ -19,21 +19,21 @@ import (
 	"replayd/internal/secret"
 )
 
-// accept asks for protobuf first, which alone has native histograms. OpenMetrics is not asked for: Python's client gives it to
-// whoever names it, whatever the q values say, and since 0.22 it then writes sglang_x where the plain text has sglang:x
-// (prometheus_client/exposition.py; seen of SGLang 0.5.23).
+// accept prefers protobuf, the only format with native histograms. It does not name OpenMetrics: Python's client serves
+// OpenMetrics to any client that names it, whatever the q values, and since 0.22 it then writes sglang_x where the
+// plain text has sglang:x (prometheus_client/exposition.py; seen with SGLang 0.5.23).
 const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6," +
 	"text/plain;version=0.0.4;q=0.4,*/*;q=0.3"
 
-// FetchOptions say how pages are fetched.
+// FetchOptions configures a Fetcher.
 type FetchOptions struct {
 	HTTP commoncfg.HTTPClientConfig // credentials, TLS, proxy, redirects
-	// Address, as ip:port, is where every connection goes, whatever the URL's host is; the Host header and the name that TLS
-	// checks stay the URL's. No proxy is used then. Empty: where the URL says.
+	// Address, as ip:port, is the address of every connection, whatever the URL's host is. The Host header and the name
+	// that TLS verifies are still the URL's. The proxy is not used. Empty: connect to the URL's host.
 	Address   string
-	Reconnect bool   // no connection is kept
-	UserAgent string // empty: Go's own
-	Dial      Dialer // nil: TCP's
+	Reconnect bool   // open a new connection for each request
+	UserAgent string // empty: Go's default
+	Dial      Dialer // nil: net.Dialer
 }
 
 // A Dialer opens connections, as net.Dialer's DialContext does.
@@ -42,10 +42,10 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 // A Fetcher gets metrics pages over HTTP and keeps its connections. It is safe for concurrent use.
 type Fetcher struct {
 	client *http.Client
-	own    []string // secrets of its options that stand in no header of a request
+	own    []string // secrets of the options that are in no request header
 }
 
-// NewFetcher makes a fetcher. It reads the files that the options name, and fails where one cannot be read.
+// NewFetcher returns a fetcher. It reads the files that the options name and fails if it cannot read one.
 func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	var options []commoncfg.HTTPClientOption
 	if o.UserAgent != "" {
@@ -58,7 +58,7 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 		if _, err := netip.ParseAddrPort(o.Address); err != nil {
 			return nil, fmt.Errorf("address: want ip:port, got %q", o.Address)
 		}
-		if o.HTTP.OAuth2 != nil { // its token would be asked for at that address too
+		if o.HTTP.OAuth2 != nil { // the OAuth2 token would be requested from o.Address too
 			return nil, errors.New("address: want no oauth2 beside one address of several")
 		}
 		o.HTTP.ProxyConfig = commoncfg.ProxyConfig{}
@@ -77,7 +77,7 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	}
 	follow := client.CheckRedirect
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		// What http_headers holds would go with it, keys among them.
+		// A redirect would carry the configured http_headers, which may hold keys.
 		if to, from := req.URL, via[0].URL; to.Scheme != from.Scheme || to.Host != from.Host {
 			return fmt.Errorf("it leads to %s, and another address is not followed", secret.ShownURL(to))
 		}
@@ -92,12 +92,13 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	return &Fetcher{client: client, own: secretsOf(o.HTTP)}, nil
 }
 
-// Close closes the connections that no Get uses.
+// Close closes the idle connections.
 func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
 
-// Get fetches a page and reads it; Parse says what is kept and what comes with which error. A cancelled context gives its
-// error as it is, everything else an *Error that begins with the URL, without user and query; no credential is in it. A page whose connection broke is
-// not kept: nothing says that its last line is whole.
+// Get fetches and parses a page; Parse documents which samples are kept and which errors return a page. If ctx is
+// cancelled, Get returns ctx.Err() unwrapped. Any other error is an *Error that begins with the URL, without user and
+// query, and contains no credential. If the connection breaks, the page is discarded, because its last line may be
+// incomplete.
 func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string) bool) (*Page, error) {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -114,7 +115,7 @@ func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string)
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		e = &Error{ReasonConnect, err}
-		if text := err.Error(); len(text) > 400 { // an answer that is not HTTP, shown whole
+		if text := err.Error(); len(text) > 400 { // the error of net/http quotes an answer that is not HTTP in full
 			e.Err = errors.New(clip(text, 400))
 		}
 	}
@@ -131,13 +132,13 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 		return nil, err
 	}
 	req.Header.Set("Accept", accept)
-	req.Header.Set("Accept-Encoding", "gzip") // the transport of prometheus/common leaves compression to its user
+	req.Header.Set("Accept-Encoding", "gzip") // prometheus/common disables transparent compression
 	resp, err := f.client.Do(req)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // the URL is said once, at the front
+			err = inner.Err // Get adds the URL to the error
 		}
-		if resp != nil { // of the redirect that was one too many
+		if resp != nil { // the response to the last redirect
 			return nil, fault(ReasonHTTP, "want status 200, got %s: %w", clip(resp.Status, 80), err)
 		}
 		return nil, err
@@ -152,8 +153,8 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 	}
 	p, err := Parse(body, resp.Header.Get("Content-Type"), wanted)
 	if p != nil && p.Start.IsZero() {
-		// llama.cpp has no process_start_time_seconds, and writes this header instead (tools/server/server-context.cpp): in spite
-		// of its name microseconds on the monotonic clock. It tells one process from the next.
+		// llama.cpp has no process_start_time_seconds; it sends this header (tools/server/server-context.cpp). Despite
+		// its name, the value is in microseconds of the monotonic clock, so it only tells processes apart.
 		if us, err := strconv.ParseInt(resp.Header.Get("Process-Start-Time-Unix"), 10, 64); err == nil && us > 0 {
 			p.Start = time.UnixMicro(us)
 		}
@@ -161,7 +162,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 	return p, err
 }
 
-// readBody reads a body to its end, decompressed.
+// readBody reads and decompresses the whole body.
 func readBody(resp *http.Response) ([]byte, error) {
 	from, err := unzipped(resp)
 	if err != nil {
@@ -177,8 +178,8 @@ func readBody(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// unzipped is a body, decompressed where it has to be. What comes over the wire is bounded, for some gzip becomes nothing for
-// ever; the caller bounds what it becomes.
+// unzipped returns the body, decompressed if necessary. It bounds the compressed bytes, because gzip data can
+// decompress to nothing without end. The caller bounds the decompressed bytes.
 func unzipped(resp *http.Response) (io.Reader, error) {
 	from := http.MaxBytesReader(nil, resp.Body, maxBodyBytes)
 	switch encoding := resp.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
@@ -198,14 +199,14 @@ func unzipped(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// refusal is the error for an answer that is not 200.
+// refusal returns the error for a status other than 200.
 func refusal(resp *http.Response) error {
 	if to := resp.Header.Get("Location"); to != "" {
 		return fault(ReasonHTTP, "want status 200, got %q, a redirect to %q", clip(resp.Status, 80), clip(to, 120))
 	}
 	var said []byte
 	if from, err := unzipped(resp); err == nil {
-		said, _ = io.ReadAll(io.LimitReader(from, 4<<10)) // what came is enough to show
+		said, _ = io.ReadAll(io.LimitReader(from, 4<<10)) // a partial body is enough for the error
 	}
 	return fault(ReasonHTTP, "want status 200, got %q: %q", clip(resp.Status, 80), clip(strings.TrimSpace(string(said)), 120))
 }

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// A Reason is why a page could not be had, or not all of it.
+// A Reason says why a scrape returned no page, or only part of one.
 type Reason string
 
 // The reasons.
 const (
-	ReasonConnect     Reason = "connect"      // no connection, or one that broke before the page's end
+	ReasonConnect     Reason = "connect"      // no connection, or it broke before the end of the page
 	ReasonTimeout     Reason = "timeout"      // the context's deadline
-	ReasonHTTP        Reason = "http"         // an answer other than 200, a redirect that is not followed among them
-	ReasonContentType Reason = "content_type" // what came is no metrics page, or not what its content type says
-	ReasonTooLarge    Reason = "too_large"    // past a bound: bytes, samples or labels
-	ReasonParse       Reason = "parse"        // a fault on the page
-	ReasonUnknown     Reason = "unknown"      // a whole page, and of no engine that the vocabulary has
+	ReasonHTTP        Reason = "http"         // a status other than 200, or a redirect that is not followed
+	ReasonContentType Reason = "content_type" // the body is no metrics page, or does not match its content type
+	ReasonTooLarge    Reason = "too_large"    // over a limit on bytes, samples or labels
+	ReasonParse       Reason = "parse"        // a syntax error on the page
+	ReasonUnknown     Reason = "unknown"      // a whole page, but of an engine that the vocabulary does not have
 )
 
-// reasons are all of them, in the order in which a scrape meets them.
+// reasons lists all reasons in the order in which a scrape meets them.
 var reasons = [...]Reason{ReasonConnect, ReasonTimeout, ReasonHTTP, ReasonContentType, ReasonTooLarge, ReasonParse, ReasonUnknown}
 
-// place is where a reason is counted.
+// place returns the index of r in reasons and in engine.failures.
 func (r Reason) place() int { return slices.Index(reasons[:], r) }
 
-// An Error is what went wrong with a page. Text from outside is cut and quoted in it.
+// An Error is the failure of a scrape. It quotes and truncates text from outside.
 type Error struct {
 	Reason Reason
 	Err    error

@@ -26,7 +26,7 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 )
 
-// fetcher is a fetcher with the default configuration, changed.
+// fetcher returns a fetcher with the default options after change.
 func fetcher(t *testing.T, change func(o *FetchOptions)) *Fetcher {
 	t.Helper()
 	o := FetchOptions{HTTP: commoncfg.DefaultHTTPClientConfig, UserAgent: "replayd/test"}
@@ -48,7 +48,7 @@ func served(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// TestGetFromClientGolang reads the same registry in all three formats.
+// TestGetFromClientGolang fetches the same registry in all three formats.
 func TestGetFromClientGolang(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "h_seconds", Help: "Of it.", Buckets: []float64{0.5, 2}, NativeHistogramBucketFactor: 2}, []string{"engine"})
@@ -114,12 +114,12 @@ func TestGetKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// TestGetFails has what servers do wrong. BASE in an error is the server's address.
+// TestGetFails covers faulty servers. BASE in an expected error stands for the server's address.
 func TestGetFails(t *testing.T) {
 	write := func(contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
-			_, _ = io.WriteString(w, body) // a client that has enough goes away
+			_, _ = io.WriteString(w, body) // the client may close the connection early
 		}
 	}
 	hijacked := func(answer string) http.HandlerFunc {
@@ -151,7 +151,7 @@ func TestGetFails(t *testing.T) {
 		h      http.HandlerFunc
 		reason Reason
 		kept   int
-		err    string // its beginning
+		err    string // prefix of the error
 	}{
 		{
 			"not found", func(w http.ResponseWriter, _ *http.Request) {
@@ -186,7 +186,7 @@ func TestGetFails(t *testing.T) {
 			fmt.Fprint(w, strings.Repeat("a 1\n", 10))
 		}, ReasonContentType, 0, "BASE/m: want gzip as Content-Encoding says: gzip: invalid header"},
 		{"50 MB", func(w http.ResponseWriter, _ *http.Request) {
-			for line := strings.Repeat("a 1\n", 1<<18); ; { // until the client has enough
+			for line := strings.Repeat("a 1\n", 1<<18); ; { // until the client closes the connection
 				if _, err := io.WriteString(w, line); err != nil {
 					return
 				}
@@ -195,7 +195,7 @@ func TestGetFails(t *testing.T) {
 		{"a gzip bomb", zipped(1000), ReasonTooLarge, 0, "BASE/m: want a page of at most 16777216 bytes, got more"},
 		{"gzip of nothing for ever", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			// A stored block of no bytes (RFC 1951, 3.2.4), again and again.
+			// An empty stored block (RFC 1951, 3.2.4), repeated.
 			_, _ = w.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255})
 			for blocks := []byte(strings.Repeat("\x00\x00\x00\xff\xff", 1<<18)); ; {
 				if _, err := w.Write(blocks); err != nil {
@@ -246,7 +246,7 @@ func TestGetRedirects(t *testing.T) {
 	}
 }
 
-// TestGetEnds has a server that hangs before its answer or within it, and a context that ends.
+// TestGetEnds covers a server that hangs before or within its response, and a context that ends.
 func TestGetEnds(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		waiting := make(chan struct{})
@@ -283,7 +283,7 @@ func TestGetConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	l.Close() // now nobody is there
+	l.Close() // no server listens there any more
 	for _, c := range []struct{ url, want string }{
 		{"http://user:sesame@" + address + "/m", "http://xxxxx@" + address + "/m: dial tcp " + address + ": connect: connection refused"},
 		{"ftp://user:sesame@x/m", `want an http or https URL of a metrics page, got "ftp://xxxxx@x/m"`},
@@ -295,13 +295,13 @@ func TestGetConnect(t *testing.T) {
 	}
 }
 
-// TestGetAtAnAddress has two replicas behind one name that does not even resolve.
+// TestGetAtAnAddress fetches from two replicas behind one name that does not resolve.
 func TestGetAtAnAddress(t *testing.T) {
 	replica := func(n int) *httptest.Server {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "a{host=%q,name=%q} %d\n", r.Host, r.TLS.ServerName, n)
 		}))
-		s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says that the client goes away from a wrong name
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // the server logs the failed handshakes
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		return s
@@ -358,7 +358,7 @@ func TestGetProcessStartHeader(t *testing.T) {
 	}
 }
 
-// What http_headers holds goes to no other address.
+// Headers from http_headers are not sent to another address.
 func TestGetFollowsToTheSameAddressAlone(t *testing.T) {
 	var leaked atomic.Bool
 	other := served(t, func(_ http.ResponseWriter, r *http.Request) { leaked.Store(r.Header.Get("X-Api-Key") != "") })

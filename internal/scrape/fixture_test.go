@@ -20,13 +20,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// A server answers with what it is told to.
+// A server is a fake engine that returns the configured pages.
 type server struct {
 	mu     sync.Mutex
 	pages  map[string]string // by path
 	status int               // 0: 200
 	asked  []string
-	hang   bool // until the question is withdrawn
+	hang   bool // block until the request is cancelled
 }
 
 func (e *server) say(lines ...string) {
@@ -35,7 +35,7 @@ func (e *server) say(lines ...string) {
 	e.pages = map[string]string{"/metrics": strings.Join(lines, "\n") + "\n"}
 }
 
-// RoundTrip answers without a network, so that time can be virtual.
+// RoundTrip responds without a network, as virtual time requires.
 func (e *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, r.URL.Path)
@@ -81,7 +81,7 @@ func newFixture() *fixture {
 	return f
 }
 
-// target makes one whose engine answers by itself where it is not nil.
+// target returns a target. If e is not nil, e answers its requests.
 func (f *fixture) target(t *testing.T, e *server, o TargetOptions) *Target {
 	t.Helper()
 	if o.Target == "" {
@@ -105,7 +105,7 @@ func (f *fixture) target(t *testing.T, e *server, o TargetOptions) *Target {
 	return target
 }
 
-// shown gives the lines of replayd's page about some series.
+// shown returns the lines of replayd's page for the named series.
 func (f *fixture) shown(t *testing.T, names ...string) []string {
 	t.Helper()
 	text, err := testutil.CollectAndFormat(f.collector, expfmt.TypeTextPlain, names...)
@@ -131,7 +131,7 @@ func (f *fixture) want(t *testing.T, names []string, want ...string) {
 	}
 }
 
-// while runs a target in a bubble of virtual time.
+// while runs a target in a synctest bubble during steps.
 func while(t *testing.T, target *Target, steps func()) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())

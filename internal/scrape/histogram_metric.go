@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 )
 
-// A passed histogram has the engine's own buckets, classic, native or both, which no metric of client_golang can have.
+// A histogramMetric exports a histogram with the engine's own buckets: classic, native or both. No metric type of
+// client_golang accepts given buckets of both kinds.
 type histogramMetric struct {
 	desc      *prometheus.Desc
 	labels    []*dto.LabelPair
@@ -32,7 +33,7 @@ func (b *Buckets) proto() *dto.Histogram {
 		h.PositiveSpan, h.PositiveDelta = spans(n.PositiveSpans), deltas(n.PositiveBuckets)
 		h.NegativeSpan, h.NegativeDelta = spans(n.NegativeSpans), deltas(n.NegativeBuckets)
 		if len(h.PositiveSpan)+len(h.NegativeSpan) == 0 && n.ZeroThreshold == 0 && n.ZeroCount == 0 {
-			h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}} // else it would read as classic
+			h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}} // else parsed as classic
 		}
 	}
 	return h
@@ -46,7 +47,7 @@ func spans(list []histogram.Span) []*dto.BucketSpan {
 	return out
 }
 
-// deltas are counts as the protobuf format has them: each as its difference from the one before.
+// deltas converts counts to the protobuf format: each count as the difference from the previous one.
 func deltas(counts []float64) []int64 {
 	out := make([]int64, len(counts))
 	before := int64(0)

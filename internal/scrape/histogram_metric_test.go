@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 )
 
-// passedOn scrapes the page of a registry as an engine's and gives what replayd shows of its TTFT.
+// passedOn scrapes a registry as an engine and returns the exported TTFT histogram.
 func passedOn(t *testing.T, reg *prometheus.Registry) *dto.Histogram {
 	t.Helper()
 	s := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
@@ -34,7 +34,7 @@ func passedOn(t *testing.T, reg *prometheus.Registry) *dto.Histogram {
 	return nil
 }
 
-// filled gives the native buckets that have something, by their index.
+// filled returns the counts of the non-empty native buckets by index.
 func filled(h *dto.Histogram) map[int32]int64 {
 	buckets := map[int32]int64{}
 	index, count, i := int32(0), int64(0), 0
@@ -51,8 +51,8 @@ func filled(h *dto.Histogram) map[int32]int64 {
 	return buckets
 }
 
-// A histogram that an engine has in both kinds is passed on in both, as it is; one that is native alone as that; ranks that the
-// row does not tell apart are added up in both.
+// Classic and native buckets are passed on unchanged, and a native-only histogram stays native-only. Histograms of
+// ranks that the row does not tell apart are added up in both kinds.
 func TestNativeHistogramsPassThrough(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -81,7 +81,7 @@ func TestNativeHistogramsPassThrough(t *testing.T) {
 			if d := cmp.Diff(filled(want), filled(got)); d != "" {
 				t.Errorf("native buckets: -want +got\n%s", d)
 			}
-			// Empty buckets inside of spans are the parser's to drop; the engine's own time of birth is not passed on.
+			// The parser drops empty buckets inside spans. The engine's created timestamp is not passed on.
 			for _, h := range []*dto.Histogram{want, got} {
 				h.PositiveSpan, h.PositiveDelta, h.CreatedTimestamp = nil, nil, nil
 			}
@@ -93,7 +93,7 @@ func TestNativeHistogramsPassThrough(t *testing.T) {
 	}
 }
 
-// A histogram that is native and empty stays native.
+// An empty native histogram stays native.
 func TestEmptyNativeHistogram(t *testing.T) {
 	got := (&Buckets{Native: &histogram.FloatHistogram{Schema: 3}}).proto()
 	if len(got.PositiveSpan) != 1 || got.PositiveSpan[0].GetLength() != 0 {
@@ -101,8 +101,8 @@ func TestEmptyNativeHistogram(t *testing.T) {
 	}
 }
 
-// Native buckets that do not go with the classic count are left out: one histogram with two counts would spoil the scrape of all
-// of replayd.
+// Native buckets that contradict the classic count are left out: a histogram with two counts would fail the whole
+// scrape of replayd.
 func TestNativeHistogramsThatDoNotFit(t *testing.T) {
 	native := func(counts ...float64) *histogram.FloatHistogram {
 		n := &histogram.FloatHistogram{Schema: 0, PositiveSpans: []histogram.Span{{Length: uint32(len(counts))}}, PositiveBuckets: counts}

@@ -2,23 +2,23 @@ package scrape
 
 import "time"
 
-// Limits of what is remembered of an address.
+// Limits of the history of one address.
 const (
 	rememberedStarts = 16 // starts of processes
 	rememberedFalls  = 10 // scrapes
-	regainWithin     = 3  // scrapes; a restarted engine takes longer to count as much as before
+	regainWithin     = 3  // scrapes; a restarted engine needs longer to reach its earlier counts
 )
 
-// A history finds out from what an address says whether the process behind it is another one than before: a restart, or
-// the turn of another of several that share the address, as behind a virtual address.
+// A history detects from the pages of one address that another process answers than before. Either the engine has
+// restarted, or several processes share the address, as behind a virtual IP.
 type history struct {
 	start   time.Time   // process_start_time_seconds; zero: the page has none
-	starts  []time.Time // of processes seen before
+	starts  []time.Time // start times of earlier processes
 	totals  map[total]float64
-	falls   []bool            // of the latest scrapes: counters fell
-	regains []bool            // of the latest scrapes: counters that had fallen were past their old heights
-	lost    map[total]float64 // the heights that they fell from; nil: none did of late
-	since   int               // scrapes since then
+	falls   []bool            // per recent scrape: another process answered
+	regains []bool            // per recent scrape: counters regained their earlier values, or an earlier process returned
+	lost    map[total]float64 // the values before the latest fall; nil: no recent fall
+	since   int               // scrapes since the latest fall
 	shared  bool
 }
 
@@ -27,7 +27,8 @@ type total struct {
 	rank     string
 }
 
-// add takes in a page. Shared stays once found out, until every counter has gone on for some scrapes.
+// add records a page. Once shared is true it stays true until no other process has answered for rememberedFalls
+// scrapes.
 func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 	totals := map[total]float64{}
 	fell, ahead := false, len(h.lost) > 0
@@ -70,15 +71,15 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 		h.lost = nil
 	}
 	h.falls, h.regains = latest(h.falls, other), latest(h.regains, ahead && !fell || returned)
-	// Where the page tells when its process started, one that comes back is proof. Where it does not: counters that
-	// fall and are soon back past their old heights, twice, are no restarts.
+	// If the page has a process start time, the return of an earlier one proves that the address is shared. Otherwise
+	// two falls of the counters that are each soon made up again show the same: they are no restarts.
 	switch {
 	case returned, h.start.IsZero() && start.IsZero() && count(h.falls) >= 2 && count(h.regains) >= 2:
 		h.shared = true
 	case count(h.falls) == 0 && len(h.falls) == rememberedFalls:
 		h.shared = false
 	}
-	if !start.IsZero() { // half a page may lack it
+	if !start.IsZero() { // a partial page may lack the start time
 		h.start = start
 	}
 	h.totals = totals

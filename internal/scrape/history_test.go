@@ -7,7 +7,7 @@ import (
 
 func TestHistory(t *testing.T) {
 	type look struct {
-		start  int // of the process; 0: the page has none
+		start  int // start of the process; 0: the page has none
 		tokens float64
 	}
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// An address that is no longer shared is found out to be one process's again.
+// shared becomes false when only one process answers at the address.
 func TestHistoryForgets(t *testing.T) {
 	var h history
 	shared := false

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Every calls do at once and then at instants that are whole intervals apart, until ctx is done. do says how long after its
-// own instant the next one is, a whole number of intervals; when it takes longer, the instants that it covers are lost.
+// Every calls do at once and then at scheduled times that are whole intervals apart, until ctx is done. do returns the
+// time from its own scheduled time to the next one, a whole number of intervals. Times that pass while do runs are
+// skipped.
 func Every(ctx context.Context, interval time.Duration, do func() time.Duration) {
 	due := time.Now()
 	timer := time.NewTimer(interval)

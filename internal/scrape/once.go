@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Look reads the page of one engine once and gives its figures. The interval of the options bounds how long that may take; their
-// replicas are not asked.
+// Look scrapes one engine once and returns its load. The scrape takes at most three quarters of o.Interval. o.Replicas
+// is ignored.
 func Look(ctx context.Context, o TargetOptions) (Load, error) {
 	o.Replicas = ""
 	t, err := NewCollector(prometheus.NewRegistry()).NewTarget(o)

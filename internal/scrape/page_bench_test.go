@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkParse reads a page of vLLM's size and one at the bounds, of which everything or nothing is wanted.
+// BenchmarkParse parses a page of vLLM's size and one at the bounds, with all or none of the samples wanted.
 func BenchmarkParse(b *testing.B) {
 	rows := func(n, width int) []byte {
 		var page strings.Builder

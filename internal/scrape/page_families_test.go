@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// randomFamilies makes a page of counters, gauges, histograms and summaries.
+// randomFamilies returns a random page of counters, gauges, histograms and summaries.
 func randomFamilies(r *rand.Rand) (families []*dto.MetricFamily) {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	value := func() *float64 {
@@ -25,7 +25,7 @@ func randomFamilies(r *rand.Rand) (families []*dto.MetricFamily) {
 			f.Help = proto.String(pick("what it is", `with \ and "quotes"`, "two\nlines", "é"))
 		}
 		if kind == dto.MetricType_COUNTER {
-			*f.Name += "_total" // as OpenMetrics wants it
+			*f.Name += "_total" // OpenMetrics requires the suffix
 		}
 		for j := range 1 + r.IntN(4) {
 			m := &dto.Metric{Label: []*dto.LabelPair{{Name: proto.String("n"), Value: proto.String(fmt.Sprint(j))}}}
@@ -54,7 +54,7 @@ func randomFamilies(r *rand.Rand) (families []*dto.MetricFamily) {
 	return families
 }
 
-// flattened writes families as the lines that written gives.
+// flattened formats families in the format of written.
 func flattened(families map[string]*dto.MetricFamily) (lines []string) {
 	for name, f := range families {
 		for _, m := range f.Metric {
@@ -95,7 +95,7 @@ func flattened(families map[string]*dto.MetricFamily) (lines []string) {
 	return lines
 }
 
-// spelled writes a bucket's bound or a quantile as OpenMetrics does: always with a point.
+// spelled formats a bucket bound or a quantile as OpenMetrics does: always with a decimal point.
 func spelled(f float64) string {
 	s := fmt.Sprint(f)
 	if !math.IsInf(f, 0) && !strings.ContainsAny(s, ".e") {

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// FuzzParse feeds any bytes under any content type. Nothing panics and no bound is passed; an error has a reason; and a text
-// page that is read is read the same with carriage returns and with an empty line at its end.
+// FuzzParse parses arbitrary bytes under any content type. It must not panic or exceed a bound, each error has a
+// reason, and a valid text page gives the same result with carriage returns and with an empty line at its end.
 func FuzzParse(f *testing.F) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 8 {

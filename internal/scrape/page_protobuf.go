@@ -20,8 +20,8 @@ const (
 	histogramNegativeFl, histogramPositiveFl = 11, 14 // counts, packed doubles
 )
 
-// protobuf reads families in protobuf, each after its length. Each has a parser of its own: the parser goes one call deeper
-// for each family without a metric, and 16 MiB of those would end the process.
+// protobuf reads length-prefixed families. Each family gets its own parser: the parser recurses once for each family
+// without a metric, and 16 MiB of them would overflow the stack.
 func (r *reader) protobuf(body []byte) error {
 	for n, rest := 1, body; len(rest) > 0; n++ {
 		if n > maxSamples {
@@ -84,11 +84,11 @@ func (r *reader) family(message []byte) error {
 	}
 }
 
-// impossible stands for a native histogram that contradicts itself; no histogram has its schema.
+// impossible marks an inconsistent native histogram. No valid histogram has this schema.
 var impossible = &histogram.FloatHistogram{Schema: math.MaxInt32}
 
-// next is the parser's next entry. A native histogram is checked here: the parser of v0.315.0 holds spans against buckets in
-// the first of a family only. A parser that panics over a page is at fault with that page, and not the end of the process.
+// next returns the parser's next entry. It validates native histograms, because the parser of v0.315.0 checks spans
+// against buckets only in the first histogram of a family. It turns a panic of the parser into an error.
 func next(p textparse.Parser) (entry textparse.Entry, native *histogram.FloatHistogram, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -106,14 +106,14 @@ func next(p textparse.Parser) (entry textparse.Entry, native *histogram.FloatHis
 	switch {
 	case whole == nil:
 		return entry, float, nil
-	case whole.Validate() != nil: // which sees more than that of floats does: whether the buckets add up to the count
+	case whole.Validate() != nil: // this Validate also checks the sum of the buckets against the count
 		return entry, impossible, nil
 	}
 	return entry, whole.ToFloat(nil), nil
 }
 
-// bounded takes the metrics past the bounds out of a family, before the parser makes anything of them: two bytes of an empty
-// bucket are sixty in memory, and many labels are read again for each bucket.
+// bounded removes the metrics over the bounds from a family before it is parsed: an empty bucket of two bytes takes
+// sixty bytes of memory, and the parser reads all labels again for each bucket.
 func (r *reader) bounded(message []byte) ([]byte, error) {
 	metrics, large := 0, 0
 	err := fields(message, func(number uint64, data, _ []byte) {
@@ -146,7 +146,8 @@ func (r *reader) bounded(message []byte) ([]byte, error) {
 	return lean, err
 }
 
-// isLarge says whether a metric is past the bounds. One that cannot be read is not: the parser says what is wrong with it.
+// isLarge reports whether a metric is over the bounds. It is false for a malformed metric, so that the parser reports
+// the error.
 func isLarge(metric []byte) bool {
 	labels, buckets := 0, 0
 	_ = fields(metric, func(number uint64, data, _ []byte) {
@@ -167,7 +168,7 @@ func isLarge(metric []byte) bool {
 	return len(metric) > maxLineBytes || labels > maxLabels || buckets > maxNativeBuckets
 }
 
-// varints counts the numbers in a packed field: the last byte of each is below 128.
+// varints returns one more than the number of varints in a packed field. The last byte of each is below 0x80.
 func varints(packed []byte) int {
 	n := 1
 	for _, b := range packed {
@@ -178,7 +179,7 @@ func varints(packed []byte) int {
 	return n
 }
 
-// nameIn is the name of a family.
+// nameIn returns the name of a family.
 func nameIn(message []byte) (name string) {
 	_ = fields(message, func(number uint64, data, _ []byte) {
 		if number == familyName {
@@ -188,7 +189,8 @@ func nameIn(message []byte) (name string) {
 	return name
 }
 
-// fields calls f with each field of a protobuf message: its number, its content without the length, and all of its bytes.
+// fields calls f with each field of a protobuf message: the field number, the content without the length, and all bytes
+// of the field.
 func fields(message []byte, f func(number uint64, data, whole []byte)) error {
 	for len(message) > 0 {
 		tag, width := binary.Uvarint(message)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// encoded writes families in the format that a content type names.
+// encoded encodes families in the given format.
 func encoded(t testing.TB, format expfmt.Format, families ...*dto.MetricFamily) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -38,7 +38,7 @@ func encoded(t testing.TB, format expfmt.Format, families ...*dto.MetricFamily) 
 	return b.Bytes()
 }
 
-// observed is a histogram of one value for each label value, as client_golang gathers it.
+// observed returns a histogram with one series per key of values, as client_golang gathers it.
 func observed(t testing.TB, o prometheus.HistogramOpts, values map[string][]float64) *dto.MetricFamily {
 	t.Helper()
 	r := prometheus.NewRegistry()
@@ -64,7 +64,7 @@ func TestParseHistogramOfBothKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		// Factor 2 is schema 0, whose buckets end at powers of two.
+		// Factor 2 gives schema 0: the bucket bounds are powers of two.
 		`h_bucket{engine="0", le="+Inf"} 3`, `h_bucket{engine="0", le="1.0"} 1`, `h_bucket{engine="0", le="10.0"} 2`,
 		`h_bucket{engine="1", le="+Inf"} 1`, `h_bucket{engine="1", le="1.0"} 0`, `h_bucket{engine="1", le="10.0"} 1`,
 		`h_count{engine="0"} 3`, `h_count{engine="1"} 1`, `h_sum{engine="0"} 103.5`, `h_sum{engine="1"} 2`,
@@ -83,7 +83,8 @@ func TestParseHistogramOfBothKinds(t *testing.T) {
 	}
 }
 
-// TestParseProtobufCut cuts a page everywhere: families before the cut are whole, the one in it is gone.
+// TestParseProtobufCut truncates a page at every byte: families before the cut are whole, the family at the cut is
+// dropped.
 func TestParseProtobufCut(t *testing.T) {
 	one := encoded(t, protobuf, observed(t, prometheus.HistogramOpts{Name: "h", Buckets: prometheus.DefBuckets, NativeHistogramBucketFactor: 1.1}, map[string][]float64{"0": {1}, "1": {2}}))
 	two := encoded(t, protobuf, observed(t, prometheus.HistogramOpts{Name: "i"}, map[string][]float64{"0": {1}, "1": {2}}))
@@ -120,7 +121,7 @@ func TestParseProtobufHostile(t *testing.T) {
 	gauge := func(metrics ...*dto.Metric) []byte {
 		return encoded(t, protobuf, &dto.MetricFamily{Name: proto.String("g"), Type: dto.MetricType_GAUGE.Enum(), Metric: metrics})
 	}
-	// One metric of 60 KB of labels and 2,000 buckets of two bytes: 120 MB of labels from 64 KB.
+	// One metric with 60 KB of labels and 2,000 buckets of two bytes: 64 KB expand to 120 MB of labels.
 	wide := labelled(60, 1000)
 	wide.Gauge, wide.Histogram = nil, &dto.Histogram{Bucket: slices.Repeat([]*dto.Bucket{{}}, 2_000)}
 	// 100,000 empty buckets in 200 KB.
@@ -186,8 +187,8 @@ func TestParserPanics(t *testing.T) {
 	}
 }
 
-// TestParseAgainstExpfmt makes pages at random and holds what is read of them, in all three formats, to what prometheus/common
-// reads of the text. Its reader puts a family together again; taken apart as here, both say the same.
+// TestParseAgainstExpfmt parses random pages in all three formats and compares the samples with those that
+// prometheus/common parses from the text. Its parser returns whole families, so they are flattened first.
 func TestParseAgainstExpfmt(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

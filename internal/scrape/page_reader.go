@@ -11,19 +11,19 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// A reader fills a page, within the bounds.
+// A reader fills a page and enforces the bounds.
 type reader struct {
 	page       *Page
 	wanted     func(name string) bool
 	kept       int
-	labelBytes uint64              // of all samples whose labels were looked at
-	seen       map[uint64]struct{} // hashes of the labels of all kept samples, with their names
+	labelBytes uint64              // bytes of labels and native buckets of all parsed samples
+	seen       map[uint64]struct{} // hashes of the labels, names included, of all kept samples
 
-	lastName string // the name that wants was last asked for: lines of one name follow each other
+	lastName string // the last argument of wants: samples of one name are adjacent
 	lastWant bool
 }
 
-// wants says whether samples of a name are to be looked at. The bytes of name are not kept.
+// wants reports whether samples with this name are kept. It does not keep name itself.
 func (r *reader) wants(name []byte) bool {
 	if string(name) != r.lastName || r.lastName == "" {
 		r.lastName = string(name)
@@ -32,7 +32,7 @@ func (r *reader) wants(name []byte) bool {
 	return r.lastWant
 }
 
-// count counts a sample of the page.
+// count counts a sample and checks maxSamples.
 func (r *reader) count() error {
 	r.page.Total++
 	if r.page.Total > maxSamples {
@@ -41,7 +41,7 @@ func (r *reader) count() error {
 	return nil
 }
 
-// add keeps one sample; lset has the name too.
+// add keeps one sample if it is wanted. lset includes the name.
 func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatHistogram) error {
 	size := lset.ByteSize()
 	if native != nil {
@@ -59,7 +59,7 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 		return nil
 	}
 	if name == processStart {
-		// Of several processes the youngest counts: that one was restarted.
+		// Of several processes the latest start counts: that process was restarted.
 		if start := startTime(value); native == nil && start.After(r.page.Start) {
 			r.page.Start = start
 		}
@@ -76,15 +76,15 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 	}
 	list, ok := r.page.Samples[name]
 	if !ok {
-		name = strings.Clone(name) // else the key holds the labels of its first sample
+		name = strings.Clone(name) // else the key keeps the labels of its first sample alive
 	}
 	r.page.Samples[name] = append(list, Sample{Labels: lset.DropReserved(isName), Value: value, Native: native})
 	return nil
 }
 
-// repeats says whether the page has had a sample of the same name and labels. Such a page is malformed: the first sample counts, as
-// with Prometheus, which appends no second one at the same instant (scrape/scrape.go, ErrDuplicateSampleForTimestamp). A
-// histogram may be native and classic.
+// repeats reports whether an earlier sample has the same name and labels. The first sample counts, as in Prometheus,
+// which rejects a second one with the same timestamp (scrape/scrape.go, ErrDuplicateSampleForTimestamp). A histogram
+// may be both native and classic.
 func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
 	hash := lset.Hash()
 	if native {
@@ -98,7 +98,7 @@ func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
 		return false
 	}
 	rest := lset.DropReserved(isName)
-	for _, s := range r.page.Samples[name] { // another series may have the same hash
+	for _, s := range r.page.Samples[name] { // different labels can have the same hash
 		if (s.Native != nil) == native && labels.Equal(s.Labels, rest) {
 			return true
 		}
@@ -106,7 +106,7 @@ func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
 	return false
 }
 
-// labelsOf is the labels of the sample at which a parser stands, with its name.
+// labelsOf returns the labels of the parser's current sample, including the name.
 func labelsOf(p textparse.Parser) (lset labels.Labels) {
 	p.Labels(&lset)
 	return lset
@@ -114,7 +114,7 @@ func labelsOf(p textparse.Parser) (lset labels.Labels) {
 
 func isName(label string) bool { return label == model.MetricNameLabel }
 
-// hostile says whether labels are past the bounds, or name one label twice, which no Prometheus takes.
+// hostile reports whether labels are over the bounds or contain a duplicate label name, which Prometheus rejects.
 func hostile(lset labels.Labels) bool {
 	n, long := 0, false
 	lset.Range(func(l labels.Label) {
@@ -122,10 +122,10 @@ func hostile(lset labels.Labels) bool {
 		long = long || len(l.Name) > maxValueBytes || len(l.Value) > maxValueBytes
 	})
 	_, twice := lset.HasDuplicateLabelNames()
-	return long || twice || n > maxLabels+1 // with the name
+	return long || twice || n > maxLabels+1 // the name is a label too
 }
 
-// drop takes a family off the page.
+// drop removes a family from the page.
 func (r *reader) drop(family string) {
 	for name, list := range r.page.Samples {
 		if familyOf(name) == family {
@@ -138,7 +138,7 @@ func (r *reader) drop(family string) {
 	}
 }
 
-// familyOf is the name that the samples of a family have in common.
+// familyOf returns the family name of a sample: its name without the suffix.
 func familyOf(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count", "_total", "_created"} {
 		if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
@@ -148,10 +148,10 @@ func familyOf(name string) string {
 	return name
 }
 
-// startTime makes an instant of seconds since 1970. Anything before 2000 or after 2199 is a mistake, such as a server without
-// a clock, and gives the zero time.
+// startTime converts seconds since 1970. A time before 2000 or after 2199 is an error, for instance of a server without
+// a clock, and returns the zero time.
 func startTime(seconds float64) time.Time {
-	if !(seconds >= 946_684_800 && seconds < 7_258_118_400) { // in this form NaN is refused too
+	if !(seconds >= 946_684_800 && seconds < 7_258_118_400) { // this form also rejects NaN
 		return time.Time{}
 	}
 	whole, fraction := math.Modf(seconds)

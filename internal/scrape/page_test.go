@@ -20,7 +20,7 @@ const (
 
 func anyName(string) bool { return true }
 
-// written is a page's samples as lines, sorted.
+// written formats the samples of a page as sorted lines.
 func written(p *Page) (lines []string) {
 	if p == nil {
 		return nil
@@ -38,7 +38,7 @@ func written(p *Page) (lines []string) {
 	return lines
 }
 
-// reasonOf is the reason of an error, "" without one.
+// reasonOf returns the reason of an error, "" for nil.
 func reasonOf(t *testing.T, err error) Reason {
 	t.Helper()
 	if err == nil {
@@ -173,7 +173,7 @@ func TestParseStart(t *testing.T) {
 	}
 }
 
-// TestParseEveryCut cuts a page everywhere: what is kept of it is either whole families or nothing of them.
+// TestParseEveryCut truncates a page at every byte: each family is kept whole or not at all.
 func TestParseEveryCut(t *testing.T) {
 	body := "a{x=\"1\"} 11\na{x=\"2\"} 22\n# HELP h of it\n# TYPE h histogram\nh_bucket{le=\"1\"} 10\nh_bucket{le=\"+Inf\"} 12\nh_sum 1.5\nh_count 12\n# HELP b of it\nb_total 33\n"
 	families := map[string]int{"a": 2, "h": 4, "b": 1}
@@ -193,7 +193,7 @@ func TestParseEveryCut(t *testing.T) {
 				t.Errorf("cut at %d: want an error", n)
 			}
 			if err == nil {
-				continue // at a line end of the old text format: nobody can know
+				continue // cut at a line end: the old text format cannot detect this
 			}
 			for family, count := range got {
 				if count != families[family] {
@@ -206,11 +206,11 @@ func TestParseEveryCut(t *testing.T) {
 
 func TestParseRefusesOtherThings(t *testing.T) {
 	page := "# TYPE a gauge\na 1\n"
-	frame := "\x0b\n\x01a\x18\x01\"\x04\x12\x02\x09\x00" // cut in its metric
+	frame := "\x0b\n\x01a\x18\x01\"\x04\x12\x02\x09\x00" // truncated inside the metric
 	for _, c := range []struct {
 		name, contentType, body string
 		reason                  Reason
-		err                     string // a part
+		err                     string // substring of the error
 	}{
 		{"JSON", "application/json", `{"error": "no"}`, ReasonContentType, `"application/json" and a body that begins "{\"error\": \"no\"}"`},
 		{"JSON with a page", "application/json; charset=utf-8", page, ReasonContentType, `"application/json; charset=utf-8" and a body that begins "# TYPE a`},

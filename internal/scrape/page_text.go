@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// A badLine is where a text page stops to make sense.
+// A badLine is a line of a text page that cannot be parsed.
 type badLine struct {
-	n    int // from 1; 0: there is none
+	n    int // line number from 1; 0: no bad line
 	text []byte
 	why  string
 }
@@ -23,9 +23,9 @@ func (b badLine) err() error {
 	return fault(ReasonParse, "line %d: %s, got %q", b.n, b.why, clip(string(b.text[:min(len(b.text), 200)]), 80))
 }
 
-// textLines gives the lines of a page that say something, without the blanks and the carriage returns around them, by their
-// number from 1. The parser of 0.0.4 takes blanks before a name for a part of it, and takes no carriage return. The last line
-// may have no line end: then whole is false for it.
+// textLines yields the non-blank lines of a page with their numbers, counted from 1. It trims blanks and carriage
+// returns: the parser of 0.0.4 takes leading blanks for a part of the name and rejects a carriage return. whole is
+// false for a last line without a line end.
 func textLines(body []byte) iter.Seq2[badLine, bool] {
 	return func(yield func(line badLine, whole bool) bool) {
 		for n := 1; len(body) > 0; n++ {
@@ -38,11 +38,11 @@ func textLines(body []byte) iter.Seq2[badLine, bool] {
 	}
 }
 
-// tidy copies what the parser is to see of a page: one entry of the parser for each line, so that the lines can be counted,
-// for the parser does not say where it stopped. Lines past the bounds are left out, and everything from a line that has no end
-// or ends inside quotes, which is returned.
+// tidy copies the lines for the parser. Each line is one entry of the parser, so that errors can be given a line
+// number, which the parser does not report. Lines over the bounds are left out. The copy ends before a line that has no
+// line end or an unclosed quote; tidy returns that line as stop.
 func (r *reader) tidy(body []byte, openMetrics bool) (clean []byte, stop badLine) {
-	clean = make([]byte, 0, len(body)+2) // the parser appends a line end, here without another copy
+	clean = make([]byte, 0, len(body)+2) // room for the line end that the parser appends
 	for line, whole := range textLines(body) {
 		switch {
 		case !whole && (!openMetrics || string(line.text) != "# EOF"):
@@ -54,7 +54,7 @@ func (r *reader) tidy(body []byte, openMetrics bool) (clean []byte, stop badLine
 		case len(line.text) <= maxLineBytes:
 			clean = append(append(clean, line.text...), '\n')
 		case line.text[0] != '#':
-			r.page.Total++ // counted for the bound with the next sample
+			r.page.Total++ // the next call of count checks the bound
 			if name, _ := nameOn(line.text); name == "" || r.wants([]byte(name)) {
 				r.page.Skipped++
 			}
@@ -73,11 +73,11 @@ func (r *reader) text(body []byte, openMetrics bool) error {
 	} else {
 		p = textparse.NewPromParser(clean, labels.NewSymbolTable(), false)
 	}
-	last := "" // the family of the last line
+	last := "" // the family of the latest line
 	for entries := 0; ; entries++ {
 		entry, _, err := next(p)
 		end := errors.Is(err, io.EOF)
-		all := entries == lines || openMetrics && end && entries == lines-1 // # EOF is a line and no entry
+		all := entries == lines || openMetrics && end && entries == lines-1 // # EOF is a line but no entry
 		switch {
 		case err == nil:
 		case all && stop.n != 0:
@@ -106,7 +106,7 @@ func (r *reader) text(body []byte, openMetrics bool) error {
 	}
 }
 
-// series counts and perhaps keeps the sample at which the parser stands, and sets last to its family.
+// series counts the parser's current sample, keeps it if it is wanted, and sets last to its family.
 func (r *reader) series(p textparse.Parser, last *string) error {
 	if err := r.count(); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (r *reader) series(p textparse.Parser, last *string) error {
 	return r.add(labelsOf(p), value, nil)
 }
 
-// dropAt takes off the page the family of a bad line. Where that line does not have a whole name it may belong to the last
-// family before it, which goes too.
+// dropAt removes the family of a bad line. If the name on the line may be incomplete, the line may belong to the
+// previous family, which is removed too.
 func (r *reader) dropAt(bad badLine, last string) {
 	name, whole := nameOn(bad.text)
 	r.drop(familyOf(name))
@@ -133,7 +133,8 @@ func (r *reader) dropAt(bad badLine, last string) {
 	}
 }
 
-// lineOf finds the line after the parser's first entries ones. Past all of them, it is the last one.
+// lineOf returns the line after the first entries lines, or the last line if there are no more. It does not count lines
+// over the bounds.
 func lineOf(body []byte, entries int) badLine {
 	at := badLine{n: 1}
 	for line := range textLines(body) {
@@ -148,7 +149,7 @@ func lineOf(body []byte, entries int) badLine {
 	return at
 }
 
-// nameOn is the name that stands on a line, and whether it can be whole: a brace or a blank follows it.
+// nameOn returns the name on a line, and whether it is complete: a brace or a blank follows it.
 func nameOn(line []byte) (name string, whole bool) {
 	s := string(line[:min(len(line), maxValueBytes)])
 	if rest, ok := strings.CutPrefix(s, "#"); ok {
@@ -167,8 +168,8 @@ func nameOn(line []byte) (name string, whole bool) {
 	return s[:end], end > 0 && strings.IndexByte("{ \t", s[end]) >= 0
 }
 
-// endsInQuotes says whether a quoted value goes on past the end of its line. The formats write a line end as \n, but the
-// parser of 0.0.4 would read on over the lines that follow.
+// endsInQuotes reports whether a quoted value is not closed on its line. The formats escape a line end as \n, but the
+// parser of 0.0.4 would continue on the next lines.
 func endsInQuotes(line []byte) bool {
 	for {
 		open := bytes.IndexByte(line, '"')
@@ -190,7 +191,7 @@ func endsInQuotes(line []byte) bool {
 	}
 }
 
-// parserSays is what the parser found wrong, without the line, which it shows whole.
+// parserSays returns the parser's error without the line, which the parser quotes in full.
 func parserSays(err error) string {
 	if errors.Is(err, io.EOF) {
 		return "want text, not a byte 0"

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParseTextHostile has samples past the bounds between others: only they are missing, and the lines are still counted.
+// TestParseTextHostile parses samples over the bounds among others: only those are dropped, and line numbers stay
+// correct.
 func TestParseTextHostile(t *testing.T) {
 	many := func(n int, format string) string {
 		var b strings.Builder
@@ -50,7 +51,7 @@ func TestParseTextHostile(t *testing.T) {
 			if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
 				t.Errorf("want at most 32 MiB allocated, got %d", used)
 			}
-			// Not wanted, it is not looked at. And a bad line after it has its number in the page.
+			// Unwanted samples are not checked, and an error in a later line has the right line number.
 			p, err = Parse(append(body, "d d\n"...), text004, func(name string) bool { return name == "a" })
 			if reasonOf(t, err) != ReasonParse || !strings.HasPrefix(err.Error(), "line 5: ") {
 				t.Errorf("want an error in line 5, got %v", err)
@@ -91,7 +92,7 @@ func TestParseBoundsOfAPage(t *testing.T) {
 	}
 }
 
-// TestParseHoldsNoBody looks at what a page of one small sample keeps alive.
+// TestParseHoldsNoBody measures the memory that a page with one small sample keeps alive.
 func TestParseHoldsNoBody(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()

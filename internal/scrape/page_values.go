@@ -7,32 +7,33 @@ import (
 	"strings"
 )
 
-// Limits of what one page may put on replayd's own.
+// Limits of the series that one engine's page can add to replayd's page.
 const (
 	maxRanks   = 256 // data-parallel ranks
-	maxBuckets = 200 // of a histogram
+	maxBuckets = 200 // buckets of a histogram
 	maxLabel   = 128 // bytes of a label value
 )
 
-// A Reading is a page in the vocabulary.
+// A Reading is an engine's page translated to the vocabulary.
 type Reading struct {
-	Engine  string // empty: none that the vocabulary knows
-	Model   string // the page's first model_name (or model) label; empty: it has none
+	Engine  string // empty: not in the vocabulary
+	Model   string // the first model_name or model label of the page; empty: none
 	Figures []Value
-	gaps    map[*Quantity]bool // quantities that some ranks have and some do not, or that have too many ranks
+	gaps    map[*Quantity]bool // quantities that are missing for some ranks or have more than maxRanks ranks
 }
 
-// A Value is one quantity of one rank.
+// A Value is the value of one quantity for one rank.
 type Value struct {
 	Quantity *Quantity
 	Rank     string // empty: the engine has no ranks
 	Value    float64
-	Buckets  *Buckets // of a histogram
+	Buckets  *Buckets // for a histogram only
 }
 
-// Read maps a page of an engine that its names told, if they did. Else, and where that has figures, the engine is the one that
-// most quantities are found of, so that a page that holds several (a worker of Dynamo has its own and its engine's) goes to
-// the one that says most.
+// Read translates p to the vocabulary. The engine is the one whose rows find the most quantities: a page can hold the
+// metrics of several engines, for instance a Dynamo worker with its own and those of its engine. If no row finds any,
+// the engine is told, which Recognizer derived from the names on the page. A quantity found by the user's rows replaces
+// the engine's.
 func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
 	most := 0
@@ -44,7 +45,7 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 		}
 	}
 	mine := v.user
-	if best.Engine != "" { // rows for another engine are not for this page
+	if best.Engine != "" { // skip the user's rows for other engines
 		mine = slices.DeleteFunc(slices.Clone(mine), func(r Row) bool { return r.Engine != "" && v.rows[r.Engine] != nil && r.Engine != best.Engine })
 	}
 	r, found := read(p, mine)
@@ -68,7 +69,8 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	return best
 }
 
-// read gives the figures that rows find on a page: of several for one quantity those of the first that finds any.
+// read returns the figures that rows find on a page. Of several rows for one quantity, the first that finds figures
+// counts.
 func read(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
 	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]*Row{}
 	for i := range rows {
@@ -99,7 +101,8 @@ func read(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
 	return r, found
 }
 
-// load adds up what is waiting of all ranks and finds the fullest of their caches; NaN where a rank is missing.
+// load returns the waiting requests of all ranks together and the highest KV-cache usage. A figure that is missing for
+// some ranks is NaN.
 func (r *Reading) load() Load {
 	l := unknown
 	for _, f := range r.Figures {
@@ -119,7 +122,7 @@ func (r *Reading) load() Load {
 	return l
 }
 
-// samples are those that the row is about.
+// samples returns the samples of name that match r.Select and r.Prefer.
 func (r Row) samples(p *Page, name string) []Sample {
 	list := p.Samples[name]
 	if r.Select != "" {
@@ -133,8 +136,8 @@ func (r Row) samples(p *Page, name string) []Sample {
 	return list
 }
 
-// keep gives the samples with a label of a value, or with the label: "label=*". A sample without the label has it empty,
-// as Prometheus sees it.
+// keep returns the samples that match "label=value", or that have the label for "label=*". A missing label equals an
+// empty one, as in Prometheus.
 func keep(list []Sample, match string) []Sample {
 	label, value, _ := strings.Cut(match, "=")
 	var kept []Sample
@@ -146,7 +149,7 @@ func keep(list []Sample, match string) []Sample {
 	return kept
 }
 
-// rank is the sample's data-parallel rank.
+// rank returns the data-parallel rank of the sample.
 func (r Row) rank(s Sample) string {
 	if r.Rank == "" {
 		return ""
@@ -154,7 +157,7 @@ func (r Row) rank(s Sample) string {
 	return cut(s.Labels.Get(r.Rank))
 }
 
-// values gives the row's counter or gauge by rank, in the order of the page. A gap: not of all ranks.
+// values returns the row's counter or gauge by rank, in the order of the page. gap is true if ranks are missing.
 func (r Row) values(p *Page) (figures []Value, gap bool) {
 	figures, gap = r.counted(p)
 	if r.Plus != "" && len(figures) > 0 {
@@ -164,13 +167,13 @@ func (r Row) values(p *Page) (figures []Value, gap bool) {
 		return figures, gap
 	}
 	less, missing := r.merge(Row{}.samples(p, r.Less))
-	if missing || len(less) == 0 { // all of it would be too much
+	if missing || len(less) == 0 { // without the value to subtract, the figures would be too high
 		return nil, true
 	}
 	for _, l := range less {
 		for i := range figures {
 			if figures[i].Rank == l.Rank {
-				// The two were not read at the same instant of the engine's.
+				// The engine does not read the two values at the same time, so the difference can be negative.
 				figures[i].Value = max(0, figures[i].Value-l.Value)
 			}
 		}
@@ -178,7 +181,7 @@ func (r Row) values(p *Page) (figures []Value, gap bool) {
 	return figures, gap
 }
 
-// counted gives the figures of the family itself.
+// counted returns the figures of r.Family, without Less and Plus.
 func (r Row) counted(p *Page) (figures []Value, gap bool) {
 	for _, name := range r.names() {
 		if list := r.samples(p, name); len(list) > 0 {
@@ -188,8 +191,8 @@ func (r Row) counted(p *Page) (figures []Value, gap bool) {
 	return nil, false
 }
 
-// plus adds the other family. A rank that has only one of the two has no figure: it would be too low, and a counter that falls when
-// the other is not there once looks like a restart.
+// plus adds the values of r.Plus. A rank with only one of the two families gets no figure: the sum would be too low,
+// and a counter that falls because one family is missing looks like a restart.
 func (r Row) plus(p *Page, figures []Value, gap bool) ([]Value, bool) {
 	added, missing := r.added().counted(p)
 	whole := figures[:0]
@@ -204,8 +207,8 @@ func (r Row) plus(p *Page, figures []Value, gap bool) ([]Value, bool) {
 	return whole, gap || missing
 }
 
-// merge makes one figure of the samples of a rank. One that is no number makes a rank's figure none: a sum without it would be
-// too low, and a counter would seem to have fallen.
+// merge merges the samples of each rank to one figure. A rank with a NaN, infinite or negative counter sample gets no
+// figure: the sum would be too low and look like a counter reset.
 func (r Row) merge(list []Sample) (merged []Value, gap bool) {
 	q := quantity(r.Quantity)
 	var bad []string
@@ -231,7 +234,7 @@ func (r Row) merge(list []Sample) (merged []Value, gap bool) {
 	return merged, gap || len(bad) > 0
 }
 
-// model is what the row's first sample calls the model.
+// model returns the model label of the first sample that has one.
 func (r Row) model(p *Page) string {
 	for _, name := range r.names() {
 		for _, s := range r.samples(p, name) {
@@ -243,7 +246,7 @@ func (r Row) model(p *Page) string {
 	return ""
 }
 
-// cut makes a label value of replayd's own from one of a page.
+// cut bounds a label value from an engine's page for use on replayd's page.
 func cut(s string) string {
 	if len(s) > maxLabel {
 		s = s[:maxLabel]

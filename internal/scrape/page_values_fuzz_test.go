@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// Whatever an engine's page holds, replayd's own page stays one that can be read, and of a bounded size.
+// FuzzRead checks that replayd's page stays valid and bounded for any engine page.
 func FuzzRead(f *testing.F) {
 	pages, _ := filepath.Glob("testdata/pages/*.txt")
 	for _, path := range pages {

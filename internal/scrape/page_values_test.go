@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// contentType of a recorded page, by its name.
+// contentType returns the content type of a recorded page by its file name.
 func contentType(name string) string {
 	if strings.HasSuffix(name, ".om.txt") {
 		return "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -23,7 +23,8 @@ func contentType(name string) string {
 	return "text/plain; version=0.0.4; charset=utf-8"
 }
 
-// engineOf a recorded page, by its name. A worker of Dynamo shows the families of the engine in it beside its own.
+// engineOf returns the engine of a recorded page by its file name. A Dynamo worker also shows the families of the
+// engine that it runs.
 func engineOf(name string) string {
 	for worker, engine := range map[string]string{
 		"dynamo_1.6.1_worker_busy": "vllm", "dynamo_1.6.1_worker_done": "vllm", "dynamo_ce30a76_trtllm_worker": "trtllm",
@@ -45,7 +46,7 @@ func vocabulary(t testing.TB, user ...Row) *Vocabulary {
 	return v
 }
 
-// text is a reading, a figure a line.
+// text formats a reading, one figure per line.
 func text(r *Reading) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "engine %q model %q\n", r.Engine, r.Model)
@@ -72,7 +73,7 @@ func text(r *Reading) string {
 	return b.String()
 }
 
-// Every page in testdata gives the figures of its golden file.
+// TestPages compares the figures of every page in testdata with its golden file.
 func TestPages(t *testing.T) {
 	v := vocabulary(t)
 	pages, err := filepath.Glob("testdata/pages/*.txt")
@@ -112,7 +113,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A row is marked as checked only against a page that the engine's own code wrote and that has its family, of its type.
+// A row may be marked as checked only if a page written by the engine itself has its family with its type.
 func TestCheckedRows(t *testing.T) {
 	rows, err := engines()
 	if err != nil {
@@ -150,7 +151,7 @@ func TestCheckedRows(t *testing.T) {
 	t.Logf("checked rows: %v", checked)
 }
 
-// Every row that a page proves is marked, so that the table and docs/metrics.md say what is known.
+// Every row that a page in testdata confirms must be marked, so that the table and docs/metrics.md are complete.
 func TestProvenRowsAreMarked(t *testing.T) {
 	rows, err := engines()
 	if err != nil {
@@ -182,7 +183,7 @@ func TestProvenRowsAreMarked(t *testing.T) {
 	}
 }
 
-// page makes one of lines; all names are wanted.
+// page parses lines; all names are wanted.
 func page(t *testing.T, lines ...string) *Page {
 	t.Helper()
 	p, err := Parse([]byte(strings.Join(lines, "\n")+"\n"), "text/plain", func(string) bool { return true })
@@ -306,7 +307,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A page with any number of ranks and label values puts a bounded number of series on replayd's own.
+// An engine's page with many ranks and long label values adds a bounded number of series to replayd's page.
 func TestReadIsBounded(t *testing.T) {
 	var lines []string
 	for i := range 1000 {
@@ -342,7 +343,7 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// The table has no row that an earlier one hides.
+// No row of the table is hidden by an earlier one.
 func TestTable(t *testing.T) {
 	rows, err := engines()
 	if err != nil {

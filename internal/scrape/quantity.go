@@ -1,24 +1,24 @@
 package scrape
 
-// A Kind is what a figure is on a metrics page.
+// A Kind is the type of a metric.
 type Kind string
 
-// Kinds of figures.
+// The kinds.
 const (
 	Gauge     Kind = "gauge"
 	Counter   Kind = "counter"
 	Histogram Kind = "histogram"
 )
 
-// A Quantity is one figure of the vocabulary under which every engine's are shown.
+// A Quantity is one metric of the vocabulary that is common to all engines.
 type Quantity struct {
 	Name string // after replayd_engine_; counters without _total
 	Kind Kind
 	Help string
 }
 
-// quantities are the whole vocabulary, in the order of the page. All but the first three gauges pass on what the engine
-// counted, resets included.
+// quantities is the vocabulary, in the order of the page. Except for the first three gauges, all quantities pass on the
+// engine's values, counter resets included.
 var quantities = []*Quantity{
 	{"requests_running", Gauge, "Requests that the engine works on."},
 	{"requests_waiting", Gauge, "Requests in the engine's own queue."},
@@ -48,7 +48,7 @@ func quantity(name string) *Quantity {
 	return nil
 }
 
-// Series is the quantity's name on replayd's page.
+// Series returns the name of the quantity's series on replayd's page.
 func (q *Quantity) Series() string {
 	if q.Kind == Counter {
 		return namespace + q.Name + "_total"

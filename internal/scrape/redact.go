@@ -14,22 +14,22 @@ import (
 	"replayd/internal/secret"
 )
 
-// told is what a request proved itself with: the headers that it wrote, and what the options have besides.
+// told collects the credentials of one request: the headers that it sends and the secrets of the options.
 type told struct {
 	mu      sync.Mutex
 	secrets []string
 }
 
-// watch has a request's headers noted as they are written: credentials are read from files and made into headers far
-// below, and a server that is no HTTP server gives no answer that would lead back to them.
+// watch records the request's headers as they are written. The transport reads credentials from files and adds the
+// headers itself, and if the server does not speak HTTP, there is no response from which to read them.
 func (t *told) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(name string, values []string) {
-		// HTTP/2 writes them in small letters, and the request's line as some that begin with a colon.
+		// HTTP/2 writes header names in lower case, and the request line as names that begin with a colon.
 		if strings.HasPrefix(name, ":") {
 			return
 		}
 		switch name = http.CanonicalHeaderKey(name); name {
-		case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Referer": // ours, and no secrets
+		case "Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Referer": // set by replayd, not secret
 			return
 		}
 		t.mu.Lock()
@@ -39,7 +39,7 @@ func (t *told) watch(ctx context.Context) context.Context {
 				_, v, _ = strings.Cut(v, " ")
 				if pair, err := base64.StdEncoding.DecodeString(v); err == nil {
 					user, password, _ := strings.Cut(string(pair), ":")
-					t.secrets = append(slices.Clip(t.secrets), user, password) // some have a token for a user
+					t.secrets = append(slices.Clip(t.secrets), user, password) // some clients send a token as the user
 				}
 			}
 			t.secrets = append(slices.Clip(t.secrets), v)
@@ -47,8 +47,8 @@ func (t *told) watch(ctx context.Context) context.Context {
 	}})
 }
 
-// secretsOf are those of a configuration that stand in no header of a request for a page: what a proxy is given, and what a
-// server of tokens is given, whose words come back in errors.
+// secretsOf returns the secrets of a configuration that are in no header of the request: the proxy's credentials and
+// those for the OAuth2 token server, which errors can repeat.
 func secretsOf(c commoncfg.HTTPClientConfig) []string {
 	var secrets []string
 	if u := c.ProxyURL.URL; u != nil && u.User != nil {
@@ -64,7 +64,7 @@ func secretsOf(c commoncfg.HTTPClientConfig) []string {
 	return secrets
 }
 
-// A redacted error does not say what the one in it would.
+// A redacted error has the text of err without secrets.
 type redacted struct {
 	text string
 	err  error
@@ -73,8 +73,8 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-// without takes out of an error what the request proved itself with, also a part of it that stands where a text was cut: some
-// servers repeat the key that they refuse.
+// without masks the credentials of the request in an error, even if truncation has cut them. Some servers repeat the
+// key that they reject.
 func (t *told) without(err error) error {
 	t.mu.Lock()
 	all := secret.NewSet(t.secrets)

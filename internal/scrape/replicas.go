@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// follow asks for the replicas' addresses, starts what is new and ends what is gone. A name that does not resolve
-// changes nothing: it is the name server that is lost, and not the engines.
+// follow resolves the replicas' addresses, starts new endpoints and stops those that are gone. If the name does not
+// resolve, nothing changes: the DNS server failed, not the engines.
 func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) {
 	addresses, failure := t.resolve(ctx)
 	if ctx.Err() != nil {
@@ -50,8 +50,8 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 	t.note(&t.missing, failure, kept)
 }
 
-// note takes what is in the way, nil when nothing is, and with it the endpoints that there are, nil for those that there were; it is logged when it is news,
-// whatever its words.
+// note stores failure in which and logs it if there was none before. If endpoints is not nil, it replaces the target's
+// endpoints and clears t.lost.
 func (t *Target) note(which *error, failure error, endpoints []*endpoint) {
 	t.mu.Lock()
 	before := *which
@@ -65,7 +65,7 @@ func (t *Target) note(which *error, failure error, endpoints []*endpoint) {
 	}
 }
 
-// resolve gives address:port of every replica that is to be scraped, and why not more.
+// resolve returns address:port of each replica to scrape, and an error if some or all are missing.
 func (t *Target) resolve(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTimeout)
 	defer cancel()

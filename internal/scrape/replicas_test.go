@@ -30,8 +30,8 @@ func TestReplicaOf(t *testing.T) {
 	}
 }
 
-// A replica that nobody has looked at yet is not taken for idle; one that joins later counts from its first scrape on. All
-// replicas may go in the same round in which none of the new ones can be asked.
+// A replica that was never scraped is not taken for idle; one that joins later is included after its first scrape. All
+// replicas may be replaced at once, before a new one has been scraped.
 func TestReplicasComeAndGo(t *testing.T) {
 	f := newFixture()
 	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
@@ -75,7 +75,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 }
 
-// Each address of a name is an engine of its own, over the same name in Host; those that leave the name leave the page.
+// Each address of a DNS name is an engine, requested with the same Host header. Engines whose address leaves the name
+// leave the page.
 func TestReplicas(t *testing.T) {
 	one, two := &server{}, &server{}
 	one.say(`vllm:num_requests_waiting{engine="0"} 3`, `vllm:kv_cache_usage_perc{engine="0"} 0.5`)

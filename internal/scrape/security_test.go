@@ -15,7 +15,7 @@ import (
 
 const canary = `kanarie/+"<&>kanarie`
 
-// An engine's page, a proxy or a server of tokens that repeats what it is told puts it in no error, wherever that is cut.
+// No error contains credentials that an engine, a proxy or a token server repeats, even truncated ones.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	var say func(w http.ResponseWriter, told string)
 	s := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -63,11 +63,11 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for is refused unless the configuration says otherwise, and nothing is sent.
+// An untrusted certificate is rejected unless the configuration allows it, and no request is sent.
 func TestTLSIsVerified(t *testing.T) {
 	heard := make(chan struct{}, 1)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard <- struct{}{} }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are the test
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the test causes failed handshakes
 	s.StartTLS()
 	defer s.Close()
 	if _, err := fetcher(t, nil).Get(t.Context(), s.URL, anyName); reasonOf(t, err) != ReasonConnect || !strings.Contains(err.Error(), "certificate") || len(heard) > 0 {
@@ -75,7 +75,7 @@ func TestTLSIsVerified(t *testing.T) {
 	}
 }
 
-// HTTP/2 has other names for what a request says: keys stay hidden, and what is none stays readable.
+// HTTP/2 names the headers differently: keys stay masked and other text stays readable.
 func TestErrorsOverHTTP2(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()

@@ -15,10 +15,12 @@ import (
 
 // Limits of a target.
 const (
-	// MissedLimit is after how many failed scrapes in a row an engine's figures are no longer shown or believed.
+	// MissedLimit is the number of consecutive failed scrapes after which an engine's figures are neither exported nor
+	// used.
 	MissedLimit = 3
 
-	// SettledPages is after how many whole pages of one engine a figure that is on none of them is no longer waited for.
+	// SettledPages is the number of whole pages of one engine after which a figure that none of them has is not
+	// expected any more.
 	SettledPages = 3
 
 	maxReplicas  = 64
@@ -26,21 +28,21 @@ const (
 	resolveEvery = 30 * time.Second
 )
 
-// TargetOptions are what the scraping of one target depends on.
+// TargetOptions configures the scraping of one target.
 type TargetOptions struct {
-	Target   string        // its name on the page
-	URL      string        // of the requests; the page's is found from it
-	Page     string        // of the page; empty: found
-	Replicas string        // a DNS name, with or without a port, each of whose addresses is an engine; empty: one engine
-	Interval time.Duration // from scrape to scrape
+	Target   string        // value of the target label
+	URL      string        // URL of the requests; the page's URL is derived from it
+	Page     string        // URL of the metrics page; empty: derived from URL
+	Replicas string        // a DNS name, with or without a port; each of its addresses is an engine. Empty: one engine
+	Interval time.Duration // scrape interval
 	HTTP     commoncfg.HTTPClientConfig
 	Map      []Row
-	Hostname string // this machine's
+	Hostname string // host name of this machine
 
 	UserAgent string
 	Log       *slog.Logger
-	Dial      Dialer                                                       // nil: TCP's
-	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system's
+	Dial      Dialer                                                       // nil: net.Dialer
+	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system resolver
 }
 
 // A Target scrapes the engines behind one target, each at its own address.
@@ -48,16 +50,16 @@ type Target struct {
 	c          *Collector
 	o          TargetOptions
 	vocabulary *Vocabulary
-	urls       []string // to be tried in this order
+	urls       []string // candidates for the page's URL, in the order in which they are tried
 
 	mu        sync.Mutex
 	endpoints []*endpoint
-	lost      error // why nothing is known of where they are; what is known stays
-	missing   error // why not all of them are scraped
-	complete  bool  // every one was looked at once
+	lost      error // why the replicas cannot be resolved; the known endpoints stay
+	missing   error // why some replicas are not scraped
+	complete  bool  // every replica has been scraped at least once
 }
 
-// NewTarget checks the options. Nothing is asked before Run.
+// NewTarget returns a target, or an error if its options are invalid. It makes no request.
 func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 	v, err := NewVocabulary(o.Map)
 	if err != nil {
@@ -67,7 +69,7 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 	if t.urls, err = pages(o.URL, o.Page); err != nil {
 		return nil, err
 	}
-	replica, at := "", "127.0.0.1:1" // with replicas: only to see whether the files are there that a connection needs
+	replica, at := "", "127.0.0.1:1" // with replicas: only checks that the files for TLS and credentials exist
 	if o.Replicas == "" {
 		u, err := url.Parse(t.urls[0])
 		if err != nil {
@@ -85,8 +87,8 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 	return t, nil
 }
 
-// replicaOf is host:port of an engine's page. A loopback address is another engine on every machine: there the machine's own
-// name stands for it, so that the engines of a fleet of sidecars stay apart.
+// replicaOf returns the replica label, host:port. For a loopback address the host is the machine's name, so that the
+// engines of several machines with sidecars stay distinct.
 func replicaOf(host, machine string) string {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -103,8 +105,8 @@ func replicaOf(host, machine string) string {
 	}
 }
 
-// pages are the addresses at which an engine's page may be. TensorRT-LLM's stands first: its /metrics is something else,
-// and reading empties it.
+// pages returns the URLs at which an engine's page may be. TensorRT-LLM's path is first: its /metrics is another page,
+// and reading that page empties it.
 func pages(target, page string) ([]string, error) {
 	if page != "" {
 		return []string{page}, nil
@@ -115,7 +117,7 @@ func pages(target, page string) ([]string, error) {
 	}
 	base := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	urls := []string{base.JoinPath("prometheus/metrics").String(), base.JoinPath("metrics").String()}
-	// Behind a gateway the engine may have a path of its own before /v1.
+	// A gateway may put a path prefix before /v1.
 	if prefix := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"); prefix != "" {
 		base.Path = prefix
 		urls = append([]string{base.JoinPath("prometheus/metrics").String(), base.JoinPath("metrics").String()}, urls...)
@@ -123,8 +125,9 @@ func pages(target, page string) ([]string, error) {
 	return urls, nil
 }
 
-// endpoint makes the one for an engine. Connections go to the address, or where the URL says when it is empty: then each
-// scrape has its own, since a kept one would always lead to the same of several engines behind a virtual address.
+// endpoint returns the endpoint for one engine. Connections go to address; if it is empty, they go to the URL's host,
+// and each scrape opens a new connection, because a kept connection would always reach the same engine behind a virtual
+// IP.
 func (t *Target) endpoint(replica, address string) (*endpoint, error) {
 	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent, Dial: t.o.Dial})
 	if err != nil {
@@ -133,7 +136,7 @@ func (t *Target) endpoint(replica, address string) (*endpoint, error) {
 	return &endpoint{target: t, replica: cut(replica), fetcher: f}, nil
 }
 
-// Show has what is known of the target's engines on the page from now on; Run ends that.
+// Show exports the target's engines. Run exports them as well, and removes them when it returns.
 func (t *Target) Show() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,17 +185,18 @@ func (t *Target) Run(ctx context.Context) error {
 	}
 }
 
-// A Load is how busy the engines behind a target are. NaN: their pages do not say.
+// A Load is the load of the engines behind a target. A figure that their pages do not have is NaN.
 type Load struct {
-	Waiting      float64 // requests in the engines' queues, all together
-	KVCacheUsage float64 // of the fullest cache, 0 to 1
+	Waiting      float64 // requests in the queues of all engines
+	KVCacheUsage float64 // KV-cache usage of the fullest cache, 0 to 1
 
-	Engine string // the name of the engines; "": they differ
-	Pages  int    // whole pages of that engine that were read, those of the engine with the fewest; at most SettledPages
+	Engine string // name of the engine; "": the replicas' engines differ
+	Pages  int    // whole pages read from Engine, the minimum over the replicas; at most SettledPages
 }
 
-// Load gives the latest figures. The error says which engine is not seen: what is not seen must not be taken for idle. One that
-// has just joined counts from its first scrape on. It does not wait, and allocates nothing.
+// Load returns the latest figures. It returns an error that names the engine if an engine cannot be scraped, because an
+// engine with unknown load must not be taken for idle. A replica that has just joined is included after its first
+// scrape. Load does not block and does not allocate.
 func (t *Target) Load() (Load, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,7 +231,7 @@ func (t *Target) Load() (Load, error) {
 		}
 	}
 	t.complete = t.complete || all
-	if !seen || !t.complete { // one that was never seen must not be taken for idle
+	if !seen || !t.complete { // a replica that was never scraped must not be taken for idle
 		return unknown, ErrNotScraped
 	}
 	return sum, nil

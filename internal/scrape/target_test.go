@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Figures of an engine that is lost stay for two missed scrapes and leave at the third; that it is down stays.
+// The figures of a lost engine stay for two missed scrapes and disappear with the third; up stays 0.
 func TestEngineIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
@@ -29,7 +29,7 @@ func TestEngineIsLost(t *testing.T) {
 			e.mu.Lock()
 			e.status = http.StatusServiceUnavailable
 			e.mu.Unlock()
-			pass(9 * time.Second) // until two more
+			pass(9 * time.Second) // after two more failed scrapes
 			f.want(t, slices.Clone(figures), `age_seconds{replica="engine:8000",target="vllm"} 10`, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 0`)
 			if l, err := target.Load(); err != nil || l.Waiting != 3 || !math.IsNaN(l.KVCacheUsage) {
 				t.Errorf("two missed scrapes: want 3 waiting and no usage, got %+v, %v", l, err)
@@ -57,7 +57,7 @@ func TestEngineIsLost(t *testing.T) {
 	})
 }
 
-// Scrapes are whole intervals apart; one that hangs is cut at three quarters of an interval, and holds up nobody.
+// Scrapes are whole intervals apart. A hanging scrape times out after three quarters of an interval.
 func TestEngineHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
@@ -66,7 +66,7 @@ func TestEngineHangs(t *testing.T) {
 			e.mu.Lock()
 			e.hang = true
 			e.mu.Unlock()
-			pass(3 * time.Second) // in the midst of the second
+			pass(3 * time.Second) // during the second scrape
 			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
 			pass(time.Second)
 			f.want(t, []string{"up", "scrape_duration_seconds"}, `scrape_duration_seconds{replica="engine:8000",target="vllm"} 1.5`, `up{replica="engine:8000",target="vllm"} 0`)
@@ -77,14 +77,14 @@ func TestEngineHangs(t *testing.T) {
 	})
 }
 
-// Counters pass through with their resets, and the restart is counted.
+// Counters are passed on with their resets, and restarts are counted.
 func TestEngineRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
 		e.say(`vllm:prompt_tokens_total{engine="0"} 100`, `process_start_time_seconds 1.7e9`)
 		while(t, f.target(t, e, TargetOptions{}), func() {
 			e.say(`vllm:prompt_tokens_total{engine="0"} 150`, `process_start_time_seconds 1.700000007e9`)
-			pass(5 * time.Second) // it counted faster than before
+			pass(5 * time.Second) // the counter is higher, but the process start differs
 			f.want(t, []string{"restarts_total", "prompt_tokens_total"}, `prompt_tokens_total{rank="0",replica="engine:8000",target="vllm"} 150`, `restarts_total{replica="engine:8000",target="vllm"} 1`)
 			e.say(`vllm:prompt_tokens_total{engine="0"} 4`, `process_start_time_seconds 1.700000012e9`)
 			pass(5 * time.Second)
@@ -94,8 +94,7 @@ func TestEngineRestarts(t *testing.T) {
 	})
 }
 
-// What replayd counts of an engine goes on when a reload replaces the target that scrapes it, and the page has each
-// series once meanwhile.
+// The engine's counters continue when a reload replaces the target, and each series is exported once meanwhile.
 func TestTargetIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{status: http.StatusNotFound}
@@ -116,7 +115,7 @@ func TestTargetIsReplaced(t *testing.T) {
 	})
 }
 
-// TensorRT-LLM's /metrics is emptied by reading: it is not asked where there is a page at the other path.
+// Reading TensorRT-LLM's /metrics empties it, so it is not requested if the other path has a page.
 func TestPageIsFound(t *testing.T) {
 	const page = "trtllm_num_requests_running 1\n"
 	for _, c := range []struct {
@@ -139,7 +138,7 @@ func TestPageIsFound(t *testing.T) {
 	}
 }
 
-// A page of an unknown engine is no engine's, and says what to do.
+// The page of an unknown engine gives no load; the error names the remedy.
 func TestUnknownEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}

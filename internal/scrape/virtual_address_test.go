@@ -17,7 +17,7 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 )
 
-// Behind a virtual address each connection may lead to another engine. It is found out, and said.
+// Behind a virtual IP each connection may reach another engine. This is detected and logged.
 func TestVirtualAddress(t *testing.T) {
 	type key struct{}
 	var connections atomic.Int64
@@ -44,7 +44,7 @@ func TestVirtualAddress(t *testing.T) {
 	}
 }
 
-// Half a page is shown, but the guard goes by the last whole one, and by none when there was none for three scrapes.
+// A partial page is exported, but the guard uses the latest whole page, and none after three scrapes without one.
 func TestHalfAPageIsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
@@ -67,7 +67,7 @@ func TestHalfAPageIsNoLoad(t *testing.T) {
 	})
 }
 
-// A rank whose figure is no number, or more ranks than are kept: the sum of the others is not the load.
+// With a NaN for one rank, or more ranks than maxRanks, the sum of the other ranks is not the load.
 func TestGapsAreNoLoad(t *testing.T) {
 	many := make([]string, 0, maxRanks+1)
 	for i := range maxRanks + 1 {
@@ -83,7 +83,7 @@ func TestGapsAreNoLoad(t *testing.T) {
 	}
 }
 
-// How many whole pages of one engine were read tells whether a figure that is on none of them may still come.
+// Load.Pages tells whether a figure that is on no page may still appear.
 func TestPagesOfALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
@@ -110,8 +110,8 @@ func TestPagesOfALoad(t *testing.T) {
 	})
 }
 
-// Figures from before a suspension are not believed: timers and Go's clock stood still, the wall did not. So their age is the
-// wall's.
+// Figures from before a suspension are not used. Timers and Go's monotonic clock stop during it, so their age is
+// measured on the wall clock.
 func TestOldLoad(t *testing.T) {
 	e := &engine{}
 	s := state{}.after(address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
@@ -129,7 +129,8 @@ func TestOldLoad(t *testing.T) {
 	}
 }
 
-// A reload to a shorter interval, of which what is known would be too old, is no look: whoever asks may go by what was.
+// After a reload to a shorter interval, the known figures may be too old. This does not count as a scrape, so callers
+// may use the earlier load.
 func TestOldLoadOfANewTarget(t *testing.T) {
 	f, e := newFixture(), &server{}
 	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
@@ -150,7 +151,7 @@ func TestOldLoadOfANewTarget(t *testing.T) {
 	}
 }
 
-// Other rows are other counters: that they are lower is no restart.
+// After a change of rows, lower counters are no restart.
 func TestOtherRowsAreNoRestart(t *testing.T) {
 	f, e := newFixture(), &server{}
 	e.say(`vllm:prompt_tokens_total{engine="0"} 100`, `mine_total 3`)
@@ -162,7 +163,7 @@ func TestOtherRowsAreNoRestart(t *testing.T) {
 	f.want(t, []string{"restarts_total"}, `restarts_total{replica="engine:8000",target="vllm"} 0`)
 }
 
-// Load is asked for before each row.
+// Load is called before each row is sent.
 func TestLoadAllocatesNothing(t *testing.T) {
 	for status, want := range map[int]bool{http.StatusOK: true, http.StatusInternalServerError: false} {
 		f, e := newFixture(), &server{status: status}
@@ -182,7 +183,7 @@ func TestLoadAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A page with a fault is a page: no other address is asked, and where there is a whole one later it is that.
+// A malformed page counts as found: no other URL is requested.
 func TestHalfAPageIsFound(t *testing.T) {
 	f, e := newFixture(), &server{pages: map[string]string{
 		"/prometheus/metrics": "trtllm_num_requests_running 3\ntrtllm_num_requests_waiting x\n", "/metrics": "[]",
@@ -196,8 +197,8 @@ func TestHalfAPageIsFound(t *testing.T) {
 	}
 }
 
-// A page that has a series three times says one thing three times: the guard and the page take its first sample, and the log
-// tells it once. Ranks are series of their own and add up.
+// Duplicate series count once: the guard and the page use the first sample, and the log reports duplicates once. Ranks
+// are separate series and add up.
 func TestSeriesTwice(t *testing.T) {
 	f, e := newFixture(), &server{}
 	e.say(`vllm:num_requests_waiting{engine="0",model_name="m"} 7
@@ -218,7 +219,7 @@ vllm:num_requests_waiting{engine="0",model_name="m"} 7`)
 	}
 }
 
-// A password in an address does not get into the log.
+// A password in a URL is not logged.
 func TestLogHasNoPassword(t *testing.T) {
 	f, e := newFixture(), &server{}
 	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
@@ -232,7 +233,7 @@ func TestLogHasNoPassword(t *testing.T) {
 	}
 }
 
-// What a connection needs is looked for when the target is made, with and without replicas.
+// NewTarget checks the files that connections need, with and without replicas.
 func TestTargetIsChecked(t *testing.T) {
 	for _, replicas := range []string{"", "engines.example"} {
 		o := TargetOptions{Target: "vllm", URL: "https://engine:8000", Replicas: replicas, Interval: time.Second, HTTP: commoncfg.DefaultHTTPClientConfig}

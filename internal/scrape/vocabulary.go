@@ -14,23 +14,23 @@ import (
 	"sync"
 )
 
-// A Row says what one family of an engine's page is in the vocabulary. Of several rows of an engine with the same
-// quantity the first that the page has counts.
+// A Row maps one metric family of an engine to a quantity of the vocabulary. If several rows of an engine have the same
+// quantity, the first one found on the page counts.
 type Row struct {
-	Engine   string  // name of the engine; empty in a row of a user's: whichever it is
+	Engine   string  // name of the engine; empty in a user's row: any engine
 	Family   string  // counters with or without _total
-	Kind     Kind    // on the engine's page; empty: the quantity's own
+	Kind     Kind    // type on the engine's page; empty: the type of the quantity
 	Quantity string  // a name of the vocabulary
-	Scale    float64 // value × Scale is in the quantity's unit; 0: 1
-	Take     string  // "sum": the sum of a histogram is the counter; else empty
-	Select   string  // label=value: only these samples; label=*: only those that have the label
-	Prefer   string  // label=value: only these samples, where there are any
-	Merge    string  // how samples of one rank become one: sum (or empty), max
-	Rank     string  // label that tells data-parallel ranks apart; empty: there are none
-	Less     string  // family whose value is taken off: a gauge
-	Plus     string  // family whose value is added: a counter. Without it there is no figure
+	Scale    float64 // value × Scale is in the quantity's unit; 0 stands for 1
+	Take     string  // "sum": the counter is the sum of a histogram; else empty
+	Select   string  // label=value: only these samples; label=*: only samples with the label
+	Prefer   string  // label=value: only these samples, if there are any
+	Merge    string  // how samples of one rank are merged: sum (or empty) or max
+	Rank     string  // label of the data-parallel rank; empty: no ranks
+	Less     string  // family whose value is subtracted; gauges only
+	Plus     string  // family whose value is added; counters only. If it is missing, there is no figure
 
-	checked string // the page in testdata that proves it
+	checked string // the page in testdata that confirms the row
 }
 
 //go:embed engines.csv
@@ -72,13 +72,13 @@ func readEngines() ([]Row, error) {
 	return rows, nil
 }
 
-// families are the names that a page can have; OpenMetrics allows no others in its text.
+// families matches the names that the text format of OpenMetrics allows, up to 200 characters.
 var families = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
 
-// engineNames become label values.
+// engineNames matches the names of engines, which are used as label values.
 var engineNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,63}$`)
 
-// Check says everything that is wrong with a row.
+// Check returns all errors of a row, joined.
 func (r Row) Check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -132,7 +132,7 @@ func (r Row) Check() error {
 	return errors.Join(errs...)
 }
 
-// kind is what the family is on the engine's page.
+// kind returns the type of the family on the engine's page.
 func (r Row) kind() Kind {
 	if r.Kind != "" {
 		return r.Kind
@@ -150,7 +150,7 @@ func (r Row) scale() float64 {
 	return r.Scale
 }
 
-// reads are the names of all samples that the row's figure is made of.
+// reads returns the names of all samples that the row's figure depends on.
 func (r Row) reads() []string {
 	names := r.names()
 	if r.Less != "" {
@@ -162,14 +162,14 @@ func (r Row) reads() []string {
 	return names
 }
 
-// added is the row of what is added.
+// added returns the row for the family r.Plus.
 func (r Row) added() Row {
 	r.Family, r.Plus = r.Plus, ""
 	return r
 }
 
-// names are those that the row's samples can have. Python's client writes _ for : where it writes OpenMetrics, in the
-// samples and not in the lines about their type.
+// names returns the names that the row's samples can have. In OpenMetrics, Python's client writes _ instead of : in
+// samples, but not in TYPE and HELP lines.
 func (r Row) names() []string {
 	names := r.spelled()
 	for _, name := range names {
@@ -182,7 +182,7 @@ func (r Row) names() []string {
 
 func (r Row) spelled() []string {
 	switch r.kind() {
-	case Counter: // Python's client declares x and writes x_total; OpenMetrics does for everybody
+	case Counter: // Python's client declares x and writes x_total, and OpenMetrics requires it
 		base := strings.TrimSuffix(r.Family, "_total")
 		return []string{base, base + "_total"}
 	case Histogram:
@@ -195,7 +195,7 @@ func (r Row) spelled() []string {
 	}
 }
 
-// A Vocabulary knows what each engine calls things.
+// A Vocabulary holds the rows of all engines and of the user.
 type Vocabulary struct {
 	engines []string // in the order of the table
 	rows    map[string][]Row
@@ -203,8 +203,8 @@ type Vocabulary struct {
 	wanted  map[string]bool
 }
 
-// NewVocabulary takes the embedded table and a user's rows, which stand above it: a quantity that they give is theirs,
-// whatever the engine.
+// NewVocabulary returns the vocabulary of the embedded table and the user's rows. For any engine, a user's row replaces
+// the table's rows for the same quantity.
 func NewVocabulary(user []Row) (*Vocabulary, error) {
 	table, err := engines()
 	if err != nil {
@@ -231,8 +231,8 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 	return v, nil
 }
 
-// prefixes tell an engine by a name on its page, also while that has none of its figures: some write a family first when
-// it has something to count. A worker of Dynamo has its engine's names beside its own, which say more.
+// prefixes identify an engine by a metric name on its page, even if the page has no figures yet: some engines write a
+// family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo worker has both.
 var prefixes = []struct{ prefix, engine string }{
 	{"vllm:", "vllm"},
 	{"sglang:", "sglang"},
@@ -246,7 +246,8 @@ var prefixes = []struct{ prefix, engine string }{
 	{"dynamo_component_", "dynamo"},
 }
 
-// Recognizer gives what Parse is to keep, and what is known of the engine when it has: empty, when no name told.
+// Recognizer returns the filter for Parse, and a function that returns the engine recognized by that filter; "" if no
+// name matched.
 func (v *Vocabulary) Recognizer() (wanted func(name string) bool, engine func() string) {
 	best := len(prefixes)
 	wanted = func(name string) bool {

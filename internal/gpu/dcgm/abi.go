@@ -7,17 +7,17 @@ import (
 	"unsafe"
 )
 
-// The structs and numbers of libdcgm.so.4, as dcgm_structs.h and dcgm_fields.h of NVIDIA/DCGM 4.6.0 (72fa3fe) lay them
-// out under LP64. The tag c is the member's name there; testdata/abi.csv, compiled from those headers, holds each of
-// them to its offset and size.
+// The structs and constants of libdcgm.so.4, laid out as in dcgm_structs.h and dcgm_fields.h of NVIDIA/DCGM 4.6.0
+// (72fa3fe) under LP64. The tag c is the name of the C member; a test compares each offset and size with
+// testdata/abi.csv, which is compiled from those headers.
 
-// An entityPair (dcgmGroupEntityPair_t) names a GPU or an instance of one.
+// An entityPair (dcgmGroupEntityPair_t) identifies a GPU or a MIG instance.
 type entityPair struct {
 	Group uint32 `c:"entityGroupId"`
 	ID    uint32 `c:"entityId"`
 }
 
-// A fieldValue (dcgmFieldValue_v2) is one figure of one entity.
+// A fieldValue (dcgmFieldValue_v2) is the value of one field of one entity.
 type fieldValue struct {
 	Version   uint32              `c:"version"`
 	Group     uint32              `c:"entityGroupId"`
@@ -26,7 +26,7 @@ type fieldValue struct {
 	FieldType uint16              `c:"fieldType"` // typeDouble, typeInt64, typeString
 	Status    int32               `c:"status"`
 	Unused    uint32              `c:"unused"`
-	TS        int64               `c:"ts"`    // of the sample, in microseconds since 1970
+	TS        int64               `c:"ts"`    // sample time in microseconds since 1970
 	Value     [maxBlobLength]byte `c:"value"` // a union
 }
 
@@ -38,7 +38,7 @@ func (v *fieldValue) double() float64 {
 
 func (v *fieldValue) text() string { return text(v.Value[:maxStrLength]) }
 
-// A connectV2Params (dcgmConnectV2Params_v2) and a connectV3Params (dcgmConnectV3Params_v1) say how to connect.
+// connectV2Params (dcgmConnectV2Params_v2) and connectV3Params (dcgmConnectV3Params_v1) hold the connection options.
 type connectV2Params struct {
 	Version             uint32 `c:"version"`
 	Persist             uint32 `c:"persistAfterDisconnect"`
@@ -52,7 +52,7 @@ type connectV3Params struct {
 	TimeoutMilliseconds uint32 `c:"timeoutMs"`
 }
 
-// A deviceAttributes (dcgmDeviceAttributes_v3) is what a GPU is.
+// deviceAttributes (dcgmDeviceAttributes_v3) describes a GPU.
 type deviceAttributes struct {
 	Version     uint32            `c:"version"`
 	ClockSets   [3080]byte        `c:"clockSets"`
@@ -63,7 +63,7 @@ type deviceAttributes struct {
 	Settings    [16]byte          `c:"settings"`
 }
 
-// A deviceIdentifiers is dcgmDeviceIdentifiers_v1.
+// deviceIdentifiers is dcgmDeviceIdentifiers_v1.
 type deviceIdentifiers struct {
 	Version             uint32             `c:"version"`
 	BrandName           [maxStrLength]byte `c:"brandName"`
@@ -86,7 +86,7 @@ type migHierarchy struct {
 	Entities [maxHierarchyInfo]migHierarchyInfo `c:"entityList"`
 }
 
-// A migHierarchyInfo is dcgmMigHierarchyInfo_v2: an instance, and the GPU or instance that it is a part of.
+// A migHierarchyInfo (dcgmMigHierarchyInfo_v2) is an instance with its parent, a GPU or an instance.
 type migHierarchyInfo struct {
 	Entity entityPair    `c:"entity"`
 	Parent entityPair    `c:"parent"`
@@ -109,7 +109,7 @@ type versionInfo struct {
 	BuildInfo [2 * maxStrLength]byte `c:"rawBuildInfoString"` // "version:4.6.0;arch:x86_64;…"
 }
 
-// A struct tells its version by its size and a number; a wrong one is answered with stVersionMismatch.
+// Each struct carries a version: its size and a version number. libdcgm answers a wrong version with stVersionMismatch.
 const (
 	versionFieldValue       = uint32(unsafe.Sizeof(fieldValue{})) | 2<<24
 	versionConnectV2Params  = uint32(unsafe.Sizeof(connectV2Params{})) | 2<<24
@@ -119,7 +119,7 @@ const (
 	versionVersionInfo      = uint32(unsafe.Sizeof(versionInfo{})) | 2<<24
 )
 
-// The codes that are told from one another (dcgmReturn_t); errorString has words for all.
+// The return codes that replayd distinguishes (dcgmReturn_t); errorString has a text for all codes.
 const (
 	stOK                    = 0
 	stBadParam              = -1
@@ -141,8 +141,8 @@ const (
 const (
 	entityGPU         = 1 // DCGM_FE_GPU
 	entityGPUInstance = 4 // DCGM_FE_GPU_I
-	groupEmpty        = 1 // DCGM_GROUP_EMPTY: its entities are added one by one
-	flagLive          = 1 // DCGM_FV_FLAG_LIVE_DATA: the driver is asked, not the cache
+	groupEmpty        = 1 // DCGM_GROUP_EMPTY: entities are added one by one
+	flagLive          = 1 // DCGM_FV_FLAG_LIVE_DATA: read from the driver, not from the cache
 
 	typeDouble = 'd'
 	typeInt64  = 'i'
@@ -154,13 +154,13 @@ const (
 	maxGroupFields          = 128
 	maxGroupEntities        = 1024
 	maxHierarchyInfo        = 448
-	blankPrefix             = "<<<"           // of DCGM_STR_BLANK and its like
-	fieldName        uint16 = 50              // DCGM_FI_DEV_NAME; of a MIG instance: its profile (dcgm-exporter reads it so)
+	blankPrefix             = "<<<"           // prefix of DCGM_STR_BLANK and similar strings
+	fieldName        uint16 = 50              // DCGM_FI_DEV_NAME; for a MIG instance its profile, as dcgm-exporter reads it
 	fieldXID         uint16 = 230             // DCGM_FI_DEV_XID_ERRORS
-	profilingPrefix         = "DCGM_FI_PROF_" // how the names of the profiling module's fields begin
+	profilingPrefix         = "DCGM_FI_PROF_" // prefix of the profiling module's field names
 )
 
-// text is a C string, up to its NUL, and "" where DCGM says that it has none.
+// text returns a C string up to its NUL, or "" if DCGM reports no value.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	if strings.HasPrefix(s, blankPrefix) {

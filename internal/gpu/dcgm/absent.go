@@ -8,7 +8,7 @@ import (
 	"replayd/internal/gpu"
 )
 
-// errAbsent is what a build without purego says. With it the binary would ask for an interpreter and a C library.
+// errAbsent is the error of a build without purego. A build with purego needs a dynamic linker and a C library.
 var errAbsent = errors.New("libdcgm: this build cannot load it: want one for linux/amd64 or linux/arm64 with the tag dcgm (make build-dcgm); " +
 	"or read dcgm_exporter or nvidia_smi instead")
 

@@ -13,27 +13,28 @@ import (
 	"replayd/internal/gpu"
 )
 
-// Options say which nv-hostengine to read, and what.
+// Options configures a source.
 type Options struct {
 	Address  string        // "localhost:5555", or "unix:///tmp/nv-hostengine"
-	Interval time.Duration // at which the engine samples, 100 ms or more; a value older than three of them counts as none
-	Fields   []*gpu.Field  // at most 128, the last XID not alone: it does not tell that a GPU is there; nil: Fields()
+	Interval time.Duration // sampling interval of nv-hostengine, at least 100 ms; a value older than three intervals is ignored
+	Fields   []*gpu.Field  // at most 128; nil: gpu.Fields(). The last XID alone is not enough: it does not show that a GPU is present
 
-	// NoProfiling leaves out the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper one process of a machine
-	// has the counters behind them: set it beside another one that profiles but does not ask the same engine.
+	// NoProfiling excludes the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper only one process per
+	// machine can use the profiling counters: set NoProfiling if another process profiles without using the same
+	// nv-hostengine.
 	NoProfiling bool
 
 	Log *slog.Logger
 }
 
-// address is an address as the calls that connect want it.
+// address is an address in the forms that dcgmConnect_v2 and dcgmConnect_v3 need.
 type address struct {
 	given string
-	path  string // of a Unix socket; else empty
-	host  string // as a label: the machine that the GPUs are in
+	path  string // path of a Unix socket; else empty
+	host  string // value of the hostname label: the machine with the GPUs
 }
 
-// uri is the address as dcgmConnect_v3 wants it.
+// uri returns the address for dcgmConnect_v3.
 func (a address) uri() string {
 	if a.path != "" {
 		return "unix://" + a.path
@@ -41,9 +42,9 @@ func (a address) uri() string {
 	return "tcp://" + a.given
 }
 
-// New is a source that reads GPUs through nv-hostengine, with libdcgm.so.4. Neither must be there yet: each Read tries
-// anew what is missing. Reads must follow one another. They return when their context ends, even from a call into the
-// library that hangs; no other call is then begun before that one has come back.
+// New returns a source that reads GPUs through nv-hostengine with libdcgm.so.4. Neither has to exist yet: each Read
+// tries again to load and connect. Calls of Read must not overlap. Read returns when its context ends, even if a call
+// into the library hangs; no other call starts before that call has returned.
 func New(o Options) (gpu.Source, error) {
 	address, err := parseAddress(o.Address)
 	if err != nil {
@@ -64,12 +65,12 @@ func New(o Options) (gpu.Source, error) {
 	return open(o, address)
 }
 
-// profiling tells whether DCGM's profiling module gives the field.
+// profiling reports whether a field belongs to DCGM's profiling module.
 func profiling(f *gpu.Field) bool {
 	return len(f.Names) > 0 && strings.HasPrefix(f.Names[0], profilingPrefix)
 }
 
-// CheckAddress says what is wrong with the address of an nv-hostengine, in any build.
+// CheckAddress returns an error if the address of an nv-hostengine is invalid. It works in any build.
 func CheckAddress(s string) error {
 	_, err := parseAddress(s)
 	return err
@@ -78,7 +79,7 @@ func CheckAddress(s string) error {
 func parseAddress(s string) (address, error) {
 	want := fmt.Errorf("want host:port or unix:///path, got %q", s)
 	if path, ok := strings.CutPrefix(s, "unix://"); ok {
-		// 107 bytes and a NUL are all that a sockaddr_un holds.
+		// A sockaddr_un holds 107 bytes and a NUL.
 		if !strings.HasPrefix(path, "/") || len(path) > 107 || strings.Contains(path, "\x00") {
 			return address{}, want
 		}
@@ -88,7 +89,7 @@ func parseAddress(s string) (address, error) {
 	if err != nil {
 		return address{}, want
 	}
-	// 92 bytes are all that libdcgm takes (splitIdentifierAndPort in DcgmClientHandler.cpp).
+	// libdcgm accepts at most 92 bytes (splitIdentifierAndPort in DcgmClientHandler.cpp).
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(s) > 92 || strings.ContainsAny(s, "/\x00") {
 		return address{}, want
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// dcgmLibrary is the file's name in every DCGM 4. That of DCGM 3 has other structs: there is no falling back to it.
+// dcgmLibrary is the file name in every DCGM 4. The structs of DCGM 3 differ, so its library is no fallback.
 const dcgmLibrary = "libdcgm.so.4"
 
-// A library is libdcgm.so.4 in this process. It is loaded once and stays: a closed library whose threads still ran would
-// take the process with it.
+// A library is libdcgm.so.4 loaded in this process. It is never unloaded: its threads may still run and would crash the
+// process.
 type library struct {
 	mu    sync.Mutex
 	users int // sources between their first Read and their Close
@@ -42,20 +42,20 @@ type library struct {
 	errorString      func(code int32) string
 }
 
-// loaded are the libraries of this process: one, but for tests.
+// loaded holds the libraries of this process, only one outside tests.
 var loaded = struct {
 	sync.Mutex
 	byName map[string]*library
 }{byName: map[string]*library{}}
 
-// load gives the library, from the system's usual folders or those of LD_LIBRARY_PATH.
+// load returns the library, loaded from the system's default directories or LD_LIBRARY_PATH.
 func load(name string) (*library, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
 	if l := loaded.byName[name]; l != nil {
 		return l, nil
 	}
-	// The linker keeps the words of its last error for each thread, and they are asked for in a call of their own.
+	// The dynamic linker keeps its last error per thread, and purego reads it in a second call.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	file, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -99,7 +99,7 @@ func load(name string) (*library, error) {
 	return l, nil
 }
 
-// A dcgmError is a call into libdcgm that gave no DCGM_ST_OK.
+// A dcgmError is the failure of a call into libdcgm.
 type dcgmError struct {
 	call string
 	code int32
@@ -110,11 +110,11 @@ func (e *dcgmError) Error() string {
 	return fmt.Sprintf("%s: %s (%d)", e.call, e.text, e.code)
 }
 
-// has tells whether the error is a call's with one of the codes.
+// has reports whether err is a dcgmError with one of the codes.
 func has(err error, codes ...int32) bool {
 	var e *dcgmError
 	return errors.As(err, &e) && slices.Contains(codes, e.code)
 }
 
-// dead tells whether the error means that the connection, or the engine behind it, is of no more use.
+// dead reports whether err means that the connection is lost.
 func dead(err error) bool { return has(err, stUninitialized, stTimeout, stConnectionNotValid) }

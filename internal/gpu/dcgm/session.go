@@ -14,32 +14,31 @@ import (
 	"replayd/internal/gpu"
 )
 
-// connectTimeout is how long the library tries to connect, every 50 ms.
+// connectTimeout is how long the library tries to connect, with an attempt every 50 ms.
 const connectTimeout = 2 * time.Second
 
-// relistEvery is how often a session asks whether there are other GPUs or MIG instances than it began with, and whether a
-// GPU that could not be watched can.
+// relistEvery is how often a session checks for changed GPUs and MIG instances and retries refused watches.
 const relistEvery = time.Minute
 
-// A session is one connection with nv-hostengine and what is watched over it. Every id in it holds for that long.
+// A session is one connection to nv-hostengine with its watches. All ids in it are valid for this connection only.
 type session struct {
 	*dcgmSource
 	lib    *library
 	handle uintptr
 
 	gpus, instances []entity
-	fields          []*gpu.Field // that are watched on GPUs
-	perInstance     []*gpu.Field // those of them that MIG instances have too
+	fields          []*gpu.Field // fields watched on GPUs
+	perInstance     []*gpu.Field // fields that MIG instances have too
 	refusals        []refusal
 	reads           int
-	groups          int    // made so far; a part of their names
-	tag             string // the other part
+	groups          int    // number of groups created; part of their names
+	tag             string // random part of the group names
 }
 
-// An entity is a GPU or a MIG instance. Its device has no values: those are each Read's own.
+// An entity is a GPU or a MIG instance. Its device has no values; each Read adds them to a copy.
 type entity struct {
 	pair   entityPair
-	gpu    uint32 // that it is, or is a part of
+	gpu    uint32 // id of the GPU, or of the instance's GPU
 	device gpu.Device
 }
 
@@ -47,7 +46,7 @@ func (s *session) call(name string, function func() int32) error {
 	return s.dcgmSource.call(s.lib, name, function)
 }
 
-// open connects, lists and watches.
+// open connects, lists the GPUs and watches their fields.
 func (s *session) open() error {
 	if err := s.connect(); err != nil {
 		return err
@@ -55,7 +54,8 @@ func (s *session) open() error {
 	gpus, instances, err := s.list()
 	if err != nil {
 		if has(err, stBadParam, stUninitialized, stConnectionNotValid) {
-			// A refused login makes dcgmConnect_v2 and _v3 give the result of their own disconnecting: 0, and a dead handle.
+			// If the login is refused, dcgmConnect_v2 and _v3 return the result of their own disconnect: code 0 with a
+			// dead handle.
 			return fmt.Errorf("the engine took the connection and then dropped it, as it does when it refuses a login: %w", err)
 		}
 		return err
@@ -70,11 +70,11 @@ func (s *session) open() error {
 	if err := s.watchAll(); err != nil {
 		return err
 	}
-	// So that the first values are there when they are asked for.
+	// Wait until the first values are available.
 	return s.call("dcgmUpdateAllFields", func() int32 { return s.lib.update(s.handle, 1) })
 }
 
-// connect prefers the newer call, where the library has it.
+// connect uses dcgmConnect_v3 if the library has it.
 func (s *session) connect() error {
 	const timeout = uint32(connectTimeout / time.Millisecond)
 	if s.lib.connectV3 != nil {
@@ -93,7 +93,7 @@ func (s *session) connected(name string, function func() int32) error {
 	err := s.call(name, function)
 	switch {
 	case err != nil:
-		s.handle = 0 // whatever was written there
+		s.handle = 0 // the library may have written an invalid handle
 		return err
 	case s.handle == 0:
 		return fmt.Errorf("%s: want a handle, got 0", name)
@@ -101,7 +101,7 @@ func (s *session) connected(name string, function func() int32) error {
 	return nil
 }
 
-// list asks which GPUs and MIG instances there are.
+// list returns the GPUs and MIG instances.
 func (s *session) list() (gpus, instances []entity, err error) {
 	var ids [maxDevices]uint32
 	var n int32
@@ -127,7 +127,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 	}
 	for _, m := range h.Entities[:min(h.Count, maxHierarchyInfo)] {
 		if m.Entity.Group != entityGPUInstance || !slices.ContainsFunc(gpus, func(g entity) bool { return g.gpu == m.Parent.ID }) {
-			continue // a compute instance, a part of an instance; or of a GPU that is not listed
+			continue // a compute instance inside an instance, or an instance of a GPU that is not listed
 		}
 		instances = append(instances, entity{
 			pair: m.Entity, gpu: m.Parent.ID,
@@ -142,7 +142,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 	return gpus, instances[:min(len(instances), maxGroupEntities-len(gpus))], nil
 }
 
-// describe finds out what the GPUs and instances are called. One that cannot say goes without.
+// describe reads UUID, model and MIG profile. An entity whose attributes cannot be read has none.
 func (s *session) describe() error {
 	for i := range s.gpus {
 		e := &s.gpus[i]
@@ -169,7 +169,7 @@ func (s *session) describe() error {
 			}
 		}
 	}
-	// As dcgm-exporter finds them: the name of an instance is its profile, and only the driver knows it.
+	// As in dcgm-exporter, the name of an instance is its profile, and only the driver has it.
 	values, err := s.latest(pairs(s.instances), []uint16{fieldName}, flagLive)
 	if dead(err) {
 		return err
@@ -186,12 +186,12 @@ func (s *session) describe() error {
 	return nil
 }
 
-// due tells whether it is time to ask what has changed.
+// due reports whether it is time to list the GPUs again.
 func (s *session) due() bool {
 	return s.reads > 0 && s.reads%max(1, int(relistEvery/s.options.Interval)) == 0
 }
 
-// changed tells whether to begin anew, with other GPUs or MIG instances.
+// changed reports whether GPUs or MIG instances have changed, so that a new session is needed.
 func (s *session) changed() bool {
 	gpus, instances, err := s.list()
 	same := func(a, b entity) bool {
@@ -200,7 +200,7 @@ func (s *session) changed() bool {
 	return err != nil || !slices.EqualFunc(gpus, s.gpus, same) || !slices.EqualFunc(instances, s.instances, same)
 }
 
-// name is a new one for a group. Names of field groups are unique in an engine, over all its clients.
+// name returns a new name for a group. Field group names must be unique among all clients of an engine.
 func (s *session) name() string {
 	if s.tag == "" {
 		s.tag = fmt.Sprintf("replayd-%.63s-%d-%.8s", gpu.Hostname(), os.Getpid(), rand.Text())
@@ -217,7 +217,7 @@ func pairs(entities []entity) []entityPair {
 	return list
 }
 
-// find gives the place of the entity that a value is of, -1 where it is of none.
+// find returns the index of the entity of a value, or -1.
 func find(entities []entity, v *fieldValue) int {
 	return slices.IndexFunc(entities, func(e entity) bool { return e.pair == entityPair{v.Group, v.ID} })
 }

@@ -12,35 +12,35 @@ import (
 	"replayd/internal/gpu"
 )
 
-// closePatience is how long Close waits for a call that hangs.
+// closePatience is how long Close waits for a hanging call.
 const closePatience = 5 * time.Second
 
-// A dcgmSource reads GPUs through nv-hostengine. What it holds of the library, session and tables, belongs to the one
-// goroutine that runs calls; Read and Close only wait for it.
+// A dcgmSource reads GPUs through nv-hostengine. library, session and buffers belong to the one goroutine that calls
+// into the library; Read and Close only wait for that goroutine.
 type dcgmSource struct {
 	options  Options
 	address  address
-	name     string // of the library; a path in tests
+	name     string // file name of the library; a path in tests
 	patience time.Duration
 
-	running *turn                // the last begun, until its end was seen
-	doing   atomic.Pointer[call] // what a turn that does not end hangs in
+	running *turn                // the latest turn, nil after its result was received
+	doing   atomic.Pointer[call] // the current call, for errors about a hanging turn
 
 	library *library
 	session *session
 	buffers buffers
-	told    map[string]bool     // what was logged, and is not again
-	silent  map[entityPair]bool // GPUs without a value of the present at the last Read
+	told    map[string]bool     // keys of warnings already logged
+	silent  map[entityPair]bool // GPUs without a fresh value at the last Read
 }
 
-// A turn is a run of calls into the library, in a goroutine of its own: a call cannot be cut short.
+// A turn is a sequence of calls into the library in its own goroutine, because a call cannot be interrupted.
 type turn struct {
 	done    chan struct{}
 	devices []gpu.Device
 	err     error
 }
 
-// A call is one into the library.
+// A call is one call into the library.
 type call struct {
 	name  string
 	begun time.Time
@@ -56,7 +56,7 @@ func open(o Options, address address) (gpu.Source, error) {
 	}, nil
 }
 
-// startTurn starts a turn. One that went before must have ended.
+// startTurn starts a turn. Two turns must not call into the library at once.
 func (d *dcgmSource) startTurn(run func() ([]gpu.Device, error)) *turn {
 	t := &turn{done: make(chan struct{})}
 	d.running = t
@@ -74,7 +74,7 @@ func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 	}
 	if d.running != nil {
 		select {
-		case <-d.running.done: // later than its Read waited
+		case <-d.running.done: // the turn ended after its Read had timed out
 		default:
 			return nil, fmt.Errorf("libdcgm: %s: still waiting for %s", d.address.given, d.hanging())
 		}
@@ -92,7 +92,7 @@ func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 	}
 }
 
-// hanging says which call is under way, and for how long.
+// hanging describes the current call and its duration.
 func (d *dcgmSource) hanging() string {
 	c := d.doing.Load()
 	if c == nil {
@@ -101,8 +101,8 @@ func (d *dcgmSource) hanging() string {
 	return fmt.Sprintf("the call of %s begun %v ago", c.name, time.Since(c.begun).Round(time.Millisecond))
 }
 
-// Close implements Source. Where a call hangs it waits for 5 s and gives an error; the goroutine that is left then ends,
-// and disconnects, when the call comes back.
+// Close implements Source. If a call hangs, Close returns an error after 5 s; the remaining goroutine disconnects and
+// ends when the call returns.
 func (d *dcgmSource) Close() error {
 	before := d.running
 	t := d.startTurn(func() ([]gpu.Device, error) {
@@ -121,7 +121,7 @@ func (d *dcgmSource) Close() error {
 	}
 }
 
-// read is a Read's turn.
+// read is the turn of Read.
 func (d *dcgmSource) read() ([]gpu.Device, error) {
 	if err := d.use(); err != nil {
 		return nil, err
@@ -146,13 +146,14 @@ func (d *dcgmSource) read() ([]gpu.Device, error) {
 	devices, err := d.session.read()
 	if err != nil {
 		err = d.versions(err)
-		// Whatever it was: ids hold for one connection with one life of the engine, and the library never mends one.
+		// Reconnect after any error: ids are valid only for one connection and one run of the engine, and the library
+		// does not repair a connection.
 		d.leave()
 	}
 	return devices, err
 }
 
-// use loads and starts the library, unless that is done.
+// use loads and initializes the library on the first call.
 func (d *dcgmSource) use() error {
 	if d.library != nil {
 		return nil
@@ -173,8 +174,8 @@ func (d *dcgmSource) use() error {
 	return nil
 }
 
-// leave ends the connection. The engine then drops what was made over it: groups, field groups, watches
-// (OnConnectionRemove in DcgmHostEngineHandler.cpp).
+// leave disconnects. The engine then drops the groups, field groups and watches of the connection (OnConnectionRemove
+// in DcgmHostEngineHandler.cpp).
 func (d *dcgmSource) leave() {
 	s := d.session
 	d.session = nil
@@ -186,7 +187,7 @@ func (d *dcgmSource) leave() {
 	}
 }
 
-// end is Close's turn. The last source to end stops the library, and with it its threads.
+// end is the turn of Close. The last source to end shuts down the library and its threads.
 func (d *dcgmSource) end() error {
 	d.leave()
 	l := d.library
@@ -203,7 +204,7 @@ func (d *dcgmSource) end() error {
 	return d.call(l, "dcgmShutdown", func() int32 { return l.stop() })
 }
 
-// call runs one function of the library, and says meanwhile that it does.
+// call runs one function of the library and records it for hanging.
 func (d *dcgmSource) call(l *library, name string, function func() int32) error {
 	d.doing.Store(&call{name, time.Now()})
 	code := function()
@@ -217,7 +218,7 @@ func (d *dcgmSource) call(l *library, name string, function func() int32) error 
 	return &dcgmError{name, code, words}
 }
 
-// once logs what needs saying one time in a source's life.
+// once logs a warning once per source and key.
 func (d *dcgmSource) once(key, message string, args ...any) {
 	if d.told[key] {
 		return

@@ -12,21 +12,21 @@ import (
 	"replayd/internal/gpu"
 )
 
-// buffers are kept from one call to the next, over sessions too: a value alone has 4,128 bytes.
+// buffers are reused by all calls and sessions: one value alone has 4,128 bytes.
 type buffers struct {
 	values     []fieldValue
 	hierarchy  migHierarchy
 	attributes deviceAttributes
 }
 
-// latest asks for the newest value of each field of each entity. They hold until the next call.
+// latest returns the latest value of each field of each entity. The result is valid until the next call.
 func (s *session) latest(entities []entityPair, ids []uint16, flags uint32) ([]fieldValue, error) {
 	n := len(entities) * len(ids)
 	if cap(s.buffers.values) < n {
 		s.buffers.values = make([]fieldValue, n)
 	}
 	values := s.buffers.values[:n]
-	clear(values) // what an answer leaves out must not look like the last one
+	clear(values) // values that the answer leaves out must not keep their earlier content
 	err := s.call("dcgmEntitiesGetLatestValues", func() int32 {
 		return s.lib.latest(s.handle, &entities[0], uint32(len(entities)), &ids[0], uint32(len(ids)), flags, &values[0])
 	})
@@ -36,15 +36,15 @@ func (s *session) latest(entities []entityPair, ids []uint16, flags uint32) ([]f
 	return values, nil
 }
 
-// counts are what became of a Read's values. The last XID is no good one: it is there of an engine that has stopped
-// sampling and of a GPU that is lost.
+// counts classifies the values of one Read. The last XID does not count as good: it is reported even if the engine has
+// stopped sampling or the GPU is lost.
 type counts struct {
 	good, old, strange int
-	newest             time.Time // of the old ones
-	layout             uint32    // of a strange one
+	newest             time.Time // sample time of the newest old value
+	layout             uint32    // version of a strange value
 }
 
-// read asks for all values of the GPUs, then for those of the instances.
+// read reads the values of the GPUs, then those of the instances.
 func (s *session) read() ([]gpu.Device, error) {
 	s.reads++
 	devices := make([]gpu.Device, 0, len(s.gpus)+len(s.instances))
@@ -80,7 +80,7 @@ func (s *session) read() ([]gpu.Device, error) {
 	return devices, nil
 }
 
-// figures reads fields of entities, and takes fields off the list that the engine turns out not to know.
+// figures reads fields of entities. It removes fields that the engine does not know from the list.
 func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([]gpu.Device, error) {
 	who := pairs(entities)
 	values, err := s.latest(who, numbers(*fields), 0)
@@ -114,7 +114,7 @@ func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([
 			c.strange, c.layout = c.strange+1, v.Version
 			continue
 		}
-		// In no promised order.
+		// The order of the values is not guaranteed.
 		at := find(entities, v)
 		field := slices.IndexFunc(*fields, func(f *gpu.Field) bool { return f.ID == v.FieldID })
 		if at < 0 || field < 0 {
@@ -140,7 +140,7 @@ func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([
 	return devices, nil
 }
 
-// figure is the value in base units; false: there is none.
+// figure returns the value in base units, or false if there is none.
 func (v *fieldValue) figure(f *gpu.Field) (float64, bool) {
 	if v.Status != stOK {
 		return 0, false
@@ -157,13 +157,13 @@ func (v *fieldValue) figure(f *gpu.Field) (float64, bool) {
 	return f.Value(raw)
 }
 
-// fresh tells whether a value is of the present. A cached one outlives its watch and later failures, with status 0. That of
-// the last XID is as old as the XID: it comes with the driver's event, not with a period.
+// fresh reports whether a value is recent. A cached value stays available with status 0 after its watch has ended and
+// while readings fail. The last XID is always fresh: its time is that of the driver's event.
 func (s *session) fresh(v *fieldValue, now time.Time) bool {
 	return v.FieldID == fieldXID || now.Sub(time.UnixMicro(v.TS)).Abs() <= keepPeriods*s.options.Interval
 }
 
-// silent tells whether a GPU gives no value of the present.
+// silent reports whether a GPU has no fresh value.
 func silent(d gpu.Device) bool {
 	for f := range d.Values {
 		if f.ID != fieldXID {
@@ -173,7 +173,7 @@ func silent(d gpu.Device) bool {
 	return true
 }
 
-// notice logs when a GPU stops giving values, and when it gives some again.
+// notice logs when a GPU stops or resumes giving values.
 func (s *session) notice(e entity, silent bool) {
 	if silent == s.silent[e.pair] {
 		return
@@ -187,8 +187,8 @@ func (s *session) notice(e entity, silent bool) {
 	}
 }
 
-// versions adds both versions to an error that comes of their being different: a library newer than the engine asks what
-// that does not know.
+// versions adds the versions of the library and the engine to an error that their difference causes: a newer library
+// uses functions that an older engine does not know.
 func (d *dcgmSource) versions(err error) error {
 	if !has(err, stFunctionNotFound, stVersionMismatch) || d.session == nil {
 		return err

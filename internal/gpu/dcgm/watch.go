@@ -10,17 +10,17 @@ import (
 	"replayd/internal/gpu"
 )
 
-// keepPeriods is how many periods the engine keeps a sample, and for how many we take it for the present.
+// keepPeriods is the number of periods for which the engine keeps a sample and replayd treats it as fresh.
 const keepPeriods = 3
 
-// A refusal is a GPU or MIG instance that the engine did not want to watch fields of, such as one that is lost.
+// A refusal is a GPU or MIG instance on which the engine refused to watch fields, for instance because the GPU is lost.
 type refusal struct {
 	entity     entityPair
 	fieldGroup uintptr
 }
 
-// watchAll has the engine sample the fields. Those of the profiling module are a field group of their own: one that cannot
-// be had fails the whole dcgmWatchFields.
+// watchAll starts the sampling of all fields. The profiling fields are a field group of their own: one unavailable
+// field fails the whole dcgmWatchFields.
 func (s *session) watchAll() error {
 	var device, profile []*gpu.Field
 	for _, f := range s.options.Fields {
@@ -44,7 +44,7 @@ func (s *session) watchAll() error {
 		case dead(err):
 			return err
 		case err != nil:
-			// They are not tried again over this connection: who has the counters now may want them again soon.
+			// Do not retry on this connection: the process that owns the counters may need them again soon.
 			s.once("profiling", "no profiling fields: "+profilingMeans(err), "err", err)
 		default:
 			s.fields = slices.Concat(s.fields, known)
@@ -61,7 +61,7 @@ func (s *session) watchAll() error {
 	return nil
 }
 
-// profiled are what the profiling fields are watched on: MIG instances, and GPUs that are not cut into any.
+// profiled returns the entities to watch profiling fields on: MIG instances, and GPUs without instances.
 func (s *session) profiled() []entity {
 	list := slices.Clone(s.instances)
 	for _, g := range s.gpus {
@@ -72,7 +72,7 @@ func (s *session) profiled() []entity {
 	return list
 }
 
-// profilingMeans says what an operator can do about the error.
+// profilingMeans explains a profiling error to the operator.
 func profilingMeans(err error) string {
 	switch {
 	case has(err, stProfilingNotSupported):
@@ -87,8 +87,8 @@ func profilingMeans(err error) string {
 	return "the engine does not watch them"
 }
 
-// watch has the engine sample fields of entities. It leaves out the fields that the engine does not know, and keeps in mind
-// the entities that it refuses, unless it refuses all.
+// watch starts the sampling of fields on entities. It leaves out unknown fields and records refused entities in
+// s.refusals; if the engine refuses all entities, watch fails.
 func (s *session) watch(fields []*gpu.Field, entities []entityPair) (known []*gpu.Field, err error) {
 	fieldGroup, known, err := s.fieldGroup(fields)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *session) watch(fields []*gpu.Field, entities []entityPair) (known []*gp
 	return known, nil
 }
 
-// watchRefused tries again what the engine refused.
+// watchRefused retries the refused watches.
 func (s *session) watchRefused() error {
 	var err error
 	before := len(s.refusals)
@@ -130,7 +130,7 @@ func (s *session) watchRefused() error {
 	return err
 }
 
-// ofAnEntity tells whether one entity alone can be the reason for the error.
+// ofAnEntity reports whether a single entity can have caused the error.
 func ofAnEntity(err error) bool {
 	return !dead(err) && !has(err, stVersionMismatch, stFunctionNotFound, stMaxLimit, stDuplicateKey,
 		stModuleNotLoaded, stProfilingLibraryError, stProfilingMultiPass)
@@ -154,13 +154,13 @@ func (s *session) watchGroup(entities []entityPair, fieldGroup uintptr) error {
 		})
 	}
 	if err != nil && !dead(err) {
-		// An engine has 64 of them for all its clients.
+		// An engine supports 64 groups for all its clients together.
 		err = errors.Join(err, s.call("dcgmGroupDestroy", func() int32 { return s.lib.groupDestroy(s.handle, group) }))
 	}
 	return err
 }
 
-// fieldGroup makes a group of those fields that the engine knows.
+// fieldGroup creates a field group of the fields that the engine knows.
 func (s *session) fieldGroup(fields []*gpu.Field) (group uintptr, known []*gpu.Field, err error) {
 	create := func(part []*gpu.Field) error {
 		name, ids := s.name(), numbers(part)
@@ -186,7 +186,7 @@ func (s *session) fieldGroup(fields []*gpu.Field) (group uintptr, known []*gpu.F
 	return group, known, create(known)
 }
 
-// unknownField tells whether a field that the engine does not know can be the reason for the error.
+// unknownField reports whether an unknown field can have caused the error.
 func unknownField(err error) bool { return has(err, stBadParam, stGenericError, stUnknownField) }
 
 // lacks logs fields that the engine does not know.
@@ -209,8 +209,8 @@ func numbers(fields []*gpu.Field) []uint16 {
 	return ids
 }
 
-// blame finds the members of list for which try fails, by trying halves: try must fail for a list with such a member, with
-// an error that isGuilt tells. Any other error ends the search.
+// blame finds the members of list for which try fails, by bisection. try must fail for any list with such a member,
+// with an error for which isGuilt is true. Any other error ends the search.
 func blame[T any](list []T, try func([]T) error, isGuilt func(error) bool) ([]T, error) {
 	err := try(list)
 	switch {
