@@ -15,14 +15,14 @@ import (
 	"replayd/internal/synth"
 )
 
-// names are those of workloads and targets: they become label values, file names and parts of request ids.
+// names matches the names of workloads and targets, which are used in label values, file names and request ids.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 
-// IsName says whether s may be the name of a workload or a target.
+// IsName reports whether s is a valid name of a workload or a target.
 func IsName(s string) bool { return names.MatchString(s) }
 
-// Check finds every fault of a resolved configuration at once, each with its key: an operator edits once, not five times.
-// It looks at nothing else and changes nothing. What only files can tell is found when they are opened.
+// Check returns every fault of a resolved configuration, each with its key, so that an operator can fix all at once. It
+// opens no files and does not change the configuration.
 func (c *Config) Check() Faults {
 	var f Faults
 	if _, _, err := net.SplitHostPort(c.Web.Listen); err != nil {
@@ -117,19 +117,19 @@ func (w *Workload) check(at string, f *Faults) {
 	w.Request.check(at+".request", f)
 }
 
-// check also refuses bounds on what an answer in one piece does not have: nothing would ever break them.
+// check also rejects bounds on streaming quantities of a target without streaming: no request could exceed them.
 func (s SLO) check(at string, t *Target, f *Faults) {
 	for _, b := range s.Bounds.check(at, f) {
 		if !t.Stream && b.Quantity.Streamed() {
 			f.add(at+"."+b.Quantity.String(), "want none where answers are not streamed, got %v", b.Text(b.Limit))
 		}
 	}
-	if o := s.Objective; !(o > 0 && o < 1) { // at 1 nothing may fail, and there is no budget to burn
+	if o := s.Objective; !(o > 0 && o < 1) { // with 1 there is no error budget
 		f.add(at+".objective", "want a number > 0 and < 1, got %v", o)
 	}
 }
 
-// check gives the bounds that can be read, in the order of the quantities.
+// check returns the valid bounds in the order of the quantities.
 func (b Bounds) check(at string, f *Faults) (slo measure.SLO) {
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		value := "0"

@@ -30,7 +30,7 @@ func (m Metrics) check(at string, f *Faults) {
 	}
 }
 
-// Row is the row as package scrape takes it.
+// Row converts the row to a scrape.Row.
 func (r MetricRow) Row() scrape.Row {
 	return scrape.Row{
 		Engine: r.Engine, Family: r.Family, Kind: scrape.Kind(r.Type), Quantity: r.As, Scale: r.Scale, Take: r.Take,
@@ -38,10 +38,10 @@ func (r MetricRow) Row() scrape.Row {
 	}
 }
 
-// hosts are DNS names.
+// hosts matches DNS names.
 var hosts = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9.])?$`)
 
-// isName says whether s is a DNS name, with or without a port.
+// isName reports whether s is a DNS name, with or without a port.
 func isName(s string) bool {
 	if host, port, err := net.SplitHostPort(s); err == nil {
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -50,13 +50,14 @@ func isName(s string) bool {
 	return hosts.MatchString(s)
 }
 
-// ScrapeHTTP is how the target's page is asked for: as its own section says, else as requests are, where the page is at
-// the same address or at the target's replicas. Credentials go to no other one.
+// ScrapeHTTP returns the HTTP client configuration for the target's metrics page: metrics.http if it is set, else the
+// target's own if the page is at the target's address or its replicas, else the default. The target's credentials are
+// never sent to another address.
 func (t Target) ScrapeHTTP() HTTP {
 	if !reflect.DeepEqual(t.Metrics.HTTP, DefaultTarget().Metrics.HTTP) {
 		return t.Metrics.HTTP
 	}
-	own, _ := url.Parse(t.URL) // both were checked
+	own, _ := url.Parse(t.URL) // Check has parsed both URLs
 	if page, _ := url.Parse(t.Metrics.URL); t.Metrics.URL == "" || page.Scheme == own.Scheme && page.Host == own.Host {
 		return t.HTTP
 	}
@@ -97,7 +98,7 @@ func (g GPU) check(at string, f *Faults) {
 	}
 }
 
-// Selection is the selection as package gpu takes it.
+// Selection converts s to a gpu.Select.
 func (s GPUSelect) Selection() gpu.Select {
 	return gpu.Select{Index: s.Index, UUID: s.UUID, Namespace: s.Namespace, Pod: s.Pod, Container: s.Container}
 }
@@ -116,7 +117,7 @@ func (g Guard) check(at string, t *Target, f *Faults) {
 func (f *Faults) address(path, got, such string) {
 	u, err := url.Parse(got)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		if strings.Contains(got, "@") { // whatever stands before it may be a password
+		if strings.Contains(got, "@") { // the part before the @ may be a password
 			f.add(path, "want an http or https address such as %s, got one that is none and has an @ in it", such)
 			return
 		}
@@ -124,7 +125,8 @@ func (f *Faults) address(path, got, such string) {
 	}
 }
 
-// interval of scrapes: each is a load on who is asked.
+// interval checks a scrape interval. none is the value that disables scraping; a shorter interval loads the scraped
+// server.
 func (f *Faults) interval(path string, d, none Duration) {
 	if d != none && (d < Duration(time.Second) || d > Duration(time.Hour)) {
 		f.add(path, "want a duration from 1s to 1h, got %v", d)

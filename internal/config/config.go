@@ -1,5 +1,5 @@
-// Package config reads the one configuration file, the environment and the flags into option structs. Decoding,
-// defaults and checks are three steps; every fault is reported at once, with the line it stands on.
+// Package config reads the configuration file, the environment and the flags into option structs. It applies defaults,
+// decodes and checks in three separate steps and reports every fault at once, with its line.
 package config
 
 import (
@@ -10,26 +10,26 @@ import (
 	"replayd/internal/measure"
 )
 
-// Config is the whole configuration; docs/configuration.md is its reference. Paths in it are relative to the
-// working directory.
+// Config is the whole configuration; docs/configuration.md is its reference. Paths are relative to the working
+// directory.
 type Config struct {
 	Web        Web        `koanf:"web"`
-	Drain      Duration   `koanf:"drain"`       // on SIGTERM; a pod's grace period must be longer
-	MaxWaiting Bytes      `koanf:"max_waiting"` // of rows that have come due and wait, in all workloads; 0: without limit
+	Drain      Duration   `koanf:"drain"`       // drain timeout on SIGTERM; the pod's grace period must be longer
+	MaxWaiting Bytes      `koanf:"max_waiting"` // size of the due rows that wait, in all workloads; 0: no limit
 	Targets    []Target   `koanf:"targets"`
 	Workloads  []Workload `koanf:"workloads"`
 	GPUs       []GPU      `koanf:"gpus"`
 	Records    Records    `koanf:"records"`
 
-	Places *Places `koanf:"-"` // where the keys stand; nil: not in a file
+	Places *Places `koanf:"-"` // lines of the keys; nil: not from a file
 }
 
-// Web is the HTTP side.
+// Web configures the HTTP server.
 type Web struct {
 	Listen     string `koanf:"listen"`
-	ConfigFile string `koanf:"config_file"` // exporter-toolkit's: TLS and passwords
+	ConfigFile string `koanf:"config_file"` // web configuration file of exporter-toolkit: TLS and passwords
 
-	EnableLifecycle bool `koanf:"enable_lifecycle"` // reload, pause and resume by HTTP
+	EnableLifecycle bool `koanf:"enable_lifecycle"` // reload, pause and resume over HTTP
 	EnablePprof     bool `koanf:"enable_pprof"`
 }
 
@@ -39,26 +39,26 @@ type Target struct {
 	URL       string         `koanf:"url"`
 	API       string         `koanf:"api"`
 	Stream    bool           `koanf:"stream"`
-	Model     string         `koanf:"model"` // empty: the one that /v1/models lists
+	Model     string         `koanf:"model"` // empty: the model that /v1/models lists
 	HTTP      HTTP           `koanf:"http"`
 	ExtraBody map[string]any `koanf:"extra_body"`
 	Output    string         `koanf:"output"`
 	Timeouts  Timeouts       `koanf:"timeouts"`
-	Idle      Duration       `koanf:"idle"`      // a kept connection older than this is not used again
-	Tokenizer string         `koanf:"tokenizer"` // a file, or a name; empty: none is needed
+	Idle      Duration       `koanf:"idle"`      // a connection that was idle for longer is not reused
+	Tokenizer string         `koanf:"tokenizer"` // a file or a name; empty: no tokenizer
 	Metrics   Metrics        `koanf:"metrics"`
 }
 
-// Metrics says how a target's own metrics page is scraped.
+// Metrics configures the scraping of a target's metrics page.
 type Metrics struct {
-	URL      string      `koanf:"url"`      // empty: found from the target's
-	Interval Duration    `koanf:"interval"` // 0: it is not scraped
-	Replicas string      `koanf:"replicas"` // a DNS name each of whose addresses is an engine; empty: one engine
+	URL      string      `koanf:"url"`      // empty: derived from the target's URL
+	Interval Duration    `koanf:"interval"` // 0: no scraping
+	Replicas string      `koanf:"replicas"` // a DNS name; each of its addresses is an engine. Empty: one engine
 	HTTP     HTTP        `koanf:"http"`
 	Map      []MetricRow `koanf:"map"`
 }
 
-// MetricRow says what a family of an engine's page is in replayd's vocabulary: scrape.Row has the details.
+// MetricRow maps a metric family of an engine to replayd's vocabulary; scrape.Row has the details.
 type MetricRow struct {
 	Family string  `koanf:"family"`
 	As     string  `koanf:"as"` // requests_waiting, ttft_seconds and so on
@@ -74,19 +74,19 @@ type MetricRow struct {
 	Plus   string  `koanf:"plus"`
 }
 
-// GPU says where the figures of a target's GPUs are read; one of the three sources is named.
+// GPU is a source of a target's GPU metrics. Exactly one of DCGMExporter, LibDCGM and NvidiaSMI is set.
 type GPU struct {
 	Target       string    `koanf:"target"`
-	DCGMExporter string    `koanf:"dcgm_exporter"` // the address of its page
+	DCGMExporter string    `koanf:"dcgm_exporter"` // URL of its metrics page
 	LibDCGM      string    `koanf:"libdcgm"`       // host:port of an nv-hostengine; in builds with the tag dcgm
 	NvidiaSMI    string    `koanf:"nvidia_smi"`    // the program, or "auto"
-	Profiling    bool      `koanf:"profiling"`     // libdcgm reads the fields of DCGM's profiling module too
+	Profiling    bool      `koanf:"profiling"`     // libdcgm also reads the fields of DCGM's profiling module
 	Interval     Duration  `koanf:"interval"`
-	HTTP         HTTP      `koanf:"http"` // of dcgm_exporter
+	HTTP         HTTP      `koanf:"http"` // for dcgm_exporter
 	Select       GPUSelect `koanf:"select"`
 }
 
-// GPUSelect are the GPUs that are the target's; where nothing is named all are.
+// GPUSelect selects the target's GPUs; the zero value selects all.
 type GPUSelect struct {
 	Namespace string `koanf:"namespace"`
 	Pod       string `koanf:"pod"`
@@ -95,10 +95,10 @@ type GPUSelect struct {
 	UUID      Words  `koanf:"uuid"`
 }
 
-// HTTP is prometheus/common's HTTP client configuration, as the file spells it.
+// HTTP is the HTTP client configuration of prometheus/common, with its keys.
 type HTTP struct{ commoncfg.HTTPClientConfig }
 
-// Timeouts bound one request; 0 is no limit.
+// Timeouts limits the stages of one request; 0 means no limit.
 type Timeouts struct {
 	Connect    Duration `koanf:"connect"`
 	FirstToken Duration `koanf:"first_token"`
@@ -106,7 +106,7 @@ type Timeouts struct {
 	Total      Duration `koanf:"total"`
 }
 
-// Workload is a trace, or rows that are made up or drawn from a dataset, that is replayed against a target.
+// Workload replays a trace, synthetic rows or rows from a dataset against a target.
 type Workload struct {
 	Name       string    `koanf:"name"`
 	Target     string    `koanf:"target"`
@@ -114,7 +114,7 @@ type Workload struct {
 	Synthetic  Synthetic `koanf:"synthetic"`
 	Dataset    Dataset   `koanf:"dataset"`
 	Arrival    string    `koanf:"arrival"`
-	Rate       float64   `koanf:"rate"` // requests per second, for the arrivals that have one
+	Rate       float64   `koanf:"rate"` // requests per second, for arrivals with a rate
 	Burstiness float64   `koanf:"burstiness"`
 	Stages     []Stage   `koanf:"stages"`
 	Users      int       `koanf:"users"`
@@ -125,7 +125,7 @@ type Workload struct {
 	Cancel     Cancel    `koanf:"cancel"`
 	Lanes      int       `koanf:"lanes"`
 	Overload   string    `koanf:"overload"`
-	MaxWait    Duration  `koanf:"max_wait"` // 0: without limit
+	MaxWait    Duration  `koanf:"max_wait"` // 0: no limit
 	Prebuild   Prebuild  `koanf:"prebuild"`
 	Shard      Shard     `koanf:"shard"`
 	SLO        SLO       `koanf:"slo"`
@@ -133,19 +133,19 @@ type Workload struct {
 	Budget     Budget    `koanf:"budget"`
 	Request    Request   `koanf:"request"`
 
-	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target answers
-	Rows     int       `koanf:"-"` // run's --requests: rows after which the plan is over, coming round again if need be; 0: all
-	KeepLane bool      `koanf:"-"` // in a closed loop a conversation keeps its lane between turns, as AIPerf has it
-	Duration Duration  `koanf:"-"` // run's --duration where rows have no instants of their own: nothing is due after it; 0: none
+	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target first answers
+	Rows     int       `koanf:"-"` // run's --requests: the plan ends after this many rows, repeating them if necessary; 0: all rows
+	KeepLane bool      `koanf:"-"` // in a closed loop, a conversation keeps its lane between turns, as in AIPerf
+	Duration Duration  `koanf:"-"` // run's --duration for rows without timestamps: no request is due after it; 0: no limit
 }
 
-// Trace is a trace file and the part of it that is replayed.
+// Trace is a trace file and the part of it to replay.
 type Trace struct {
 	Path        string   `koanf:"path"`
 	Format      string   `koanf:"format"`
 	BlockTokens Auto     `koanf:"block_tokens"`
 	From        Duration `koanf:"from"`
-	To          Duration `koanf:"to"` // 0: the end
+	To          Duration `koanf:"to"` // 0: end of the trace
 	MaxInput    int      `koanf:"max_input"`
 	MaxOutput   int      `koanf:"max_output"`
 	MaxContext  int      `koanf:"max_context"`
@@ -154,7 +154,7 @@ type Trace struct {
 	Rescale     Rescale  `koanf:"-"`
 }
 
-// Repeat says when loops begin.
+// Repeat configures when loops begin.
 type Repeat struct {
 	Mode   string   `koanf:"mode"`
 	Every  Duration `koanf:"every"` // 0: the shortest round length that holds the trace
@@ -163,42 +163,42 @@ type Repeat struct {
 	Offset Duration `koanf:"offset"`
 
 	Cron     string `koanf:"cron"`     // five fields
-	Timezone string `koanf:"timezone"` // of cron
-	Overlap  string `koanf:"overlap"`  // of cron: what happens to an activation while the run before goes on
+	Timezone string `koanf:"timezone"` // time zone of cron
+	Overlap  string `koanf:"overlap"`  // for cron: what happens if the previous run is still going
 }
 
-// Prompt says how text is made for rows that bring none.
+// Prompt configures the generated text of rows without text.
 type Prompt struct {
 	Form      string `koanf:"form"`
 	Words     string `koanf:"words"`
 	Seed      uint64 `koanf:"seed"`
 	Salt      string `koanf:"salt"`
 	Calibrate bool   `koanf:"calibrate"`
-	History   bool   `koanf:"history"` // later turns hold what the server answered
+	History   bool   `koanf:"history"` // later turns include the server's answers
 }
 
-// Prebuild bounds what is built before its instant.
+// Prebuild limits the size of requests built before they are due.
 type Prebuild struct {
 	Bytes Bytes `koanf:"bytes"`
 }
 
-// Shard is this process' part of the trace.
+// Shard is this process's part of the trace.
 type Shard struct {
 	Index Auto `koanf:"index"`
 	Of    int  `koanf:"of"`
 }
 
-// SLO holds what an ok request must keep to be good, and the share of the eligible requests that should be good.
+// SLO holds the bounds that a good request keeps, and the share of eligible requests that should be good.
 type SLO struct {
 	Bounds    Bounds  `koanf:",remain"`
-	Objective float64 `koanf:"objective"` // above 0 and below 1
+	Objective float64 `koanf:"objective"` // greater than 0 and less than 1
 }
 
-// Bounds are the other keys of a service level: values by the name of a quantity, as measure.ParseBound reads them; empty or 0 is
-// none.
+// Bounds holds the other keys of an SLO: values by quantity name, in the format of measure.ParseBound; empty or 0 means
+// no bound.
 type Bounds map[string]any
 
-// BoundsOf are those of a service level.
+// BoundsOf returns the bounds of an SLO.
 func BoundsOf(s measure.SLO) Bounds {
 	all := Bounds{}
 	for _, b := range s {
@@ -207,52 +207,52 @@ func BoundsOf(s measure.SLO) Bounds {
 	return all
 }
 
-// Levels is the service level of a configuration that was checked.
+// Levels returns the SLO of a checked configuration.
 func (b Bounds) Levels() measure.SLO { return b.check("", &Faults{}) }
 
-// Guard holds the limits at which requests are held back; 0 is no limit.
+// Guard holds the limits above which no requests are sent; 0 means no limit.
 type Guard struct {
 	Waiting          int      `koanf:"waiting"`        // requests in the engine's queue
 	KVCacheUsage     float64  `koanf:"kv_cache_usage"` // 0 to 1
-	ErrorRatio       float64  `koanf:"error_ratio"`    // of the workload's own requests of the last minute
+	ErrorRatio       float64  `koanf:"error_ratio"`    // of the workload's requests in the last minute
 	OnMissingMetrics string   `koanf:"on_missing_metrics"`
 	ResumeAfter      Duration `koanf:"resume_after"`
 }
 
-// Budget bounds what a workload may send in any minute, hour or day; 0 is no limit.
+// Budget limits the requests and tokens that a workload sends in any minute, hour or day; 0 means no limit.
 type Budget struct {
 	RequestsPerMinute   int `koanf:"requests_per_minute"`
 	PromptTokensPerHour int `koanf:"prompt_tokens_per_hour"`
 	OutputTokensPerDay  int `koanf:"output_tokens_per_day"`
 }
 
-// Records are the files of finished requests.
+// Records configures the files of finished requests.
 type Records struct {
 	Path     string `koanf:"path"`
-	MaxBytes Bytes  `koanf:"max_bytes"` // a larger file is rotated; 0: never
-	Keep     int    `koanf:"keep"`      // rotated files that stay
-	Gzip     bool   `koanf:"gzip"`      // rotated files are compressed
+	MaxBytes Bytes  `koanf:"max_bytes"` // size at which a file is rotated; 0: never
+	Keep     int    `koanf:"keep"`      // number of rotated files to keep
+	Gzip     bool   `koanf:"gzip"`      // compress rotated files
 }
 
-// Duration is a length of time; in the file it has a unit ("500ms", "1h30m", "1d").
+// Duration is a length of time; the file requires a unit ("500ms", "1h30m", "1d").
 type Duration time.Duration
 
-// Bytes is a size; in the file it may have a unit ("8MiB", "64KB").
+// Bytes is a size in bytes; the file allows a unit ("8MiB", "64KB").
 type Bytes int64
 
-// Words is a list of words; in the file one word, several with commas between them, or a list.
+// Words is a list of words; in the file a list, or a string with words separated by commas.
 type Words []string
 
 // Auto is a number, or -1 for "auto".
 type Auto int
 
-// Integer is a whole number where none is not the same as 0; in the file it has no fraction, and none is null.
+// Integer is an integer that is distinct from no value; the file has no fraction, and null for no value.
 type Integer int64
 
-// AutoValue is what "auto" reads as.
+// AutoValue is the value of "auto".
 const AutoValue Auto = -1
 
-// Default is the configuration before any file.
+// Default returns the defaults of a configuration.
 func Default() Config {
 	return Config{
 		Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second), MaxWaiting: 64 << 20,
@@ -260,7 +260,7 @@ func Default() Config {
 	}
 }
 
-// DefaultTarget is a target before its entry in the file.
+// DefaultTarget returns the defaults of a target.
 func DefaultTarget() Target {
 	return Target{
 		API: "chat", Stream: true, Output: "exact", HTTP: HTTP{commoncfg.DefaultHTTPClientConfig},
@@ -268,17 +268,17 @@ func DefaultTarget() Target {
 			Connect: Duration(5 * time.Second), FirstToken: Duration(time.Minute),
 			Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute),
 		},
-		Idle:    Duration(4 * time.Second), // uvicorn closes a connection that was idle for 5 s
+		Idle:    Duration(4 * time.Second), // uvicorn closes connections that are idle for 5 s
 		Metrics: Metrics{Interval: Duration(5 * time.Second), HTTP: HTTP{commoncfg.DefaultHTTPClientConfig}},
 	}
 }
 
-// DefaultGPU is a source of GPU figures before its entry in the file.
+// DefaultGPU returns the defaults of a source of GPU metrics.
 func DefaultGPU() GPU {
 	return GPU{Profiling: true, Interval: Duration(5 * time.Second), HTTP: HTTP{commoncfg.DefaultHTTPClientConfig}}
 }
 
-// DefaultWorkload is a workload before its entry in the file.
+// DefaultWorkload returns the defaults of a workload.
 func DefaultWorkload() Workload {
 	return Workload{
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Burstiness: 1, Speed: 1,

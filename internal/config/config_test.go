@@ -78,7 +78,7 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
-// Each file in testdata/bad is one mistake, or many of one kind; the .err beside it is the whole message.
+// Each file in testdata/bad has one mistake, or several of one kind; the .err file has the whole message.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -125,7 +125,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// Precedence rises from the file over the environment to flags; names that are no keys are left alone.
+// Flags override the environment, and the environment overrides the file. Unknown names are ignored.
 func TestPrecedence(t *testing.T) {
 	flags := func(args ...string) *pflag.FlagSet {
 		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -188,10 +188,10 @@ func TestShardAuto(t *testing.T) {
 	f("3", 4, 3, "")
 	f("4", 4, 0, "want an index < 4, got 4 from JOB_COMPLETION_INDEX")
 	f("x", 4, 0, `want a number in JOB_COMPLETION_INDEX, got "x"`)
-	f("3", 1, 0, "") // one shard of one, whatever the pod
+	f("3", 1, 0, "") // a single shard has index 0 in any pod
 }
 
-// The largest numbers that a field holds are taken as they are.
+// The largest value of each integer type is accepted exactly.
 func TestLargestNumbers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "replayd.yaml")
 	text := `
@@ -212,7 +212,7 @@ workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lan
 	}
 }
 
-// Whatever the bytes, Load ends with a configuration or an error, never a panic, and never both good and faulty.
+// Load never panics, and returns either an error or a valid configuration.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/*.yaml", "testdata/bad/*.yaml"} {
 		files, err := filepath.Glob(pattern)

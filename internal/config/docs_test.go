@@ -16,7 +16,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// readTables gives the rows of docs/configuration.md: the heading of a table's first column, then key and default.
+// readTables returns the tables of docs/configuration.md: the heading of the first column, then key and default.
 func readTables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/configuration.md")
@@ -48,7 +48,7 @@ func readTables(t *testing.T) map[string]map[string]string {
 	return tables
 }
 
-// keysOf lists the keys that hold one value, as the file nests them. Lists have tables of their own.
+// keysOf lists the keys with a single value. Lists have their own tables.
 func keysOf(section reflect.Type, at string) []string {
 	var keys []string
 	for field := range section.Fields() {
@@ -81,7 +81,7 @@ func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// A file that says what the document calls the defaults is one that says nothing.
+// A file with all documented defaults equals an empty file.
 func TestDocumentedDefaults(t *testing.T) {
 	tables := readTables(t)
 	raw := nest(t, tables["key"])
@@ -98,13 +98,13 @@ func TestDocumentedDefaults(t *testing.T) {
 	if faults := want.Resolve(); len(faults) > 0 { // sets align
 		t.Fatal(want.Refuse(faults))
 	}
-	// Bodies without further keys are nil or empty; the http section is prometheus/common's, and TestGoodFile's.
+	// Bodies without further keys are nil or empty. TestGoodFile covers the http section.
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(HTTP{}, Bounds{})); d != "" {
 		t.Errorf("defaults: -program +document\n%s", d)
 	}
 }
 
-// nest makes of dotted keys what a YAML file would give, less those that have no default.
+// nest builds nested maps from dotted keys, without the required keys.
 func nest(t *testing.T, defaults map[string]string) map[string]any {
 	t.Helper()
 	raw := map[string]any{}
@@ -128,7 +128,7 @@ func nest(t *testing.T, defaults map[string]string) map[string]any {
 	return raw
 }
 
-// The example and every configuration that the documents print can be used as they stand.
+// The example and every configuration in the documents must load.
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	files := []string{"../../docs/replayd.example.yaml"}
 	for _, page := range []string{"../../README.md", "../../docs/configuration.md", "../../docs/sidecar.md", "../../docs/workloads.md"} {
@@ -143,14 +143,14 @@ func TestDocumentedConfigurationsLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What its comments promise.
+	// Check what the comments of the example promise.
 	w := c.Workloads[0]
 	if w.Repeat.Mode != "loop" || w.Repeat.Align != "wall_clock" || w.Prompt.Salt != "loop" || len(w.SLO.Bounds.Levels()) == 0 || c.Drain <= 0 {
 		t.Errorf("the example: want a salted loop on the wall clock with service levels, got %+v", w)
 	}
 }
 
-// configurations writes the YAML blocks of a page that configure replayd into files, and gives their paths.
+// configurations writes the replayd configurations among a page's YAML blocks to files and returns their paths.
 func configurations(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

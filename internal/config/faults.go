@@ -11,22 +11,22 @@ import (
 	"replayd/internal/secret"
 )
 
-// A Fault is one thing wrong with a configuration.
+// A Fault is one error in a configuration.
 type Fault struct {
 	Path string // the key, such as workloads[0].repeat.every
-	Want string // what was wanted, and what was found
+	Want string // expected and actual value
 }
 
-// Faults are everything wrong with a configuration.
+// Faults lists the errors of a configuration.
 type Faults []Fault
 
-// Places are the lines of a configuration file, by key. A key that the environment or a flag has set is on line 0.
+// Places maps the keys of a configuration file to their lines. A key set by the environment or a flag is on line 0.
 type Places struct {
 	file  string
 	lines map[string]int
 }
 
-// An Invalid error is a configuration with faults. Its text has a line for each, in the order of the file's lines.
+// Invalid is the error of a configuration with faults. Its text has one line per fault, in the order of the file.
 type Invalid struct {
 	Faults Faults
 	text   string
@@ -34,8 +34,8 @@ type Invalid struct {
 
 func (e *Invalid) Error() string { return e.text }
 
-// Refuse is the error that says where each fault stands: file, line, and the name of the workload or target. It is nil
-// without faults.
+// Refuse returns an error with the place of each fault: file, line, and the name of the workload or target. It returns
+// nil if f is empty.
 func (c *Config) Refuse(f Faults) error {
 	if len(f) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (c *Config) Refuse(f Faults) error {
 	return &Invalid{sorted, text.String()}
 }
 
-// named is a path with the name of the workload or the target that it leads into: workloads[2] "chat": trace.path.
+// named adds the name of the workload or target to a path: workloads[2] "chat": trace.path.
 func (c *Config) named(path string) string {
 	head, rest, ok := strings.Cut(path, "]")
 	list, number, _ := strings.Cut(head, "[")
@@ -101,10 +101,10 @@ func (c *Config) named(path string) string {
 	return at + ": " + strings.TrimPrefix(rest, ".")
 }
 
-// covered are the keys that are known to be at fault.
+// covered is a set of keys with known faults.
 type covered map[string]bool
 
-// covers makes them. An unknown key says nothing of the keys around it.
+// covers returns the keys with faults. Unknown keys are excluded: the keys around them can be correct.
 func (f Faults) covers() covered {
 	paths := covered{}
 	for _, fault := range f {
@@ -115,7 +115,7 @@ func (f Faults) covers() covered {
 	return paths
 }
 
-// has says whether a key, or what holds it, is at fault.
+// has reports whether a key or one of its parents has a fault.
 func (c covered) has(path string) bool {
 	for ; path != ""; path = parent(path) {
 		if c[path] {
@@ -125,13 +125,14 @@ func (c covered) has(path string) bool {
 	return c[""]
 }
 
-// Without gives the faults less those whose key, or what holds it, is at fault in known.
+// Without returns the faults of f except those for which known has a fault at the key or one of its parents.
 func (f Faults) Without(known Faults) Faults {
 	paths := known.covers()
 	return slices.DeleteFunc(slices.Clone(f), func(fault Fault) bool { return paths.has(fault.Path) })
 }
 
-// Around are the keys at which there is a fault, and all those that hold them. An unknown key leaves the others good.
+// Around returns the keys with faults and all their parents. Unknown keys are excluded: the keys around them can be
+// correct.
 func (f Faults) Around() map[string]bool {
 	keys := map[string]bool{}
 	for _, fault := range f {
@@ -142,7 +143,7 @@ func (f Faults) Around() map[string]bool {
 	return keys
 }
 
-// parent is the key around a key; empty for one at the top.
+// parent returns the key that contains path, "" at the top level.
 func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
 
 // lineTable maps the path of each key in a YAML document to its line.
@@ -173,7 +174,7 @@ func lineTable(doc *yaml.Node) map[string]int {
 	return lines
 }
 
-// lineOf is the line of a key, or of the nearest key around it that the file has; 0 when it has none.
+// lineOf returns the line of a key, or of its nearest parent in the file, or 0.
 func lineOf(lines map[string]int, path string) int {
 	for ; path != ""; path = parent(path) {
 		if line, ok := lines[path]; ok {

@@ -27,10 +27,10 @@ import (
 	"replayd/internal/secret"
 )
 
-// maxFile bounds a configuration file.
+// maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 4 << 20
 
-// flagKeys are the flags that stand for keys of the file.
+// flagKeys maps flags to the keys that they set.
 var flagKeys = map[string]string{
 	"web.listen-address": "web.listen",
 	"web.config.file":    "web.config_file",
@@ -39,16 +39,16 @@ var flagKeys = map[string]string{
 	"web.enable-pprof":     "web.enable_pprof",
 }
 
-// envKeys are the keys that an environment variable can set: those that are not in a list.
+// envKeys lists the keys that environment variables can set: all keys outside lists.
 var envKeys = []string{
 	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain", "max_waiting",
 	"records.path", "records.max_bytes", "records.keep", "records.gzip",
 }
 
-// Load reads the file at path, then the environment (REPLAYD_WEB__LISTEN), then flags that were given, in rising
-// precedence, and checks the whole. An *Invalid error holds every fault, each with file, line, key and what was wanted; the
-// configuration that comes with it is good in all other keys.
-// ignored is called with each variable that begins with REPLAYD_ and is no key.
+// Load reads the file at path, the environment (REPLAYD_WEB__LISTEN) and the given flags, in rising precedence, and
+// checks the result. If there are faults, Load returns an *Invalid error with all of them, each with file, line, key
+// and expected value; the keys of the returned configuration without a fault are valid. Load calls ignored for each
+// variable with the prefix REPLAYD_ that is not a key.
 func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
 	text, err := read(path)
 	if err != nil {
@@ -93,11 +93,11 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	c, faults := decode(k.Raw())
 	c.Places = &Places{path, lines}
 	faults = append(faults, c.Resolve().Without(faults)...)
-	// Where a value could not be read its default stands, and that may be at fault too.
+	// An unreadable value keeps its default, so Check may report a second fault for the same key.
 	return c, c.Refuse(append(faults, c.Check().Without(faults)...))
 }
 
-// read gives a file's bytes, or an error that says why it cannot.
+// read returns the content of a file.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// decode lays the raw keys over the defaults; entries of a list have defaults of their own.
+// decode decodes the raw keys over the defaults; each list entry has its own defaults.
 func decode(raw map[string]any) (Config, Faults) {
 	c := Default()
 	top := maps.Clone(raw)
@@ -128,7 +128,7 @@ func decode(raw map[string]any) (Config, Faults) {
 	return c, append(faults, into(&c, "", top)...)
 }
 
-// list takes a key that holds a list out of the raw ones, and lays each entry over the defaults.
+// list removes a list from raw and decodes each entry over the defaults.
 func list[T any](raw map[string]any, faults Faults, key string, defaults func() T) ([]T, Faults) {
 	v := raw[key]
 	delete(raw, key)
@@ -148,7 +148,7 @@ func list[T any](raw map[string]any, faults Faults, key string, defaults func() 
 	return all, faults
 }
 
-// into decodes one entry over the defaults that out holds.
+// into decodes entry into out, which holds the defaults.
 func into(out any, at string, entry any) Faults {
 	if entry == nil {
 		return nil
@@ -175,8 +175,8 @@ func into(out any, at string, entry any) Faults {
 	return append(faults, unknown(at, reflect.TypeOf(out).Elem(), entry)...)
 }
 
-// unknown finds the keys that there are no fields for. Mapstructure's own list lacks those that stand beside, or around, a
-// value that it cannot read.
+// unknown returns faults for keys without a field. Mapstructure's own list of unused keys is incomplete if a value next
+// to or around them cannot be decoded.
 func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	if list, ok := entry.([]any); ok && t.Kind() == reflect.Slice {
 		for i, one := range list {
@@ -184,12 +184,12 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 		}
 	}
 	keys, ok := entry.(map[string]any)
-	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // whose decoder knows its keys
+	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // prometheus/common rejects unknown keys of HTTP
 		return faults
 	}
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Type == reflect.TypeFor[Bounds]() { // takes any key, and its check knows which
+		if f.Type == reflect.TypeFor[Bounds]() { // Bounds accepts any key; its check rejects unknown ones
 			return faults
 		}
 		if key := f.Tag.Get("koanf"); key != "-" {
@@ -206,7 +206,7 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	return faults
 }
 
-// cause is the text of the innermost error, without Go's types where possible.
+// cause returns the text of the innermost error, without Go types where possible.
 func cause(de *mapstructure.DecodeError) string {
 	var kind *mapstructure.UnconvertibleTypeError
 	if errors.As(de, &kind) {
@@ -224,8 +224,8 @@ func cause(de *mapstructure.DecodeError) string {
 	return de.Unwrap().Error()
 }
 
-// valueName is a value as an error may show it: one number or word that may be misspelt. What is under a secret's name, where a
-// whole section belongs, or in a section or a list may be secret.
+// valueName returns a value for an error message. Values under secret-like keys, text where a section was expected, and
+// sections and lists are not echoed, because they may be secret.
 func valueName(path string, kind *mapstructure.UnconvertibleTypeError) string {
 	switch value := reflect.ValueOf(kind.Value); value.Kind() {
 	case reflect.Map:
@@ -263,14 +263,15 @@ func kindName(t reflect.Type) string {
 	return "text"
 }
 
-// unknownField is how prometheus/common's decoder speaks of an unknown key, with a line of the section alone.
+// unknownField matches the error of prometheus/common's decoder for an unknown key. Its line number is relative to the
+// section.
 var unknownField = regexp.MustCompile(`yaml: unmarshal errors:\n  line \d+: field (\w+) not found in type [\w.]+`)
 
-// maxExact is up to where a float64 holds every integer.
+// maxExact is the limit up to which a float64 represents every integer.
 const maxExact = 1 << 53
 
-// scalars lets the types of this package read themselves from text, numbers included: 30 without a unit must not
-// become 30 nanoseconds. The http section is read by prometheus/common.
+// scalars is a decode hook that calls UnmarshalText for text and for numbers: 30 without a unit must not become 30
+// nanoseconds. prometheus/common decodes the http section.
 func scalars(_, to reflect.Type, data any) (any, error) {
 	if to == reflect.TypeFor[HTTP]() {
 		text, err := yaml.Marshal(data)
@@ -283,7 +284,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		}
 		return HTTP{*c}, nil
 	}
-	if to.Kind() == reflect.Int || to.Kind() == reflect.Uint64 { // mapstructure would cut what does not fit
+	if to.Kind() == reflect.Int || to.Kind() == reflect.Uint64 { // mapstructure would truncate out-of-range values
 		n, isFloat := data.(float64)
 		large, isUint := data.(uint64)
 		switch {
@@ -295,7 +296,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 			return nil, fmt.Errorf("want an integer ≤ %d, got %d", math.MaxInt, large)
 		}
 	}
-	if text, ok := data.(string); ok { // as the environment and flags bring it
+	if text, ok := data.(string); ok { // from the environment or a flag
 		switch to.Kind() {
 		case reflect.Bool:
 			if text == "true" || text == "false" {
@@ -329,7 +330,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 	return data, nil
 }
 
-// flatten lists the errors that were joined.
+// flatten returns the errors joined in err.
 func flatten(err error) []error {
 	if err == nil {
 		return nil

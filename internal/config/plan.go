@@ -6,7 +6,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// Plan is what package schedule needs to know of a workload.
+// Plan returns the options for package schedule.
 func (w *Workload) Plan() schedule.Options {
 	stages := make([]schedule.Stage, len(w.Stages))
 	for i, s := range w.Stages {
@@ -30,7 +30,8 @@ func (w *Workload) Plan() schedule.Options {
 	return o
 }
 
-// PlanKeys are the keys of a workload for the options of a plan that have another name there. Rows and duration are run's.
+// PlanKeys maps option names in faults of package schedule to the workload's keys, where they differ. Only run sets
+// Rows and Duration.
 var PlanKeys = map[string]string{
 	"mode": "repeat.mode", "align": "repeat.align", "every": "repeat.every", "gap": "repeat.gap", "offset": "repeat.offset",
 	"cron": "repeat.cron", "timezone": "repeat.timezone", "overlap": "repeat.overlap",

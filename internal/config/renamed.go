@@ -7,7 +7,7 @@ import (
 	"replayd/internal/spelling"
 )
 
-// renamedKeys are keys that have another name now, without the places in lists. docs/configuration.md has the new ones.
+// renamedKeys maps old keys, without list indices, to their new names. docs/configuration.md has the new keys.
 var renamedKeys = map[string]string{
 	"workloads.mark":             "request",
 	"workloads.ahead":            "prebuild",
@@ -18,7 +18,7 @@ var renamedKeys = map[string]string{
 
 var places = regexp.MustCompile(`\[[0-9]+\]`)
 
-// unknownKey is what is said of a key that there is no field for.
+// unknownKey begins the fault of a key without a field.
 const unknownKey = "unknown key"
 
 // unknownAt is the fault of an unknown key, the last of a path. It names the new key of a renamed one, and else the nearest of the known
@@ -30,5 +30,5 @@ func unknownAt(path, key string, known []string) Fault {
 	return Fault{path, unknownKey + spelling.DidYouMean(key, "", known)}
 }
 
-// isUnknown says whether a fault is that of an unknown key.
+// isUnknown reports whether f is the fault of an unknown key.
 func (f Fault) isUnknown() bool { return strings.HasPrefix(f.Want, unknownKey) }

@@ -11,15 +11,16 @@ import (
 	"replayd/internal/synth"
 )
 
-// Request tells a workload's requests apart from those of the target's users; docs/sidecar.md says what each is good for.
+// Request holds request fields that distinguish a workload's requests from those of the target's users; docs/sidecar.md
+// explains their use.
 type Request struct {
-	Priority  *Integer          `koanf:"priority"`   // nil: none is sent
-	CacheSalt string            `koanf:"cache_salt"` // as prompt.salt; empty: none is sent
+	Priority  *Integer          `koanf:"priority"`   // nil: not sent
+	CacheSalt string            `koanf:"cache_salt"` // as prompt.salt; empty: not sent
 	User      string            `koanf:"user"`
 	Headers   map[string]string `koanf:"headers"`
 }
 
-// Bounds of what is part of every request.
+// Limits of the fields that every request carries.
 const (
 	maxRequestHeaders = 16
 	maxRequestUser    = 256 // bytes
@@ -41,7 +42,7 @@ func (m Request) check(at string, f *Faults) {
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		key := at + ".headers"
-		if !strings.ContainsFunc(name, unicode.IsControl) { // a fault is one line
+		if !strings.ContainsFunc(name, unicode.IsControl) { // a fault must be one line
 			key = join(key, name)
 		}
 		if err := openai.CheckHeader(name, m.Headers[name]); err != nil {

@@ -17,7 +17,7 @@ func TestMarkBounds(t *testing.T) {
 	}
 	for _, c := range []struct {
 		request Request
-		want    string // of the only fault; "": none
+		want    string // the only fault; "": none
 	}{
 		{Request{}, ""},
 		{Request{CacheSalt: "none"}, ""},
@@ -39,7 +39,7 @@ func TestMarkBounds(t *testing.T) {
 	}
 }
 
-// What a reload goes by: a section that was read again is the same, another priority is a change, and so is none.
+// Reload compares requests by value: the same section is equal, and another priority or none is a change.
 func TestMarkOfAReload(t *testing.T) {
 	mark := func(priority string) Workload {
 		return readBack(t, "workloads: [{name: w, request: {priority: "+priority+", headers: {X-A: b}}}]").Workloads[0]

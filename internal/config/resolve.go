@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Resolve sets what a configuration leaves to be found: the only target, what an empty align, timezone and overlap stand
-// for, and the index of shard auto, which is read from the environment or the host's name.
+// Resolve sets values that the configuration leaves open: the target if there is only one, the defaults of align,
+// timezone and overlap, and an automatic shard index, which comes from the environment or the host name.
 func (c *Config) Resolve() Faults {
 	var f Faults
 	target := ""
@@ -52,7 +52,7 @@ func (s *Shard) resolve() error {
 	switch {
 	case s.Index != AutoValue:
 		return nil
-	case s.Of <= 1: // one shard of one, whatever the pod
+	case s.Of <= 1: // a single shard has index 0 in any pod
 		s.Index = 0
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *Shard) resolve() error {
 	return nil
 }
 
-// autoIndex is the pod's own number: of an indexed Job, or of a StatefulSet's pod.
+// autoIndex returns the index of the pod in an indexed Job or a StatefulSet.
 func autoIndex() (index int, from string, err error) {
 	if v, ok := os.LookupEnv("JOB_COMPLETION_INDEX"); ok {
 		n, err := strconv.Atoi(v)

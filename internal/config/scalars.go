@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The scalars decode themselves, so that the file, the environment and flags mean the same by one text.
+// The scalars decode themselves, so that a text means the same in the file, the environment and flags.
 var (
 	_ encoding.TextUnmarshaler = (*Duration)(nil)
 	_ encoding.TextUnmarshaler = (*Bytes)(nil)
@@ -22,8 +22,7 @@ var (
 	_ encoding.TextUnmarshaler = (*Integer)(nil)
 )
 
-// UnmarshalText reads Go's spelling ("1.5s") or Prometheus' ("1d"); "" and "0" are 0, another number without a unit
-// is refused.
+// UnmarshalText parses Go's format ("1.5s") or Prometheus' ("1d"). "" and "0" are 0; any other number requires a unit.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := string(text)
 	if s == "" {
@@ -42,10 +41,10 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String gives Go's spelling.
+// String returns the duration in Go's format.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// UnmarshalText reads a number of bytes with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or without.
+// UnmarshalText parses a number of bytes, optionally with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB).
 func (b *Bytes) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		*b = Bytes(n)
@@ -55,14 +54,14 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("want a size, such as 8MiB, got %q", text)
 	}
-	if n == math.MaxInt64 || n < 0 && text[0] != '-' { // units converts a float64 that may be larger than an int64
+	if n == math.MaxInt64 || n < 0 && text[0] != '-' { // units converts a float64, which can overflow an int64
 		return fmt.Errorf("want a size below 8EiB, got %q", text)
 	}
 	*b = Bytes(n)
 	return nil
 }
 
-// UnmarshalText reads an integer or "auto".
+// UnmarshalText parses a non-negative integer or "auto".
 func (a *Auto) UnmarshalText(text []byte) error {
 	if string(text) == "auto" {
 		*a = AutoValue
@@ -76,7 +75,7 @@ func (a *Auto) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalText reads an integer.
+// UnmarshalText parses an integer.
 func (i *Integer) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
@@ -86,7 +85,7 @@ func (i *Integer) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalText reads words with commas between them.
+// UnmarshalText parses words separated by commas.
 func (w *Words) UnmarshalText(text []byte) error {
 	*w = nil
 	for word := range strings.SplitSeq(string(text), ",") {

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// hide gives a copy in which everything under a name that sounds like a secret is masked, at any depth.
+// hide returns a copy in which the values of secret-like names are masked, at any depth.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -38,8 +38,9 @@ func hide(v any) any {
 	return v
 }
 
-// isCount tells max_tokens, stop_token_ids and skip_special_tokens, which are what extra_body is for, from tokens that
-// open a door: their values are numbers or yes and no, and the name does not end in the word.
+// isCount reports whether a name with "token" in it holds token counts or options, such as max_tokens, stop_token_ids
+// and skip_special_tokens in extra_body, and not a secret. The values of such names are numbers or booleans, and the
+// name does not end in "token".
 func isCount(name string, value any) bool {
 	name = strings.ToLower(name)
 	if strings.HasSuffix(name, "token") || secret.IsName(strings.ReplaceAll(name, "token", "")) {
@@ -54,7 +55,7 @@ func isCount(name string, value any) bool {
 	return false
 }
 
-// hideUsers does so in every text below a node.
+// hideUsers masks user and password in the URLs of every text below a node.
 func hideUsers(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		n.Value = secret.InAddresses(n.Value)

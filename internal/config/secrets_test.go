@@ -14,8 +14,7 @@ import (
 
 const sesame = "open-sesame"
 
-// Every field that holds a secret by its type, in ours and in prometheus/common's structs, is masked; every other
-// text is there.
+// Every field with a secret type, in this package and in prometheus/common, is masked; every other text is shown.
 func TestShowHidesWhatIsSecretByType(t *testing.T) {
 	var c Config
 	var secrets, open []string
@@ -34,8 +33,8 @@ func TestShowHidesWhatIsSecretByType(t *testing.T) {
 			t.Errorf("%s is not shown", place)
 		}
 	}
-	// basic_auth, authorization, oauth2 (2), bearer_token, tls_config.key (also oauth2's), two proxies with their headers,
-	// a header: more is a new field of prometheus/common, less is a walk that lost its way.
+	// basic_auth, authorization, oauth2 (2), bearer_token, tls_config.key (also of oauth2), two proxies with headers, a
+	// header. More means that prometheus/common has a new field; fewer means that the walk is incomplete.
 	if len(secrets) < 11 || len(open) < 20 {
 		t.Errorf("want 11 secrets and more, and 20 other texts and more, got %q, %q", secrets, open)
 	}
@@ -44,7 +43,7 @@ func TestShowHidesWhatIsSecretByType(t *testing.T) {
 	}
 }
 
-// plant puts a text of its own into every field.
+// plant sets every field to a unique text.
 func plant(t *testing.T, v reflect.Value, at string, secrets, open *[]string) {
 	t.Helper()
 	secret := func() string { *secrets = append(*secrets, at); return sesame + at }
@@ -55,7 +54,7 @@ func plant(t *testing.T, v reflect.Value, at string, secrets, open *[]string) {
 	case *commoncfg.URL:
 		p.URL = &url.URL{Scheme: "http", User: url.UserPassword(secret(), sesame), Host: "proxy"}
 		return
-	case *Bounds: // nothing but numbers is shown of them
+	case *Bounds: // Bounds show numbers only
 		return
 	case *map[string]any:
 		*p = map[string]any{"a": map[any]any{"api_key": secret()}}
@@ -91,7 +90,7 @@ func plant(t *testing.T, v reflect.Value, at string, secrets, open *[]string) {
 	}
 }
 
-// A key that sounds like a secret has a type that is masked, unless it names a file; a tokenizer counts other tokens.
+// A secret-like key has a masked type, unless it names a file. A tokenizer's tokens are no secrets.
 func TestSecretKeysHaveSecretTypes(t *testing.T) {
 	for _, section := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Target](), reflect.TypeFor[Workload]()} {
 		var walk func(s reflect.Type, at string)
@@ -123,7 +122,7 @@ func TestShowMasksByName(t *testing.T) {
 		}
 		return readBack(t, text).Targets[0]
 	}
-	// What a request of vLLM may well hold stays.
+	// Common vLLM request fields are not masked.
 	open := map[string]any{
 		"max_tokens": 16, "min_tokens": 0, "stop_token_ids": []any{1, 2}, "skip_special_tokens": true, "tokens": nil, "temperature": 0.5,
 		"chat_template_kwargs": map[string]any{"enable_thinking": false}, "stop": []any{"a", "b"},
@@ -170,7 +169,7 @@ func TestShowMasksByName(t *testing.T) {
 	}
 }
 
-// Show must not touch what the requests are made of.
+// Show must not change the configuration, from which requests are built.
 func TestShowChangesNothing(t *testing.T) {
 	target := DefaultTarget()
 	target.ExtraBody = map[string]any{"key": sesame}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Aliases that multiply and sections in sections without end are refused, in little memory.
+// Exponential aliases and endless nesting are rejected with little memory.
 func TestHostileYAML(t *testing.T) {
 	aliases := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 10; i++ {

@@ -19,7 +19,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// The scalars write themselves as the file spells them.
+// The scalars marshal to the format of the file.
 var (
 	_ encoding.TextMarshaler = Duration(0)
 	_ encoding.TextMarshaler = Bytes(0)
@@ -27,9 +27,9 @@ var (
 	_ encoding.TextMarshaler = Integer(0)
 )
 
-// Show is the configuration as a file would say it, defaults filled in, in the order of docs/configuration.md. Load
-// reads it again. Secrets are masked: those of prometheus/common's types, what stands in extra_body, http_headers
-// and request.headers under a name that sounds like one, and user and password in an address.
+// Show returns the configuration as YAML with all defaults, in the order of docs/configuration.md. Load can read it.
+// Secrets are masked: those of prometheus/common's types, values of secret-like names in extra_body, http_headers and
+// request.headers, and user and password in URLs.
 func (c Config) Show() ([]byte, error) {
 	root, err := section(reflect.ValueOf(c))
 	if err != nil {
@@ -45,7 +45,7 @@ func (c Config) Show() ([]byte, error) {
 	return text.Bytes(), e.Close()
 }
 
-// section gives a struct by its koanf tags, with lists of sections behind the rest.
+// section returns a struct as a mapping by its koanf tags. Lists of sections come last.
 func section(v reflect.Value) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	var lists []*yaml.Node
@@ -54,7 +54,7 @@ func section(v reflect.Value) (*yaml.Node, error) {
 		if tag == "-" {
 			continue
 		}
-		if bounds, ok := value.Interface().(Bounds); ok { // keys beside the others
+		if bounds, ok := value.Interface().(Bounds); ok { // bounds are keys of the same section
 			n.Content = append(n.Content, bounds.show()...)
 			continue
 		}
@@ -72,7 +72,7 @@ func section(v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-// show gives every quantity that can be bounded by replayd's name, "" where it is not.
+// show returns every quantity under replayd's name, with "" for those without a bound.
 func (b Bounds) show() (keys []*yaml.Node) {
 	levels := b.Levels()
 	for _, q := range measure.Quantities() {
@@ -85,7 +85,7 @@ func (b Bounds) show() (keys []*yaml.Node) {
 	return keys
 }
 
-// entry gives one value of the configuration.
+// entry returns one value of the configuration as a YAML node.
 func entry(v reflect.Value) (*yaml.Node, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -96,7 +96,7 @@ func entry(v reflect.Value) (*yaml.Node, error) {
 	switch value := v.Interface().(type) {
 	case HTTP:
 		return client(value)
-	case yaml.Marshaler: // prometheus/common's secrets and addresses
+	case yaml.Marshaler: // secrets and URLs of prometheus/common
 		return encoded(value)
 	case encoding.TextMarshaler:
 		t, err := value.MarshalText()
@@ -131,8 +131,8 @@ func entry(v reflect.Value) (*yaml.Node, error) {
 	return nil, fmt.Errorf("a %v cannot be shown", v.Type())
 }
 
-// client is the http section in prometheus/common's own spelling, which masks its secrets. What may hold anything is
-// open there: headers' values, and the claims and parameters of OAuth 2. They are masked by their names.
+// client returns the http section as prometheus/common writes it, with its secrets masked. prometheus/common does not
+// mask header values and OAuth 2 claims and parameters; client masks those with secret-like names.
 func client(c HTTP) (*yaml.Node, error) {
 	if c.HTTPHeaders != nil {
 		headers := maps.Clone(c.HTTPHeaders.Headers)
@@ -158,7 +158,7 @@ func client(c HTTP) (*yaml.Node, error) {
 	return encoded(c.HTTPClientConfig)
 }
 
-// free gives what may hold anything, with sorted keys.
+// free returns an arbitrary value as a YAML node, with sorted keys.
 func free(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -187,18 +187,18 @@ func free(v any) (*yaml.Node, error) {
 	return encoded(v)
 }
 
-// text is a string, quoted where it must be.
+// text returns a string node, quoted if necessary.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	if n.Style == yaml.LiteralStyle {
-		n.Style = yaml.DoubleQuotedStyle // a block does not keep all white space
+		n.Style = yaml.DoubleQuotedStyle // a block literal does not keep all white space
 	}
 	return n
 }
 
-// encoded leaves a value to the YAML library. A whole number that is a float keeps its point: else it would be read as
-// an integer.
+// encoded encodes a value with the YAML library. A float with an integral value gets ".0", or it would be read as an
+// integer.
 func encoded(v any) (*yaml.Node, error) {
 	n := &yaml.Node{}
 	if err := n.Encode(v); err != nil {
@@ -210,7 +210,8 @@ func encoded(v any) (*yaml.Node, error) {
 	return n, nil
 }
 
-// MarshalText gives Prometheus' spelling ("1d", "1m30s"), or Go's for what is no whole number of milliseconds.
+// MarshalText returns Prometheus' format ("1d", "1m30s"), or Go's if the duration is negative or not a whole number of
+// milliseconds.
 func (d Duration) MarshalText() ([]byte, error) {
 	if d < 0 || time.Duration(d)%time.Millisecond != 0 {
 		return []byte(d.String()), nil
@@ -218,7 +219,7 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(model.Duration(d).String()), nil
 }
 
-// MarshalText gives the number with the largest unit of 1024 that divides it.
+// MarshalText returns the number with the largest unit of 1024 that divides it.
 func (b Bytes) MarshalText() ([]byte, error) {
 	n, unit := int64(b), ""
 	for _, u := range []string{"KiB", "MiB", "GiB"} {
@@ -230,10 +231,10 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	return append(strconv.AppendInt(nil, n, 10), unit...), nil
 }
 
-// MarshalText gives the number.
+// MarshalText returns the number.
 func (i Integer) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(i), 10), nil }
 
-// MarshalText gives the number or "auto".
+// MarshalText returns the number or "auto".
 func (a Auto) MarshalText() ([]byte, error) {
 	if a == AutoValue {
 		return []byte("auto"), nil

@@ -32,7 +32,7 @@ func shown(t *testing.T, c Config) string {
 	return string(text)
 }
 
-// The golden file has every key once, as docs/configuration.md orders and spells them.
+// The golden file has every key once, in the order and spelling of docs/configuration.md.
 func TestShow(t *testing.T) {
 	c, err := load(t, "testdata/good.yaml")
 	if err != nil {
@@ -103,7 +103,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 	}
 }
 
-// read gives what a text says, without the checks of Load.
+// readBack decodes a text without Load's checks.
 func readBack(t *testing.T, text string) Config {
 	t.Helper()
 	k := koanf.New(".")
@@ -117,7 +117,7 @@ func readBack(t *testing.T, text string) Config {
 	return c
 }
 
-// sameConfig compares all but what is no part of a file; {} and nothing are the same.
+// sameConfig compares everything that a file can hold; {} equals an absent section.
 func sameConfig(a, b Config) string {
 	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(&Places{}), cmp.Comparer(func(a, b HTTP) bool { return reflect.DeepEqual(a, b) }),
 		cmp.Comparer(func(a, b SLO) bool {
@@ -125,7 +125,7 @@ func sameConfig(a, b Config) string {
 		}))
 }
 
-// What is shown of any configuration without secrets reads as that configuration.
+// Show's output of a configuration without secrets decodes to the same configuration.
 func TestShowReadsBack(t *testing.T) {
 	seeds := uint64(500)
 	if testing.Short() {
@@ -142,7 +142,7 @@ func TestShowReadsBack(t *testing.T) {
 	}
 }
 
-// pieces are strings, and parts of strings, that YAML could take for something else.
+// pieces are strings and substrings that YAML could misread.
 var pieces = []string{
 	"a", "é", "日本", " ", "  ", "\n", "\t", "\r", "\u0085", "\u2028", "\x00", "\x1b", "'", `"`, `\`, "#", " #", ":", ": ", "-", "- ", "?", "&", "*",
 	"!", "|", ">", "%", "@", "`", "{", "}", "[", "]", ",", "~", "null", "true", "no", "on", "1", "0x1f", "0o7", "1e3", "1_000", ".5", ".inf", ".nan",
@@ -157,10 +157,10 @@ func word(r *rand.Rand) string {
 	return b.String()
 }
 
-// line is a word as a header may have it.
+// line returns a word that is valid in a header.
 func line(r *rand.Rand) string { return strings.TrimSpace(word(r)) }
 
-// invent fills a value of the configuration with anything.
+// invent fills a value with random content.
 func invent(r *rand.Rand, v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *HTTP:
@@ -271,7 +271,7 @@ func inventAny(r *rand.Rand, depth int) any {
 	return word(r)
 }
 
-// The same of every file that Load takes.
+// FuzzShow checks the same for every file that Load accepts.
 func FuzzShow(f *testing.F) {
 	for _, file := range []string{"testdata/good.yaml", "../../docs/replayd.example.yaml"} {
 		text, err := os.ReadFile(file)

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A Watcher knows the content of a file, by its hash: Kubernetes swaps a symbolic link two folders up, editors put a new
-// file in the place of the old one, and a watch on the file itself sees neither. A file that is not there, or is half
-// written, is no change yet: what it holds at two looks in a row is.
+// A Watcher detects changes of a file by the hash of its content. inotify on the file misses two cases: Kubernetes
+// swaps a symbolic link two directories up, and editors replace the file. A change counts once two reads in a row see
+// the same content, so a missing or half-written file is no change.
 type Watcher struct {
 	path  string
 	known [sha256.Size]byte
 }
 
-// NewWatcher takes the content as it is now: call it before the file is loaded, or what changes in between goes unseen.
+// NewWatcher records the current content. Call it before the file is loaded, so that no change in between is missed.
 func NewWatcher(path string) *Watcher {
-	known, _ := hash(path) // loading it says what is wrong
+	known, _ := hash(path) // loading the file reports the error
 	return &Watcher{path, known}
 }
 
-// Run looks every so often and reports each change on changes, until ctx ends.
+// Run reads the file at the given interval and sends each change to changes, until ctx ends.
 func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- struct{}) {
 	before := w.known
 	tick := time.NewTicker(every)
@@ -50,7 +50,7 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- s
 	}
 }
 
-// hash is that of a file's content; no configuration is longer than the bound.
+// hash returns the hash of a file's content, up to the maximum size of a configuration.
 func hash(path string) (sum [sha256.Size]byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

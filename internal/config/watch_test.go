@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A mount as Kubernetes makes it: the file is a link into a folder that is itself a link, and only that one is swapped.
+// A Kubernetes mount: the file is a link into a folder that is itself a link, and only the folder's link is swapped.
 func TestWatchSeesASwappedLink(t *testing.T) {
 	dir := t.TempDir()
 	version := func(name, text string) {
@@ -40,7 +40,7 @@ func TestWatchSeesASwappedLink(t *testing.T) {
 		var seen []time.Duration
 		begin := time.Now()
 		w := NewWatcher(path)
-		version("..v2", "drain: 2s") // changed before anybody looks: seen at 5 s, the same at 10 s
+		version("..v2", "drain: 2s") // changed before the first read: seen at 5 s, confirmed at 10 s
 		ended, read := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -58,15 +58,15 @@ func TestWatchSeesASwappedLink(t *testing.T) {
 			}
 		}()
 		<-time.After(11 * time.Second)
-		version("..v3", "drain: 3s") // seen at 15 s, the same at 20 s
+		version("..v3", "drain: 3s") // seen at 15 s, confirmed at 20 s
 		<-time.After(10 * time.Second)
 		version("..v4", "drain: 3s") // the same content is no change
 		<-time.After(20 * time.Second)
-		if err := os.Remove(path); err != nil { // no file is no change
+		if err := os.Remove(path); err != nil { // a missing file is no change
 			t.Fatal(err)
 		}
 		<-time.After(20 * time.Second)
-		if err := os.WriteFile(path, []byte("drain: 4s"), 0o600); err != nil { // seen at 65 s, the same at 70 s
+		if err := os.WriteFile(path, []byte("drain: 4s"), 0o600); err != nil { // seen at 65 s, confirmed at 70 s
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)

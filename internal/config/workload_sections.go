@@ -10,71 +10,72 @@ import (
 	"replayd/internal/trace"
 )
 
-// Rescale are run's --synthesis-* flags: the trace is changed before it is replayed. 0 leaves as it is.
+// Rescale holds run's --synthesis-* flags, which change the trace before the replay. 0 means no change.
 type Rescale struct {
 	Speedup, PrefixLen, PromptLen    float64
 	PrefixRoots, MaxInput, MaxOutput int
 }
 
-// Synthetic are rows of drawn lengths; nothing is drawn where both InputTokens and Lengths are empty.
+// Synthetic configures rows with random lengths. It is unused if InputTokens and Lengths are both empty.
 type Synthetic struct {
 	InputTokens     float64  `koanf:"input_tokens"` // mean
 	InputStddev     float64  `koanf:"input_stddev"`
-	OutputTokens    float64  `koanf:"output_tokens"` // mean; 0: no limit is sent
+	OutputTokens    float64  `koanf:"output_tokens"` // mean; 0: requests have no output limit
 	OutputStddev    float64  `koanf:"output_stddev"`
-	Lengths         string   `koanf:"lengths"` // pairs with their shares, in place of the four above
+	Lengths         string   `koanf:"lengths"` // length pairs with their shares, instead of the four fields above
 	SystemTokens    int      `koanf:"system_tokens"`
-	Turns           float64  `koanf:"turns"` // mean of a conversation
+	Turns           float64  `koanf:"turns"` // mean turns of a conversation
 	TurnsStddev     float64  `koanf:"turns_stddev"`
-	TurnDelay       Duration `koanf:"turn_delay"` // mean, after the answer
+	TurnDelay       Duration `koanf:"turn_delay"` // mean delay after the answer
 	TurnDelayStddev Duration `koanf:"turn_delay_stddev"`
-	Requests        int      `koanf:"requests"` // rows of a loop; 0: without end
+	Requests        int      `koanf:"requests"` // rows per loop; 0: endless
 }
 
-// Dataset are texts to send; with a trace, which gives the lengths.
+// Dataset configures the texts to send. If there is a trace too, the trace gives the lengths.
 type Dataset struct {
 	Path   string `koanf:"path"`
-	Format string `koanf:"format"` // empty: none
-	Turns  bool   `koanf:"turns"`  // of sharegpt: whole conversations
+	Format string `koanf:"format"` // empty: no dataset
+	Turns  bool   `koanf:"turns"`  // for sharegpt: send whole conversations
 }
 
-// Stage is one step of a rate: it moves evenly from the one before to Rate in Over, and stays there for Hold.
+// Stage is a part of a plan with its own rate: the rate changes linearly from the previous stage's to Rate during Over,
+// and stays there for Hold.
 type Stage struct {
 	Rate float64  `koanf:"rate"`
 	Over Duration `koanf:"over"`
 	Hold Duration `koanf:"hold"`
 }
 
-// Warmup is what is sent before the plan begins and counts nowhere.
+// Warmup configures the requests before the plan begins; they are not counted.
 type Warmup struct {
 	Requests int `koanf:"requests"`
 }
 
-// Cancel ends requests before their answers do.
+// Cancel configures the early cancellation of requests.
 type Cancel struct {
-	Ratio float64  `koanf:"ratio"` // 0 to 1 of all requests
-	After Duration `koanf:"after"` // their message was written
+	Ratio float64  `koanf:"ratio"` // share of all requests, 0 to 1
+	After Duration `koanf:"after"` // delay after the request was written
 }
 
-// ByRate says of an arrival that rows have instants by a rate, and not by the trace.
+// ByRate reports whether the times of an arrival come from a rate and not from the trace.
 func ByRate(arrival string) bool {
 	return slices.Contains([]string{"constant", "poisson", "gamma", "users"}, arrival)
 }
 
-// Timed says of an arrival that it goes by the trace's own times.
+// Timed reports whether an arrival uses the trace's own times.
 func Timed(arrival string) bool { return arrival == "exact" || arrival == "spread" }
 
-// Given says whether rows are to be made up.
+// Given reports whether synthetic rows are configured.
 func (s Synthetic) Given() bool { return s.InputTokens != 0 || s.Lengths != "" }
 
-// Made is how the rows are to be made up.
+// Made returns the generator options of the synthetic rows.
 func (w *Workload) Made() (synth.Synthetic, error) {
 	s := w.Synthetic
 	made := synth.Synthetic{
 		System: s.SystemTokens, Turns: synth.Normal{Mean: s.Turns, Stddev: s.TurnsStddev},
 		Delay: time.Duration(s.TurnDelay), DelayStddev: time.Duration(s.TurnDelayStddev), Users: w.Users, Seed: w.Prompt.Seed,
 	}
-	if w.Arrival == "users" { // else it is the plan's alone
+	if w.Arrival == "users" { // for other arrivals only the plan uses the rate
 		made.Rate = w.Rate
 	}
 	if s.Lengths == "" {
@@ -89,10 +90,10 @@ func (w *Workload) Made() (synth.Synthetic, error) {
 	return made, made.Check()
 }
 
-// Given says whether texts come from a dataset.
+// Given reports whether a dataset is configured.
 func (d Dataset) Given() bool { return d.Format != "" || d.Path != "" }
 
-// checkRows finds out where the rows come from, and when they are due.
+// checkRows checks the source of the rows and their arrival.
 func (w *Workload) checkRows(at string, f *Faults) {
 	switch made, texts := w.Synthetic.Given(), w.Dataset.Given(); {
 	case w.Trace.Path == "" && !made && !texts:
@@ -104,7 +105,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	w.Synthetic.check(at+".synthetic", w, f)
 	if d := w.Dataset; d.Given() {
 		f.oneOf(at+".dataset.format", d.Format, "sharegpt", "single_turn", "multi_turn", "random_pool", "bundled")
-		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // of ShareGPT the reader says where it comes from
+		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // without a path, the reader of ShareGPT explains where to get it
 			f.add(at+".dataset.path", "want a file, got none")
 		}
 		if d.Path != "" && d.Format == "bundled" {
@@ -123,7 +124,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	if w.Burstiness == 0 && w.Arrival != "gamma" { // to a plan 0 is none, and the default of the file is 1
 		f.add(at+".burstiness", "needs arrival gamma, got arrival %s", w.Arrival)
 	}
-	if w.Shard == (Shard{}) { // to a plan it is none, and the default of the file is 1
+	if w.Shard == (Shard{}) { // the zero value is unset for a plan, but the file's default is 1
 		f.add(at+".shard.of", "want an integer ≥ 1, got 0")
 	}
 	plan := w.Plan()
@@ -177,7 +178,7 @@ func (s *Synthetic) check(at string, w *Workload, f *Faults) {
 			f.add(at+".lengths", "%v", err)
 		}
 	}
-	if _, err := w.Made(); err != nil && s.Given() && len(*f) == before && w.Users <= synth.MaxUsers { // what single keys do not tell
+	if _, err := w.Made(); err != nil && s.Given() && len(*f) == before && w.Users <= synth.MaxUsers { // faults that involve several keys
 		f.add(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if !s.Given() && *s != (Synthetic{}) {

@@ -16,12 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
-// synthetic is the page of two devices with all fields, and reads as if it took a second.
+// synthetic returns a source with two devices and all fields. Each reading takes a second.
 func synthetic(t testing.TB) *script {
 	return &script{answers: []answer{{takes: time.Second, devices: parse(t, string(read(t, "pages/synthetic_4.6.txt")))}}}
 }
 
-// TestPage is the page with every series: of a source that is up, and of one that is not.
+// TestPage compares the page with every series, for a source that is up and one that is down.
 func TestPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestThrottleReasons takes the mask apart, into the bits that are known.
+// TestThrottleReasons splits the mask into its known bits.
 func TestThrottleReasons(t *testing.T) {
 	f := func(mask uint64, want ...string) {
 		t.Helper()
@@ -81,7 +81,8 @@ func TestThrottleReasons(t *testing.T) {
 	f(1<<40|0x8, "hw_slowdown")
 }
 
-// TestDuplicates has two sources of one target that both see a GPU: it is shown once, by the exporter, while that is up.
+// TestDuplicates has two sources of one target that see the same GPU: the exporter's figures are exported while it is
+// up.
 func TestDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -90,7 +91,7 @@ func TestDuplicates(t *testing.T) {
 		ends := []func() error{
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: two}}}, Kind: SourceSMI, Address: "nvidia-smi"}),
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, {devices: one(100)}, {err: context.DeadlineExceeded}}}}),
-			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(300)}}}, Target: "other"}), // which may share the GPU
+			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(300)}}}, Target: "other"}), // another target may have the same GPU
 		}
 		pass(0)
 		again := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, {err: context.DeadlineExceeded}}}}) // as in a reload
@@ -111,7 +112,7 @@ func TestDuplicates(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		f(6*time.Second, "100", "201", "300")
-		f(14*time.Second, "200", "201", "300") // the first has missed three
+		f(14*time.Second, "200", "201", "300") // the exporter has failed three times
 		if got := strings.Count(b.log.String(), "GPUs are ignored"); got != 1 {
 			t.Errorf("told %d times, want once:\n%s", got, b.log.String())
 		}
@@ -121,14 +122,14 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// TestHostileLabels has devices whose labels are no text, endless, or differ only in what does not fit.
+// TestHostileLabels has devices with labels that are not UTF-8, too long, or equal after truncation.
 func TestHostileLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("ü", 1000)
 		v := func() map[*Field]float64 { return map[*Field]float64{ByID(155): 1, ByID(112): 3, ByID(240): 4} }
 		list := []Device{
 			{Index: "0", UUID: "\xff\xfe", Model: "\xff" + long, Hostname: "\x00\n\"\\", Values: v()},
-			{Index: "0", UUID: "\xfe", Values: v()}, // once tidied the UUID of the first
+			{Index: "0", UUID: "\xfe", Values: v()}, // equal to the first UUID after tidy
 			{Index: long + "1", Values: v()},
 			{Index: long + "2", Values: v()},
 			{UUID: long + "1", Instance: long, Profile: long, Values: v()},
@@ -139,7 +140,7 @@ func TestHostileLabels(t *testing.T) {
 		b := newBench(t)
 		end := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: list}}}})
 		pass(0)
-		page := b.page() // an error, were a series twice or a label no UTF-8
+		page := b.page() // fails on a duplicate series or invalid UTF-8
 		if got := strings.Count(page, "\nreplayd_gpu_power_watts{"); got != 4 {
 			t.Errorf("%d devices, want 4", got)
 		}
@@ -152,7 +153,7 @@ func TestHostileLabels(t *testing.T) {
 	})
 }
 
-// TestHostileAddresses has targets and addresses that are no text, two of them the same once they are.
+// TestHostileAddresses has targets and addresses that are not UTF-8. Two addresses are equal after replacement.
 func TestHostileAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -170,12 +171,12 @@ func TestHostileAddresses(t *testing.T) {
 	})
 }
 
-// TestCollectDoesNotWait looks at the page while a source hangs.
+// TestCollectDoesNotWait scrapes replayd while a source hangs.
 func TestCollectDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		end := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, {takes: time.Hour}}}})
-		pass(6 * time.Second) // a reading runs since 5 s
+		pass(6 * time.Second) // a reading has been running since 5 s
 		at := time.Now()
 		if got := b.lines(namespace + "power_watts"); got != "power_watts 100" {
 			t.Error(got)
@@ -187,7 +188,7 @@ func TestCollectDoesNotWait(t *testing.T) {
 	})
 }
 
-// node is 8 GPUs with 40 fields.
+// node returns 8 GPUs with 40 fields.
 func node() []Device {
 	list := make([]Device, 8)
 	for i := range list {
@@ -217,7 +218,7 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// BenchmarkShow is what a reading costs beyond the source.
+// BenchmarkShow measures a reading without the source.
 func BenchmarkShow(b *testing.B) {
 	list := node()
 	s := Select{}
@@ -231,7 +232,7 @@ func BenchmarkShow(b *testing.B) {
 	}
 }
 
-// BenchmarkDevices is the page of 8 GPUs with all fields, once it is parsed.
+// BenchmarkDevices reads the devices from a parsed page with 8 GPUs and all fields.
 func BenchmarkDevices(b *testing.B) {
 	page := string(read(b, "pages/synthetic_4.6.txt"))
 	var all strings.Builder

@@ -11,7 +11,7 @@ import (
 	"replayd/test/outside"
 )
 
-// The tables of the GPUs list what the golden page shows, which is the page with every series.
+// The tables in docs/metrics.md list the series of the golden page, which has every series.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	want, err := outside.Tables("../../docs/metrics.md", "The GPUs", map[string][]string{"series": sourceLabels, "figure": deviceLabels})
 	if err != nil {

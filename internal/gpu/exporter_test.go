@@ -48,7 +48,7 @@ func read(t testing.TB, name string) []byte {
 	return b
 }
 
-// parse gives the devices of a page of text.
+// parse returns the devices of a page.
 func parse(t testing.TB, text string) []Device {
 	t.Helper()
 	return devices(mustParse(t, text))
@@ -63,7 +63,7 @@ func mustParse(t testing.TB, text string) *scrape.Page {
 	return p
 }
 
-// describe writes devices down, each figure in the order of the table.
+// describe formats devices, with their fields in the order of the table.
 func describe(list []Device) string {
 	var b strings.Builder
 	for _, d := range list {
@@ -94,7 +94,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSyntheticPageHasAll holds the page of the golden tests to the table: a field that is added is seen.
+// TestSyntheticPageHasAll checks that the page of the golden tests has every field.
 func TestSyntheticPageHasAll(t *testing.T) {
 	list := parse(t, string(read(t, "pages/synthetic_4.6.txt")))
 	if len(list) != 2 || len(list[0].Values) != len(Fields()) {
@@ -102,7 +102,7 @@ func TestSyntheticPageHasAll(t *testing.T) {
 	}
 }
 
-// TestLabelSpellings has one GPU under each way in which its labels are spelled.
+// TestLabelSpellings reads the same GPU in each spelling of the labels.
 func TestLabelSpellings(t *testing.T) {
 	want := Device{
 		Index: "1", UUID: "GPU-1", Model: "M", Hostname: "h", Namespace: "n", Pod: "p", Container: "c",
@@ -134,7 +134,7 @@ func TestRowsOfNoGPU(t *testing.T) {
 	}
 }
 
-// TestSharedGPU has a GPU that two pods take turns on: its rows are there for each of them.
+// TestSharedGPU has a GPU that two pods share: the page has its rows once per pod.
 func TestSharedGPU(t *testing.T) {
 	list := parse(t, `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",namespace="n",pod="a",container="c"} 9
 DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",namespace="n",pod="b",container="c"} 9
@@ -153,8 +153,8 @@ DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1",namespace="n",pod="b",container="c"} 4
 	}
 }
 
-// cutGPU is a GPU with two instances as NVIDIA/dcgm-exporter#317 shows one (and #216 its 0): what only the board has is in
-// each of their rows.
+// cutGPU is a GPU with two MIG instances, as in NVIDIA/dcgm-exporter#317 (and its 0 as in #216): each instance's rows
+// repeat the figures of the whole GPU.
 const cutGPU = `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 52.636
 DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",namespace="n",pod="b"} 52.746
 DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="3",namespace="n",pod="a"} 7000
@@ -164,7 +164,8 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PRO
 DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",modelName="NVIDIA A30",GPU_I_PROFILE="1g.6gb",GPU_I_ID="5",namespace="n",pod="b"} 2
 `
 
-// TestCutGPU has the board's figures once, as the whole GPU's, and of a counter the greatest in whichever order.
+// TestCutGPU checks that figures of the whole GPU are exported once, and that a counter has its greatest value for any
+// order of the rows.
 func TestCutGPU(t *testing.T) {
 	lines := strings.SplitAfter(cutGPU, "\n")
 	for _, page := range []string{cutGPU, strings.Join(append([]string{lines[0], lines[1], lines[3], lines[2]}, lines[4:]...), "")} {
@@ -191,7 +192,7 @@ func TestCutGPU(t *testing.T) {
 	}
 }
 
-// serve reads a handler's page through a real exporter source.
+// serve reads the page of a handler through an Exporter.
 func serve(t *testing.T, path string, h http.Handler) ([]Device, error) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -241,7 +242,7 @@ func TestExporterFaults(t *testing.T) {
 	f(http.NotFoundHandler(), "URL/metrics: want status 200, got")
 }
 
-// TestExporterHidesPassword looks at each kind of error for the password of the URL.
+// TestExporterHidesPassword checks that no error contains the password of the URL.
 func TestExporterHidesPassword(t *testing.T) {
 	for _, h := range []http.Handler{plain("up 1\n"), plain("DCGM_FI_DEV_GPU_TEMP{gpu="), http.NotFoundHandler()} {
 		s := httptest.NewServer(h)
@@ -261,7 +262,7 @@ func TestExporterHidesPassword(t *testing.T) {
 	}
 }
 
-// TestSimulatedEngine reads the page of the simulated engine: an idle GPU by its constants.
+// TestSimulatedEngine reads the GPU page of the simulated engine and compares an idle GPU with its constants.
 func TestSimulatedEngine(t *testing.T) {
 	e, err := sim.New(sim.Defaults())
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// dcgmFields are DCGM's numbers and types ('i' int64, 'd' double), and its names before 4.6 and in 4.6, as the headers
-// of NVIDIA/DCGM v4.6.0 have them (dcgmlib/dcgm_fields.h, dcgmlib/src/dcgm_fields.cpp at 72fa3fe).
+// dcgmFields lists DCGM's field ids, types ('i' int64, 'd' double) and names before 4.6 and in 4.6, from NVIDIA/DCGM
+// v4.6.0 (dcgmlib/dcgm_fields.h, dcgmlib/src/dcgm_fields.cpp at 72fa3fe).
 const dcgmFields = `
 100 i DCGM_FI_DEV_SM_CLOCK
 101 i DCGM_FI_DEV_MEM_CLOCK
@@ -90,7 +90,7 @@ func TestFieldsAreDCGMs(t *testing.T) {
 	}
 }
 
-// TestFieldsAreNamedByUnit holds each name to its unit, and that to the scale.
+// TestFieldsAreNamedByUnit checks each name against its unit and the unit against the scale.
 func TestFieldsAreNamedByUnit(t *testing.T) {
 	one, mega, mebi, percent := scale{1, 1}, scale{1e6, 1}, scale{1 << 20, 1}, scale{1, 100}
 	units := []struct {
@@ -132,7 +132,7 @@ func TestFieldsAreNamedByUnit(t *testing.T) {
 		case !slices.Contains(units[i].scales, f.scale):
 			t.Errorf("%s has the scale %v, want one of %v", f.Name, f.scale, units[i].scales)
 		}
-		// Percent and mebibytes are the same at both sources, times are not.
+		// nvidia-smi and DCGM use the same units except for times.
 		if len(f.smi) > 0 && f.smiScale != f.scale && f.smiScale != (scale{1, 1e6}) {
 			t.Errorf("%s has nvidia-smi's scale %v, DCGM's is %v", f.Name, f.smiScale, f.scale)
 		}
@@ -164,7 +164,7 @@ func TestValueIsScaledExactly(t *testing.T) {
 	f(252, 81559, 81559*1024*1024)
 	f(100, 1980, 1.98e9)
 	f(240, 1500000000, 1.5)
-	f(1203, 9e14, 9e14) // over the sentinel of doubles, and an honest int64
+	f(1203, 9e14, 9e14) // above the sentinel of doubles, but a valid int64
 	f(150, -5, -5)
 	f(112, 0x105, 0x105)
 }

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/scrape"
 )
 
-// shows puts devices from anywhere on a page, and demands that it is one.
+// shows exports arbitrary devices and requires a valid page.
 func shows(t *testing.T, list []Device) {
 	t.Helper()
 	for _, d := range list {

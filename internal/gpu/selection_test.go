@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// eight are the GPUs of a node, two with a pod, one of them cut in two instances.
+// eight returns the GPUs of a node: two have a pod, and one has two MIG instances.
 func eight() []Device {
 	var list []Device
 	for i := range 8 {
@@ -56,7 +56,7 @@ func TestSelect(t *testing.T) {
 	f(Select{Namespace: "llm"}, "2 3")
 	f(Select{Namespace: "llm", Pod: "vllm-7d9f-q8q1z"}, "3")
 	f(Select{Pod: "vllm-*", Container: "vllm"}, "2 3")
-	f(Select{Pod: "job-?"}, "4 4/7") // the board's power is the pod's, too
+	f(Select{Pod: "job-?"}, "4 4/7") // the power of the whole GPU is selected too
 	f(Select{Pod: "job-*"}, "4 4/7 4/13")
 	f(Select{Pod: "job-?", Index: []string{"4"}}, "4 4/7")
 	f(Select{Pod: "job-*", Index: []string{"3"}}, none)
@@ -64,8 +64,8 @@ func TestSelect(t *testing.T) {
 	f(Select{UUID: []string{"MIG-50000000"}}, none)
 }
 
-// TestSelectOfACutGPU selects a pod's instance, on pages that repeat the board's figures and on those that do not: with it
-// come the figures that only the board has, and none of another pod's instance.
+// TestSelectOfACutGPU selects a pod's MIG instance, on pages with and without repeated figures of the whole GPU. The
+// selection includes the figures that only the whole GPU has, and none of the other pod's instance.
 func TestSelectOfACutGPU(t *testing.T) {
 	whole := `DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-265c9814"} 52
 DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814"} 3
@@ -108,7 +108,7 @@ pod: "a[": syntax error in pattern`
 	}
 }
 
-// TestTooManyDevices bounds what one source can put on the page.
+// TestTooManyDevices checks the limit on the devices of one source.
 func TestTooManyDevices(t *testing.T) {
 	list := make([]Device, maxSelected+1)
 	for i := range list {

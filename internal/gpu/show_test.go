@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// holds wants these lines of the page, of all series whose names begin with one of the names.
+// holds requires these lines for all series whose names begin with one of names.
 func (b *bench) holds(want string, names ...string) {
 	b.Helper()
 	var got []string
@@ -25,7 +25,7 @@ func (b *bench) holds(want string, names ...string) {
 	}
 }
 
-// TestShow has a watch on the page before it runs, once, and until it ends: by Run, or by Close where it never ran.
+// TestShow checks that a watch is exported once from Show until it ends: by Run, or by Close if it never ran.
 func TestShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -53,7 +53,7 @@ func TestShow(t *testing.T) {
 	})
 }
 
-// TestReplacedWatch: one that takes the place of another shows what that knew until its own first reading.
+// TestReplacedWatch checks that a replacement exports the figures of its predecessor until its own first reading.
 func TestReplacedWatch(t *testing.T) {
 	series := []string{"up{", "power_watts{", "age_seconds{", "duplicate_devices{", "scrape_errors_total{"}
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestReplacedWatch(t *testing.T) {
 		replace(0, WatchOptions{Source: &script{answers: []answer{{takes: time.Second, devices: one(300)}}}, Kind: SourceSMI, Address: "nvidia-smi"})
 		b.holds("up 1; up 1; power_watts 200; age_seconds 0; age_seconds 2; duplicate_devices 0; duplicate_devices 1; scrape_errors_total 0; scrape_errors_total 0", series...)
 
-		// It goes on with the misses too: two, and a third of its own.
+		// The failures continue too: two of the predecessor and a third of its own.
 		pass(10 * time.Second)
 		b.holds("up 0; up 1; power_watts 200; age_seconds 10; age_seconds 4; duplicate_devices 0; duplicate_devices 1; scrape_errors_total 2; scrape_errors_total 0", series...)
 		replace(1, WatchOptions{Source: &script{answers: []answer{{takes: time.Second, err: context.DeadlineExceeded}, {devices: one(400)}}}})
@@ -89,7 +89,7 @@ func TestReplacedWatch(t *testing.T) {
 		pass(time.Second / 2)
 		b.holds("up 0; up 1; power_watts 300; age_seconds 11; age_seconds 0; duplicate_devices 0; duplicate_devices 0; scrape_errors_total 3; scrape_errors_total 0", series...)
 
-		// Another selection has its own figures only.
+		// A watch with another selection starts without figures.
 		replace(1, WatchOptions{Source: &script{answers: []answer{{takes: time.Second, devices: one(500)}}}, Select: Select{Index: []string{"0"}}})
 		pass(time.Second / 2)
 		b.holds("up 0; up 1; power_watts 300; age_seconds 0.5; duplicate_devices 0; duplicate_devices 0; scrape_errors_total 3; scrape_errors_total 0", series...)
@@ -103,14 +103,14 @@ func TestReplacedWatch(t *testing.T) {
 	})
 }
 
-// TestCollectHoldsNoLock: a page that is read slowly holds up no watch.
+// TestCollectHoldsNoLock checks that a slow scrape does not block a watch.
 func TestCollectHoldsNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		s := &script{answers: []answer{{err: context.DeadlineExceeded}}}
 		end := b.watch(WatchOptions{Source: s})
 		pass(0)
-		metrics := make(chan prometheus.Metric) // nobody takes the first
+		metrics := make(chan prometheus.Metric) // unread: Collect blocks at the first metric
 		go func() {
 			b.collector.Collect(metrics)
 			close(metrics)

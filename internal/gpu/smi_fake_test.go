@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// The test binary is an nvidia-smi where this variable says which: real processes are started, killed and read.
+// The test binary acts as nvidia-smi if this variable is set, so that the tests start, kill and read real processes.
 const (
 	fakeMode = "REPLAYD_FAKE_NVIDIA_SMI"
-	fakeFile = "REPLAYD_FAKE_NVIDIA_SMI_FILE" // a table with the names that it knows as its first line
-	fakeLine = "REPLAYD_FAKE_NVIDIA_SMI_LINE" // an address that those who stay connect to: the end of the line is theirs
+	fakeFile = "REPLAYD_FAKE_NVIDIA_SMI_FILE" // a table whose first line lists the known names
+	fakeLine = "REPLAYD_FAKE_NVIDIA_SMI_LINE" // an address to which a hanging fake connects; the connection closes when the process ends
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// aliases are second names of what nvidia-smi calls otherwise in its header (nvidia-smi --help-query-gpu, driver 610.43.02).
+// aliases maps names to those in nvidia-smi's header (nvidia-smi --help-query-gpu, driver 610.43.02).
 var aliases = map[string]string{"clocks.sm": "clocks.current.sm", "clocks.mem": "clocks.current.memory"}
 
 func fakeSMI(mode string) (status int) {
@@ -48,7 +48,7 @@ func fakeSMI(mode string) (status int) {
 				return 1
 			}
 		}
-	case "no driver": // as nvidia-smi says it, on stdout
+	case "no driver": // nvidia-smi writes this to stdout
 		fmt.Println("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.")
 		fmt.Println()
 		return 9
@@ -62,7 +62,7 @@ func fakeSMI(mode string) (status int) {
 	return 0
 }
 
-// fakeChild starts another fake that keeps this one's pipes.
+// fakeChild starts another fake that inherits the pipes of this one.
 func fakeChild(mode string) {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), fakeMode+"="+mode)
@@ -72,7 +72,7 @@ func fakeChild(mode string) {
 	}
 }
 
-// fakeStay stays until the other end of the line is gone, or it is killed.
+// fakeStay blocks until the connection closes or the process is killed.
 func fakeStay() int {
 	c, err := net.Dial("tcp", os.Getenv(fakeLine))
 	if err != nil {
@@ -82,7 +82,7 @@ func fakeStay() int {
 	return 0
 }
 
-// fakeWait waits for a byte.
+// fakeWait blocks until it receives a byte.
 func fakeWait() {
 	c, err := net.Dial("tcp", os.Getenv(fakeLine))
 	if err != nil {
@@ -93,7 +93,7 @@ func fakeWait() {
 	}
 }
 
-// fakeTable answers a query from a file, as nvidia-smi does: it complains of the first name that it does not know.
+// fakeTable answers a query from a file. Like nvidia-smi, it rejects the first unknown name.
 func fakeTable() int {
 	text, err := os.ReadFile(os.Getenv(fakeFile))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fake is an nvidia-smi of that kind.
+// fake returns an SMI that runs the fake in the given mode.
 func fake(t *testing.T, mode, file string) *SMI {
 	t.Helper()
 	self, err := os.Executable()
@@ -29,7 +29,7 @@ func fake(t *testing.T, mode, file string) *SMI {
 	return s
 }
 
-// table is a file with a header and rows for the fake.
+// table writes a table for the fake.
 func table(t *testing.T, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.csv")
@@ -39,7 +39,7 @@ func table(t *testing.T, lines ...string) string {
 	return path
 }
 
-// TestSMIReadsH200 reads what a real driver wrote. The names that fields.csv asks for are all among its own.
+// TestSMIReadsH200 reads the output of a real driver, which knows all names in fields.csv.
 func TestSMIReadsH200(t *testing.T) {
 	s := fake(t, "table", "testdata/smi/h200_610.43.02.csv")
 	list, err := s.Read(t.Context())
@@ -52,7 +52,7 @@ func TestSMIReadsH200(t *testing.T) {
 	golden(t, "testdata/smi/h200_610.43.02.golden", describe(list))
 }
 
-// TestSMIOfOldDriver leaves out what the driver does not know, takes its older name where there is one, and asks for it no more.
+// TestSMIOfOldDriver checks that unknown names are replaced by older ones or left out, and are not queried again.
 func TestSMIOfOldDriver(t *testing.T) {
 	s := fake(t, "table", table(t,
 		"index, uuid, clocks_throttle_reasons.active, temperature.gpu, power.draw [W], memory.used [MiB], utilization.gpu [%], name",
@@ -118,7 +118,7 @@ func TestSMIThatIsNotThere(t *testing.T) {
 	}
 }
 
-// line is where fakes that stay connect to.
+// line returns the listener to which hanging fakes connect.
 func line(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,7 +130,7 @@ func line(t *testing.T) net.Listener {
 	return l
 }
 
-// accept takes the two that connect.
+// accept accepts two connections.
 func accept(t *testing.T, l net.Listener) (both [2]net.Conn) {
 	t.Helper()
 	for i := range both {
@@ -143,7 +143,7 @@ func accept(t *testing.T, l net.Listener) (both [2]net.Conn) {
 	return both
 }
 
-// ended waits until the process at the other end is gone.
+// ended waits until the process at the other end has exited.
 func ended(t *testing.T, c net.Conn) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
@@ -152,7 +152,7 @@ func ended(t *testing.T, c net.Conn) {
 	_ = c.Close()
 }
 
-// TestSMIThatHangs ends an nvidia-smi and its child when the time is over.
+// TestSMIThatHangs checks that a hanging nvidia-smi and its child are killed when the context ends.
 func TestSMIThatHangs(t *testing.T) {
 	l := line(t)
 	s := fake(t, "hang", "")
@@ -173,7 +173,7 @@ func TestSMIThatHangs(t *testing.T) {
 	}
 }
 
-// TestSMIAtDeadline is the same by a deadline that is over before the process is.
+// TestSMIAtDeadline is TestSMIThatHangs with a deadline.
 func TestSMIAtDeadline(t *testing.T) {
 	line(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -183,7 +183,8 @@ func TestSMIAtDeadline(t *testing.T) {
 	}
 }
 
-// TestSMIWithChild reads one whose child keeps the pipe when it has ended, and ends the child.
+// TestSMIWithChild reads an nvidia-smi whose child keeps the pipe open after it has exited, and checks that the child
+// is killed.
 func TestSMIWithChild(t *testing.T) {
 	l := line(t)
 	s := fake(t, "fork", "testdata/smi/h200_610.43.02.csv")
@@ -196,7 +197,7 @@ func TestSMIWithChild(t *testing.T) {
 		done <- err
 	}()
 	both := accept(t, l)
-	for _, c := range both { // one of them waits for it, and ends
+	for _, c := range both { // one of the two waits for this byte and exits
 		if _, err := c.Write([]byte("x")); err != nil {
 			t.Error(err)
 		}

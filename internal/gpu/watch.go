@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	missedLimit = 3 // readings in a row without figures after which the last ones leave the page
+	missedLimit = 3 // consecutive failed readings after which the latest figures are removed from the page
 	maxBackoff  = time.Minute
 )
 
@@ -45,7 +45,7 @@ type Watch struct {
 // A state is the result of the latest readings. It is replaced as a whole.
 type state struct {
 	read     bool      // this watch has read the source at least once
-	missed   int       // readings in a row without figures
+	missed   int       // consecutive failed readings
 	at       time.Time // time of the latest figures; zero: none yet
 	duration time.Duration
 	err      error    // of the latest reading; nil: it succeeded

@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// A script is a source that gives one answer after the other, the last of them again and again.
+// A script is a source that returns its answers in order and repeats the last one.
 type script struct {
 	answers []answer
-	reads   []time.Duration // since the start, when each began
+	reads   []time.Duration // start time of each reading, relative to start
 	start   time.Time
 	reading bool
 	closed  int
@@ -27,7 +27,7 @@ type script struct {
 }
 
 type answer struct {
-	takes   time.Duration // a reading; over the deadline of which it ends with that
+	takes   time.Duration // duration of the reading; past the deadline it returns the context's error
 	devices []Device
 	err     error
 }
@@ -60,13 +60,13 @@ func (s *script) Close() error {
 	return s.closing
 }
 
-// A bench is a collector with watches that run, in virtual time.
+// A bench is a collector with running watches, in virtual time.
 type bench struct {
 	*testing.T
 	reg       *prometheus.Registry
 	collector *Collector
 	log       bytes.Buffer
-	logger    *slog.Logger // of all watches: one handler, so that they write one after another
+	logger    *slog.Logger // shared by all watches: one handler serializes the writes
 }
 
 func newBench(t *testing.T) *bench {
@@ -81,10 +81,10 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// watch runs a watch with an interval of 5 s, and gives what ends it and waits.
+// watch starts a watch with an interval of 5 s. end stops it and waits.
 func (b *bench) watch(o WatchOptions) (end func() error) { return b.run(b.made(o)) }
 
-// made is such a watch before it runs.
+// made returns a watch with an interval of 5 s that does not run yet.
 func (b *bench) made(o WatchOptions) *Watch {
 	if o.Kind == "" {
 		o.Kind = SourceExporter
@@ -113,7 +113,7 @@ func (b *bench) run(w *Watch) (end func() error) {
 	}
 }
 
-// pass lets time go by and everything happen that falls in it.
+// pass advances the virtual time by d and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	if d > 0 {
 		<-time.After(d)
@@ -136,7 +136,7 @@ func (b *bench) page() string {
 	return text.String()
 }
 
-// lines are those of the page that begin so, without the labels that all have.
+// lines returns the lines of the page that begin with prefix, without the labels common to all.
 func (b *bench) lines(prefix string) string {
 	b.Helper()
 	var found []string
@@ -207,7 +207,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWatchBacksOff looks at the waits of a source that stays lost: no longer than a minute, and whole intervals.
+// TestWatchBacksOff checks the pauses while a source stays lost: whole intervals of at most a minute.
 func TestWatchBacksOff(t *testing.T) {
 	f := func(interval time.Duration, want ...time.Duration) {
 		t.Helper()
@@ -239,7 +239,7 @@ func TestWatchTimeout(t *testing.T) {
 	f(time.Minute, 4*time.Second)
 }
 
-// TestWatchEndsInMidReading ends while the source is read, and takes that for no fault of the source.
+// TestWatchEndsInMidReading stops a watch during a reading, which is not a failure of the source.
 func TestWatchEndsInMidReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -254,7 +254,7 @@ func TestWatchEndsInMidReading(t *testing.T) {
 	})
 }
 
-// TestErrorsOutliveAWatch: a counter of ours falls neither when a source is watched anew nor when it comes back.
+// TestErrorsOutliveAWatch checks that the error counter of a source continues when the source is watched again.
 func TestErrorsOutliveAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -278,7 +278,7 @@ func TestErrorsOutliveAWatch(t *testing.T) {
 		pass(0)
 		f("scrape_errors_total 3")
 		_ = third()
-		for i := range keptErrors { // as many others forget it
+		for i := range keptErrors { // keptErrors other sources evict it
 			_ = b.watch(WatchOptions{Source: &script{answers: lost}, Target: strconv.Itoa(i)})()
 		}
 		fourth := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(1)}}}})

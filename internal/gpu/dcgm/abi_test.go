@@ -98,7 +98,7 @@ var abiNumbers = map[string]int64{
 	"DCGM_INT32_NOT_PERMISSIONED":        gpu.BlankInt32 + gpu.BlankInt32s - 1,
 }
 
-// abiTypes are the C types of arguments, as the functions of dcgm_library.go take them.
+// abiTypes maps C argument types to the Go types that the functions in library.go take.
 var abiTypes = map[string]reflect.Type{
 	"dcgmHandle_t":              reflect.TypeFor[uintptr](),
 	"dcgmGpuGrp_t":              reflect.TypeFor[uintptr](),
@@ -109,7 +109,7 @@ var abiTypes = map[string]reflect.Type{
 	"dcgmGroupType_t":           reflect.TypeFor[uint32](),
 }
 
-// Every row has its twin here and every twin its row.
+// TestABI compares testdata/abi.csv with the structs, constants and types in Go; each side must be complete.
 func TestABI(t *testing.T) {
 	seen := map[string]int{}
 	for _, r := range abiRows(t) {
@@ -132,7 +132,7 @@ func TestABI(t *testing.T) {
 		})
 	}
 	for name, typ := range abiStructs {
-		// One row is the struct's own, and a union's members have the offset of the union.
+		// One row describes the struct itself. The members of a union have the offset of the union.
 		if unions := map[string]int{"dcgmFieldValue_v2": 4}[name]; seen[name] != 1+typ.NumField()+unions {
 			t.Errorf("%s: want a row for it and each of its %d members, got %d rows", name, typ.NumField(), seen[name])
 		}
@@ -221,7 +221,7 @@ func checkNumber(t *testing.T, r abiRow) {
 	}
 }
 
-// checkField holds what is said of a field here and in fields.csv to the table.
+// checkField compares a field in Go and in fields.csv with the table.
 func checkField(t *testing.T, r abiRow) {
 	t.Helper()
 	id, err := strconv.ParseUint(r.value, 10, 16)
@@ -230,7 +230,7 @@ func checkField(t *testing.T, r abiRow) {
 	}
 	f := gpu.ByID(uint16(id))
 	if f == nil {
-		return // the vocabulary need not have all
+		return // the vocabulary does not have every field
 	}
 	if f.Float != (r.ctype == "d") {
 		t.Errorf("got a double: %t, want type %s", f.Float, r.ctype)

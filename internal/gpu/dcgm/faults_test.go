@@ -9,11 +9,12 @@ import (
 	"replayd/internal/gpu"
 )
 
-// Every function fails in its turn: the error names it, and the source works again when the function does.
+// TestDCGMFailures lets each function fail: the error names the function, and the source recovers when the function
+// works again.
 func TestDCGMFailures(t *testing.T) {
 	for _, f := range []struct {
 		name string
-		goes bool // a Read goes on without it
+		goes bool // Read succeeds without this function
 	}{
 		{name: "dcgmInit"},
 		{name: "dcgmConnect_v3"},
@@ -33,7 +34,7 @@ func TestDCGMFailures(t *testing.T) {
 				s := newStub(t)
 				s.play(t, fmt.Sprint("fail ", f.name, " ", code))
 				d := s.open(t, Options{})
-				ends := code == -11 || code == -21 // these mean the connection, whichever call they come from
+				ends := code == -11 || code == -21 // codes that mean a lost connection for any function
 				for range 2 {
 					if f.goes && (!ends || f.name == "dcgmDisconnect") {
 						for i, dev := range readDCGM(t, d) {
@@ -83,14 +84,14 @@ func TestDCGMEngineStops(t *testing.T) {
 	for i, dev := range readDCGM(t, d) {
 		complete(t, dev, uint32(i), gpu.Fields())
 	}
-	// It stops while the profiling fields are being asked for.
+	// The engine stops while the profiling fields are requested.
 	s.play(t, "life 3", "noprofiling -21")
 	failsDCGM(t, d, "(-21)")
 	failsDCGM(t, d, "dcgmWatchFields: Host engine connection invalid/disconnected (-21)")
 	s.play(t, "life 3")
 	readDCGM(t, d)
 	logged(t, s)
-	// It was started anew between two Reads.
+	// The engine was restarted between two Reads.
 	s.play(t, "gpus 1", "life 2")
 	failsDCGM(t, d, "dcgmEntitiesGetLatestValues", "(-21)")
 	if devices := readDCGM(t, d); len(devices) != 1 {
@@ -101,13 +102,13 @@ func TestDCGMEngineStops(t *testing.T) {
 	}
 }
 
-// A refused login: connecting gives 0.
+// TestDCGMRefused has an engine that refuses the login: the connect call returns 0.
 func TestDCGMRefused(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "refused")
 	d := s.open(t, Options{})
 	closeSource(t, d)
-	for range 10 { // more than the stub has room for, if they were left
+	for range 10 { // exceeds the stub's limit on connections if they leak
 		failsDCGM(t, d, "the engine took the connection and then dropped it, as it does when it refuses a login: dcgmGetAllSupportedDevices: ", "(-21)")
 	}
 	s.play(t)

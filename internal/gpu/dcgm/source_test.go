@@ -38,7 +38,7 @@ func TestDCGMTwoGPUs(t *testing.T) {
 			t.Errorf("got %+v, want %+v", dev, want)
 		}
 	}
-	// By hand: 10,001 MHz; 15,601 mJ; 25,201 MiB; 142,001 ns; 155/4096 + 1 W.
+	// Calculated by hand: 10,001 MHz; 15,601 mJ; 25,201 MiB; 142,001 ns; 155/4096 + 1 W.
 	for id, want := range map[uint16]float64{100: 10_001e6, 156: 15.601, 252: 25_201 << 20, 1420: 142_001e-9, 155: 1.037841796875} {
 		if got := devices[1].Values[gpu.ByID(id)]; got != want {
 			t.Errorf("field %d: got %v, want %v", id, got, want)
@@ -107,7 +107,7 @@ func TestDCGMOldLibrary(t *testing.T) {
 	}
 }
 
-// Neither the library nor the engine need be there when the source is made.
+// The library and the engine need not exist when the source is created.
 func TestDCGMNoLibrary(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{})
@@ -123,7 +123,7 @@ func TestDCGMNoLibrary(t *testing.T) {
 	}
 }
 
-// The dynamic linker finds the library in LD_LIBRARY_PATH, which it reads when a process starts.
+// The dynamic linker searches LD_LIBRARY_PATH, which it reads at process start.
 func TestDCGMSearch(t *testing.T) {
 	if os.Getenv("REPLAYD_TEST_DCGM") != "" {
 		source, err := New(Options{Address: "localhost:5555", Interval: time.Second})
@@ -179,7 +179,7 @@ func TestDCGMHang(t *testing.T) {
 	}
 }
 
-// stuck is the error of a Read whose context ends while that function hangs.
+// stuck returns the error of a Read whose context ends while the named function hangs.
 func stuck(d *dcgmSource, function string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -224,7 +224,7 @@ func TestDCGMContext(t *testing.T) {
 	}
 }
 
-// Two sources share one library: the last to close stops it.
+// Two sources share one library: the last Close shuts it down.
 func TestDCGMTwoSources(t *testing.T) {
 	s := newStub(t)
 	a, b := s.open(t, Options{}), s.open(t, Options{Address: "unix:///tmp/nv-hostengine"})
@@ -242,7 +242,7 @@ func TestDCGMTwoSources(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	for len(stubThreads(t)) > 0 { // one that was joined is still seen for a moment
+	for len(stubThreads(t)) > 0 { // a joined thread stays visible for a moment
 		runtime.Gosched()
 	}
 	if calls := s.calls(t); begins(calls, "dcgmInit") != 1 || begins(calls, "dcgmShutdown") != 1 {
@@ -250,7 +250,7 @@ func TestDCGMTwoSources(t *testing.T) {
 	}
 }
 
-// A signal to the process may be taken by a thread of the library: it still arrives.
+// A signal to the process arrives even if a thread of the library receives it.
 func TestDCGMSignals(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{})
@@ -271,7 +271,7 @@ func TestDCGMSignals(t *testing.T) {
 	}
 }
 
-// stubThreads are the threads of this process that the library started.
+// stubThreads returns the threads of this process that the library started.
 func stubThreads(t *testing.T) (ids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/task")
@@ -287,7 +287,7 @@ func stubThreads(t *testing.T) (ids []int) {
 	return ids
 }
 
-// A hundred connections that are made and lost leave nothing behind.
+// A hundred lost connections leak nothing.
 func TestDCGMReconnects(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{})
@@ -311,7 +311,8 @@ func TestDCGMReconnects(t *testing.T) {
 	if files2 != files || goroutines2 != goroutines {
 		t.Errorf("got %d files and %d goroutines, had %d and %d", files2, goroutines2, files, goroutines)
 	}
-	// Each connection of the stub holds 1 MiB, each Read's values 2 × 55 × 4,128 bytes: 100 of either would show.
+	// Each connection of the stub holds 1 MiB, and the values of each Read take 2 × 55 × 4,128 bytes: a leak of 100 of
+	// either would show.
 	if grown := int64(heap2) - int64(heap); grown > 256<<10 {
 		t.Errorf("the heap grew by %d bytes", grown)
 	}
@@ -326,7 +327,7 @@ func TestDCGMReconnects(t *testing.T) {
 	}
 }
 
-// usage is what the process has: open files, bytes of live heap, resident pages, goroutines.
+// usage returns the open files, bytes of live heap, resident pages and goroutines of this process.
 func usage(t *testing.T) (files int, heap uint64, resident, goroutines int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -342,7 +343,7 @@ func usage(t *testing.T) (files int, heap uint64, resident, goroutines int) {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	runtime.GC() // the first one only empties the pools' first halves
+	runtime.GC() // the first cycle only moves the pools to their victim caches
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return len(entries), m.HeapAlloc, resident, runtime.NumGoroutine()

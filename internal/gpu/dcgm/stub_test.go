@@ -21,13 +21,14 @@ import (
 	"replayd/internal/gpu"
 )
 
-// A stub is a libdcgm.so.4 of testdata/libdcgm, alone in its folder. Each test has its own: its engine is in the library.
+// A stub is a libdcgm.so.4 built from testdata/libdcgm in its own folder. Each test has its own stub, because the
+// engine's state is in the library.
 type stub struct {
 	folder string
-	log    *bytes.Buffer // what the sources log
+	log    *bytes.Buffer // log output of the sources
 }
 
-// compiled are the library's files by the flags that they are built with.
+// compiled caches the library's files by build flags.
 var compiled = struct {
 	sync.Mutex
 	byFlags map[string][]byte
@@ -70,7 +71,7 @@ func newStub(t testing.TB, flags ...string) *stub {
 
 func (s *stub) path() string { return filepath.Join(s.folder, dcgmLibrary) }
 
-// play writes the control file, all of it at once.
+// play writes the control file atomically.
 func (s *stub) play(t testing.TB, lines ...string) {
 	t.Helper()
 	next := filepath.Join(s.folder, "next")
@@ -82,7 +83,7 @@ func (s *stub) play(t testing.TB, lines ...string) {
 	}
 }
 
-// calls are what was called since the last time.
+// calls returns the calls since the last use of calls.
 func (s *stub) calls(t testing.TB) []string {
 	t.Helper()
 	path := filepath.Join(s.folder, "calls")
@@ -96,7 +97,7 @@ func (s *stub) calls(t testing.TB) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// open is a source that reads the stub, every 5 s unless it says otherwise.
+// open returns a source that reads the stub, every 5 s by default.
 func (s *stub) open(t testing.TB, o Options) *dcgmSource {
 	t.Helper()
 	if o.Address == "" {
@@ -115,7 +116,7 @@ func (s *stub) open(t testing.TB, o Options) *dcgmSource {
 	return d
 }
 
-// closeSource closes a source at the test's end; all calls must be back then.
+// closeSource closes a source at the end of the test; no call may hang then.
 func closeSource(t testing.TB, d *dcgmSource) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -125,7 +126,7 @@ func closeSource(t testing.TB, d *dcgmSource) {
 	})
 }
 
-// readDCGM is a Read that must work.
+// readDCGM calls Read, which must succeed.
 func readDCGM(t testing.TB, d *dcgmSource) []gpu.Device {
 	t.Helper()
 	devices, err := d.Read(context.Background())
@@ -135,7 +136,7 @@ func readDCGM(t testing.TB, d *dcgmSource) []gpu.Device {
 	return devices
 }
 
-// failsDCGM is a Read that must not, with all of these words in its error.
+// failsDCGM calls Read, which must fail with all of words in its error.
 func failsDCGM(t testing.TB, d *dcgmSource, words ...string) {
 	t.Helper()
 	devices, err := d.Read(context.Background())
@@ -157,7 +158,7 @@ func wantsError(t testing.TB, err error, words ...string) {
 	}
 }
 
-// begins counts the calls that begin so.
+// begins counts the calls with a prefix.
 func begins(calls []string, with string) (n int) {
 	for _, c := range calls {
 		if strings.HasPrefix(c, with) {
@@ -167,7 +168,7 @@ func begins(calls []string, with string) (n int) {
 	return n
 }
 
-// stubValue is what the stub gives for a field of an entity, in base units.
+// stubValue returns the stub's value for a field of an entity, in base units.
 func stubValue(f *gpu.Field, entity uint32) float64 {
 	raw := float64(f.ID)*100 + float64(entity)
 	if f.Float {
@@ -177,7 +178,7 @@ func stubValue(f *gpu.Field, entity uint32) float64 {
 	return v
 }
 
-// complete holds a device to what the stub gives for all of these fields and no other.
+// complete checks that a device has the stub's values for exactly these fields.
 func complete(t testing.TB, d gpu.Device, entity uint32, fields []*gpu.Field) {
 	t.Helper()
 	for _, f := range fields {
@@ -190,7 +191,7 @@ func complete(t testing.TB, d gpu.Device, entity uint32, fields []*gpu.Field) {
 	}
 }
 
-// except are the fields of the vocabulary but these.
+// except returns the vocabulary without these fields.
 func except(ids ...uint16) []*gpu.Field {
 	return slices.DeleteFunc(gpu.Fields(), func(f *gpu.Field) bool { return slices.Contains(ids, f.ID) })
 }

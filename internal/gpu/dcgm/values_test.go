@@ -24,7 +24,8 @@ func TestDCGMNoGPU(t *testing.T) {
 	}
 }
 
-// A GPU falls off the bus while it is watched: its values are blank, their time is not. The last XID stays: it may say why.
+// A GPU falls off the bus while it is watched: its values are blank, but their timestamps are recent. The last XID
+// stays, because it may tell the cause.
 func TestDCGMLostGPU(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{})
@@ -52,11 +53,11 @@ func TestDCGMLostGPU(t *testing.T) {
 	complete(t, readDCGM(t, d)[0], 0, gpu.Fields())
 }
 
-// The engine finds a GPU lost when it is asked to watch it.
+// The engine refuses to watch a lost GPU.
 func TestDCGMUnwatchableGPU(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 5", "lost 3", "unwatchable 3 -18")
-	d := s.open(t, Options{Interval: 30 * time.Second}) // two Reads are a minute
+	d := s.open(t, Options{Interval: 30 * time.Second}) // two Reads take a minute
 	for range 2 {
 		devices := readDCGM(t, d)
 		if len(devices) != 5 {
@@ -80,13 +81,14 @@ func TestDCGMUnwatchableGPU(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	// It connected once. GPUs 0 and 1, 2, 4, and 3 at last, have groups; those that failed were destroyed.
+	// The source connected once. The groups are GPUs 0 and 1, 2, 4 and finally 3; groups of failed watches were
+	// destroyed.
 	if calls := s.calls(t); begins(calls, "dcgmConnect") != 1 || !slices.Contains(calls, "dcgmDisconnect groups=8 fieldgroups=2") {
 		t.Errorf("got the calls %q", calls)
 	}
 }
 
-// Each minute it asks for the list: a GPU has come.
+// The source lists the GPUs every minute and finds a new one.
 func TestDCGMNewGPU(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{Interval: 20 * time.Second})
@@ -112,11 +114,11 @@ func TestDCGMBlanks(t *testing.T) {
 	d := s.open(t, Options{})
 	closeSource(t, d)
 	for _, word := range words {
-		ids := []uint16{155, 203, 1004} // doubles and an int64, of the device and of profiling
+		ids := []uint16{155, 203, 1004} // doubles and an int64, of the device and of the profiling module
 		switch {
 		case word == "nan":
 			ids = []uint16{155, 1004}
-		case strings.HasSuffix(word, "32"): // where DCGM has doubles, those of int32 are values
+		case strings.HasSuffix(word, "32"): // in a double, the int32 sentinels are valid values
 			ids = []uint16{203, 1012}
 		}
 		lines := []string{}
@@ -130,7 +132,7 @@ func TestDCGMBlanks(t *testing.T) {
 			complete(t, devices[1], 1, except(ids...))
 		})
 	}
-	// The numbers next to them are values.
+	// The numbers next to the sentinels are valid.
 	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636", "value 0 155 140737488355327.5")
 	devices := readDCGM(t, d)
 	for i, want := range []float64{2147483.631, 2147483.636} {
@@ -141,18 +143,18 @@ func TestDCGMBlanks(t *testing.T) {
 	if got := devices[0].Values[gpu.ByID(155)]; got != 140737488355327.5 {
 		t.Errorf("got %v W, want the number next to the blank", got)
 	}
-	// A type of its own.
+	// The value has another type than the field.
 	s.play(t, "value 0 203 double:50", "value 1 203 double:140737488355330")
 	devices = readDCGM(t, d)
 	if got, ok := devices[1].Values[gpu.ByID(203)]; devices[0].Values[gpu.ByID(203)] != 0.5 || ok {
 		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[gpu.ByID(203)], got)
 	}
-	// What the answer leaves out is not what was there before.
+	// A value that the answer leaves out does not keep its previous content.
 	s.play(t, "omitted 155", "omitted 203")
 	for i, dev := range readDCGM(t, d) {
 		complete(t, dev, uint32(i), except(155, 203))
 	}
-	// 0 is a value.
+	// 0 is a valid value.
 	s.play(t, "value * 203 0", "value * 155 0")
 	for _, dev := range readDCGM(t, d) {
 		if v, ok := dev.Values[gpu.ByID(203)]; !ok || v != 0 {
@@ -161,7 +163,7 @@ func TestDCGMBlanks(t *testing.T) {
 	}
 }
 
-// The cache gives a field's last value for ever.
+// The cache returns a field's last value forever.
 func TestDCGMStale(t *testing.T) {
 	s := newStub(t)
 	d := s.open(t, Options{}) // every 5 s
@@ -263,7 +265,7 @@ func TestDCGMNoProfiling(t *testing.T) {
 		logged(t, s, want)
 	}
 
-	// One GPU of two has no counters.
+	// One of two GPUs has no profiling counters.
 	s := newStub(t)
 	s.play(t, "noprofiling -36 0")
 	d := s.open(t, Options{})
@@ -272,7 +274,7 @@ func TestDCGMNoProfiling(t *testing.T) {
 	complete(t, devices[0], 0, device)
 	complete(t, devices[1], 1, gpu.Fields())
 
-	// Told not to, it does not ask.
+	// With NoProfiling the source does not request profiling fields.
 	s = newStub(t)
 	d = s.open(t, Options{NoProfiling: true})
 	closeSource(t, d)
@@ -293,7 +295,7 @@ func TestDCGMInstances(t *testing.T) {
 	if len(devices) != 4 {
 		t.Fatalf("got %d devices, want two GPUs and two instances", len(devices))
 	}
-	var instance, whole []*gpu.Field // of an instance; of the GPU that is cut: profiling is watched on the instances
+	var instance, whole []*gpu.Field // fields of an instance, and of its whole GPU: profiling is watched on the instances
 	for _, f := range gpu.Fields() {
 		if slices.Contains(gpu.InstanceFields, f.ID) {
 			instance = append(instance, f)
@@ -315,7 +317,7 @@ func TestDCGMInstances(t *testing.T) {
 			t.Errorf("device %d: got %q, %q", i, got.UUID, got.Model)
 		}
 	}
-	// The GPU is cut anew.
+	// The GPU is repartitioned.
 	s.play(t, "gpus 2", "mig 1 0 5 7g.80gb")
 	readDCGM(t, d)
 	if devices = readDCGM(t, d); len(devices) != 3 || devices[2].Profile != "7g.80gb" {
@@ -323,7 +325,7 @@ func TestDCGMInstances(t *testing.T) {
 	}
 }
 
-// logged holds the messages that were logged to these, in their order.
+// logged compares the logged messages with want, in order.
 func logged(t *testing.T, s *stub, want ...string) {
 	t.Helper()
 	lines := slices.Collect(strings.Lines(s.log.String()))
