@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What a finished request costs the meter does not grow with its chunks. The bounds are objects, and were counted; fewer are welcome:
-// lower them then.
+// The allocations of a finished request do not depend on its chunks. The bounds are measured numbers of objects; lower
+// them if there are fewer.
 func TestFinishedRequestsAllocateLittle(t *testing.T) {
 	w := NewMeter(prometheus.NewRegistry()).Workload(labels, WorkloadOptions{SLO: measuretest.SLO})
 	many := measuretest.Long()
@@ -23,7 +23,7 @@ func TestFinishedRequestsAllocateLittle(t *testing.T) {
 		"expected and sent": {func(*measure.Request) { w.Expected(1); w.Sent() }, 0},
 		"finished":          {w.Finished, mostFinished},
 	} {
-		f.observe(many) // buckets are there
+		f.observe(many) // create the buckets first
 		short := testing.AllocsPerRun(200, func() { f.observe(&few) })
 		long := testing.AllocsPerRun(200, func() { f.observe(many) })
 		if short > f.most || long > f.most {
@@ -32,5 +32,5 @@ func TestFinishedRequestsAllocateLittle(t *testing.T) {
 	}
 }
 
-// mostFinished are four exemplars with their labels.
+// mostFinished allows for four exemplars with their labels.
 const mostFinished = 40.0

@@ -13,15 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// CPU throttling by the cgroup: a replayer held back by its own limit is late, and its lateness says nothing about
-// the target.
+// CPU throttling of this process's cgroup. A throttled replayd sends late, and its lateness says nothing about the
+// target.
 var (
 	descPeriods          = prometheus.NewDesc(namespace+"_cgroup_cpu_periods_total", "Enforcement periods of the cgroup's CPU limit that have passed.", nil, nil)
 	descThrottledPeriods = prometheus.NewDesc(namespace+"_cgroup_cpu_throttled_periods_total", "Enforcement periods in which the cgroup was throttled.", nil, nil)
 	descThrottledTime    = prometheus.NewDesc(namespace+"_cgroup_cpu_throttled_seconds_total", "Time for which the cgroup was throttled, summed over CPUs.", nil, nil)
 )
 
-// maxKernelFile bounds what is read from /proc and /sys; these files have some hundred bytes.
+// maxKernelFile is the maximum number of bytes read from a file in /proc or /sys; these files have a few hundred bytes.
 const maxKernelFile = 64 << 10
 
 type cgroup struct {
@@ -34,8 +34,8 @@ type cpuStat struct {
 	throttledSeconds   float64
 }
 
-// newCgroup finds the cpu.stat of this process, of version 1 or 2. It is false where there is none with periods: no
-// Linux, no cgroup, or the root cgroup, which has no limit.
+// newCgroup finds the cpu.stat of this process, for cgroup version 1 or 2. It returns false if no cpu.stat has periods:
+// not on Linux, no cgroup, or the root cgroup, which has no limit.
 func newCgroup(root fs.FS) (*cgroup, bool) {
 	text, err := readKernelFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -50,9 +50,9 @@ func newCgroup(root fs.FS) (*cgroup, bool) {
 	return nil, false
 }
 
-// statCandidates lists where cpu.stat may be, best first, from lines "ID:CONTROLLERS:PATH" of /proc/self/cgroup. The cpu
-// controller is in version 1 when a line names it, else in version 2, whose line is "0::PATH". In a container
-// the path can be the host's, and then the mount's root is the container's own cgroup.
+// statCandidates returns the possible paths of cpu.stat, best first, from the lines "ID:CONTROLLERS:PATH" of
+// /proc/self/cgroup. The cpu controller belongs to version 1 if a line names it, else to version 2, whose line is
+// "0::PATH". In a container the path can be the host's; then the root of the mount is the container's own cgroup.
 func statCandidates(text string) []string {
 	var v1, v2 []string
 	for line := range strings.Lines(text) {
@@ -60,7 +60,7 @@ func statCandidates(text string) []string {
 		if len(parts) != 3 {
 			continue
 		}
-		controllers, own := parts[1], path.Clean("/"+parts[2]) // the leading slash takes the bite out of any ".."
+		controllers, own := parts[1], path.Clean("/"+parts[2]) // the leading slash makes Clean remove any ".."
 		if parts[0] == "0" && controllers == "" {
 			v2 = append(v2, path.Join("sys/fs/cgroup", own, "cpu.stat"), "sys/fs/cgroup/cpu.stat")
 			continue
@@ -80,8 +80,9 @@ func (c *cgroup) read() (cpuStat, error) {
 	return parseCPUStat(text)
 }
 
-// parseCPUStat reads lines "KEY VALUE": throttled_usec of version 2 in microseconds, throttled_time of version 1 in
-// nanoseconds (Linux, Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst). Other keys are passed over.
+// parseCPUStat parses the lines "KEY VALUE" of cpu.stat: throttled_usec of version 2 in microseconds, throttled_time of
+// version 1 in nanoseconds (Linux, Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst). It ignores
+// other keys.
 func parseCPUStat(text string) (cpuStat, error) {
 	var s cpuStat
 	seen := false
@@ -130,7 +131,7 @@ func (c *cgroup) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descThrottledTime
 }
 
-// Collect implements prometheus.Collector. A file that cannot be read any more gives no samples, and no failed scrape.
+// Collect implements prometheus.Collector. If cpu.stat cannot be read, there are no samples, but the scrape succeeds.
 func (c *cgroup) Collect(ch chan<- prometheus.Metric) {
 	s, err := c.read()
 	if err != nil {

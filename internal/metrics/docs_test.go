@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// The tables of workloads and of the process list what their page shows.
+// The tables of workloads and of the process in docs/metrics.md list the series of the page.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	want, err := outside.Tables("../../docs/metrics.md", "Workloads", map[string][]string{"series": threeLabels})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	}
 }
 
-// The closed lists of label values are on the page of documents word for word.
+// docs/metrics.md has the closed lists of label values word for word.
 func TestDocumentedLabelValues(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestDocumentedLabelValues(t *testing.T) {
 	}
 }
 
-// The glossary names each thing once, and only series that docs/metrics.md documents.
+// The glossary has each term once, and only series that docs/metrics.md documents.
 func TestGlossary(t *testing.T) {
 	words, err := os.ReadFile("../../docs/glossary.md")
 	if err != nil {

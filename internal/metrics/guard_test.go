@@ -6,8 +6,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// While an old workload drains beside its successor, a limit is shown as open as long as one of them has it open, and
-// who is removed leaves nothing open.
+// While an old workload drains beside its successor, a limit is shown as open while either has it open. A removed
+// workload leaves no limit open.
 func TestGuardOfTwoWorkloads(t *testing.T) {
 	reg, m, old := born(t)
 	next := m.Workload(labels, WorkloadOptions{})

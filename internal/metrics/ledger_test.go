@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// lived is the ledger of a workload to which everything happened once: each outcome, each drop, a row that was filtered, one request in
-// flight and one that waits.
+// lived returns the ledger of a workload with one request for each outcome and each drop reason, one filtered row, one
+// request in flight and one waiting.
 func lived(t *testing.T, o WorkloadOptions) (measure.Ledger, page) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
@@ -48,9 +48,9 @@ func TestLedgerIsThePage(t *testing.T) {
 	}
 }
 
-// Eligible is what the service had its part in. Of overload the workload decides.
+// The eligible count includes requests dropped for overload unless the workload sheds load.
 func TestEligible(t *testing.T) {
-	finished := int64(len(allOutcomes) - 2) // without cancelled and aborted
+	finished := int64(len(allOutcomes) - 2) // all but cancelled and aborted
 	for sheds, dropped := range map[bool]int64{false: 2, true: 1} {
 		l, _ := lived(t, WorkloadOptions{Sheds: sheds})
 		if want := finished + dropped; l.Eligible != want {
@@ -66,7 +66,7 @@ func TestLedgerAtBirth(t *testing.T) {
 	}
 }
 
-// The ledgers of shards add up to that of the whole, whatever each of them has.
+// The ledgers of shards add up to the ledger of the whole, whichever counts they have.
 func TestLedgersAddUp(t *testing.T) {
 	a, _ := lived(t, WorkloadOptions{})
 	b := measure.Ledger{Expected: 3, Waiting: 1, Outcomes: map[measure.Outcome]int64{measure.OK: 2}, Dropped: map[measure.DropReason]int64{}, Good: 2, Eligible: 2, OutputTokens: 7}

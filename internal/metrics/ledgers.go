@@ -9,12 +9,12 @@ import (
 	"replayd/internal/measure"
 )
 
-// Ledger reads what /metrics would show now, under all names that the workload's model has had.
+// Ledger returns the counts of the workload as /metrics shows them, summed over all names of its model.
 func (w *Workload) Ledger() measure.Ledger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var l measure.Ledger
-	for _, p := range w.parts { // one that ends between two of them is told a moment later
+	for _, p := range w.parts { // a request that ends meanwhile may be counted in the next ledger
 		n := p.s.counts()
 		l = l.Add(n.ledger())
 	}
@@ -38,7 +38,7 @@ func (c *counts) ledger() measure.Ledger {
 	return l
 }
 
-// byName are the counts that are not 0.
+// byName returns the non-zero counts.
 func byName[K comparable](names []K, n []int64) map[K]int64 {
 	m := map[K]int64{}
 	for i, name := range names {
@@ -49,8 +49,8 @@ func byName[K comparable](names []K, n []int64) map[K]int64 {
 	return m
 }
 
-// Ledgers are those of all workloads on the page, by name and target. What a workload counted under several names of its model is
-// one. Two workloads that count in the same series, as through a reload, have one between them.
+// Ledgers returns the ledgers of all workloads on the page, sorted by name and target. The counts of a workload under
+// several model names are added up. Two workloads that share series, for instance during a reload, share one ledger.
 func (m *Meter) Ledgers() []measure.LedgerLine {
 	m.mu.Lock()
 	var live []*series
@@ -81,7 +81,7 @@ func (m *Meter) Ledgers() []measure.LedgerLine {
 	return all
 }
 
-// Ledger is the sum over all workloads on the page.
+// Ledger returns the sum over all workloads on the page.
 func (m *Meter) Ledger() (sum measure.Ledger) {
 	for _, l := range m.Ledgers() {
 		sum = sum.Add(l.Ledger)
@@ -89,7 +89,7 @@ func (m *Meter) Ledger() (sum measure.Ledger) {
 	return sum
 }
 
-// AppendLedgers appends a line for each workload; it is a Sink's Ledgers.
+// AppendLedgers appends a line for each workload, for Sink.Ledgers.
 func (m *Meter) AppendLedgers(b []byte) []byte {
 	now := time.Now().UnixNano()
 	for _, l := range m.Ledgers() {
@@ -98,7 +98,7 @@ func (m *Meter) AppendLedgers(b []byte) []byte {
 			Ledger measure.LedgerLine `json:"ledger"`
 		}{l})
 		if err != nil {
-			panic(err) // it has nothing that is not JSON
+			panic(err) // a LedgerLine always marshals
 		}
 		b = append(append(b, line...), '\n')
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-const bubbleBegan = 946684800_000000000 // Unix ns of the first instant of a bubble
+const bubbleBegan = 946684800_000000000 // start of a synctest bubble, Unix ns
 
-// Workloads stand in the order of their names, what one counted under two names of its model is one, and a reload that takes a workload
-// away and brings it back lets its ledger go on.
+// Ledgers are sorted by workload name, counts under two model names are one ledger, and the ledger of a workload that a
+// reload removes and adds again continues.
 func TestLedgersOfAMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMeter(prometheus.NewRegistry())

@@ -10,57 +10,58 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// keptRemoved is how many removed workloads keep their counts, so that one that returns continues where it stood.
+// keptRemoved is the number of removed workloads whose counts are kept, so that the counters of a returning workload
+// continue.
 const keptRemoved = 100
 
-// Labels name a workload on /metrics.
+// Labels identify a workload on /metrics.
 type Labels struct {
 	Workload string
 	Target   string
-	Model    string // as configured; empty when it is learnt, see WorkloadOptions
+	Model    string // as configured; empty if the target's model is used, see WorkloadOptions
 }
 
-// TraceInfo is what /metrics says about the trace of a workload.
+// TraceInfo describes the trace of a workload on /metrics.
 type TraceInfo struct {
 	Path           string
 	Format         string
-	SHA256         string // hexadecimal; the first 12 digits are shown
+	SHA256         string // hexadecimal; the page shows the first 12 digits
 	Requests       int
-	BlockTokens    int     // 0 when the rows have no blocks
-	PrefixHitRatio float64 // 0 to 1, by tokens; NaN where it is not known
+	BlockTokens    int     // 0 if the rows have no blocks
+	PrefixHitRatio float64 // 0 to 1, by tokens; NaN if unknown
 }
 
-// A Shard is this process among those that share a workload's trace; the zero value has all of it.
+// A Shard is the index of this process among those that share a trace. The zero value has the whole trace.
 type Shard struct{ Index, Of int }
 
-// WorkloadOptions are what the series of a workload depend on beside its labels.
+// WorkloadOptions configures the series of a workload.
 type WorkloadOptions struct {
 	SLO        measure.SLO
-	Objective  float64 // share of the requests that should be good, above 0 and below 1
+	Objective  float64 // share of requests that should be good, greater than 0 and less than 1
 	Shard      Shard
 	Trace      TraceInfo
-	FreeOutput bool // the server may stop earlier than the trace says (output: max, free): that is no mismatch
-	Sheds      bool // a request that finds no lane is dropped at once, as the workload chose (overload: drop): then it is not eligible
+	FreeOutput bool // the server may stop before the trace's length (output: max, free); this is no mismatch
+	Sheds      bool // a request without a free lane is dropped at once (overload: drop), and is then not eligible
 
-	// Target has its own series on the page while a workload has it; nil: there are none. With Learn the label model is the
-	// one that the target was last heard to serve, and not that of Labels.
+	// Target has its own series while one of its workloads is on the page; nil: no target series. With Learn, the label
+	// model is the model that the target served last, instead of Labels.Model.
 	Target *Target
 	Learn  bool
 }
 
-// A Meter holds the client-side series of all workloads. Its methods may be called from several goroutines at once.
+// A Meter holds the client-side series of all workloads. It is safe for concurrent use.
 type Meter struct {
-	RecordErrors prometheus.Counter // records that could not be written; for NewSink
+	RecordErrors prometheus.Counter // lost records, for NewSink
 
 	hists [numHists]*prometheus.HistogramVec
 
 	mu      sync.Mutex
-	series  map[Labels]*series // live ones, and the removed ones that are kept
-	removed []*series          // without users, the one longest gone first
-	targets map[string]*Target // of live workloads, by name; the latest where two have one name
+	series  map[Labels]*series // live series and kept series of removed workloads
+	removed []*series          // series without users, longest removed first
+	targets map[string]*Target // targets of live workloads by name; the latest if two share a name
 }
 
-// NewMeter registers the client-side series with reg and panics when they are there already.
+// NewMeter registers the client-side series with reg and panics if they are already registered.
 func NewMeter(reg prometheus.Registerer) *Meter {
 	m := &Meter{
 		RecordErrors: prometheus.NewCounter(prometheus.CounterOpts{
@@ -78,9 +79,9 @@ func NewMeter(reg prometheus.Registerer) *Meter {
 	return m
 }
 
-// Workload puts the series of a workload on the page: at 0, or where they stood when one with the same labels was
-// removed. Two workloads with the same labels, such as an old one that drains while its successor starts, count into
-// the same series; the gauges then are the later one's, but for the guard's, which is open while either is.
+// Workload adds the series of a workload to the page: from 0, or continued from a removed workload with the same
+// labels. Two workloads with equal labels, for instance a draining one and its successor, share the series. The gauges
+// are then those of the later workload, but the guard's are open while either guard is open.
 func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	l = Labels{Workload: valid(l.Workload), Target: valid(l.Target), Model: valid(l.Model)}
 	m.mu.Lock()
@@ -98,7 +99,7 @@ func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	return w
 }
 
-// enter makes the series of the labels those that a workload counts in from now on. The lock is held.
+// enter makes the workload count in the series of l. The lock is held.
 func (m *Meter) enter(w *Workload, l Labels) {
 	s, known := m.series[l]
 	if !known {
@@ -115,7 +116,7 @@ func (m *Meter) enter(w *Workload, l Labels) {
 	s.change(func(n *counts) { n.latest = w })
 }
 
-// use lets one more workload have a series. The lock is held.
+// use adds a user to a series. The lock is held.
 func (m *Meter) use(s *series) {
 	if s.users == 0 {
 		m.removed = slices.DeleteFunc(m.removed, func(r *series) bool { return r == s })
@@ -123,8 +124,8 @@ func (m *Meter) use(s *series) {
 	s.users++
 }
 
-// Remove takes a workload off the page, once nothing of it waits or is in flight. Its counts are kept for a return
-// until 100 others were removed after it. A second call for the same Workload does nothing.
+// Remove takes a workload off the page. It may have no waiting requests and none in flight. Its counts are kept until
+// 100 other workloads have been removed after it. Another call for the same Workload has no effect.
 func (m *Meter) Remove(w *Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +152,7 @@ func (m *Meter) Remove(w *Workload) {
 	delete(m.targets, target)
 }
 
-// drop takes a series from a workload; one that no workload has is kept for a while. The lock is held.
+// drop removes a user from a series. A series without users is kept until keptRemoved others follow. The lock is held.
 func (m *Meter) drop(s *series) {
 	if s.users--; s.users > 0 {
 		return
@@ -165,7 +166,7 @@ func (m *Meter) drop(s *series) {
 	}
 }
 
-// forget removes a series that no workload has. The lock is held.
+// forget deletes a series without users. The lock is held.
 func (m *Meter) forget(s *series) {
 	delete(m.series, s.labels)
 	for _, h := range m.hists {
@@ -183,8 +184,8 @@ func (m *Meter) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. All counts of a workload are read under one lock, so that
-// expected = finished + dropped (without filtered) + in flight + waiting holds at every scrape.
+// Collect implements prometheus.Collector. All counts of a workload are read under one lock, so that expected =
+// finished + dropped (without filtered) + in flight + waiting holds at every scrape.
 func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 	type shown struct {
 		*series
@@ -208,7 +209,7 @@ func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Unlock()
 
 	for name, t := range targets {
-		up := map[bool]float64{true: 1}[t.reached()] // outside the lock: it may take one of its own
+		up := map[bool]float64{true: 1}[t.reached()] // called without the lock, because reached may lock too
 		ch <- prometheus.MustNewConstMetric(descReached, prometheus.GaugeValue, up, name)
 	}
 	for _, s := range live {
@@ -216,5 +217,5 @@ func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// valid makes a label value that cannot fail a scrape.
+// valid returns a valid label value, since an invalid one would fail the scrape.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

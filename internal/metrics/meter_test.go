@@ -33,7 +33,7 @@ func holds(t *testing.T, p page, name string) {
 	}
 }
 
-// lookingMutex looks at what it guards whenever it is let go, which is all that a scrape can ever see.
+// lookingMutex calls look before each Unlock. This covers every state that a scrape can see.
 type lookingMutex struct {
 	sync.Mutex
 	look func()
@@ -44,8 +44,8 @@ func (m *lookingMutex) Unlock() {
 	m.Mutex.Unlock()
 }
 
-// Each verb is one step: at no instant is a request in two places or in none. Scrapes are far too slow to find the 20 ns between
-// two steps reliably, so this looks at every Unlock.
+// Each method of Workload is atomic: a request is never in two states or in none. Concurrent scrapes would hardly hit
+// the 20 ns between two steps, so the test checks at every Unlock.
 func TestVerbsAreOneStep(t *testing.T) {
 	w := NewMeter(prometheus.NewRegistry()).Workload(labels, WorkloadOptions{SLO: measuretest.SLO})
 	verb, unlocks := "", 0
@@ -89,7 +89,7 @@ func TestExpectedIsAccountedForAtEveryScrape(t *testing.T) {
 	m := NewMeter(reg)
 	var lanes sync.WaitGroup
 	var stop atomic.Bool
-	for seed, name := range []string{"a", "a", "b", "b"} { // two that share their series, as during a reload
+	for seed, name := range []string{"a", "a", "b", "b"} { // two workloads that share their series, as during a reload
 		w := m.Workload(Labels{Workload: name, Target: "t"}, WorkloadOptions{SLO: measuretest.SLO})
 		lanes.Go(func() { randomSteps(w, rand.New(rand.NewPCG(uint64(seed), 1)), &stop) })
 	}
@@ -101,7 +101,7 @@ func TestExpectedIsAccountedForAtEveryScrape(t *testing.T) {
 	stop.Store(true)
 	lanes.Wait()
 	p := gather(t, reg)
-	for _, name := range []string{"a", "b"} { // randomSteps leaves nothing behind
+	for _, name := range []string{"a", "b"} { // randomSteps finishes all requests
 		holds(t, p, name)
 		if n := p.sum("replayd_requests_waiting", "workload="+name) + p.sum("replayd_requests_in_flight", "workload="+name); n != 0 {
 			t.Errorf("%s: %v requests left over", name, n)
@@ -152,7 +152,7 @@ func TestRemovedWorkloadReturnsWhereItStood(t *testing.T) {
 	script(w)
 	before := gather(t, reg)
 	m.Remove(w)
-	m.Remove(w) // says nothing new
+	m.Remove(w) // the second call has no effect
 	if p := gather(t, reg); len(p) != 1 || p["replayd_record_errors_total"] == nil {
 		t.Errorf("after the removal the page still has %d families", len(p))
 	}
@@ -219,7 +219,7 @@ func TestOnlyTheLatestRemovedAreKept(t *testing.T) {
 	}
 }
 
-// One that returned is live again: what is removed after it does not push it out.
+// A workload that returned is live: removals after its return do not evict it.
 func TestReturnedWorkloadIsNotForgotten(t *testing.T) {
 	reg, m, w := born(t)
 	m.Remove(w)
@@ -236,7 +236,7 @@ func TestBrokenTextDoesNotBreakTheScrape(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	w := m.Workload(Labels{Workload: "w", Target: "t", Model: "\xffm"}, WorkloadOptions{Trace: TraceInfo{Path: "a\xffb", SHA256: "12"}})
-	for _, id := range []string{"", "a\xffb", strings.Repeat("é", 200)} { // none is an exemplar that client_golang takes
+	for _, id := range []string{"", "a\xffb", strings.Repeat("é", 200)} { // client_golang rejects all of them as exemplars
 		w.Finished(measuretest.Request(id, 0, measure.OK, time.Millisecond))
 	}
 	p := gather(t, reg)
@@ -270,7 +270,7 @@ func TestExemplarsCarryTheRequestID(t *testing.T) {
 }
 
 func TestHistogramsAreClassicAndNative(t *testing.T) {
-	// The bounds of vLLM's own histograms, vllm/v1/metrics/loggers.py.
+	// The bounds of vLLM's histograms, vllm/v1/metrics/loggers.py.
 	vllmITL := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	vllmTTFT := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	vllmE2E := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
@@ -325,11 +325,11 @@ func TestNativeBucketsStayBoundedWithoutAReset(t *testing.T) {
 	}
 }
 
-// Series per workload: each classic bucket, +Inf, sum and count of 11 histograms, and the plain ones. Every one costs
-// memory in a Prometheus, so a change of this number is a decision.
+// Series per workload: the classic buckets, +Inf, sum and count of 11 histograms, and the plain series. Each costs
+// memory in Prometheus, so a change of this number must be deliberate.
 func TestSeriesPerWorkload(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: measuretest.SLO[:3]}) // each other bound is two more
+	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: measuretest.SLO[:3]}) // each further bound adds two
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
 	counts := 1 + 16 + 9 + 2                  // expected, allOutcomes, reasons, in flight and waiting
@@ -339,7 +339,7 @@ func TestSeriesPerWorkload(t *testing.T) {
 	if want != 298 {
 		t.Errorf("the sum is %d, it was 298", want)
 	}
-	got := -1 // replayd_record_errors_total belongs to no workload
+	got := -1 // do not count replayd_record_errors_total
 	for line := range strings.Lines(text(t, reg)) {
 		if !strings.HasPrefix(line, "#") {
 			got++

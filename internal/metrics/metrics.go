@@ -1,4 +1,5 @@
-// Package metrics has the series of the client: what each workload counts and times, and the process beside it.
+// Package metrics exports the client-side series: the counts and latencies of each workload, and the process's own
+// series.
 package metrics
 
 import (
@@ -10,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Every series of the client side is declared in this file; docs/metrics.md explains them, and a test holds the two together.
+// This file declares every client-side series. docs/metrics.md explains them, and a test compares the two.
 
 const namespace = "replayd"
 
-// threeLabels are on every series of a workload. Prometheus itself sets job and instance.
+// threeLabels are the labels of every series of a workload. Prometheus adds job and instance.
 var threeLabels = []string{"workload", "target", "model"}
 
-// The closed lists behind label values, in the order of the arrays that count them.
+// The closed lists of label values, in the order of the arrays that count them.
 var (
 	allOutcomes    = measure.Outcomes()
 	allDropReasons = measure.DropReasons()
@@ -27,7 +28,7 @@ var (
 	stampSources   = [...]string{"kernel", "read"}
 )
 
-// placeOf is where the counts of a value stand in its list. One that is not in it is a mistake in the program, and panics.
+// placeOf returns the index of v in list. It panics if v is not in list, which is a bug.
 func placeOf[T ~string](list []T, v T) int {
 	i := slices.Index(list, v)
 	if i < 0 {
@@ -70,11 +71,11 @@ var (
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
 )
 
-// descTarget is the one series whose label model comes from the server: what it lists itself as.
+// descTarget is the only series whose label model is the name that the server itself lists.
 var descTarget = prometheus.NewDesc(namespace+"_target_info", "A target and the model that its server lists.",
 	[]string{"target", "model", "api"}, nil)
 
-// descReached is of a target alone: it is there before any model is known.
+// descReached has no label model, because it exists before the model is known.
 var descReached = prometheus.NewDesc(namespace+"_target_up",
 	"1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.", []string{"target"}, nil)
 
@@ -88,19 +89,19 @@ var plainDescs = []*prometheus.Desc{
 	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
 }
 
-// Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e hold every bound of vLLM's own histograms (vllm/v1/metrics,
-// loggers.py and buckets.py), so that client and engine can be drawn over each other bucket by bucket. They are few
-// because each costs a series per workload; the native buckets beside them resolve to 10 %.
+// Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e include every bound of vLLM's own histograms
+// (vllm/v1/metrics, loggers.py and buckets.py), so that client and engine can be compared bucket by bucket. There are
+// few bounds because each costs a series per workload; the native buckets resolve to 4.4 %.
 var (
 	boundsTTFT = []float64{
 		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
 	}
 	boundsITL = []float64{
-		0.001, 0.002, 0.004, 0.006, 0.008, // ours
+		0.001, 0.002, 0.004, 0.006, 0.008, // added by replayd
 		0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
 	}
 	boundsE2E = []float64{
-		0.1, // ours
+		0.1, // added by replayd
 		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
 	}
 	boundsWait    = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600}
@@ -108,7 +109,7 @@ var (
 	boundsRead    = []float64{0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1}
 )
 
-// The histograms of a workload, as places in its array of observers.
+// The histograms of a workload, as indices in series.hists.
 const (
 	histLateness = iota
 	histLaneWait
@@ -124,11 +125,12 @@ const (
 	numHists
 )
 
-// Zero thresholds of the native histograms, in seconds: what is below counts as nothing. Without one, a few values of
-// nanoseconds would take up the 160 buckets. From 100 µs they reach to 80 s at full resolution, from 1 µs to 1 s.
+// Zero thresholds of the native histograms, in seconds: smaller values count as zero. Otherwise a few values of
+// nanoseconds would use up the 160 buckets. At full resolution, 160 adjacent buckets span a factor of 1024: from 100 µs
+// to 0.1 s, or from 1 µs to 1 ms.
 const (
 	zeroLatency = 100e-6
-	zeroSocket  = 1e-6 // reads and connects on one machine take tens of microseconds
+	zeroSocket  = 1e-6 // local reads and connects take tens of microseconds
 )
 
 var histOpts = [numHists]prometheus.HistogramOpts{
@@ -145,11 +147,12 @@ var histOpts = [numHists]prometheus.HistogramOpts{
 	histE2EFromDue:  durations("e2e_from_due", zeroLatency, boundsE2E, "Last chunk with content − due instant, of ok requests."),
 }
 
-// durations declares a histogram that is classic and native at once. A reset of the native buckets would set the
-// classic ones back too, so there is none (NativeHistogramMinResetDuration 0): at the limit the buckets become wider.
+// durations declares a histogram with classic and native buckets. NativeHistogramMinResetDuration is 0, because a reset
+// of the native buckets would reset the classic ones too: at the limit, the native buckets become wider instead.
 //
-// The factor gives schema 4, whose buckets reach from a bound to 2^(1/16) times it. Prometheus interpolates within a bucket, so where
-// all values stand at one side of it a quantile is off by the whole of it: by 4.43 % here, by 9.05 % with a factor of 1.1.
+// The factor selects schema 4, where each bucket bound is 2^(1/16) times the previous one. Prometheus interpolates
+// within a bucket. If all values are at one edge of it, a quantile is off by the width of the bucket: by 4.43 % here,
+// by 9.05 % with a factor of 1.1.
 func durations(name string, zero float64, bounds []float64, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Namespace:                      namespace,

@@ -6,18 +6,18 @@ import (
 	"replayd/internal/measure"
 )
 
-// A part of what a workload counts stands under one name of the model: what waits and flies of it, so that it ends where it
-// was expected. A series may be a part of several workloads.
+// A part holds the requests that a workload counts under one model name: those waiting and those in flight, so that
+// each request ends in the series in which it was expected. Several workloads may share a series.
 type part struct {
 	s                 *series
 	waiting, inFlight int64
 }
 
-// now is the series that the workload counts in. The Meter's lock or the workload's is held.
+// now returns the series in which the workload counts. The Meter's lock or the workload's is held.
 func (w *Workload) now() *series { return w.parts[len(w.parts)-1].s }
 
-// earlier are the parts that a learner takes over from those before it: what they counted under other names stays on the
-// page. The lock is held.
+// earlier returns the series of the workload's other model names. A learning workload takes them over from its
+// predecessors, so that these counts stay on the page. The lock is held.
 func (m *Meter) earlier(l Labels) (parts []*part) {
 	for labels, s := range m.series {
 		if labels.Workload == l.Workload && labels.Target == l.Target && labels.Model != l.Model && s.users > 0 && !s.untouched() {
@@ -28,7 +28,7 @@ func (m *Meter) earlier(l Labels) (parts []*part) {
 	return parts
 }
 
-// rename has a workload count under another name of the model. The lock is held.
+// rename makes a workload count under another model name. The lock is held.
 func (m *Meter) rename(w *Workload, model string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (m *Meter) rename(w *Workload, model string) {
 	l := old.labels
 	l.Model = model
 	old.current--
-	if at := slices.IndexFunc(w.parts, func(p *part) bool { return p.s.labels == l }); at >= 0 { // it had that name before
+	if at := slices.IndexFunc(w.parts, func(p *part) bool { return p.s.labels == l }); at >= 0 { // the model had this name before
 		again := w.parts[at]
 		w.parts = append(slices.Delete(w.parts, at, at+1), again)
 		again.s.current++
@@ -58,7 +58,7 @@ func (m *Meter) rename(w *Workload, model string) {
 	}
 }
 
-// move takes along what is true of the workload whatever the model's name is.
+// move moves the workload's state, which does not depend on the model name, to another series.
 func (w *Workload) move(from, to *series) {
 	var was counts
 	from.change(func(n *counts) {
@@ -80,7 +80,7 @@ func (w *Workload) move(from, to *series) {
 	})
 }
 
-// untouched says whether nothing was ever counted in a series.
+// untouched reports whether a series has never counted anything.
 func (s *series) untouched() (so bool) {
 	s.change(func(n *counts) {
 		so = n.expected == 0 && n.loopsDone == 0 && n.dropped == [measure.NumDropReasons]int64{}

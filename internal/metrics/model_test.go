@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// learner puts a workload on the page that has no configured model.
+// learner adds a workload without a configured model.
 func learner(m *Meter, target *Target) *Workload {
 	return m.Workload(Labels{Workload: "w", Target: "vllm"}, WorkloadOptions{Target: target, Learn: true, Trace: mooned})
 }
 
-// models are the values of the label of a family's series, sorted.
+// models returns the values of the label model in a family, sorted.
 func (p page) models(family string) []string {
 	found := map[string]bool{}
 	for _, m := range p.metrics(family) {
@@ -32,15 +32,15 @@ func (p page) models(family string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// until sends a request and ends it.
+// until sends a request that ends with o.
 func (w *Workload) until(o measure.Outcome) {
 	w.Expected(1)
 	w.Sent()
 	w.Finished(measuretest.Request("w/0/0", 0, o, time.Millisecond, 2*time.Millisecond))
 }
 
-// The series stand under an empty name until the target has answered, and then under its model's. Where nothing was counted
-// before that, nothing is left under the empty one: no sum sees two.
+// The series have an empty model until the target has answered, and then its model. If nothing was counted before, the
+// series with the empty model are deleted, so that sums see the workload once.
 func TestModelIsLearnt(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
@@ -81,17 +81,17 @@ func TestModelIsLearnt(t *testing.T) {
 	}
 }
 
-// What was counted under one name stays there, what was on its way ends there, and each name adds up for itself. Of what is so
-// now there is one value.
+// Counts under one model stay there, waiting requests and those in flight end there, and the ledger of each model
+// balances. The state has one value.
 func TestAnotherModelBeginsAnew(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	target := vllm(m)
 	w := learner(m, target)
-	w.until(measure.ConnectFailed) // the server was not there yet
+	w.until(measure.ConnectFailed) // the server was not reachable yet
 	target.Serves("a")
 	w.until(measure.OK)
-	w.Expected(3) // one waits, two fly
+	w.Expected(3) // one waits, two are in flight
 	w.Sent()
 	w.Sent()
 	target.Serves("b")
@@ -110,7 +110,7 @@ func TestAnotherModelBeginsAnew(t *testing.T) {
 	w.Sent()
 	w.Finished(measuretest.Request("w/0/0", 0, measure.OK, time.Millisecond))
 	w.Finished(measuretest.Request("w/0/1", 0, measure.OK, time.Millisecond))
-	w.Dropped(measure.Shutdown) // of b: what waited of a has been sent
+	w.Dropped(measure.Shutdown) // counted under b: no request of a waits any more
 	w.Finished(measuretest.Request("w/0/2", 0, measure.OK, time.Millisecond))
 	f("replayd_requests_total", "a", 4)
 	f("replayd_ttft_seconds", "a", 4)
@@ -129,7 +129,7 @@ func TestAnotherModelBeginsAnew(t *testing.T) {
 		t.Errorf("counts of the whole workload: %+v", c)
 	}
 
-	target.Serves("a") // it comes back
+	target.Serves("a") // the earlier model returns
 	w.until(measure.OK)
 	f("replayd_requests_total", "a", 5)
 	next := learner(m, target) // a reload
@@ -152,7 +152,7 @@ func balanced(t *testing.T, p page, model string) {
 	}
 }
 
-// A server that gives itself a new name again and again makes 8 labels, and says its name in the info all the same.
+// A server that keeps changing its model name gets 8 label values, but target_info always shows the current name.
 func TestModelsAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
@@ -177,7 +177,7 @@ func TestModelsAreBounded(t *testing.T) {
 	}
 }
 
-// A configured name is the label, whatever the server calls itself.
+// A configured model is the label, whatever the server lists.
 func TestConfiguredModelStays(t *testing.T) {
 	reg, _, w := born(t)
 	serves(w, "something else")
@@ -188,7 +188,7 @@ func TestConfiguredModelStays(t *testing.T) {
 	}
 }
 
-// The fault that is shown is the later workload's of two that count in one series.
+// If two workloads share a series, the later one's fault is shown.
 func TestFault(t *testing.T) {
 	reg, m, old := born(t)
 	f := func(want float64, what string) {
@@ -235,7 +235,7 @@ func TestTargetInfo(t *testing.T) {
 	next := m.Target("vllm", "completions", func() bool { return true })
 	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{Target: next})
 	next.Serves(strings.Repeat("m", 1000) + "\xff")
-	serves(w, "old") // it drains at a server that has another's place now
+	serves(w, "old") // it drains at a target that another one has replaced
 	m.Target("unused", "chat", func() bool { return true }).Serves("x")
 	m.Remove(w)
 	p := gather(t, reg)

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// page is what a registry shows, by the name of the family.
+// page holds the families of a registry by name.
 type page map[string]*dto.MetricFamily
 
 func gather(t testing.TB, g prometheus.Gatherer) page {
@@ -69,7 +69,7 @@ func text(t *testing.T, g prometheus.Gatherer) string {
 	return b.String()
 }
 
-// metrics are those of a family that carry every given label, as "name=value".
+// metrics returns the metrics of a family that have all given labels, as "name=value".
 func (p page) metrics(family string, labels ...string) []*dto.Metric {
 	var found []*dto.Metric
 	for _, m := range p[family].GetMetric() {
@@ -88,7 +88,7 @@ func (p page) metrics(family string, labels ...string) []*dto.Metric {
 	return found
 }
 
-// sum adds the counters and gauges that carry the labels; of histograms, the counts.
+// sum adds up the counters and gauges that have the labels; for histograms, the counts.
 func (p page) sum(family string, labels ...string) float64 {
 	sum := 0.0
 	for _, m := range p.metrics(family, labels...) {
@@ -112,13 +112,13 @@ func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 	return reg, m, m.Workload(labels, WorkloadOptions{SLO: measuretest.SLO, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
 }
 
-// vllm is a target that is up.
+// vllm returns a target that is up.
 func vllm(m *Meter) *Target { return m.Target("vllm", "chat", func() bool { return true }) }
 
-// serves has the target of a workload answer.
+// serves sets the model of the workload's target.
 func serves(w *Workload, model string) { w.options.Target.Serves(model) }
 
-// script is a small run: four ok requests, three that failed, four dropped, one waiting, one in flight, five filtered.
+// script plays a small run: four ok requests, three failed, four dropped, one waiting, one in flight, five filtered.
 func script(w *Workload) []*measure.Request {
 	requests := measuretest.Script()
 	w.LoopStarted(3, time.Hour)
@@ -172,10 +172,10 @@ func TestPageAfterRequests(t *testing.T) {
 	f(2, "coalesced_reads_total")
 	f(2, "read_delay_seconds")
 	f(1, "connect_seconds")
-	f(6, "lateness_seconds") // all but the one that found no connection
+	f(6, "lateness_seconds") // all but the request without a connection
 	f(4, "ttft_seconds")
 	f(4, "e2e_from_due_seconds")
-	f(3, "tpot_seconds") // all but the one of one token
+	f(3, "tpot_seconds") // all but the request with one token
 	f(4, "itl_seconds")  // 2 + 1 + 1 + 0 gaps
 	f(300, "tokens_total", "kind=prompt")
 	f(8, "tokens_total", "kind=output") // 3 + 2 + 2 + 1
@@ -189,7 +189,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(2, "slo_violations_total", "slo=tpot")
 	f(1, "slo_violations_total", "slo=e2e")
 	f(3, "slo_violations_total", "slo=error")
-	f(1, "timestamp_source_info", "source=kernel") // that of the cut one, the latest with chunks
+	f(1, "timestamp_source_info", "source=kernel") // the source of the truncated answer, the latest with chunks
 	f(0, "timestamp_source_info", "source=read")
 	f(3, "loop")
 	f(1, "loops_completed_total")

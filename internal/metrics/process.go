@@ -14,10 +14,10 @@ type Process struct {
 	successful, successTime prometheus.Gauge
 }
 
-// NewProcess registers the series of the process with reg and panics when they are there already. The configuration
-// counts as loaded at the given instant. The root of the file system is where /proc and /sys are looked for: os.DirFS("/");
-// where the process is in no cgroup with CPU accounting, the series of CPU throttling are left out. dropped tells how many log lines
-// were not written; nil: none are dropped.
+// NewProcess registers the series of the process with reg and panics if they are already registered. loaded is the time
+// at which the configuration was loaded. root is the root of the file system with /proc and /sys, usually
+// os.DirFS("/"); if the process has no cgroup with CPU accounting, there are no series of CPU throttling. dropped
+// returns the number of log lines that were not written; nil stands for 0.
 func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped func() uint64) *Process {
 	if dropped == nil {
 		dropped = func() uint64 { return 0 }
@@ -52,8 +52,7 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped
 	return p
 }
 
-// Reloaded says how an attempt to load the configuration ended, and when. After a failure the old one stays, and with
-// it its instant.
+// Reloaded records the result and time of a reload. After a failure the old configuration and its time stay.
 func (p *Process) Reloaded(err error, at time.Time) {
 	if err != nil {
 		p.successful.Set(0)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A container's own files: 100 periods, 7 of them throttled, for 1.5 s.
+// The files of a container: 100 periods, 7 of them throttled, for 1.5 s.
 var container = fstest.MapFS{
 	"proc/self/cgroup":       {Data: []byte("0::/\n")},
 	"sys/fs/cgroup/cpu.stat": {Data: []byte("usage_usec 9\nnr_periods 100\nnr_throttled 7\nthrottled_usec 1500000\n")},

@@ -12,21 +12,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// series is everything that /metrics shows of one workload.
+// series holds all client-side series with one set of labels.
 type series struct {
 	labels  Labels
-	values  []string // the same, in the order of threeLabels
+	values  []string // the labels in the order of threeLabels
 	created time.Time
-	began   time.Time                     // created, or when the workload's counts began under the name that its model had before
-	hists   [numHists]prometheus.Observer // each is also a prometheus.Metric
-	users   int                           // workloads that count here or have; guarded by the Meter's lock
-	current int                           // those of them that do now; likewise
+	began   time.Time                     // created, or the start of the workload's counts under its previous model name
+	hists   [numHists]prometheus.Observer // each one is also a prometheus.Metric
+	users   int                           // workloads that count or have counted here; guarded by Meter.mu
+	current int                           // workloads that currently count here; guarded by Meter.mu
 
-	mu sync.Locker // a mutex; the tests put one in its place that looks at n before each Unlock
+	mu sync.Locker // a sync.Mutex; tests replace it to check n before each Unlock
 	n  counts
 }
 
-// counts is copied whole under the lock of its series: what a scrape sees was all true at one instant.
+// counts is copied as a whole under the lock, so that a scrape sees a consistent state.
 type counts struct {
 	expected, waiting, inFlight int64
 	finished                    [measure.NumOutcomes]int64
@@ -40,14 +40,14 @@ type counts struct {
 
 	loop, loopsDone int64
 	paused          bool
-	guard           [measure.NumGuardLimits]int64 // workloads that have the limit open: two may, while one drains
+	guard           [measure.NumGuardLimits]int64 // number of workloads with an open limit: two are possible while one drains
 	loopDuration    time.Duration
-	clock           func() (position, skew time.Duration) // nil: both 0
+	clock           func() (position, skew time.Duration) // nil: both are 0
 	slo             measure.SLO
 	objective       float64
 	shard           Shard
 	trace           TraceInfo
-	latest          *Workload // that came last, whose fault is shown
+	latest          *Workload // the latest workload, whose fault is shown
 	fault           bool
 }
 
@@ -75,7 +75,7 @@ func (t TraceInfo) valid() TraceInfo {
 	return t
 }
 
-// release drops the reference to a runner's func.
+// release drops the references to the runner and the workload.
 func (s *series) release() { s.change(func(n *counts) { n.clock, n.latest = nil, nil }) }
 
 func (s *series) change(f func(n *counts)) {
@@ -84,15 +84,15 @@ func (s *series) change(f func(n *counts)) {
 	f(&s.n)
 }
 
-// counts copies all counts at one instant, so that their reader does not hold the lock that each finished request takes.
+// counts returns a copy of all counts, so that the reader does not hold the lock that each finished request needs.
 func (s *series) counts() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
 }
 
-// collect shows what was counted, and with now also what is so now. A series of a model that is not served any more has
-// only the former: a second value of a workload's state would be in every sum and join.
+// collect exports the counts and, if now is true, the current state. A series of a model that is not served any more
+// has no state, because a second value of the workload's state would distort sums and joins.
 func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	n := s.counts()
 
@@ -139,7 +139,7 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	}
 }
 
-// collectState shows what is so now.
+// collectState exports the gauges of the current state.
 func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ...string)) {
 	for i, v := range n.source {
 		gauge(descSource, float64(v), stampSources[i])
@@ -157,7 +157,7 @@ func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ..
 	gauge(descObjective, n.objective)
 	gauge(descLoop, float64(n.loop))
 	var position, skew time.Duration
-	if n.clock != nil { // outside the lock: it may take one of the runner's
+	if n.clock != nil { // called without the lock, because clock may lock the runner
 		position, skew = n.clock()
 	}
 	gauge(descPosition, position.Seconds())

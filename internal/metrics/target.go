@@ -2,35 +2,35 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Bounds on the one label that comes from a server.
+// Bounds of the label that comes from a server.
 const (
 	maxLabelBytes = 256
-	maxModels     = 8       // values of the label model that a target's workloads may have, "" before the first aside
-	otherModel    = "other" // what all names behind the first seven are counted under
+	maxModels     = 8       // maximum number of values of the label model per target, without "" before the first answer
+	otherModel    = "other" // label value of all models after the first seven
 )
 
-// A Target is what the page says of the place that requests go to, and where workloads learn the label model from.
+// A Target holds the series of a target and the model name for workloads that learn it.
 type Target struct {
 	m         *Meter
 	name, api string
 	reached   func() bool
 
 	// Guarded by the Meter's lock.
-	model    string      // what its server lists; "" before it has answered
-	label    string      // the same as workloads have it: one of at most maxModels
-	labels   []string    // the names that are labels of their own
-	learners []*Workload // live ones
+	model    string      // the model that the server lists; "" before it has answered
+	label    string      // the label value of model: one of at most maxModels
+	labels   []string    // models that have their own label value
+	learners []*Workload // live workloads that learn the model
 }
 
-// Target prepares the series of a target; they are on the page while a workload has it. A later one of the same name takes
-// its place. Reached is asked at each scrape, without a lock held.
+// Target returns a target. Its series are on the page while a workload uses it. A later target with the same name
+// replaces it. reached is called at each scrape, without a lock held.
 func (m *Meter) Target(name, api string, reached func() bool) *Target {
 	return &Target{m: m, name: valid(name), api: valid(api), reached: reached}
 }
 
-// Serves says which model the target's server lists now, cut to 256 bytes. Workloads that learn it count in series of that
-// model from now on. What they counted before stays where it is, and what is on its way ends there; series in which nothing
-// was counted go, so that no sum and no join sees two of one workload.
+// Serves sets the model that the target's server lists, truncated to 256 bytes. Workloads that learn it count in the
+// series of this model from then on. Earlier counts stay in their series, and requests that are waiting or in flight
+// end there. Series without any counts are deleted, so that sums and joins see the workload once.
 func (t *Target) Serves(model string) {
 	if len(model) > maxLabelBytes {
 		model = model[:maxLabelBytes]
@@ -57,7 +57,7 @@ func (t *Target) labelOf(model string) string {
 	return model
 }
 
-// collectInfo needs the Meter's lock.
+// collectInfo exports target_info. Meter.mu is held.
 func (t *Target) collectInfo(ch chan<- prometheus.Metric) {
 	if t.model != "" {
 		ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, t.name, t.model, t.api)

@@ -8,8 +8,8 @@ import (
 	"replayd/internal/measure/measuretest"
 )
 
-// On the page an answer in one piece has an end and tokens, a cancelled request only its outcome, and one whose text was
-// counted is an answer without a count of the server.
+// A non-streamed answer has an end and tokens, a cancelled request only its outcome, and an answer whose tokens replayd
+// counted is one without usage.
 func TestPageOfWholeAndCancelledAnswers(t *testing.T) {
 	reg, _, w := born(t)
 	whole := measuretest.Request("", 0, measure.OK, 700*time.Millisecond)
@@ -45,5 +45,5 @@ func TestPageOfWholeAndCancelledAnswers(t *testing.T) {
 	f(0, "length_mismatch_total")
 	f(1, "responses_without_usage_total")
 	f(2, "goodput_requests_total")
-	f(0, "slo_violations_total", "slo=error") // nobody broke a promise to one who left
+	f(0, "slo_violations_total", "slo=error") // a cancelled request violates no SLO
 }

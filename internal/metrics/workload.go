@@ -11,28 +11,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// exemplarLabel carries the X-Request-Id.
+// exemplarLabel is the exemplar label with the X-Request-Id.
 const exemplarLabel = "request_id"
 
-// A Workload counts what becomes of the requests of one workload. Each goes one of three ways: Expected, Dropped;
-// Expected, Sent, Finished; or Filtered alone. Its methods may be called from several goroutines at once.
+// A Workload counts the requests of one workload. Each request takes one of three ways: Expected and Dropped; Expected,
+// Sent and Finished; or Filtered alone. A Workload is safe for concurrent use.
 type Workload struct {
-	options WorkloadOptions              // trace aside
-	guard   [measure.NumGuardLimits]bool // what it has open; guarded by mu
-	removed bool                         // guarded by the Meter's lock
+	options WorkloadOptions              // without the trace
+	guard   [measure.NumGuardLimits]bool // limits that this workload has open; guarded by mu
+	removed bool                         // guarded by Meter.mu
 
-	mu    sync.Mutex // after the Meter's, before a series'
-	parts []*part    // the last one is of the model of now; changed with both locks held
+	mu    sync.Mutex // locked after Meter.mu and before series.mu
+	parts []*part    // the last one is for the current model; changed with both locks held
 }
 
-// change changes the counts under the model of now.
+// change changes the counts of the current model.
 func (w *Workload) change(f func(c *counts)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now().change(f)
 }
 
-// Expected counts n requests whose due instant has come. They wait now, for a lane or for the turn before.
+// Expected counts n requests that have come due. They wait for a lane or for the previous turn.
 func (w *Workload) Expected(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,8 @@ func (w *Workload) Expected(n int) {
 	})
 }
 
-// waits is the earliest part of which a request waits: they go on in about that order. The lock is held.
+// waits returns the earliest part with a waiting request, since requests leave the queue in about that order. The lock
+// is held.
 func (w *Workload) waits() *part {
 	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.waiting > 0 })
 	if i < 0 {
@@ -52,7 +53,7 @@ func (w *Workload) waits() *part {
 	return w.parts[i]
 }
 
-// Sent moves a waiting request into flight: a lane has taken it.
+// Sent moves a request that a lane has taken from waiting to in flight.
 func (w *Workload) Sent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,8 +66,8 @@ func (w *Workload) Sent() {
 	})
 }
 
-// Dropped counts a waiting request that will not be sent. It panics on Filtered, which was never expected and has its
-// own method, and on a reason that is not in the list.
+// Dropped counts a waiting request that will not be sent. It panics on Filtered, since a filtered row was never
+// expected and has its own method, and on an unknown reason.
 func (w *Workload) Dropped(why measure.DropReason) {
 	i := placeOf(allDropReasons, why)
 	if why == measure.Filtered {
@@ -90,18 +91,18 @@ func (w *Workload) Filtered(n int) {
 	w.change(func(c *counts) { c.dropped[placeOf(allDropReasons, measure.Filtered)] += int64(n) })
 }
 
-// LoopStarted says which loop over the trace begins, and how long it is until the next.
+// LoopStarted records the number of the loop that begins, and the time until the next one.
 func (w *Workload) LoopStarted(number int64, every time.Duration) {
 	w.change(func(c *counts) { c.loop, c.loopDuration = number, every })
 }
 
-// LoopCompleted counts a loop that was played to its end.
+// LoopCompleted counts a completed loop.
 func (w *Workload) LoopCompleted() { w.change(func(c *counts) { c.loopsDone++ }) }
 
-// Paused says whether what falls due is dropped.
+// Paused records whether the workload is paused.
 func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.paused = paused }) }
 
-// Fault says whether a fault holds the workload or has ended it. Of two that count in one series the later one's is shown.
+// Fault records whether a fault stops the workload. If two workloads share a series, the later one's fault is shown.
 func (w *Workload) Fault(fault bool) {
 	w.change(func(c *counts) {
 		if c.latest == w {
@@ -110,11 +111,11 @@ func (w *Workload) Fault(fault bool) {
 	})
 }
 
-// Plays says which trace is played from now on.
+// Plays records the trace that is played.
 func (w *Workload) Plays(t TraceInfo) { w.change(func(c *counts) { c.trace = t.valid() }) }
 
-// Guard says whether a limit of the guard is open. The series shows 1 while any workload that counts in it has the limit
-// open, until that closes it or is removed. It panics on a limit that is not in the list.
+// Guard records whether a limit of the guard is open. The series is 1 while any workload that counts in it has the
+// limit open; Remove closes the limits of a workload. Guard panics on an unknown limit.
 func (w *Workload) Guard(limit measure.GuardLimit, open bool) {
 	i := placeOf(allGuardLimits, limit)
 	w.change(func(c *counts) {
@@ -128,14 +129,14 @@ func (w *Workload) Guard(limit measure.GuardLimit, open bool) {
 	})
 }
 
-// SetClock hands over the func that tells the trace time that is being played, and the wall clock − the loop's own
-// time. It is called at each scrape, without a lock held, until the workload is removed.
+// SetClock sets the function that returns the position in the trace, and the wall clock − the loop's own time. It is
+// called at each scrape, without a lock held, until the workload is removed.
 func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
 	w.change(func(c *counts) { c.clock = f })
 }
 
-// Finished takes a request out of flight and counts all that it tells. It keeps nothing of r. It panics on an
-// outcome that is not in the list.
+// Finished moves a request out of flight and counts its result. It keeps no reference to r. It panics on an unknown
+// outcome.
 func (w *Workload) Finished(r *measure.Request) {
 	outcome := placeOf(allOutcomes, r.Outcome)
 	v := r.Values()
@@ -155,7 +156,7 @@ func (w *Workload) Finished(r *measure.Request) {
 	}
 }
 
-// lands takes a request out of the earliest part of which one is in flight.
+// lands removes one request from the earliest part with a request in flight, and returns the series of the part.
 func (w *Workload) lands() *series {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,8 +168,8 @@ func (w *Workload) lands() *series {
 	return w.parts[i].s
 }
 
-// add counts what a finished request brings beside its outcome. Tokens and lengths are those of ok requests: what a
-// failed one had reached is in its record.
+// add counts a finished request, except its outcome. Tokens and lengths are counted for ok requests only; the record of
+// a failed request has its tokens.
 func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutput bool) {
 	c.merged += int64(r.Timeline.MergedReads)
 	if r.Retried {
@@ -195,7 +196,7 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 	for i, n := range [len(tokenKinds)]int{u.Prompt, u.Output, u.Cached, u.Reasoning} {
 		c.tokens[i] += int64(n)
 	}
-	if u.Source == measure.UsageCounted || u.Source == measure.UsageText { // not the server's count: nothing to hold against the trace
+	if u.Source == measure.UsageCounted || u.Source == measure.UsageText { // not counted by the server, so do not compare it with the trace
 		c.withoutUsage++
 		return
 	}
@@ -207,10 +208,10 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 	}
 }
 
-// observeSent takes what every request that was sent can tell, however it ended.
+// observeSent observes the values that every sent request has, whatever its outcome.
 func (s *series) observeSent(r *measure.Request) {
 	for _, d := range r.Timeline.ReadDelays {
-		s.hists[histReadDelay].Observe(max(0, d).Seconds()) // two clocks were compared: a hair below 0 is 0
+		s.hists[histReadDelay].Observe(max(0, d).Seconds()) // two clocks are compared, so the difference can be slightly negative
 	}
 	if !r.Sent() {
 		return
@@ -246,7 +247,8 @@ func (s *series) observeLatencies(r *measure.Request) {
 	}
 }
 
-// exemplar is nil where client_golang would panic: names and values together may have 128 runes.
+// exemplar returns the exemplar labels of a request, or nil if client_golang would panic: names and values together may
+// have 128 runes.
 func exemplar(id string) prometheus.Labels {
 	if id == "" || !utf8.ValidString(id) || utf8.RuneCountInString(exemplarLabel)+utf8.RuneCountInString(id) > prometheus.ExemplarMaxRunes {
 		return nil

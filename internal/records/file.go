@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// Options say where records go.
+// Options configures the file of records.
 type Options struct {
-	// Path of the file. It is appended to, and made if it is not there. Empty: no records. What is not a regular file
-	// itself, such as a pipe, a device or a symbolic link, is written and never rotated.
+	// Path of the file, which is created or appended to. Empty: no records. If the path is not a regular file itself,
+	// for instance a pipe, a device or a symbolic link, it is never rotated.
 	Path string
 
-	MaxBytes int64 // the file is rotated before a record would make it longer; 0: never. A longer record has a file of its own
-	Keep     int   // old files that stay, at least 0; the others are removed at a rotation
-	Gzip     bool  // old files are compressed
+	MaxBytes int64 // the file is rotated before it would exceed this size; 0: never. A longer record gets its own file
+	Keep     int   // number of rotated files to keep, at least 0
+	Gzip     bool  // compress rotated files
 }
 
-// sendPatience is how long a pipe may take to make room for some records before they wait for the next time.
+// sendPatience is the write timeout of a pipe. Records that the pipe does not accept in time are kept for the next
+// write.
 const sendPatience = time.Second
 
-// Each record begins with the one, each ledger with the other.
+// The beginnings of a record and of a ledger.
 var (
 	recordStart = []byte(`{"id":`)
 	ledgerStart = []byte(`{"ledger":`)
@@ -36,17 +37,17 @@ type recordFile struct {
 	*os.File
 	path    string
 	info    fs.FileInfo
-	regular bool  // the path itself is a regular file: it may be read, cut and renamed
-	size    int64 // of a regular file, bytes
+	regular bool  // the path itself is a regular file, which can be read, truncated and renamed
+	size    int64 // bytes of a regular file
 }
 
-// openRecords opens a file for appending, with its last line whole. The path of a pipe without a reader is an error.
+// openRecords opens a file for appending and repairs its last line. A pipe without a reader is an error.
 func openRecords(path string) (*recordFile, error) {
 	info, err := os.Lstat(path)
 	regular := err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist)
 	access := os.O_WRONLY
 	if regular {
-		access = os.O_RDWR // the last line is read
+		access = os.O_RDWR // mend reads the last line
 	}
 	f, err := os.OpenFile(path, access|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	if errors.Is(err, syscall.ENXIO) {
@@ -67,8 +68,8 @@ func openRecords(path string) (*recordFile, error) {
 	return r, nil
 }
 
-// mend sees to it that the file ends with a newline. A process that was killed may have left the beginning of a line of ours:
-// that is cut off. Anything else is not ours to destroy and becomes a line of its own.
+// mend ensures that the file ends with a newline. A killed process may have left a partial line: mend truncates a
+// partial record or ledger, and ends any other line with a newline, because another program wrote it.
 func (f *recordFile) mend() error {
 	if !f.regular {
 		return nil
@@ -90,14 +91,14 @@ func (f *recordFile) mend() error {
 	return err
 }
 
-// begins says whether a line begins with a text, as far as there is of both.
+// begins reports whether line and text agree over the length of the shorter one.
 func begins(line, text []byte) bool {
 	n := min(len(line), len(text))
 	return bytes.Equal(line[:n], text[:n])
 }
 
-// lastLine is the offset of what stands after the last newline. When that is longer than any record it looks no further,
-// and the line begins earlier.
+// lastLine returns the offset after the last newline. It stops searching beyond the maximum length of a record; whole
+// is then false, and the line begins earlier.
 func (f *recordFile) lastLine() (at int64, whole bool, err error) {
 	block := make([]byte, 64<<10)
 	for at = f.size; at > 0 && f.size-at < sinkBound; at -= int64(len(block)) {
@@ -112,7 +113,8 @@ func (f *recordFile) lastLine() (at int64, whole bool, err error) {
 	return at, at == 0, nil
 }
 
-// inPlace says whether the path still has the open file, and looks how long that is: another process may truncate it.
+// inPlace reports whether the path still refers to the open file. It updates size, because another process may truncate
+// the file.
 func (f *recordFile) inPlace() bool {
 	info, err := os.Stat(f.path)
 	if err != nil || !os.SameFile(info, f.info) {
@@ -122,23 +124,24 @@ func (f *recordFile) inPlace() bool {
 	return true
 }
 
-// append writes whole lines to a regular file. After an error only whole ones of them are there, unless the file cannot even
-// be cut; then openRecords does that.
+// append writes whole lines to a regular file. After an error it truncates the file to whole lines; if that fails too,
+// openRecords repairs the file.
 func (f *recordFile) append(lines []byte) (n int, err error) {
 	n, err = f.Write(lines)
 	if err != nil {
 		written := n
 		n = bytes.LastIndexByte(lines[:n], '\n') + 1
 		if info, statErr := f.Stat(); statErr == nil && n < written && info.Size() == f.size+int64(written) {
-			_ = f.Truncate(f.size + int64(n)) // err is what matters
+			_ = f.Truncate(f.size + int64(n)) // the write error is returned
 		}
 	}
 	f.size += int64(n)
 	return n, err
 }
 
-// send writes to a pipe or a device for a while. The error is os.ErrDeadlineExceeded when the other side does not read on.
+// send writes to a pipe or a device for at most sendPatience. The error is os.ErrDeadlineExceeded if the reader is too
+// slow.
 func (f *recordFile) send(lines []byte) (n int, err error) {
-	_ = f.SetWriteDeadline(time.Now().Add(sendPatience)) // most devices have none, and need none
+	_ = f.SetWriteDeadline(time.Now().Add(sendPatience)) // most devices support no deadline, and need none
 	return f.Write(lines)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// content is what a file holds, uncompressed; "" if it is not there.
+// content returns the content of a file, uncompressed; "" if it does not exist.
 func content(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -37,7 +37,7 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-// files is what the files of records hold, oldest first, and their names without the path.
+// files returns the contents of the files of records, oldest first, and their names.
 func files(t *testing.T, path string) (contents, names []string) {
 	t.Helper()
 	last := 0
@@ -54,7 +54,7 @@ func files(t *testing.T, path string) (contents, names []string) {
 	return append(contents, content(t, path)), append(names, "")
 }
 
-// records are all lines, oldest first. The last one is whole too.
+// records returns all lines, oldest first. The last one must end with a newline.
 func records(t *testing.T, path string) []string {
 	t.Helper()
 	contents, _ := files(t, path)
@@ -65,7 +65,6 @@ func records(t *testing.T, path string) []string {
 	return all[:len(all)-1]
 }
 
-// write makes a file.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -73,7 +72,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// The last line of a file that is opened is whole afterwards; only what may be a record of ours is cut off.
+// openRecords completes the last line; it truncates only a partial record or ledger.
 func TestOpenRecordsMends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	f := func(text, want string) {
@@ -109,11 +108,11 @@ func TestOpenRecordsMends(t *testing.T) {
 	f("a\nb", "a\nb\n")
 	f("a", "a\n")
 	f("a\n"+long, "a\n"+long+"\n")
-	// Longer than any record: not ours, however it begins.
+	// Longer than any record, so another program wrote it.
 	f(strings.Repeat(`{"id":`, 1<<20), strings.Repeat(`{"id":`, 1<<20)+"\n")
 }
 
-// What is not a regular file itself is only written: no cut, no rotation, no compression.
+// A path that is no regular file is only appended to: no truncation, rotation or compression.
 func TestSinkWritesThroughALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -139,7 +138,7 @@ func TestSinkWritesThroughALink(t *testing.T) {
 	})
 }
 
-// list is the names in a folder.
+// list returns the names in a directory.
 func list(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/klauspost/compress/gzip" // half the time of the standard library's, beside a measurement
+	"github.com/klauspost/compress/gzip" // takes half the time of the standard library, and the measurement needs the CPU
 )
 
-// compressSoon has compress look at the files.
+// compressSoon wakes compress.
 func (s *Sink) compressSoon() {
 	select {
 	case s.rotated <- struct{}{}:
@@ -18,8 +18,8 @@ func (s *Sink) compressSoon() {
 	}
 }
 
-// compress compresses old files, those of a process before this one too, until ctx is cancelled. One that cannot be
-// compressed stays as it is until the next rotation.
+// compress compresses rotated files, including those of earlier processes, until ctx is cancelled. A file that cannot
+// be compressed stays uncompressed until the next rotation.
 func (s *Sink) compress(ctx context.Context) {
 	for {
 		select {
@@ -36,8 +36,8 @@ func (s *Sink) compress(ctx context.Context) {
 	}
 }
 
-// compressOne compresses the oldest file that is not, and says whether there may be another one. A compression that a crash
-// cut short is done anew.
+// compressOne compresses the oldest uncompressed file and reports whether there may be another one. It repeats a
+// compression that a crash has interrupted.
 func (s *Sink) compressOne(ctx context.Context) (more bool, err error) {
 	old, path, err := s.oldest()
 	if path == "" || err != nil {
@@ -45,7 +45,7 @@ func (s *Sink) compressOne(ctx context.Context) (more bool, err error) {
 	}
 	part := path + compressed + ".tmp"
 	if old == nil {
-		_ = os.Remove(part) // a crash may have left it; mostly it is not there
+		_ = os.Remove(part) // a crash may have left it; usually it does not exist
 		return false, nil
 	}
 	defer old.Close()
@@ -53,12 +53,12 @@ func (s *Sink) compressOne(ctx context.Context) (more bool, err error) {
 		err = s.replace(old, path, part)
 	}
 	if err != nil {
-		_ = os.Remove(part) // the next one takes its place anyway
+		_ = os.Remove(part) // the next compression overwrites it anyway
 	}
 	return err == nil, err
 }
 
-// oldest opens the oldest file that is to be compressed; nil if there is none.
+// oldest opens the oldest file to compress. old is nil if there is none.
 func (s *Sink) oldest() (old *os.File, path string, err error) {
 	s.disk.Lock()
 	defer s.disk.Unlock()
@@ -79,7 +79,7 @@ func (s *Sink) oldest() (old *os.File, path string, err error) {
 	return old, path, err
 }
 
-// compressTo writes the file compressed to part. It is broken off when ctx is cancelled.
+// compressTo compresses old to part until ctx is cancelled.
 func compressTo(ctx context.Context, part string, old *os.File) (err error) {
 	info, err := old.Stat()
 	if err != nil {
@@ -90,7 +90,7 @@ func compressTo(ctx context.Context, part string, old *os.File) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // the replay wants the cores
+	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // leaves more CPU time to the replay
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,8 @@ func compressTo(ctx context.Context, part string, old *os.File) (err error) {
 	return ctx.Err()
 }
 
-// replace puts the compressed file in the place of the other, which rotations have moved on meanwhile, or removed.
+// replace renames part to the compressed name of old, which may have been rotated or removed meanwhile, and removes
+// old.
 func (s *Sink) replace(old *os.File, path, part string) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()

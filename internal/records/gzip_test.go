@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A file that is compressed is moved on by rotations, or removed.
+// A file is rotated or removed during its compression.
 func TestCompressionMeetsRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r")
 	part := path + compressed + ".tmp"
@@ -45,14 +45,14 @@ func TestCompressionMeetsRotation(t *testing.T) {
 	observe(1)
 	observe(2)
 	old := begin()
-	observe(3) // 1 moves from r.1 to r.2
+	observe(3) // record 1 moves from r.1 to r.2
 	finish(old, "r", "r.1", "r.2.gz")
 	if got := content(t, path+".2.gz"); got != lines(1) {
 		t.Errorf("compressed is %s, want record 1", got)
 	}
 	old = begin()
 	observe(4)
-	observe(5) // 2 moves out
+	observe(5) // record 2 is removed
 	finish(old, "r", "r.1", "r.2")
 
 	ctx, cancel := context.WithCancel(t.Context())

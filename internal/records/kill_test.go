@@ -18,17 +18,17 @@ import (
 	"replayd/internal/measure"
 )
 
-const firstLoop = 10_000_000 // the numbers have as many digits each
+const firstLoop = 10_000_000 // all loop numbers have the same number of digits
 
-// killedLedger is one of many that stand among the records.
+// killedLedger is a ledger, of which many are written among the records.
 var killedLedger = `{"ledger":{"workload":"` + strings.Repeat("w", 4000) + `"}}` + "\n"
 
-// looped is the record of loop n.
+// looped returns a record of loop n.
 func looped(n int) []byte {
 	return appendRecord(nil, &measure.Request{ID: "w/0/0", Loop: int64(n), Outcome: measure.OK})
 }
 
-// loops are the first and the last loop of the files of records; what is between must be complete.
+// loops returns the first and the last loop in the files; the loops between them must be complete.
 func loops(t *testing.T, path string) (first, last int) {
 	t.Helper()
 	all := records(t, path)
@@ -48,8 +48,8 @@ func loops(t *testing.T, path string) (first, last int) {
 	return first, first + len(all) - 1
 }
 
-// A process that writes as fast as it can is killed at any instant. Each time the records on the disk are whole and without
-// a gap, and the next process writes on after the last one.
+// A writing process is killed at random times. Each time the records on disk are whole and without a gap, and the next
+// process continues after the last one.
 func TestKilledAtAnyInstant(t *testing.T) {
 	const variable = "REPLAYD_TEST_RECORDS"
 	o := Options{Path: os.Getenv(variable), MaxBytes: 8 << 20, Keep: 2, Gzip: true}
@@ -76,14 +76,14 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		}
 		var written int
 		said := bufio.NewReader(out)
-		if _, err := fmt.Fscanln(said, &written); err != nil { // it writes now
+		if _, err := fmt.Fscanln(said, &written); err != nil { // the process has started to write
 			t.Error(err)
 		}
-		<-time.After(time.Duration(rnd.Int64N(int64(40 * time.Millisecond)))) // of the real clock: any instant is right
+		<-time.After(time.Duration(rnd.Int64N(int64(40 * time.Millisecond)))) // real time; any delay is valid
 		if err := c.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		rest, _ := io.ReadAll(said) // it ends with the process
+		rest, _ := io.ReadAll(said) // the pipe closes with the process
 		if err := c.Wait(); err == nil || err.Error() != "signal: killed" {
 			t.Fatalf("want it killed, got %v: %s", err, rest)
 		}
@@ -103,8 +103,8 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	t.Logf("%d records; of %d kills %d cut a record and %d a compression", last-firstLoop+1, kills, torn, parts)
 }
 
-// writeUntilKilled does not return. It makes the lines of a batch once and changes their numbers, to be in the kernel most
-// of the time.
+// writeUntilKilled does not return. It reuses the lines of a batch with new numbers, so that most of its time is spent
+// in write calls.
 func writeUntilKilled(t *testing.T, o Options) {
 	s := NewSink(lostCounter(), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	ledgers := []byte(strings.Repeat(killedLedger, 100))
@@ -113,7 +113,7 @@ func writeUntilKilled(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	_, n := loops(t, o.Path)
-	go s.compress(context.Background()) // not before: what is read would change its name
+	go s.compress(context.Background()) // started here, because compression renames the files that loops reads
 	length := len(looped(firstLoop))
 	at := strings.Index(string(looped(firstLoop)), fmt.Sprint(firstLoop))
 	batch := []byte(strings.Repeat(string(looped(firstLoop)), 3<<20/length))

@@ -8,7 +8,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// appendRecord appends one line of the file of records, with its newline. Sink lists the fields.
+// appendRecord appends the record of a request with its newline. Sink documents the fields.
 func appendRecord(b []byte, r *measure.Request) []byte {
 	t := &r.Timeline
 	b = append(b, `{"id":`...)
@@ -110,7 +110,7 @@ func appendDuration(b []byte, key string, d time.Duration, defined bool) []byte 
 	return appendInt(b, key, int64(d))
 }
 
-// appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD one by one, as in encoding/json.
+// appendString appends a JSON string. Each invalid UTF-8 byte becomes U+FFFD, as in encoding/json.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

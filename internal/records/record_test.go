@@ -42,7 +42,7 @@ func TestRecordFields(t *testing.T) {
 	}
 }
 
-// A request that failed has its instants and waits, and no latency; one that was not sent has no waits either.
+// A failed request has times and waits, but no latencies; an unsent one has no waits either.
 func TestRecordOfFailures(t *testing.T) {
 	fields := func(r *measure.Request) map[string]any {
 		t.Helper()
@@ -90,7 +90,7 @@ func TestRecordOfFailures(t *testing.T) {
 	f("never sent", fields(refused), slices.Concat([]string{"write_ns", "head_ns", "first_ns", "last_ns", "cancel_ns"}, waits, latencies)...)
 }
 
-// Whatever a server or a trace puts into a string, the line is what encoding/json would have written and reads back alike.
+// For any string, the line equals the output of encoding/json and decodes to the same string.
 func FuzzRecordStrings(f *testing.F) {
 	for _, seed := range []string{"", "ok", `a"b\c`, "\x00\x1f\n\t", "\xff\xfe", "日本\u2028", "\uFFFD", "a\xc3", "\x7f"} {
 		f.Add(seed)
@@ -123,7 +123,7 @@ func FuzzRecordStrings(f *testing.F) {
 	})
 }
 
-// The documentation of Sink lists the fields of a record, all of them and in their order.
+// The comment of Sink lists all fields of a record in their order.
 func TestRecordFieldsAreDocumented(t *testing.T) {
 	source, err := os.ReadFile("sink.go")
 	if err != nil {
@@ -133,7 +133,7 @@ func TestRecordFieldsAreDocumented(t *testing.T) {
 	list, _, _ = strings.Cut(list, "\n//\n")
 	var documented []string
 	for line := range strings.Lines(list) {
-		names, _, _ := strings.Cut(strings.TrimPrefix(line, "//\t"), "   ") // what they mean stands behind them, in a column
+		names, _, _ := strings.Cut(strings.TrimPrefix(line, "//\t"), "   ") // the descriptions follow in a second column
 		documented = append(documented, strings.Split(strings.TrimSpace(names), ", ")...)
 	}
 	documented = slices.DeleteFunc(documented, func(name string) bool { return name == "" })

@@ -9,12 +9,12 @@ import (
 
 const compressed = ".gz"
 
-// oldRecords is the path of the nth file before the newest.
+// oldRecords returns the path of the nth rotated file.
 func oldRecords(path string, n int) string {
 	return path + "." + strconv.Itoa(n)
 }
 
-// kept says whether there is an nth file before the newest, compressed or not.
+// kept reports whether the nth rotated file exists, compressed or not.
 func kept(path string, n int) bool {
 	old := oldRecords(path, n)
 	return exists(old) || exists(old+compressed)
@@ -25,10 +25,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// shift makes the newest file number 1 and each old one a number older, and removes those that are more than keep. A crash
-// between two steps leaves a number out, which the next shift fills: the order stays.
+// shift renames the newest file to number 1 and each rotated file to the next number, and removes those beyond keep. A
+// crash between two steps leaves a gap in the numbers, which the next shift fills; the order is preserved.
 func shift(path string, keep int) error {
-	for n := keep + 1; kept(path, n); n++ { // keep was larger before
+	for n := keep + 1; kept(path, n); n++ { // keep may have been larger before
 		if err := discard(path, n); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func shift(path string, keep int) error {
 	return os.Rename(path, oldRecords(path, 1))
 }
 
-// discard removes the nth file before the newest.
+// discard removes the nth rotated file.
 func discard(path string, n int) error {
 	for _, suffix := range []string{"", compressed} {
 		if err := os.Remove(oldRecords(path, n) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A shelf is what the files must be: each record goes to the newest unless that would be too long then.
+// A shelf models the files: each record goes to the newest file unless the file would become too long.
 type shelf struct {
 	Options
 	old    []string // oldest first
@@ -34,7 +34,7 @@ func (s *shelf) add(line string) {
 	s.newest += line
 }
 
-// compress is what is seen when nothing happens any more.
+// compress models the state after all compressions.
 func (s *shelf) compress() {
 	if s.Gzip && s.MaxBytes > 0 {
 		for i := range s.gz {
@@ -43,8 +43,8 @@ func (s *shelf) compress() {
 	}
 }
 
-// For random sizes, counts and compression, changed on the way with and without a restart: the files hold exactly the last
-// records, each whole, in order, cut where they must be, and nothing else is there.
+// With random sizes, counts and compression, changed with and without a restart, the files hold exactly the last
+// records, whole and in order, split at the right places, and there are no other files.
 func TestRotation(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -72,7 +72,7 @@ func rotation(t *testing.T, rnd *rand.Rand) {
 		}
 		if rnd.IntN(4) > 0 {
 			pass(time.Second)
-		} else { // or another process writes on
+		} else { // restart
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
@@ -114,7 +114,7 @@ func rotation(t *testing.T, rnd *rand.Rand) {
 	s.heard(t, 0, "")
 }
 
-// What a crash or somebody left is used, finished or removed, and nothing is lost by that.
+// Files left by a crash or another program are used, completed or removed without loss of records.
 func TestRotationAfterACrash(t *testing.T) {
 	f := func(name string, keep int, gzip bool, before, want map[string]string) {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestRotationAfterACrash(t *testing.T) {
 	f("not ours", 1, true, m{"": "b\n", ".20260102": "a\n", ".1.bak": "c\n"}, m{".1.gz": "b\n", ".20260102": "a\n", ".1.bak": "c\n"})
 }
 
-// A folder where an old file should go stops the rotation: nothing grows beyond its bound.
+// A directory at the path of a rotated file stops the rotation: no file exceeds its bound.
 func TestRotationFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r")

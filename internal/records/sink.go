@@ -1,4 +1,4 @@
-// Package records writes the file of finished requests: lines, ledgers between them, rotation, compression, repair.
+// Package records writes the file of finished requests with ledgers, rotation, compression and repair after a crash.
 package records
 
 import (
@@ -15,107 +15,109 @@ import (
 )
 
 const (
-	sinkFlush = time.Second // a record is in the file at most this much later
-	sinkTell  = time.Minute // between ledgers
-	sinkWake  = 256 << 10   // bytes waiting that are written without waiting for the second
-	sinkBound = 4 << 20     // bytes waiting at most; what a disk does not take in time beyond them is lost and counted
-	sinkSpare = 1 << 20     // bytes of a buffer that is used again; one that a slow disk let grow beyond is not
+	sinkFlush = time.Second // maximum delay of a record
+	sinkTell  = time.Minute // interval of ledgers
+	sinkWake  = 256 << 10   // pending bytes that trigger a write before sinkFlush
+	sinkBound = 4 << 20     // maximum pending bytes; more records are lost and counted if the disk is too slow
+	sinkSpare = 1 << 20     // maximum capacity of a buffer that is reused
 )
 
-// What becomes of a record that is observed.
+// The states of a sink: the fate of an observed record.
 const (
-	sinkOff   int32 = iota // records are off
-	sinkOn                 // it is written
-	sinkEnded              // it is lost
+	sinkOff   int32 = iota // records are disabled
+	sinkOn                 // the record is written
+	sinkEnded              // the record is lost
 )
 
 var errSinkEnded = errors.New("records: the sink has ended")
 
-// A Sink writes a JSON object a line for each finished request, and now and then a LedgerLine for each workload. All fields of a
-// request are always there, in this order:
+// A Sink writes one JSON line per finished request, and from time to time a LedgerLine per workload. Every record has all
+// fields, in this order:
 //
 //	id, loop, row, session           workload/loop/row as sent in X-Request-Id, and its parts; session "" for none
-//	turn, phase, lane                which turn of its conversation, from 0; profiling, or warmup for one that counts in no
-//	                                 figure; which lane of the workload carried it, from 0
-//	outcome, error, status           how it ended; the error's text, "" when ok; the HTTP status, 0 when none came
-//	finish_reason, retried           as the server says; whether it was sent a second time
+//	turn, phase, lane                turn of the conversation, from 0; profiling, or warmup for a request that is not
+//	                                 counted; lane of the workload, from 0
+//	outcome, error, status           outcome; error text, "" when ok; HTTP status, 0 for none
+//	finish_reason, retried           as sent by the server; whether the request was sent a second time
 //	planned_ns, due_ns, ready_ns, lane_ns, write_ns, head_ns, first_ns, last_ns, cancel_ns, end_ns
-//	                                 instants of the wall clock, Unix time in ns, null when they did not come: planned, due,
-//	                                 end of the session wait, lane taken, start of the write, head of the answer, first and
-//	                                 last content, connection closed as the workload asked, finished
+//	                                 wall-clock times, Unix time in ns, null if the event did not happen: planned, due,
+//	                                 end of the session wait, lane taken, start of the write, head of the answer, first
+//	                                 and last content, connection closed to cancel the request, finished
 //	lateness_ns, lane_wait_ns, session_wait_ns, connect_ns
-//	                                 durations in ns; null when it was not sent; connect null on a kept connection
+//	                                 durations in ns, null if the request was not sent; connect_ns is null on a kept
+//	                                 connection
 //	ttft_ns, ttft_from_due_ns, second_token_ns, tpot_ns, e2e_ns, e2e_from_due_ns
-//	                                 latencies in ns, null unless it ended ok and they are defined. They come from the
-//	                                 monotonic clock: after a step of the wall clock they are right and
-//	                                 differences of instants are not
-//	chunks, events, merged_reads     content chunks, data events, reads that held more than one chunk
-//	kernel_time                      whether chunk times are the kernel's receive stamps
-//	whole                            whether one JSON answer was asked for and no stream: then there is no first content
-//	input_tokens, output_tokens      lengths that the trace asked for, 0 when it did not say
-//	overhead_tokens                  template tokens taken off the prompt
-//	counted_input_tokens             tokens of the row's own text or messages by a tokenizer, 0 without one
-//	usage_source                     usage, chunks, timings, text (a tokenizer's count), counted; "" when there was no answer
+//	                                 latencies in ns, null unless the request ended ok and the latency is defined. They
+//	                                 use the monotonic clock: after a step of the wall clock they are correct, but
+//	                                 differences between the times above are not
+//	chunks, events, merged_reads     content chunks, data events, reads with more than one chunk
+//	kernel_time                      whether the chunk times are kernel timestamps
+//	whole                            whether the request asked for one JSON answer instead of a stream: then there is no
+//	                                 first content
+//	input_tokens, output_tokens      lengths from the trace, 0 if the trace has none
+//	overhead_tokens                  template tokens subtracted from the prompt
+//	counted_input_tokens             tokens of the row's own text or messages, counted by a tokenizer; 0 without one
+//	usage_source                     usage, chunks, timings, text (counted by a tokenizer), counted; "" without an answer
 //	usage_prompt_tokens, usage_output_tokens, usage_cached_tokens, usage_reasoning_tokens
 //
-// The first and last instants of a request that failed tell how far it came.
+// For a failed request, the first and last content times show how far it got.
 //
-// Ledgers tell what records cannot: what was expected and never sent. They stand at the head of every file that is opened, before its
-// first record, then each minute, and at the end.
+// Ledgers report what records cannot: requests that were expected but never sent. They are written before the first record
+// of every opened file, every minute, and at the end.
 //
-// The newest records are in PATH, older ones in PATH.1, still older ones in PATH.2 and so on; each of the old ones can be
-// compressed instead, PATH.1.gz. A record is in one of them, whole, and they are in the order in which requests finished.
-// All that there is, oldest first:
+// The newest records are in PATH, older ones in PATH.1, PATH.2 and so on. A rotated file can be compressed: PATH.1.gz. Each
+// record is in exactly one file, and records are in the order in which requests finished. This command reads all records,
+// oldest first:
 //
 //	zcat -f $(ls -rv PATH PATH.[0-9]*)
 //
-// PATH.gz.tmp is a compression under way and no part of that. Where PATH.N and PATH.N.gz are both there a crash came
-// between the end of the compression and the removal, and they hold the same. Every line ends with a newline; only after a
-// crash the last one of PATH may be without, until a Sink opens it.
+// PATH.gz.tmp is a compression in progress; ignore it. If PATH.N and PATH.N.gz both exist, a crash happened between the
+// compression and the removal, and both have the same content. Every line ends with a newline. After a crash, the last line
+// of PATH can lack it until a Sink opens the file.
 //
-// A file that cannot be written costs records and nothing else. They are counted; the log says so once, and again, with
-// their number, when records have been written for a minute without a failure. The file is tried again every few seconds.
+// If the file cannot be written, only records are lost. They are counted. The log reports the failure once, and its end, with
+// the number of lost records, after records have been written for a minute without a failure. The Sink reopens the file
+// every few seconds.
 type Sink struct {
-	// Ledgers appends a LedgerLine for each workload; nil: there are none. It is set before Use, and called without a lock held that
-	// Observe waits for.
+	// Ledgers appends a LedgerLine for each workload; nil: no ledgers. Set it before Use. The Sink calls it without
+	// holding a lock for which Observe waits.
 	Ledgers func(b []byte) []byte
 
 	lost    prometheus.Counter
 	wake    chan struct{}
-	rotated chan struct{} // there may be something to compress
+	rotated chan struct{} // wakes compress
 
 	state   atomic.Int32  // changes under mu
 	writing atomic.Int64  // bytes of the batch
-	losses  atomic.Uint64 // what lost has counted
+	losses  atomic.Uint64 // number of lost records
 
 	mu      sync.Mutex // never held during disk operations
 	pending []byte     // whole lines
-	over    bool       // records were lost because too many waited
+	over    bool       // records were lost because too many were pending
 
 	disk    sync.Mutex // held during disk operations; taken before mu
 	options Options
 	ended   bool
-	file    *recordFile // nil: it is not open
-	headed  bool        // ledgers stand at the head of what was written since it was opened
-	head    int64       // bytes of them, where nothing stands before them
-	batch   []byte      // the lines taken last, as far as they are not written
-	spare   []byte      // the buffer under the batch, pending's next one
-	cut     bool        // the batch begins in the middle of a line: a pipe has taken the rest
-	torn    bool        // that line was given up
-	retry   time.Time   // a file that failed is not opened before
-	err     error       // why the records taken last are not in the file; nil: they are
+	file    *recordFile // nil: not open
+	headed  bool        // ledgers have been written since the file was opened
+	head    int64       // bytes of these ledgers at the beginning of the file
+	batch   []byte      // the unwritten rest of the lines taken from pending
+	spare   []byte      // the buffer of the batch, reused for pending
+	cut     bool        // the batch begins inside a line whose beginning a pipe has accepted
+	torn    bool        // that line was lost
+	retry   time.Time   // after a failure, the file is not opened before this time
+	err     error       // error of the last write; nil: it succeeded
 	failure failure
 }
 
-// NewSink makes a sink that wants no records until Use says where they go. It counts in lost the records that were not
-// written whole.
+// NewSink returns a sink that ignores records until Use is called. It counts lost records in lost.
 func NewSink(lost prometheus.Counter, log *slog.Logger) *Sink {
 	return &Sink{lost: lost, wake: make(chan struct{}, 1), rotated: make(chan struct{}, 1), failure: failure{log: log}}
 }
 
-// Use says where records go from now on; what was observed before goes to the file before. It may be called before Run and
-// while it runs, from any goroutine, and waits for the disk. The same options again change nothing. An error says that the
-// file cannot be opened: it is not logged here, and while the sink runs it tries again on its own.
+// Use changes the options; records observed earlier go to the earlier file. It blocks on the disk and may be called
+// from any goroutine, before and during Run. Repeating the same options has no effect. An error means that the file
+// cannot be opened. Use does not log it, and a running sink keeps trying to open the file.
 func (s *Sink) Use(o Options) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
@@ -140,13 +142,13 @@ func (s *Sink) Use(o Options) error {
 	return err
 }
 
-// Observe takes the record of a finished request. It keeps nothing of r, never waits for the disk, and may be called from
-// several goroutines at once. A record that comes before Run is written when it runs; one that comes after it is lost.
+// Observe writes the record of a finished request. It keeps no reference to r, does not block on the disk, and is safe
+// for concurrent use. Records observed before Run are written by Run; records observed after it are lost.
 func (s *Sink) Observe(r *measure.Request) {
 	s.Append(func(b []byte) []byte { return appendRecord(b, r) })
 }
 
-// Tell writes the ledgers as they are now, behind what was observed.
+// Tell writes the current ledgers after the records observed so far.
 func (s *Sink) Tell() {
 	if s.Ledgers == nil || s.state.Load() != sinkOn {
 		return
@@ -155,8 +157,8 @@ func (s *Sink) Tell() {
 	s.Append(func(b []byte) []byte { return append(b, told...) })
 }
 
-// Append is Observe for lines of another kind: add appends one to b, whole, with its newline. It is not called
-// when records are off.
+// Append writes a line of another kind, like Observe: add appends the whole line with its newline to b. Append does not
+// call add if records are disabled.
 func (s *Sink) Append(add func(b []byte) []byte) {
 	if s.state.Load() == sinkOff {
 		return
@@ -186,12 +188,12 @@ func (s *Sink) Append(add func(b []byte) []byte) {
 	}
 }
 
-// Lost is how many records were not written whole.
+// Lost returns the number of lost records.
 func (s *Sink) Lost() uint64 { return s.losses.Load() }
 
-// Run writes what Observe took, until ctx is cancelled and the rest is written too; no request may finish after that. No
-// failure of a file ends it. It returns why records were lost at its end. A compression that ctx cuts short is left to the
-// next process. Run is called once.
+// Run writes the observed records until ctx is cancelled, then the rest; no request may finish after that. Failures of
+// the file do not end Run. It returns an error if records were lost at the end. The next process repeats a compression
+// that ctx interrupts. Run may be called only once.
 func (s *Sink) Run(ctx context.Context) error {
 	var compression sync.WaitGroup
 	compression.Go(func() { s.compress(ctx) })
@@ -219,7 +221,7 @@ func (s *Sink) end() error {
 	s.ended = true
 	s.retry = time.Time{}
 	s.fillBatch(s.state.Load())
-	s.write() // so that there is room for the ledgers
+	s.write() // makes room for the ledgers
 	s.Tell()
 	s.drain(stateFor(s.options.Path, sinkEnded))
 	losses := s.losses.Load()
@@ -230,7 +232,7 @@ func (s *Sink) end() error {
 	return nil
 }
 
-// stateFor is the state, unless no records are wanted.
+// stateFor returns state, or sinkOff if path is empty.
 func stateFor(path string, state int32) int32 {
 	if path == "" {
 		return sinkOff

@@ -19,7 +19,7 @@ func TestRecordAllocatesNothing(t *testing.T) {
 			s.flush()
 		}
 	}
-	for range 1000 { // buffers are there
+	for range 1000 { // allocate the buffers first
 		record()
 	}
 	if n := testing.AllocsPerRun(200, record); n > 0 {

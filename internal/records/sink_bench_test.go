@@ -23,7 +23,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// Nobody wants records.
+// BenchmarkNoRecord observes requests with records disabled.
 func BenchmarkNoRecord(b *testing.B) {
 	s := NewSink(lostCounter(), slog.New(slog.DiscardHandler))
 	r := measuretest.Long()

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// sinkRecovery is how long records must be written for a failure to be over. A disk that is full takes a little now and then, and
-// that is not worth two lines in the log each time.
+// sinkRecovery is how long records must be written before a failure is over. A full disk accepts a little from time to
+// time, which would otherwise log two lines each time.
 const sinkRecovery = time.Minute
 
-// A failure is a time in which records are lost. The log gets a line at its beginning and one at its end.
+// A failure is a period in which records are lost. Its beginning and its end are logged.
 type failure struct {
 	log    *slog.Logger
-	err    string    // what the log knows; "" while there is no failure
-	last   time.Time // when it was seen last
-	losses uint64    // until the end of the one before
+	err    string    // the logged error; "": no failure
+	last   time.Time // time of the latest error
+	losses uint64    // lost records at the end of the previous failure
 }
 
-// report says that records are lost now, and why.
+// report logs that records are lost, and why.
 func (f *failure) report(err error) {
 	if err.Error() != f.err {
 		f.log.Error("records are lost: the file cannot be written", "err", err)
@@ -26,19 +26,19 @@ func (f *failure) report(err error) {
 	f.known(err)
 }
 
-// known is report for an error that the caller logs.
+// known is report without the log line, for an error that the caller logs.
 func (f *failure) known(err error) {
 	f.err, f.last = err.Error(), time.Now()
 }
 
-// written says that records are written now.
+// written ends the failure if the latest error is older than sinkRecovery.
 func (f *failure) written(path string, losses uint64) {
 	if time.Since(f.last) >= sinkRecovery {
 		f.end("records are written again", path, losses)
 	}
 }
 
-// end ends the failure, if there is one. Losses are those since the start of the process.
+// end ends the failure, if there is one. losses counts since the start of the process.
 func (f *failure) end(message, path string, losses uint64) {
 	if f.err == "" {
 		return

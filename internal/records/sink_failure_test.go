@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lostLog is what the log says of an error.
+// lostLog returns the log line of an error.
 func lostLog(err string) string {
 	return `level=ERROR msg="records are lost: the file cannot be written" err="records: ` + err + "\"\n"
 }
@@ -23,7 +23,7 @@ func TestSinkOnAFullDevice(t *testing.T) {
 		s := newHeardSink()
 		s.use(t, Options{Path: "/dev/full", MaxBytes: 1, Gzip: true})
 		stop := running(t, s.Sink)
-		for range 20 { // tried again three times
+		for range 20 { // the file is tried three more times
 			s.Observe(numbered(1))
 			pass(time.Second)
 		}
@@ -35,7 +35,7 @@ func TestSinkOnAFullDevice(t *testing.T) {
 	})
 }
 
-// The last records fail: they are counted, and the error is that of Run.
+// If the last write fails, its records are counted as lost and Run returns the error.
 func TestSinkFailsInTheLastWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHeardSink()
@@ -50,7 +50,7 @@ func TestSinkFailsInTheLastWrite(t *testing.T) {
 	})
 }
 
-// The path lies below a regular file; after a while that is a folder.
+// The path is below a regular file, which later becomes a directory.
 func TestSinkWithAPathThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "dir")
@@ -61,7 +61,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		s := newHeardSink()
 		o := Options{Path: path}
 		want := "records: open " + path + ": not a directory"
-		for range 2 { // the same options again: it tries again
+		for range 2 { // the same options open the file again
 			if err := s.Use(o); err == nil || err.Error() != want {
 				t.Errorf("want %s, got %v", want, err)
 			}
@@ -71,7 +71,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		pass(sinkRetry + time.Second)
 		s.Observe(numbered(2))
 		pass(time.Second)
-		s.heard(t, 2, "") // the caller has logged it
+		s.heard(t, 2, "") // Use does not log
 
 		mend := func() {
 			if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
@@ -81,8 +81,8 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		mend()
 		s.Observe(numbered(2))
 		pass(time.Second)
-		s.heard(t, 3, "") // it was not tried yet
-		pass(sinkRetry)   // by now it is open again
+		s.heard(t, 3, "") // before the next try
+		pass(sinkRetry)   // the file is open again
 		s.Observe(numbered(3))
 		pass(time.Second)
 		isFile(t, path, lines(3))
@@ -93,7 +93,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 		again := `level=INFO msg="records are written again" path=` + path + " lost=3\n"
 		s.heard(t, 3, again)
 
-		// It happens once more: that is a new failure, with its own number.
+		// A second failure has its own count.
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Observe(numbered(6))
-		if err := stop(); err != nil { // the last write is tried, whenever the one before was
+		if err := stop(); err != nil { // the last write does not wait for sinkRetry
 			t.Error(err)
 		}
 		isFile(t, path, lines(6))
@@ -113,7 +113,7 @@ func TestSinkWithAPathThatCannotBe(t *testing.T) {
 	})
 }
 
-// A file that cannot be opened is no failure of Run while no record was lost.
+// Run returns no error if the file cannot be opened but no record was lost.
 func TestSinkFailsWithoutRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHeardSink()
@@ -128,7 +128,7 @@ func TestSinkFailsWithoutRecords(t *testing.T) {
 	})
 }
 
-// A new path ends the failure of the old one.
+// A change of path ends the failure of the old path.
 func TestSinkLeavesATroubledPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -149,7 +149,7 @@ func TestSinkLeavesATroubledPath(t *testing.T) {
 	})
 }
 
-// Somebody else moves, removes or truncates the file, or puts another one in its place.
+// Another program moves, removes, truncates or replaces the file.
 func TestSinkFollowsThePath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -189,14 +189,14 @@ func TestSinkFollowsThePath(t *testing.T) {
 		}
 		observe(7)
 		observe(8)
-		isFile(t, path, lines(7, 8)) // not rotated: it was not full any more
+		isFile(t, path, lines(7, 8)) // not rotated, because the file has room again
 		if exists(oldRecords(path, 1)) {
 			t.Error("rotated, want its length looked at")
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Second) // a file that is gone takes no room on the disk until the next record comes
+		pass(time.Second) // the removed file is closed before the next record
 		isFile(t, path, "")
 		if err := stop(); err != nil {
 			t.Error(err)

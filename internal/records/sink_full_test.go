@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// onAFullDisk is a test in a bubble whose disk can be full at a length of files: the kernel takes a part of a write, then
-// none. The limit is that of a process, so the test has its own.
+// onAFullDisk runs test in a bubble with a limit on file size: the kernel accepts a part of a write, then none. The
+// limit applies to the whole process, so the test runs in its own.
 func onAFullDisk(t *testing.T, test func(t *testing.T, limit func(bytes int))) {
 	const variable = "REPLAYD_TEST_FULL_DISK"
 	if os.Getenv(variable) == "" {
@@ -33,7 +33,7 @@ func onAFullDisk(t *testing.T, test func(t *testing.T, limit func(bytes int))) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &whole); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { // what the process writes at its end, such as its coverage, has room
+	defer func() { // the process writes its coverage at the end
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &whole); err != nil {
 			t.Error(err)
 		}
@@ -47,8 +47,8 @@ func onAFullDisk(t *testing.T, test func(t *testing.T, limit func(bytes int))) {
 	})
 }
 
-// A disk that is full takes a part of a record. It is cut off at once, so that the file can be read meanwhile, and the
-// records that come when there is room again follow the last whole one.
+// A full disk accepts a part of a record. The part is truncated at once, so that readers see whole lines, and later
+// records follow the last whole one.
 func TestSinkOnAFullDisk(t *testing.T) {
 	onAFullDisk(t, func(t *testing.T, limit func(int)) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -64,7 +64,7 @@ func TestSinkOnAFullDisk(t *testing.T) {
 		pass(time.Second)
 		isFile(t, path, lines(0, 1, 2))
 		log := lostLog("write " + path + ": file too large")
-		s.heard(t, 2, log) // the cut one and the one after it
+		s.heard(t, 2, log) // the partial record and the next one
 		s.Observe(numbered(5))
 		pass(sinkRetry)
 		s.Observe(numbered(6))
@@ -83,7 +83,7 @@ func TestSinkOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A disk with little room takes some records now and then: the log hears of one failure.
+// A nearly full disk accepts some records from time to time: the log reports one failure.
 func TestSinkOnADiskThatIsNearlyFull(t *testing.T) {
 	onAFullDisk(t, func(t *testing.T, limit func(int)) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -97,7 +97,7 @@ func TestSinkOnADiskThatIsNearlyFull(t *testing.T) {
 			s.Observe(numbered(2))
 			pass(time.Second)
 			isFile(t, path, lines(1))
-			if err := os.Truncate(path, 0); err != nil { // somebody makes room
+			if err := os.Truncate(path, 0); err != nil { // another program makes room
 				t.Fatal(err)
 			}
 			pass(sinkRetry)
@@ -109,7 +109,7 @@ func TestSinkOnADiskThatIsNearlyFull(t *testing.T) {
 	})
 }
 
-// A line that was given up behind a link is ended before the next one.
+// Behind a symbolic link, a partial line is ended before the next record.
 func TestSinkOnAFullDiskBehindALink(t *testing.T) {
 	onAFullDisk(t, func(t *testing.T, limit func(int)) {
 		dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told has a sink write ledgers that count themselves.
+// told makes the sink write numbered ledgers.
 func (s *heardSink) told(workloads int) (line func(n int) string) {
 	n := 0
 	line = func(n int) (all string) {
@@ -27,8 +27,8 @@ func (s *heardSink) told(workloads int) (line func(n int) string) {
 	return line
 }
 
-// Ledgers stand before the first record of a file that is opened, then each minute, and at the end; a change of files ends the one and
-// begins the other.
+// Ledgers are written before the first record of an opened file, every minute and at the end. A change of path writes
+// the last ledgers of the old file and the first of the new one.
 func TestSinkTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -38,7 +38,7 @@ func TestSinkTells(t *testing.T) {
 		s.use(t, Options{Path: path})
 		stop := running(t, s.Sink)
 		pass(time.Second)
-		isFile(t, path, "theirs\n") // nothing to say yet
+		isFile(t, path, "theirs\n") // no ledgers before the first record
 		s.Observe(numbered(1))
 		pass(58 * time.Second)
 		s.Observe(numbered(2))
@@ -62,7 +62,7 @@ func TestSinkTells(t *testing.T) {
 	})
 }
 
-// Every file of a rotation begins with ledgers, and no file has nothing else: not even where they fill it.
+// Every rotated file begins with ledgers and holds at least one record, even if the ledgers fill the file.
 func TestRotatedFilesBeginWithLedgers(t *testing.T) {
 	for _, most := range []int{1, 30, 100, len(lines(1)), 3 * len(lines(1)), 5000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRotatedFilesBeginWithLedgers(t *testing.T) {
 	}
 }
 
-// A file that cannot be written loses records; ledgers are none.
+// Lost ledgers are not counted as lost records.
 func TestLostLedgersAreNoRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHeardSink()
@@ -120,7 +120,7 @@ func TestLostLedgersAreNoRecords(t *testing.T) {
 	})
 }
 
-// At the end the ledgers are written whatever waits: as much as may wait must not leave them no room.
+// The last ledgers are written even if the pending bytes are at their limit.
 func TestLedgersAtTheEndHaveRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	s := newHeardSink()

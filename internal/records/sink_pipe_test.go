@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A pipe that nobody reads from is an error and not a wait; one whose reader is slow takes records until 4 MiB wait, and
-// nobody waits for it. What is not lost arrives whole.
+// A pipe without a reader is an error and does not block. With a slow reader, up to 4 MiB of records are kept, and
+// Observe does not block. Records that are not lost arrive whole.
 func TestSinkOnAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -36,7 +36,7 @@ func TestSinkOnAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	s.use(t, o) // at once, although it failed just now
+	s.use(t, o) // opens at once, without waiting for sinkRetry
 	big := strings.Repeat("x", 512<<10)
 	var taken, size int
 	for n := range 12 {
@@ -48,10 +48,10 @@ func TestSinkOnAPipe(t *testing.T) {
 			size += len(appendRecord(nil, r))
 		}
 	}
-	if taken != 7 { // each is a little over a half MiB
+	if taken != 7 { // each record is slightly longer than 512 KiB
 		t.Errorf("%d records taken, want 7", taken)
 	}
-	s.flush() // waits for sendPatience, and keeps what the pipe has no room for
+	s.flush() // blocks for sendPatience and keeps the rest
 	if n := int(s.writing.Load()); n < size-(1<<20) || n >= size {
 		t.Errorf("%d bytes of %d left, want those beyond the pipe's buffer", n, size)
 	}

@@ -25,7 +25,7 @@ func lostCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "lost_total"})
 }
 
-// A heardSink is a sink with what it says and counts.
+// A heardSink is a sink with its log and its counter.
 type heardSink struct {
 	*Sink
 	lost prometheus.Counter
@@ -45,7 +45,7 @@ func newHeardSink() *heardSink {
 	return s
 }
 
-// running starts a sink inside a bubble and returns the func that stops it.
+// running starts a sink inside a bubble and returns a function that stops it.
 func running(t *testing.T, s *Sink) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -53,7 +53,7 @@ func running(t *testing.T, s *Sink) (stop func() error) {
 	return func() error { cancel(); return <-ended }
 }
 
-// pass lets time go by in the bubble, until nothing happens any more.
+// pass advances the virtual time by d and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -66,7 +66,7 @@ func (s *heardSink) use(t *testing.T, o Options) {
 	}
 }
 
-// heard compares what was lost and logged so far.
+// heard checks the number of lost records and the log so far.
 func (s *heardSink) heard(t *testing.T, lost float64, log string) {
 	t.Helper()
 	if got := testutil.ToFloat64(s.lost); got != lost {
@@ -88,12 +88,12 @@ func isFile(t *testing.T, path, want string) {
 	}
 }
 
-// numbered is the nth request of a test; all below 10 have records of the same length.
+// numbered returns the nth request of a test. The records of all n below 10 have the same length.
 func numbered(n int) *measure.Request {
 	return measuretest.Request(fmt.Sprintf("w/0/%d", n), 0, measure.OK, time.Millisecond)
 }
 
-// lines are the records of numbered requests.
+// lines returns the records of numbered requests.
 func lines(numbers ...int) string {
 	var b []byte
 	for _, n := range numbers {
@@ -163,7 +163,7 @@ func TestSinkWithoutAPath(t *testing.T) {
 	})
 }
 
-// What was observed before goes to the file before.
+// Records observed before a change of path go to the old file.
 func TestSinkChangesFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestSinkChangesFiles(t *testing.T) {
 		pass(time.Second)
 		s.Observe(numbered(4))
 		s.use(t, Options{})
-		s.Observe(numbered(5)) // records are off
+		s.Observe(numbered(5)) // records are disabled
 		pass(time.Second)
 		s.use(t, Options{Path: b})
 		s.Observe(numbered(6))
@@ -198,7 +198,8 @@ func TestSinkChangesFiles(t *testing.T) {
 	})
 }
 
-// Files change while records come from several goroutines: each record is in one file, and each goroutine's are in order.
+// The path changes while several goroutines observe requests: each record is in one file, and the records of each
+// goroutine are in order.
 func TestSinkChangesFilesMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	s := newHeardSink()

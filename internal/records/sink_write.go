@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-const sinkRetry = 5 * time.Second // a file that failed is opened again after this
+const sinkRetry = 5 * time.Second // pause before a failed file is opened again
 
-// fillBatch moves the waiting lines into the batch if that is empty. Records that come later find the new state.
+// fillBatch moves pending to the batch if the batch is empty, and sets the state for later records.
 func (s *Sink) fillBatch(state int32) {
 	if s.swap(state) {
 		s.failure.report(tooSlow(s.options.Path))
 	}
 }
 
-// swap is the part of take that Observe waits for. It says whether records were lost because too many waited.
+// swap is the part of fillBatch that holds Observe's lock. It reports whether records were lost because too many were
+// pending.
 func (s *Sink) swap(state int32) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +35,7 @@ func (s *Sink) swap(state int32) (over bool) {
 	return over
 }
 
-// drain writes all that was observed and closes the file. Records that come later find the new state.
+// drain writes all observed records, closes the file and sets the state for later records.
 func (s *Sink) drain(state int32) {
 	s.retry = time.Time{}
 	s.write()
@@ -45,7 +46,7 @@ func (s *Sink) drain(state int32) {
 	s.close()
 }
 
-// giveUp loses what a pipe has not taken until now.
+// giveUp drops the records that a pipe has not accepted.
 func (s *Sink) giveUp() {
 	if len(s.batch) == 0 {
 		return
@@ -55,7 +56,7 @@ func (s *Sink) giveUp() {
 	s.drop()
 }
 
-// drop loses what is left of the batch. A line whose end was not written is lost.
+// drop drops the rest of the batch. A line that was written only in part counts as lost.
 func (s *Sink) drop() {
 	s.lose(recordsOf(s.batch))
 	s.batch = nil
@@ -64,7 +65,7 @@ func (s *Sink) drop() {
 	s.cut = false
 }
 
-// recordsOf counts the lines, less those that are ledgers.
+// recordsOf counts the lines that are not ledgers.
 func recordsOf(lines []byte) int {
 	return bytes.Count(lines, []byte{'\n'}) - bytes.Count(lines, ledgerStart)
 }
@@ -74,7 +75,8 @@ func (s *Sink) lose(records int) {
 	s.losses.Add(uint64(records))
 }
 
-// write appends the batch to the file. What cannot be written is lost; what a pipe does not take in time stays.
+// write appends the batch to the file. On a failure the batch is lost; records that a pipe does not accept in time stay
+// in the batch.
 func (s *Sink) write() {
 	if s.options.Path == "" {
 		return
@@ -104,7 +106,7 @@ func (s *Sink) write() {
 	s.failure.written(s.options.Path, s.losses.Load())
 }
 
-// writeHead writes the ledgers as the first lines of a newly opened file.
+// writeHead puts ledgers before the first record of a newly opened file.
 func (s *Sink) writeHead() {
 	if s.headed || s.Ledgers == nil || s.cut {
 		return
@@ -118,7 +120,7 @@ func (s *Sink) writeHead() {
 	s.writing.Store(int64(len(s.batch)))
 }
 
-// writeSome writes the lines that the file has room for, or makes room.
+// writeSome writes the lines that fit into the file, or rotates the file if none fits.
 func (s *Sink) writeSome() (n int, err error) {
 	if !s.file.regular {
 		return s.send()
@@ -130,14 +132,14 @@ func (s *Sink) writeSome() (n int, err error) {
 		if len(lines) == 0 && s.file.size > s.head {
 			return 0, s.rotate()
 		}
-		if len(lines) == 0 { // a file for one record
+		if len(lines) == 0 { // a longer record gets its own file
 			lines = s.batch[:bytes.IndexByte(s.batch, '\n')+1]
 		}
 	}
 	return s.file.append(lines)
 }
 
-// send writes to a pipe or a device. After a line that was given up there a new one begins.
+// send writes to a pipe or a device. It first ends a line that was dropped halfway.
 func (s *Sink) send() (n int, err error) {
 	if s.torn {
 		if _, err := s.file.send([]byte{'\n'}); err != nil {
@@ -152,7 +154,7 @@ func (s *Sink) send() (n int, err error) {
 	return n, err
 }
 
-// rotate makes the file an old one and opens a new one.
+// rotate renames the file and opens a new one.
 func (s *Sink) rotate() (err error) {
 	s.close()
 	if err := shift(s.options.Path, s.options.Keep); err != nil {
@@ -162,7 +164,7 @@ func (s *Sink) rotate() (err error) {
 	return s.openFile()
 }
 
-// ready opens the file if it is not open, or if another file has its place: another program rotated or removed it.
+// ready opens the file if it is not open, or if another program has rotated or removed it.
 func (s *Sink) ready() bool {
 	if s.file != nil && s.file.inPlace() {
 		return true
@@ -191,7 +193,7 @@ func (s *Sink) openFile() (err error) {
 	return err
 }
 
-// fail closes the file until it is tried again.
+// fail closes the file and sets the time of the next try.
 func (s *Sink) fail(err error) error {
 	s.close()
 	s.retry = time.Now().Add(sinkRetry)
@@ -201,7 +203,7 @@ func (s *Sink) fail(err error) error {
 
 func (s *Sink) close() {
 	if s.file != nil {
-		s.file.Close() // whatever it says, there is nothing left to write
+		s.file.Close() // nothing is left to write, so ignore the error
 		s.file = nil
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// IsName says whether a key or a header of that name may hold a secret.
+// IsName reports whether a key or header with this name may hold a secret.
 func IsName(name string) bool { return names.MatchString(name) }
 
 var names = regexp.MustCompile(`(?i)key|token|secret|passw(or)?d|credential|authorization|cookie|(^|[-_.])(auth|jwt|bearer)($|[-_.])`)
@@ -16,13 +16,14 @@ var (
 	queries = regexp.MustCompile(`(?i)([?&][^=&#\s]*(?:key|token|secret|password|credential|authorization|signature)[^=&#\s]*=)[^&#\s]+`)
 )
 
-// InAddresses masks user and password in every address in a text, and parameters whose names sound like a secret, so that it
-// still is one.
+// InAddresses masks user and password in every URL in a text, and query parameters with secret-like names. The result
+// is still a valid URL.
 func InAddresses(text string) string {
 	return queries.ReplaceAllString(users.ReplaceAllString(text, "://xxxxx@"), "${1}xxxxx")
 }
 
-// Shown is an address as logs and reports may have it: without user, password and query, which may be secret.
+// Shown returns an address for logs and reports, with user and password masked and without the query, which may be
+// secret.
 func Shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -31,7 +32,7 @@ func Shown(address string) string {
 	return ShownURL(u)
 }
 
-// ShownURL is Shown of a URL; nil is one that could not be read, which may hide a password anywhere.
+// ShownURL is Shown for a parsed URL. nil stands for a URL that cannot be parsed, which may have a password anywhere.
 func ShownURL(u *url.URL) string {
 	if u == nil {
 		return "one that cannot be read"
@@ -46,8 +47,9 @@ func ShownURL(u *url.URL) string {
 	return shown.String()
 }
 
-// repeats are what errors about YAML, and about addresses in it, repeat of a file: the beginning of a value, a value that is not
-// what its tag says, the name of an anchor, which *pass is and which may have been meant as a password, a key that is none.
+// repeats match the parts of a file that YAML errors, and errors about URLs in YAML, repeat: the beginning of a value,
+// a value that does not match its tag, the name of an anchor (a password *pass without quotes is read as one), an
+// invalid key.
 var repeats = []struct {
 	text *regexp.Regexp
 	with string
@@ -58,9 +60,9 @@ var repeats = []struct {
 	{regexp.MustCompile(`(?s)parse ".*`), "want an address, got one that cannot be read"},
 }
 
-// InYAML is what an error about YAML says, without the values of the file that it repeats: one of them may be a secret.
+// InYAML returns the text of a YAML error without the values from the file that it repeats, which may be secret.
 func InYAML(said string) string {
-	const next = "\n  line " // of several faults
+	const next = "\n  line " // separates several errors
 	faults := strings.Split(said, next)
 	for i := range faults {
 		for _, r := range repeats {

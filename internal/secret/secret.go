@@ -1,5 +1,5 @@
-// Package secret is what no text may show: how a secret can be spelt, how it is taken out of what others wrote, and which names
-// and addresses may hold one. It lies below all other rooms, and knows none of them.
+// Package secret masks secrets in texts. It knows how a secret can be encoded, and which names and URLs may hold one.
+// It imports no other package of replayd.
 package secret
 
 import (
@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// Mask stands where a secret stood, as in prometheus/common.
+// Mask replaces a secret, as in prometheus/common.
 const Mask = "<secret>"
 
-// least is the length in bytes from which a secret is hidden: replacing shorter ones would leave no text and hide nothing.
+// least is the minimum length in bytes of a secret that is masked: shorter secrets would match everywhere.
 const least = 4
 
-// A Set are secrets in all their spellings, the longest first: one secret may be the beginning of another. It never changes.
+// A Set holds secrets in all their encodings, longest first, because one secret may be a prefix of another. It is
+// immutable.
 type Set []string
 
-// NewSet takes secrets as they are, and those of further sets.
+// NewSet returns a set of plain secrets and the members of other sets.
 func NewSet(secrets []string, more ...Set) Set {
 	var all Set
 	for _, s := range secrets {
@@ -41,14 +42,14 @@ func NewSet(secrets []string, more ...Set) Set {
 	return slices.Compact(all)
 }
 
-// spelt is a secret as a server, or an error text, may write it: as it is, as JSON, with PHP's escaped slash, as a part of an
-// address, as HTML; and each of these within Go's quotes, as what a server wrote stands in most errors.
+// spelt returns the encodings of a secret that a server or an error may use: plain, JSON, JSON with PHP's escaped
+// slash, URL-escaped, HTML; and each of them inside Go quotes, since most errors quote a server's text.
 func spelt(s string) (all []string) {
 	inJSON := func(escapeHTML bool) string {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(escapeHTML)
-		_ = e.Encode(s) // a string always can be
+		_ = e.Encode(s) // encoding a string cannot fail
 		return strings.TrimSpace(b.String())
 	}
 	within := func(quoted string) string { return quoted[1 : len(quoted)-1] }
@@ -62,7 +63,7 @@ func spelt(s string) (all []string) {
 	return all
 }
 
-// Hide takes the secrets out of a text.
+// Hide replaces all secrets in a text with Mask.
 func (set Set) Hide(text string) string {
 	for _, s := range set {
 		text = strings.ReplaceAll(text, s, Mask)
@@ -70,8 +71,8 @@ func (set Set) Hide(text string) string {
 	return text
 }
 
-// HideCut takes them out of a text that was cut, with the part of one that the cut has left: before mark, wherever that
-// stands, or at the end where mark is empty.
+// HideCut masks secrets in a truncated text, including a secret that is truncated itself: directly before mark,
+// wherever mark occurs, or at the end of the text if mark is empty.
 func (set Set) HideCut(text, mark string) string {
 	text = set.Hide(text)
 	if len(set) == 0 {

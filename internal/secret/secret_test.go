@@ -12,9 +12,9 @@ import (
 
 const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
 
-// However a secret is written, and wherever a cut parts it, no part of four bytes of it is left.
+// In any encoding and with any truncation, no part of four or more bytes of a secret is left.
 func TestHide(t *testing.T) {
-	set := NewSet([]string{"kan", canary, "kanarie-other"}) // the first is too short to be hidden
+	set := NewSet([]string{"kan", canary, "kanarie-other"}) // the first one is too short to be masked
 	inJSON, _ := json.Marshal(canary)
 	said := strings.Trim(string(inJSON), `"`)
 	for name, said := range map[string]string{
@@ -40,7 +40,7 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// Of sets together, as of one, the longest spelling goes first: no secret is the rest of another.
+// In merged sets the longest encoding is masked first, so that no rest of another secret remains.
 func TestSetsTogether(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
@@ -68,7 +68,7 @@ func TestIsName(t *testing.T) {
 	}
 }
 
-// Errors about YAML repeat values of the file; ours do not.
+// YAML errors repeat values of the file; InYAML removes them.
 func TestInYAML(t *testing.T) {
 	for given, want := range map[string]string{
 		"yaml: unmarshal errors:\n  line 2: cannot unmarshal !!str `sesame` into config.Authorization":                                 "yaml: unmarshal errors:\n  line 2: cannot unmarshal !!str into config.Authorization",
@@ -85,7 +85,7 @@ func TestInYAML(t *testing.T) {
 	}
 }
 
-// Addresses are shown without user and password, and without parameters that sound like a secret.
+// InAddresses masks user, password and secret-like parameters.
 func TestInAddresses(t *testing.T) {
 	for given, want := range map[string]string{
 		"see http://me:sesame@h/m, ftp://sesame@h":       "see http://xxxxx@h/m, ftp://xxxxx@h",
@@ -98,7 +98,7 @@ func TestInAddresses(t *testing.T) {
 	}
 }
 
-// An address is shown without user, password and query.
+// Shown masks user, password and query.
 func TestShown(t *testing.T) {
 	for given, want := range map[string]string{
 		"http://me:kanarie@h:1/m?key=kanarie": "http://xxxxx@h:1/m?…", "http://kanarie@h": "http://xxxxx@h", "http://h/m": "http://h/m",

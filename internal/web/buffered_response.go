@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	mostRendered = 2        // answers at once: rendering is the processor's work, and the replay has the cores first
-	partBytes    = 64 << 10 // of an answer, kept and written as one
+	mostRendered = 2        // concurrent renderings: rendering uses CPU that the replay needs
+	partBytes    = 64 << 10 // chunk size of a buffered response
 )
 
-// A bufferedResponse is an answer that is rendered whole before any of it is written. It implements http.ResponseWriter for that; afterwards it
-// does not change, and several requests can be answered with it.
+// A bufferedResponse holds a response that is rendered completely before it is written. It implements
+// http.ResponseWriter for the rendering. After that it does not change, and several requests can share it.
 type bufferedResponse struct {
-	rendered chan struct{} // closed when it is
+	rendered chan struct{} // closed when the rendering is complete
 	header   http.Header
-	head     http.Header // what the header was when the answer began
+	head     http.Header // the header at the time of WriteHeader
 	status   int
 	parts    [][]byte
 	bytes    int
@@ -48,19 +48,20 @@ func (s *bufferedResponse) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A press renders sheets, a few at a time. Requests for the same that come before its rendering begins share one, so that many
-// visitors at once cost as much as one, and each sees a page that is younger than its request.
+// A press renders buffered responses, at most mostRendered at a time. Equal requests that arrive before their rendering
+// begins share one response. Many concurrent clients therefore cost as much as one, and each gets a page rendered after
+// its request arrived.
 type press struct {
 	slots chan struct{}
 	mu    sync.Mutex
-	next  map[string]*bufferedResponse // whose rendering has not begun, by what was asked
+	next  map[string]*bufferedResponse // responses whose rendering has not begun, by request
 }
 
 func newPress() *press {
 	return &press{slots: make(chan struct{}, mostRendered), next: map[string]*bufferedResponse{}}
 }
 
-// render renders a handler's answer to a request, or waits for the one that is being rendered.
+// render renders the handler's response to a request, or waits for an equal request's rendering that has not begun yet.
 func (p *press) render(h http.Handler, r *http.Request) *bufferedResponse {
 	asked := r.URL.Path + "?" + r.URL.RawQuery + "\n" + r.Header.Get("Accept") + "\n" + r.Header.Get("Accept-Encoding")
 	p.mu.Lock()
@@ -79,7 +80,7 @@ func (p *press) render(h http.Handler, r *http.Request) *bufferedResponse {
 	delete(p.next, asked)
 	p.mu.Unlock()
 	defer func() {
-		s.WriteHeader(http.StatusInternalServerError) // where the handler panicked
+		s.WriteHeader(http.StatusInternalServerError) // if the handler panicked
 		close(s.rendered)
 		<-p.slots
 	}()

@@ -13,7 +13,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// A ConfigError says what is wrong with the web configuration file.
+// A ConfigError is an error in the web configuration file.
 type ConfigError struct {
 	File string
 	Err  error
@@ -23,16 +23,17 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("web.config_file: %s: %s", e.File, secret.InYAML(e.Err.Error()))
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// A servingError may be about a web configuration that has become bad meanwhile.
+// A servingError is an error while serving. The web configuration may have become invalid after the start.
 type servingError struct{ err error }
 
 func (e servingError) Error() string { return secret.InYAML(e.err.Error()) }
 func (e servingError) Unwrap() error { return e.err }
 
-// withoutValues keeps them out of exporter-toolkit's log too: it reads the file again for each request, and logs why it cannot.
+// withoutValues removes values of the web configuration from exporter-toolkit's log. exporter-toolkit reads the file
+// again for each request and logs errors with values from it.
 type withoutValues struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -48,10 +49,10 @@ func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, clean)
 }
 
-// maxConfig bounds a web configuration file, in bytes, when the server starts.
+// maxConfig is the maximum size in bytes of a web configuration file when the server starts.
 const maxConfig = 1 << 20
 
-// CheckConfig says what is wrong with a web configuration file; "" is none.
+// CheckConfig returns an error if a web configuration file is invalid; "" stands for no file.
 func CheckConfig(file string) error {
 	_, err := schemeOf(file)
 	if err != nil {
@@ -60,8 +61,8 @@ func CheckConfig(file string) error {
 	return nil
 }
 
-// schemeOf checks a web configuration file, "" for none, and tells how the server will speak: exporter-toolkit serves
-// plain HTTP when the file has no TLS section.
+// schemeOf checks a web configuration file, "" for none, and returns http or https: exporter-toolkit serves plain HTTP
+// if the file has no TLS section.
 func schemeOf(file string) (string, error) {
 	if file == "" {
 		return "http", nil

@@ -42,7 +42,7 @@ func TestTLS(t *testing.T) {
 
 const users = "basic_auth_users: {prometheus: $2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6VVIzSVmRJiqGOsl9sfF3YQSMsu}\n" // bcrypt of "secret"
 
-// A stream sets deadlines and flushes through all that exporter-toolkit puts around a handler, in HTTP/1.1 and HTTP/2.
+// A stream can set deadlines and flush through exporter-toolkit's wrappers, in HTTP/1.1 and HTTP/2.
 func TestStreamOverTLS(t *testing.T) {
 	for http2, protocol := range map[string]string{"true": "HTTP/2.0", "false": "HTTP/1.1"} {
 		dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestStreamOverTLS(t *testing.T) {
 	}
 }
 
-// A file with passwords and no TLS section is served in plain HTTP.
+// A file with passwords but no TLS section serves plain HTTP.
 func TestPasswords(t *testing.T) {
 	s := serve(t, Options{ConfigFile: write(t, t.TempDir(), "web.yaml", users)})
 	if !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
@@ -99,7 +99,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// A file that becomes bad before the server runs ends it, and frees the address.
+// If the file becomes invalid before Run, Run fails and frees the address.
 func TestConfigBecomesBad(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "web.yaml", users)

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// lifecycle is for POST and PUT, as Prometheus has it. A browser may send them from this server's own pages only: else
-// any site that an operator visits could pause a daemon. Nor from a page that it has come to by a name.
+// lifecycle registers the handlers for POST and PUT, as in Prometheus. Requests from browsers must come from this
+// server's own pages; otherwise any site that an operator visits could pause replayd. The page's host must also be an
+// address or localhost, see atAddress.
 func (s *Server) lifecycle(mux *http.ServeMux) {
 	sites := http.NewCrossOriginProtection()
 	handle := func(path string, h http.HandlerFunc) {
@@ -35,9 +36,9 @@ func (s *Server) lifecycle(mux *http.ServeMux) {
 	}
 }
 
-// atAddress refuses browsers that have come by a host's name. A stranger's page whose name is made to lead here (DNS rebinding)
-// looks to its browser, and so to the check of origins, like one of ours; an address and localhost cannot be made to lead
-// elsewhere. Programs give no origin, and may use any name.
+// atAddress rejects requests of browsers that use a host name. With DNS rebinding, a foreign name resolves to this
+// server, so the browser and the check of origins treat a foreign page as one of this server's. An address or localhost
+// cannot be rebound. Programs send no origin and may use any name.
 func atAddress(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
@@ -52,7 +53,7 @@ func atAddress(h http.HandlerFunc) http.HandlerFunc {
 
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // reading a long trace may take longer than an answer
+	_ = control.SetWriteDeadline(time.Time{}) // reading a long trace may exceed the write timeout
 	err := s.options.Reload(r.Context())
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request, paused bool) {
 	say(w, http.StatusOK, subject+map[bool]string{true: " paused.", false: " resumed."}[paused])
 }
 
-// workload is the name that a request gives in its query or in its form, "" for none. Whatever else it says is
-// refused: a slip of the pen must not pause everything.
+// workload returns the workload that a request names in its query or form, "" for none. Any other parameter is
+// rejected, so that a typo does not pause all workloads.
 func workload(w http.ResponseWriter, r *http.Request) (string, error) {
 	const form = "application/x-www-form-urlencoded"
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && kind != form {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ask sends one request, with a form as its body unless that is empty.
+// ask sends one request, with a form as its body unless form is empty.
 func ask(t *testing.T, method, url, form string, header ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(form))
@@ -37,7 +37,7 @@ func ask(t *testing.T, method, url, form string, header ...string) answer {
 	return answer{resp.StatusCode, resp.Header, false, string(body)}
 }
 
-// check wants the status and the whole text, and what every plain answer has.
+// check requires the status, the whole text and the common headers.
 func (a answer) check(t *testing.T, about string, status int, text string) {
 	t.Helper()
 	if a.code != status || a.body != text {
@@ -83,7 +83,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("Allow: want POST, PUT, got %q", got)
 	}
 
-	// What is not understood pauses nothing.
+	// An unknown parameter pauses nothing.
 	const once = "want workload=NAME once, or nothing for all, got "
 	f("POST", "/-/pause?wokload=a", "", 400, once+"\"wokload=a\"\n")
 	f("POST", "/-/pause?workload=", "", 400, once+"\"workload=\"\n")
@@ -129,7 +129,7 @@ func TestLifecycleIsOff(t *testing.T) {
 	}
 }
 
-// A page of another site must not be able to pause a daemon that its reader's browser can reach.
+// A page of another site must not be able to pause replayd through an operator's browser.
 func TestOtherSitesArePowerless(t *testing.T) {
 	calls := 0
 	s := serve(t, Options{
@@ -141,7 +141,7 @@ func TestOtherSitesArePowerless(t *testing.T) {
 			status     int
 		}{
 			{"Sec-Fetch-Site", "cross-site", 403},
-			{"Sec-Fetch-Site", "same-site", 403}, // another port of this host is another site
+			{"Sec-Fetch-Site", "same-site", 403}, // another port of this host is another origin
 			{"Origin", "https://evil.example", 403},
 			{"Origin", "null", 403},
 			{"Sec-Fetch-Site", "same-origin", 200},

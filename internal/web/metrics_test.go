@@ -16,7 +16,7 @@ import (
 const (
 	openMetrics = "application/openmetrics-text;version=1.0.0"
 	protobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
-	// What Prometheus 3.5 sends with native histograms on.
+	// The Accept header of Prometheus 3.5 with native histograms enabled.
 	prometheusSends = protobuf + ";q=0.6," + openMetrics + ";escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
 		"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 )
@@ -48,7 +48,7 @@ func TestMetricsAreNegotiated(t *testing.T) {
 	}
 }
 
-// Only protobuf carries native histograms, and exemplars of their own.
+// Only protobuf has native histograms and their exemplars.
 func TestMetricsAsProtobuf(t *testing.T) {
 	s := serve(t, Options{Registry: registry(t)})
 	s.Ready()
@@ -63,7 +63,7 @@ func TestMetricsAsProtobuf(t *testing.T) {
 			continue
 		}
 		h := f.GetMetric()[0].GetHistogram()
-		// factor 1.1 is schema 3; 0.5 is a power of 2, so the upper bound of the bucket −8: (2^(1/8))^-8.
+		// Factor 1.1 is schema 3; 0.5 is a power of 2, so it is the upper bound of bucket −8: (2^(1/8))^-8.
 		if h.GetSchema() != 3 || len(h.GetPositiveSpan()) != 1 || h.GetPositiveSpan()[0].GetOffset() != -8 || h.GetSampleCount() != 1 {
 			t.Errorf("want schema 3 with one value in bucket -8, got %v", h)
 		}
@@ -92,7 +92,7 @@ func TestMetricsAreCompressed(t *testing.T) {
 		{"identity", "", func(r io.Reader) (io.Reader, error) { return r, nil }},
 		{"gzip", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 		{"zstd", "zstd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) }},
-		{"gzip, deflate, br, zstd", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}, // browsers
+		{"gzip, deflate, br, zstd", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}, // as sent by browsers
 		{"br, zstd;q=0.5, gzip;q=0.1", "zstd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) }},
 	} {
 		got := ask(t, "GET", s.URL()+"/metrics", "", "Accept-Encoding", c.accepted)

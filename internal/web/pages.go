@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	_ "github.com/prometheus/client_golang/prometheus/promhttp/zstd" // lets promhttp compress with zstd too
+	_ "github.com/prometheus/client_golang/prometheus/promhttp/zstd" // registers zstd compression for promhttp
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
@@ -22,7 +22,7 @@ func (s *Server) mux() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.printed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, "<!DOCTYPE html>\n") // exporter-toolkit's page has none, and browsers would lay it out as in 1998
+		_, _ = io.WriteString(w, "<!DOCTYPE html>\n") // exporter-toolkit's page has no doctype, so browsers would use quirks mode
 		landing.ServeHTTP(w, r)
 	})))
 	mux.Handle("GET /metrics", s.onceReady(s.metrics()))
@@ -45,13 +45,13 @@ func (s *Server) mux() (http.Handler, error) {
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol) // go tool pprof sends the addresses so
+		mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol) // go tool pprof sends the addresses with POST
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux, nil
 }
 
-// landing lists the pages, those for people first.
+// landing lists the pages, the live page first.
 func (s *Server) landing() web.LandingConfig {
 	var links []web.LandingLinks
 	if s.options.Live != nil {
@@ -71,13 +71,13 @@ func (s *Server) landing() web.LandingConfig {
 		Version:     s.options.Version,
 		Profiling:   strconv.FormatBool(s.options.Profiling),
 		Links:       links,
-		// The toolkit's page is light only, and its links stand close for a finger.
+		// exporter-toolkit's page has no dark mode, and its links are too close for touch screens.
 		ExtraCSS: ":root { color-scheme: light dark; }\n#pprof { border-color: currentcolor; }\nli { margin: .75rem 0; }\n",
 	}
 }
 
-// metrics is the page in text, OpenMetrics or protobuf, whichever the scraper prefers, plain or compressed. OpenMetrics
-// goes without _created lines: they are a series more for each counter and histogram.
+// metrics serves /metrics as text, OpenMetrics or protobuf, whichever the scraper prefers, plain or compressed.
+// OpenMetrics has no _created lines, which would be one more series for each counter and histogram.
 func (s *Server) metrics() http.Handler {
 	return promhttp.InstrumentMetricHandler(s.options.Registry, s.printed(promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: true,
@@ -85,7 +85,8 @@ func (s *Server) metrics() http.Handler {
 	})))
 }
 
-// printed has answers rendered first and written then. Rendering does not wait for clients, so one that does not read delays no other.
+// printed renders a response before writing it. Rendering does not wait for clients, so a client that does not read
+// delays no other.
 func (s *Server) printed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(writeTimeout)

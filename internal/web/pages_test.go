@@ -14,7 +14,7 @@ import (
 
 var links = regexp.MustCompile(`<a href="([^"]*)"[^>]*>([^<]*)</a>(: [^<]*)?`)
 
-// The landing page leads to what there is, to the live page first, and to nothing else.
+// The landing page links to the pages that exist, the live page first, and to nothing else.
 func TestLanding(t *testing.T) {
 	always := []string{
 		"/metrics|Metrics|: what Prometheus scrapes",
@@ -84,7 +84,7 @@ func TestConfigPage(t *testing.T) {
 	get(t, without.URL()+"/live", "").check(t, "/live", 404, "404 page not found\n")
 }
 
-// Every path at /live and below is the live page's, with its methods and headers.
+// The live handler serves every path at /live and below, with its methods and headers.
 func TestLivePageIsMounted(t *testing.T) {
 	s := serve(t, Options{Live: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")

@@ -18,7 +18,7 @@ import (
 
 const canary = "kanarie"
 
-// A password that stands in a wrong place of the web configuration is in no error.
+// A password in a wrong place of the web configuration is in no error.
 func TestWebConfigKeepsItsSecrets(t *testing.T) {
 	dir := t.TempDir()
 	outside.Certificate(t, dir)
@@ -39,9 +39,9 @@ func TestWebConfigKeepsItsSecrets(t *testing.T) {
 	}
 }
 
-// Nor is it in the log when the file becomes bad while the server runs. Nothing is served then.
+// The password is not logged either if the file becomes invalid while the server runs. Then all requests fail.
 func TestWebConfigKeepsItsSecretsInTheLog(t *testing.T) {
-	var log bytes.Buffer // one request at a time writes to it
+	var log bytes.Buffer // one request at a time writes to the log
 	dir := t.TempDir()
 	file := write(t, dir, "web.yaml", "basic_auth_users: {}\n")
 	s := serve(t, Options{ConfigFile: file, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -59,8 +59,8 @@ func TestWebConfigKeepsItsSecretsInTheLog(t *testing.T) {
 	}
 }
 
-// A page of a stranger whose name is made to lead here is of the same origin to its browser (DNS rebinding). Programs may come
-// by any name, and browsers at an address.
+// With DNS rebinding, a foreign page has the same origin to its browser. Programs may use any name, browsers only an
+// address.
 func TestReboundNamesArePowerless(t *testing.T) {
 	calls := 0
 	s := serve(t, Options{Lifecycle: true, Pause: func(context.Context, string, bool) error { calls++; return nil }})
@@ -97,7 +97,7 @@ func TestReboundNamesArePowerless(t *testing.T) {
 	}
 }
 
-// No page may be framed, load anything or be guessed to be something else.
+// Every page forbids framing, loading of resources and content sniffing.
 func TestPagesHaveSecurityHeaders(t *testing.T) {
 	s := serve(t, Options{Profiling: true, Config: func() ([]byte, error) { return []byte("drain: 30s\n"), nil }})
 	s.Ready()
@@ -118,7 +118,7 @@ func TestPagesHaveSecurityHeaders(t *testing.T) {
 	}
 }
 
-// A request's header has a bound, and what is beyond it reaches no handler.
+// The size of a request's header is limited. Longer headers reach no handler.
 func TestHeaderIsBounded(t *testing.T) {
 	s := serve(t, Options{Live: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
 	for size, want := range map[int]int{maxHeader / 2: 200, maxHeader + 8<<10: http.StatusRequestHeaderFieldsTooLarge} {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// registry holds one histogram of both kinds with one value and its exemplar.
+// registry returns a registry with one classic and native histogram, which has one value with an exemplar.
 func registry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -26,7 +26,7 @@ func registry(t *testing.T) *prometheus.Registry {
 	return reg
 }
 
-// serve runs a server until the test ends, which it does without an error.
+// serve runs a server until the end of the test, where Run must return no error.
 func serve(t *testing.T, o Options) *Server {
 	t.Helper()
 	if o.Listen == "" {
@@ -57,7 +57,7 @@ func serve(t *testing.T, o Options) *Server {
 	return s
 }
 
-// An answer is what came back, read to its end.
+// An answer is a response with its whole body.
 type answer struct {
 	code   int
 	header http.Header
@@ -136,7 +136,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// An answer under way may end when the server is told to stop; then the address is free.
+// A response in progress may finish when the server stops. The address is free then.
 func TestStopLetsAnswersEnd(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	scraped, stopped := make(chan struct{}), make(chan struct{})
@@ -156,7 +156,7 @@ func TestStopLetsAnswersEnd(t *testing.T) {
 	go func() {
 		<-scraped
 		cancel()
-		for { // the listener is closed before answers are waited for
+		for { // Shutdown closes the listener before it waits for responses
 			c, err := net.Dial("tcp", s.listener.Addr().String())
 			if err != nil {
 				break
@@ -173,7 +173,7 @@ func TestStopLetsAnswersEnd(t *testing.T) {
 	}
 }
 
-// A listener that fails ends the server with an error.
+// A failing listener ends Run with an error.
 func TestListenerFails(t *testing.T) {
 	s, err := Listen(Options{Listen: "127.0.0.1:0", Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

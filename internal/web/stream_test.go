@@ -44,7 +44,7 @@ func serveInBubble(t *testing.T, o Options) *bubble {
 	t.Cleanup(func() {
 		stop()
 		b.client.CloseIdleConnections()
-		for range b.ended { // nothing of it is left when time stops
+		for range b.ended { // wait until all its goroutines have ended
 		}
 	})
 	return b
@@ -63,7 +63,7 @@ func (b *bubble) open(t *testing.T, method, path string) *http.Response {
 	return resp
 }
 
-// ticks is a stream of a line each 30 s that ends with a word of farewell when its request's context does.
+// ticks streams one line every 30 s, and a last line when its request's context ends.
 func ticks(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	tick := time.NewTicker(30 * time.Second)
@@ -83,7 +83,7 @@ func ticks(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A stream lasts many times as long as any other answer may, and ends at once when the server stops.
+// A stream may last many times the write timeout, and ends at once when the server stops.
 func TestStreamLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := serveInBubble(t, Options{Live: http.HandlerFunc(ticks)})
@@ -110,14 +110,14 @@ func TestStreamLasts(t *testing.T) {
 		if err := <-b.ended; err != nil {
 			t.Errorf("want a clean end, got %v", err)
 		}
-		// Shutdown looks for idle connections each few milliseconds.
+		// Shutdown polls for idle connections every few milliseconds.
 		if took := time.Since(stopping); took > 100*time.Millisecond {
 			t.Errorf("want the server to end at once, it took %v", took)
 		}
 	})
 }
 
-// An answer that does not end is cut when its time is over, and that is no failure.
+// An endless response is cut after the grace period, which is no error.
 func TestStopCuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		endless := make(chan struct{})
@@ -142,7 +142,7 @@ func TestStopCuts(t *testing.T) {
 	})
 }
 
-// An answer has its time, whatever the handler does meanwhile; a reload has all that it takes.
+// The write timeout applies whatever the handler does. A reload has no time limit.
 func TestWriteTimeout(t *testing.T) {
 	const long = 5 * time.Minute
 	o := Options{
@@ -169,7 +169,7 @@ func TestWriteTimeout(t *testing.T) {
 			resp.Body.Close()
 			t.Errorf("want no answer after %v, got %s", long, resp.Status)
 		}
-		<-time.After(long) // until the handler is done
+		<-time.After(long) // wait until the handler has returned
 	}
 	synctest.Test(t, func(t *testing.T) { f(t, serveInBubble(t, o), "HTTP/1.1") })
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWriteTimeout(t *testing.T) {
 	})
 }
 
-// secure speaks TLS where it is asked for HTTP.
+// secure sends http URLs over TLS.
 type secure struct{ *http.Transport }
 
 func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -192,7 +192,7 @@ func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.Transport.RoundTrip(r)
 }
 
-// Whoever does not read the answer to a reload has no more time than with others.
+// The answer to a reload has the usual write timeout.
 func TestReloadThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := serveInBubble(t, Options{Lifecycle: true, Reload: func(context.Context) error { <-time.After(time.Hour); return nil }})
@@ -209,7 +209,7 @@ func TestReloadThatIsNotRead(t *testing.T) {
 	})
 }
 
-// A body that is announced and never comes does not hold a connection for ever.
+// An announced body that never arrives does not hold the connection forever.
 func TestBodyThatNeverComes(t *testing.T) {
 	for _, request := range []string{"GET /-/healthy", "POST /-/pause"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Bounds on answers that are being written. One address has at most half of the places, so that other clients do not wait for it.
-// Half is enough for several scrapers behind one proxy, because an answer is written in milliseconds. If no place is free, the
-// client that has not read for the longest time loses its place.
+// Limits of responses being written. One address gets at most half of the slots, so that other clients do not wait for
+// it. Half is enough for several scrapers behind one proxy, because a response is written in milliseconds. If no slot
+// is free, the client that has not read for the longest time loses its slot.
 const (
 	mostWritten  = 8
 	mostOfOne    = 4
-	mostWaiting  = 256                    // for a place
-	mostWaitOne  = 32                     // of one address
-	stillTime    = 250 * time.Millisecond // without a byte, where others wait
-	longTime     = 5 * time.Second        // for a whole answer, where others wait
-	stuckTime    = 5 * time.Second        // without a byte, also where no client waits
+	mostWaiting  = 256                    // maximum number of requests that wait for a slot
+	mostWaitOne  = 32                     // maximum per address
+	stillTime    = 250 * time.Millisecond // without progress, while others wait
+	longTime     = 5 * time.Second        // for a whole response, while others wait
+	stuckTime    = 5 * time.Second        // without progress, even if no client waits
 	lookForPlace = 50 * time.Millisecond
 )
 
-// A writeLimit hands out rendered answers.
+// A writeLimit limits the number of responses that are written at once.
 type writeLimit struct {
 	mu      sync.Mutex
 	writing []*visitor
@@ -33,17 +33,18 @@ type writeLimit struct {
 	looking *time.Timer
 }
 
-// A visitor is a request whose answer is being written, or waits for that.
+// A visitor is a request whose response is being written or waits for a slot.
 type visitor struct {
 	from   netip.Prefix
 	stream *http.ResponseController
-	admit  chan struct{} // closed when it has a place
-	end    time.Time     // its last deadline
-	began  time.Time     // to be written
-	moved  time.Time     // when bytes went out last
+	admit  chan struct{} // closed when the visitor gets a slot
+	end    time.Time     // deadline of the whole response
+	began  time.Time     // start of the write
+	moved  time.Time     // time of the latest progress
 }
 
-// addressOf is who a request comes from: an IPv4 address, or the network of an IPv6 one, of which a host has as many as it likes.
+// addressOf returns the IPv4 address of a client, or its IPv6 /64 network, since an IPv6 host can use any number of
+// addresses in its network.
 func addressOf(r *http.Request) netip.Prefix {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	a, _ := netip.ParseAddr(host)
@@ -52,11 +53,12 @@ func addressOf(r *http.Request) netip.Prefix {
 	if a.Is6() {
 		bits = 64
 	}
-	p, _ := a.Prefix(bits) // without an address: that of no client
+	p, _ := a.Prefix(bits) // without an address: the zero prefix, which no client has
 	return p
 }
 
-// hand writes an answer until end at the latest. It is cut when none of it is read for some seconds, or sooner where others wait.
+// hand writes a response until end at the latest. It closes the connection if the client does not read for some
+// seconds, or sooner if others wait.
 func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedResponse, end time.Time) {
 	v := &visitor{from: addressOf(r), stream: http.NewResponseController(w), admit: make(chan struct{}), end: end}
 	if !d.enter(v) {
@@ -66,7 +68,7 @@ func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedRes
 	}
 	defer d.leave(v)
 	maps.Copy(w.Header(), s.head)
-	w.Header().Set("Content-Length", strconv.Itoa(s.bytes)) // an answer that is cut shows, and its connection ends
+	w.Header().Set("Content-Length", strconv.Itoa(s.bytes)) // a truncated response is detectable, and its connection closes
 	d.moves(v)
 	w.WriteHeader(s.status)
 	for _, part := range s.parts {
@@ -77,10 +79,10 @@ func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedRes
 			return
 		}
 	}
-	d.moves(v) // for what net/http still holds
+	d.moves(v) // time for the data that net/http still buffers
 }
 
-// enter waits for a place. False: too many wait.
+// enter waits for a slot. It returns false if too many requests wait.
 func (d *writeLimit) enter(v *visitor) bool {
 	d.mu.Lock()
 	if len(d.waiting) >= mostWaiting || ownOf(d.waiting, v.from) >= mostWaitOne {
@@ -103,7 +105,7 @@ func (d *writeLimit) leave(v *visitor) {
 	}
 }
 
-// moves gives a visitor time for the next part. It is false when its place has been given away.
+// moves extends the write deadline for the next part. It returns false if the visitor has lost its slot.
 func (d *writeLimit) moves(v *visitor) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,11 +117,12 @@ func (d *writeLimit) moves(v *visitor) bool {
 	if v.end.Before(by) {
 		by = v.end
 	}
-	_ = v.stream.SetWriteDeadline(by) // net/http's connections all have one
+	_ = v.stream.SetWriteDeadline(by) // all connections of net/http support it
 	return true
 }
 
-// look gives places to those who wait, first come, first served, and looks again soon while some still do. The lock is held.
+// look assigns slots to waiting visitors, first come, first served, and schedules itself again while some still wait.
+// The lock is held.
 func (d *writeLimit) look() {
 	d.waiting = slices.DeleteFunc(d.waiting, func(v *visitor) bool {
 		if !d.place(v.from) {
@@ -142,8 +145,8 @@ func (d *writeLimit) look() {
 	})
 }
 
-// place says whether there is room for a client from an address. It may be that of who reads nothing or takes long, of the same
-// address where that has all that it may have. The lock is held.
+// place reports whether there is a slot for a client from an address. It may take the slot of the slowest visitor, but
+// only from the same address if that address already has all its slots. The lock is held.
 func (d *writeLimit) place(from netip.Prefix) bool {
 	own := ownOf(d.writing, from)
 	if own < mostOfOne && len(d.writing) < mostWritten {
@@ -159,12 +162,12 @@ func (d *writeLimit) place(from netip.Prefix) bool {
 	if now.Sub(v.moved) < stillTime && now.Sub(v.began) < longTime {
 		return false
 	}
-	_ = v.stream.SetWriteDeadline(now) // it has not left yet, so this is its own connection
+	_ = v.stream.SetWriteDeadline(now) // the visitor has not left yet, so the connection is its own
 	d.writing = slices.Delete(d.writing, last, last+1)
 	return true
 }
 
-// ownOf counts those from an address.
+// ownOf counts the visitors from an address.
 func ownOf(all []*visitor, from netip.Prefix) (n int) {
 	for _, v := range all {
 		if v.from == from {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// A reader takes parts of an answer, each after some time; one that never does is cut at its deadline.
+// A reader reads a response in parts, with a delay before each. One that never reads is cut at its deadline.
 type reader struct {
 	http.ResponseWriter
-	each     time.Duration // 0: at once; below 0: never
+	each     time.Duration // delay per part; 0: at once; below 0: never
 	deadline *time.Timer
 	cut      chan struct{}
 }
@@ -30,7 +30,7 @@ func newReader(each time.Duration) *reader {
 	return r
 }
 
-// SetWriteDeadline is http.ResponseController's.
+// SetWriteDeadline is called by http.ResponseController.
 func (r *reader) SetWriteDeadline(at time.Time) error {
 	r.deadline.Reset(time.Until(at))
 	return nil
@@ -49,7 +49,7 @@ func (r *reader) Write(p []byte) (int, error) {
 	}
 }
 
-// answer writes an answer of some parts and gives how long that took, and whether it was written whole.
+// answer writes a response of some parts and returns the time that it took, and whether it was written whole.
 func (d *writeLimit) answer(r *reader, from string, parts int) (took time.Duration, whole bool) {
 	s := &bufferedResponse{header: http.Header{}}
 	for range parts {
@@ -62,13 +62,13 @@ func (d *writeLimit) answer(r *reader, from string, parts int) (took time.Durati
 	return time.Since(begin), r.ResponseWriter.(*httptest.ResponseRecorder).Body.Len() == parts*partBytes
 }
 
-// Who reads gets the answer soon, however many visitors there are who do not, and wherever they come from.
+// A client that reads gets its response soon, however many clients do not read, and from whatever addresses.
 func TestDeskOfManyWhoDoNotRead(t *testing.T) {
 	for _, c := range []struct {
 		from string // of visitor i
 		most time.Duration
 	}{
-		{"10.0.0.1", 0},                       // they have places for one another
+		{"10.0.0.1", 0},                       // they take slots only from one another
 		{"10.0.0.%d", 550 * time.Millisecond}, // two rounds of 8
 		{"10.9.9.9", 1050 * time.Millisecond}, // four rounds of 4: it comes from the same address
 		{"2001:db8::%x", 0},                   // one network
@@ -93,7 +93,7 @@ func TestDeskOfManyWhoDoNotRead(t *testing.T) {
 	}
 }
 
-// Where nobody waits, slow readers have their time, and those that stand still are cut after 5 s.
+// If no client waits, slow readers have the whole time, and those that stop reading are cut after 5 s.
 func TestDeskOfSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d writeLimit
@@ -112,12 +112,12 @@ func TestDeskOfSlowReaders(t *testing.T) {
 	})
 }
 
-// Where others wait, who takes long is cut too, and who waits in vain is told so.
+// If others wait, a slow reader is cut too, and a client that waits in vain gets an error.
 func TestDeskUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d writeLimit
 		var all sync.WaitGroup
-		for range mostOfOne { // a part each 200 ms: they never stand still for long
+		for range mostOfOne { // one part every 200 ms: they never stop for long
 			all.Go(func() {
 				if took, whole := d.answer(newReader(200*time.Millisecond), "10.0.0.1", 1000); whole || took > longTime+time.Second {
 					t.Errorf("want it cut after %v, got whole %v after %v", longTime, whole, took)
@@ -146,7 +146,7 @@ func TestDeskUnderPressure(t *testing.T) {
 	})
 }
 
-// Requests that come while a page is rendered share the next one, and see what happened before they came.
+// Requests that arrive during a rendering share the next one, which shows all changes before their arrival.
 func TestPressShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renderings, state atomic.Int64
@@ -181,7 +181,7 @@ func TestPressShares(t *testing.T) {
 	})
 }
 
-// A visitor that asks and never reads is cut after some seconds over a real connection too.
+// A client that never reads is cut after some seconds on a real connection too.
 func TestPageThatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := serveInBubble(t, Options{Config: func() ([]byte, error) { return make([]byte, 1<<20), nil }})
