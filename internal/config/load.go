@@ -184,7 +184,7 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 		}
 	}
 	keys, ok := entry.(map[string]any)
-	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // prometheus/common rejects unknown keys of HTTP
+	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // its decoder rejects unknown keys
 		return faults
 	}
 	fields := map[string]reflect.Type{}

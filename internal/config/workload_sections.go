@@ -105,7 +105,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 	w.Synthetic.check(at+".synthetic", w, f)
 	if d := w.Dataset; d.Given() {
 		f.oneOf(at+".dataset.format", d.Format, "sharegpt", "single_turn", "multi_turn", "random_pool", "bundled")
-		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // without a path, the reader of ShareGPT explains where to get it
+		if d.Path == "" && d.Format != "bundled" && d.Format != "sharegpt" { // the reader explains how to get ShareGPT
 			f.add(at+".dataset.path", "want a file, got none")
 		}
 		if d.Path != "" && d.Format == "bundled" {

@@ -91,7 +91,7 @@ func TestDuplicates(t *testing.T) {
 		ends := []func() error{
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: two}}}, Kind: SourceSMI, Address: "nvidia-smi"}),
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, {devices: one(100)}, {err: context.DeadlineExceeded}}}}),
-			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(300)}}}, Target: "other"}), // another target may have the same GPU
+			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(300)}}}, Target: "other"}), // a target with the same GPU
 		}
 		pass(0)
 		again := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, {err: context.DeadlineExceeded}}}}) // as in a reload

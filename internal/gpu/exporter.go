@@ -107,7 +107,7 @@ type row struct {
 // readRow reads the labels in all spellings of dcgm-exporter (internal/pkg/rendermetrics and transformation/const.go).
 // It returns false if the row belongs to no GPU, or to a link, whose figures are not the GPU's.
 func readRow(l labels.Labels) (row, bool) {
-	var r, exported row // a federated page has labels of the scrape and, renamed to exported_*, those of the exporter
+	var r, exported row // on a federated page, exported_* are the exporter's own labels, renamed by Prometheus
 	ok := true
 	l.Range(func(l labels.Label) {
 		switch l.Name {

@@ -158,7 +158,7 @@ func parseCell(cell string) (float64, bool) {
 		mask, err := strconv.ParseUint(hex, 16, 64)
 		return float64(mask), err == nil
 	}
-	if strings.Trim(number, "-.0123456789") != "" { // reject what ParseFloat accepts besides: NaN, infinities, hexadecimal, underscores
+	if strings.Trim(number, "-.0123456789") != "" { // ParseFloat also accepts NaN, infinities, hexadecimal and underscores
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(number, 64)

@@ -15,7 +15,7 @@ import (
 const (
 	fakeMode = "REPLAYD_FAKE_NVIDIA_SMI"
 	fakeFile = "REPLAYD_FAKE_NVIDIA_SMI_FILE" // a table whose first line lists the known names
-	fakeLine = "REPLAYD_FAKE_NVIDIA_SMI_LINE" // an address to which a hanging fake connects; the connection closes when the process ends
+	fakeLine = "REPLAYD_FAKE_NVIDIA_SMI_LINE" // address to which a hanging fake connects until its process ends
 )
 
 func TestMain(m *testing.M) {

@@ -236,7 +236,7 @@ func TestBrokenTextDoesNotBreakTheScrape(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	w := m.Workload(Labels{Workload: "w", Target: "t", Model: "\xffm"}, WorkloadOptions{Trace: TraceInfo{Path: "a\xffb", SHA256: "12"}})
-	for _, id := range []string{"", "a\xffb", strings.Repeat("é", 200)} { // client_golang rejects all of them as exemplars
+	for _, id := range []string{"", "a\xffb", strings.Repeat("é", 200)} { // client_golang rejects these exemplars
 		w.Finished(measuretest.Request(id, 0, measure.OK, time.Millisecond))
 	}
 	p := gather(t, reg)

@@ -40,7 +40,7 @@ type counts struct {
 
 	loop, loopsDone int64
 	paused          bool
-	guard           [measure.NumGuardLimits]int64 // number of workloads with an open limit: two are possible while one drains
+	guard           [measure.NumGuardLimits]int64 // workloads with an open limit: two while one drains
 	loopDuration    time.Duration
 	clock           func() (position, skew time.Duration) // nil: both are 0
 	slo             measure.SLO

@@ -211,7 +211,7 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 // observeSent observes the values that every sent request has, whatever its outcome.
 func (s *series) observeSent(r *measure.Request) {
 	for _, d := range r.Timeline.ReadDelays {
-		s.hists[histReadDelay].Observe(max(0, d).Seconds()) // two clocks are compared, so the difference can be slightly negative
+		s.hists[histReadDelay].Observe(max(0, d).Seconds()) // two clocks, so slightly below 0 is possible
 	}
 	if !r.Sent() {
 		return

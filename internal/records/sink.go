@@ -62,22 +62,22 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //
 // For a failed request, the first and last content times show how far it got.
 //
-// Ledgers report what records cannot: requests that were expected but never sent. They are written before the first record
-// of every opened file, every minute, and at the end.
+// Ledgers report what records cannot: requests that were expected but never sent. They are written before the first
+// record of every opened file, every minute, and at the end.
 //
-// The newest records are in PATH, older ones in PATH.1, PATH.2 and so on. A rotated file can be compressed: PATH.1.gz. Each
-// record is in exactly one file, and records are in the order in which requests finished. This command reads all records,
-// oldest first:
+// The newest records are in PATH, older ones in PATH.1, PATH.2 and so on. A rotated file can be compressed: PATH.1.gz.
+// Each record is in exactly one file, and records are in the order in which requests finished. This command reads all
+// records, oldest first:
 //
 //	zcat -f $(ls -rv PATH PATH.[0-9]*)
 //
 // PATH.gz.tmp is a compression in progress; ignore it. If PATH.N and PATH.N.gz both exist, a crash happened between the
-// compression and the removal, and both have the same content. Every line ends with a newline. After a crash, the last line
-// of PATH can lack it until a Sink opens the file.
+// compression and the removal, and both have the same content. Every line ends with a newline. After a crash, the last
+// line of PATH can lack it until a Sink opens the file.
 //
-// If the file cannot be written, only records are lost. They are counted. The log reports the failure once, and its end, with
-// the number of lost records, after records have been written for a minute without a failure. The Sink reopens the file
-// every few seconds.
+// If the file cannot be written, only records are lost. They are counted. The log reports the failure once, and its
+// end, with the number of lost records, after records have been written for a minute without a failure. The Sink
+// reopens the file every few seconds.
 type Sink struct {
 	// Ledgers appends a LedgerLine for each workload; nil: no ledgers. Set it before Use. The Sink calls it without
 	// holding a lock for which Observe waits.

@@ -43,7 +43,7 @@ type Page struct {
 type Sample struct {
 	Labels labels.Labels // without __name__
 	Value  float64
-	Native *histogram.FloatHistogram // nil: not a native histogram. Samples holds a native histogram under its family's name
+	Native *histogram.FloatHistogram // nil: not native. Samples has it under its family's name
 }
 
 // Parse parses a page in Prometheus' text format 0.0.4, OpenMetrics 1.0.0 or delimited protobuf, depending on

@@ -19,8 +19,8 @@ const (
 	// used.
 	MissedLimit = 3
 
-	// SettledPages is the number of whole pages of one engine after which a figure that none of them has is not
-	// expected any more.
+	// SettledPages is the number of whole pages of one engine after which a figure that none of them has counts as
+	// unavailable.
 	SettledPages = 3
 
 	maxReplicas  = 64

@@ -129,8 +129,8 @@ func TestOldLoad(t *testing.T) {
 	}
 }
 
-// After a reload to a shorter interval, the known figures may be too old. This does not count as a scrape, so callers
-// may use the earlier load.
+// After a reload to a shorter interval, the known figures are too old. This does not count as a scrape, so callers may
+// use the earlier load.
 func TestOldLoadOfANewTarget(t *testing.T) {
 	f, e := newFixture(), &server{}
 	e.say(`vllm:num_requests_waiting{engine="0"} 7`)

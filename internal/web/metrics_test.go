@@ -92,7 +92,7 @@ func TestMetricsAreCompressed(t *testing.T) {
 		{"identity", "", func(r io.Reader) (io.Reader, error) { return r, nil }},
 		{"gzip", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 		{"zstd", "zstd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) }},
-		{"gzip, deflate, br, zstd", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}, // as sent by browsers
+		{"gzip, deflate, br, zstd", "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}, // browsers
 		{"br, zstd;q=0.5, gzip;q=0.1", "zstd", func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) }},
 	} {
 		got := ask(t, "GET", s.URL()+"/metrics", "", "Accept-Encoding", c.accepted)

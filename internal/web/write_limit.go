@@ -68,7 +68,7 @@ func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedRes
 	}
 	defer d.leave(v)
 	maps.Copy(w.Header(), s.head)
-	w.Header().Set("Content-Length", strconv.Itoa(s.bytes)) // a truncated response is detectable, and its connection closes
+	w.Header().Set("Content-Length", strconv.Itoa(s.bytes)) // makes a truncated response detectable
 	d.moves(v)
 	w.WriteHeader(s.status)
 	for _, part := range s.parts {
@@ -145,8 +145,9 @@ func (d *writeLimit) look() {
 	})
 }
 
-// place reports whether there is a slot for a client from an address. It may take the slot of the slowest visitor, but
-// only from the same address if that address already has all its slots. The lock is held.
+// place reports whether there is a slot for a client from an address. If none is free, it takes the slot of the visitor
+// that has not read for the longest time, if that visitor is too slow. An address with all its slots in use can lose
+// only its own. The lock is held.
 func (d *writeLimit) place(from netip.Prefix) bool {
 	own := ownOf(d.writing, from)
 	if own < mostOfOne && len(d.writing) < mostWritten {

@@ -16,8 +16,8 @@ import (
 // Options configures a source.
 type Options struct {
 	Address  string        // "localhost:5555", or "unix:///tmp/nv-hostengine"
-	Interval time.Duration // sampling interval of nv-hostengine, at least 100 ms; a value older than three intervals is ignored
-	Fields   []*gpu.Field  // at most 128; nil: gpu.Fields(). The last XID alone is not enough: it does not show that a GPU is present
+	Interval time.Duration // sampling interval, at least 100 ms; a value older than three intervals is ignored
+	Fields   []*gpu.Field  // at most 128, not only the last XID, which a lost GPU reports too; nil: gpu.Fields()
 
 	// NoProfiling excludes the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper only one process per
 	// machine can use the profiling counters: set NoProfiling if another process profiles without using the same
