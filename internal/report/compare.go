@@ -13,10 +13,10 @@ import (
 	"replayd/internal/stats"
 )
 
-// mostOverlaid is how many runs a picture can tell apart.
+// mostOverlaid is the most runs drawn in one plot; more lines could not be told apart.
 const mostOverlaid = 8
 
-// methods says how intervals come about.
+// methods explains how the intervals are computed.
 var methods = []string{
 	"Evidence: each run is cut into up to 30 blocks of equal time, because requests that share a queue depend on each other. No block is shorter than the run’s mean latency. Neighbouring blocks that are alike count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
 	"Side by side: intervals of 95 %. Means and rates: Student’s t over the blocks. Percentiles: Woodruff (1952), from the share of requests up to the percentile. Shares: Wilson.",
@@ -24,7 +24,7 @@ var methods = []string{
 	"Two runs do not show how much one run differs from the next of the same kind, or what traffic does that changes more slowly than the runs are long. For both, repeat runs.",
 }
 
-// comparison is the page of several runs.
+// comparison returns the page that compares several runs.
 func comparison(runs []result.Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
 	var all []lookedAt
@@ -66,18 +66,18 @@ func comparison(runs []result.Run) Page {
 		p.Sections = append(p.Sections, differences(all, each, family))
 	}
 	p.Sections = append(p.Sections, overlaid(all), whatWasRun(all), Section{Title: "How the intervals come about", Short: "Method", Text: methods})
-	if len(all) == 2 { // who holds two runs against each other looks for the differences first
+	if len(all) == 2 { // a reader who compares two runs looks for the differences first
 		slices.SortStableFunc(p.Sections, func(a, b Section) int { return cmp.Compare(order(a), order(b)) })
 	}
 	return p
 }
 
-// order puts what says most about two runs first.
+// order ranks the sections of a page of two runs, the most telling first.
 func order(s Section) int {
 	return slices.Index([]string{"Differences", "Side by side", "Distributions", "Trade-off", "What was run", "Method"}, cmp.Or(s.Short, s.Title))
 }
 
-// sortRuns puts runs in the order of their concurrency, where each has its own; else they stay as they were named.
+// sortRuns sorts runs by concurrency if each run has a different one. Otherwise it keeps the order given.
 func sortRuns(all []lookedAt) {
 	seen := map[int]bool{}
 	for _, l := range all {
@@ -90,7 +90,7 @@ func sortRuns(all []lookedAt) {
 	slices.SortStableFunc(all, func(a, b lookedAt) int { return cmp.Compare(a.Settings.Concurrency, b.Settings.Concurrency) })
 }
 
-// headline holds a run against the first in one sentence.
+// headline compares run b with run a in one sentence.
 func headline(a, b lookedAt, all []judgement) string {
 	var parts []string
 	judged := 0
@@ -116,7 +116,7 @@ func headline(a, b lookedAt, all []judgement) string {
 	}
 }
 
-// signed is a value with its sign.
+// signed formats a value with its sign.
 func signed(v float64, unit string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
@@ -130,7 +130,7 @@ func signed(v float64, unit string) string {
 	return number.Value(0, unit)
 }
 
-// withInterval writes a figure and its interval, without their unit: 212 (208 to 217).
+// withInterval formats a figure and its interval without the unit: 212 (208 to 217).
 func withInterval(in stats.Interval) string {
 	switch {
 	case math.IsNaN(in.Value):
@@ -167,7 +167,7 @@ func sideBySide(all []lookedAt) Section {
 	return Section{Title: "Side by side", Text: []string{"In brackets: intervals of 95 %, made as said under Method."}, Tables: []chart.Table{t}}
 }
 
-// overlaid are the distributions of several runs in one picture.
+// overlaid plots the distribution of each latency, with all runs in one plot.
 func overlaid(all []lookedAt) Section {
 	s := Section{Title: "Distributions of all runs", Short: "Distributions"}
 	shown := all[:min(len(all), mostOverlaid)]
@@ -196,7 +196,7 @@ func overlaid(all []lookedAt) Section {
 	return s
 }
 
-// whatWasRun is what the runs were told.
+// whatWasRun lists the settings and the request counts of each run.
 func whatWasRun(all []lookedAt) Section {
 	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "length"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
 	known := func(n int) string {

@@ -10,18 +10,19 @@ import (
 	"replayd/internal/stats"
 )
 
-// A run is cut into blocks of equal time, because requests that share a queue depend on each other: they are no units of evidence.
-// There are at most so many, and none is shorter than the mean request, which would otherwise live through several. With fewer
-// than fewestBlocks nothing is judged. docs/decisions/0021-blocks-of-time.md has the simulations.
+// A run is cut into blocks of equal time, because requests that share a queue are not independent. A run has at most
+// mostBlocks blocks. No block is shorter than the mean latency; otherwise one request would span several blocks. A run
+// with fewer than fewestBlocks blocks is not judged. docs/decisions/0021-blocks-of-time.md has the simulations.
 const (
 	mostBlocks   = 30
 	fewestBlocks = 12
 )
 
-// tail is 1 − the confidence of all intervals on pages, and how often any verdict of a page may be wrong where runs are equal.
+// tail is 1 − the confidence level of all intervals on pages. It is also the chance that a page of equal runs has any
+// wrong verdict.
 const tail = 0.05
 
-// blocksOf is into how many blocks a run is cut: 1 where it is too short.
+// blocksOf returns the number of blocks of a run, or 1 if the run is too short.
 func blocksOf(l lookedAt) int {
 	var lived float64
 	for _, r := range l.ok {
@@ -34,7 +35,7 @@ func blocksOf(l lookedAt) int {
 	return n
 }
 
-// alike cuts runs into as many blocks as the one that has fewest, but for those that are too short.
+// alike gives all runs the number of blocks of the run with the fewest. A run that is too short keeps its single block.
 func alike(all []lookedAt) {
 	n := mostBlocks
 	for _, l := range all {
@@ -47,7 +48,7 @@ func alike(all []lookedAt) {
 	}
 }
 
-// unit says what the blocks of a run are.
+// unit describes the blocks of a run in words.
 func (l lookedAt) unit() string {
 	switch {
 	case len(l.ok) == 0:
@@ -58,7 +59,7 @@ func (l lookedAt) unit() string {
 	return fmt.Sprintf("%d blocks of %s each", l.blocks, number.Value(l.seconds/float64(l.blocks), "s"))
 }
 
-// cut sums values and their weights by block. A row whose value is not a number counts nowhere.
+// cut sums values and their weights by block. It skips rows whose value or weight is NaN.
 func (l lookedAt) cut(rows []result.Row, at func(result.Row) int64, of func(result.Row) (value, weight float64)) []stats.Block {
 	blocks := make([]stats.Block, l.blocks)
 	for _, r := range rows {
@@ -78,12 +79,12 @@ func (l lookedAt) cut(rows []result.Row, at func(result.Row) int64, of func(resu
 
 func started(r result.Row) int64 { return r.Start }
 
-// mean is that of a quantity of ok requests.
+// mean estimates the mean of a quantity over ok requests.
 func (l lookedAt) mean(value func(result.Row) float64) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) { return value(r), 1 }))
 }
 
-// percentile is that of a quantity of some requests, whose distribution is d.
+// percentile estimates the percentile p of a quantity over rows; d is the distribution of that quantity.
 func (l lookedAt) percentile(rows []result.Row, value func(result.Row) float64, d stats.Distribution, p float64) stats.Estimate {
 	most := d.Percentile(p)
 	return stats.PercentileEstimate(d, p, l.cut(rows, started, func(r result.Row) (float64, float64) {
@@ -97,7 +98,7 @@ func (l lookedAt) percentile(rows []result.Row, value func(result.Row) float64, 
 	}))
 }
 
-// rate is an amount of ok requests per second, from the first start to the last end of them.
+// rate estimates an amount per second over ok requests, from their first start to their last end.
 func (l lookedAt) rate(amount func(result.Row) float64) stats.Estimate {
 	l.zero, l.seconds = l.figures.Start, l.figures.Seconds()
 	blocks := l.cut(l.ok, func(r result.Row) int64 { return r.End }, func(r result.Row) (float64, float64) { return amount(r), 0 })
@@ -107,7 +108,7 @@ func (l lookedAt) rate(amount func(result.Row) float64) stats.Estimate {
 	return stats.NewEstimate(blocks)
 }
 
-// share is that of requests with an outcome among those that were sent.
+// share estimates the share of sent requests whose outcome satisfies of.
 func (l lookedAt) share(of func(measure.Outcome) bool) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.rows, started, func(r result.Row) (float64, float64) {
 		if of(r.Outcome) {

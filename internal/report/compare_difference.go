@@ -8,7 +8,7 @@ import (
 	"replayd/internal/number"
 )
 
-// differences holds each run against the first.
+// differences compares each run with the first.
 func differences(all []lookedAt, each [][]judgement, family int) Section {
 	base := all[0]
 	s := Section{Title: "Differences to " + base.name(), Short: "Differences", Text: evidence(all, family)}
@@ -33,7 +33,7 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 			}
 			t.Rows = append(t.Rows, []string{f.name, number.Value(a, f.unit), number.Value(b, f.unit), signed(d.Value, f.unit), bounds, share, j.verdict()})
 			if a > 0 && f.unit != "%" && f.of != ofLateness && bounded {
-				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first at the top
+				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first figure goes to the top
 				points.X, points.Y = append(points.X, 100*d.Value/a), append([]float64{float64(len(points.Y))}, points.Y...)
 				points.Low, points.High = append(points.Low, 100*d.Low/a), append(points.High, 100*d.High/a)
 			}
@@ -49,7 +49,7 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 	return s
 }
 
-// evidence says by what the verdicts are judged.
+// evidence describes the blocks of each run and the size of the family.
 func evidence(all []lookedAt, family int) []string {
 	text := fmt.Sprintf("The unit of evidence is a block of time. One family: %s on this page. If the runs are equal, the chance of any “better” or “worse” is about 5 %% at most.", number.Count(family, "figure"))
 	for _, l := range all {

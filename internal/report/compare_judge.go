@@ -6,17 +6,17 @@ import (
 	"replayd/internal/stats"
 )
 
-// A judgement is a figure of a run held against that of the first.
+// A judgement compares a figure of one run with the same figure of the first run.
 type judgement struct {
 	figure   comparedFigure
 	from, to stats.Estimate
-	by       stats.Difference // of logarithms where it is a ratio
+	by       stats.Difference // of logarithms if ratio is set
 	ratio    bool
-	tail     float64 // at which Holm's procedure judged it; that of its interval
+	tail     float64 // the level at which Holm's procedure judged the figure, also the level of its interval
 	found    bool
 }
 
-// judge holds each run against the first. All figures of all runs are one family.
+// judge compares each run with the first. All figures of all runs are one family.
 func judge(all []lookedAt) (each [][]judgement, family int) {
 	var p []float64
 	from := map[string]stats.Estimate{}
@@ -56,7 +56,7 @@ func judge(all []lookedAt) (each [][]judgement, family int) {
 	return each, n
 }
 
-// interval is that of the difference, in the figure's unit.
+// interval returns the interval of the difference, in the figure's unit.
 func (j judgement) interval() stats.Interval {
 	in := j.by.Interval(j.tail)
 	if j.ratio {
@@ -72,7 +72,7 @@ func (j judgement) interval() stats.Interval {
 	return in
 }
 
-// verdict says what the blocks show. An interval without an end shows nothing.
+// verdict returns the verdict in words. A figure whose interval is unbounded is too short to judge.
 func (j judgement) verdict() string {
 	switch {
 	case j.found && (j.by.Value > 0) == j.figure.larger:

@@ -6,16 +6,16 @@ import (
 	"replayd/internal/stats"
 )
 
-// A compared figure is one of those by which runs are held against each other.
+// A comparedFigure is a figure by which runs are compared.
 type comparedFigure struct {
 	name, unit string
-	larger     bool     // is better
-	headline   bool     // stands in the sentence at the top
-	of         quantity // figures of one quantity share what its blocks say of each other
+	larger     bool     // a larger value is better
+	headline   bool     // shown in the sentence at the top
+	of         quantity // figures of one quantity share the correlation of neighboring blocks
 	estimate   func(l lookedAt) stats.Estimate
 }
 
-// A quantity is what figures are of.
+// A quantity is the quantity that a figure measures.
 type quantity string
 
 // Quantities of compared figures.
@@ -28,7 +28,7 @@ const (
 	ofLateness   quantity = "lateness"
 )
 
-// mean and percentile are figures of the metric that the quantity is named for.
+// mean and percentile estimate figures of the metric whose tag is q.
 func (q quantity) mean(l lookedAt) stats.Estimate {
 	metric, _ := result.QuantityOf(string(q))
 	return l.mean(metric.Value)
@@ -61,7 +61,7 @@ var comparedFigures = []comparedFigure{
 	}},
 }
 
-// interval is that of one run.
+// interval returns the interval of the figure in one run.
 func (f comparedFigure) interval(l lookedAt) stats.Interval {
 	if f.of == ofOutcomes {
 		return f.estimate(l).Share(len(l.rows))
@@ -73,7 +73,7 @@ func outputRate(l lookedAt) stats.Estimate {
 	return l.rate(func(r result.Row) float64 { return float64(r.Output) })
 }
 
-// perUser is Σ (output tokens − 1) ÷ Σ (last content − first content).
+// perUser estimates the output of one user in tokens/s: Σ (output tokens − 1) ÷ Σ (last content − first content).
 func perUser(l lookedAt) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) {
 		tokens := float64(r.Output - 1)

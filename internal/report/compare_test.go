@@ -11,7 +11,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// noisy is a run of requests, one a second, whose times are around those of an engine of some speed.
+// noisy returns a run of n requests, one a second. A larger slow means a slower engine.
 func noisy(name string, seed uint64, n int, slow float64) result.Run {
 	random := rand.New(rand.NewPCG(seed, 1))
 	run := result.Run{Name: name}
@@ -26,7 +26,7 @@ func noisy(name string, seed uint64, n int, slow float64) result.Run {
 	return run
 }
 
-// verdicts are those of a page by figure, and its sentence at the top.
+// verdicts returns the verdicts of a page by figure, and the sentence at the top.
 func verdicts(t *testing.T, runs ...result.Run) (by map[string]string, lead, text string) {
 	t.Helper()
 	p := HTML(runs)
@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 	by, lead, text := verdicts(t, noisy("a", 1, 300, 1), noisy("b", 2, 300, 1))
 	for figure, verdict := range by {
 		want := "no difference shown"
-		if strings.HasSuffix(figure, "p99") { // of 300 requests, 3 are above it
+		if strings.HasSuffix(figure, "p99") { // only 3 of 300 requests are above p99
 			want = "too short to judge"
 		}
 		if verdict != want {
@@ -73,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("10 %% slower: %q", lead)
 	}
 
-	// 10 requests of 1.2 s, one a second, are 9 of their mean latencies.
+	// 10 requests of 1.2 s, one a second, last about 9 mean latencies.
 	by, lead, text = verdicts(t, noisy("a", 1, 10, 1), noisy("b", 2, 10, 3))
 	for figure, verdict := range by {
 		if verdict != "too short to judge" {
@@ -85,7 +85,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// An engine that fails in 4 requests of 100 is told from one that never does, and the share's unit is percent.
+// A failure rate of 4 % differs significantly from none, and the unit of the share is percent.
 func TestFailuresAreJudged(t *testing.T) {
 	a, b := noisy("a", 1, 600, 1), noisy("b", 2, 600, 1)
 	for i := range b.Rows {
@@ -99,7 +99,7 @@ func TestFailuresAreJudged(t *testing.T) {
 	}
 }
 
-// Where no connection was ever made nothing was written: the run has no length, and not one since 1970.
+// A run without any connection has no length. Its length does not count from 1970.
 func TestNothingWasWritten(t *testing.T) {
 	a, b := noisy("a", 1, 20, 1), noisy("b", 2, 20, 1)
 	for _, run := range []result.Run{a, b} {

@@ -14,7 +14,8 @@ import (
 	"replayd/internal/stats"
 )
 
-// HTML is the page of one run, or of several beside each other. Its theme, foot and the dashboard's form are the caller's.
+// HTML returns the page of one run, or of several runs side by side. The caller sets the theme, the footer and the
+// dashboard's form.
 func HTML(runs []result.Run) Page {
 	if len(runs) == 1 {
 		return pageOf(runs[0])
@@ -22,15 +23,15 @@ func HTML(runs []result.Run) Page {
 	return comparison(runs)
 }
 
-// A lookedAt is a run with what its page computes from it once.
+// A lookedAt is a run with the values that its page computes once.
 type lookedAt struct {
 	result.Run
-	rows    []result.Row // measured ones, by their start
+	rows    []result.Row // the measured rows, ordered by start
 	ok      []result.Row
 	figures result.Statistics
 	zero    int64   // the first start, Unix ns
-	seconds float64 // from there to the last end
-	blocks  int     // of equal time into which it is cut
+	seconds float64 // from zero to the last end
+	blocks  int     // the number of blocks of equal time
 }
 
 func look(run result.Run) lookedAt {
@@ -48,13 +49,13 @@ func look(run result.Run) lookedAt {
 	return l
 }
 
-// name is what to call the run.
+// name returns the run's name for texts.
 func (l lookedAt) name() string { return cmp.Or(l.Name, "this run") }
 
-// at is an instant in seconds since the first start.
+// at converts an instant in Unix ns to seconds since the first start.
 func (l lookedAt) at(instant int64) float64 { return float64(instant-l.zero) / 1e9 }
 
-// A shownQuantity is one of the latencies that pages draw.
+// A shownQuantity is a latency that pages plot.
 type shownQuantity struct {
 	tag, short, long string
 	value            func(result.Row) float64
@@ -66,13 +67,13 @@ var shownQuantities = []shownQuantity{
 	{"request_latency", "latency", "request latency", func(r result.Row) float64 { return r.Latency }},
 }
 
-// of is the distribution of a metric; without values where it is not defined.
+// of returns the distribution of a metric. The distribution has no values if the metric is not defined.
 func (l lookedAt) of(tag string) stats.Distribution {
 	m, _ := l.figures.Metric(tag)
 	return m.Of
 }
 
-// single is a metric of one value; NaN where it is not defined.
+// single returns the value of a single-valued metric, or NaN if the metric is not defined.
 func (l lookedAt) single(tag string) float64 {
 	if m, known := l.figures.Metric(tag); known {
 		return m.Avg()
@@ -94,7 +95,8 @@ func pageOf(run result.Run) Page {
 	return p
 }
 
-// warnings are what was missing from the files of a run, not more of it than can be read.
+// warnings lists what limits the figures of a run: an early stop, a warm prefix cache, parts missing from its files. A
+// long list is cut and the rest counted.
 func warnings(run result.Run) []string {
 	const most = 8
 	all := run.Partial
@@ -110,7 +112,7 @@ func warnings(run result.Run) []string {
 	return all
 }
 
-// lead is the run in two sentences.
+// lead sums up the run in two sentences.
 func (l lookedAt) lead() string {
 	f := l.figures
 	if len(l.rows) == 0 {
@@ -199,7 +201,7 @@ func (l lookedAt) tiles() []Tile {
 	return all
 }
 
-// facts are what was run.
+// facts lists the settings of the run and its ledger.
 func (l lookedAt) facts() (facts []Fact) {
 	add := func(name, text string) {
 		if text != "" {

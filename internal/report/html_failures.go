@@ -12,10 +12,10 @@ import (
 	"replayd/internal/result"
 )
 
-// failureBins is how many bars the picture of failures has at most.
+// failureBins is the most bars in the plot of failures.
 const failureBins = 60
 
-// failures are how requests ended, over time where not all ended ok.
+// failures shows how requests ended, and plots the failures over time. It is empty if all requests ended ok.
 func (l lookedAt) failures() Section {
 	s := Section{Short: "Failures"}
 	by := map[measure.Outcome][]result.Row{}
@@ -25,7 +25,7 @@ func (l lookedAt) failures() Section {
 	if len(by[measure.OK]) == len(l.rows) {
 		return s
 	}
-	var ended []measure.Outcome // but ok; the most frequent first
+	var ended []measure.Outcome // all outcomes but ok, the most frequent first
 	for _, o := range measure.Outcomes() {
 		if o != measure.OK && len(by[o]) > 0 {
 			ended = append(ended, o)
@@ -68,7 +68,7 @@ func (l lookedAt) failures() Section {
 	return s
 }
 
-// cutText is the front of a text.
+// cutText returns the first most characters of a text, followed by … if the text is longer.
 func cutText(text string, most int) string {
 	letters := []rune(text)
 	if len(letters) <= most {

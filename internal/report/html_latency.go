@@ -10,7 +10,7 @@ import (
 	"replayd/internal/result"
 )
 
-// latencies are the distributions of each latency.
+// latencies shows the distribution of each latency.
 func (l lookedAt) latencies() Section {
 	s := Section{Short: "Latencies"}
 	s.Tables = []chart.Table{l.latencyTable()}
@@ -42,14 +42,14 @@ func (l lookedAt) latencies() Section {
 	return s
 }
 
-// pagePercentiles are the columns of tables of latencies, those that were asked for among them.
+// pagePercentiles returns the percentiles that latency tables show, including those that the run asked for.
 func pagePercentiles(s result.Settings) []float64 {
 	all := append([]float64{25, 50, 75, 90, 95, 99, 99.9}, s.Percentiles...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// latencyTable has a row for each quantity of the run that has one value a request.
+// latencyTable has a row for each metric of the run that is a distribution.
 func (l lookedAt) latencyTable() chart.Table {
 	t := chart.Table{Title: "Figures of ok requests; lateness of all that were sent", Columns: []chart.Column{{Text: true}, {Name: "unit", Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
 	percentiles := pagePercentiles(l.Settings)

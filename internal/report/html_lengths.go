@@ -13,10 +13,10 @@ import (
 	"replayd/internal/stats"
 )
 
-// lengthBins is how many groups of equal size the medians over lengths are of.
+// lengthBins is the most groups of equal size in a plot of medians over length.
 const lengthBins = 24
 
-// lengths are latencies against lengths.
+// lengths plots latencies over input and output lengths.
 func (l lookedAt) lengths() Section {
 	s := Section{Short: "Lengths"}
 	var words []string
@@ -46,7 +46,7 @@ func (l lookedAt) lengths() Section {
 	return s
 }
 
-// against is a latency over a length: all requests as a cloud, and the median of groups of equal size.
+// against plots a latency over a length: a cloud of all requests, and the median of groups of equal size.
 func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perText string) chart.Plot {
 	all := stats.NewDistribution(slices.Clone(ys))
 	lengths := stats.NewDistribution(slices.Clone(xs))
@@ -79,13 +79,13 @@ func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perTe
 	return p
 }
 
-// A group is the requests of neighbouring lengths.
+// A group holds requests of neighboring lengths.
 type group struct {
 	x, from, to float64 // x: the mean length
 	of          stats.Distribution
 }
 
-// groupsOf cuts pairs into groups of about equal size; those of one length stay together.
+// groupsOf cuts pairs, sorted by x, into groups of about equal size. Pairs with the same x stay together.
 func groupsOf(xs, ys []float64) (groups []group) {
 	type pair struct{ x, y float64 }
 	pairs := make([]pair, len(xs))
@@ -111,7 +111,8 @@ func groupsOf(xs, ys []float64) (groups []group) {
 	return groups
 }
 
-// leastSquares is the slope of the least squares line, and which share of the variance it explains; 0 where x does not vary.
+// leastSquares returns the slope of the least squares line and r², the share of the variance that the line explains.
+// Both are 0 if x or y does not vary.
 func leastSquares(xs, ys []float64) (slope, r2 float64) {
 	n := float64(len(xs))
 	var mx, my float64

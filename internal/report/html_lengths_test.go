@@ -8,8 +8,8 @@ import (
 	"replayd/internal/chart"
 )
 
-// Tokens of an answer that lasts from 0.5 s to 2.5 s, in bins of a second: a quarter, a half, a quarter. What lies beyond the last bin
-// is in it, and the sum stays.
+// The tokens of an answer from 0.5 s to 2.5 s fall into bins of one second: a quarter, a half, a quarter. Tokens after
+// the last bin count in the last bin, so the sum stays the same.
 func TestSpread(t *testing.T) {
 	bins := make([]float64, 4)
 	spread(bins, 1, 0.5, 2.5, 8)
@@ -24,7 +24,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Least squares by hand: y = 3 + 2x is a line; of (0, 0), (1, 1), (2, 0) nothing is.
+// Least squares by hand: y = 3 + 2x is a perfect line; (0, 0), (1, 1), (2, 0) has no slope.
 func TestLeastSquares(t *testing.T) {
 	slope, r2 := leastSquares([]float64{0, 1, 2, 5}, []float64{3, 5, 7, 13})
 	within(t, "slope", slope, 2, 1e-12)
@@ -34,7 +34,7 @@ func TestLeastSquares(t *testing.T) {
 	}
 }
 
-// The names at the ends of lines stand apart, or not at all.
+// Labels at the ends of lines do not overlap; labels without room are left out.
 func TestSpreadEnds(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {

@@ -13,7 +13,8 @@ import (
 // late is the lateness of every request that was sent.
 func (l lookedAt) late() stats.Distribution { return l.of("lateness") }
 
-// Lateness up to these parts of the median TTFT (without one: latency) is good, or poor, in its p99.
+// The p99 of lateness is good or poor up to these fractions of the median TTFT. The median latency stands in if there
+// is no TTFT.
 const (
 	lateGood = 0.01
 	latePoor = 0.1
@@ -39,8 +40,8 @@ func (l lookedAt) lateLevel() Level {
 	return Bad
 }
 
-// reads are those with content that the kernel stamped, those that held several chunks, and the mean of their delay in ms; NaN
-// where it is not known.
+// reads returns the number of reads of content with a kernel timestamp, the number of reads that held several chunks,
+// and the mean read delay in ms (NaN if unknown).
 func (l lookedAt) reads() (all, merged int, delay float64) {
 	sum := 0.0
 	for _, r := range l.rows {
@@ -50,14 +51,14 @@ func (l lookedAt) reads() (all, merged int, delay float64) {
 	return all, merged, sum / float64(all)
 }
 
-// blurred says that chunks were read together so often, in 1 read of 100 or more, that the gaps between them are not the
-// server's; "" where they were not.
+// blurred returns a warning if at least 1 read in 100 held several chunks. The gaps between those chunks are not the
+// server's. Otherwise it returns "".
 func (l lookedAt) blurred() string {
 	all, merged, delay := l.reads()
 	switch {
 	case merged == 0 || merged*100 < all:
 		return ""
-	case all == 0: // without the kernel's times, and in files of records
+	case all == 0: // no kernel timestamps, or a file of records
 		return fmt.Sprintf("%s held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s.", number.Count(merged, "read"))
 	}
 	return fmt.Sprintf("%s of %s (%s) held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s. "+
@@ -65,7 +66,7 @@ func (l lookedAt) blurred() string {
 		number.Count(merged, "read"), number.Whole(all), number.Percent(merged, all), number.Value(delay, "ms"))
 }
 
-// trust is whether the load was the planned one: what was expected was sent, and in time.
+// trust says whether the load was the planned one: every expected request was sent, and in time.
 func (l lookedAt) trust() Section {
 	s := Section{Short: "Trust"}
 	d := l.late()

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/result"
 )
 
-// The page says that chunks were read together, in a tile and where it asks whether to trust the run; and the export keeps it.
+// The page shows coalesced reads in a tile and in the section on trust, and the export keeps them.
 func TestReadTogether(t *testing.T) {
 	together := func(reads, merged int, delay float64) Page {
 		run := result.Run{Rows: steps3(100, 100, 100).rows}

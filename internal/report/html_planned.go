@@ -28,7 +28,7 @@ func attainmentTiles(r result.Run) []Tile {
 	return tiles
 }
 
-// cacheTile is what the server had of the prompts.
+// cacheTile shows the prefix cache hit ratio.
 func cacheTile(r result.Run) Tile {
 	if r.Cache == nil {
 		return Tile{Name: "Prefix cache", Text: "unknown", Note: "what the server had of the prompts is not in these files"}
@@ -40,8 +40,8 @@ func cacheTile(r result.Run) Tile {
 	return t
 }
 
-// beyondPlan says why the load was not the planned one, as far as the ledger knows, or that it is not known; "" where all that was
-// expected went out.
+// beyondPlan says why the load was not the planned one according to the ledger, or that the ledger is unknown. It
+// returns "" if every expected request was sent and ended.
 func beyondPlan(r result.Run) string {
 	switch l := r.Ledger; {
 	case r.Picked:
@@ -58,7 +58,7 @@ func beyondPlan(r result.Run) string {
 	return ""
 }
 
-// plannedRows hold the ledgers of several runs against each other.
+// plannedRows compares the ledgers and the prefix cache of several runs.
 func plannedRows(all []lookedAt) [][]string {
 	rows := [][]string{{"Requests expected", "requests"}, {"Never sent", "requests"}, {"Attainment: good of expected", "%"}, {"Service attainment: good of eligible", "%"}, {"Cached prompt tokens", "%"}, {"Cached beyond what the load explains", "%"}}
 	for _, r := range all {

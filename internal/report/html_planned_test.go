@@ -8,7 +8,7 @@ import (
 	"replayd/internal/result"
 )
 
-// A page says that the load was the planned one where nothing that was expected stayed unsent, and only there.
+// A page says that the load was the planned one if and only if every expected request was sent.
 func TestPlannedLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		ledger *measure.Ledger

@@ -11,14 +11,14 @@ import (
 	"replayd/internal/result"
 )
 
-// Bounds of what a page shows of the server's and the GPUs' own figures.
+// Limits of the section that shows metrics of the server and the GPUs.
 const (
 	besideRows  = 300
 	besidePlots = 8
-	besideLines = 6 // of one picture
+	besideLines = 6 // per plot
 )
 
-// beside is what the server and the GPUs said of themselves while the run went on.
+// beside shows the metrics that the server and the GPUs reported during the run.
 func (l lookedAt) beside() Section {
 	s := Section{Short: "Server and GPUs"}
 	t := chart.Table{Title: "Series", Folded: true, Columns: []chart.Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
@@ -48,7 +48,7 @@ func (l lookedAt) beside() Section {
 	}
 	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.ServerSeries))
 	s.Tables = []chart.Table{t}
-	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: fewer series, and what is paid for
+	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: they have fewer series and cost the most
 		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
 	})
 	for _, name := range names[:min(len(names), besidePlots)] {
@@ -83,7 +83,7 @@ func (l lookedAt) besidePlot(name string, all []result.ServerSeries) chart.Plot 
 	return p
 }
 
-// labelsOf writes the labels of a series in order; of a GPU only its number.
+// labelsOf formats the labels of a series in sorted order. A GPU shows only its number.
 func labelsOf(b result.ServerSeries) string {
 	if b.GPU && b.Labels["gpu"] != "" {
 		return "GPU " + b.Labels["gpu"]

@@ -9,10 +9,10 @@ import (
 	"replayd/internal/number"
 )
 
-// pageSlices is into at most how many slices a page cuts a run that was given no duration of them.
+// pageSlices is the most slices of a run that has no configured slice duration.
 const pageSlices = 18
 
-// slices are the figures of stretches of time, with what they say together.
+// slices shows the figures of each slice and their trend.
 func (l lookedAt) slices() Section {
 	s := Section{Short: "Slices"}
 	run := l.Run

@@ -18,7 +18,7 @@ func within(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// steps3 is a run of 300 requests, one a second, whose latency is around three values one after the other.
+// steps3 is a run of 300 requests, one a second, whose latency is about a, then b, then c.
 func steps3(a, b, c float64) lookedAt {
 	random := rand.New(rand.NewPCG(2, 2))
 	run := result.Run{Name: "steps"}
@@ -47,14 +47,14 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// One request a second that takes 2 s: two in flight at most, and over the run of 301 s 600 s of requests.
+// One request a second that takes 2 s: at most two in flight, and 600 request-seconds in a run of 301 s.
 func TestInFlight(t *testing.T) {
 	l := steps3(1, 1, 1)
 	for i := range l.rows {
 		l.rows[i].End = l.rows[i].Start + 2e9
 	}
 	l.seconds = 301
-	if got := l.mostInFlight(); got != 2 { // one that ends where another begins is gone by then
+	if got := l.mostInFlight(); got != 2 { // a request that ends when another begins does not overlap it
 		t.Errorf("%v at most, want 2", got)
 	}
 	within(t, "mean", l.meanInFlight(), 600.0/301, 1e-12)
@@ -68,7 +68,7 @@ func TestInFlight(t *testing.T) {
 	within(t, "the second", flight[1], 2, 1e-9)
 }
 
-// The bins of the pictures hold all that happened: requests, and the tokens of all answers.
+// The bins of the plots hold every request and every output token.
 func TestThroughputBins(t *testing.T) {
 	l := look(resulttest.Run(t))
 	s := l.throughput()

@@ -9,18 +9,18 @@ import (
 	"replayd/internal/number"
 )
 
-// throughput are the rates over time.
+// throughput plots requests, output tokens and requests in flight over time.
 func (l lookedAt) throughput() Section {
 	s := Section{Short: "Throughput"}
 	if len(l.rows) < 2 || l.seconds <= 0 {
 		return s
 	}
 	width := timeBin(l.seconds, throughBins)
-	n := max(1, int(l.seconds/width+0.5)) // the last bin has half a width to one and a half
+	n := max(1, int(l.seconds/width+0.5)) // the last bin is 0.5 to 1.5 times as wide
 	requests, sent, tokens := make([]float64, n), make([]float64, n), make([]float64, n)
 	bin := func(at float64) int { return min(n-1, max(0, int(at/width))) }
 	for _, r := range l.rows {
-		if r.Start > 0 { // one that could not be connected was not sent
+		if r.Start > 0 { // 0: the connection failed, so nothing was sent
 			sent[bin(l.at(r.Start))]++
 		}
 	}
@@ -67,7 +67,7 @@ func (l lookedAt) throughput() Section {
 	return s
 }
 
-// lanes marks the concurrency that was asked for.
+// lanes marks the configured concurrency.
 func (l lookedAt) lanes(most float64) []chart.Mark {
 	if c := float64(l.Settings.Concurrency); c > 0 && most < 1.5*c {
 		return []chart.Mark{{Name: "concurrency", At: c}}
@@ -75,7 +75,7 @@ func (l lookedAt) lanes(most float64) []chart.Mark {
 	return nil
 }
 
-// meanInFlight is over the whole run: the sum of all times in flight over its length.
+// meanInFlight is the mean over the whole run: the sum of all times in flight ÷ the length of the run.
 func (l lookedAt) meanInFlight() float64 {
 	sum := 0.0
 	for _, r := range l.rows {
@@ -86,7 +86,8 @@ func (l lookedAt) meanInFlight() float64 {
 	return sum / l.seconds
 }
 
-// spread adds an amount evenly to the bins between two instants; at once, where they are one.
+// spread adds amount to the bins between from and to in proportion to time. If to is not after from, one bin gets it
+// all.
 func spread(into []float64, width, from, to, amount float64) {
 	last := len(into) - 1
 	first := min(last, max(0, int(from/width)))
@@ -103,7 +104,7 @@ func spread(into []float64, width, from, to, amount float64) {
 	}
 }
 
-// inFlight are the seconds that requests were in flight in each bin.
+// inFlight returns the request-seconds in flight in each bin.
 func (l lookedAt) inFlight(n int, width float64) []float64 {
 	flight := make([]float64, n)
 	for _, r := range l.rows {
@@ -114,7 +115,8 @@ func (l lookedAt) inFlight(n int, width float64) []float64 {
 	return flight
 }
 
-// mostInFlight is the exact highest number of requests in flight. One that ends where another begins is gone by then.
+// mostInFlight returns the exact peak of requests in flight. A request that ends when another begins does not overlap
+// it.
 func (l lookedAt) mostInFlight() float64 {
 	type event struct {
 		at int64

@@ -12,21 +12,22 @@ import (
 	"replayd/internal/stats"
 )
 
-// Bins of time: about so many requests in each for percentiles, and at most so many bins.
+// Bins of time: perBin is the target number of requests in a bin of percentiles; percentBins and throughBins cap the
+// number of bins.
 const (
 	perBin       = 40
 	percentBins  = 90
 	throughBins  = 120
 	fewestBins   = 8
-	fewestBinned = 20 // requests from which on there is something to see over time
+	fewestBinned = 20 // the fewest requests for plots over time
 )
 
-// timeBin is a round width in seconds that cuts a span into at most so many bins.
+// timeBin returns a round width in seconds that cuts a span into at most most bins.
 func timeBin(span float64, most int) float64 {
 	return chart.NiceStep(max(span, 1e-6)/float64(most), "s")
 }
 
-// overTime are percentiles of each latency for bins of when the requests were sent.
+// overTime plots percentiles of each latency over the time of sending.
 func (l lookedAt) overTime() Section {
 	s := Section{Short: "Over time"}
 	if len(l.ok) < fewestBinned || l.seconds <= 0 {
@@ -50,7 +51,7 @@ func (l lookedAt) overTime() Section {
 	return s
 }
 
-// bands are p50, p90 and p99 of a latency over time.
+// bands plots p50, p90 and p99 of a latency over time.
 func (l lookedAt) bands(q shownQuantity, width float64) chart.Plot {
 	n := int(l.lastSent()/width) + 1
 	values := make([][]float64, n)
@@ -92,7 +93,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) chart.Plot {
 	}
 }
 
-// lastSent is when the last request was sent, in seconds since the first.
+// lastSent is the time of the last send in seconds since the first.
 func (l lookedAt) lastSent() float64 {
 	last := 0.0
 	for _, r := range l.rows {
@@ -101,10 +102,10 @@ func (l lookedAt) lastSent() float64 {
 	return last
 }
 
-// trends is how many comparisons the words about trends of one page rest on: three thirds with each other, of each latency.
+// trends is the number of comparisons behind the trends of one page: each pair of thirds, for each latency.
 var trends = 3 * len(shownQuantities)
 
-// drift says how the median of a latency goes over thirds of the time, judged by blocks.
+// drift describes the trend of a latency's median over thirds of the run, judged by blocks.
 func (l lookedAt) drift(q shownQuantity) string {
 	var thirds []stats.Estimate
 	n := 0
@@ -141,7 +142,7 @@ func (l lookedAt) drift(q shownQuantity) string {
 	return fmt.Sprintf("%s: p50 %s, %s, %s by thirds of the time", says, number.Value(thirds[0].Value, "ms"), number.Value(thirds[1].Value, "ms"), number.Value(thirds[2].Value, "ms"))
 }
 
-// moved is 1 where b is shown to be more than a, by at least 5 %, −1 where it is less, else 0.
+// moved returns 1 if b is significantly larger than a by at least 5 %, −1 if it is smaller by as much, otherwise 0.
 func moved(a, b stats.Estimate) int {
 	d := stats.NewDifference(a, b)
 	if !d.Interval(tail/float64(trends)).Apart() || math.Abs(d.Value) < 0.05*a.Value {

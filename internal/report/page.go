@@ -1,24 +1,24 @@
-// Package report makes HTML pages: of one run, of several side by side, and of many to choose from.
+// Package report makes HTML pages: of one run, of several runs side by side, and a dashboard to choose runs from.
 package report
 
 import "replayd/internal/chart"
 
-// A Page is one HTML file that needs nothing from outside: sections of text, tables and pictures. It is read without
-// JavaScript too; that only adds what lies under the pointer and finer clouds of points. Texts are plain, never HTML.
+// A Page is one self-contained HTML file of texts, tables and plots. It is readable without JavaScript, which only adds
+// tooltips and finer clouds of points. Texts are plain text, never HTML.
 type Page struct {
 	Title    string
-	Lead     string   // one or two sentences under the title: what was found
+	Lead     string   // the findings, in one or two sentences under the title
 	Warnings []string // what a reader must know before the figures
-	Facts    []Fact   // what was looked at
+	Facts    []Fact   // the settings of the run
 	Tiles    []Tile   // the figures that matter most
 	Sections []Section
 	Theme    Theme
-	Made     string // by what and when, at the foot
+	Made     string // the program and the time, in the footer
 
 	form *form // the dashboard's choices; nil in a file
 }
 
-// A Theme is the colours of a page; "" leaves them to the reader's system.
+// A Theme is the color scheme of a page; "" follows the reader's system.
 type Theme string
 
 // Themes.
@@ -27,7 +27,7 @@ const (
 	Light Theme = "light"
 )
 
-// A Fact is a name and what it was.
+// A Fact is a setting or a count with its name.
 type Fact struct{ Name, Text string }
 
 // A Tile is one large figure.
@@ -36,7 +36,7 @@ type Tile struct {
 	Level            Level
 }
 
-// A Level colours a tile: "" is neither good nor bad.
+// A Level colors a tile; "" is neutral.
 type Level string
 
 // Levels.
@@ -46,10 +46,10 @@ const (
 	Bad  Level = "bad"
 )
 
-// A Section is what stands under one heading: texts, then tables, then pictures.
+// A Section is the content under one heading: texts, then tables, then plots.
 type Section struct {
-	Title  string // says what is seen there, not only what it is about
-	Short  string // for the list of sections; "": the title
+	Title  string // states the finding, not only the topic
+	Short  string // for the table of contents; "": the title
 	Text   []string
 	Tables []chart.Table
 	Plots  []chart.Plot

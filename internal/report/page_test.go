@@ -14,7 +14,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// written is a page without the style and the script that all of them have.
+// written returns a page without the style and the script that all pages share.
 func written(t *testing.T, p Page) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,13 +44,13 @@ func TestPageGolden(t *testing.T) {
 	resulttest.Golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
 }
 
-// withoutShapes leaves out what is drawn and read, which TestPlotGolden looks at.
+// withoutShapes removes plot paths and tooltip data, which TestPlotGolden covers.
 func withoutShapes(text string) string {
 	text = regexp.MustCompile(` d="[^"]*"`).ReplaceAllString(text, "")
 	return regexp.MustCompile(`(?s)(<script type="application/json"[^>]*>).*?</script>`).ReplaceAllString(text, "$1</script>")
 }
 
-// Each kind of series, on scales that are given and that are not.
+// Each kind of series, with fixed and with automatic scales.
 func TestPlotGolden(t *testing.T) {
 	nan := math.NaN()
 	p := Page{Title: "All that can be drawn", Sections: []Section{{Title: "Plots", Plots: []chart.Plot{
@@ -69,7 +69,7 @@ func TestPlotGolden(t *testing.T) {
 	resulttest.Golden(t, "plots.html", []byte(written(t, p)))
 }
 
-// Nothing that a server, a trace or a folder's name says becomes part of the page, and nothing leads out of it.
+// Texts of a server, a trace or a folder name never become markup, and no link leads out of the page.
 func TestPageEscapes(t *testing.T) {
 	const bad = `</script></title><img src=x onerror=alert(1)>"'{{.}}`
 	run := resulttest.Run(t)
@@ -91,7 +91,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// A run of nothing, and of failures alone, has a page that says so.
+// A run without requests, or with failures only, has a page that says so.
 func TestPageOfLittle(t *testing.T) {
 	if text := written(t, HTML([]result.Run{{Name: "none"}})); !strings.Contains(text, "There is no request in this run.") {
 		t.Error("want it said that there is none")

@@ -14,7 +14,7 @@ import (
 	"replayd/internal/chart"
 )
 
-// Assets inside each page: it loads nothing from outside.
+// Assets embedded in each page. A page loads nothing from outside.
 var (
 	//go:embed assets/page.css
 	pageStyle template.CSS
@@ -25,7 +25,8 @@ var (
 	pageTemplate = template.Must(template.New("page.html").Parse(pageText))
 )
 
-// pagePolicy allows the page's own script by its digest, its styles, and no request at all.
+// pagePolicy returns a Content-Security-Policy that allows the page's own script by its digest, inline styles and no
+// network request.
 func pagePolicy(form bool) string {
 	sum := sha256.Sum256([]byte(pageScript))
 	action := "'none'"
@@ -36,7 +37,7 @@ func pagePolicy(form bool) string {
 		base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action " + action
 }
 
-// pageView is a page as its template wants it.
+// pageView is a page in the form that its template needs.
 type pageView struct {
 	Page
 	Policy   string
@@ -72,7 +73,7 @@ func (p Page) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// Three says whether a section's pictures fit beside each other.
+// Three reports whether the section has three plots that fit side by side.
 func (s sectionView) Three() bool {
 	return len(s.Pictures) == 3 && !slices.ContainsFunc(s.Pictures, func(c chart.Picture) bool { return c.Wide })
 }

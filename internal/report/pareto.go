@@ -11,10 +11,10 @@ import (
 	"replayd/internal/stats"
 )
 
-// A ParetoPoint is what one run trades: what a user sees against what the server makes.
+// A ParetoPoint is the trade-off of one run: output per user against total output.
 type ParetoPoint struct {
 	Name        string
-	Concurrency int     // 0: it was no closed loop
+	Concurrency int     // 0: not a closed loop
 	PerUser     float64 // Σ (output tokens − 1) ÷ Σ (last content − first content); NaN where nothing was streamed
 	Total       float64 // output tokens/s
 	Requests    float64 // ok requests/s
@@ -22,10 +22,10 @@ type ParetoPoint struct {
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
 
-	user, output stats.Interval // of PerUser, and of Total or, in a picture, PerGPU
+	user, output stats.Interval // intervals of PerUser and of Total (PerGPU in a plot)
 }
 
-// ParetoOf is the point of a run.
+// ParetoOf returns the point of a run.
 func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 
 func (l lookedAt) pareto() ParetoPoint {
@@ -37,7 +37,7 @@ func (l lookedAt) pareto() ParetoPoint {
 	}
 }
 
-// PerGPU is Total / GPUs; NaN where those are not known.
+// PerGPU is Total / GPUs, or NaN if GPUs is not known.
 func (p ParetoPoint) PerGPU() float64 {
 	if p.GPUs < 1 {
 		return math.NaN()
@@ -45,7 +45,7 @@ func (p ParetoPoint) PerGPU() float64 {
 	return p.Total / float64(p.GPUs)
 }
 
-// label names a point in a picture.
+// label names a point in a plot.
 func (p ParetoPoint) label() string {
 	if p.Concurrency > 0 {
 		return fmt.Sprintf("c=%d", p.Concurrency)
@@ -56,9 +56,10 @@ func (p ParetoPoint) label() string {
 // kneeShare is the part of the highest throughput that the knee reaches.
 const kneeShare = 0.95
 
-// Knee is the place of the run beyond which more load brings no more throughput: the one of the least concurrency that reaches 95 %
-// of the highest output tokens/s. Text says so. It is −1 where output still rises at the
-// last, which text says too, and where there are fewer than three closed loops of different concurrency, or none made tokens. The points may be in any order.
+// Knee returns the index of the run at the knee, beyond which more load brings no more throughput: the run of the
+// lowest concurrency that reaches 95 % of the highest output tokens/s. Text describes the knee. At is −1 if output
+// still rises at the highest concurrency; text says so. At is −1 and text is "" if fewer than three different
+// concurrencies have runs with tokens. The points may be in any order.
 func Knee(points []ParetoPoint) (at int, text string) {
 	var order []int
 	for i, p := range points {
@@ -87,11 +88,12 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, number.Short(p.Total), last.Concurrency, percentOver(most, p.Total))
 }
 
-// capacityRate is the rate for which Capacity counts servers, requests/s: AIPerf's own example has it.
+// capacityRate is the request rate, in requests/s, for which Capacity counts servers. AIPerf's example uses the same
+// rate.
 const capacityRate = 1000
 
-// Capacity says how many servers such as the one measured so many requests such as these take. It is "" unless the points go past
-// their knee: below it the rate is that of the load offered, and says nothing of the server.
+// Capacity says how many servers like the measured one are needed for capacityRate requests/s. It returns "" unless the
+// points go past their knee: below the knee the request rate is the offered load and says nothing about the server.
 func Capacity(points []ParetoPoint) string {
 	at, _ := Knee(points)
 	if at < 0 {
@@ -99,7 +101,7 @@ func Capacity(points []ParetoPoint) string {
 	}
 	n, _ := servers(capacityRate, points[at].Requests)
 	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(n))
-	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN is less than all
+	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN sorts below every number
 	switch within, some := servers(capacityRate, best.Good); {
 	case some:
 		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", number.Whole(within), best.Concurrency)
@@ -109,8 +111,8 @@ func Capacity(points []ParetoPoint) string {
 	return text
 }
 
-// servers is how many servers such as the one that was measured serve a number of requests a second within all bounds: the
-// rate over the goodput, rounded up. False when nothing was goodput.
+// servers returns how many servers a request rate needs if each serves goodput, both in requests/s: requests ÷ goodput,
+// rounded up. It returns false if there is no goodput.
 func servers(requests, goodput float64) (int, bool) {
 	if !(goodput > 0) || !(requests >= 0) || requests/goodput > math.MaxInt32 {
 		return 0, false
@@ -120,8 +122,8 @@ func servers(requests, goodput float64) (int, bool) {
 
 func percentOver(a, b float64) string { return number.Digits(100*(a/b-1), 2) + " %" }
 
-// frontier says of each point whether it is known and no other beats it in both directions. One beats another where their intervals
-// lie apart: two that differ by chance stand beside each other.
+// frontier reports for each point whether it is known and no other point beats it in both directions. A point beats
+// another only if their intervals are disjoint, so points that differ by chance are all on the frontier.
 func frontier(points []ParetoPoint) []bool {
 	front := make([]bool, len(points))
 	for i, p := range points {

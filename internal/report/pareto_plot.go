@@ -11,7 +11,7 @@ import (
 	"replayd/internal/stats"
 )
 
-// tradeOff is the section of the Pareto curve; without a title where it has no points.
+// tradeOff returns the section of the Pareto curve. The section has no title if there are fewer than two points.
 func tradeOff(runs []lookedAt) Section {
 	s := Section{Short: "Trade-off"}
 	var points []ParetoPoint
@@ -81,7 +81,7 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 	return t
 }
 
-// paretoPlot is false where no point has both coordinates.
+// paretoPlot returns false if no point has both coordinates.
 func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool) {
 	front := frontier(points)
 	on, off, line := chart.Series{Name: "on the frontier", Kind: chart.Points}, chart.Series{Name: "dominated", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
@@ -120,7 +120,7 @@ func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool)
 	return p, true
 }
 
-// loadPlots are output and TTFT over concurrency.
+// loadPlots plots output and TTFT over concurrency.
 func loadPlots(points []ParetoPoint) []chart.Plot {
 	points = slices.DeleteFunc(slices.Clone(points), func(p ParetoPoint) bool { return p.Concurrency < 1 })
 	slices.SortStableFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Concurrency, b.Concurrency) })
@@ -149,7 +149,7 @@ func loadPlots(points []ParetoPoint) []chart.Plot {
 	return plots
 }
 
-// dots are the places of a line, in its colour.
+// dots returns the points of a line, in the color of the line.
 func dots(s chart.Series) chart.Series {
 	s.Kind, s.Ramp = chart.Points, 1
 	return s

@@ -46,7 +46,7 @@ func TestKnee(t *testing.T) {
 	f("none", nil, -1, "")
 }
 
-// 10 to 200 trade one for the other; 500 is worse than 200 in both, by more than the intervals are wide.
+// 10 to 200 trade one rate for the other. 500 is worse than 200 in both by more than the intervals.
 func TestFrontier(t *testing.T) {
 	f := func(name string, wide float64, want ...bool) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestFrontier(t *testing.T) {
 	f("without intervals", math.Inf(1), true, true, true, true, true)
 }
 
-// Of runs with gaps of 8.2, 8.5 and 9.7 ms the slowest, whose answers were read at once now and then, is dominated where it also makes less.
+// The run with gaps of 9.7 ms is dominated, although the ITL of some coalesced reads is near 0.
 func TestMergedReadsMakeNoFrontier(t *testing.T) {
 	var all []lookedAt
 	for i, gap := range []float64{8.2, 8.5, 9.7} {
@@ -90,7 +90,7 @@ func TestMergedReadsMakeNoFrontier(t *testing.T) {
 	}
 }
 
-// Without GPUs the section says what stands for them.
+// Without GPU counts the section says that total output stands for output per GPU.
 func TestTradeOffWithoutGPUs(t *testing.T) {
 	run := resulttest.Run(t)
 	other := run
@@ -101,7 +101,7 @@ func TestTradeOffWithoutGPUs(t *testing.T) {
 	}
 }
 
-// One answer that was read at once has no say in what the others' users saw: it took no time, and has few tokens.
+// An answer that came in one read does not distort output per user: it took no time and has few tokens.
 func TestPerUserIsARatioOfSums(t *testing.T) {
 	run := result.Run{}
 	for i := range 21 {
@@ -113,7 +113,7 @@ func TestPerUserIsARatioOfSums(t *testing.T) {
 	}
 }
 
-// An idle server that is offered 2 requests/s has any capacity: how many are needed is said only past the knee.
+// An idle server at 2 requests/s could have any capacity, so the number of servers is given only past the knee.
 func TestCapacity(t *testing.T) {
 	f := func(name string, points []ParetoPoint, want string) {
 		t.Helper()

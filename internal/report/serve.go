@@ -16,11 +16,11 @@ import (
 	"replayd/internal/result"
 )
 
-// mostKept is how many requests of runs that were read a Dashboard keeps in memory; one run is always kept.
+// mostKept is the most requests that a Dashboard caches. The run read last is always cached.
 const mostKept = 1 << 20
 
-// A Dashboard serves the page of runs with a choice of them and of their requests. It reads files and changes nothing. One
-// page is made at a time.
+// A Dashboard serves the page of the selected runs, with a form to select runs and requests. It only reads files. It
+// builds one page at a time.
 type Dashboard struct {
 	sources []result.Source
 	theme   Theme
@@ -28,17 +28,17 @@ type Dashboard struct {
 	hosts   []string
 
 	turn chan struct{} // holds one token: its holder owns the fields below
-	kept []keptRun     // the one used last comes last
+	kept []keptRun     // least recently used first
 }
 
-// A keptRun is a run and what its files looked like when it was read.
+// A keptRun is a cached source: its runs and the stamp of its files when they were read.
 type keptRun struct {
 	name, stamp string
 	runs        []result.Run
 }
 
-// NewDashboard makes one of runs that FindRuns found. It answers to the host names given, so that no page of a stranger can reach it by a
-// name that leads here; none: to any.
+// NewDashboard returns a Dashboard of the runs that FindRuns found. It answers only requests for the given hosts, as a
+// protection against DNS rebinding. Without hosts it answers all requests.
 func NewDashboard(sources []result.Source, theme Theme, made string, hosts ...string) *Dashboard {
 	d := &Dashboard{sources: sources, theme: theme, made: made, hosts: hosts, turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
@@ -97,7 +97,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known says whether a host is one to answer to.
+// known reports whether the dashboard answers requests for a host.
 func (d *Dashboard) known(host string) bool {
 	if len(d.hosts) == 0 {
 		return true
@@ -108,7 +108,7 @@ func (d *Dashboard) known(host string) bool {
 	return slices.Contains(d.hosts, strings.ToLower(strings.Trim(host, "[]")))
 }
 
-// page makes the page of what was chosen.
+// page builds the page of the selected runs and requests.
 func (d *Dashboard) page(q url.Values) (Page, int) {
 	filter, errs := readFilter(q)
 	form := &form{Filter: filter, Outcomes: measure.Outcomes(), typed: q}

@@ -13,17 +13,17 @@ import (
 	"replayd/internal/result"
 )
 
-// A filter is which requests the dashboard shows.
+// A filter selects the requests that the dashboard shows.
 type filter struct {
 	Phase    string // profiling, warmup, all
 	Outcome  measure.Outcome
 	From, To float64 // seconds since the first request of the run was sent
 	MinInput int     // tokens
 	MaxInput int     // 0: no bound
-	Session  string  // conversation of the trace, or its number
+	Session  string  // conversation of the trace, or session number
 }
 
-// readFilter reads what a form sends; what is wrong is left out, and told.
+// readFilter reads the values of the form. It ignores invalid values and describes them in errs.
 func readFilter(q url.Values) (f filter, errs []string) {
 	wrong := func(name, want string) {
 		errs = append(errs, fmt.Sprintf("%s: want %s, got %q", name, want, cutText(q.Get(name), 100)))
@@ -79,12 +79,12 @@ func readFilter(q url.Values) (f filter, errs []string) {
 	return f, errs
 }
 
-// whole says that all measured requests are shown.
+// whole reports whether the filter selects all measured requests.
 func (f filter) whole() bool {
 	return f == filter{Phase: "profiling", To: math.Inf(1)}
 }
 
-// apply leaves the requests that are to be seen. Those of the warm-up count as measured then, because they were asked for.
+// apply returns the run with only the selected requests. Warm-up requests that the reader selects count as measured.
 func (f filter) apply(run result.Run) result.Run {
 	if f.whole() {
 		return run
@@ -118,17 +118,17 @@ type form struct {
 	Runs     []choice
 	Filter   filter
 	Outcomes []measure.Outcome
-	Shown    string   // the present selection as a text
-	Errors   []string // of choices that are not possible
+	Shown    string   // the current selection in words
+	Errors   []string // about invalid choices
 
 	typed url.Values
 }
 
-// A choice is one of several.
+// A choice is one option of a list.
 type choice struct {
 	Name string
 	On   bool
 }
 
-// Typed is the front of a value, as it was typed.
+// Typed returns the first 200 characters of a value as the user typed it.
 func (f form) Typed(name string) string { return cutText(f.typed.Get(name), 200) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of a request to the dashboard. A page of 100,000 requests takes a second.
+// Limits of a request to the dashboard. A page of 100,000 requests takes a second.
 const (
 	headerTime  = 10 * time.Second
 	answerTime  = 2 * time.Minute
@@ -17,7 +17,7 @@ const (
 	leaveTime   = 5 * time.Second
 )
 
-// Run serves until ctx is cancelled, and then lets pages that are under way be sent.
+// Run serves until ctx is canceled. Pages in progress then have leaveTime to finish.
 func (d *Dashboard) Run(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
 	served := make(chan error, 1)

@@ -6,7 +6,7 @@ import (
 	"replayd/internal/result"
 )
 
-// read gives the runs of a source as they are on the disk now.
+// read returns the runs of a source. It reads the files again if they have changed.
 func (d *Dashboard) read(s result.Source) ([]result.Run, error) {
 	stamp := s.Stamp()
 	i := slices.IndexFunc(d.kept, func(k keptRun) bool { return k.name == s.Name })

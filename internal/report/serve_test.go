@@ -18,7 +18,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// onDisk is a folder with two runs of the example.
+// onDisk writes two runs of the example to a folder.
 func onDisk(t *testing.T) (dir string, sources []result.Source) {
 	t.Helper()
 	_, file := resulttest.Collected(t)
@@ -84,7 +84,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("HEAD: %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
 	}
 
-	// What a run writes meanwhile is seen; what cannot be read is said.
+	// New rows of a running run appear; unreadable lines are reported.
 	path := filepath.Join(dir, "a", result.ExportName)
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestDashboard(t *testing.T) {
 	f("GET", "/?run=a", host, 200, "no such file")
 }
 
-// Each filter leaves the rows that it says, by another way of counting.
+// Each filter keeps the rows that an independent predicate keeps.
 func TestFilter(t *testing.T) {
 	run := resulttest.Run(t)
 	f := func(query string, keep func(result.Row) bool) {
@@ -137,7 +137,7 @@ func TestFilter(t *testing.T) {
 	f("session=s4", func(r result.Row) bool { return measured(r) && r.Conversation == "s4" })
 }
 
-// It is over when its context is, and gives the port back.
+// Run returns when its context ends, and frees the port.
 func TestDashboardRun(t *testing.T) {
 	_, sources := onDisk(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -165,7 +165,7 @@ func TestDashboardRun(t *testing.T) {
 	}
 }
 
-// Whatever is in an address: what is wrong is told, and the rest leaves some of the rows.
+// For any query string, errors are reported and the filter keeps a subset of the rows.
 func FuzzFilter(f *testing.F) {
 	for _, query := range []string{"", "phase=warmup&from=1e300", "to=NaN", "min_input=-1&max_input=99999999999999999999", "session=%00&outcome=ok;", "from=0x1p-2&to=Inf"} {
 		f.Add(query)

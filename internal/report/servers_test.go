@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// AIPerf's document: 1000 requests/s at 7.43 a server are 135 servers, at 26.67 38.
+// From AIPerf's document: 1000 requests/s need 135 servers at 7.43 requests/s each, and 38 at 26.67.
 func TestServers(t *testing.T) {
 	f := func(requests, goodput float64, want int, wantOK bool) {
 		t.Helper()
