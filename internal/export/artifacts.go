@@ -1,4 +1,4 @@
-// Package export writes the files and tables of a run as AIPerf, vLLM's benchmarks and spreadsheets have them.
+// Package export writes the files and tables of a run in the formats of AIPerf, vLLM's benchmarks and spreadsheets.
 package export
 
 import (
@@ -14,8 +14,8 @@ import (
 	"replayd/internal/result"
 )
 
-// Names of the files in an artifact directory, as AIPerf 0.5 has them, beside those that package result reads; the last three are
-// ours.
+// Names of the files in an artifact directory, except those that package result reads. The last three names are
+// replayd's own; the others are AIPerf 0.5's.
 const (
 	CSVName           = "profile_export_aiperf.csv"
 	SlicesCSVName     = "profile_export_aiperf_timeslices.csv"
@@ -26,7 +26,7 @@ const (
 	PageName          = "report.html"
 )
 
-// ours are all the files that a run of replayd or AIPerf leaves in a directory. Nothing else there is ever touched.
+// ours lists all files that a run of replayd or AIPerf leaves in a directory. Replayd touches no other file there.
 var ours = []string{
 	result.ExportName, CSVName, result.JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, result.RecordsName, PageName,
 	"inputs.json", "outputs.json", "profile_export_raw.jsonl", "profile_export_records.csv", "gpu_telemetry_export.jsonl",
@@ -36,12 +36,12 @@ var ours = []string{
 // An Artifacts is the directory that a run writes its files into.
 type Artifacts struct {
 	Dir   string
-	Moved string // where the files of the run before are now; "" when there were none
+	Moved string // where the files of the earlier run are; "" if there were none
 }
 
-// OpenArtifacts makes a directory for the files of a run and sees that files can be made there. What an earlier run left moves to
-// before/TIME first, TIME being now: so a directory holds the files of one run, or of one sweep, only. Nothing that neither replayd nor AIPerf
-// writes is touched.
+// OpenArtifacts creates the directory for the files of a run and checks that it is writable. Files of an earlier run
+// move to before/TIME, where TIME is now, so that a directory holds the files of only one run or one sweep. Other files
+// stay.
 func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	a := Artifacts{Dir: dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -60,7 +60,7 @@ func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	return a, nil
 }
 
-// PutBack returns what an earlier run left to its place, for a run that sent nothing: the earlier files are worth more.
+// PutBack moves the files of the earlier run back, for a run that sent nothing: the earlier files are worth more.
 func (a Artifacts) PutBack() error {
 	if a.Moved == "" {
 		return nil
@@ -76,15 +76,15 @@ func (a Artifacts) PutBack() error {
 		return move(path, a.Path(name))
 	})
 	if err == nil {
-		err = os.RemoveAll(a.Moved) // folders that are empty now
+		err = os.RemoveAll(a.Moved) // the folders are empty
 	}
 	return err
 }
 
-// sweepFolder is where one run of a sweep lies in the sweep's own folder.
+// sweepFolder matches the folder of one run inside the folder of a sweep.
 var sweepFolder = regexp.MustCompile(`^concurrency-[1-9][0-9]*$`)
 
-// leftBehind are the files of an earlier run in a directory, and the folders of an earlier sweep.
+// leftBehind lists the files of an earlier run in a directory, and the folders of an earlier sweep.
 func leftBehind(dir string) (names []string, err error) {
 	for _, name := range ours {
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
@@ -107,7 +107,7 @@ func leftBehind(dir string) (names []string, err error) {
 	return names, err
 }
 
-// moveBefore moves the files of an earlier run, or a whole sweep, and says where to.
+// moveBefore moves the files of an earlier run, or a whole sweep, and returns the new folder.
 func moveBefore(dir string, now time.Time) (to string, err error) {
 	names, err := leftBehind(dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func moveBefore(dir string, now time.Time) (to string, err error) {
 	return to, nil
 }
 
-// move makes the folder that a file or folder moves to.
+// move moves a file or folder and creates the folder that it moves to.
 func move(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -134,7 +134,7 @@ func move(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// beforeDir makes a directory that was not there before.
+// beforeDir creates a directory with an unused name.
 func beforeDir(dir string, now time.Time) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, result.BeforeName), 0o755); err != nil {
 		return "", err
@@ -152,10 +152,10 @@ func beforeDir(dir string, now time.Time) (string, error) {
 	}
 }
 
-// Path is where a file of the directory lies.
+// Path returns the path of a file in the directory.
 func (a Artifacts) Path(name string) string { return filepath.Join(a.Dir, name) }
 
-// Write makes a file of the directory, whole or not at all: under another name first.
+// Write writes a file of the directory completely or not at all: under a temporary name first.
 func (a Artifacts) Write(name string, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(a.Dir, "."+name+"-*")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"replayd/internal/result"
 )
 
-// tree is every file under a directory with what is in it.
+// tree returns the content of every file under a directory.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -34,7 +34,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// What an earlier run left moves away, also when two begin in one second; nothing else is touched.
+// Files of an earlier run move away, also if two runs begin in the same second. Other files stay.
 func TestOpenArtifacts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "artifacts")
 	now := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
@@ -80,14 +80,14 @@ func TestOpenArtifacts(t *testing.T) {
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// A directory with the name of a file of ours is somebody else's.
+	// A directory with the name of one of replayd's files is not replayd's.
 	if err := os.Mkdir(filepath.Join(dir, result.JSONName), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	open("")
 }
 
-// Where no files can be made an error comes before anything is sent.
+// A directory that is not writable is an error before any request is sent.
 func TestOpenArtifactsNotWritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -11,14 +11,14 @@ import (
 	"replayd/internal/result"
 )
 
-// WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each metric that requests have, then
-// a line for each single value. Numbers have two decimals, shares all of theirs.
+// WriteCSV writes profile_export_aiperf.csv in AIPerf's two parts: a line with all figures for each distribution, then
+// a line for each single value. Numbers have two decimals, ratios have all their decimals.
 func WriteCSV(w io.Writer, r result.Run) error {
 	all := byTag(r.Statistics())
 	percentiles := percentilesOf(r.Settings)
 
 	out := csv.NewWriter(w)
-	_ = out.Write(append([]string{"Metric"}, columnNames(percentiles)...)) // Flush says what went wrong
+	_ = out.Write(append([]string{"Metric"}, columnNames(percentiles)...)) // Flush returns any error
 	for _, m := range all {
 		if m.Single {
 			continue
@@ -39,7 +39,7 @@ func WriteCSV(w io.Writer, r result.Run) error {
 			continue
 		}
 		name := m.Name
-		if m.Unit != "requests" { // as AIPerf has it: a count has no unit behind it
+		if m.Unit != "requests" { // as in AIPerf, a count has no unit after its name
 			name += " (" + m.Unit + ")"
 		}
 		_ = out.Write([]string{name, singleText(m)})
@@ -52,7 +52,7 @@ func byTag(f result.Statistics) []result.Metric {
 	return slices.SortedFunc(slices.Values(f.Metrics), func(a, b result.Metric) int { return cmp.Compare(a.Tag, b.Tag) })
 }
 
-// columnNames are the figures of a distribution in the order of AIPerf's tables.
+// columnNames returns the names of a distribution's figures in the order of AIPerf's tables.
 func columnNames(percentiles []float64) []string {
 	names := []string{"avg", "min", "max"}
 	for _, p := range percentiles {
@@ -61,7 +61,7 @@ func columnNames(percentiles []float64) []string {
 	return append(names, "std")
 }
 
-// columnValues are a metric's figures under columnNames; NaN where it has none.
+// columnValues returns the figures of a metric in the order of columnNames; NaN for a missing figure.
 func columnValues(m result.Metric, percentiles []float64) []float64 {
 	values := []float64{m.Avg(), m.Of.Min(), m.Of.Max()}
 	for _, p := range percentiles {
@@ -70,7 +70,7 @@ func columnValues(m result.Metric, percentiles []float64) []float64 {
 	return append(values, m.Std())
 }
 
-// singleText writes a single value: a share with all its decimals, because 0.9996 is not 1.00.
+// singleText formats a single value. A ratio has all its decimals, because 0.9996 is not 1.00.
 func singleText(m result.Metric) string {
 	if m.Unit == "ratio" {
 		return strconv.FormatFloat(m.Value, 'f', -1, 64)
@@ -78,7 +78,7 @@ func singleText(m result.Metric) string {
 	return decimals(m.Value)
 }
 
-// decimals writes a number with two decimals; nothing of one that is none.
+// decimals formats a number with two decimals, and NaN or an infinity as "".
 func decimals(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return ""
@@ -108,8 +108,9 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 	return out.Error()
 }
 
-// WriteSlicesJSON writes profile_export_aiperf_timeslices.json: the slices with all their figures, not rounded, when each began and
-// ended, and ours: what they say together, and the ledger of the run, since what was never sent is in no slice.
+// WriteSlicesJSON writes profile_export_aiperf_timeslices.json: each slice with its start, end and unrounded figures.
+// Replayd adds the trend over the slices, and the ledger of the run, because no slice has the requests that were never
+// sent.
 func WriteSlicesJSON(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	list := make([]object, len(all))

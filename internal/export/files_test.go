@@ -19,7 +19,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// writers are all the files and tables of a run.
+// writers lists all files and tables of a run.
 var writers = []struct {
 	name  string
 	write func(io.Writer, result.Run) error
@@ -50,8 +50,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Of a run without streaming there is no first token and no gap; of one in which nothing was ok only counts are left; an empty one
-// breaks nothing.
+// A run without streaming has no TTFT and no gaps. A run without ok requests has only counts. An empty run breaks
+// nothing.
 func TestFilesOfPoorRuns(t *testing.T) {
 	plain, none := result.Run{}, result.Run{}
 	for _, r := range resulttest.Run(t).Rows {
@@ -168,7 +168,7 @@ func TestFilesSayThatTheyCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Whatever can be read can be reported.
+// Every run that can be read can be reported.
 func FuzzFiles(f *testing.F) {
 	for _, path := range []string{"aiperf_export.jsonl", "run/" + result.ExportName} {
 		b, err := os.ReadFile("../result/testdata/" + path)

@@ -23,7 +23,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out numbers that are none.
+// MarshalJSON implements json.Marshaler. It leaves out members that are NaN or infinite.
 func (o object) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for _, m := range o {
@@ -46,18 +46,18 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
 
-// usual are the percentiles of AIPerf's files.
+// usual lists the percentiles of AIPerf's files.
 var usual = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99}
 
-// percentilesOf are the usual ones and those of the settings, in order.
+// percentilesOf returns the usual percentiles and those of the settings, sorted.
 func percentilesOf(s result.Settings) []float64 {
 	all := append(slices.Clone(usual), s.Percentiles...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// statsObject is a metric as AIPerf 0.5 writes it (export schema 1.0): a distribution with all its figures, a single value as
-// avg. Values are not rounded.
+// statsObject returns a metric in the format of AIPerf 0.5 (export schema 1.0): a distribution with all its figures, a
+// single value as avg. Values are not rounded.
 func statsObject(m result.Metric, percentiles []float64) object {
 	o := object{{"unit", m.Unit}, {"avg", m.Avg()}}
 	if m.Single {
@@ -74,8 +74,9 @@ func spreadObject(d stats.Distribution, percentiles []float64) object {
 	return append(o, object{{"min", d.Min()}, {"max", d.Max()}, {"std", d.Std}}...)
 }
 
-// WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's shape, with what the GPUs said in telemetry_data.
-// Ours beside it: ledger, what became of all requests that fell due; prefix_cache, what the server had of the prompts; partial, what is missing from these figures.
+// WriteJSON writes profile_export_aiperf.json: the figures of a run in AIPerf's format, with GPU metrics in
+// telemetry_data. Replayd adds ledger (the account of all expected requests), prefix_cache (prompt tokens that the
+// server had cached) and partial (what is missing from the figures).
 func WriteJSON(w io.Writer, r result.Run) error {
 	f := r.Statistics()
 	o := object{{"schema_version", "1.0"}}
@@ -104,8 +105,8 @@ func WriteJSON(w io.Writer, r result.Run) error {
 	return writeJSON(w, o)
 }
 
-// WriteRuns writes what pages say of runs in figures: the ledger of each, null where it is not known, both shares of good requests, and
-// the metrics of profile_export_aiperf.json. LeftOut says why others are not there.
+// WriteRuns writes the figures of several runs: the ledger of each run (null if unknown), attainment, service
+// attainment and the metrics of profile_export_aiperf.json. Errors in leftOut say why other runs are missing.
 func WriteRuns(w io.Writer, runs []result.Run, leftOut []error) error {
 	list := make([]object, len(runs))
 	for i, r := range runs {
@@ -143,10 +144,10 @@ func writeJSON(w io.Writer, o object) error {
 	return e.Encode(o)
 }
 
-// stamp is an instant in ISO 8601, UTC.
+// stamp formats an instant in Unix ns as ISO 8601 in UTC.
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// mostErrors bounds the list of errors in a file.
+// mostErrors caps the list of errors in a file.
 const mostErrors = 100
 
 type errorCount struct {
@@ -154,8 +155,8 @@ type errorCount struct {
 	Count   int                `json:"count"`
 }
 
-// errorSummary counts the failures by their code, type and words, as AIPerf does, the most frequent first. Numbers in the words
-// do not tell them apart; those of the first one are shown.
+// errorSummary counts failures by code, type and message, as AIPerf does, the most frequent first. Messages that differ
+// only in numbers count as one; the first message is shown.
 func errorSummary(rows []result.Row, cancelled int) []errorCount {
 	list := []errorCount{}
 	for _, one := range result.Reasons(rows) {

@@ -9,14 +9,14 @@ import (
 	"replayd/internal/result"
 )
 
-// mostReasons is how many reasons one line gives.
+// mostReasons is the most reasons in one line.
 const mostReasons = 3
 
-// refused says whether a server did not take a request: its answer was one of HTTP's 4xx.
+// refused reports whether the server refused a request with HTTP 4xx.
 func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measure.HTTP429 }
 
-// successLine says in one line what became of all requests, and why some failed. Those that were cancelled on purpose are
-// neither ok nor failed, and no part of the rate.
+// successLine says in one line how the requests ended, and why some failed. Requests that the workload cancelled are
+// neither ok nor failed, and not part of the success rate.
 func successLine(r result.Run, f result.Statistics) string {
 	rows := r.Measured()
 	turnedAway := 0
@@ -56,7 +56,7 @@ func successLine(r result.Run, f result.Statistics) string {
 	return line + ")"
 }
 
-// plannedLines say under a table how much of the planned load was sent and served well.
+// plannedLines describes, below a table, how much of the planned load was sent and served well.
 func plannedLines(r result.Run) []string {
 	if r.Ledger == nil {
 		return []string{"Attainment: N/A (" + result.UnknownLedger + ")"}

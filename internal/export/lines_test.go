@@ -8,7 +8,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// Every table says how much of the planned load was served well, by its two names.
+// Every table shows attainment and service attainment.
 func TestAttainmentUnderTables(t *testing.T) {
 	run := resulttest.Run(t)
 	for _, w := range writers {

@@ -22,7 +22,8 @@ import (
 
 const ms = time.Millisecond
 
-// recompute runs the script that computes all figures of a directory again, and says whether they are the same.
+// recompute runs the script that recomputes all figures of a directory. It returns whether they are the same, and the
+// output of the script.
 func recompute(t *testing.T, dir string) (same bool, said string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "python3", "../../test/report/recompute.py", dir).CombinedOutput()
@@ -53,7 +54,7 @@ func writeRun(t *testing.T, dir string, run result.Run) {
 	}
 }
 
-// All figures of all files and tables are those that an independent program finds, to the last digit.
+// An independent program computes the same figures for all files and tables, to the last digit.
 func TestFiguresRecomputed(t *testing.T) {
 	example := resulttest.Run(t)
 	plain := example
@@ -84,7 +85,7 @@ func TestFiguresRecomputed(t *testing.T) {
 	}
 }
 
-// random is a run of up to 2,000 requests with all that can be different.
+// random returns a run of up to 2,000 requests with random settings and figures.
 func random(r *rand.Rand) result.Run {
 	s := result.Settings{
 		Model: "m", Streamed: true, GPUs: r.IntN(9), Slice: time.Duration(1+r.IntN(20)) * 500 * ms,
@@ -120,7 +121,7 @@ func random(r *rand.Rand) result.Run {
 	return c.Collected()
 }
 
-// The script finds every kind of wrong figure: without that it would prove nothing.
+// The script finds every kind of wrong figure. Otherwise TestFiguresRecomputed would prove nothing.
 func TestRecomputeFindsWrongFigures(t *testing.T) {
 	run := resulttest.Run(t)
 	for _, c := range []struct{ file, figure string }{

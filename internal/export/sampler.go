@@ -12,39 +12,40 @@ import (
 	"replayd/internal/result"
 )
 
-// sameReading is far below the second that lies between two readings, and above what a clock's fraction makes of one.
+// sameReading is the tolerance for the times of one reading. It is far below the second between two readings, and above
+// the rounding error of a time.
 const sameReading = 100 * time.Millisecond
 
-// Bounds of a Sampler: 128 MiB.
+// Limits of a Sampler. Together they are 128 MiB.
 const (
 	mostSeries  = 1024
-	mostSamples = 4096 // of a series; when there are more, every other one is left out, so that the whole run stays covered
+	mostSamples = 4096 // per series; beyond that, every other sample is dropped, so the samples still cover the whole run
 )
 
-// bookkeeping are the families that say how the reading went; they are no figures of the server.
+// bookkeeping matches families about the scrape. They are not metrics of the server.
 var bookkeeping = regexp.MustCompile(`_(up|info|restarts_total|age_seconds|address_shared|duplicate_devices|scrape_[a-z_]+)$`)
 
-// A Sampler keeps what the engine and the GPUs say while a run goes on. It is for one goroutine.
+// A Sampler keeps the metrics of the engine and the GPUs during a run. It is not safe for concurrent use.
 type Sampler struct {
 	series map[string]*result.ServerSeries
-	beyond map[string]bool // series that are not kept, at most as many again
-	every  int             // looks per sample that is kept
+	beyond map[string]bool // series that are not kept, at most mostSeries
+	every  int             // calls of Take per sample that is kept
 	looks  int
-	times  int // samples kept, of the series that has most
+	times  int // samples of the longest series
 }
 
-// Families of the engine and of GPUs begin so.
+// Prefixes of the families of the engine and of the GPUs.
 const (
 	engineSeries = "replayd_engine_"
 	gpuSeries    = "replayd_gpu_"
 )
 
-// NewSampler makes an empty sampler.
+// NewSampler returns an empty Sampler.
 func NewSampler() *Sampler {
 	return &Sampler{series: map[string]*result.ServerSeries{}, beyond: map[string]bool{}, every: 1}
 }
 
-// Take adds what was gathered at an instant. Of a histogram it keeps count and sum.
+// Take adds the families gathered at an instant. It keeps the count and the sum of a histogram.
 func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	s.looks++
 	if (s.looks-1)%s.every != 0 {
@@ -62,7 +63,7 @@ func (s *Sampler) Take(at time.Time, families []*dto.MetricFamily) {
 	}
 }
 
-// A replicaKey is where values were read: a target, and of an engine which replica.
+// A replicaKey is a source of values: a target and, for an engine, the replica.
 type replicaKey struct{ target, replica string }
 
 func replicaOf(m *dto.Metric) (r replicaKey) {
@@ -77,7 +78,7 @@ func replicaOf(m *dto.Metric) (r replicaKey) {
 	return r
 }
 
-// agesOf are how long ago the figures on the page were read: so much before the page they count.
+// agesOf returns the age of the values of each source: the time between their reading and the page.
 func agesOf(families []*dto.MetricFamily) map[replicaKey]time.Duration {
 	ages := map[replicaKey]time.Duration{}
 	for _, f := range families {
@@ -133,12 +134,12 @@ func (s *Sampler) add(at time.Time, f *dto.MetricFamily, name string, kind resul
 		s.series[key] = b
 	}
 	if n := len(b.Times); n > 0 && at.Sub(b.Times[n-1]) < sameReading {
-		return // nothing was read since
+		return // no new reading
 	}
 	b.Times, b.Values = append(b.Times, at), append(b.Values, value)
 }
 
-// unitOf is the base unit at the end of a name, as Prometheus' conventions have it; "" where there is none.
+// unitOf returns the base unit at the end of a name, by Prometheus' naming conventions, or "".
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	last := name[strings.LastIndexByte(name, '_')+1:]
@@ -148,7 +149,7 @@ func unitOf(name string) string {
 	return ""
 }
 
-// thin leaves out every other sample, but never the last one.
+// thin drops every other sample but keeps the last one.
 func (s *Sampler) thin() {
 	s.every *= 2
 	s.times /= 2
@@ -164,10 +165,10 @@ func (s *Sampler) thin() {
 	}
 }
 
-// Beyond is how many series were too many to keep, as far as they were counted.
+// Beyond returns the number of series that are not kept. The count stops at 1024.
 func (s *Sampler) Beyond() int { return len(s.beyond) }
 
-// Series are all that was seen, by name and labels.
+// Series returns all series, sorted by name and labels.
 func (s *Sampler) Series() []result.ServerSeries {
 	var all []result.ServerSeries
 	for _, key := range slices.Sorted(maps.Keys(s.series)) {
@@ -176,7 +177,7 @@ func (s *Sampler) Series() []result.ServerSeries {
 	return all
 }
 
-// CountGPUs is how many GPUs were seen.
+// CountGPUs returns the number of GPUs in the series.
 func CountGPUs(all []result.ServerSeries) int {
 	seen := map[string]bool{}
 	for _, b := range all {

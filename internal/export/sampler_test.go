@@ -10,7 +10,7 @@ import (
 	"replayd/internal/result"
 )
 
-// page is a page with an engine's figures that are of age before it.
+// page returns a metrics page whose engine metrics were read age before the page.
 func page(age time.Duration, tokens, running float64) []*dto.MetricFamily {
 	labels := []*dto.LabelPair{{Name: proto.String("replica"), Value: proto.String("r")}, {Name: proto.String("target"), Value: proto.String("t")}}
 	gauge := func(name string, v float64) *dto.MetricFamily {
@@ -28,7 +28,7 @@ func page(age time.Duration, tokens, running float64) []*dto.MetricFamily {
 	}
 }
 
-// What is on the page was read before it: rates are over the time between readings, and a page that nothing was read for is none.
+// Rates use the times of readings, not of pages. A page without a new reading adds no sample.
 func TestSamplerCountsFromReadings(t *testing.T) {
 	s := NewSampler()
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -47,7 +47,7 @@ func TestSamplerCountsFromReadings(t *testing.T) {
 	}
 }
 
-// A long run stays covered from end to end by as many samples as are kept.
+// The samples cover a long run from end to end.
 func TestSamplerIsBounded(t *testing.T) {
 	s := NewSampler()
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -13,8 +13,9 @@ import (
 	"replayd/internal/result"
 )
 
-// WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0 (docs/server-metrics/server-metrics-json-schema.md):
-// what the server counted while a run went on, by name, series and source; counters as rates, gauges as distributions.
+// WriteServerMetrics writes server_metrics_export.json, AIPerf's schema 1.0
+// (docs/server-metrics/server-metrics-json-schema.md): the server's metrics during the run, by name, series and source.
+// Counters are rates, gauges are distributions.
 func WriteServerMetrics(w io.Writer, r result.Run) error {
 	server := slices.DeleteFunc(slices.Clone(r.ServerSeries), func(b result.ServerSeries) bool { return b.GPU })
 	groups := map[string][]result.ServerSeries{}
@@ -62,7 +63,7 @@ func seriesObject(b result.ServerSeries, percentiles []float64) (object, bool) {
 	return o, true
 }
 
-// sourceSummary is which sources were read, and from when to when.
+// sourceSummary lists the sources, and the times of the first and the last reading.
 func sourceSummary(rows []result.ServerSeries) object {
 	var names []string
 	var instants []int64
@@ -82,7 +83,8 @@ func sourceSummary(rows []result.ServerSeries) object {
 	return o
 }
 
-// telemetry is AIPerf's telemetry_data: by source and GPU, the figures of each series; a counter as its rate. Nil without GPUs.
+// telemetry returns AIPerf's telemetry_data: the figures of each series by source and GPU, a counter as its rate. It
+// returns nil without GPUs.
 func telemetry(rows []result.ServerSeries) object {
 	type gpu struct {
 		uuid          string
@@ -101,7 +103,7 @@ func telemetry(rows []result.ServerSeries) object {
 		}
 		key := "gpu_" + b.Labels["gpu"]
 		g := endpoints[b.Source][key]
-		if g != nil && g.uuid != b.Labels["uuid"] { // another host's GPU of that number
+		if g != nil && g.uuid != b.Labels["uuid"] { // a GPU of another host with the same number
 			key += "_" + b.Labels["uuid"]
 			g = endpoints[b.Source][key]
 		}
@@ -154,7 +156,8 @@ func WriteBeside(w io.Writer, r result.Run, width int) error {
 	return err
 }
 
-// besideCells are a series' columns after its name; nil where it has none, and of a histogram's sum, which stands with its count.
+// besideCells returns the columns of a series after its name. It returns nil if the series has no figures, and for the
+// sum of a histogram, which is shown with the count.
 func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
 	f, ok := b.Statistics()
 	switch {
@@ -182,7 +185,7 @@ func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
 	return []string{orNone(b.Unit), small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
 }
 
-// besideName is what a series is called in the table.
+// besideName returns the name of a series in the table.
 func besideName(b result.ServerSeries, telling map[string]bool) string {
 	labels := withSource(b)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
@@ -191,14 +194,14 @@ func besideName(b result.ServerSeries, telling map[string]bool) string {
 	return name + labelText(labels)
 }
 
-// withSource are a series' labels and where it was read.
+// withSource returns the labels of a series with its source.
 func withSource(b result.ServerSeries) map[string]string {
 	labels := map[string]string{"source": b.Source}
 	maps.Copy(labels, b.Labels)
 	return labels
 }
 
-// tellingLabels are those that have more than one value among the series of one name.
+// tellingLabels returns the labels that have more than one value among series of the same name.
 func tellingLabels(rows []result.ServerSeries) map[string]bool {
 	seen := map[[2]string]string{}
 	telling := map[string]bool{}
@@ -214,7 +217,7 @@ func tellingLabels(rows []result.ServerSeries) map[string]bool {
 	return telling
 }
 
-// small writes a number so that what is not 0 is not 0.00.
+// small formats a number so that only 0 is shown as 0.00.
 func small(v float64) string {
 	if v != 0 && math.Abs(v) < 1 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
@@ -224,7 +227,7 @@ func small(v float64) string {
 
 func orNone(unit string) string { return cmp.Or(unit, "1") }
 
-// labelText is labels as a page of metrics has them; "" of none.
+// labelText formats labels as in the Prometheus text format, or as "" if there are none.
 func labelText(labels map[string]string) string {
 	if len(labels) == 0 {
 		return ""

@@ -13,13 +13,14 @@ import (
 	"replayd/internal/terminal"
 )
 
-// consoleTags are the rows of AIPerf's table after those of quantities, in its order.
+// consoleTags lists the rows of AIPerf's table that follow the rows of quantities, in AIPerf's order.
 var consoleTags = []string{"output_token_throughput", "request_throughput", "request_count", "goodput"}
 
-// streamedTags are what only a streamed answer has: without streaming they are printed as not available.
+// streamedTags lists the metrics of streamed answers. Without streaming they are printed as not available.
 var streamedTags = []string{"time_to_first_token", "time_to_second_token", "inter_token_latency", "output_token_throughput_per_user"}
 
-// longName is how long a metric's name is at most with its unit behind it; that of a longer one stands below it.
+// longName is the longest name of a metric that has its unit on the same line. For a longer name the unit goes on the
+// next line.
 const longName = 30
 
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it
@@ -43,7 +44,7 @@ func WriteAIPerfTable(w io.Writer, r result.Run, width int) error {
 	return err
 }
 
-// aiperfCells are the headings and the rows of the table.
+// aiperfCells returns the headings and the rows of the table.
 func aiperfCells(f result.Statistics, s result.Settings) (columns []string, rows [][]string) {
 	percentiles := []float64{99, 90, 50}
 	for _, p := range s.Percentiles {
@@ -77,10 +78,10 @@ func aiperfCells(f result.Statistics, s result.Settings) (columns []string, rows
 	return append([]string{"Metric"}, columnNames(percentiles)...), rows
 }
 
-// percentileName is that of a column or a field: p99, p99.9.
+// percentileName returns the name of a column or field: p99, p99.9.
 func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
-// grouped writes a number with two decimals and commas; N/A of one that is none.
+// grouped formats a number with two decimals and thousands separators, and NaN or an infinity as N/A.
 func grouped(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "N/A"
@@ -184,7 +185,7 @@ func goodputLine(s result.Settings, f result.Statistics) string {
 	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", number.Whole(int(good.Value)), number.Whole(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
 }
 
-// share is a part in percent with two decimals, cut off: what is short of all must not look as if it were.
+// share formats a share in percent with two decimals, rounded down, because less than all must not look like all.
 func share(part, whole int) string {
 	if whole == 0 {
 		return "N/A"

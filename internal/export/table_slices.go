@@ -10,10 +10,10 @@ import (
 	"replayd/internal/result"
 )
 
-// sliceWidth is that of AIPerf's document of time slices.
+// sliceWidth is the width of the table in AIPerf's document on time slices.
 const sliceWidth = 90
 
-// WriteSlices prints a line for each slice, and what they say together.
+// WriteSlices prints a line for each slice, then the trend.
 func WriteSlices(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	if len(all) == 0 {
@@ -55,7 +55,8 @@ func WriteSlices(w io.Writer, r result.Run) error {
 	return err
 }
 
-// NotInSlices says that slices hold what was sent, where more was expected; "" where nothing was dropped.
+// NotInSlices notes that slices hold only requests that were sent, if more were expected. It returns "" if no request
+// was dropped.
 func NotInSlices(r result.Run) string {
 	switch {
 	case r.Picked:
@@ -76,7 +77,7 @@ func indented(lines []string) string {
 	return b.String()
 }
 
-// Lines say what the slices of a run say together.
+// Lines describes the trend.
 func (t Trend) Lines() []string {
 	lines := []string{
 		fmt.Sprintf("%s Range: %.0fms - %.0fms (variation: %.1f%%)", t.Name, t.Least, t.Most, t.Variation()),
@@ -115,7 +116,7 @@ func (t Trend) Lines() []string {
 	return lines
 }
 
-// probability has two digits; below 0.0001 that is all that is said.
+// probability formats a p-value with two digits; below 0.0001 it says only that.
 func probability(p float64) string {
 	if p < 0.0001 {
 		return "p<0.0001"

@@ -12,10 +12,10 @@ import (
 	"replayd/internal/terminal"
 )
 
-// WriteVLLMTable prints a run in the layout of vLLM's serving benchmark (benchmarks/benchmark_serving.py), which TraceReplay
-// prints too, with the percentiles of TraceReplay. Its definitions: the duration is from when the first request was sent to when
-// the last was over, whatever became of them; TPOT is (latency − TTFT) / (output tokens − 1); ITL has one value for each gap
-// between chunks, of all requests together; std is the population's.
+// WriteVLLMTable prints a run in the layout of vLLM's serving benchmark (benchmarks/benchmark_serving.py), which
+// TraceReplay also prints, with TraceReplay's percentiles. The duration is from the first send to the last end,
+// whatever the outcome. TPOT is (latency − TTFT) / (output tokens − 1). ITL has one value per gap between chunks, over
+// all requests. Std is the population standard deviation.
 func WriteVLLMTable(w io.Writer, r result.Run) error {
 	f := r.Statistics()
 	value := func(tag string) float64 { m, _ := f.Metric(tag); return m.Value }
@@ -74,7 +74,7 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 
 const vllmWidth = 50
 
-// centred is a heading within a rule; where it does not fit evenly, the right side is longer.
+// centred centers a heading within a rule. If the space is odd, the right side is longer.
 func centred(text string, rule rune) string {
 	space := max(0, vllmWidth-terminal.Width(text))
 	return strings.Repeat(string(rule), space/2) + text + strings.Repeat(string(rule), space-space/2)

@@ -9,7 +9,7 @@ import (
 	"replayd/internal/result"
 )
 
-// Two hosts have a GPU 0 each.
+// Two hosts each have a GPU 0.
 func TestTelemetryOfTwoHosts(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	var rows []result.ServerSeries

@@ -8,8 +8,7 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Trend is what the slices of a run say together, of the time to the first token, or of the request latency where there is no
-// first token.
+// A Trend is the trend of TTFT over the slices of a run, or of request latency if there is no TTFT.
 type Trend struct {
 	Metric        string // its tag
 	Name          string // TTFT or latency
@@ -21,10 +20,10 @@ type Trend struct {
 	WithoutWarmUp bool // Drift leaves the first slice out, because a warm-up was detected
 }
 
-// Variation is the range over the least mean, in percent, as document and tools of AIPerf's print it.
+// Variation is (Most − Least) ÷ Least in percent, as AIPerf's document and tools print it.
 func (t Trend) Variation() float64 { return 100 * (t.Most - t.Least) / t.Least }
 
-// NewTrend looks at the slices of a run. It is false with fewer than two that have the metric.
+// NewTrend computes the trend of the slices of a run. It returns false if fewer than two slices have the metric.
 func NewTrend(all []result.Slice) (Trend, bool) {
 	t := Trend{Metric: "time_to_first_token", Name: "TTFT", Least: math.Inf(1), Most: math.Inf(-1), Rates: [2]float64{math.Inf(1), math.Inf(-1)}}
 	if !slices.ContainsFunc(all, func(s result.Slice) bool { _, known := s.Figures.Metric(t.Metric); return known }) {

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/result/resulttest"
 )
 
-// sent is an ok request of 4 tokens by its start and latency in seconds.
+// sent returns an ok request of 4 tokens with a start and a latency in seconds.
 func sent(start, latency float64) result.Row {
 	return result.Row{
 		Outcome: measure.OK, Start: resulttest.Begin.UnixNano() + int64(start*1e9), End: resulttest.Begin.UnixNano() + int64((start+latency)*1e9),
@@ -19,7 +19,7 @@ func sent(start, latency float64) result.Row {
 	}
 }
 
-// A time to the first token that rises over the slices is degradation; one that only begins high is a warm-up and no degradation.
+// A TTFT that rises over the slices is degradation. A TTFT that is high only at the start is warm-up.
 func TestTrends(t *testing.T) {
 	f := func(want string, ttft func(slice int) float64) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestTrends(t *testing.T) {
 	}
 }
 
-// The first 300 s of the conversation trace against a limit of 32,768 tokens, in one line.
+// The first 300 s of the conversation trace with a limit of 32,768 tokens, in one line.
 func TestSuccessLine(t *testing.T) {
 	run := result.Run{}
 	for i := range 918 {

@@ -13,11 +13,11 @@ import (
 	"replayd/internal/result"
 )
 
-// mostSheetRows is what a sheet of Excel holds.
+// mostSheetRows is the most rows of an Excel sheet.
 const mostSheetRows = 1 << 20
 
-// WriteXLSX writes a workbook: a sheet of the figures of a run, and one with a line for each request, the warm-up's too. Requests
-// that a sheet does not hold are left out, and the first sheet says so.
+// WriteXLSX writes a workbook with two sheets: the figures of a run, and a line for each request, including warm-up.
+// Requests beyond the row limit of a sheet are left out, and the first sheet says so.
 func WriteXLSX(w io.Writer, r result.Run) (err error) {
 	book := excelize.NewFile()
 	defer func() { err = errors.Join(err, book.Close()) }()
@@ -41,7 +41,7 @@ func WriteXLSX(w io.Writer, r result.Run) (err error) {
 	return book.Write(w)
 }
 
-// writeSheet streams lines into a sheet; the first one stays in sight.
+// writeSheet streams lines into a sheet and freezes the first line.
 func writeSheet(book *excelize.File, name string, lines func(yield func([]any) bool)) error {
 	s, err := book.NewStreamWriter(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func writeSheet(book *excelize.File, name string, lines func(yield func([]any) b
 	return s.Flush()
 }
 
-// cell is a number, or nothing where there is none.
+// cell returns a number, or nil for NaN and infinities.
 func cell(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
