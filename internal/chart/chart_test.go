@@ -33,7 +33,7 @@ func TestTicks(t *testing.T) {
 	f(Axis{}, math.Inf(1), math.Inf(-1), false, true, "0, 0.2, 0.4, 0.6, 0.8, 1")
 }
 
-// On every scale the values lie within it, ticks too, and value and place are each other's inverse.
+// On every scale the values and the ticks lie within the scale, and at and value are inverse functions.
 func TestScales(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	for range 20_000 {
@@ -56,7 +56,7 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// Whatever the values: a histogram counts each of them once, and an ECDF ends at 100 % and never falls.
+// For any values, a histogram counts each value once, and an ECDF never falls and ends at 100 %.
 func TestHistogramAndECDF(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -100,7 +100,7 @@ func TestHistogramAndECDF(t *testing.T) {
 	}
 }
 
-// A cloud's points come back as they were, to the precision of a Float32, and each is in one cell.
+// The points of a cloud keep the precision of a Float32, and each point is in one cell.
 func TestCloudPoints(t *testing.T) {
 	c := Plot{X: Axis{Log: true}, Series: []Series{{Kind: Cloud, X: []float64{1, 10, -1, 1000}, Y: []float64{0.1, 2, 3, math.Pi}}}}.Draw("p")
 	b, err := base64.RawURLEncoding.DecodeString(c.Cloud.Points)

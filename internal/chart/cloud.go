@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A cloud is any number of points: what a browser needs to draw each of them, and a coarse picture for where there is no
-// JavaScript.
+// A cloud is a large number of points: the data from which a browser draws each point, and a coarse picture for readers
+// without JavaScript.
 type cloud struct {
 	Points   string // of Float32, little endian: all x, then all y; base64url
 	N        int
@@ -21,14 +21,14 @@ type cloud struct {
 	YName    string
 }
 
-// Cells of the coarse picture, and its shades.
+// Cells of the coarse picture, and its number of shades.
 const (
 	cloudColumns = 96
 	cloudRows    = 48
 	shades       = 5
 )
 
-// cloud takes the points that the axes can show.
+// cloud adds the points of a series that the axes can show.
 func (c *Picture) cloud(s Series, class string) {
 	var xs, ys []float64
 	for i := range min(len(s.X), len(s.Y)) {
@@ -76,7 +76,7 @@ func (c *Picture) cloud(s Series, class string) {
 	}
 }
 
-// shadeOf grows with the logarithm of a count: 0 of nothing, 1 to shades.
+// shadeOf returns a shade that grows with the logarithm of a count: 0 for no points, otherwise 1 to shades.
 func shadeOf(n, most int) int {
 	if n == 0 {
 		return 0
@@ -84,7 +84,7 @@ func shadeOf(n, most int) int {
 	return 1 + min(shades-1, int(shades*math.Log1p(float64(n-1))/math.Log(float64(most)+0.5)))
 }
 
-// float32s packs columns. The alphabet is one that no context of a page needs to escape.
+// float32s encodes columns as base64url, which needs no escaping anywhere in a page.
 func float32s(columns ...[]float64) string {
 	var b []byte
 	for _, column := range columns {

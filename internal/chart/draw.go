@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// A Picture is a plot ready to be written: places in permille of the plot's box, as text.
+// A Picture is a plot ready to be written. Its places are in permille of the plot's box.
 type Picture struct {
 	Plot
 	ID       string
@@ -21,17 +21,17 @@ type Picture struct {
 	Read     []spoken
 	Cloud    *cloud
 	Measured Table
-	Gutter   bool // there is something to read at the right
+	Gutter   bool // there is text at the right
 }
 
-// A tick is a value on an axis; Second says that it goes where there is little room, Third where there is less.
+// A tick is a value on an axis. A narrow axis hides ticks marked Second, and a narrower one those marked Third.
 type tick struct {
 	At            Place
 	Text          string
 	Second, Third bool
 }
 
-// A path is a line or an area of one class.
+// A path is a line or an area with its CSS class.
 type path struct{ Class, D string }
 
 // A label is a text at a place.
@@ -44,12 +44,12 @@ type label struct {
 type rule struct {
 	At      Place
 	Text    string
-	X, Late bool // Late: in the right half, so that its name stands left of it
-	Low     bool // its name stands at the foot, where the line of an ECDF is not
-	Row     int  // of names beside each other
+	X, Late bool // Late: in the right half, so the name goes to the left
+	Low     bool // the name goes to the bottom, away from the line of an ECDF
+	Row     int  // of names side by side
 }
 
-// Draw makes the picture of a plot.
+// Draw returns the picture of a plot.
 func (p Plot) Draw(id string) Picture {
 	c := Picture{Plot: p, ID: id}
 	c.XS, c.YS = p.scales()
@@ -98,7 +98,7 @@ func (p Plot) Draw(id string) Picture {
 	return c
 }
 
-// scales fit the axes to all that is drawn.
+// scales fits the axes to all values drawn.
 func (p Plot) scales() (x, y scale) {
 	xs, ys := newExtent(p.X), newExtent(p.Y)
 	ground := false
@@ -132,7 +132,7 @@ func (p Plot) scales() (x, y scale) {
 	return scaleOf(p.X, xs.lo, xs.hi, false, p.Free()), scaleOf(p.Y, ys.lo, ys.hi, ground, true)
 }
 
-// An extent is the least and the greatest value that an axis shows.
+// An extent is the minimum and maximum of an axis.
 type extent struct {
 	axis   Axis
 	lo, hi float64
@@ -151,7 +151,7 @@ func (e *extent) include(values ...float64) {
 func (c *Picture) ticks() {
 	c.XT = ticksOf(c.X, c.XS)
 	c.YT = ticksOf(c.Y, c.YS)
-	room := 0 // that the names below the picture take, in pixels
+	room := 0 // height of the names below the picture, in pixels
 	for _, t := range c.XT {
 		room += 14 + 7*len([]rune(t.Text))
 	}
@@ -173,7 +173,7 @@ func ticksOf(a Axis, s scale) (all []tick) {
 	return all
 }
 
-// A Place lies on an axis at 0 to 1000; style sheets have it in percent.
+// A Place is a position on an axis, 0 to 1000. Style sheets have it in percent.
 type Place float64
 
 func (p Place) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 2, 64) + "%" }

@@ -10,17 +10,17 @@ import (
 	"replayd/internal/stats"
 )
 
-// bins is how many bars a histogram has, and steps how many corners the line of an ECDF has at most.
+// bins is the most bars of a histogram, and steps the most corners of the line of an ECDF.
 const (
 	bins  = 50
 	steps = 240
 )
 
-// farBelow is how many times below the median a logarithmic histogram begins at the latest.
+// farBelow caps the ratio of the median to the start of a logarithmic histogram.
 const farBelow = 1000
 
-// Histogram is how often values lie where, in percent of them, with marks at p50, p90 and p99. The axis becomes
-// logarithmic where the values need it.
+// Histogram plots the distribution of values in percent, with marks at p50, p90 and p99. The axis is logarithmic if the
+// values need it.
 func Histogram(title string, x Axis, values []float64) Plot {
 	d := Distribution(values)
 	x.Log = x.Log || Wide(d)
@@ -48,7 +48,7 @@ func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
 		return nil, nil
 	}
 	lo, hi := d.Min(), d.Max()
-	if x.Log { // what is far below the others, or not above 0 and so without a place there, counts in the first bar
+	if x.Log { // values far below the others, or not above 0, count in the first bar
 		lo = max(lo, d.Percentile(50)/farBelow, hi/(farBelow*farBelow))
 	}
 	switch {
@@ -80,7 +80,7 @@ func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
 	return edges, counts
 }
 
-// ECDF is which part of the values is at most x, for one or several sets: the Y of each are its values, in any order.
+// ECDF plots the share of values that are at most x, for one or several sets. Y holds the values of a set in any order.
 func ECDF(title string, x Axis, sets ...Series) Plot {
 	p := Plot{Title: title, Y: Axis{Label: "share of values at or below", Unit: "%", Ends: [2]float64{0, 100}}, Table: percentileTable(x.Unit, sets)}
 	for _, set := range sets {
@@ -102,12 +102,12 @@ func ECDF(title string, x Axis, sets ...Series) Plot {
 	return p
 }
 
-// Distribution takes the finite ones of some values, and leaves those as they are.
+// Distribution returns the distribution of the finite values. It does not change values.
 func Distribution(values []float64) stats.Distribution {
 	return stats.NewDistribution(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsInf(v, 0) }))
 }
 
-// Wide says whether values need a logarithmic axis: their ends lie far apart, or the greatest far from the middle.
+// Wide reports whether values need a logarithmic axis: the ends are far apart, or the maximum is far from the median.
 func Wide(d stats.Distribution) bool {
 	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
 }

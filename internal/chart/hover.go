@@ -10,16 +10,16 @@ import (
 	"replayd/internal/number"
 )
 
-// A spoken place is the text for one place of the x axis.
+// A spoken is the tooltip of one place on the x axis.
 type spoken struct {
 	At   float64 `json:"at"` // 0 to 100
 	Text string  `json:"text"`
 }
 
-// readingPlaces is how many places are read where the series have no places in common.
+// readingPlaces is the number of tooltips if the series do not have the same places.
 const readingPlaces = 100
 
-// readings are for who points at the picture.
+// readings returns the tooltips of the picture.
 func (c *Picture) readings() []spoken {
 	var all []spoken
 	for _, row := range c.rows(readingPlaces) {
@@ -41,21 +41,21 @@ func (c *Picture) readings() []spoken {
 	return all
 }
 
-// shown are the series that have a value of their own at a place.
+// shown returns the series that have a value of their own at each place.
 func (p Plot) shown() []Series {
 	return slices.DeleteFunc(slices.Clone(p.Series), func(s Series) bool {
 		return s.Kind == Points || s.Kind == Cloud || s.Kind == Area && s.Low != nil && s.Name == ""
 	})
 }
 
-// A row is a place of the x axis with the values of the series shown.
+// A plotRow is a place on the x axis with the values of the series shown.
 type plotRow struct {
 	at     float64
 	name   string
 	values []float64
 }
 
-// rows are at the places of the series, where they have the same ones, else at so many equal distances.
+// rows returns a row for each place of the series if they have the same places, otherwise rows at equal distances.
 func (c *Picture) rows(places int) (rows []plotRow) {
 	shown := c.shown()
 	if len(shown) == 0 {
@@ -109,7 +109,7 @@ func valuesAt(all []Series, i int) (values []float64) {
 	return values
 }
 
-// near is the value at x: of a step the last one before it, of a line between its neighbours.
+// near returns the value at x. A step has the last value before x; a line is interpolated.
 func (s Series) near(x float64) float64 {
 	i, found := slices.BinarySearch(s.X, x)
 	switch {
@@ -125,7 +125,7 @@ func (s Series) near(x float64) float64 {
 	return s.Y[i-1] + (s.Y[i]-s.Y[i-1])*(x-s.X[i-1])/(s.X[i]-s.X[i-1])
 }
 
-// figures is the table behind the picture.
+// figures returns the table behind the picture.
 func (c *Picture) figures() Table {
 	if c.Table != nil {
 		t := *c.Table

@@ -7,17 +7,17 @@ import (
 	"replayd/internal/number"
 )
 
-// Room that a text takes, in permille of a box as high as the style sheet makes it.
+// Space that a text takes, in permille of a box with the height of the style sheet.
 const (
 	EndRoom   = 85
-	endLetter = 9 // letters that have room at the right of a box
+	endLetter = 9 // letters that fit at the right of a box
 
-	markLetter = 34 // a letter of a mark's name in a narrow box
-	dotLetter  = 38 // a letter of a point's name there
+	markLetter = 34 // width of a letter of a mark's name in a narrow box
+	dotLetter  = 38 // width of a letter of a point's name in a narrow box
 )
 
-// spreadEnds moves the names at the ends of lines apart, and says whether they stand well there: all lines have one, none
-// is long, and each is near its line.
+// spreadEnds moves the names at the ends of lines apart. It reports whether they fit: all lines have a name, no name is
+// long, and each is near its line.
 func (c *Picture) spreadEnds(names int) bool {
 	if len(c.Ends) != names || names > 6 {
 		return false
@@ -35,7 +35,7 @@ func (c *Picture) spreadEnds(names int) bool {
 	return true
 }
 
-// rules places the marks. Names of upright ones that would overlap go into another row.
+// rules places the marks. Names of vertical marks that would overlap go into another row.
 func (c *Picture) rules() {
 	var ends []float64 // of the last name in each row
 	for _, m := range c.Marks {

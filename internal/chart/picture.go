@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Grid is the path of an axis' lines.
+// Grid returns the path of the grid lines of an axis.
 func (c Picture) Grid() string {
 	d := pen{}
 	for _, v := range c.YS.ticks {
@@ -28,10 +28,10 @@ func (c Picture) Grid() string {
 	return d.String()
 }
 
-// read says whether the picture is of points, whose places are read on both axes.
+// read reports whether the picture shows points, whose places are read on both axes.
 func (c Picture) read() bool { return c.Free() || c.Cloud != nil }
 
-// Height is that of a picture with a name for each line; "" of others.
+// Height returns the height of a picture with a name for each line, or "" for other pictures.
 func (c Picture) Height() string {
 	if len(c.Y.Names) == 0 {
 		return ""
@@ -39,15 +39,15 @@ func (c Picture) Height() string {
 	return fmt.Sprintf("%drem", 2+3*len(c.Y.Names)/2)
 }
 
-// Free says whether there are points: they may reach over the edge and need room around them.
+// Free reports whether there are points. Points may reach over the edge and need room around them.
 func (p Plot) Free() bool {
 	return slices.ContainsFunc(p.Series, func(s Series) bool { return s.Kind == Points })
 }
 
-// XName says what the axis shows, and its unit unless that stands at each tick.
+// XName returns the label of the x axis, with the unit unless each tick has it.
 func (c Picture) XName() string { return c.X.name() }
 
-// YName is the same of the other axis.
+// YName returns the label of the y axis, with the unit unless each tick has it.
 func (c Picture) YName() string { return c.Y.name() }
 
 func (a Axis) name() string {

@@ -1,4 +1,4 @@
-// Package chart draws plots as SVG: scales, ticks, lines, bars, clouds. It knows no runs.
+// Package chart draws plots as SVG: scales, ticks, lines, bars, clouds. It does not know about runs.
 package chart
 
 import "math"
@@ -8,30 +8,32 @@ type Table struct {
 	Title   string
 	Columns []Column
 	Rows    [][]string
-	Folded  bool // behind its title, which opens it
+	Folded  bool // collapsed under its title
 }
 
-// A Column is the heading of a column. Figures stand right, Text left. The first column names the rows.
+// A Column is the heading of a column. Figures are right-aligned, Text is left-aligned. The first column names the
+// rows.
 type Column struct {
 	Name string
 	Text bool
 }
 
-// A Plot is one picture. Points of which a coordinate is not finite are left out, and so are those that a logarithmic axis
-// cannot show.
+// A Plot is one picture. It leaves out points that an axis cannot show: a coordinate is not finite, or not positive on
+// a logarithmic axis.
 type Plot struct {
-	Title  string // says what is seen
+	Title  string // states what the picture shows
 	Note   string // below the picture: how it was made
 	X, Y   Axis
 	Series []Series
 	Marks  []Mark
-	Table  *Table // the figures behind the picture; nil: made from the series
-	Wide   bool   // the page's whole width, instead of two pictures beside each other
+	Table  *Table // the figures behind the picture; nil: computed from the series
+	Wide   bool   // takes the whole width of the page instead of half
 }
 
-// An Axis is one direction of a plot. Its ends are those of the data unless Ends are given; bars and areas make it begin at 0.
+// An Axis is one direction of a plot. Its range is that of the data unless Ends is set. Bars and areas make it start at
+// 0.
 type Axis struct {
-	Label string // what it is, without the unit
+	Label string // the quantity, without the unit
 	// Unit of the values: "ms" (shown as µs, ms or s), "s" (shown as s, min or h), "%" or any other, such as "tokens" or "tokens/s".
 	Unit  string
 	Log   bool
@@ -39,16 +41,16 @@ type Axis struct {
 	Names []string   // of places 0, 1, 2 …: for bars on the x axis, for points on the y axis
 }
 
-// A Series is one line, cloud or row of bars of a plot. X and Y have the same length, but for bars over numbers.
+// A Series is one line, cloud or row of bars of a plot. X and Y have the same length, except for bars over numbers.
 type Series struct {
-	Name string // stands at its end; "" for the only one
+	Name string // shown at the end of the line; "" for a single series
 	Kind Kind
 	X, Y []float64
-	Low  []float64 // of Area: the lower edge, nil: 0; of Points: the lower end of an interval around Y, with High; around X where Y has names
+	Low  []float64 // of Area: the lower edge, nil: 0; of Points: the lower end of an interval of Y, or of X if the y axis has Names
 	High []float64
 	Text []string // of Points: a name for each
 	Soft bool     // in the background: a frame for the others
-	Ramp int      // not 0: the colour of the first series, weaker by this step; for p50, p90, p99 of one thing
+	Ramp int      // not 0: a weaker shade of the first series' color, for p50, p90, p99 of one quantity
 }
 
 // Add appends a point.
@@ -59,22 +61,22 @@ type Kind int
 
 // Kinds of series.
 const (
-	Line   Kind = iota // from point to point; a gap where Y is not a number
+	Line   Kind = iota // from point to point; a gap where Y is NaN
 	Step               // Y holds from its X to the next
-	Bars               // X are len(Y)+1 edges; or, with Axis.Names, len(Y) places. Series of bars stand on each other
+	Bars               // X has len(Y)+1 edges or, with Axis.Names, len(Y) places; series of bars are stacked
 	Area               // between Low and Y
-	Points             // some, each with its name
-	Cloud              // any number, as density
+	Points             // a few points, each with its name
+	Cloud              // any number of points, as density
 )
 
 // A Mark is a line across the plot with its name: a bound, a percentile.
 type Mark struct {
 	Name string
 	At   float64
-	X    bool // of the x axis: it stands upright
+	X    bool // on the x axis: the line is vertical
 }
 
-// valid says whether a value can be shown on an axis.
+// valid reports whether an axis can show a value.
 func (a Axis) valid(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }

@@ -6,15 +6,15 @@ import (
 	"replayd/internal/number"
 )
 
-// A scale turns values of an axis into places on it, and knows its ticks.
+// A scale maps values of an axis to places and holds the ticks.
 type scale struct {
 	lo, hi float64
 	log    bool
 	ticks  []float64
-	step   float64 // between ticks; 0 of a logarithmic scale
+	step   float64 // between ticks; 0 for a logarithmic scale
 }
 
-// at is the place of a value, 0 to 1000 within the ends.
+// at returns the place of a value, 0 to 1000 within the ends.
 func (s scale) at(v float64) float64 {
 	if s.log {
 		return 1000 * math.Log(v/s.lo) / math.Log(s.hi/s.lo)
@@ -22,7 +22,7 @@ func (s scale) at(v float64) float64 {
 	return 1000 * (v - s.lo) / (s.hi - s.lo)
 }
 
-// value is the one at a place, 0 to 1000.
+// value returns the value at a place, 0 to 1000.
 func (s scale) value(at float64) float64 {
 	if s.log {
 		return s.lo * math.Pow(s.hi/s.lo, at/1000)
@@ -30,11 +30,11 @@ func (s scale) value(at float64) float64 {
 	return s.lo + (s.hi-s.lo)*at/1000
 }
 
-// mostTicks bounds what an axis is given.
+// mostTicks caps the ticks of an axis.
 const mostTicks = 40
 
-// scaleOf makes the scale of an axis for values between lo and hi. From the ground up means that it begins at 0; round
-// means that it ends at ticks, as upright axes do.
+// scaleOf returns the scale of an axis for values between lo and hi. With ground the scale begins at 0. With round it
+// ends at ticks, as y axes do.
 func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	if n := len(a.Names); n > 0 {
 		return scale{lo: -0.6, hi: float64(n) - 0.4}
@@ -52,7 +52,7 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	if !given && (ground || lo > 0 && lo < 0.4*hi && round) {
 		lo, hi = min(0, lo), max(0, hi)
 	}
-	if hi-lo <= 1e-9*max(math.Abs(lo), math.Abs(hi)) { // all values are one, as far as can be seen
+	if hi-lo <= 1e-9*max(math.Abs(lo), math.Abs(hi)) { // all values are the same, or nearly
 		margin := max(math.Abs(lo)*0.1, 1e-3)
 		if lo == 0 {
 			margin = 1
@@ -74,10 +74,10 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	return s
 }
 
-// times are steps of a time axis from a minute on, in seconds.
+// times lists the steps of a time axis from one minute up, in seconds.
 var times = []float64{60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400}
 
-// NiceStep is the 1, 2 or 5 times a power of ten, or round time, next above a step.
+// NiceStep rounds a step up to 1, 2 or 5 times a power of ten, or to a round time.
 func NiceStep(step float64, unit string) float64 {
 	second := map[string]float64{"s": 1, "ms": 1000}[unit]
 	if second > 0 && step > 5*second {
@@ -91,7 +91,7 @@ func NiceStep(step float64, unit string) float64 {
 	return ladder(step, true)
 }
 
-// logScale ends at 1, 2 or 5 times powers of ten, and spans at least half a decade.
+// logScale returns a scale that ends at 1, 2 or 5 times powers of ten and spans at least half a decade.
 func logScale(lo, hi float64, given bool) scale {
 	if !(lo > 0) {
 		lo = hi / 1000
@@ -119,7 +119,7 @@ func logScale(lo, hi float64, given bool) scale {
 	return s
 }
 
-// ladder is the 1, 2 or 5 times a power of ten next to a value, above or below it.
+// ladder rounds a value up or down to 1, 2 or 5 times a power of ten.
 func ladder(v float64, up bool) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	last := power
@@ -136,7 +136,7 @@ func ladder(v float64, up bool) float64 {
 	return last
 }
 
-// tickText writes a round value for an axis that ends at most; on a logarithmic one each tick has its own unit.
+// tickText formats a round value of an axis that ends at most. On a logarithmic axis each tick has its own unit.
 func tickText(v float64, unit string, most float64, log bool) string {
 	of := map[string]float64{"s": 1, "ms": 1e-3}[unit] // seconds
 	switch {
@@ -160,7 +160,7 @@ func tickText(v float64, unit string, most float64, log bool) string {
 	return number.Short(v)
 }
 
-// tickDuration writes seconds in the unit that suits the greatest of the axis.
+// tickDuration formats seconds in the unit that suits the maximum of the axis.
 func tickDuration(s, most float64) string {
 	switch {
 	case most >= 7200:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pen collects a path in whole and tenth units of the box, which is 1000 wide and high with its origin at the top.
+// pen builds a path in whole and tenth units of the box. The box is 1000 wide and high, with its origin at the top.
 type pen struct{ strings.Builder }
 
 func (p *pen) put(command string, x, y float64) {
@@ -33,7 +33,7 @@ func (c *Picture) line(s Series, class string) {
 		if s.Kind == Step && command == "L" {
 			d.put("L", x, last)
 		}
-		if command == "M" && (i+1 == len(s.Y) || !c.Y.valid(s.Y[i+1])) { // a value alone is seen too
+		if command == "M" && (i+1 == len(s.Y) || !c.Y.valid(s.Y[i+1])) { // a single value is drawn too
 			d.put("M", x-3, y)
 			command = "L"
 		}
@@ -43,7 +43,7 @@ func (c *Picture) line(s Series, class string) {
 	if end < 0 {
 		return
 	}
-	if s.Kind == Step && c.XS.at(s.X[end]) < 999 && c.Y.Ends != [2]float64{} { // an ECDF stays at its end
+	if s.Kind == Step && c.XS.at(s.X[end]) < 999 && c.Y.Ends != [2]float64{} { // an ECDF continues at its last value
 		d.put("L", 1000, last)
 	}
 	c.Paths = append(c.Paths, path{Class: "line " + class, D: d.String()})
@@ -52,7 +52,7 @@ func (c *Picture) line(s Series, class string) {
 	}
 }
 
-// bars stand on those of the series before.
+// bars stacks the bars of a series on those of the series before.
 func (c *Picture) bars(s Series, class string, base []float64) {
 	d := pen{}
 	for i, v := range s.Y {
@@ -85,7 +85,7 @@ func (c *Picture) bars(s Series, class string, base []float64) {
 	c.Paths = append(c.Paths, path{Class: "fill " + class, D: d.String()})
 }
 
-// area fills what lies between two lines, in pieces where one of them is not known.
+// area fills the space between two lines, with a gap where one of them is unknown.
 func (c *Picture) area(s Series, class string) {
 	d := pen{}
 	low := func(i int) float64 {
@@ -118,7 +118,7 @@ func (c *Picture) area(s Series, class string) {
 	c.Paths = append(c.Paths, path{Class: "area " + class, D: d.String()})
 }
 
-// points are short lines with round ends, which stay round however the box is stretched.
+// points draws points as short lines with round ends, which stay round if the box is stretched.
 func (c *Picture) points(s Series, class string) {
 	d, whiskers := pen{}, pen{}
 	for i := range min(len(s.X), len(s.Y)) {
