@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// mostBacklog is how many bytes may wait for a file, beside those that are being written.
+// mostBacklog is the most bytes that may wait for a file, without those being written.
 const mostBacklog = 256 << 10
 
-// A Backlog takes lines for a file and writes them on a goroutine of its own. Nobody waits for the file: lines that it does not take
-// in time, such as a pipe to a log collector that hangs, and those that it refuses, such as a pipe whose reader is gone, are
-// dropped and counted. Its methods may be called at once.
+// A Backlog takes lines for a file and writes them in a goroutine of its own, so that no caller waits for the file. It
+// drops and counts lines that the file does not take in time (a pipe to a log collector that hangs) or refuses (a pipe
+// whose reader is gone). It is safe for concurrent use.
 type Backlog struct {
 	file    io.Writer
-	wake    chan struct{} // holds one: something waits
+	wake    chan struct{} // holds one token while bytes are pending
 	dropped atomic.Uint64
 
 	mu      sync.Mutex
 	pending []byte
-	busy    bool          // something is being written
-	empty   chan struct{} // closed when nothing waits and nothing is being written; nil: not waited for
+	busy    bool          // a write is in progress
+	empty   chan struct{} // closed when nothing is pending or being written; nil: nobody waits
 }
 
-// NewBacklog makes a backlog for a file. Run writes it.
+// NewBacklog returns a Backlog for a file. Run writes the lines.
 func NewBacklog(file io.Writer) *Backlog { return &Backlog{file: file, wake: make(chan struct{}, 1)} }
 
 // Write implements io.Writer for whole lines. It never fails.
@@ -44,7 +44,7 @@ func (b *Backlog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Dropped is how many lines are not in the file, or not whole.
+// Dropped returns the number of lines that are missing in the file or incomplete.
 func (b *Backlog) Dropped() uint64 { return b.dropped.Load() }
 
 func (b *Backlog) drop(lines []byte) {
@@ -76,7 +76,7 @@ func (b *Backlog) Run() {
 	}
 }
 
-// Flush waits until the file has all lines, for a time at most.
+// Flush waits until the file has all lines, but no longer than most.
 func (b *Backlog) Flush(most time.Duration) {
 	b.mu.Lock()
 	if len(b.pending) == 0 && !b.busy {

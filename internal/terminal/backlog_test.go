@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A pipe takes what it is told to.
+// A pipe is a writer that can hang or be closed.
 type pipe struct {
 	mu     sync.Mutex
 	got    bytes.Buffer
-	takes  int           // bytes until it is closed; below 0: it is not
-	hangs  time.Duration // each write
+	takes  int           // bytes until it is closed; negative: never closed
+	hangs  time.Duration // duration of each write
 	writes int
 }
 
@@ -34,7 +34,8 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Nobody waits for a pipe that hangs, and what it does not take is counted; what it takes is whole and in order.
+// No caller waits for a pipe that hangs. Lines that it does not take are counted; lines that it takes are whole and in
+// order.
 func TestBacklogOfAPipeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{takes: -1, hangs: time.Hour}
@@ -52,7 +53,7 @@ func TestBacklogOfAPipeThatHangs(t *testing.T) {
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("writing took %v", took)
 		}
-		const kept = 1 + mostBacklog/1024 // the first is being written
+		const kept = 1 + mostBacklog/1024 // one line is being written
 		if got := b.Dropped(); got != 1000-kept {
 			t.Errorf("want %d lines dropped, got %d", 1000-kept, got)
 		}
@@ -64,13 +65,13 @@ func TestBacklogOfAPipeThatHangs(t *testing.T) {
 		if took := time.Since(begin); took != 2*time.Hour || p.got.String() != strings.Repeat(line, kept) {
 			t.Errorf("want %d lines after 2 writes of an hour, got %d bytes after %v", kept, p.got.Len(), took)
 		}
-		b.Flush(0) // nothing waits
+		b.Flush(0) // nothing is pending
 		close(b.wake)
 		<-done
 	})
 }
 
-// Lines for a pipe that is closed are counted, the one that it has taken half of too, and writing goes on.
+// Lines for a closed pipe are counted, including a line that is half written, and writing goes on.
 func TestBacklogOfAPipeThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{takes: 10}

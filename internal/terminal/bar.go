@@ -10,14 +10,14 @@ import (
 	"replayd/internal/number"
 )
 
-// A field is a part of a line. Where not all fit, those of the highest rank go first.
+// A field is a part of a line. If the fields do not all fit, those of the highest rank are dropped first.
 type field struct {
 	text  string
 	rank  int
-	least int // columns that it may be cut to before it goes; 0: it is not cut
+	least int // columns that it may be cut to before it is dropped; 0: it is not cut
 }
 
-// state is how far it is.
+// state returns how far the run is: requests done, time and time left.
 func (v view) state() []field {
 	count := fmt.Sprintf("%d done", v.done())
 	if v.Requests > 0 {
@@ -30,7 +30,7 @@ func (v view) state() []field {
 	return fields
 }
 
-// figures are how it goes. What is of the last seconds or of this instant says nothing at the end.
+// figures returns the fields of rates and latencies. Those of the last seconds are left out at the end.
 func (v view) figures() []field {
 	var fields []field
 	add := func(rank int, said bool, format string, values ...any) {
@@ -55,14 +55,14 @@ func (v view) figures() []field {
 
 // Layout of a progress bar.
 const (
-	oneLine  = 120 // columns from which on everything stands in one line
-	leastBar = 10  // cells, or an eighth of the columns
+	oneLine  = 120 // columns from which everything is on one line
+	leastBar = 10  // cells, or an eighth of the columns if that is more
 	mostBar  = 60
 	gap      = "  "
 )
 
-// lines are the view for a terminal of so many columns, one or two of them. Each leaves the last column free, because
-// some terminals go on to the next line when it is written.
+// lines returns the view as one or two lines for a terminal. Each line leaves the last column free, because some
+// terminals wrap when it is written.
 func (v view) lines(columns int) []string {
 	room := max(1, columns-1)
 	if _, known := v.share(); !known {
@@ -74,15 +74,15 @@ func (v view) lines(columns int) []string {
 	return []string{v.barred(v.state(), room), fit(v.figures(), room)}
 }
 
-// line is the view without a bar.
+// line returns the view without a bar.
 func (v view) line(room int) string {
 	state := v.state()
 	state[0], state[1] = state[1], state[0]
-	state[0].text = fmt.Sprintf("%6s", state[0].text) // so that lines below each other are in line
+	state[0].text = fmt.Sprintf("%6s", state[0].text) // so that consecutive lines are aligned
 	return fit(append(state, v.figures()...), room)
 }
 
-// barred is a line with a bar before its fields, as long as there is room.
+// barred returns a line with a bar before its fields, if there is room for a bar.
 func (v view) barred(fields []field, room int) string {
 	share, _ := v.share()
 	percent := fmt.Sprintf("%3d %%", int(100*share)) // 100 only when all is done
@@ -103,7 +103,7 @@ func (v view) barred(fields []field, room int) string {
 	return fmt.Sprintf("[%-*s]%s%s%s", cells, bar, gap, percent, rest)
 }
 
-// fit joins the fields, without those of the highest ranks as far as there is no room.
+// fit joins the fields. It drops those of the highest ranks until the line fits.
 func fit(fields []field, room int) string {
 	for {
 		var texts []string
@@ -125,11 +125,11 @@ func fit(fields []field, room int) string {
 	}
 }
 
-// Width is how many columns a text takes. Those that stand here have no wide or combining characters, but for what a
-// server may have said in an error.
+// Width returns the number of columns of a text. It assumes that there are no wide or combining characters; only a
+// server's error can have them.
 func Width(s string) int { return utf8.RuneCountInString(s) }
 
-// cut is the front of a text, at most so many columns.
+// cut returns the start of a text, at most room columns.
 func cut(s string, room int) string {
 	if Width(s) <= room {
 		return s

@@ -4,11 +4,11 @@ package terminal
 
 import "os"
 
-// isTerminal says whether a file is a terminal, or another device that takes characters.
+// isTerminal reports whether a file is a terminal or another character device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// columns is a fixed width, since the width of a terminal is not asked for on this system.
+// columns returns a fixed width: on this system the terminal is not asked.
 func columns(*os.File) int { return 80 }

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal says whether a file is a terminal: another device has no window.
+// isTerminal reports whether a file is a terminal. Other devices have no window size.
 func isTerminal(f *os.File) bool {
 	_, err := windowSize(f)
 	return err == nil
 }
 
-// columns is the width of a terminal; a terminal that does not know its own has 80.
+// columns returns the width of a terminal, or 80 if the terminal does not know its width.
 func columns(f *os.File) int {
 	size, err := windowSize(f)
 	if err != nil || size.Col == 0 {

@@ -11,8 +11,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// Failures keep the first request of each outcome other than ok: a count alone does not tell what to mend. Their
-// methods may be called at once.
+// Failures keeps the first request of each outcome other than ok, because a count alone does not tell what to fix. It
+// is safe for concurrent use.
 type Failures struct {
 	mu    sync.Mutex
 	first map[measure.Outcome]failure // as many as there are outcomes
@@ -20,7 +20,7 @@ type Failures struct {
 
 type failure struct{ id, text string }
 
-// Observe takes a finished request, unless it was sent to warm the server up.
+// Observe takes a finished request. It ignores warm-up requests.
 func (f *Failures) Observe(r *measure.Request) {
 	if !r.Outcome.Failed() || r.Phase == measure.Warmup {
 		return

@@ -1,4 +1,5 @@
-// Package terminal shows people how a run goes: progress, the wait for a target, failures. It writes on a screen, or to a log.
+// Package terminal shows the state of a run: progress, the wait for a target, failures. It writes to a terminal or a
+// log.
 package terminal
 
 import (
@@ -14,19 +15,19 @@ import (
 	"replayd/internal/stats"
 )
 
-// recent is over how many of the last requests the quantiles of a progress line go.
+// recent is the number of last requests that the percentiles of a progress line cover.
 const recent = 512
 
-// A line on a terminal is renewed every second. A log gets one every 10 s in the first minute and every minute then: that
-// shows that a short run works and keeps the log of a long one short.
+// A line on a terminal is redrawn every second. A log gets a line every 10 s in the first minute and every minute after
+// that: a short run shows that it works, and the log of a long run stays short.
 const (
 	drawEvery = time.Second
 	logEvery  = 10 * time.Second
 	logSoon   = time.Minute
 )
 
-// Progress follows the latencies of finished requests and shows how it goes. The counts are the ledger's. Its methods may be called at once, but only one of Show, Log
-// and Print.
+// Progress tracks the latencies of finished requests and shows the progress of a run. The counts are the ledger's. Its
+// methods are safe for concurrent use, but only one of Show, Log and Print may run.
 type Progress struct {
 	mu       sync.Mutex
 	ttft     window
@@ -36,16 +37,16 @@ type Progress struct {
 	marks    []mark
 }
 
-// An Outlook is what a run knows of itself beside what has ended.
+// An Outlook is the state of a run that Progress does not observe itself.
 type Outlook struct {
-	Requests int // how many there will be; 0: that is not known, or there is no end
+	Requests int // number of requests of the run; 0: unknown or endless
 	Ledger   measure.Ledger
-	Length   time.Duration // from the first instant of the plan to its last row's; 0: not known, or there is no end
-	Left     time.Duration // of Length; more than that before the plan begins
-	Stopping bool          // nothing new is sent
+	Length   time.Duration // from the start of the plan to its last row; 0: unknown or endless
+	Left     time.Duration // of Length; more than Length before the plan begins
+	Stopping bool          // no new request is sent
 }
 
-// Observe takes a finished request, unless it was sent to warm the server up.
+// Observe takes a finished request. It ignores warm-up requests.
 func (p *Progress) Observe(r *measure.Request) {
 	if r.Phase == measure.Warmup {
 		return
@@ -69,7 +70,7 @@ func (p *Progress) Observe(r *measure.Request) {
 	}
 }
 
-// Show draws the progress at the foot of a terminal until done is closed. What it drew last stays there.
+// Show draws the progress at the bottom of a terminal until done is closed. The last drawing stays.
 func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{}) {
 	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
 		s.Draw(p.view(elapsed, o, ended).lines(s.Width())...)
@@ -79,7 +80,7 @@ func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{})
 	})
 }
 
-// Log writes the progress into a log until done is closed.
+// Log logs the progress until done is closed.
 func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan struct{}) {
 	next := logEvery
 	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
@@ -95,8 +96,8 @@ func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan str
 	})
 }
 
-// Print writes the progress in lines, one below the other, until done is closed: the first one soon, because a person waits
-// to see that it works.
+// Print prints lines of progress until done is closed. The first line comes soon, because a person waits to see that
+// the run works.
 func (p *Progress) Print(w io.Writer, outlook func() Outlook, done <-chan struct{}) {
 	const first, every = 3 * time.Second, 5 * time.Second
 	next := first
@@ -129,16 +130,16 @@ func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show fun
 	}
 }
 
-// rateOver is the time over which the rate of a progress line is.
+// rateOver is the time that the rate of a progress line covers.
 const rateOver = 10 * time.Second
 
-// A mark is how many requests had finished at an instant.
+// A mark is the number of requests that had finished at an instant.
 type mark struct {
 	at       time.Time
 	finished int64
 }
 
-// mark notes how far it is, and forgets what is longer ago than the rate looks back.
+// mark records the number of finished requests and drops marks older than rateOver.
 func (p *Progress) mark(now time.Time, finished int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +150,7 @@ func (p *Progress) mark(now time.Time, finished int64) {
 	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, finished})
 }
 
-// rate is how many requests finished per second between the marks; 0 with fewer than two.
+// rate returns finished requests per second between the first and the last mark; 0 with fewer than two marks.
 func (p *Progress) rate() float64 {
 	if len(p.marks) < 2 {
 		return 0
@@ -158,7 +159,7 @@ func (p *Progress) rate() float64 {
 	return float64(last.finished-first.finished) / last.at.Sub(first.at).Seconds()
 }
 
-// A window keeps the last values.
+// A window is a ring buffer of the last values.
 type window struct {
 	values []time.Duration
 	next   int
@@ -173,7 +174,7 @@ func (w *window) add(d time.Duration) {
 	w.next = (w.next + 1) % recent
 }
 
-// percentile is 0 of nothing.
+// percentile returns 0 if there are no values.
 func (w *window) percentile(p float64) time.Duration {
 	if len(w.values) == 0 {
 		return 0

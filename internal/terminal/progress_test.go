@@ -13,7 +13,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// request is one that was written late by that much and whose two tokens came at ttft and ttft+tpot.
+// request returns a request that was written late after its due time. Its two tokens came at ttft and ttft+tpot.
 func request(late, ttft, tpot time.Duration) *measure.Request {
 	due := time.Unix(1000, 0)
 	return &measure.Request{
@@ -24,7 +24,7 @@ func request(late, ttft, tpot time.Duration) *measure.Request {
 	}
 }
 
-// ended is a ledger of that many.
+// ended returns a ledger with the given counts.
 func ended(ok, failed, dropped int64) measure.Ledger {
 	return measure.Ledger{
 		Outcomes: map[measure.Outcome]int64{measure.OK: ok, measure.HTTP429: failed}, Dropped: map[measure.DropReason]int64{measure.Overload: dropped}, Filtered: 7,
@@ -54,7 +54,7 @@ func TestView(t *testing.T) {
 		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 20 * time.Millisecond, lates: true, late99: 250 * time.Microsecond,
 	})
 
-	// Of 100 values 1..100 the p50 is 50.5, the p99 99.01.
+	// The values 1 to 100 have p50 50.5 and p99 99.01.
 	p = &Progress{}
 	for i := 100; i > 0; i-- {
 		n := time.Duration(i)
@@ -65,7 +65,7 @@ func TestView(t *testing.T) {
 		tpots: true, tpot50: 50500 * time.Microsecond, lates: true, late99: 99010,
 	})
 
-	// Only the last 512 count.
+	// Only the last 512 requests count.
 	for range recent {
 		p.Observe(request(0, 3*time.Millisecond, time.Millisecond))
 	}
@@ -74,7 +74,7 @@ func TestView(t *testing.T) {
 	})
 }
 
-// A request that the workload cancelled itself is no failure, and none that warms the server up is counted.
+// A cancelled request is not a failure, and warm-up requests are not counted.
 func TestViewOfCancelledAndWarmup(t *testing.T) {
 	p := &Progress{}
 	p.Observe(&measure.Request{Outcome: measure.Cancelled, Error: "cancelled after 500ms"})
@@ -106,7 +106,7 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// counted is a Progress beside the ledger of what it observes.
+// counted is a Progress with the ledger of the requests that it observes.
 type counted struct {
 	Progress
 	mu     sync.Mutex
@@ -134,7 +134,7 @@ func (c *counted) outlook() Outlook {
 	return Outlook{Ledger: c.ledger}
 }
 
-// follow runs one way to show progress in a bubble, lets time pass in steps and ends it.
+// follow runs one way to show progress in a bubble, lets time pass and ends it.
 func follow(t *testing.T, show func(p *counted, done <-chan struct{}), pass func(p *counted)) {
 	synctest.Test(t, func(*testing.T) {
 		p, done, ended := &counted{}, make(chan struct{}), make(chan struct{})
@@ -148,7 +148,7 @@ func follow(t *testing.T, show func(p *counted, done <-chan struct{}), pass func
 	})
 }
 
-// The rate is that of the last 10 s: 2 requests a second in the first 5 s, none in the next 5 s, then 1 a second.
+// The rate covers the last 10 s: 2 requests a second in the first 5 s, none in the next 5 s, then 1 a second.
 func TestRate(t *testing.T) {
 	var got []string
 	log := func(p *counted) {
@@ -159,14 +159,14 @@ func TestRate(t *testing.T) {
 	follow(t, func(p *counted, done <-chan struct{}) {
 		p.follow(p.outlook, done, func(Outlook, time.Duration, bool) {})
 	}, func(p *counted) {
-		wait(time.Millisecond) // so that what is done at a second is done after its mark
+		wait(time.Millisecond) // so that a request done at a second is counted after the mark of that second
 		log(p)
 		for second := range 30 {
 			switch {
 			case second < 5:
 				p.Observe(request(0, 0, 0))
 				p.Observe(&measure.Request{Outcome: measure.Empty})
-				p.count(0, 0, 1) // is not finished
+				p.count(0, 0, 1) // dropped, not finished
 			case second >= 10:
 				p.Observe(request(0, 0, 0))
 			}
@@ -181,7 +181,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// clocked writes before each line when it came.
+// clocked writes the time before each line.
 type clocked struct {
 	strings.Builder
 	begin time.Time
@@ -194,7 +194,7 @@ func (c *clocked) Write(line []byte) (int, error) {
 
 // A log gets a line every 10 s at first, then every minute, and none at the end.
 func TestLog(t *testing.T) {
-	b := clocked{begin: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)} // of every bubble
+	b := clocked{begin: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)} // the start of every bubble
 	log := bare(&b)
 	follow(t, func(p *counted, done <-chan struct{}) {
 		p.Log(log, func() Outlook {
@@ -230,7 +230,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Lines for people who wait begin early.
+// Print writes the first line early.
 func TestPrint(t *testing.T) {
 	out := &strings.Builder{}
 	follow(t, func(p *counted, done <-chan struct{}) { p.Print(out, p.outlook, done) }, func(p *counted) {
@@ -247,8 +247,8 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// On a terminal a line is renewed every second; the last one stays and has everything. A bar has the cells that the rest
-// of 59 columns leaves it: 38 beside "  0 of 4  0s", 30 with "  ETA 3s" too.
+// On a terminal a line is redrawn every second; the last one stays and is complete. The bar has the cells that the text
+// leaves of 59 columns: 38 beside "  0 of 4  0s", 30 with "  ETA 3s" too.
 func TestShow(t *testing.T) {
 	s, y := terminal(t, 60)
 	expect := func(want string) {

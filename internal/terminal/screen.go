@@ -9,18 +9,18 @@ import (
 	"sync"
 )
 
-// A Screen is an output that may be a terminal. On one, lines can stand at its foot and be renewed there, while what is
-// written, a log, scrolls by above them. Colours are not used. Its methods may be called at once.
+// A Screen is an output that may be a terminal. On a terminal it keeps lines at the bottom and redraws them, while
+// written text, such as a log, scrolls by above. It uses no colors. It is safe for concurrent use.
 type Screen struct {
 	out   io.Writer
-	width func() int // nil: nothing can be drawn there
+	width func() int // nil: it cannot draw
 
 	mu    sync.Mutex
 	drawn []string
 }
 
-// NewScreen is the screen of a file, which out writes. Nothing is drawn where no person looks: elsewhere than on a terminal, and on
-// one that knows no control sequences, which term, the environment's TERM, calls dumb.
+// NewScreen returns the screen of a file; out writes to the file. It draws only on a terminal that knows control
+// sequences. Term is the environment's TERM; "dumb" means that the terminal knows none.
 func NewScreen(f *os.File, out io.Writer, term string) *Screen {
 	s := &Screen{out: out}
 	if term != "dumb" && isTerminal(f) {
@@ -40,11 +40,11 @@ func Columns(f *os.File) int {
 // Terminal says whether something can be drawn.
 func (s *Screen) Terminal() bool { return s.width != nil }
 
-// Width is how many columns there are now.
+// Width returns the current number of columns.
 func (s *Screen) Width() int { return s.width() }
 
-// Control sequences of a terminal (ECMA-48; 7 is DEC's autowrap). A line that is too long all the same, because the
-// terminal has just become narrower, is cut at the edge: what was wrapped could not be written over.
+// Control sequences of a terminal (ECMA-48; 7 is DEC's autowrap). A line can be too long if the terminal has just
+// become narrower. It is cut at the edge, because a wrapped line could not be overwritten.
 const (
 	noWrap    = "\x1b[?7l"
 	wrap      = "\x1b[?7h"
@@ -70,8 +70,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Draw shows lines at the foot, in the place of those that it showed before; without any they are only taken away. The
-// cursor waits where they begin.
+// Draw replaces the lines at the bottom; without lines it only erases them. The cursor stays where they begin.
 func (s *Screen) Draw(lines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,10 +82,10 @@ func (s *Screen) Draw(lines ...string) {
 		old = "\r" + belowRest
 	}
 	s.drawn = lines
-	_, _ = io.WriteString(s.out, old+s.block()) // the error has nowhere to go
+	_, _ = io.WriteString(s.out, old+s.block()) // there is nowhere to report the error
 }
 
-// End lets what was drawn stand; what is written now comes below it.
+// End leaves the drawn lines in place. Later output goes below them.
 func (s *Screen) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Screen) End() {
 	s.drawn = nil
 }
 
-// block are the drawn lines with the way back to the first of them.
+// block returns the drawn lines and the control sequence that returns to the first of them.
 func (s *Screen) block() string {
 	if len(s.drawn) == 0 {
 		return ""

@@ -20,14 +20,14 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	s.Draw()
-	s.End() // of nothing
+	s.End() // nothing is drawn
 	expect(0, 0)
 	fmt.Fprintln(s, "log 1")
 	s.Draw("first", "second, a longer one")
 	expect(1, 0, "log 1", "first", "second, a longer one")
 	s.Draw("1st", "2nd")
 	expect(1, 0, "log 1", "1st", "2nd")
-	fmt.Fprint(s, "log 2\nlog 3\n") // goes above
+	fmt.Fprint(s, "log 2\nlog 3\n") // appears above
 	expect(3, 0, "log 1", "log 2", "log 3", "1st", "2nd")
 	s.Draw("one line")
 	expect(3, 0, "log 1", "log 2", "log 3", "one line")
@@ -36,10 +36,10 @@ func TestScreen(t *testing.T) {
 	fmt.Fprintln(s, "report")
 	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", "")
 	s.Draw("waiting")
-	s.Draw() // takes it away
+	s.Draw() // erases the lines
 	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", "")
 
-	// Too long, because the terminal has just become narrower: it is cut.
+	// The terminal has just become narrower, so the line is cut.
 	s.Draw(strings.Repeat("x", 25), "last")
 	expect(6, 0, "log 1", "log 2", "log 3", "one", "two", "report", strings.Repeat("x", 20), "last")
 	if y.overflows != 5 || y.wrapped != 0 || !y.wraps {
@@ -47,8 +47,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// Whatever comes in whichever order: what was written stands in that order above, undamaged, and nothing is left of
-// earlier drawings.
+// For any order of calls, written text stands above in that order and undamaged, and no earlier drawing remains.
 func TestScreenProperty(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -78,7 +77,7 @@ func TestScreenProperty(t *testing.T) {
 	}
 }
 
-// Elsewhere than on a terminal nothing is ever drawn, and what is written goes there as it is.
+// Without a terminal nothing is drawn, and written text is unchanged.
 func TestNoTerminal(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A tty is as much of a terminal as a Screen uses. Its rows go on for ever, as with those that scroll off.
+// A tty emulates what a Screen uses of a terminal. Its number of rows is unlimited.
 type tty struct {
 	t       *testing.T
 	columns int
@@ -17,8 +17,8 @@ type tty struct {
 	rows      [][]rune
 	row, col  int
 	wraps     bool
-	wrapped   int // lines that were longer than the terminal
-	overflows int // characters that were cut at the edge
+	wrapped   int // lines that wrapped
+	overflows int // characters cut at the edge
 }
 
 func (y *tty) Write(p []byte) (int, error) {
@@ -65,7 +65,7 @@ func (y *tty) put(r rune) {
 	case '\r':
 		y.col = 0
 		return
-	case '\n': // as a terminal's driver has it: with a carriage return
+	case '\n': // as a terminal's driver does: with a carriage return
 		y.row, y.col = y.row+1, 0
 		y.here()
 		return
@@ -88,14 +88,14 @@ func (y *tty) put(r rune) {
 	y.col++
 }
 
-// here makes the cursor's row.
+// here adds rows up to the cursor's.
 func (y *tty) here() {
 	for len(y.rows) <= y.row {
 		y.rows = append(y.rows, nil)
 	}
 }
 
-// String is what a person sees.
+// String returns the text that a person sees.
 func (y *tty) String() string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -106,7 +106,7 @@ func (y *tty) String() string {
 	return b.String()
 }
 
-// terminal is a screen on a terminal.
+// terminal returns a screen on an emulated terminal.
 func terminal(t *testing.T, columns int) (*Screen, *tty) {
 	y := &tty{t: t, columns: columns, wraps: true}
 	return &Screen{out: y, width: func() int { return y.columns }}, y

@@ -11,14 +11,14 @@ import (
 	"replayd/internal/number"
 )
 
-// A view is what is shown of a run at one instant.
+// A view is the displayed state of a run at one instant.
 type view struct {
 	Outlook
 	elapsed                        time.Duration
 	ended                          bool
 	rate                           float64 // finished requests per second
 	ttft50, ttft99, tpot50, late99 time.Duration
-	ttfts, tpots, lates            bool // of those there are any
+	ttfts, tpots, lates            bool // whether there are values
 	lastErr                        string
 }
 
@@ -42,7 +42,8 @@ func (v view) failed() int64 {
 	return v.Ledger.Finished() - v.Ledger.Outcomes[measure.OK] - v.cancelled()
 }
 
-// share is the part that is done, 0 to 1, by requests or else by the plan's time; false when neither is known.
+// share returns the part that is done, 0 to 1, by requests or else by the plan's time. It returns false if neither is
+// known.
 func (v view) share() (float64, bool) {
 	switch {
 	case v.Requests > 0:
@@ -53,8 +54,8 @@ func (v view) share() (float64, bool) {
 	return 0, false
 }
 
-// left says how long it will take still: as the plan says, which knows when its last row is due, and without one at the
-// rate of the last seconds. "" when neither can be said.
+// left returns the time left: by the plan, which knows when its last row is due, or else by the rate of the last
+// seconds. It returns "" if neither is known.
 func (v view) left() string {
 	rest := v.Requests - v.done()
 	switch {
@@ -74,7 +75,7 @@ func (v view) left() string {
 	return ""
 }
 
-// attributes are the view for a log.
+// attributes returns the view as attributes of a log line.
 func (v view) attributes() []any {
 	a := []any{"done", v.done()}
 	if v.Requests > 0 {
@@ -97,5 +98,5 @@ func (v view) attributes() []any {
 	return a
 }
 
-// seconds writes a time without parts of a second.
+// seconds formats a duration in whole seconds.
 func seconds(d time.Duration) string { return model.Duration(max(0, d).Round(time.Second)).String() }

@@ -15,13 +15,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// flying is a ledger with that many in flight.
+// flying returns a ledger with n requests in flight.
 func flying(n int64, l measure.Ledger) measure.Ledger {
 	l.InFlight = n
 	return l
 }
 
-// views are runs in all their states.
+// views lists runs in all states.
 var views = []struct {
 	name string
 	view view
@@ -92,7 +92,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// At no width is a line too long, and at none are there more than two.
+// At any width no line is too long, and there are at most two lines.
 func TestLinesFit(t *testing.T) {
 	for _, v := range views {
 		for columns := range 300 {
@@ -109,7 +109,7 @@ func TestLinesFit(t *testing.T) {
 	}
 }
 
-// 100 % stands there when all is done, and not before.
+// 100 % is shown only when all is done.
 func TestShare(t *testing.T) {
 	f := func(v view, want string) {
 		t.Helper()

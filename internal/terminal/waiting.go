@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Waiting shows that a target does not answer yet: in one line on a terminal, elsewhere in a log.
+// Waiting shows that a target does not answer yet: in one line on a terminal, otherwise in a log.
 type Waiting struct {
 	screen   *Screen
 	log      *slog.Logger
 	patience time.Duration
 	begin    time.Time
-	next     time.Time // when the log is to hear again
+	next     time.Time // of the next log line
 }
 
-// NewWaiting begins to wait, for at most patience. Without a screen the log is told.
+// NewWaiting starts to wait, for at most patience. Without a screen it writes to the log.
 func NewWaiting(s *Screen, log *slog.Logger, patience time.Duration) *Waiting {
 	return &Waiting{screen: s, log: log, patience: patience, begin: time.Now()}
 }
 
-// Tried takes how a try to reach a target went: the log gets the first failure, then one a minute, and the success that
-// ends them.
+// Tried takes the result of an attempt to reach a target. The log gets the first failure, then one failure a minute,
+// and the success after failures.
 func (w *Waiting) Tried(url string, err error) {
 	now := time.Now()
 	waited := seconds(now.Sub(w.begin))
@@ -40,7 +40,7 @@ func (w *Waiting) Tried(url string, err error) {
 	}
 }
 
-// line says it as fully as there is room for. The error says by itself what was asked of which target.
+// line returns the longest form of the text that fits. The error itself names the request and the target.
 func (w *Waiting) line(url string, err error, waited string, room int) string {
 	time := fmt.Sprintf(", %s of %s", waited, seconds(w.patience))
 	text := err.Error()

@@ -16,7 +16,7 @@ const server = "http://127.0.0.1:8000"
 
 var errRefused = errors.New("GET " + server + "/v1/models: connect: dial tcp 127.0.0.1:8000: connect: connection refused")
 
-// bare is a log without times.
+// bare returns a log without times and levels.
 func bare(b io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
@@ -26,7 +26,7 @@ func bare(b io.Writer) *slog.Logger {
 	}}))
 }
 
-// The log hears of the first failure, of one a minute, and of the end.
+// The log gets the first failure, one failure a minute, and the success.
 func TestWaitingLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
@@ -47,7 +47,7 @@ func TestWaitingLog(t *testing.T) {
 	})
 }
 
-// A target that answers at once is not worth a word.
+// A target that answers at once causes no output.
 func TestWaitingNot(t *testing.T) {
 	var b bytes.Buffer
 	NewWaiting(nil, bare(&b), time.Minute).Tried(server, nil)
@@ -58,7 +58,7 @@ func TestWaitingNot(t *testing.T) {
 	}
 }
 
-// On a terminal one line says it as fully as there is room for, and goes when the target is ready.
+// On a terminal one line is as complete as the width allows, and goes away when the target is ready.
 func TestWaitingScreen(t *testing.T) {
 	for _, c := range []struct {
 		columns int
