@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// The closed lists, in the order in which they are shown.
+// The closed lists of outcomes and drop reasons, in the order in which they are shown.
 var (
 	outcomes    = measure.Outcomes()
 	dropReasons = measure.DropReasons()
@@ -15,7 +15,7 @@ var (
 	cancelledPlace = slices.Index(outcomes, measure.Cancelled)
 )
 
-// A countsAt is what had been counted at an instant; or, as a difference, what was counted within a time.
+// A countsAt holds the counts at an instant or, as a difference, the counts within a time.
 type countsAt struct {
 	at                       time.Time
 	took                     time.Duration // of a difference
@@ -41,7 +41,7 @@ func newCountsAt(at time.Time, c measure.Ledger) countsAt {
 	return m
 }
 
-// since is what was counted between two instants.
+// since returns the counts between two instants.
 func (m countsAt) since(from countsAt) countsAt {
 	d := countsAt{
 		at: m.at, took: m.at.Sub(from.at), expected: m.expected - from.expected, good: m.good - from.good, eligible: m.eligible - from.eligible,
@@ -57,7 +57,7 @@ func (m countsAt) since(from countsAt) countsAt {
 	return d
 }
 
-// attainment is the service attainment, by the rule of every ledger.
+// attainment returns the service attainment.
 func (m countsAt) attainment() (share float64, ok bool) {
 	return measure.Ledger{Good: m.good, Eligible: m.eligible}.ServiceAttainment()
 }
@@ -78,12 +78,12 @@ func (m countsAt) failed() (n int64) {
 	return n
 }
 
-func (m countsAt) ok() int64 { return m.outcomes[0] } // the list begins with it
+func (m countsAt) ok() int64 { return m.outcomes[0] } // the list begins with ok
 
-// cancelled counts those that the workload ended itself: they are neither good nor bad.
+// cancelled counts requests that the workload ended itself. They are neither good nor bad.
 func (m countsAt) cancelled() int64 { return m.outcomes[cancelledPlace] }
 
-// lost counts what fell due and was never sent, for whatever reason. Filtered rows were never due.
+// lost counts requests that were due and never sent, for any reason. Filtered rows are never due.
 func (m countsAt) lost() (n int64) {
 	for i, of := range m.dropped {
 		if dropReasons[i] != measure.Filtered {
@@ -93,7 +93,7 @@ func (m countsAt) lost() (n int64) {
 	return n
 }
 
-// perSecond is a count of a difference as a rate; unknown within no time.
+// perSecond returns a count of a difference as a rate, or unknown if no time passed.
 func (m countsAt) perSecond(n int64) value {
 	if m.took <= 0 {
 		return unknown
@@ -113,13 +113,13 @@ const (
 	rowColumns   = rowLatencies + 2*latencies
 )
 
-// columns name them.
+// columns names the columns.
 var columns = [rowColumns]string{
 	"ok_per_second", "failed_per_second", "dropped_per_second", "output_tokens_per_second", "prompt_tokens_per_second",
 	"in_flight", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "lateness_p50", "lateness_p99",
 }
 
-// A row is a slot that is over: rates, what was in flight at its end, and the quantiles of its latencies in seconds.
+// A row sums up a slot that is over: rates, requests in flight at its end, and percentiles of its latencies in seconds.
 type row [rowColumns]value
 
 var unknownRow = func() (r row) {
@@ -129,7 +129,8 @@ var unknownRow = func() (r row) {
 	return r
 }()
 
-// MarshalJSON implements json.Marshaler. The first data of a viewer hold 120 rows of each workload, so a row is one call.
+// MarshalJSON implements json.Marshaler. It encodes a row in one call, because the first event of a viewer has 120 rows
+// of each workload.
 func (r row) MarshalJSON() ([]byte, error) {
 	b := append(make([]byte, 0, 8*rowColumns), '[')
 	for i, f := range r {

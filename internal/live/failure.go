@@ -6,33 +6,33 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds on the list of failures and on what one of them says.
+// Limits of the list of failures and of the text of a failure.
 const (
 	keptFailures  = 10
 	failureBytes  = 240
 	failureIDSize = 128
 )
 
-// A failure is how a request ended that did not end well, and how many others ended just so since it was first seen.
+// A failure is a request that did not end well, with the number of equal failures since it was first seen.
 type failure struct {
 	at      time.Time
 	id      string
 	outcome measure.Outcome
 	text    string
 	count   int64
-	fresh   bool // changed since it was told
-	told    int  // in which tick it was, 0 for not yet
+	fresh   bool // changed since it was sent
+	told    int  // the tick in which it was last sent; 0: not yet
 }
 
-// failures are the last different ones, the newest first. A server that is down fails every request in the same
-// words: these are one line with a count, so that the others stay visible.
+// failures holds the last different failures, the newest first. A server that is down fails every request with the same
+// text. Equal failures are one line with a count, so that others stay visible.
 type failures struct {
 	n    int
 	list [keptFailures]failure
 	tick int
 }
 
-// add takes a finished request. It keeps the strings and allocates nothing.
+// add takes a finished request. It keeps the request's strings and allocates nothing.
 func (f *failures) add(r *measure.Request) {
 	place := 0
 	for place < f.n && (f.list[place].outcome != r.Outcome || !alike(f.list[place].text, r.Error)) {
@@ -52,10 +52,10 @@ func (f *failures) add(r *measure.Request) {
 	}
 }
 
-// alike says whether two texts are the same as far as they are shown.
+// alike reports whether two texts are equal as far as they are shown.
 func alike(a, b string) bool { return a[:min(len(a), failureBytes)] == b[:min(len(b), failureBytes)] }
 
-// A shownFailure is a failure as it is sent.
+// A shownFailure is a failure as it is sent to a viewer.
 type shownFailure struct {
 	At      instant         `json:"at"`
 	ID      string          `json:"id"`
@@ -76,8 +76,8 @@ func (f *failures) all() []shownFailure {
 	return shown
 }
 
-// news is the one among those that changed which was not told for longest, so that in an event there is one text at
-// most, and all have their turn.
+// news returns the changed failure that was not sent for the longest time, if any. An event has at most one failure,
+// and every failure has its turn.
 func (f *failures) news() []shownFailure {
 	f.tick++
 	next := -1

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// What the page is made of. Nothing of it comes from elsewhere, and nothing is built.
+// The files of the page. The page loads nothing from elsewhere, and nothing is built.
 //
 //go:embed assets
 var assets embed.FS
 
-// A file is one of the page's own, ready to be sent.
+// A file is one of the page's files, ready to be sent.
 type file struct {
 	kind   string // its media type
 	plain  []byte
 	zipped []byte
-	digest string // of the plain one
+	digest string // of plain
 }
 
-// loadFiles reads the page's files by name, and a digest of them all.
+// loadFiles returns the page's files by name, and a digest of all files.
 func loadFiles() (files map[string]file, build string) {
 	files = map[string]file{}
 	all := sha256.New()
-	entries, _ := assets.ReadDir("assets") // what was embedded is there
+	entries, _ := assets.ReadDir("assets") // the folder is embedded
 	for _, entry := range entries {
 		text, _ := assets.ReadFile("assets/" + entry.Name())
 		sum := sha256.Sum256(text)
@@ -39,7 +39,7 @@ func loadFiles() (files map[string]file, build string) {
 			continue
 		}
 		var zipped bytes.Buffer
-		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // a buffer takes all
+		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // a buffer accepts all writes
 		_, _ = z.Write(text)
 		_ = z.Close()
 		files[entry.Name()] = file{
@@ -49,7 +49,7 @@ func loadFiles() (files map[string]file, build string) {
 	return files, hex.EncodeToString(all.Sum(nil)[:8])
 }
 
-// kindOf does not ask the system's table, which can be anything.
+// kindOf returns the media type of a file. The system's table is not used: it differs between machines.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".js":
@@ -62,8 +62,8 @@ func kindOf(name string) string {
 	return "application/octet-stream"
 }
 
-// serveFile answers with one of the page's files. A browser asks each time whether it is still the same: after an
-// upgrade no old script meets new data.
+// serveFile serves one of the page's files. Browsers revalidate a file each time, so that no old script meets new data
+// after an upgrade.
 func (b *Board) serveFile(w http.ResponseWriter, r *http.Request) {
 	f, found := b.files[r.PathValue("file")]
 	if !found {
@@ -77,13 +77,13 @@ func (b *Board) serveFile(w http.ResponseWriter, r *http.Request) {
 	body, tag := f.plain, f.digest
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		body, tag = f.zipped, f.digest+"-gz" // other bytes, of which a part can be asked for
+		body, tag = f.zipped, f.digest+"-gz" // another body has another ETag, because a part of it can be requested
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip reads Accept-Encoding: gzip is named, and not with a weight of 0.
+// acceptsGzip parses Accept-Encoding. It returns true if gzip is listed with a weight other than 0.
 func acceptsGzip(accept string) bool {
 	for each := range strings.SplitSeq(accept, ",") {
 		coding, parameters, _ := mime.ParseMediaType("x/" + strings.TrimSpace(each))

@@ -14,7 +14,7 @@ import (
 
 const ms = time.Millisecond
 
-// A feed is a workload with its counters: what the runner and the meter are to the page.
+// A feed is a workload with its counters. It stands in for the runner and the meter.
 type feed struct {
 	*Workload
 
@@ -50,7 +50,7 @@ func (f *feed) change(c func(s *State)) {
 	c(&f.state)
 }
 
-// end finishes a request that was sent on time and whose 11 tokens came in two chunks.
+// end finishes a request that was sent on time and had 11 tokens in two chunks.
 func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 	f.n++
 	r := request(fmt.Sprintf("%s/7/%d", f.options.Name, f.n), o, ttft, tpot)
@@ -82,7 +82,7 @@ func (f *feed) drop(why measure.DropReason, n int64) {
 	})
 }
 
-// request is one that ended now, 100 µs late, with 100 prompt tokens.
+// request returns a request that ended now, was 100 µs late and had 100 prompt tokens.
 func request(id string, o measure.Outcome, ttft, tpot time.Duration) *measure.Request {
 	now := time.Now()
 	r := &measure.Request{ID: id, Outcome: o, Usage: measure.Usage{Prompt: 100, Output: 11}}
@@ -93,7 +93,7 @@ func request(id string, o measure.Outcome, ttft, tpot time.Duration) *measure.Re
 	return r
 }
 
-// run is a Board that ticks while f runs, in virtual time.
+// run runs f in virtual time beside a Board that ticks.
 func run(t *testing.T, f func(t *testing.T, b *Board)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,13 +110,13 @@ func run(t *testing.T, f func(t *testing.T, b *Board)) {
 	})
 }
 
-// pass lets time go by, and with it the ticks.
+// pass lets time pass, with its ticks.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// inMinute is how many times to first token the last minute has.
+// inMinute returns the number of TTFTs in the last minute.
 func (f *feed) inMinute() int64 {
 	f.history.mu.Lock()
 	defer f.history.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *feed) inMinute() int64 {
 	return latency[ttft].count()
 }
 
-// told is the page as a viewer who comes now would have it.
+// told returns the page that a new viewer gets.
 func told(b *Board) snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"replayd/internal/stats"
 )
 
-// Buckets grow by the factor 2^(1/8), from 1 µs to 2^30 µs (17 min 53 s); what is shorter or longer counts in the first
-// or the last one. A bucket stands for the harmonic mean of its edges, so that a percentile
-// between the two ends is at most (2^(1/8) − 1) / (2^(1/8) + 1) = 4.33 % away from that of the samples.
+// Buckets grow by the factor 2^(1/8), from 1 µs to 2^30 µs (17 min 53 s). Shorter latencies count in the first bucket,
+// longer ones in the last. The harmonic mean of its edges represents a bucket, so a percentile between the two ends is
+// at most (2^(1/8) − 1) / (2^(1/8) + 1) = 4.33 % away from the percentile of the samples.
 const (
 	perOctave = 8
 	buckets   = 30 * perOctave
@@ -19,7 +19,7 @@ const (
 // A histogram counts latencies.
 type histogram [buckets]uint32
 
-// bucketOf is the place of a latency in a histogram.
+// bucketOf returns the bucket of a latency.
 func bucketOf(d time.Duration) int {
 	if d <= shortest {
 		return 0
@@ -27,7 +27,7 @@ func bucketOf(d time.Duration) int {
 	return min(int(math.Log2(float64(d)/float64(shortest))*perOctave), buckets-1)
 }
 
-// valueOf is what stands for all latencies of a bucket, in seconds: the harmonic mean of its edges.
+// valueOf returns the harmonic mean of a bucket's edges in seconds.
 func valueOf(bucket int) float64 {
 	low := shortest.Seconds() * math.Exp2(float64(bucket)/perOctave)
 	high := shortest.Seconds() * math.Exp2(float64(bucket+1)/perOctave)
@@ -47,12 +47,12 @@ func (h *histogram) count() (n int64) {
 	return n
 }
 
-// percentile is in seconds; unknown of nothing.
+// percentile returns seconds, or unknown if the histogram is empty.
 func (h *histogram) percentile(p float64) value {
 	return value(stats.Percentile(p, h.count(), h.at))
 }
 
-// at is the value of a rank, from 0, in seconds.
+// at returns the value of a rank, from 0, in seconds.
 func (h *histogram) at(rank int64) float64 {
 	for i, c := range h {
 		if rank -= int64(c); rank < 0 {

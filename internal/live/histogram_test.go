@@ -10,7 +10,7 @@ import (
 	"replayd/internal/stats"
 )
 
-// TestPercentileError holds the percentiles of random samples against those of the samples themselves.
+// TestPercentileError compares percentiles of histograms with those of the samples.
 func TestPercentileError(t *testing.T) {
 	limit := (math.Exp2(1.0/8) - 1) / (math.Exp2(1.0/8) + 1)
 	if limit > 0.0434 {
@@ -20,7 +20,7 @@ func TestPercentileError(t *testing.T) {
 	for range 300 {
 		values := make([]time.Duration, 1+rng.IntN(400))
 		var h histogram
-		for i := range values { // over all of the range, in equal parts of each octave
+		for i := range values { // over the whole range, uniform in the logarithm
 			values[i] = time.Duration(float64(shortest) * math.Exp2(30*rng.Float64()))
 			h[bucketOf(values[i])]++
 		}

@@ -7,8 +7,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// What is remembered, and how finely. Latencies of the last minute are whole histograms; of a slot that is older only
-// its quantiles are left, so that a workload takes tens of kilobytes and not hundreds.
+// Retention and resolution. The last minute keeps whole histograms of latencies. Older slots keep only percentiles, so
+// that a workload takes tens of kilobytes and not hundreds.
 const (
 	second      = time.Second
 	slotTime    = 5 * second
@@ -18,7 +18,7 @@ const (
 	minuteMarks = 60
 )
 
-// The latencies that are kept, as places in an array.
+// The latencies that are kept, as array indices.
 const (
 	ttft = iota
 	tpot
@@ -26,21 +26,22 @@ const (
 	latencies
 )
 
-// A history is what a workload did in the last minutes. A workload that replaces another one of its name goes on with it.
+// A history covers the last minutes of a workload. A workload that replaces another one of the same name continues its
+// history.
 type history struct {
 	mu       sync.Mutex
-	recent   [minuteSlots + 1][latencies]histogram // the slot that is being filled and the minute before it
+	recent   [minuteSlots + 1][latencies]histogram // the slot being filled and the minute before it
 	filling  int
 	failures failures
 
-	counts []countsAt // one a tick, the oldest first: a minute of them
-	slot   int        // number of the one that is being filled
-	closed countsAt   // where the last slot ended
+	counts []countsAt // one per tick, the oldest first, for a minute
+	slot   int        // number of the slot being filled
+	closed countsAt   // counts at the end of the last slot
 	rows   []row      // of ended slots, the oldest first
 	late   value      // p99 of lateness of the last minute, as of the end of the last slot; only ticks use it
 }
 
-// observe takes a finished request. One that was sent has a lateness, one that ended ok its latencies.
+// observe takes a finished request. A request that was sent has a lateness, a request that ended ok has latencies.
 func (h *history) observe(r *measure.Request) {
 	place := [latencies]int{-1, -1, -1}
 	if r.Sent() {
@@ -66,24 +67,24 @@ func (h *history) observe(r *measure.Request) {
 	}
 }
 
-// rebase forgets what had been counted, because other counters follow. What was made of them stays.
+// rebase drops the counts, because a different set of counters follows. The rows stay.
 func (h *history) rebase() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts = nil
 }
 
-// tick notes what has been counted by now, in a slot with the given number. It returns the rows of the slots that are
-// over: more than one when this process did not run for some time, and then all but the first are unknown.
+// tick records the counts of an instant in the slot with the given number. It returns the rows of the slots that are
+// over. If the process stood still, several slots are over, and all but the first are unknown.
 func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 	m := newCountsAt(now, c)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rows == nil && len(h.counts) == 0 {
-		h.slot = slot // it begins here
+		h.slot = slot // the history begins here
 	}
 	if len(h.counts) == 0 {
-		h.closed = m // there is nothing to subtract from
+		h.closed = m // nothing to subtract from
 	}
 	if len(h.counts) > minuteMarks {
 		h.counts = append(h.counts[:0], h.counts[1:]...)
@@ -110,7 +111,7 @@ func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 	return over
 }
 
-// row sums up the slot that is being filled and ends at an instant.
+// row sums up the slot being filled, which ends with m.
 func (h *history) row(m countsAt, inFlight int64) row {
 	d := m.since(h.closed)
 	r := row{
@@ -124,7 +125,7 @@ func (h *history) row(m countsAt, inFlight int64) row {
 	return r
 }
 
-// lastMinute are the latencies of the slot that is being filled and the 12 before it: 60 to 65 s.
+// lastMinute returns the latencies of the slot being filled and of the 12 slots before it: 60 to 65 s.
 func (h *history) lastMinute() (sum [latencies]histogram) {
 	for i := range h.recent {
 		for j := range sum {
@@ -134,14 +135,14 @@ func (h *history) lastMinute() (sum [latencies]histogram) {
 	return sum
 }
 
-// minute is what was counted in the last minute.
+// minute returns the counts of the last minute.
 func (h *history) minute() countsAt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.within(minuteMarks * second)
 }
 
-// within is what was counted in about the last d: since the youngest counts that are so old, or else the oldest.
+// within returns the counts since the youngest counts that are at least d old, or else since the oldest.
 func (h *history) within(d time.Duration) countsAt {
 	if len(h.counts) == 0 {
 		return newCountsAt(time.Time{}, measure.Ledger{})

@@ -11,14 +11,15 @@ import (
 	"replayd/internal/measure"
 )
 
-// near says whether a figure is within the histogram's error of a value, or exactly it where that is a rate.
+// near reports whether got is within a relative error of want.
 func near(got value, want, within float64) bool { return math.Abs(float64(got)-want) <= want*within }
 
-// TestSlotsEndOnTheirInstants observes on both sides of a border: what ends before the tick of second 5 is in the first slot.
+// TestSlotsEndOnTheirInstants observes requests on both sides of a slot's end: a request that ends before the tick of
+// second 5 is in the first slot.
 func TestSlotsEndOnTheirInstants(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a"})
-		pass(second) // the first mark: what is counted from here on has a time
+		pass(second) // the first tick: counts after it have a time
 		for range 8 {
 			f.end(measure.OK, 100*ms, 10*ms, "")
 		}
@@ -50,8 +51,8 @@ func TestSlotsEndOnTheirInstants(t *testing.T) {
 	})
 }
 
-// TestLastMinute looks at one request as it grows old: it is in rates for 10 s, and in latencies until the slot in which
-// it ended is more than a minute old.
+// TestLastMinute follows one request: it is in rates for 10 s, and in latencies until its slot is more than a minute
+// old.
 func TestLastMinute(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 50}}})
@@ -83,7 +84,7 @@ func TestLastMinute(t *testing.T) {
 	})
 }
 
-// TestHistoryIsBounded runs for longer than is kept.
+// TestHistoryIsBounded runs for longer than the history.
 func TestHistoryIsBounded(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a"})
@@ -108,7 +109,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// TestAStopLeavesAGap: ticks that did not come, because the process stood still, leave slots of which nothing is known.
+// TestAStopLeavesAGap: a process that stood still missed ticks, so there are unknown slots.
 func TestAStopLeavesAGap(t *testing.T) {
 	h := &history{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -156,7 +157,7 @@ func TestTheSameFailureIsOneLine(t *testing.T) {
 	})
 }
 
-// TestLongFailures are one line when they are the same as far as they are shown, and no character of them is torn.
+// TestLongFailures: failures with the same shown text are one line, and no character is split.
 func TestLongFailures(t *testing.T) {
 	var f failures
 	long := strings.Repeat("€", failureBytes/3)
@@ -172,7 +173,8 @@ func TestLongFailures(t *testing.T) {
 	}
 }
 
-// TestEveryFailureHasItsTurn: of several that come all the time each is told, the one not told for longest first.
+// TestEveryFailureHasItsTurn: of several failures that keep coming, the one not sent for the longest time is sent
+// first.
 func TestEveryFailureHasItsTurn(t *testing.T) {
 	var f failures
 	add := func(texts ...string) {

@@ -1,5 +1,5 @@
-// Package live is the page that shows what replayd does now and did in the last ten minutes. It is fed with finished
-// requests, asks each workload once a second how it stands, and sends what changed to everybody who watches.
+// Package live serves a page that shows what replayd does now and did in the last ten minutes. It takes finished
+// requests, asks each workload for its state once a second, and sends the changes to all viewers.
 package live
 
 import (
@@ -11,48 +11,48 @@ import (
 	"time"
 )
 
-// keptNotes is how many of the last events of the process are shown.
+// keptNotes is the number of process events that are shown.
 const keptNotes = 50
 
-// Options of a Board.
+// Options are the options of a Board.
 type Options struct {
 	Version string
 }
 
-// A Board is the page and all that is on it. Its methods may be called from several goroutines at once.
+// A Board is the page and its content. Its methods are safe for concurrent use.
 type Board struct {
 	version string
 	files   map[string]file
-	build   string // tells the files of this binary from those of another
+	build   string // identifies the files of this binary
 
 	mu        sync.Mutex
 	workloads []*Workload // in the order in which they came
 	notes     []note      // the last ones, the oldest first
-	noted     bool        // there are new ones since the last tick
+	noted     bool        // there are new notes since the last tick
 	renewed   bool        // workloads came or went since the last tick
 	now       time.Time   // of the last tick
-	full      []byte      // all of the page as JSON, made on demand, once a tick at most; nil until then
+	full      []byte      // the whole page as JSON, made on demand and at most once a tick; nil until then
 	viewers   map[*viewer]struct{}
 	joined    int  // viewers so far
 	over      bool // Run has ended
 	watching  sync.WaitGroup
 }
 
-// New makes an empty page.
+// New returns an empty Board.
 func New(o Options) *Board {
 	files, build := loadFiles()
 	return &Board{version: o.Version, files: files, build: build, viewers: map[*viewer]struct{}{}}
 }
 
-// A note is something that happened to the process as a whole.
+// A note is an event of the whole process.
 type note struct {
 	At    instant `json:"at"`
 	Level string  `json:"level"`
 	Text  string  `json:"text"`
 }
 
-// Note puts an event of the process on the page, such as a reload or a step of the clock. The page knows the levels from
-// info to error. The last 50 are kept; a text is cut to 240 bytes.
+// Note adds an event of the process to the page, such as a reload or a step of the clock. The page knows the levels
+// from info to error. It keeps the last 50 events and cuts a text to 240 bytes.
 func (b *Board) Note(at time.Time, level slog.Level, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,11 +61,10 @@ func (b *Board) Note(at time.Time, level slog.Level, text string) {
 	b.noted, b.full = true, nil
 }
 
-// changed says, with the lock held, that viewers need all of the page anew.
+// changed marks the whole page as changed for all viewers. The caller holds the lock.
 func (b *Board) changed() { b.renewed, b.full = true, nil }
 
-// Run keeps the page up to date once a second. When ctx ends, everybody's stream ends, and Run returns nil after the
-// last one did.
+// Run updates the page once a second. When ctx ends, Run ends all streams, waits for them and returns nil.
 func (b *Board) Run(ctx context.Context) error {
 	ticker := time.NewTicker(second)
 	defer ticker.Stop()
@@ -82,13 +81,13 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// tick asks every workload how it stands, notes it in the slot with that number, and sends the news.
+// tick asks every workload for its state, records it in the given slot, and sends the changes.
 func (b *Board) tick(now time.Time, slot int) {
 	b.mu.Lock()
 	asked := slices.Clone(b.workloads)
 	b.mu.Unlock()
 	states := make(map[*Workload]State, len(asked))
-	for _, w := range asked { // without the lock: it may take one of the runner's
+	for _, w := range asked { // without the lock: State may take a lock of the runner
 		states[w] = w.options.State()
 	}
 
@@ -97,7 +96,7 @@ func (b *Board) tick(now time.Time, slot int) {
 	b.now, b.full = now, nil
 	rows := make([][]row, len(b.workloads))
 	for i, w := range b.workloads {
-		if state, ok := states[w]; ok { // else it came meanwhile
+		if state, ok := states[w]; ok { // otherwise the workload was added meanwhile
 			rows[i] = w.tick(now, slot, state)
 		}
 	}

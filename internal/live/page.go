@@ -10,18 +10,18 @@ import (
 // pageFile is the template of the page among its files.
 const pageFile = "page.html"
 
-// policy lets the page load its own files and nothing else: no inline script or style, no other host, no frame.
+// policy lets the page load only its own files: no inline script or style, no other host, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// page renders html/template, which escapes what comes from the configuration and from servers.
+// page renders html/template, which escapes texts of the configuration and of servers.
 var page = template.Must(template.New(pageFile).Funcs(template.FuncMap{
 	"short":  short,
 	"clock":  func(t instant) string { return time.Time(t).UTC().Format(time.DateTime) + " UTC" },
 	"length": func(s span) string { return time.Duration(s).Round(time.Second).String() },
 }).ParseFS(assets, "assets/"+pageFile))
 
-// Handler serves the page at /live, its files below it, the stream of events at /live/events and the same data once at
+// Handler serves the page at /live, its files below /live/, the event stream at /live/events, and the same data once at
 // /live/snapshot.json.
 func (b *Board) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func (b *Board) Handler() http.Handler {
 	})
 }
 
-// servePage renders the figures of now, for who has no JavaScript and for the moment before the first event.
+// servePage renders the current figures, for readers without JavaScript and for the time before the first event.
 func (b *Board) servePage(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
 	s := b.snapshot()

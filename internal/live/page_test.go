@@ -35,7 +35,7 @@ func get(b *Board, method, path string, header http.Header) *httptest.ResponseRe
 	return w
 }
 
-// TestSnapshotJSON is the whole of what a viewer is told, of two workloads after 17 seconds.
+// TestSnapshotJSON checks the whole page that a viewer gets, with two workloads after 17 seconds.
 func TestSnapshotJSON(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		chat := newFeed(b, WorkloadOptions{
@@ -89,7 +89,7 @@ func TestSnapshotJSON(t *testing.T) {
 	})
 }
 
-// TestNothingFromElsewhere: the policy forbids it, and nothing in the page's files would ask for it.
+// TestNothingFromElsewhere: the policy forbids other hosts, and no file of the page refers to one.
 func TestNothingFromElsewhere(t *testing.T) {
 	b := New(Options{})
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|<script[^>]*>[^<]|\son[a-z]+=|javascript:`)
@@ -116,7 +116,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestWeight: the page and its files, uncompressed and without data.
+// TestWeight limits the size of the page and its files, uncompressed and without data.
 func TestWeight(t *testing.T) {
 	b := New(Options{})
 	total := len(get(b, http.MethodGet, "/live", nil).Body.String())
@@ -194,8 +194,8 @@ func TestAcceptsGzip(t *testing.T) {
 	f("xgzip", false)
 }
 
-// TestPlainPage: without JavaScript the figures of now are in the page, and what comes from outside is text. 100 ms are in
-// the bucket from 92.7 to 101.1 ms, of which 97 ms are told.
+// TestPlainPage: without JavaScript the page has the current figures, and texts from outside are escaped. A latency of
+// 100 ms is in the bucket from 92.7 to 101.1 ms, which is shown as 97 ms.
 func TestPlainPage(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "<b>chat</b>", Target: "t", URL: "javascript:alert(1)", Model: `"><script>alert(2)</script>`})
@@ -221,7 +221,7 @@ func TestPlainPage(t *testing.T) {
 	})
 }
 
-// TestPageAtOnce: the page is rendered without the lock while ticks, notes and workloads come; -race looks at it.
+// TestPageAtOnce renders the page without the lock while ticks, notes and workloads come, for -race.
 func TestPageAtOnce(t *testing.T) {
 	b := New(Options{})
 	f := newFeed(b, WorkloadOptions{Name: "a"})
@@ -245,7 +245,7 @@ func TestPageAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestEveryOutcomeHasItsMeaning: the page tells what the words of the closed lists mean.
+// TestEveryOutcomeHasItsMeaning: the page explains the words of the closed lists.
 func TestEveryOutcomeHasItsMeaning(t *testing.T) {
 	words := string(New(Options{}).files["words.js"].plain)
 	for _, o := range outcomes {

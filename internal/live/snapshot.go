@@ -7,10 +7,10 @@ import (
 	"replayd/internal/measure"
 )
 
-// A snapshot is all of the page.
+// A snapshot is the whole page.
 type snapshot struct {
 	Version     string               `json:"version"`
-	Build       string               `json:"build"` // of the page's own files: one that is open notices an upgrade by it
+	Build       string               `json:"build"` // of the page's files: an open page detects an upgrade by it
 	Now         instant              `json:"now"`
 	Verdict     verdict              `json:"verdict"`
 	SlotSeconds span                 `json:"slot_seconds"`
@@ -22,15 +22,15 @@ type snapshot struct {
 	Notes       []note               `json:"notes"` // the oldest first
 }
 
-// The news are what changed since the last tick. Workloads stand in the order of the last snapshot.
+// news holds the changes since the last tick. Workloads are in the order of the last snapshot.
 type news struct {
 	Now       instant          `json:"now"`
 	Verdict   verdict          `json:"verdict"`
 	Workloads []workloadValues `json:"workloads"`
-	Notes     []note           `json:"notes,omitempty"` // all, when there is a new one
+	Notes     []note           `json:"notes,omitempty"` // all notes, if there is a new one
 }
 
-// described is a workload with what does not change while it runs.
+// described is a workload with the values that do not change while it runs.
 type described struct {
 	Name     string          `json:"name"`
 	Target   string          `json:"target"`
@@ -47,7 +47,7 @@ type described struct {
 	Figures  *workloadValues `json:"figures"`
 }
 
-// bounds are in seconds, by the name of the quantity.
+// bounds holds seconds by name of the quantity.
 type bounds map[string]value
 
 func boundsOf(slo measure.SLO) bounds {
@@ -66,7 +66,7 @@ type playing struct {
 	SHA256   string `json:"sha256"`
 	Requests int    `json:"requests"`
 	From     span   `json:"from"`
-	To       span   `json:"to"` // 0: to its end
+	To       span   `json:"to"` // 0: to the end of the trace
 	Length   span   `json:"length"`
 }
 
@@ -77,7 +77,7 @@ type binned struct {
 	Output   []int64 `json:"output_tokens"`
 }
 
-// all is the page as JSON. The lock is held.
+// all returns the page as JSON. The caller holds the lock.
 func (b *Board) all() []byte {
 	if b.full == nil {
 		b.full = encode(b.snapshot())
@@ -85,7 +85,7 @@ func (b *Board) all() []byte {
 	return b.full
 }
 
-// encode never fails: no type in it holds what JSON cannot.
+// encode does not fail: JSON can represent all its types.
 func encode(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -94,7 +94,7 @@ func encode(v any) []byte {
 	return text
 }
 
-// snapshot shares nothing with the Board but what does not change. The lock is held.
+// snapshot shares only immutable data with the Board. The caller holds the lock.
 func (b *Board) snapshot() snapshot {
 	s := snapshot{
 		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
@@ -126,7 +126,7 @@ func (b *Board) snapshot() snapshot {
 	return s
 }
 
-// news are made of the rows that the tick has closed, in the order of the workloads. The lock is held.
+// news encodes the rows that the tick closed, in the order of the workloads. The caller holds the lock.
 func (b *Board) news(rows [][]row) []byte {
 	n := news{Now: instant(b.now), Workloads: make([]workloadValues, len(b.workloads))}
 	if b.noted {

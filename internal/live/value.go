@@ -9,7 +9,7 @@ import (
 	"replayd/internal/number"
 )
 
-// A value is a number on the page: three digits of it are shown and sent, null where it is unknown.
+// A value is a number on the page. It is shown and sent with three digits, and as null if it is unknown.
 type value float64
 
 var unknown = value(math.NaN())
@@ -23,11 +23,11 @@ func (f value) append(b []byte) []byte {
 	if !f.known() || math.IsInf(float64(f), 0) {
 		return append(b, "null"...)
 	}
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', 3, 64), 64) // it was made by FormatFloat
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', 3, 64), 64) // FormatFloat made the text
 	return strconv.AppendFloat(b, short, 'f', -1, 64)
 }
 
-// An instant is sent as Unix seconds with three decimals; 0 stands for none.
+// An instant is sent as Unix seconds with three decimals; the zero time is sent as 0.
 type instant time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -38,7 +38,7 @@ func (t instant) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Time(t).UnixMilli())/1e3, 'f', -1, 64), nil
 }
 
-// A span of time is sent as seconds, whole: a curve's bin can be 1/128 s.
+// A span is sent as seconds without rounding: a bin of a curve can be 1/128 s.
 type span time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -46,7 +46,7 @@ func (s span) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
-// cut bounds a text from outside to n bytes without tearing a character.
+// cut limits a text from outside to n bytes without splitting a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -58,7 +58,7 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// short is a latency in seconds as Go writes it into texts.
+// short formats a latency for texts.
 func short(f value) string {
 	if !f.known() {
 		return "–"

@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// A level says at a glance how a workload is. The worst come first on the page.
+// A level says at a glance how well a workload runs. The page shows the worst level first.
 type level int
 
 const (
@@ -33,20 +33,20 @@ type verdict struct {
 	Since instant `json:"since,omitzero"` // when the level became this one
 }
 
-// Where a level begins, by the last minute.
+// Thresholds of the levels, over the last minute.
 const (
 	badShare     = 0.05 // of the requests failed or dropped
-	badAtLeast   = 2    // of them: one alone is no trouble
+	badAtLeast   = 2    // requests; one alone is not bad
 	strainedOver = 0.01 // of the eligible requests missed the SLO
 	badOver      = 0.10
-	lateStrained = 50 * time.Millisecond // p99 of lateness: from here what is measured is also this process
+	lateStrained = 50 * time.Millisecond // p99 of lateness: from here on, this process is part of what is measured
 	skewStrained = 500 * time.Millisecond
 )
 
-// wholeFrom is the percentage from which no decimal is told.
+// wholeFrom is the percentage from which no decimals are shown.
 const wholeFrom = 10
 
-// judge says how a workload is: by its state, and by the last minute's counts and p99 of lateness.
+// judge judges a workload by its state, and by the counts and the p99 of lateness of the last minute.
 func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	switch s.Phase {
 	case Failed:
@@ -57,7 +57,7 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 			text = "paused: nothing falls due"
 		}
 		return verdict{Level: strained, Text: text + because(s.Reason)}
-	case Guarded: // whatever else is wrong, this is why nothing is sent
+	case Guarded: // whatever else is wrong, the guard is why nothing is sent
 		v := verdict{Level: strained, Text: "held back by the guard" + because(s.Reason)}
 		if down(s) {
 			v.Level = bad
@@ -97,11 +97,11 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	return verdict{Level: well, Text: "all well"}
 }
 
-// down says whether the target is known not to answer.
+// down reports whether the target is known not to answer.
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
-// judgeRequests looks for those that failed, and those that were never sent though no pause, guard or budget asked for that. What a
-// workload sheds as it was configured to is no more than a strain.
+// judgeRequests judges requests that failed, and requests that were dropped for another reason than a pause, guard or
+// budget. A workload that sheds load as configured is at most strained.
 func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {
@@ -146,7 +146,7 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	return v
 }
 
-// judgeSLO holds the service attainment against the bounds of this page.
+// judgeSLO compares the service attainment with the thresholds of this page.
 func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	share, ok := m.attainment()
 	if len(o.SLO) == 0 || !ok {
@@ -166,7 +166,7 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	return v
 }
 
-// judgeBudget looks for those that the budget did not let through: nothing is wrong, but what is measured is not the trace.
+// judgeBudget judges requests that the budget dropped: nothing is wrong, but the load is not the trace's.
 func judgeBudget(m countsAt) verdict {
 	var dropped int64
 	for i, n := range m.dropped {
@@ -199,7 +199,7 @@ func percent(share float64) string {
 	}
 }
 
-// judgeAll is the sentence on top of the page.
+// judgeAll returns the sentence at the top of the page.
 func judgeAll(names []string, each []verdict) verdict {
 	var count [len(levelNames)]int
 	var worst verdict
@@ -225,7 +225,7 @@ func judgeAll(names []string, each []verdict) verdict {
 	return verdict{Level: worst.Level, Text: tally(count)}
 }
 
-// tally tells how many are how, the worst first.
+// tally counts the workloads by level, the worst level first.
 func tally(count [len(levelNames)]int) string {
 	var parts []string
 	for l, word := range []string{bad: "in trouble", strained: "strained", well: "running well", idle: "idle"} {

@@ -44,7 +44,7 @@ func TestJudge(t *testing.T) {
 
 	f(State{Phase: Failed, Reason: "a.jsonl:3: bad"}, counts(1, 0, 1), 0, none, bad, "failed: a.jsonl:3: bad")
 	f(State{Phase: Running, TargetText: "does not answer: refused"}, counts(1, 0, 1), 0, none, bad, "the target does not answer: refused")
-	f(State{Phase: Waiting}, measure.Ledger{}, 0, none, idle, "waiting") // nobody has asked the target yet
+	f(State{Phase: Waiting}, measure.Ledger{}, 0, none, idle, "waiting") // the target was not asked yet
 	f(State{Phase: Over, TargetText: "does not answer"}, measure.Ledger{}, 0, none, idle, "over")
 	f(up(State{Phase: Draining}), measure.Ledger{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
@@ -74,10 +74,10 @@ func TestJudge(t *testing.T) {
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
 	cancelled := counts(45, 5, 45)
 	cancelled.Outcomes[measure.Cancelled] = 50
-	f(running, cancelled, 0, none, bad, "10 % of requests failed in the last minute: http_5xx") // of those that were to end
+	f(running, cancelled, 0, none, bad, "10 % of requests failed in the last minute: http_5xx") // of the requests that were not cancelled
 	cancelled.Outcomes[measure.HTTP5xx], cancelled.Eligible = 0, 45
 	f(running, cancelled, 0, slo, well, "all well")
-	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one alone
+	f(running, counts(1, 1, 1), 0, none, strained, "50 % of requests failed in the last minute: http_5xx") // one failure alone
 	f(running, dropped(counts(90, 0, 90), measure.Overload, 10), 0, none, bad, "10 % of requests were dropped in the last minute: overload")
 	f(running, dropped(counts(4990, 4, 4990), measure.Missed, 6), 0, none, strained, "0.2 % of requests failed or were dropped in the last minute: mostly missed")
 	f(running, dropped(dropped(counts(100, 0, 100), measure.Filtered, 50), measure.Shutdown, 9), 0, none, well, "all well")
@@ -85,9 +85,9 @@ func TestJudge(t *testing.T) {
 	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
 	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute kept the SLO")
 	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute kept the SLO")
-	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO") // a few failures do not hide it
+	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO") // a few failures do not hide the SLO
 	f(running, counts(10, 0, 0), 0, slo, bad, "none of the eligible requests in the last minute kept the SLO")
-	f(running, dropped(counts(0, 0, 0), measure.Guarded, 100), 0, slo, well, "all well") // nothing was eligible
+	f(running, dropped(counts(0, 0, 0), measure.Guarded, 100), 0, slo, well, "all well") // no request was eligible
 	f(running, counts(1000, 0, 0), 0, none, well, "all well")
 
 	f(running, counts(1, 0, 1), 51*ms, none, strained, "requests go out late: p99 51 ms")
@@ -121,7 +121,7 @@ func TestJudgeAll(t *testing.T) {
 	f([]level{strained, bad, well}, bad, "1 in trouble, 1 strained, 1 running well")
 }
 
-// TestSince: the page says for how long a workload is as it is.
+// TestSince: the page shows how long a level has lasted.
 func TestSince(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a"})

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// Bounds on who watches. A viewer holds the ticks that it has not taken yet, which are shared, until they are too many.
+// Limits of viewers. A viewer holds at most mostPending ticks that it has not read; viewers share the bytes of a tick.
 const (
 	mostViewers = 64
 	mostPending = 16               // ticks
-	takeTime    = 15 * time.Second // for one event: the first one can be long, and the network a phone's
-	lastTime    = time.Second      // for what is pending when Run ends
+	takeTime    = 15 * time.Second // for one event: the first event can be long, and the network a phone's
+	lastTime    = time.Second      // for pending events when Run ends
 )
 
 // A viewer is one stream of events.
 type viewer struct {
 	from   string      // host
-	number int         // later ones have larger ones
+	number int         // later viewers have larger numbers
 	events chan []byte // closed when the viewer is removed from the Board
 	stream *http.ResponseController
 }
 
-// join adds a viewer and gives it all of the page to begin with. It is false when there are too many, or Run is over.
+// join adds a viewer and returns the whole page as its first event. It returns false if there are too many viewers or
+// Run has ended.
 func (b *Board) join(from string, stream *http.ResponseController) (v *viewer, first []byte, joined bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,7 +37,8 @@ func (b *Board) join(from string, stream *http.ResponseController) (v *viewer, f
 	return v, event("all", b.all()), true
 }
 
-// makeRoom lets the oldest viewer go of the host that has most of them, for one from a host that has fewer. The lock is held.
+// makeRoom drops the oldest viewer of the host with the most viewers, for a viewer of a host with fewer. The caller
+// holds the lock.
 func (b *Board) makeRoom(from string) bool {
 	hosts := map[string]int{}
 	for v := range b.viewers {
@@ -56,7 +58,7 @@ func (b *Board) makeRoom(from string) bool {
 	return true
 }
 
-// leave is the last thing that a stream does.
+// leave is the last call of a stream.
 func (b *Board) leave(v *viewer) {
 	b.mu.Lock()
 	delete(b.viewers, v)
@@ -64,7 +66,7 @@ func (b *Board) leave(v *viewer) {
 	b.watching.Done()
 }
 
-// send gives an event to every viewer and removes those that are too far behind. The lock is held.
+// send sends an event to every viewer and drops viewers that are too far behind. The caller holds the lock.
 func (b *Board) send(event []byte) {
 	for v := range b.viewers {
 		select {
@@ -75,15 +77,15 @@ func (b *Board) send(event []byte) {
 	}
 }
 
-// drop ends a stream within the grace given, also one that is in the middle of a write. The lock is held: the stream
-// has not left yet, so the deadline is that of its own connection.
+// drop ends a stream within the given grace, also in the middle of a write. The caller holds the lock: the stream has
+// not left yet, so the deadline is set on its own connection.
 func (b *Board) drop(v *viewer, grace time.Duration) {
 	delete(b.viewers, v)
 	close(v.events)
-	_ = v.stream.SetWriteDeadline(time.Now().Add(grace)) // net/http's connections all have one
+	_ = v.stream.SetWriteDeadline(time.Now().Add(grace)) // all connections of net/http have deadlines
 }
 
-// end lets everybody go, and returns when they have gone.
+// end drops all viewers and returns when they have left.
 func (b *Board) end() {
 	b.mu.Lock()
 	b.over = true
@@ -94,14 +96,14 @@ func (b *Board) end() {
 	b.watching.Wait()
 }
 
-// event is data as the stream of server-sent events has them.
+// event formats data as a server-sent event.
 func event(name string, data []byte) []byte {
 	e := make([]byte, 0, len(data)+32)
 	e = append(append(append(e, "event: "...), name...), "\ndata: "...)
 	return append(append(e, data...), "\n\n"...)
 }
 
-// serveEvents is a stream that lasts until the viewer goes, is too slow, or Run ends.
+// serveEvents serves a stream until the viewer leaves, is too slow, or Run ends.
 func (b *Board) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -130,11 +132,11 @@ func (b *Board) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write sends one event within its own deadline; the server's would be that of the whole answer.
+// write sends one event with a deadline of its own. The server's write deadline would cover the whole answer.
 func (b *Board) write(v *viewer, w http.ResponseWriter, event []byte) error {
 	b.mu.Lock()
 	_, watching := b.viewers[v]
-	if watching { // else it was dropped, and has the deadline that it keeps
+	if watching { // a dropped viewer keeps its deadline
 		_ = v.stream.SetWriteDeadline(time.Now().Add(takeTime))
 	}
 	b.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// A pipes is a listener for connections without a network, so that a stream can be watched in virtual time: a write
-// waits until the other side reads.
+// A pipes is a listener without a network, so that a stream runs in virtual time: a write waits until the other side
+// reads.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -35,7 +35,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.IPAddr{} }
 
-// serve is a Board behind an http.Server with the deadlines that the real one has.
+// serve serves a Board with an http.Server that has the deadlines of the real one.
 func serve(t *testing.T, b *Board) pipes {
 	t.Helper()
 	p := make(pipes)
@@ -51,7 +51,7 @@ func serve(t *testing.T, b *Board) pipes {
 	return p
 }
 
-// A stream is an answer of which the head was read.
+// A stream is an answer whose headers were read.
 type stream struct {
 	status string
 	header textproto.MIMEHeader
@@ -59,7 +59,7 @@ type stream struct {
 	conn   net.Conn
 }
 
-// watch asks for the stream of events.
+// watch requests the event stream.
 func watch(t *testing.T, p pipes) stream {
 	t.Helper()
 	near, far := net.Pipe()
@@ -79,7 +79,7 @@ func watch(t *testing.T, p pipes) stream {
 	return stream{strings.TrimPrefix(status, "HTTP/1.1 "), header, bufio.NewReader(httputil.NewChunkedReader(r)), near}
 }
 
-// events reads a stream until it ends, and tells their names and data.
+// events reads a stream until it ends and returns the names and data of its events.
 func (s stream) events(t *testing.T) (names []string, data [][]byte) {
 	t.Helper()
 	for {
@@ -96,8 +96,8 @@ func (s stream) events(t *testing.T) (names []string, data [][]byte) {
 	}
 }
 
-// TestAViewer is told all at once, then the news of each second, and all again when a workload comes. The end of Run is
-// the end of the stream, and Run waits for it.
+// TestAViewer: a viewer gets the whole page, then the changes of each second, and the whole page again when a workload
+// is added. When Run ends, it ends the stream and waits for it.
 func TestAViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Version: "1.2.3"})
@@ -152,7 +152,7 @@ func TestAViewer(t *testing.T) {
 	})
 }
 
-// A heard is as much of an event as the test looks at.
+// A heard has the parts of an event that the test checks.
 type heard struct {
 	Workloads []struct {
 		Name     string
@@ -162,12 +162,12 @@ type heard struct {
 	Notes []struct{ Text string }
 }
 
-// TestASlowViewer does not read. It is let go 15 s after a write began, and holds nobody up.
+// TestASlowViewer: a viewer that does not read is dropped 15 s after a write began, and delays nobody.
 func TestASlowViewer(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		p := serve(t, b)
 		newFeed(b, WorkloadOptions{Name: "a"})
-		watch(t, p) // the head of the answer is read, and with it the first event; the news of the next second are not
+		watch(t, p) // reads the headers and with them the first event, but no later event
 		quick := watch(t, p)
 		seen := make(chan int)
 		go func() {
@@ -190,7 +190,7 @@ func TestASlowViewer(t *testing.T) {
 	})
 }
 
-// TestTooManyPending: one whose writes go on, but too slowly, is let go by the ticks that wait.
+// TestTooManyPending: a viewer that reads too slowly is dropped when too many ticks are pending.
 func TestTooManyPending(t *testing.T) {
 	b := New(Options{})
 	stream := http.NewResponseController(deadlines{})
@@ -218,7 +218,7 @@ func TestTooManyPending(t *testing.T) {
 	b.leave(v)
 }
 
-// deadlines is a ResponseWriter that takes deadlines and nothing else.
+// deadlines is a ResponseWriter that only takes deadlines.
 type deadlines struct{ http.ResponseWriter }
 
 func (deadlines) SetWriteDeadline(time.Time) error { return nil }
@@ -250,7 +250,8 @@ func TestTooManyViewers(t *testing.T) {
 	})
 }
 
-// TestViewersOfManyHosts: those of one host, or of some, keep no other host's viewer out; among equals the first have it.
+// TestViewersOfManyHosts: viewers of one host, or of a few, keep out no viewer of another host. Among equals the first
+// stay.
 func TestViewersOfManyHosts(t *testing.T) {
 	b := New(Options{})
 	stream := http.NewResponseController(deadlines{})
@@ -286,7 +287,7 @@ func TestViewersOfManyHosts(t *testing.T) {
 	}
 }
 
-// TestTheEndWaitsForNobody: a viewer that does not read holds the end up for a second at most.
+// TestTheEndWaitsForNobody: a viewer that does not read delays the end by a second at most.
 func TestTheEndWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{})

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// WorkloadOptions are what the page says about a workload that does not change while it runs.
+// WorkloadOptions describe a workload on the page. They do not change while it runs.
 type WorkloadOptions struct {
 	Name     string // one line on the page; a later workload of that name takes its place
 	Target   string
@@ -18,36 +18,36 @@ type WorkloadOptions struct {
 	API      string
 	Model    string
 	Schedule string // in words: "loop on the wall clock, speed 2", "once"
-	Closed   bool   // rows are due when a lane is free: there is no place in a plan, and nothing falls due in a pause
+	Closed   bool   // rows are due when a lane is free: there is no position in a plan, and nothing is due in a pause
 	Lanes    int
 	SLO      measure.SLO
 	Sheds    bool // overload: drop; see measure.WorkloadOptions
 	Trace    metrics.TraceInfo
 	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
-	Length   time.Duration // of the whole trace: the offset of its last row; 0 where rows do not go by its times
-	Curve    trace.Curve   // of the same; empty likewise
+	Length   time.Duration // of the whole trace: the offset of its last row; 0 if rows do not follow its times
+	Curve    trace.Curve   // of the whole trace; likewise empty
 
-	// State is asked once a second, from the goroutine that Run is called on and without a lock held, until the
-	// workload is removed or replaced; once more may come just after.
+	// State is called once a second, on the goroutine of Run and without a lock, until the workload is removed or
+	// replaced. One more call may come just after.
 	State func() State
 }
 
-// Phase is what a workload does.
+// A Phase is the activity of a workload.
 type Phase string
 
 // Phases.
 const (
 	Waiting  Phase = "waiting" // for the target or for its first instant
-	Warming  Phase = "warming" // rows go out before the plan begins, and count nowhere
+	Warming  Phase = "warming" // rows are sent before the plan begins and are not counted
 	Running  Phase = "running"
 	Paused   Phase = "paused"
-	Guarded  Phase = "guarded" // held back by its guard; the reason says by which limits
+	Guarded  Phase = "guarded" // held back by its guard; the reason names the limits
 	Draining Phase = "draining"
 	Over     Phase = "over"
 	Failed   Phase = "failed"
 )
 
-// State is what a workload does at an instant.
+// State is the state of a workload at an instant.
 type State struct {
 	Ledger measure.Ledger
 	Phase  Phase
@@ -56,7 +56,7 @@ type State struct {
 	Loop         int64
 	Position     time.Duration // trace time
 	LoopDuration time.Duration // from the start of a loop to that of the next; 0: there are no loops
-	Next         time.Time     // when the next loop, or a workload that waits, begins; zero: that is not known, or there is none
+	Next         time.Time     // start of the next loop, or of a workload that waits; zero: unknown or none
 	Skew         time.Duration // wall clock − the loop's own time
 
 	TargetUp   bool
@@ -68,18 +68,18 @@ type State struct {
 type Workload struct {
 	options WorkloadOptions
 	history *history
-	state   State   // of the last tick; guarded, as the verdict is, by the Board's lock
-	verdict verdict // from the last tick, too
+	state   State   // of the last tick; the Board's lock guards state and verdict
+	verdict verdict // of the last tick
 }
 
-// Bounds on texts that are not from the configuration.
+// Limits of texts that are not from the configuration.
 const (
 	reasonBytes = 160
 	noteBytes   = 240
 )
 
-// Workload puts one on the page. Where one of the same name is there, it is replaced: the new one takes its place and
-// goes on with its history, and both may be observed while the old one drains.
+// Workload adds a workload to the page. It replaces a workload of the same name: the new one takes its place and
+// continues its history, and both may be observed while the old one drains.
 func (b *Board) Workload(o WorkloadOptions) *Workload {
 	o.URL = withoutSecrets(o.URL)
 	w := &Workload{options: o, history: &history{}, state: State{Phase: Waiting}, verdict: verdict{Text: "waiting"}}
@@ -94,7 +94,7 @@ func (b *Board) Workload(o WorkloadOptions) *Workload {
 	old := b.workloads[i]
 	w.history = old.history
 	if old.options.Target != o.Target || old.options.Model != o.Model {
-		w.history.rebase() // its series are others
+		w.history.rebase() // another target has other counters
 	} else {
 		w.state, w.verdict = old.state, old.verdict
 	}
@@ -102,7 +102,7 @@ func (b *Board) Workload(o WorkloadOptions) *Workload {
 	return w
 }
 
-// Remove takes a workload off the page, unless a later one of its name has taken its place.
+// Remove removes a workload from the page, unless a later one of the same name has replaced it.
 func (b *Board) Remove(w *Workload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,11 +112,12 @@ func (b *Board) Remove(w *Workload) {
 	}
 }
 
-// Observe takes a request that has finished. It keeps nothing of r but its ID and its error. It may be called from
-// several goroutines at once, takes less than a microsecond and allocates nothing.
+// Observe takes a finished request. It keeps only the ID and the error of r. It is safe for concurrent use, takes less
+// than a microsecond and allocates nothing.
 func (w *Workload) Observe(r *measure.Request) { w.history.observe(r) }
 
-// tick takes the state of an instant and returns the slots that are over. The Board's lock is held.
+// tick takes the state of an instant and returns the rows of the slots that are over. The caller holds the Board's
+// lock.
 func (w *Workload) tick(now time.Time, slot int, s State) []row {
 	w.state = s
 	rows := w.history.tick(now, slot, s.Ledger)
@@ -129,7 +130,7 @@ func (w *Workload) tick(now time.Time, slot int, s State) []row {
 	return rows
 }
 
-// withoutSecrets leaves scheme, host and path of an address: a user and a query can hold keys.
+// withoutSecrets keeps the scheme, host and path of a URL: the user and the query can hold keys.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

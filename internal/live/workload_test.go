@@ -14,7 +14,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// TestReplaced: a workload of the same name goes on with the history, and the one that it replaced cannot take it off.
+// TestReplaced: a workload of the same name continues the history, and the replaced workload cannot remove it.
 func TestReplaced(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		old := newFeed(b, WorkloadOptions{Name: "a", Target: "t"})
@@ -29,7 +29,7 @@ func TestReplaced(t *testing.T) {
 			t.Errorf("before its first tick: %s, %d expected, %d finished; want %s, %d, %d", f.Phase, f.Expected, f.Finished, before.Phase, before.Expected, before.Finished)
 		}
 		later.change(func(s *State) { *s = old.now() })
-		old.end(measure.HTTP5xx, 0, 0, "drained") // it still drains
+		old.end(measure.HTTP5xx, 0, 0, "drained") // the old workload still drains
 		b.Remove(old.Workload)
 		s := told(b)
 		if len(s.Workloads) != 2 || s.Workloads[0].Name != "a" || s.Workloads[0].Lanes != 99 {
@@ -55,7 +55,8 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// TestAnotherTarget has counters of its own, which may be lower or, when it returns, higher: no rate is made of the step.
+// TestAnotherTarget: another target has its own counters, which may be lower or, when the first target returns, higher.
+// The step does not count in a rate.
 func TestAnotherTarget(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		old := newFeed(b, WorkloadOptions{Name: "a", Target: "t"})
@@ -115,7 +116,7 @@ func TestSize(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-// TestNewsAreSmall: a tick of a workload in which everything goes wrong at once.
+// TestNewsAreSmall limits the size of a tick in which everything goes wrong at once.
 func TestNewsAreSmall(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a-workload-with-a-name", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 1}}})
@@ -146,7 +147,7 @@ func TestNewsAreSmall(t *testing.T) {
 	})
 }
 
-// TestObserveAllocatesNothing, neither of requests that end well nor of those that fail.
+// TestObserveAllocatesNothing checks requests that end ok and requests that fail.
 func TestObserveAllocatesNothing(t *testing.T) {
 	w := New(Options{}).Workload(WorkloadOptions{Name: "a"})
 	good, bad := request("a/1/1", measure.OK, 100*ms, 10*ms), request("a/1/2", measure.HTTP5xx, 0, 0)
@@ -156,7 +157,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestObserveAtOnce: nothing is lost between lanes and ticks.
+// TestObserveAtOnce: no request is lost between lanes and ticks.
 func TestObserveAtOnce(t *testing.T) {
 	const lanes, each = 16, 500
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +214,7 @@ func BenchmarkObserveFrom16(b *testing.B) {
 	})
 }
 
-// BenchmarkTick is what a second costs with 3 workloads: without a viewer, and with one.
+// BenchmarkTick measures a second with 3 workloads, without a viewer and with one.
 func BenchmarkTick(b *testing.B) {
 	for _, watched := range []bool{false, true} {
 		b.Run(map[bool]string{false: "unwatched", true: "watched"}[watched], func(b *testing.B) {
@@ -238,7 +239,7 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// Requests that the workload cancelled itself are neither within the service levels nor over them.
+// Cancelled requests neither keep nor miss the SLO.
 func TestCancelledAreNotJudged(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a", Closed: true, SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}})
