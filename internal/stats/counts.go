@@ -4,15 +4,15 @@ import (
 	"math"
 )
 
-// A CountSummary describes values, with percentiles as stats has them.
+// A CountSummary describes values. Percentile defines its percentiles.
 type CountSummary struct {
 	Count, Sum              int64
-	Mean, StdDev            float64 // the population's
+	Mean, StdDev            float64 // StdDev is the population's
 	P25, P50, P75, P90, P99 float64
 	Min, Max                int
 }
 
-// Counts counts values of 0 to MaxTokens, each by itself, in pages that exist only where values fall.
+// Counts counts each value from 0 to MaxTokens by itself, in pages that exist only where values fall.
 type Counts struct {
 	pages    [][]uint32
 	N, sum   int64
@@ -21,7 +21,7 @@ type Counts struct {
 
 const pageValues = 4096
 
-// Add counts a value of 0 or more.
+// Add counts a value, which must be at least 0.
 func (c *Counts) Add(v int) {
 	page := v / pageValues
 	for page >= len(c.pages) {
@@ -39,7 +39,7 @@ func (c *Counts) Add(v int) {
 	c.sum += int64(v)
 }
 
-// Summary describes what was counted.
+// Summary describes the values counted.
 func (c *Counts) Summary() CountSummary {
 	if c.N == 0 {
 		return CountSummary{}
@@ -51,7 +51,7 @@ func (c *Counts) Summary() CountSummary {
 	}
 }
 
-// deviation goes through the values once more: a sum of squares of lengths would leave 64 bits behind.
+// deviation makes a second pass over the values: a sum of squared lengths would not fit into 64 bits.
 func (c *Counts) deviation() float64 {
 	var squares float64
 	mean := float64(c.sum) / float64(c.N)
@@ -64,7 +64,7 @@ func (c *Counts) deviation() float64 {
 	return math.Sqrt(squares / float64(c.N))
 }
 
-// Weighted lists the values that occur, each with how often.
+// Weighted lists the values that occur, each with its count.
 func (c *Counts) Weighted() Weighted {
 	var w Weighted
 	for i, page := range c.pages {
@@ -91,7 +91,7 @@ func (c *Counts) at(rank int64) float64 {
 	return float64(c.max)
 }
 
-// Between counts the values from one on to below another; 0 means to the last.
+// Between counts the values v with from ≤ v < below. A below of 0 is no bound.
 func (c *Counts) Between(from, below int) (n int64) {
 	for i, page := range c.pages {
 		for v, count := range page {

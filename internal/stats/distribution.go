@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// A Distribution is the values of one quantity, sorted. Its figures depend on the values alone, not on their order: so several
-// shards merged in any order give one result, to the last bit.
+// A Distribution is the sorted values of one quantity. Its figures do not depend on the order of the input, so shards
+// merged in any order give the same result, to the last bit.
 type Distribution struct {
 	Values    []float64
 	Mean, Std float64 // Std is the population's; both 0 without values
 }
 
-// NewDistribution takes the values that are numbers. It sorts them where they are.
+// NewDistribution returns the distribution of the values that are not NaN. It reuses and sorts the slice.
 func NewDistribution(values []float64) Distribution {
 	values = slices.DeleteFunc(values, math.IsNaN)
 	slices.Sort(values)
@@ -30,30 +30,30 @@ func NewDistribution(values []float64) Distribution {
 	return d
 }
 
-// N is how many values there are.
+// N is the number of values.
 func (d Distribution) N() int { return len(d.Values) }
 
-// Min is the least value; NaN without values.
+// Min is the smallest value; NaN without values.
 func (d Distribution) Min() float64 { return d.Percentile(0) }
 
-// Max is the greatest value; NaN without values.
+// Max is the largest value; NaN without values.
 func (d Distribution) Max() float64 { return d.Percentile(100) }
 
-// Percentile is NaN without values.
+// Percentile returns percentile p, 0 to 100; NaN without values.
 func (d Distribution) Percentile(p float64) float64 {
 	return Percentile(p, int64(len(d.Values)), func(rank int64) float64 { return d.Values[rank] })
 }
 
-// UpTo is the part of the values that are at most v, 0 to 1.
+// UpTo is the share of the values that are at most v, 0 to 1.
 func (d Distribution) UpTo(v float64) float64 {
 	n := sort.Search(d.N(), func(i int) bool { return d.Values[i] > v })
 	return float64(n) / float64(d.N())
 }
 
-// exactSum is the sum of n values, rounded once: Shewchuk, Adaptive Precision Floating-Point Arithmetic (1997), as Python's
-// math.fsum has it. The partial sums do not overlap, so that together they are the sum as if there were no rounding.
+// exactSum returns the sum of n values, rounded once: Shewchuk, Adaptive Precision Floating-Point Arithmetic (1997), as
+// in Python's math.fsum. The partial sums do not overlap, so together they are the exact sum.
 func exactSum(n int, value func(int) float64) float64 {
-	var parts []float64 // least first
+	var parts []float64 // smallest first
 	for i := range n {
 		x, kept := value(i), 0
 		for _, y := range parts {
@@ -72,8 +72,8 @@ func exactSum(n int, value func(int) float64) float64 {
 	return roundedOnce(parts)
 }
 
-// roundedOnce adds partial sums from the greatest down. Where the last addition was a tie, what is left of smaller parts
-// decides to which side it goes.
+// roundedOnce adds the partial sums, the largest first. If the last addition was a tie, the smaller parts decide the
+// direction of rounding.
 func roundedOnce(parts []float64) float64 {
 	last := len(parts) - 1
 	if last < 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// near compares with what another program computed: 1e-12 of the value.
+// near compares with the result of another program, to 1e-12 of the value.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 1e-12*math.Abs(want) {
@@ -40,7 +40,7 @@ func TestDistributionAsNumpy(t *testing.T) {
 	}
 }
 
-// A sum is the one that arithmetic without rounding gives, rounded once, whatever the order.
+// A sum equals exact arithmetic that is rounded once, in any order.
 func TestSumIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	sum := func(values []float64) float64 {
@@ -52,7 +52,7 @@ func TestSumIsExact(t *testing.T) {
 		for i := range values {
 			values[i] = (random.Float64() - 0.5) * math.Pow(2, float64(random.IntN(120)-60))
 			if i > 0 && random.IntN(4) == 0 {
-				values[i] = -values[i-1] // so that much cancels
+				values[i] = -values[i-1] // so that the terms cancel
 			}
 			exact.Add(exact, big.NewFloat(values[i]))
 		}
@@ -65,7 +65,7 @@ func TestSumIsExact(t *testing.T) {
 			t.Fatalf("sum of sorted %v = %v, want %v", values, got, want)
 		}
 	}
-	// A tie that smaller parts decide: 1 + 2^-53 + 2^-120 is above the middle between two neighbours.
+	// Smaller parts decide a tie: 1 + 2^-53 + 2^-120 is above the midpoint between two neighbors.
 	if got := sum([]float64{1, 0x1p-53, 0x1p-120}); got != 1+0x1p-52 {
 		t.Errorf("%v", got)
 	}
@@ -91,7 +91,7 @@ func TestRankSumAsScipy(t *testing.T) {
 	}
 }
 
-// U and Cliff's delta are counts of pairs.
+// U and Cliff's delta match a count of the pairs.
 func TestRankSumCountsPairs(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 100 {
@@ -146,7 +146,7 @@ func TestMannKendallAsScipy(t *testing.T) {
 	}
 }
 
-// The exact probabilities are those of all orders.
+// The exact probabilities match an enumeration of all orders.
 func TestKendallExact(t *testing.T) {
 	const n = 6
 	count, all := map[int]float64{}, 0.0
@@ -176,7 +176,7 @@ func TestKendallExact(t *testing.T) {
 	}
 }
 
-// The count by merging is the definition's, over random values with ties.
+// The count by merging matches the definition, for random values with ties.
 func TestMannKendallByPairs(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A DurationCounts counts durations in bounded memory. As long as there are few distinct ones, as in most traces, it is exact; with
-// more of them it goes over to buckets, whose widths are at most 1/128 of what they hold.
+// A DurationCounts counts durations in bounded memory. It is exact as long as there are few distinct durations, as in
+// most traces. With more it uses buckets, each at most 1/128 as wide as the durations in it.
 type DurationCounts struct {
-	exact   map[int64]int64 // nanoseconds to how often
+	exact   map[int64]int64 // nanoseconds to count
 	buckets []durationBucket
 }
 
-// A bucket keeps the ends and the sum of what fell into it, nanoseconds.
+// A durationBucket keeps the number, the ends and the sum of its durations, in nanoseconds.
 type durationBucket struct {
 	n         int64
 	low, high int64
@@ -21,11 +21,11 @@ type durationBucket struct {
 
 const (
 	maxDistinct = 1 << 16
-	finest      = 128 // buckets from a power of two to the next
+	finest      = 128 // buckets per power of two
 	spreadSlots = (63-7)*finest + finest
 )
 
-// Add counts a duration; one below 0 is 0.
+// Add counts a duration. A negative duration counts as 0.
 func (s *DurationCounts) Add(d time.Duration) {
 	v := int64(max(d, 0))
 	if s.buckets != nil {
@@ -57,7 +57,7 @@ func (s *DurationCounts) put(v, n int64) {
 	b.sum += float64(v) * float64(n)
 }
 
-// Seconds lists what was counted. All but the least and the greatest of a bucket stand at their mean.
+// Seconds lists the durations. The smallest and the largest of a bucket are exact; the others are listed at their mean.
 func (s *DurationCounts) Seconds() Weighted {
 	values := make(map[float64]int64, len(s.exact))
 	for v, n := range s.exact {

@@ -13,7 +13,7 @@ func within(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// Student's t, two-sided 5 %, from the tables that every textbook has, and tails by scipy 1.17: 2·stats.t.sf(t, freedom).
+// Quantiles of Student's t, two-sided 5 %, are from textbook tables. Tails are by scipy 1.17: 2·stats.t.sf(t, freedom).
 func TestStudent(t *testing.T) {
 	for freedom, want := range map[float64]float64{1: 12.7062, 2: 4.3027, 5: 2.5706, 10: 2.2281, 29: 2.0452, 60: 2.0003, 120: 1.9799, 1e5: 1.96} {
 		within(t, "quantile", StudentQuantile(0.05, freedom), want, 6e-5)
@@ -24,8 +24,8 @@ func TestStudent(t *testing.T) {
 	within(t, "tail of many", StudentTail(1.959963984540054, 1e7), 0.05, 1e-7)
 }
 
-// The example of Holm's procedure with four tests: the least is held against a quarter, the next against a third. What follows
-// the first that is not found is not found either, though 0.04 is less than alpha.
+// Holm's procedure with four tests: the smallest p is compared with alpha/4, the next with alpha/3. All after the first
+// that is not found are not found either, though 0.04 is less than alpha.
 func TestHolm(t *testing.T) {
 	tails, found := Holm(0.05, []float64{0.04, 0.01, 0.03, 0.005})
 	for i, want := range []float64{0.025, 0.05 / 3, 0.025, 0.0125} {
@@ -41,8 +41,8 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// Eight blocks of weight 1 by hand: 2, 4, 4, 4, 5, 5, 7, 9 have mean 5 and s = √(32/7). In this order neighbours are alike:
-// Σ off·off' = (−3)(−1) + 1 + 1 + 0 + 0 + 0 + 2·4 = 13 of 32.
+// Eight blocks of weight 1 by hand: 2, 4, 4, 4, 5, 5, 7, 9 have mean 5 and s = √(32/7). In this order neighbors are
+// correlated: Σ off·off' = (−3)(−1) + 1 + 1 + 0 + 0 + 0 + 2·4 = 13 of 32.
 func TestEstimateByHand(t *testing.T) {
 	var blocks []Block
 	for _, v := range []float64{2, 4, 4, 4, 5, 5, 7, 9} {
@@ -59,7 +59,7 @@ func TestEstimateByHand(t *testing.T) {
 		t.Errorf("8 blocks that are worth %.1f bound nothing, got %+v", s.worth(), in)
 	}
 
-	apart := NewEstimate([]Block{{2, 1}, {9, 1}, {4, 1}, {5, 1}, {4, 1}, {7, 1}, {4, 1}, {5, 1}}) // neighbours are unlike: nothing is won by that
+	apart := NewEstimate([]Block{{2, 1}, {9, 1}, {4, 1}, {5, 1}, {4, 1}, {7, 1}, {4, 1}, {5, 1}}) // a negative correlation of neighbors does not reduce the error
 	in := apart.Interval(0.05)
 	within(t, "high", in.High, 5+2.3646*math.Sqrt(32.0/7/8), 1e-3)
 	within(t, "low", in.Low, 5-2.3646*math.Sqrt(32.0/7/8), 1e-3)
@@ -68,8 +68,8 @@ func TestEstimateByHand(t *testing.T) {
 	}
 }
 
-// Wilson's interval of 5 and of 0 of 10: Brown, Cai and DasGupta (2001) and every statistics package. 10 requests that fail
-// together in one block of ten are worth less than 100 independent ones.
+// Wilson's interval of 5 and of 0 of 10: Brown, Cai and DasGupta (2001) and every statistics package. 10 requests that
+// fail together in one block of ten are worth less than 100 independent requests.
 func TestShare(t *testing.T) {
 	five, none := NewEstimate([]Block{{5, 10}}).Share(10), NewEstimate([]Block{{0, 10}}).Share(10)
 	within(t, "5 of 10", five.Low, 0.2366, 1e-4)
@@ -86,7 +86,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// series are values of which neighbours have a correlation, in the order of time.
+// series returns values in the order of time, with correlated neighbors.
 func series(random *rand.Rand, n int, alike float64) []float64 {
 	values := make([]float64, n)
 	v := random.NormFloat64()
@@ -106,8 +106,8 @@ func blocksOf(values []float64, n int, of func(float64) float64) []Block {
 	return blocks
 }
 
-// Of 2,000 pairs of series whose neighbours are alike, about 5 % are said to differ at 5 %, in mean and in p90, also where both
-// went through the same; taken for independent requests, far more are.
+// Of 2,000 pairs of series with correlated neighbors, about 5 % are found to differ at 5 %, in mean and in p90, also if
+// both have the same bursts. Far more are found if requests are taken as independent.
 func TestDifferenceHoldsItsLevel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const pairs, n, blocks = 2000, 900, 30
@@ -159,8 +159,8 @@ func (d Difference) independent() Difference {
 	return d
 }
 
-// Where the greatest values are equal, no block differs from another in its share up to the p99. That is no certainty: 48 requests
-// bound no p99, neither here nor there.
+// If the largest values are equal, the blocks have the same share up to p99. That is not certainty: 48 requests do not
+// bound a p99 on either side.
 func TestTiesAreNoCertainty(t *testing.T) {
 	p99 := func(values ...float64) Estimate {
 		d := NewDistribution(append([]float64(nil), values...))

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Holm judges a family of tests so that the probability of any false finding is at most alpha: Holm, Scandinavian Journal of
-// Statistics 6 (1979). tails are the levels at which it held each p against; found are those with p ≤ their tail. What follows the
-// first that is not found, in the order of p, is held against that one's.
+// Holm judges a family of tests so that the probability of any false finding is at most alpha: Holm, Scandinavian
+// Journal of Statistics 6 (1979). tails are the levels that each p was compared with. found reports whether p ≤ tail.
+// In the order of p, the tests after the first that is not found are not found either and have its tail.
 func Holm(alpha float64, p []float64) (tails []float64, found []bool) {
 	order := make([]int, len(p))
 	for i := range order {

@@ -1,5 +1,5 @@
-// Package stats holds the statistics of all other packages: percentiles, distributions, samples in bounded memory, intervals
-// and tests. There is one definition of a percentile, and it stands in this file.
+// Package stats has the statistics of all other packages: percentiles, distributions, samples in bounded memory,
+// intervals and tests. This file has the only definition of a percentile.
 package stats
 
 import (

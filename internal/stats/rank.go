@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Whether something is said to have been detected: the probability that chance alone does it is below significant, and the
-// effect is at least small by the usual thresholds of Cliff's delta (Romano and others, 2006).
+// A test detects an effect if p is below significant. A RankSum also needs an effect that is at least small by the
+// usual thresholds of Cliff's delta (Romano and others, 2006).
 const (
 	significant = 0.01
 	smallEffect = 0.147
-	fewest      = 8 // values on each side; the normal approximation of U holds from about there
+	fewest      = 8 // values on each side, from which on the normal approximation of U holds
 )
 
-// A RankSum is Mann and Whitney's U test: whether values of a first sample tend to be greater than those of the others. It
-// takes requests for independent, which they are not quite: they share a server.
+// A RankSum is Mann and Whitney's U test: whether the values of a first sample tend to be greater than the others. It
+// treats requests as independent, which is not quite true: they share a server.
 type RankSum struct {
 	First, Others int     // values
-	U             float64 // pairs in which the first sample's is greater; half of one that is equal
+	U             float64 // pairs in which the first sample's value is greater; ties count half
 	P             float64 // one-sided, by the normal approximation with corrections for ties and continuity; NaN with too few values
 	Delta         float64 // Cliff's: share of pairs in which the first is greater − share in which it is less, −1 to 1
 }
 
-// Detected says whether the first sample is greater.
+// Detected reports whether the first sample is greater.
 func (t RankSum) Detected() bool { return t.P < significant && t.Delta >= smallEffect }
 
 // NewRankSum tests two samples.
@@ -70,15 +70,15 @@ func NewRankSum(first, others []float64) RankSum {
 // above is the probability that a standard normal value is greater than z.
 func above(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// A MannKendall is the test of the same name: whether values rise or fall over time.
+// A MannKendall is the Mann-Kendall test: whether values rise or fall over time.
 type MannKendall struct {
 	N   int
 	S   int     // pairs in which the later value is greater − those in which it is less
-	Tau float64 // S over the number of pairs, −1 to 1
+	Tau float64 // S ÷ the number of pairs, −1 to 1
 	P   float64 // two-sided: exact up to 30 values without ties, else by the normal approximation; NaN below 4 values
 }
 
-// Detected says whether the values rise (1), fall (−1), or neither can be said (0).
+// Detected returns 1 if the values rise, −1 if they fall, 0 if neither is significant.
 func (t MannKendall) Detected() int {
 	if !(t.P < significant) {
 		return 0
@@ -116,7 +116,8 @@ func NewMannKendall(values []float64) MannKendall {
 	return t
 }
 
-// inversions sorts values by merging, with scratch of the same length, and counts the pairs in which the later one is less.
+// inversions sorts values by merging, with scratch of the same length, and counts the pairs whose later value is
+// smaller.
 func inversions(values, scratch []float64) int {
 	n := len(values)
 	if n < 2 {
@@ -138,8 +139,8 @@ func inversions(values, scratch []float64) int {
 	return count
 }
 
-// kendallExact is the probability that |S| of a random order of n values is at least that of s. The orders of n values by their
-// number of inversions come from those of n−1: the last value stands before 0 to n−1 of the others.
+// kendallExact is the probability that |S| of a random order of n values is at least |s|. The number of orders by their
+// inversions follows from that for n−1 values: the last value stands before 0 to n−1 of the others.
 func kendallExact(n, s int) float64 {
 	share := []float64{1}
 	for k := 2; k <= n; k++ {

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// ExactValues is how many values of one quantity are kept as they are: 2 MiB of them. A run of up to so many requests
-// has exact percentiles of all but ITL, which has one value a token.
+// ExactValues is the most values of one quantity that are kept exactly: 2 MiB. A run of up to as many requests has
+// exact percentiles of all quantities but ITL, which has one value per token.
 const ExactValues = 1 << 18
 
-// logGamma is the growth of the buckets that a sample of more values is counted in. A value in (γ^(i−1), γ^i] is given back as
-// 2γ^i/(γ+1), which is off by at most (γ−1)/(γ+1) of the value: 0.1 %. From 1 ns to 292 years these are 21,900
-// buckets, 171 KiB.
+// logGamma (γ) is the growth factor of the buckets used once a sample holds more than ExactValues values. A value in
+// (γ^(i−1), γ^i] is returned as 2γ^i/(γ+1), which is off by at most (γ−1)/(γ+1) of the value: 0.1 %. From 1 ns to 292
+// years there are 21,900 buckets, 171 KiB.
 const logGamma = 1.002
 
 var perLog = 1 / math.Log(logGamma)
 
-// Durations describe the values of one quantity. All but N are zero when there were none.
+// Durations describes the values of one quantity. All fields are zero if there are no values.
 type Durations struct {
 	N           int64
 	Mean, Std   time.Duration // Std is the population's
 	Min, Max    time.Duration
-	Approximate bool // percentiles may be off by 0.1 % of their value; the rest never is
+	Approximate bool // percentiles may be off by 0.1 % of their value; the other fields are exact
 }
 
 // A Sample collects values of one quantity in bounded memory. Negative values count as 0.
 type Sample struct {
 	n        int64
-	mean, m2 float64 // of Welford's sums, in nanoseconds: no large squares to subtract from each other
+	mean, m2 float64 // Welford's sums in nanoseconds, which avoid the difference of large squares
 	min, max time.Duration
-	exact    []time.Duration // while buckets is nil
+	exact    []time.Duration // used while buckets is nil
 	buckets  []int64         // by bucketOf
 }
 
@@ -86,7 +86,7 @@ func (s *Sample) Durations() Durations {
 	}
 }
 
-// Percentile is one of the values so far; 0 without any.
+// Percentile returns percentile p of the values so far, or 0 if there are none.
 func (s *Sample) Percentile(p float64) time.Duration {
 	if s.n == 0 {
 		return 0
@@ -95,7 +95,7 @@ func (s *Sample) Percentile(p float64) time.Duration {
 	return nanoseconds(Percentile(p, s.n, s.at))
 }
 
-// at is the value of a rank, from 0, in nanoseconds. Exact values are sorted.
+// at returns the value of a rank, from 0, in nanoseconds. Exact values must be sorted.
 func (s *Sample) at(rank int64) float64 {
 	if s.buckets == nil {
 		return float64(s.exact[rank])

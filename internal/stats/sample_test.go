@@ -40,7 +40,7 @@ func TestSampleByHand(t *testing.T) {
 	f("below zero", []time.Duration{-ms, -ms}, Durations{N: 2}, 0, 0, 0, 0, 0)
 }
 
-// Beyond the bound the percentiles stay within 0.1 % of those of the sorted values, and the rest stays exact.
+// Beyond ExactValues the percentiles stay within 0.1 % of those of the sorted values, and the other figures stay exact.
 func TestManyValuesStayWithinTheirError(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	values := make([]time.Duration, ExactValues+50_000)
@@ -49,7 +49,7 @@ func TestManyValuesStayWithinTheirError(t *testing.T) {
 	for i := range values {
 		values[i] = time.Duration(math.Exp(rnd.Float64() * math.Log(60e9))) // 1 ns to 60 s, even in the logarithm
 		if i%10 == 0 {
-			values[i] = 0 // as of coalesced reads
+			values[i] = 0 // as with coalesced reads
 		}
 		s.Add(values[i])
 		sum += float64(values[i])

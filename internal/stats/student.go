@@ -2,12 +2,13 @@ package stats
 
 import "math"
 
-// StudentTail is the probability that Student's t with some degrees of freedom is further from 0 than t, on either side.
+// StudentTail is the probability that Student's t with the given degrees of freedom is further from 0 than t, on either
+// side.
 func StudentTail(t, freedom float64) float64 {
 	return incompleteBeta(freedom/2, 0.5, freedom/(freedom+t*t))
 }
 
-// StudentQuantile is the value that |t| exceeds with a probability.
+// StudentQuantile is the value that |t| exceeds with probability tail.
 func StudentQuantile(tail, freedom float64) float64 {
 	low, high := 0.0, 1.0
 	for StudentTail(high, freedom) > tail && high < 1e12 {

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// A Summary describes values that are no whole numbers.
+// A Summary describes values that need not be whole numbers.
 type Summary struct {
 	Count                   int64
-	Mean, StdDev            float64 // the population's
+	Mean, StdDev            float64 // StdDev is the population's
 	Min, Max                float64
 	P25, P50, P75, P90, P99 float64
 }
 
-// Summary is the same in numbers that need not be whole.
+// Summary returns the same figures as floating-point numbers.
 func (d CountSummary) Summary() Summary {
 	return Summary{d.Count, d.Mean, d.StdDev, float64(d.Min), float64(d.Max), d.P25, d.P50, d.P75, d.P90, d.P99}
 }
 
-// Weighted are distinct values in ascending order, each with how often it occurs.
+// Weighted is a list of distinct values in ascending order, each with its count.
 type Weighted []Weight
 
-// A Weight is a value and how often it occurs.
+// A Weight is a value and its count.
 type Weight struct {
 	value float64
 	n     int64
 }
 
-// Weigh lists values by how often each occurs.
+// Weigh lists values with their counts in ascending order.
 func Weigh(values map[float64]int64) Weighted {
 	w := make(Weighted, 0, len(values))
 	for v, n := range values {
@@ -78,11 +78,11 @@ func (w Weighted) at(rank int64) float64 {
 	return w[len(w)-1].value
 }
 
-// A Shape is what a picture of values needs. Its size does not depend on how many values there are.
+// A Shape is the data of a plot of values. Its size does not depend on the number of values.
 type Shape struct {
 	Log    bool      // the values need a logarithmic axis
-	Edges  []float64 // of the bars of a histogram; none where all values are 0
-	Counts []int64   // values from an edge on to below the next one; one fewer than edges
+	Edges  []float64 // of the bars of a histogram; none if all values are 0
+	Counts []int64   // values from an edge, inclusive, to the next; one fewer than edges
 
 	// Steps of the share of values at or below each X, in percent: at most one for every half percent of the values.
 	X, Below []float64
@@ -93,7 +93,7 @@ const (
 	shapeSteps = 200
 )
 
-// Shape draws whole numbers in bars whose edges lie between them.
+// Shape returns a histogram and an ECDF of whole numbers. The edges of bars lie between the numbers.
 func (w Weighted) Shape() Shape {
 	if len(w) == 0 {
 		return Shape{}
@@ -124,7 +124,8 @@ func (w Weighted) Shape() Shape {
 	return s
 }
 
-// Steps leaves out values that are less than half a percent of all behind the last one that is shown.
+// Steps returns the ECDF in percent. It leaves out a value if less than half a percent of all values lie between it and
+// the last value shown.
 func (w Weighted) Steps(n int64) (x, below []float64) {
 	var sum, shown int64
 	for i, v := range w {

@@ -36,7 +36,7 @@ func TestSpread(t *testing.T) {
 			"p90": {got.P90, want.P90}, "p99": {got.P99, want.P99}, "std dev": {got.StdDev, want.StdDev},
 		} {
 			within := c.within
-			if name == "mean" { // the sums of buckets lose nothing
+			if name == "mean" { // the sums of buckets are exact
 				within = 1e-9
 			}
 			if math.Abs(pair[0]-pair[1]) > within*pair[1] {
@@ -104,7 +104,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// exactSummary sorts the values themselves.
+// exactSummary computes the summary from the sorted values.
 func exactSummary[T int | float64](values []T) Summary {
 	if len(values) == 0 {
 		return Summary{}
