@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// words are what answers consist of; each is one token, with its leading space, in the usual tokenizers.
+// words are the words of answers. With its leading space, each word is one token in the usual tokenizers.
 var words = [...]string{
 	"about", "after", "always", "answer", "because", "before", "between", "country", "every", "first", "from", "garden",
 	"great", "here", "house", "island", "large", "letter", "light", "little", "morning", "mountain", "never", "number",
@@ -13,10 +13,11 @@ var words = [...]string{
 	"think", "through", "time", "under", "water", "where", "while", "window", "winter", "with", "word", "world",
 }
 
-// answer builds the bytes of one answer by hand: at 20,000 chunks a second encoding/json would be most of the CPU time.
+// answer builds the bytes of one answer by hand: at 20,000 chunks a second, encoding/json would take most of the CPU
+// time.
 type answer struct {
 	api   *api
-	head  string // of each object: all up to the choices' bracket
+	head  string // start of each object, up to the bracket of choices
 	draws *rand.Rand
 }
 
@@ -29,13 +30,13 @@ func newAnswer(a *api, stream bool, id, model string, created int64, draws *rand
 		`","created":` + strconv.FormatInt(created, 10) + `,"model":` + model + `,"choices":[`}
 }
 
-// role is the chunk with which a chat begins, before there is a token.
+// role appends the first chunk of a chat, which has no token.
 func (a *answer) role(b []byte) []byte {
 	b = append(append(b, "data: "...), a.head...)
 	return append(b, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
 }
 
-// chunk is a chunk with that many tokens.
+// chunk appends a chunk with the given number of tokens.
 func (a *answer) chunk(b []byte, tokens int) []byte {
 	b = append(append(b, "data: "...), a.head...)
 	if a.api == chat {
@@ -55,7 +56,7 @@ func (a *answer) words(b []byte, n int) []byte {
 	return b
 }
 
-// end is what follows the last token of a stream.
+// end appends the end of a stream, after its last token.
 func (a *answer) end(b []byte, reason string, usage []byte) []byte {
 	b = append(append(b, "data: "...), a.head...)
 	if a.api == chat {
@@ -74,12 +75,12 @@ func (a *answer) end(b []byte, reason string, usage []byte) []byte {
 
 const done = "data: [DONE]\n\n"
 
-// garbled is a data line that breaks off in the middle of its JSON.
+// garbled appends a data line that breaks off in the middle of its JSON.
 func (a *answer) garbled(b []byte) []byte {
 	return append(append(append(b, "data: "...), a.head...), `{"index":0,"del`+"\n\n"...)
 }
 
-// whole is an answer in one piece.
+// whole returns an unstreamed answer.
 func (a *answer) whole(text []byte, reason string, usage []byte) []byte {
 	b := append([]byte(nil), a.head...)
 	if a.api == chat {
@@ -94,7 +95,7 @@ func (a *answer) whole(text []byte, reason string, usage []byte) []byte {
 	return append(b, '}')
 }
 
-// usageJSON is OpenAI's usage object, in tokens.
+// usageJSON returns OpenAI's usage object, in tokens.
 func usageJSON(prompt, output, cached int) []byte {
 	b := strconv.AppendInt([]byte(`{"prompt_tokens":`), int64(prompt), 10)
 	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(prompt+output), 10)
@@ -103,7 +104,7 @@ func usageJSON(prompt, output, cached int) []byte {
 	return append(b, "}}"...)
 }
 
-// errorJSON is vLLM's error object.
+// errorJSON returns vLLM's error object.
 func errorJSON(status int, kind, text string) []byte {
 	return []byte(`{"error":{"message":` + quote(text) + `,"type":` + quote(kind) + `,"param":null,"code":` + strconv.Itoa(status) + `}}`)
 }

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// errQueueFull refuses a request when MaxQueue others wait.
+// errQueueFull refuses a request when MaxQueue requests wait.
 var errQueueFull = errors.New("the queue is full")
 
-// batch holds the requests inside the engine: those that wait, in order, then those in prefill, then those in decode.
-// It has no goroutine and no clock. Each request's own goroutine says when something happens to it, by the instant
-// planned for it rather than the one at which it woke up, so that late timers never add up over a stream or a queue.
+// batch holds the requests inside the engine: those that wait, in order, those in prefill and those in decode. It has
+// no goroutine and no clock. The goroutine of each request reports its events with their planned instants, not with the
+// instants at which the goroutine woke up, so that late timers do not add up over a stream or a queue.
 type batch struct {
 	options Options
 	power   *power
-	observe func(tokens int) // of an engine step: see decoded
+	observe func(tokens int) // called with the tokens of an engine step: see decoded
 
 	mu         sync.Mutex
 	queue      list.List // of *seat
 	prefilling int
 	decoding   int
-	freed      time.Time // the end of the last prefill, before which the next cannot have begun
-	kvTokens   int       // prompt and answer of the running requests
+	freed      time.Time // end of the last prefill; the next one cannot begin earlier
+	kvTokens   int       // prompt and output tokens of the running requests
 	stepTokens int       // prompt and output tokens since the last whole step
-	stepOutput int       // of them output
+	stepOutput int       // output tokens among them
 }
 
 // A seat is a request's place in the batch.
 type seat struct {
 	granted chan struct{} // closed when prefill begins
-	began   time.Time     // when that was; read after granted
+	began   time.Time     // start of prefill; read it after granted is closed
 
 	entered time.Time
 	waiting *list.Element // nil once granted
@@ -39,7 +39,7 @@ type seat struct {
 	tokens  int // held in the KV cache
 }
 
-// enter takes a request in; it has its slot at once, waits, or is refused.
+// enter adds a request. The request gets its slot at once, waits, or is refused.
 func (b *batch) enter(now time.Time) (*seat, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,8 +53,8 @@ func (b *batch) enter(now time.Time) (*seat, error) {
 	return s, nil
 }
 
-// grant lets waiting requests in. A given TTFT is everybody's own; else one prompt is computed at a time, and a slot is
-// of no use before the engine comes to it.
+// grant lets waiting requests in. With a configured TTFT, prefills do not wait for each other. Otherwise the engine
+// computes one prompt at a time, and a request gets its slot when its prefill begins.
 func (b *batch) grant(at time.Time) {
 	serial := b.options.TTFT == 0
 	for b.queue.Len() > 0 && b.prefilling+b.decoding < b.options.Slots && (!serial || b.prefilling == 0) {
@@ -84,9 +84,9 @@ func (b *batch) prefilled(s *seat, at time.Time, promptTokens int) {
 	b.grant(at)
 }
 
-// decoded counts output tokens of one stream and says how long its next token will take.
+// decoded counts output tokens of one stream and returns the gap to its next token.
 //
-// A real engine decodes a token of each stream in one step. Here streams keep their own time, so a step is over when as
+// A real engine decodes one token of each stream per step. Here each stream has its own times, so a step ends when as
 // many tokens have come as there are streams.
 func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
 	b.mu.Lock()
@@ -102,7 +102,7 @@ func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
 	return b.options.gap(b.decoding, b.kvTokens)
 }
 
-// leave frees whatever the request holds, its place in the queue included.
+// leave frees the request's slot, its tokens and its place in the queue.
 func (b *batch) leave(s *seat, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *batch) leave(s *seat, at time.Time) {
 	b.grant(at)
 }
 
-// load is the batch at one instant.
+// load is the state of the batch at one instant.
 type load struct {
 	running, waiting int
 	kvUsage          float64 // 0 to 1

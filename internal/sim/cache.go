@@ -2,26 +2,26 @@ package sim
 
 import "sync"
 
-// cache is a prefix cache: keys of whole blocks, each of which stands for the block and everything before it.
-// The block unused for longest goes first. A request uses its blocks from the last to the first, so a block is always
-// used later than those that continue it, and what is stored is closed under taking prefixes.
+// cache is a prefix cache of whole blocks. The key of a block stands for the block and everything before it. The least
+// recently used block is evicted first. A request uses its blocks from the last to the first, so a block is always used
+// later than the blocks that continue it, and no block is stored without the block before it.
 type cache struct {
 	mu     sync.Mutex
 	room   int // in blocks
 	at     map[uint64]int32
-	blocks []cached // a ring by use through prev and next; blocks[0] is its border and holds no key
+	blocks []cached // a ring by last use, linked by prev and next; blocks[0] is its sentinel and holds no key
 }
 
 type cached struct {
 	key        uint64
-	prev, next int32 // towards used later, towards used earlier
+	prev, next int32 // prev: used later, next: used earlier
 }
 
 func newCache(room int) *cache {
 	return &cache{room: room, at: make(map[uint64]int32), blocks: []cached{{}}}
 }
 
-// lookup counts the leading keys that are stored and uses them.
+// lookup counts the leading keys that are stored, and uses them.
 func (c *cache) lookup(keys []uint64) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *cache) lookup(keys []uint64) int {
 	return hit
 }
 
-// store uses all keys; those that are new take the places of the ones unused for longest.
+// store uses all keys. New keys evict the least recently used blocks.
 func (c *cache) store(keys []uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *cache) use(keys []uint64) {
 		case ok:
 			c.unlink(n)
 		case len(c.blocks) <= c.room:
-			n = int32(len(c.blocks)) // Options.Check holds room below 2^31
+			n = int32(len(c.blocks)) // Options.Check keeps room below 2^31
 			c.blocks = append(c.blocks, cached{})
 		default:
 			n = c.blocks[0].prev

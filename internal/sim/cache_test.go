@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// slow is the cache's definition: keys by use, the latest first.
+// slow is a reference implementation of the cache: keys by last use, the latest first.
 type slow struct {
 	room int
 	keys []uint64
@@ -35,8 +35,8 @@ func (s *slow) lookup(keys []uint64) int {
 	return hit
 }
 
-// Random prompts over a tree of prefixes: the cache hits what its definition hits, never holds more than its room, and
-// never holds a block without the one before it.
+// Random prompts over a tree of prefixes: the cache hits the same keys as the reference, never holds more than its
+// room, and never holds a block without the block before it.
 func TestCacheProperties(t *testing.T) {
 	for _, room := range []int{0, 1, 2, 7, 40, 1000} {
 		r := rand.New(rand.NewPCG(1, uint64(room)))
@@ -71,8 +71,8 @@ func TestCacheProperties(t *testing.T) {
 	}
 }
 
-// Over the beginning of a real trace, one request after the other, a large cache hits what an infinite one with the
-// trace's own blocks would: the longest prefix of ids seen before, in tokens.
+// On the beginning of a real trace, one request after the other, a large cache hits what an infinite cache with the
+// trace's own blocks would hit: the longest prefix of ids seen before, in tokens.
 func TestCacheOnTrace(t *testing.T) {
 	dir := os.Getenv("REPLAYD_TRACES")
 	if dir == "" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// source feeds a body's texts and ids to a prompt, whether lifted or not.
+// source adds the texts and ids of a body to a prompt, including lifted parts.
 type source struct {
 	parts  []lifted
 	prompt *prompt
@@ -27,7 +27,7 @@ func (s source) messages(ms []message) error {
 	return nil
 }
 
-// content takes a text, a list of {"type": "text"} parts, or nothing, as in an assistant's turn that only calls tools.
+// content adds a text, a list of {"type": "text"} parts, or nothing, as in an assistant message that only calls tools.
 func (s source) content(raw json.RawMessage) error {
 	switch {
 	case len(raw) == 0 || raw[0] == 'n':
@@ -53,7 +53,7 @@ func (s source) content(raw json.RawMessage) error {
 	return nil
 }
 
-// completion takes a text, a list of token ids, or a list that holds exactly one of these.
+// completion adds a text, a list of token ids, or a list that holds exactly one of these.
 func (s source) completion(raw json.RawMessage) error {
 	err := s.one(raw)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s source) completion(raw json.RawMessage) error {
 	return nil
 }
 
-// one takes a text or a list of token ids. On an error nothing was added.
+// one adds a text or a list of token ids. On an error it adds nothing.
 func (s source) one(raw json.RawMessage) error {
 	if len(raw) > 0 && raw[0] == '"' {
 		return s.text(raw)
@@ -98,7 +98,7 @@ func (s source) text(raw json.RawMessage) error {
 	return nil
 }
 
-// ids adds an array that endOfIDs has passed.
+// ids adds an array that endOfIDs has accepted.
 func (s source) ids(array []byte) {
 	for rest := array[1:]; len(rest) > 0; {
 		id, after, ok := cutID(skipSpace(rest))
@@ -110,7 +110,7 @@ func (s source) ids(array []byte) {
 	}
 }
 
-// value gives a string as it was in the body.
+// value returns a string as it was in the body.
 func (s source) value(decoded string) string {
 	if digits, ok := strings.CutPrefix(decoded, "\x00"); ok && len(s.parts) > 0 {
 		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < len(s.parts) {
@@ -120,7 +120,7 @@ func (s source) value(decoded string) string {
 	return decoded
 }
 
-// part finds what was lifted from where raw stands now.
+// part returns the lifted part whose placeholder is raw.
 func (s source) part(raw []byte) (lifted, bool) {
 	digits, ok := bytes.CutPrefix(raw, []byte(`"\u0000`))
 	if !ok || len(s.parts) == 0 {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Outcomes in the log and in Totals: how a request ended, as this side knows it.
+// Outcomes in the log and in Totals: how a request ended, as the server knows it.
 const (
 	OK              = "ok"
 	FaultError500   = "error_500"
@@ -30,7 +30,7 @@ type faultShare struct {
 	share   float64
 }
 
-// shares lists the faults in the order in which pick cuts the unit interval into them.
+// shares lists the faults in the order in which pick divides the unit interval.
 func (f Faults) shares() [7]faultShare {
 	return [7]faultShare{
 		{"Error500", FaultError500, f.Error500},
@@ -43,7 +43,7 @@ func (f Faults) shares() [7]faultShare {
 	}
 }
 
-// pick gives the fault at u, which is uniform in [0, 1), or OK.
+// pick returns the fault at u, which is uniform in [0, 1), or OK.
 func (f Faults) pick(u float64) string {
 	for _, s := range f.shares() {
 		if u < s.share {
@@ -54,15 +54,15 @@ func (f Faults) pick(u float64) string {
 	return OK
 }
 
-// draws is a generator for one request. It depends on the request's id, not on the order of arrival, so that two runs
-// of a concurrent load agree.
+// draws returns a random generator for one request. It depends on the request's id and not on the order of arrival, so
+// that concurrent runs can be repeated.
 func draws(seed uint64, id string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id)) // a hash.Hash never fails
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// answerLength draws where a model would have stopped by itself: geometric, at least 1, with the mean meanAnswer.
+// answerLength draws the length at which a model would stop by itself: geometric, at least 1, with mean meanAnswer.
 func answerLength(r *rand.Rand) int {
 	return 1 + int(math.Log(1-r.Float64())/math.Log(1-1.0/meanAnswer))
 }

@@ -26,7 +26,7 @@ func only(outcome string) Faults {
 	}[outcome]
 }
 
-// What a client sees of each fault, streamed and in one piece. An answer has 5 tokens; half of it is 3.
+// The answer that a client sees for each fault, streamed and unstreamed. An answer has 5 tokens; half of it is 3.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault    string
@@ -119,7 +119,7 @@ func TestFaultShares(t *testing.T) {
 	}
 }
 
-// The fault of a request depends on seed and id only, and over many ids the shares are kept.
+// The fault of a request depends only on seed and id, and over many ids the shares hold.
 func TestFaultsRepeat(t *testing.T) {
 	f := Faults{Cut: .3}
 	drawn := func(seed uint64) (cut []int) {
@@ -131,7 +131,7 @@ func TestFaultsRepeat(t *testing.T) {
 		return cut
 	}
 	a := drawn(1)
-	// The deviation of 4000 draws of 0.3 is 29; four of them are 116.
+	// The standard deviation of 4000 draws of 0.3 is 29; four of them are 116.
 	if len(a) < 1200-116 || len(a) > 1200+116 {
 		t.Errorf("got %d faults of 4000, want about 1200", len(a))
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// prefill waits for the slot, then for the first token.
+// prefill waits for a slot, then for the first token.
 func (x *exchange) prefill(ctx context.Context) error {
 	e := x.engine
 	select {
@@ -37,7 +37,7 @@ func (x *exchange) prefill(ctx context.Context) error {
 	return nil
 }
 
-// decode produces the answer's tokens, and whatever fault it has.
+// decode produces the tokens of the answer and its fault.
 func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 	var gap time.Duration
 	for x.sent < x.length {
@@ -56,7 +56,7 @@ func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 		half := 2*before < x.length && 2*x.sent >= x.length // true once
 		outcome, err = x.put(ctx, tokens, half)
 		if err != nil {
-			x.sent = before // they could not be written
+			x.sent = before // the tokens were not written
 		}
 		if outcome != "" || err != nil {
 			return outcome, err
@@ -65,7 +65,7 @@ func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 	return x.finish()
 }
 
-// token tells vLLM's page of tokens that are ready now.
+// token counts tokens that are ready on vLLM's page.
 func (x *exchange) token(tokens int) {
 	p, now := x.engine.page, time.Now()
 	p.generated.Add(float64(tokens))

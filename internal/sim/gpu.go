@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The simulated GPU, an H100 SXM by its limits. Its load is the share of the slots that are taken, and power is linear
-// in it; there is no smoothing, so a page shows the instant of its scrape, and only energy knows what was in between.
+// The simulated GPU has the limits of an H100 SXM. Its load is the share of the slots that are taken, and its power is
+// linear in the load. There is no smoothing: a page shows the instant of its scrape, and only energy covers the time
+// between scrapes.
 const (
 	idleWatts, fullWatts      = 70.0, 700.0
 	idleCelsius, fullCelsius  = 32.0, 74.0
@@ -19,7 +20,7 @@ const (
 	fullMegahertz             = 1980.0
 	memoryMegahertz           = 2619.0
 	totalMebibytes            = 81559.0
-	usedMebibytes             = 0.9 * totalMebibytes // taken by the engine when it starts, as by vLLM's gpu_memory_utilization
+	usedMebibytes             = 0.9 * totalMebibytes // taken by the engine at start, as by vLLM's gpu_memory_utilization
 	millijoules               = 1000.0               // DCGM counts energy in mJ
 	percent                   = 100.0
 	gpuUUID, gpuName, gpuHost = "GPU-5e000000-0000-4000-8000-000000000000", "Simulated GPU", "sim"
@@ -31,8 +32,8 @@ type power struct {
 
 	mu         sync.Mutex
 	at         time.Time // of the last change
-	joules     float64   // until then
-	prefilling int       // since then
+	joules     float64   // until at
+	prefilling int       // since at
 	decoding   int
 }
 
@@ -40,8 +41,8 @@ func (p *power) share() float64 { return float64(p.prefilling+p.decoding) / floa
 
 func (p *power) watts() float64 { return idleWatts + (fullWatts-idleWatts)*p.share() }
 
-// until brings the energy up to an instant. Changes are told by planned instants, which can be a little out of order;
-// an earlier one takes effect at the later.
+// until integrates the energy up to an instant. Planned instants can be slightly out of order; an earlier one takes
+// effect at the later one.
 func (p *power) until(at time.Time) {
 	if d := at.Sub(p.at); d > 0 {
 		p.joules += p.watts() * d.Seconds()
@@ -56,7 +57,7 @@ func (p *power) changes(at time.Time, prefilling, decoding int) {
 	p.prefilling, p.decoding = prefilling, decoding
 }
 
-// gpuField is one of DCGM's fields, by dcgm-exporter's name and in its unit.
+// gpuField is one of DCGM's fields, with dcgm-exporter's name and unit.
 type gpuField struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -109,14 +110,14 @@ func newGPUPage(p *power) *gpuPage {
 	return g
 }
 
-// Describe sends what every page has.
+// Describe sends the descriptions of all fields.
 func (g *gpuPage) Describe(out chan<- *prometheus.Desc) {
 	for _, f := range g.fields {
 		out <- f.desc
 	}
 }
 
-// Collect sends all fields as they are at one instant.
+// Collect sends all fields at one instant.
 func (g *gpuPage) Collect(out chan<- prometheus.Metric) {
 	g.power.mu.Lock()
 	defer g.power.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Options whose closed loops look like the published sweep over 10, 50, 100, 200 and 500 requests in flight (prompts of
-// 1,000 tokens, answers of 500; Qwen3-0.6B on vLLM), at a tenth of the concurrency: 3,045, 12,890, 22,521, 35,999 and 29,836
-// output tokens/s, and latencies that rise.
+// kneeOptions make closed loops resemble the published sweep over 10, 50, 100, 200 and 500 requests in flight (prompts
+// of 1,000 tokens, answers of 500; Qwen3-0.6B on vLLM), at a tenth of the concurrency: 3,045, 12,890, 22,521, 35,999
+// and 29,836 output tokens/s, and latencies that rise.
 func kneeOptions() Options {
 	o := Defaults()
 	o.PrefillRate, o.DecodeRate, o.BatchCost = 12500, 330, 0.036
@@ -20,7 +20,7 @@ func kneeOptions() Options {
 	return o
 }
 
-// Throughput rises with the number of requests in flight up to a knee, and falls beyond it; every latency only rises.
+// Throughput rises with the requests in flight up to a knee and falls beyond it. Every latency only rises.
 func TestThroughputHasAKnee(t *testing.T) {
 	const requests, output = 100, 500
 	published := []float64{304.5, 1289, 2252.1, 3599.9, 2983.6}

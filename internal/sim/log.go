@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// A LogEntry is one finished request as the server saw it: a line of JSON in Options.Log, in the order in which requests
-// ended. Instants are nanoseconds since the Unix epoch by this machine's wall clock.
+// A LogEntry is one finished request as the server saw it: a line of JSON in Options.Log, in the order in which
+// requests ended. Instants are nanoseconds since the Unix epoch, by this machine's wall clock.
 type LogEntry struct {
 	ID           string  `json:"id"`  // X-Request-Id, else the engine's own
 	API          string  `json:"api"` // chat or completions
 	Stream       bool    `json:"stream"`
 	UserAgent    string  `json:"user_agent"`
-	BodySHA256   string  `json:"body_sha256"` // the first 12 hexadecimal digits; "" where the body did not come whole
-	Messages     int     `json:"messages"`    // of a chat; 0 where the body was not understood
-	Arrival      int64   `json:"arrival"`     // when the handler began: the headers were read, the body was not
+	BodySHA256   string  `json:"body_sha256"` // the first 12 hexadecimal digits; "" if the body was not complete
+	Messages     int     `json:"messages"`    // of a chat; 0 if the body was not understood
+	Arrival      int64   `json:"arrival"`     // start of the handler, after the headers and before the body
 	PromptTokens int     `json:"prompt_tokens"`
 	CachedTokens int     `json:"cached_tokens"`
-	MaxTokens    int     `json:"max_tokens"`    // what the request asked for; 0 when it did not
-	OutputTokens int     `json:"output_tokens"` // that were made; of a stream all were written, whether or not they were read
-	Status       int     `json:"status"`        // of HTTP; 0 when the client left before there was one
+	MaxTokens    int     `json:"max_tokens"`    // the limit that the request asked for; 0 if none
+	OutputTokens int     `json:"output_tokens"` // generated; a stream has written them all, whether or not they were read
+	Status       int     `json:"status"`        // of HTTP; 0 if the client left before there was one
 	Outcome      string  `json:"outcome"`       // gone: the client left, at the instant End
 	End          int64   `json:"end"`
 	Chunks       []int64 `json:"chunks,omitempty"` // just before the write of each chunk with content; one for an unstreamed answer

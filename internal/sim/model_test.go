@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Each chunk comes at the instant that the formulas in the package's comment give, to the nanosecond.
+// Each chunk comes at the instant of the formulas in the package comment, to the nanosecond.
 func TestTimes(t *testing.T) {
 	ms := func(values ...float64) []time.Duration {
 		var ds []time.Duration
@@ -42,8 +42,8 @@ func TestTimes(t *testing.T) {
 		rows    []row
 	}{
 		{"alone", base, []row{{0, 50, 3, ms(50, 60, 70)}}},
-		// The second prompt is computed after the first, from 50 to 84. The first stream's gaps that begin before that are its
-		// own; then there are two streams, and a token takes 10·(1 + 0.5·1) = 15 ms.
+		// The second prompt is computed after the first, from 50 to 84. Gaps of the first stream that begin earlier are
+		// those of a single stream; then there are two streams, and a token takes 10·(1 + 0.5·1) = 15 ms.
 		{"serial prefill, shared decode", base, []row{
 			{0, 50, 7, ms(50, 60, 70, 80, 90, 105, 120)},
 			{0, 34, 4, ms(84, 99, 114, 129)},
@@ -56,8 +56,9 @@ func TestTimes(t *testing.T) {
 			{10, 1, 2, ms(160, 170)}, // its slot is free at 100
 		}},
 		{"idle between", base, []row{{0, 10, 1, ms(10)}, {500, 10, 1, ms(10)}}},
-		// A cache of 100 tokens. At the first token 150 are held, half too many: 10·(1 + 4·0.5²) = 20 ms. At
-		// the next 151: 10·(1 + 4·0.51²) = 20.404 ms.
+		// A cache of 100 tokens. At the first token 150 tokens are held, half too many: 10·(1 + 4·0.5²) = 20 ms. At
+		// the next token 151 are held: 10·(1 + 4·0.51²) = 20.404 ms.
+		// next,
 		{"preemption", with(func(o *Options) { o.CacheTokens, o.PreemptCost = 100, 4 }), []row{
 			{0, 149, 3, ms(149, 169, 189.404)},
 		}},
@@ -71,7 +72,8 @@ func TestTimes(t *testing.T) {
 				var wg sync.WaitGroup
 				for i, row := range c.rows {
 					wg.Go(func() {
-						// Requests of one instant would race for the first place; a nanosecond orders them.
+						// Requests of one instant would race for the first place. A nanosecond between them orders
+						// them.
 						pass(time.Duration(row.at*1e6) + time.Duration(i))
 						r := b.post(b.Context(), pathCompletions, "", completion(text("w", row.prompt), row.output))
 						for n := range r.at {
@@ -91,7 +93,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// A stream of 10,000 tokens ends where it was planned to: nothing adds up.
+// A stream of 10,000 tokens ends at its planned instant: delays do not add up.
 func TestNoDrift(t *testing.T) {
 	o := Defaults()
 	o.TTFT, o.ITL = time.Millisecond, 333333*time.Nanosecond
@@ -122,7 +124,7 @@ func TestQueueFull(t *testing.T) {
 	})
 }
 
-// A client that leaves gives back what it held at that instant, wherever it stood.
+// A client that leaves in any phase frees its slot and its tokens at that instant.
 func TestAbandoned(t *testing.T) {
 	o := Defaults()
 	o.Slots, o.PrefillRate, o.DecodeRate, o.CacheTokens = 2, 1000, 10, 0
@@ -170,7 +172,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// connect opens a connection that the test writes to by hand.
+// connect opens a connection on which the test writes the bytes itself.
 func (b bench) connect(request string) net.Conn {
 	b.Helper()
 	c, err := b.client.Transport.(*http.Transport).DialContext(b.Context(), "pipe", "sim")
@@ -222,7 +224,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// The part of a prompt that comes from the cache, to the token.
+// The number of cached prompt tokens, to the token.
 func TestCachedTokens(t *testing.T) {
 	o := Defaults()
 	o.PrefillRate, o.BlockTokens = 1000, 16
@@ -302,7 +304,8 @@ func TestAnswerLengths(t *testing.T) {
 				b.Errorf("%s: another answer the second time", id)
 			}
 		}
-		// A geometric draw of mean 256 has nearly the same deviation: 400 of them have a mean within 4·256/20 of it.
+		// A geometric draw of mean 256 has nearly the same standard deviation: the mean of 400 draws is within 4·256/20
+		// of it.
 		if mean := sum / 400; mean < 256-52 || mean > 256+52 {
 			b.Errorf("mean length %d, want about 256", mean)
 		}

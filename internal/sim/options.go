@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Options say which engine to simulate. Start from Defaults: a zero here means zero, not a default.
+// Options configure the simulated engine. Start from Defaults: a zero here means zero, not a default.
 type Options struct {
-	Model       string   // the name that /v1/models lists and requests must ask for (or leave out)
-	Adapters    []string // LoRA adapters: names that /v1/models lists behind Model and that requests may ask for, too
+	Model       string   // the name that /v1/models lists; requests must name it or no model
+	Adapters    []string // LoRA adapters: more names that /v1/models lists and that requests may name
 	Slots       int      // requests in prefill and decode at once, 1 to 65536: vLLM's --max-num-seqs
-	MaxQueue    int      // requests that may wait for their prefill; one more is answered with 503. 0: none waits
+	MaxQueue    int      // requests that may wait for prefill; one more is answered with 503. 0: none may wait
 	MaxModelLen int      // prompt and answer together, in tokens; a prompt that leaves no room for an answer is a 400
 
-	PrefillRate float64 // prompt tokens/s that the engine computes; one prompt at a time, the others wait
-	DecodeRate  float64 // output tokens/s of one stream that is alone
+	PrefillRate float64 // prompt tokens/s; one prompt is computed at a time
+	DecodeRate  float64 // output tokens/s of a single stream
 	BatchCost   float64 // decode: a token takes (1 + BatchCost·(streams−1)) / DecodeRate seconds, ≥ 0
-	PreemptCost float64 // decode, where the streams hold h tokens over CacheTokens: 1 + PreemptCost·(h/CacheTokens)² times that, ≥ 0
+	PreemptCost float64 // decode, with h tokens held beyond CacheTokens: 1 + PreemptCost·(h/CacheTokens)² times that, ≥ 0
 
 	TTFT time.Duration // > 0: instead of prefill at a rate, each first token comes this long after its request has a slot
 	ITL  time.Duration // > 0: instead of decode at a rate, this long for each further token
 
 	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
-	TemplateTokens int // what a chat template adds to each prompt, in front
+	TemplateTokens int // tokens that the chat template adds before each prompt
 	CacheTokens    int // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
 	BlockTokens    int // tokens in a block of the prefix cache, 1 to 4096
 
@@ -48,7 +48,7 @@ type Faults struct {
 	ErrorEvent float64 // HTTP 200, then an error inside the stream; an unstreamed answer becomes a 500 at its end
 }
 
-// Defaults are an engine of about the speed of an 8-billion-parameter model on one H100.
+// Defaults returns the options of an engine about as fast as an 8-billion-parameter model on one H100.
 func Defaults() Options {
 	return Options{
 		Model:       "sim",
@@ -67,7 +67,7 @@ func Defaults() Options {
 	}
 }
 
-// Check finds every fault of the options at once; each error begins with the field's name.
+// Check reports all invalid options at once. Each error begins with the field's name.
 func (o Options) Check() error {
 	var errs []error
 	whole := func(field string, got, low, high int) {
@@ -113,7 +113,7 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// prefill is how long the engine needs for that many prompt tokens that it does not have in its cache.
+// prefill returns the time to compute prompt tokens that are not cached.
 func (o Options) prefill(tokens int) time.Duration {
 	if o.TTFT > 0 {
 		return o.TTFT
@@ -121,13 +121,13 @@ func (o Options) prefill(tokens int) time.Duration {
 	return seconds(float64(tokens) / o.PrefillRate)
 }
 
-// gap is the time for one more token of one stream among that many, which hold that many tokens in the KV cache.
+// gap returns the time of one more token of a stream, for a number of streams and of tokens held in the KV cache.
 func (o Options) gap(streams, held int) time.Duration {
 	if o.ITL > 0 {
 		return o.ITL
 	}
 	each := (1 + o.BatchCost*float64(streams-1)) / o.DecodeRate
-	if held > o.CacheTokens && o.PreemptCost > 0 { // Check wants a cache then
+	if held > o.CacheTokens && o.PreemptCost > 0 { // Check requires a cache for PreemptCost
 		over := float64(held)/float64(o.CacheTokens) - 1
 		each *= 1 + o.PreemptCost*over*over
 	}

@@ -18,7 +18,7 @@ var (
 	iterationBounds = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 )
 
-// Reasons for which vLLM says that a request finished.
+// Finish reasons of vLLM.
 const (
 	reasonStop   = "stop"
 	reasonLength = "length"
@@ -26,7 +26,7 @@ const (
 	reasonError  = "error"
 )
 
-// page is vLLM's /metrics: its names, labels and bounds.
+// page is vLLM's /metrics page with its names, labels and bucket bounds.
 type page struct {
 	registry *prometheus.Registry
 
@@ -93,18 +93,18 @@ func newPage(o Options, load func() load) *page {
 			"enable_prefix_caching": map[bool]string{true: "True", false: "False"}[o.CacheTokens > 0],
 		},
 	}).Set(1)
-	// The engine's own start, not the process's: what reads the page takes it for a sign of restarts.
+	// The start of the engine, not of the process: readers of the page detect restarts by it.
 	bare.NewGauge(prometheus.GaugeOpts{Name: "process_start_time_seconds", Help: "Start of the engine since the Unix epoch."}).
 		Set(float64(time.Now().UnixNano()) / 1e9)
 	return p
 }
 
-// handler answers in OpenMetrics when asked to, as vLLM does.
+// handler answers in OpenMetrics if the client asks for it, as vLLM does.
 func (p *page) handler() http.Handler {
 	return promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// ended counts a request whose answer came to its end. All instants are this process's own, not the planned ones.
+// ended counts a request whose answer is complete. All instants are real, not planned.
 func (p *page) ended(x *exchange, reason string) {
 	p.finished[reason].Inc()
 	p.e2e.Observe(x.last.Sub(x.arrival).Seconds())
@@ -112,7 +112,7 @@ func (p *page) ended(x *exchange, reason string) {
 	p.prefill.Observe(x.first.Sub(x.seat.began).Seconds())
 	p.decode.Observe(x.last.Sub(x.first).Seconds())
 	p.inference.Observe(x.last.Sub(x.seat.began).Seconds())
-	perToken := 0.0 // vLLM observes 0 where there is no second token
+	perToken := 0.0 // vLLM observes 0 if there is no second token
 	if x.sent > 1 {
 		perToken = x.last.Sub(x.first).Seconds() / float64(x.sent-1)
 	}

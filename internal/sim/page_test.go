@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scenario is a second in the life of an engine: answers of both kinds, a cache hit, a refusal, a client that leaves.
+// scenario is a second of an engine: answers of both kinds, a cache hit, a refusal, a client that leaves.
 func scenario(b bench) {
 	b.Helper()
 	say := func(id, prompt string, output int) {
@@ -52,7 +52,7 @@ func TestGoldenPage(t *testing.T) {
 	})
 }
 
-// The page's gauges in mid-flight.
+// The page's gauges while requests are in flight.
 func TestPageGauges(t *testing.T) {
 	o := scenarioOptions()
 	o.Slots = 1
@@ -76,7 +76,7 @@ func TestPageGauges(t *testing.T) {
 	})
 }
 
-// Power is 70 W + 630 W · share of the slots; energy its integral.
+// Power is 70 W + 630 W · the share of slots taken; energy is its integral.
 func TestGPU(t *testing.T) {
 	o := Defaults()
 	o.Slots, o.TTFT, o.ITL = 2, time.Second, time.Second
@@ -86,14 +86,14 @@ func TestGPU(t *testing.T) {
 			b.Errorf("idle: want 700 J in\n%s", page)
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { b.post(b.Context(), pathCompletions, "", completion("a", 4)) }) // of 10 to 14 s
+		wg.Go(func() { b.post(b.Context(), pathCompletions, "", completion("a", 4)) }) // from 10 to 14 s
 		pass(1500 * time.Millisecond)
 		wg.Go(func() { b.post(b.Context(), pathCompletions, "", completion("b", 1)) }) // prefill from 11.5 to 12.5 s
 		pass(500 * time.Millisecond)
 		// 700 J, then 1.5 s at 385 W and 0.5 s at 700 W: 700 + 577.5 + 350.
 		golden(b.T, "dcgm.prom", []byte(b.get("/dcgm/metrics")))
 		wg.Wait()
-		// One second of two slots in all, three of one, and the idle ones before.
+		// In total one second of two slots, three of one, and the idle seconds before.
 		p := b.engine.batch.power
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func TestGoldenLog(t *testing.T) {
 		if diff := cmp.Diff(want, b.engine.Totals()); diff != "" {
 			b.Errorf("totals (-want +got):\n%s", diff)
 		}
-		// The instants once more, by hand: the first request came 1 s after the bubble's epoch, its tokens from 100 ms on.
+		// The instants again, by hand: the first request came 1 s after the bubble's epoch, its tokens from 100 ms on.
 		var e LogEntry
 		if err := json.Unmarshal(bytes.SplitN(log.Bytes(), []byte("\n"), 2)[0], &e); err != nil {
 			b.Fatal(err)
@@ -133,7 +133,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-// A log that cannot be written does not stop the engine, and is told.
+// A log that cannot be written does not stop the engine, and the failure is counted.
 func TestLogFailure(t *testing.T) {
 	o := Defaults()
 	o.Log, o.TTFT, o.ITL = full{}, time.Millisecond, time.Millisecond
@@ -147,7 +147,7 @@ func TestLogFailure(t *testing.T) {
 	})
 }
 
-// A handler works under anybody's server, one without deadlines too; and it does not survive its client.
+// A handler works under any server, also one without deadlines, and does not outlive its client.
 func TestRecorder(t *testing.T) {
 	o := Defaults()
 	o.TTFT, o.ITL = time.Nanosecond, time.Nanosecond

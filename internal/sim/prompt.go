@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// prompt counts tokens as they come and keeps a key for each whole block. A key is a hash of everything from the start
-// to the end of its block, so two prompts share a key exactly when they share all that comes before.
+// prompt counts tokens and keeps a key for each whole block. A key is a hash of everything from the start of the prompt
+// to the end of the block, so two prompts share a key exactly if they are equal up to there.
 type prompt struct {
 	hash   maphash.Hash
 	block  int // tokens in a block
@@ -14,7 +14,7 @@ type prompt struct {
 	keys   []uint64
 }
 
-// Bytes that stand between the parts of a prompt. None of them occurs in UTF-8.
+// Separators between the parts of a prompt. None of them occurs in UTF-8.
 const (
 	markTemplate = 0xFD // one token of the chat template
 	markText     = 0xFE // a text begins
@@ -27,7 +27,7 @@ func newPrompt(seed maphash.Seed, block int) *prompt {
 	return p
 }
 
-// salt makes the prompt share nothing with prompts of another salt.
+// salt separates the prompt from prompts with another salt.
 func (p *prompt) salt(s string) { _, _ = p.hash.WriteString(s) }
 
 func (p *prompt) template(tokens int) {
@@ -64,14 +64,14 @@ func (p *prompt) id(n uint32) {
 	p.token()
 }
 
-// token counts one token whose bytes were all written.
+// token counts one token whose bytes are all written.
 func (p *prompt) token() {
 	if p.ends() {
 		p.keys = append(p.keys, p.hash.Sum64())
 	}
 }
 
-// ends counts one token and tells whether a block ends with it.
+// ends counts one token and reports whether a block ends with it.
 func (p *prompt) ends() bool {
 	p.tokens++
 	return p.tokens%p.block == 0

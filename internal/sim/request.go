@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// maxBody is the largest request body taken, in bytes: 2 million tokens as text, more as ids.
+// maxBody is the largest accepted request body, in bytes: 2 million tokens as text, more as ids.
 const maxBody = 16 << 20
 
 // api is one of the two APIs: its name in the log, and what differs between their answers (see answer.go).
@@ -23,10 +23,10 @@ var (
 	completions = &api{name: "completions", object: "text_completion", chunk: "text_completion", idPrefix: "cmpl-"}
 )
 
-// completionsMaxTokens is the OpenAI API's (and vLLM's) limit for a completions request that has none.
+// completionsMaxTokens is the default limit of a completions request, in the OpenAI API and in vLLM.
 const completionsMaxTokens = 16
 
-// body holds the fields that are known. Others are ignored, as vLLM does.
+// body holds the known fields. Others are ignored, as in vLLM.
 type body struct {
 	Model         string          `json:"model"`
 	Messages      []message       `json:"messages"`
@@ -47,20 +47,20 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// A request is what the engine needs of a body: lengths and keys, not the text.
+// A request holds what the engine needs of a body: lengths and keys, not the text.
 type request struct {
 	tokens    int      // in the prompt
 	messages  int      // of a chat
 	keys      []uint64 // of its whole blocks
-	asked     int      // the body's own limit on the answer; 0 when it has none
+	asked     int      // the body's own limit on the answer; 0 if none
 	max       int      // the limit, at least 1
 	min       int
 	ignoreEOS bool
 	stream    bool
-	usage     bool // at the end of the stream
+	usage     bool // wanted at the end of the stream
 }
 
-// A refusal is an HTTP error that the request itself caused.
+// A refusal is an HTTP error that the request caused.
 type refusal struct {
 	status int
 	kind   string // vLLM's error type
@@ -73,7 +73,7 @@ func badRequest(format string, args ...any) *refusal {
 	return &refusal{status: 400, kind: "BadRequestError", text: fmt.Sprintf(format, args...)}
 }
 
-// parse reads a body; the error is a *refusal. It keeps nothing of raw.
+// parse parses a body. The error is a *refusal. It keeps nothing of raw.
 func parse(raw []byte, a *api, o Options, seed maphash.Seed, liftFrom int) (request, error) {
 	skeleton, parts := lift(raw, liftFrom)
 	var b body

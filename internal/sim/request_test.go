@@ -13,8 +13,8 @@ import (
 
 var testSeed = maphash.MakeSeed()
 
-// reference counts a body's tokens by encoding/json alone, with the values decoded into any. ok is false for a body
-// that is to be refused for its prompt.
+// reference counts a body's tokens with encoding/json alone, with the values decoded into any. It returns false for a
+// body whose prompt must be refused.
 func reference(raw []byte, a *api, template int) (tokens int, ok bool) {
 	var b struct {
 		Messages []struct{ Content any }
@@ -95,7 +95,7 @@ var bodySeeds = []string{
 	`{"messages":[{"content":"` + strings.Repeat("one two ", 40) + `"},{"content":"` + strings.Repeat(`three\n`, 40) + `"}]}`,
 }
 
-// The fast path refuses what encoding/json refuses and counts what it counts; with or without lifting, keys are the same.
+// The fast path refuses and counts the same as encoding/json. Keys do not depend on lifting.
 func FuzzParse(f *testing.F) {
 	for _, s := range bodySeeds {
 		f.Add([]byte(s), true)
@@ -137,7 +137,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The seeds once more, with the verdict spelled out, since the fuzz target lets both sides refuse.
+// The seeds again with explicit results, because the fuzz target lets both sides refuse.
 func TestParseCounts(t *testing.T) {
 	for _, c := range []struct {
 		api  *api
@@ -177,7 +177,7 @@ func TestParseCounts(t *testing.T) {
 	}
 }
 
-// Keys agree as far as prompts do, and no further; a block's border may fall anywhere in a message.
+// Keys agree exactly as far as prompts do. A block may end anywhere in a message.
 func TestKeys(t *testing.T) {
 	keys := func(salt string, texts ...string) []uint64 {
 		p := newPrompt(testSeed, 4)

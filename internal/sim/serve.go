@@ -19,7 +19,7 @@ const (
 	stallLimit = 10 * time.Minute // of a stalled answer
 )
 
-// errLeft tells that the client is gone.
+// errLeft says that the client is gone.
 var errLeft = errors.New("the client left")
 
 // exchange is one request to the API and its answer.
@@ -47,7 +47,7 @@ type exchange struct {
 	first, last time.Time // when tokens were ready to be written
 	writable    time.Time // the connection's write deadline
 	buf         []byte    // of the next write; an unstreamed answer's text
-	held        bool      // buf is an answer in one piece, to be written when all else is done
+	held        bool      // buf is an unstreamed answer, written after everything else is done
 }
 
 func (e *Engine) serve(a *api) http.HandlerFunc {
@@ -70,7 +70,7 @@ func (e *Engine) serve(a *api) http.HandlerFunc {
 	}
 }
 
-// count enters a finished exchange into the log and the totals.
+// count adds a finished exchange to the log and the totals.
 func (e *Engine) count(x *exchange) {
 	x.entry.Stream, x.entry.Messages = x.request.stream, x.request.messages
 	x.entry.PromptTokens, x.entry.CachedTokens = x.request.tokens, x.cached
@@ -90,7 +90,7 @@ func (e *Engine) count(x *exchange) {
 	}
 }
 
-// run takes a request from its body to the last byte of its answer and says how it ended.
+// run handles a request from its body to the last byte of its answer and returns its outcome.
 func (x *exchange) run(r *http.Request) (outcome string) {
 	if err := x.read(r); err != nil {
 		return x.refuse(err)
@@ -139,7 +139,7 @@ func (x *exchange) run(r *http.Request) (outcome string) {
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// read takes the body and keeps only what the engine needs, so that a queue of long prompts is small.
+// read reads the body and keeps only what the engine needs, so that a queue of long prompts is small.
 func (x *exchange) read(r *http.Request) error {
 	b := bodies.Get().(*bytes.Buffer)
 	defer bodies.Put(b)
@@ -171,7 +171,7 @@ func (x *exchange) refuse(err error) (outcome string) {
 	return Refused
 }
 
-// plan draws how long the answer will be.
+// plan draws the length of the answer.
 func (x *exchange) plan() {
 	x.length, x.reason = x.request.max, reasonLength
 	if natural := answerLength(x.draws); !x.request.ignoreEOS && natural < x.request.max {

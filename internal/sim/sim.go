@@ -1,31 +1,31 @@
-// Package sim simulates an inference engine: a queue, prefill, decode and a prefix cache behind the OpenAI HTTP API, with
-// vLLM's /metrics page and a dcgm-exporter page whose power follows the load. It computes no model: an answer is as many
-// one-token words as it has tokens, at the instants at which an engine of the given speed would have sent them.
+// Package sim simulates an inference engine: a queue, prefill, decode and a prefix cache behind the OpenAI HTTP API,
+// with vLLM's /metrics page and a dcgm-exporter page whose power follows the load. It computes no model: an answer has
+// a word for each token, sent at the instant at which an engine of the given speed would send it.
 //
-// It is a test double for any load generator, so it can misbehave on demand (Faults) and keeps a log of what it
-// received and wrote, by its own clock, against which a client's figures can be held.
+// It is a test double for any load generator. It can misbehave on demand (Faults). It logs what it received and wrote,
+// by its own clock, so that a client's figures can be compared with the log.
 //
 // # The model
 //
-// A prompt has as many tokens as words between ASCII white space, or as token ids; a chat has TemplateTokens more. Of a
-// chat only the texts of its messages count, not tools.
+// A prompt has one token per word between ASCII white space, or per token id; a chat has TemplateTokens more. Only the
+// texts of a chat's messages count, not tools.
 //
-// Requests are served in order of arrival. When a slot is free and no other prompt is being computed, prefill begins: the
-// longest prefix of whole blocks in the cache is free, but at least one token is always computed, as in vLLM, and each
-// token that is not cached takes 1/PrefillRate. Then the prompt's whole blocks are stored and the first token goes out.
-// Each further token takes (1 + BatchCost·(n−1)) / DecodeRate, n being the number of streams in decode when the token
-// before it was ready. Prefill and decode do not slow each other, and output is not cached. With TTFT set, prefills do not
-// wait for each other either; it counts from arrival, or from when a slot was freed.
+// Requests are served in order of arrival. Prefill begins when a slot is free and no other prompt is being computed.
+// The longest prefix of whole blocks in the cache is free, but at least one token is always computed, as in vLLM, and
+// each token that is not cached takes 1/PrefillRate. Then the prompt's whole blocks are stored and the first token is
+// sent. Each further token takes (1 + BatchCost·(n−1)) / DecodeRate, where n is the number of streams in decode when
+// the token before it was ready. Prefill and decode do not slow each other, and output is not cached. With TTFT set,
+// prefills do not wait for each other. TTFT counts from arrival, or from the instant at which a slot became free.
 //
-// A real engine whose KV cache is full preempts requests and computes their tokens again later, so that its throughput falls
-// while more come in. With PreemptCost set, all streams bear that together: where the prompts and answers in decode hold more
-// tokens than CacheTokens, x times as many, a token takes 1 + PreemptCost·(x−1)² times as long as above. They are not refused,
-// and what they share is held once for each.
+// A real engine with a full KV cache preempts requests and computes their tokens again later, so its throughput falls
+// as load rises. With PreemptCost set, all streams share this cost: if the prompts and answers in decode hold x times
+// CacheTokens and x is above 1, a token takes 1 + PreemptCost·(x−1)² times as long as above. No request is refused, and
+// a shared prefix counts once for each request.
 //
-// An instant is planned from the one planned before it. Go's timers fire up to 1 ms late, so single tokens are, but
-// nothing adds up.
+// Each instant is planned from the planned instant before it. Go's timers fire up to 1 ms late, and so do single
+// tokens, but the delays do not add up.
 //
-// An answer ends at its limit; without ignore_eos it may end earlier, by a geometric draw of mean 256.
+// An answer ends at its limit. Without ignore_eos it may end earlier, by a geometric draw of mean 256.
 package sim
 
 import (
@@ -39,8 +39,8 @@ import (
 	"time"
 )
 
-// An Engine is a simulated engine with one GPU. It has no goroutines of its own: all happens in those of the HTTP server
-// that calls its Handler, and ends with them.
+// An Engine is a simulated engine with one GPU. It has no goroutines of its own: it runs in the goroutines of the HTTP
+// server that calls its Handler.
 type Engine struct {
 	options Options
 	seed    maphash.Seed
@@ -62,13 +62,13 @@ type Engine struct {
 type Totals struct {
 	Requests     int
 	Outcomes     map[string]int // by the outcomes of the log
-	PromptTokens int            // of requests whose prefill ended
-	CachedTokens int            // of them found in the prefix cache
+	PromptTokens int            // of requests whose prefill has ended
+	CachedTokens int            // prompt tokens found in the prefix cache
 	OutputTokens int
 	LogFailures  int // log lines that could not be written
 }
 
-// New makes an engine that has just started and is empty. The error names all options that are wrong.
+// New returns an engine that has just started and is empty. The error names all invalid options.
 func New(o Options) (*Engine, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (e *Engine) Server() *http.Server {
 	}
 }
 
-// Totals returns the counts as they are now.
+// Totals returns the current counts.
 func (e *Engine) Totals() Totals {
 	e.mu.Lock()
 	t := e.totals
@@ -146,7 +146,7 @@ func (e *Engine) models(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(list + `]}`))
 }
 
-// quote makes a JSON string.
+// quote returns a JSON string.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -66,10 +66,10 @@ func simulate(t *testing.T, o Options, f func(b bench)) {
 	})
 }
 
-// pass lets that much virtual time go by.
+// pass lets virtual time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// reply is an answer as a client saw it.
+// reply is an answer as the client saw it.
 type reply struct {
 	status int
 	header http.Header
@@ -187,12 +187,12 @@ const (
 	pathCompletions = "/v1/completions"
 )
 
-// text is that many one-token words, the first of which tell the stream apart from others.
+// text returns n one-token words. The word identifies the stream.
 func text(stream string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(stream+" ", n), " ")
 }
 
-// completion is a streamed completions request of an exact answer.
+// completion returns a streamed completions request with an exact length of the answer.
 func completion(prompt string, output int) string {
 	b, _ := json.Marshal(map[string]any{
 		"model": "sim", "prompt": prompt, "stream": true, "max_tokens": output, "ignore_eos": true,

@@ -15,7 +15,7 @@ func (x *exchange) fail(status int, kind, text string) {
 	_, _ = x.w.Write(errorJSON(status, kind, text)) // a client that has left needs no error
 }
 
-// open sends a stream's headers, at once like uvicorn, not with the first chunk.
+// open sends the headers of a stream at once, as uvicorn does, and not with the first chunk.
 func (x *exchange) open(ctx context.Context) error {
 	x.entry.Status = http.StatusOK
 	x.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -27,13 +27,13 @@ func (x *exchange) open(ctx context.Context) error {
 	return x.flush()
 }
 
-// put gives tokens that are ready to the client: a chunk, and the stream's end if they are the last. Halfway the fault
-// happens; an outcome other than "" ends the answer. Without streaming, tokens are only collected.
+// put sends tokens that are ready: a chunk, and after the last token the end of the stream. If half is set, the fault
+// happens. An outcome other than "" ends the answer. Without streaming, put only collects tokens.
 func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome string, err error) {
 	if !x.request.stream {
 		x.buf = x.answer.words(x.buf, tokens)
 		if half && (x.fault == FaultCut || x.fault == FaultStalled) {
-			x.announce(2 * len(x.buf)) // more than will ever come
+			x.announce(2 * len(x.buf)) // more bytes than will be sent
 			return x.breakOff(ctx)
 		}
 		return "", nil
@@ -53,14 +53,14 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 			return FaultErrorEvent, x.flush()
 		}
 	}
-	if x.sent == x.length { // what comes at one instant is written at once
+	if x.sent == x.length { // the last chunk and the end come at one instant, so one write has both
 		x.buf = x.answer.end(x.buf, x.reason, x.usage())
 	}
 	x.stamp()
 	return "", x.flush()
 }
 
-// finish ends an answer whose tokens were all put.
+// finish ends an answer after all its tokens were put.
 func (x *exchange) finish() (outcome string, err error) {
 	if x.request.stream {
 		if x.length > 0 {
@@ -79,12 +79,12 @@ func (x *exchange) finish() (outcome string, err error) {
 	}
 	x.announce(len(x.buf))
 	x.stamp()
-	// Its length is in its headers, so the client knows the end without ours, and may look at pages and log at once.
+	// The client knows the end from Content-Length and may read pages and log at once, so the write comes last.
 	x.held = true
 	return x.fault, nil
 }
 
-// usage is the object for the stream's end, nil when it was not asked for.
+// usage returns the usage object for the end of the stream, or nil if the request did not ask for it.
 func (x *exchange) usage() []byte {
 	if !x.request.usage {
 		return nil
@@ -92,14 +92,14 @@ func (x *exchange) usage() []byte {
 	return usageJSON(x.request.tokens, x.sent, x.cached)
 }
 
-// announce sets the headers of an unstreamed answer of that many bytes.
+// announce sets the headers of an unstreamed answer of size bytes.
 func (x *exchange) announce(size int) {
 	x.entry.Status = http.StatusOK
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Header().Set("Content-Length", strconv.Itoa(size))
 }
 
-// breakOff writes what was generated and leaves the answer unfinished, at once or after a stall.
+// breakOff writes the output so far and leaves the answer unfinished, at once or after a stall.
 func (x *exchange) breakOff(ctx context.Context) (outcome string, err error) {
 	if err := x.flush(); err != nil {
 		return "", err
@@ -111,8 +111,8 @@ func (x *exchange) breakOff(ctx context.Context) (outcome string, err error) {
 	return x.fault, nil
 }
 
-// stamp takes the time for the log. It stands before the write, so that what a client measures from it is the way of the
-// bytes and not the server's own system call.
+// stamp takes the time of a chunk for the log, before the write. The latency that a client measures from it is that of
+// the bytes, without the server's own system call.
 func (x *exchange) stamp() {
 	if x.engine.options.LogChunks {
 		x.entry.Chunks = append(x.entry.Chunks, time.Now().UnixNano())
