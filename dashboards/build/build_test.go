@@ -19,7 +19,7 @@ const (
 	folder     = ".."
 )
 
-// The committed files are what this program writes, and nothing else lies there.
+// The committed files are what this program writes, and there are no others.
 func TestDashboardsAreAsCommitted(t *testing.T) {
 	all := boards()
 	for name, b := range all {
@@ -37,13 +37,13 @@ func TestDashboardsAreAsCommitted(t *testing.T) {
 	}
 }
 
-// filled puts something in the place of the variables, as Grafana does. kind is the one that decides on names.
+// filled replaces the variables as Grafana does. kind is the variable that completes the names of series.
 func filled(text, kind string) string {
 	text = strings.NewReplacer("${kind}", kind, "${before}ms", "3600000ms", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
 	return regexp.MustCompile(`\$\{?[a-z]+\}?`).ReplaceAllString(text, "x")
 }
 
-// expressions are all of a dashboard by where they stand: panels, annotations and variables.
+// expressions returns all expressions of a dashboard by their place: panels, annotations and variables.
 func expressions(t *testing.T, b *board) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -82,7 +82,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// recorded are the names of the recording rules.
+// recorded returns the names of the recording rules.
 func recorded(t *testing.T) map[string]bool {
 	t.Helper()
 	paths, err := outside.RuleFiles(repository + "/alerts")
@@ -104,8 +104,8 @@ func recorded(t *testing.T) map[string]bool {
 	return names
 }
 
-// Every expression parses, names what there is, and what it costs is bounded: whole histograms are asked for of one chosen target or
-// workload, never of a fleet.
+// Every expression parses, names existing series and has a bounded cost: whole histograms are queried for one chosen
+// target or workload, never for a fleet.
 func TestExpressions(t *testing.T) {
 	stored, err := outside.Stored(repository + "/docs/metrics.md")
 	if err != nil {
@@ -144,7 +144,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// Whoever is woken by a panel finds what it means and what to do, there and in the runbook.
+// Every panel explains what it means and what to do, and links to the runbook.
 func TestPanelsExplainThemselves(t *testing.T) {
 	text, err := os.ReadFile(repository + "/docs/runbook.md")
 	if err != nil {
@@ -174,7 +174,7 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	}
 }
 
-// Identities are for links between dashboards and from alerts.
+// Links between dashboards and from alerts use the UIDs.
 func TestBoardsAreLinked(t *testing.T) {
 	for name, b := range boards() {
 		if want := "replayd-" + strings.TrimSuffix(name, ".json"); b.UID != want {
@@ -188,7 +188,7 @@ func TestBoardsAreLinked(t *testing.T) {
 	}
 }
 
-// The runbook sends people to panels by their titles.
+// The runbook refers to panels by their titles.
 func TestRunbookNamesPanels(t *testing.T) {
 	text, err := os.ReadFile(repository + "/docs/runbook.md")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// canary tells whether the service is good for its users, now and against the same place of the trace before.
+// canary shows whether the service is good for its users, now and compared with the same place of the trace earlier.
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
 		"Is the service good for its users, now and against the same place of the trace one loop, day or week before? Read the first line; the rest says since when and of what kind.",
@@ -37,8 +37,8 @@ func canary() *board {
 	return b
 }
 
-// share is the service attainment, good ÷ eligible; as in workload:replayd_bad_requests:ratio_rate5m there is none where nothing was
-// eligible, and it is not above 1, since the rates are extrapolated apart from one another.
+// share is the service attainment, good ÷ eligible. As in workload:replayd_bad_requests:ratio_rate5m, it has no value
+// if no request was eligible. It is capped at 1, because the two rates are extrapolated separately.
 func share(offset string) string {
 	sum := func(name string) string {
 		return fmt.Sprintf(`sum(rate(replayd_%s_total{%s}[5m]%s))`, name, of, offset)
@@ -107,7 +107,7 @@ func nowMeasured() *panel {
 	return p.leadsTo("Replay health", "replayd-health")
 }
 
-// latency draws the quantiles of a client's histogram, its bound, and p90 at the place of the trace before.
+// latency plots the quantiles of a client's histogram, its bound, and the earlier p90 at the same place of the trace.
 func latency(title, name, description, section string, bound ...query) *panel {
 	p := timeseries(title, "s", description+" Pale: p90 at the place of the trace "+then+".", section, append(quantiles(name), bound...)...)
 	if slices.Contains(withExemplars, name) {
@@ -117,10 +117,10 @@ func latency(title, name, description, section string, bound ...query) *panel {
 		set(object{"min": 0}).custom(object{"fillOpacity": 0}).quantileColors().redSLO().paleBefore()
 }
 
-// withExemplars are the histograms that name requests by their X-Request-Id.
+// withExemplars lists the histograms with exemplars, whose ids are X-Request-Ids.
 var withExemplars = []string{"ttft", "ttft_from_due", "e2e"}
 
-// then is the chosen time before, in words.
+// then is the chosen earlier time, in words.
 const then = "${before:text}"
 
 func slower() *panel {

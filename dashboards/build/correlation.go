@@ -59,27 +59,28 @@ func aligned(p *panel) *panel {
 	return p.custom(object{"axisWidth": pixels})
 }
 
-// redFrom draws a dashed line from which on values are bad.
+// redFrom draws a dashed line at the value from which values are bad.
 func (p *panel) redFrom(value float64) *panel {
 	return p.thresholds("transparent", step{value, "red"}).custom(object{"thresholdsStyle": object{"mode": "dashed"}})
 }
 
-// line draws a series of a stack as a line over it.
+// line draws a series of a stack as a line over the stack.
 func (p *panel) line(series string) *panel {
 	return p.override("^"+series+"$", "custom.stacking", object{"mode": "none", "group": "A"}, "custom.fillOpacity", 0, "custom.lineWidth", 2)
 }
 
-// perSecond is the rate of a counter of the client, summed. With is empty or further matchers.
+// perSecond is the summed rate of a client counter. with is empty or has further matchers.
 func perSecond(name, with string) string {
 	return fmt.Sprintf(`sum(rate(%s{%s%s}[$__rate_interval]))`, name, of, with)
 }
 
-// engineRate is the rate of one of the engine's counters, with every replica and rank counted once, however many shards scrape it.
+// engineRate is the rate of an engine counter. Every replica and rank counts once, however many shards scrape it.
 func engineRate(name string) string {
 	return fmt.Sprintf(`sum(max by (cluster, namespace, replica, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
 }
 
-// mean is that of a histogram of either kind, and without traffic no number, which is a gap. Shards that repeat the engine's cancel in it.
+// mean is the mean of a native or classic histogram. Without traffic it is NaN, which is a gap. Duplicates of an
+// engine's histogram, scraped by several shards, cancel out.
 func mean(name, selector string) string {
 	sum := func(series string) string {
 		return fmt.Sprintf(`sum(rate(%s{%s}[$__rate_interval]))`, series, selector)
@@ -87,7 +88,7 @@ func mean(name, selector string) string {
 	return fmt.Sprintf(`(histogram_avg(%s) or %s / %s)`, sum(name), sum(name+"_sum"), sum(name+"_count"))
 }
 
-// spread is the average of what there are several of, and their least and most where there is more than one.
+// spread is the average of several series, and their minimum and maximum if there is more than one.
 func spread(each string) []query {
 	several := " and on () count(" + each + ") > 1"
 	return []query{{"avg(" + each + ")", "average"}, {"max(" + each + ")" + several, "highest"}, {"min(" + each + ")" + several, "lowest"}}
@@ -181,7 +182,8 @@ func ofEngine() (first, more []*panel) {
 		timeseries("Prompt tokens: computed and cached", "si:tok/s",
 			"Prompt tokens a second that came to the engine: found in the prefix cache, or left to compute, which is the work of prefill. Computed ones up at the place of the trace where they were fewer before: the prefix cache lost. Then TTFT follows.",
 			"ReplaydPrefixHitsLow",
-			// llama.cpp leaves what it reuses out of its prompt tokens, and not out of those that it looks for; vLLM without a prefix cache looks for none.
+			// llama.cpp counts reused tokens among those it looks up, but not among its prompt tokens; vLLM without a
+			// prefix cache looks up none.
 			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
 			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
 			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),

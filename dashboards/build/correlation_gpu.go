@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// figures are those of the target's GPUs, each GPU once, however many shards show it. What a GPU is called is short, and no two are one.
+// figures is an expression over the target's GPUs. Each GPU counts once, however many shards report it. The labels keep
+// GPUs apart and give each a short name.
 func figures(expr string) string {
 	return `max by (cluster, namespace, gpu, uuid, hostname) (` + strings.ReplaceAll(expr, "{}", "{"+onTarget+"}") + `)`
 }
@@ -75,7 +76,7 @@ func ofGPU() (first, more []*panel) {
 	return first, more
 }
 
-// memory is a figure of whole GPUs: that of MIG instances is part of it.
+// memory is a figure of whole GPUs, which includes their MIG instances.
 func memory(expr string) string {
 	return strings.ReplaceAll(figures(expr), onTarget, onTarget+`,mig_instance=""`)
 }

@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// inFleet selects what was chosen, at the start all. So it selects what is recorded, or gauges with few series.
+// inFleet selects what was chosen, which is everything at first. So it selects recorded series, or gauges with few
+// series.
 const inFleet = of
 
 const (
@@ -13,28 +14,29 @@ const (
 	mayBeBad   = `(1 - workload:replayd_slo_objective_ratio:max{` + inFleet + `})`
 	dueNow     = `workload:replayd_requests_expected:rate5m{` + inFleet + `}`
 
-	// Alerts on a process have no workload, and those on a target none either.
+	// Alerts on a process have no workload and no target; alerts on a target have no workload.
 	alarms = `ALERTS{alertname=~"Replayd.*",alertstate="firing",` + here + `,workload=~"$workload|",target=~"$target|"}`
 
-	// What was there within a day and is not now, as in ReplaydGone: what is played once is in loop 0, and may end.
+	// Workloads that existed within a day and do not now, as in ReplaydGone. A workload that plays once is in loop 0
+	// and may end.
 	gone = `(group ` + byWorkload + ` (last_over_time(workload:replayd_loop:max{` + inFleet + `}[1d]) > 0) unless group ` + byWorkload + ` (` + dueNow + `))`
 
-	// A shard is there if any process says that it is this one; two scrapes of one are one.
+	// A shard is present if any process has its index. Two scrapes of one process count once.
 	shardsOf      = `max ` + byWorkload + ` (replayd_shards{` + inFleet + `})`
 	shardsThere   = `count ` + byWorkload + ` (count_values ` + byWorkload + ` ("index", replayd_shard_index{` + inFleet + `}))`
 	shardsMissing = `sum(clamp_min(` + shardsOf + ` - ` + shardsThere + `, 0))`
 
-	// 0: no, 1: by the guard, 2: paused.
+	// 0: not held back, 1: by the guard, 2: paused.
 	heldBack = `clamp_max(max ` + byWorkload + ` (replayd_guard_open{` + inFleet + `}) + 2 * max ` + byWorkload + ` (replayd_paused{` + inFleet + `}), 2)`
 
 	enginesUp = `max by (target, replica, cluster, namespace) (replayd_engine_up{` + onTarget + `})`
 )
 
-// fleet has a row for each workload of each target, worst first, and leads to the other dashboards.
+// fleet has a row for each workload of each target, the worst first, with links to the other dashboards.
 func fleet() *board {
 	var marks []object
 	for _, a := range annotations() {
-		if a["name"] != "Loops" && a["name"] != "Guard" { // of so many workloads there is always one that begins, or is held back
+		if a["name"] != "Loops" && a["name"] != "Guard" { // of so many workloads, one always begins a loop or is held back
 			marks = append(marks, a)
 		}
 	}
@@ -97,12 +99,12 @@ func fleet() *board {
 	return b
 }
 
-// of a target, said of each of its workloads, so that it stands in their rows.
+// toWorkloads joins a value of a target to each of its workloads, so that their rows show it.
 func toWorkloads(target string) string {
 	return fmt.Sprintf(`0 * max %s (%s) + on (cluster, namespace, target) group_left () (%s)`, byWorkload, dueNow, target)
 }
 
-// state is what a row is sorted by first: a workload that is gone or held back has no bad requests, and is not well for that.
+// state is the first sort key of a row. A workload that is gone or held back has no bad requests, but is not well.
 func state() string {
 	worst := `5 * ` + gone
 	for i, s := range []string{badNow + ` > ` + mayBeBad, shardsOf + ` - ` + shardsThere + ` > 0`, heldBack + ` > 0`, dueNow + ` unless ` + badNow, dueNow} {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// A column of a table is a query, and the colours of its cells.
+// A column of a table is a query with the colors of its cells.
 type column struct {
 	name, expr, unit string
-	base             string // the colour below the first step; empty: none has any
+	base             string // the color below the first step; empty: no color
 	steps            []step
 }
 
-// rows is a table with a row for each set of the labels that "by" names, in that order, out of a query for each column.
+// rows is a table with a row for each set of the labels in by, in that order, and a column for each query.
 func rows(title, description, section, by string, columns []column, sortedBy ...object) *panel {
 	var queries []query
 	renamed, place := object{}, object{}
@@ -25,7 +25,7 @@ func rows(title, description, section, by string, columns []column, sortedBy ...
 		value := "Value #" + string(rune('A'+i))
 		renamed[value], place[value] = c.name, len(labels)+1+i
 		if c.name == "state" {
-			place[value] = 0 // what rows are sorted by is what is read first
+			place[value] = 0 // the sort key of the rows is read first
 		}
 	}
 	p := table(title, "none", description, section, queries...)
@@ -38,7 +38,7 @@ func rows(title, description, section, by string, columns []column, sortedBy ...
 		override("^(model|namespace)$", "custom.width", 84, "custom.filterable", false).
 		override("^(cluster|rank)$", "custom.width", 64, "custom.filterable", false)
 	for _, c := range columns {
-		wide := max(56, 16+8*len(c.name)) // so that its name can be read, also where the page is narrow; then the table is moved sideways
+		wide := max(56, 16+8*len(c.name)) // so that its name can be read on a narrow page too, where the table scrolls sideways
 		for _, s := range sortedBy {
 			if s["displayName"] == c.name {
 				wide += 16 // for the arrow
@@ -57,7 +57,7 @@ func rows(title, description, section, by string, columns []column, sortedBy ...
 	return p
 }
 
-// words are shown for 0, 1 and so on.
+// words maps 0, 1 and so on to texts.
 func words(texts ...string) []object {
 	options := object{}
 	for i, text := range texts {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// runbook is where the pages of docs/runbook.md are read.
+// runbook is the URL of docs/runbook.md.
 const runbook = "https://github.com/replayd/replayd/blob/main/docs/runbook.md"
 
-// object is a JSON object of which the form is Grafana's alone. encoding/json sorts its keys.
+// object is a JSON object in Grafana's format. encoding/json sorts its keys.
 type object = map[string]any
 
-// A board is a dashboard in Grafana's classic form, schema version 42 (Grafana 12). Grafana's own words for its keys:
+// A board is a dashboard in Grafana's classic format, schema version 42 (Grafana 12). Grafana documents the keys:
 // grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model.
 type board struct {
 	UID           string   `json:"uid"`
@@ -35,7 +35,7 @@ type board struct {
 	inside     *panel // the collapsed row that panels go into; nil: none
 }
 
-// A panel is one of a dashboard. Its place comes from the order in which panels are put.
+// A panel is a panel of a dashboard. Its place follows from the order in which panels are put.
 type panel struct {
 	ID              int      `json:"id"`
 	Type            string   `json:"type"`
@@ -71,11 +71,11 @@ type target struct {
 	Exemplar     bool   `json:"exemplar,omitempty"`
 }
 
-// prometheus is the data source that the variable names.
+// prometheus is the data source that the variable selects.
 func prometheus() object { return object{"type": "prometheus", "uid": "${datasource}"} }
 
-// newBoard is an empty dashboard. Its links lead to the others, with all variables and the time range, and to the runbook. Annotations may
-// use any of the variables.
+// newBoard returns an empty dashboard. It links to the other dashboards, with all variables and the time range, and to
+// the runbook. Annotations may use any of the variables.
 func newBoard(uid, title, description string, annotations []object, variables ...object) *board {
 	return &board{
 		UID: uid, Title: title, Description: description, Tags: []string{"replayd"}, SchemaVersion: 42, Version: 1, Editable: true,
@@ -138,13 +138,13 @@ func (b *board) newLine() {
 	b.x, b.high = 0, 0
 }
 
-// A query is a PromQL expression and how its series are called.
+// A query is a PromQL expression and the legend of its series.
 type query struct {
 	expr   string
 	legend string
 }
 
-// newPanel is a panel of a kind. Section is a heading of docs/runbook.md, where what to do stands at length.
+// newPanel returns a panel of a kind. section is a heading of docs/runbook.md, which says in detail what to do.
 func newPanel(kind, title, unit, description, section string, queries []query) *panel {
 	p := &panel{
 		Type: kind, Title: title, Description: description, Datasource: prometheus(),
@@ -160,7 +160,7 @@ func newPanel(kind, title, unit, description, section string, queries []query) *
 	return p
 }
 
-// anchor is what a heading of a Markdown document is called in a link to it.
+// anchor returns the link anchor of a Markdown heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }
@@ -180,7 +180,7 @@ func timeseries(title, unit, description, section string, queries ...query) *pan
 	return p
 }
 
-// stat shows one figure a series, as it is at the end of the time shown.
+// stat shows one figure per series, at the end of the time range.
 func stat(title, unit, description, section string, queries ...query) *panel {
 	p := newPanel("stat", title, unit, description, section, queries)
 	p.defaults()["color"] = object{"mode": "thresholds"}
@@ -194,7 +194,8 @@ func stat(title, unit, description, section string, queries ...query) *panel {
 	return p.empty("no data")
 }
 
-// empty is what a stat shows, in no colour, where there is no figure. Grafana takes the colour below the first step else, which mostly is green.
+// empty sets the text of a stat without a figure, and no color. Otherwise Grafana uses the color below the first step,
+// which is mostly green.
 func (p *panel) empty(text string) *panel {
 	list, _ := p.defaults()["mappings"].([]object)
 	list = slices.DeleteFunc(list, func(m object) bool { return m["type"] == "special" })
@@ -208,7 +209,7 @@ func (p *panel) word(value, text, color string) *panel {
 	return p.set(object{"mappings": append(list, object{"type": "value", "options": object{value: object{"text": text, "color": color, "index": len(list)}}})})
 }
 
-// heatmap draws one histogram over time, brighter where more values were.
+// heatmap draws one histogram over time, brighter for more values.
 func heatmap(title, unit, description, section string, q query) *panel {
 	p := newPanel("heatmap", title, unit, description, section, []query{q})
 	p.Targets[0].Format = "heatmap"
@@ -236,7 +237,7 @@ func table(title, unit, description, section string, queries ...query) *panel {
 
 func (p *panel) defaults() object { return p.FieldConfig["defaults"].(object) }
 
-// custom sets keys of how lines are drawn.
+// custom sets keys of the line style.
 func (p *panel) custom(keys object) *panel {
 	into, ok := p.defaults()["custom"].(object)
 	if !ok {
@@ -249,7 +250,7 @@ func (p *panel) custom(keys object) *panel {
 	return p
 }
 
-// set gives keys of the field: min, max, decimals, noValue, mappings and so on.
+// set sets keys of the field: min, max, decimals, noValue, mappings and so on.
 func (p *panel) set(keys object) *panel {
 	for k, v := range keys {
 		p.defaults()[k] = v
@@ -257,7 +258,7 @@ func (p *panel) set(keys object) *panel {
 	return p
 }
 
-// option gives keys of the panel's own options.
+// option sets keys of the panel's own options.
 func (p *panel) option(keys object) *panel {
 	for k, v := range keys {
 		p.Options[k] = v
@@ -265,13 +266,13 @@ func (p *panel) option(keys object) *panel {
 	return p
 }
 
-// A step is a colour from a value on.
+// A step is a color for values from a value on.
 type step struct {
 	from  float64
 	color string
 }
 
-// thresholds colours values: base below the first step.
+// thresholds colors values; base is the color below the first step.
 func (p *panel) thresholds(base string, steps ...step) *panel {
 	list := []object{{"color": base, "value": nil}}
 	for _, s := range steps {
@@ -280,7 +281,7 @@ func (p *panel) thresholds(base string, steps ...step) *panel {
 	return p.set(object{"thresholds": object{"mode": "absolute", "steps": list}})
 }
 
-// override sets properties of the series whose displayed name matches a regular expression: an id, its value, and so on.
+// override sets properties, as pairs of id and value, of the series whose displayed name matches a regular expression.
 func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 	var properties []object
 	for i := 0; i < len(idsAndValues); i += 2 {

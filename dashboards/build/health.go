@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// mine selects the chosen workload in the chosen processes, and process the series of these processes that are of no workload.
+// mine selects the chosen workload in the chosen processes. process selects series of these processes without a
+// workload.
 const (
 	mine    = of + `,instance=~"$instance"`
 	process = here + `,instance=~"$instance"`
@@ -10,12 +11,13 @@ const (
 	byProcess = `by (cluster, namespace, job, instance)`
 )
 
-// health tells whether the numbers can be trusted: replayd, not the service.
+// health shows whether the numbers can be trusted. It is about replayd, not the service.
 func health() *board {
 	b := newBoard("replayd-health", "replayd / Replay health",
 		"Can the numbers be trusted? Where all of the first two lines is green, what the other dashboards show is of the service and not of replayd.",
 		annotations(), datasource(), cluster(), namespace(),
-		// Before the workload: an alert on a process knows no workload, and the first that this process plays is then chosen.
+		// The process comes before the workload: an alert on a process has no workload, and its link selects the
+		// process's first one.
 		choices("instance", "Process", `label_values(replayd_requests_expected_total{`+here+`}, instance)`),
 		workload(`,instance=~"$instance"`), targetOf(`,instance=~"$instance",workload=~"$workload"`), model(), kind())
 	b.put(4, 3, checks()...)
@@ -37,12 +39,12 @@ func health() *board {
 	return b
 }
 
-// rateOf adds a counter up.
+// rateOf sums the rates of a counter.
 func rateOf(name, more, window string) string {
 	return fmt.Sprintf(`sum(rate(replayd_%s_total{%s%s}[%s]))`, name, mine, more, window)
 }
 
-// ofProcess are the processes that play the workload, of a series that every process has.
+// ofProcess limits a series that every process has to the processes that play the workload.
 func ofProcess(expr string) string {
 	return expr + ` and on (cluster, namespace, job, instance) replayd_requests_expected_total{` + mine + `}`
 }
@@ -51,13 +53,14 @@ func mineQuantile(q float64, name string) string {
 	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval])))`, q, name, mine)
 }
 
-// waits draws a histogram of replayd's own. The mean is exact where a quantile is not: of what is 0, p99 is the 100 µs of the zero bucket.
+// waits plots a histogram of replayd itself. The mean is exact, a quantile is not: for values of 0, p99 is the 100 µs
+// of the zero bucket.
 func waits(title, name, description, section string) *panel {
 	mean := sumOf(mine, name, "$__rate_interval") + ` / (` + countOf(mine, name, "$__rate_interval") + ` > 0)`
 	return spreadOf(title, name, description, section, query{mean, "mean"})
 }
 
-// spreadOf draws a mean, p50 and p99.
+// spreadOf plots a mean, p50 and p99.
 func spreadOf(title, name, description, section string, mean query) *panel {
 	return timeseries(title, "s", description, section, mean, query{mineQuantile(0.5, name), "p50"}, query{mineQuantile(0.99, name), "p99"}).
 		set(object{"min": 0}).custom(object{"fillOpacity": 0, "axisSoftMax": 0.001}).colored("/mean$/", orange).quantileColors()
@@ -196,7 +199,7 @@ func unread() *panel {
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1}).colored("^replayd$", "red").colored("^engines$", orange).colored("^GPUs$", purple)
 }
 
-// down counts those that are 0. Where there are none at all it is absent.
+// down counts the series that are 0. It is absent if there are no series.
 func down(each string) string {
 	return `count((` + each + `) == 0) or 0 * count(` + each + `)`
 }

@@ -1,11 +1,11 @@
 package main
 
-// unaccounted is 0 of each process as long as every expected request is somewhere. Added up, too many here would hide too few there.
+// unaccounted is 0 for each process as long as the ledger balances. In one sum, an excess here would hide a lack there.
 const unaccounted = `sum ` + byProcess + ` (replayd_requests_expected_total{` + mine + `}) - sum ` + byProcess + ` (replayd_requests_total{` + mine + `})
   - sum ` + byProcess + ` (replayd_requests_dropped_total{` + mine + `,reason!="filtered"})
   - sum ` + byProcess + ` (replayd_requests_in_flight{` + mine + `}) - sum ` + byProcess + ` (replayd_requests_waiting{` + mine + `})`
 
-// check is one figure of the first lines: green is well.
+// check is one figure of the first lines. Green means ok.
 func check(title, unit, description, section, expr string, decimals int, steps ...step) *panel {
 	p := stat(title, unit, description, section, query{expr, ""}).thresholds("green", steps...).set(object{"decimals": decimals})
 	return p.option(object{"justifyMode": "center", "textMode": "value", "text": object{"valueSize": 28}})

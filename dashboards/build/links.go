@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// linksWith puts, in the place of the link that takes all variables along, one to each other dashboard with these alone: "All" of many is
-// no choice where there can be only one.
+// linksWith replaces the link with all variables by a link to each other dashboard with these variables alone: "All" is
+// no choice for a variable with a single value.
 func (b *board) linksWith(variables ...string) {
 	var links []object
 	for _, to := range [][2]string{{"overview", "Overview"}, {"canary", "Canary"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {

@@ -1,6 +1,6 @@
-// Command build writes the Grafana dashboards, dashboards/*.json: `go generate ./dashboards/...`. A dashboard is a file here; what
-// they share is in grafana.go (the form), variables.go (what can be chosen) and queries.go (what is asked again and again). The JSON
-// is committed, so that nobody needs this program to use it, and a test holds the two together.
+// Command build writes the Grafana dashboards, dashboards/*.json: `go generate ./dashboards/...`. Each dashboard has a
+// file. Shared code is in grafana.go (the format), variables.go (the variables) and queries.go (frequent queries). The
+// JSON is committed, so that nobody needs this program to use it, and a test keeps both the same.
 package main
 
 //go:generate go run . ..
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// boards are all dashboards by their file's name.
+// boards returns all dashboards by file name.
 func boards() map[string]*board {
 	return map[string]*board{
 		"canary.json":      canary(),
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// text is the file: a key a line, so that a change shows as what it is.
+// text returns the file, with a key per line for readable diffs.
 func (b *board) text() ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

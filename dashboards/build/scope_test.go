@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// each calls check with every expression of every dashboard, parsed, and where it stands.
+// each calls check with every expression of every dashboard, parsed, and its place.
 func each(t *testing.T, check func(where string, expr parser.Expr)) {
 	t.Helper()
 	promQL := parser.NewParser(parser.Options{})
@@ -26,13 +26,13 @@ func each(t *testing.T, check func(where string, expr parser.Expr)) {
 	}
 }
 
-// Two targets of one name in two clusters or namespaces are two: whoever chooses one sees nothing of the other.
+// Targets of one name in two clusters or namespaces are two: a query for one shows nothing of the other.
 func TestSelectorsAreOfWhatWasChosen(t *testing.T) {
 	each(t, func(where string, expr parser.Expr) {
 		wanted := []string{"cluster", "namespace"}
 		if _, name, found := strings.Cut(where, ": variable "); found {
 			if i := slices.Index(wanted, name); i >= 0 {
-				wanted = wanted[:i] // each list knows the choices before it
+				wanted = wanted[:i] // each list depends on the choices before it
 			}
 		}
 		for _, s := range parser.ExtractSelectors(expr) {
@@ -45,7 +45,7 @@ func TestSelectorsAreOfWhatWasChosen(t *testing.T) {
 	})
 }
 
-// Replicas, ranks and GPUs have names of their own only within a target of a namespace of a cluster.
+// Names of replicas, ranks and GPUs are unique only within a target of a namespace of a cluster.
 func TestReplicasOfTwoFleetsAreTwo(t *testing.T) {
 	each(t, func(where string, expr parser.Expr) {
 		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -61,7 +61,7 @@ func TestReplicasOfTwoFleetsAreTwo(t *testing.T) {
 	})
 }
 
-// always tells whether an expression has a value where there are no series at all.
+// always reports whether an expression has a value even without any series.
 func always(e parser.Expr) bool {
 	switch e := e.(type) {
 	case *parser.NumberLiteral:
@@ -93,7 +93,7 @@ func always(e parser.Expr) bool {
 	}
 }
 
-// A 0 where nothing is known looks well.
+// No expression is 0 without data, because 0 looks good.
 func TestNothingIsShownOfNothing(t *testing.T) {
 	each(t, func(where string, expr parser.Expr) {
 		if always(expr) && where != "canary.json: p90 now ÷ p90 before D" && where != "canary.json: variable before" && where != "correlation.json: variable before" {
@@ -124,7 +124,7 @@ func TestNoDataIsNotGreen(t *testing.T) {
 	}
 }
 
-// What is 1 when something is the matter must not be hidden by something else that is 0: "or" takes the left one of two with like labels.
+// A flag that is 1 must not be hidden by another that is 0: "or" takes the left one of two series with the same labels.
 func TestFlagsDoNotHideOneAnother(t *testing.T) {
 	document, err := os.ReadFile(repository + "/docs/metrics.md")
 	if err != nil {
@@ -159,7 +159,8 @@ func TestFlagsDoNotHideOneAnother(t *testing.T) {
 	})
 }
 
-// selectorsOf gives the selectors of a series in the queries of a dashboard's panel, by the values that their matchers take.
+// selectorsOf returns the selectors of a series in the queries of a panel, as functions that report matching label
+// values.
 func selectorsOf(t *testing.T, dashboard, panel, series string) (takes []func(label, value string) bool) {
 	t.Helper()
 	each(t, func(where string, expr parser.Expr) {
@@ -181,7 +182,7 @@ func selectorsOf(t *testing.T, dashboard, panel, series string) (takes []func(la
 	return takes
 }
 
-// Requests that find no lane are the service's: it did not answer in time those before.
+// Requests that find no lane are the service's fault: it did not answer earlier requests in time.
 func TestOverloadIsNoFaultOfTheMeasurement(t *testing.T) {
 	for dashboard, panel := range map[string]string{"canary.json": "Measurement", "health.json": "Not sent"} {
 		for _, takes := range selectorsOf(t, dashboard, panel, "replayd_requests_dropped_total") {
@@ -192,7 +193,7 @@ func TestOverloadIsNoFaultOfTheMeasurement(t *testing.T) {
 	}
 }
 
-// Alerts on a process have no workload and no target, those on a target no workload: whatever is chosen, they are of it.
+// Alerts on a process have no workload and no target, alerts on a target no workload. They are shown for any choice.
 func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
 	for _, panel := range []string{"Alerts firing", "Firing alerts by name"} {
 		for _, takes := range selectorsOf(t, "fleet.json", panel, "ALERTS") {
@@ -205,7 +206,7 @@ func TestAlertsWithoutAWorkloadAreShown(t *testing.T) {
 	}
 }
 
-// A workload that is gone or held back has no bad requests, and in a table no value is less than any.
+// A workload that is gone or held back has no bad requests, and a table sorts a missing value below all others.
 func TestWhatIsGoneOrHeldBackIsWorse(t *testing.T) {
 	for _, p := range fleet().all() {
 		if p.Title != "Workloads, worst first" {

@@ -1,13 +1,13 @@
 package main
 
-// The variables are chosen one after the other, and each list knows the choices before it. Where a Prometheus has no label cluster,
-// "All" stands for that.
+// The variables are chosen in order, and each list depends on the choices before it. If Prometheus has no label
+// cluster, "All" matches that.
 
 func datasource() object {
 	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": object{}, "hide": 0, "refresh": 1, "regex": ""}
 }
 
-// choice is one value of a label, or of a text between captures; the first is taken at the start.
+// choice is one value of a label, or of a text between captures. The first value is selected at first.
 func choice(name, label, promQL string) object {
 	return object{
 		"name": name, "label": label, "type": "query", "datasource": prometheus(), "query": object{"query": promQL, "refId": name}, "definition": promQL,
@@ -15,7 +15,7 @@ func choice(name, label, promQL string) object {
 	}
 }
 
-// choices are any number of values, at the start all. All matches also what has no such label.
+// choices are any number of values, at first all. "All" also matches series without the label.
 func choices(name, label, promQL string) object {
 	v := choice(name, label, promQL)
 	v["multi"], v["includeAll"], v["allValue"] = true, true, ".*"
@@ -31,7 +31,7 @@ func namespace() object {
 	return choices("namespace", "Namespace", `label_values(replayd_requests_expected_total{cluster=~"$cluster"}, namespace)`)
 }
 
-// workload and targetOf are one each. With is empty or further matchers.
+// workload and targetOf are single choices. with is empty or has further matchers.
 func workload(with string) object {
 	return choice("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+with+`}, workload)`)
 }
@@ -44,8 +44,8 @@ func model() object {
 	return choices("model", "Model", `label_values(replayd_requests_expected_total{`+onTarget+`}, model)`)
 }
 
-// kind is how histograms are read: the end of their names is its value. Native ones come first, and are offered where there are any.
-// It looks a day back, as before does: a replayd that is down must not take what it measured until then off the page.
+// kind is how histograms are read; its value is the end of their names. Native histograms come first, if there are any.
+// Like before, kind looks a day back: what a replayd measured before it went down must stay visible.
 func kind() object {
 	one := func(text, ending, promQL string) string {
 		return `label_replace(label_replace(` + promQL + `, "kind", "` + text + `", "", ""), "value", "` + ending + `", "", "")`
@@ -57,8 +57,8 @@ func kind() object {
 	return v
 }
 
-// before is how long ago the pale line is from, in milliseconds: a loop need not be whole seconds. PromQL's offset takes a literal, so the
-// loop's length is looked up here: today's, and only of a workload that is gone the last there was.
+// before is the age of the pale line in milliseconds, because a loop need not be whole seconds. PromQL's offset takes a
+// literal, so the length of the loop is queried here: the current one, or the last one of a workload that is gone.
 func before() object {
 	one := func(text, promQL string) string {
 		return `label_replace(` + promQL + `, "before", "` + text + `", "", "")`
@@ -71,7 +71,8 @@ func before() object {
 	return v
 }
 
-// annotations mark what changes everything after it. Each looks back over a whole step, or what is short would be between two.
+// annotations mark events that change everything after them. Each query looks back over a whole step, because a short
+// event would be between two steps.
 func annotations() []object {
 	one := func(name, color, promQL, title, text string) object {
 		return object{

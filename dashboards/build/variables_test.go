@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A variable of which all can be chosen must not be handed to a dashboard where it is one.
+// A variable with the choice "All" must not be passed to a dashboard where it has a single value.
 func TestLinksFitTheVariables(t *testing.T) {
 	multi := func(b *board) map[string]bool {
 		of := map[string]bool{}
@@ -54,8 +54,8 @@ func TestLinksFitTheVariables(t *testing.T) {
 	}
 }
 
-// A variable may only ask for those before it, and an alert on a process leads to Replay health with the process alone: the workload is
-// then one of that process.
+// A variable may only depend on those before it. An alert on a process links to Replay health with the process alone;
+// the workload is then one of that process.
 func TestVariablesKnowThoseBefore(t *testing.T) {
 	for name, b := range boards() {
 		known := []string{"datasource"}
@@ -75,7 +75,7 @@ func TestVariablesKnowThoseBefore(t *testing.T) {
 	}
 }
 
-// A loop's length need not be whole, and an offset of a part of a number is another offset.
+// A loop need not be whole seconds, and the pattern must take the whole number: a part of it is another offset.
 func TestBeforeTakesWholeNumbers(t *testing.T) {
 	v := before()
 	pattern := regexp.MustCompile(strings.Trim(v["regex"].(string), "/"))
@@ -87,7 +87,7 @@ func TestBeforeTakesWholeNumbers(t *testing.T) {
 	}
 }
 
-// What lies between two steps of a wide range is marked too, and only what is of the chosen workload.
+// Annotations mark events between two steps of a wide range, and only those of the chosen workload.
 func TestAnnotationsSeeWholeSteps(t *testing.T) {
 	for name, b := range boards() {
 		for _, a := range b.Annotations["list"].([]object) {
