@@ -15,7 +15,7 @@ import (
 	"replayd/bench/lab"
 )
 
-// answer is that of bench/stamp, without its times.
+// answer is the answer of bench/stamp, without its times.
 func answer(tokens int) string {
 	var b strings.Builder
 	for i := range tokens + lab.Tail {
@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Wherever reads cut an answer, each token is counted once.
+// Each token is counted once, wherever reads split an answer.
 func TestScan(t *testing.T) {
 	const tokens = 3
 	whole := answer(tokens)

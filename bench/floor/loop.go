@@ -19,7 +19,7 @@ import (
 	"replayd/bench/lab"
 )
 
-// A loop is the client: everything in it belongs to one thread.
+// A loop is the client. Everything in it belongs to one thread.
 type loop struct {
 	plan   lab.Plan
 	head   []byte // of a request, up to its id
@@ -34,23 +34,23 @@ type loop struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [8]uint64 // one control message of header and timespec, aligned
-	stamp   int64     // of what was read last
+	stamp   int64     // of the last read
 
 	sent, ended, tokens int
 	seen                []lab.Seen // where it is wanted
 }
 
-// A conn is a connection and the answer that comes over it.
+// A conn is a connection and its current answer.
 type conn struct {
 	fd       int
 	request  int
 	lines    int    // that begin with data:
-	rest     []byte // of a line that is not whole
-	out      []byte // of a request that the kernel had no room for
+	rest     []byte // of an incomplete line
+	out      []byte // rest of a request that the kernel had no room for
 	watching uint32
 }
 
-// open makes the connections.
+// open opens the connections.
 func open(plan lab.Plan) (*loop, error) {
 	u, err := url.Parse(plan.URL)
 	if err != nil {
@@ -122,7 +122,7 @@ func (l *loop) close() {
 
 func (l *loop) due() time.Time { return l.start.Add(time.Duration(l.sent) * l.plan.Spacing) }
 
-// send sends the requests that are due, while there are connections for them.
+// send sends the requests that are due, while connections are free.
 func (l *loop) send() error {
 	for l.sent < l.plan.Requests && len(l.free) > 0 && !time.Now().Before(l.due()) {
 		c := l.free[len(l.free)-1]
@@ -141,7 +141,7 @@ func (l *loop) send() error {
 	return nil
 }
 
-// push writes what is left of a request.
+// push writes the rest of a request.
 func (l *loop) push(c *conn) error {
 	for len(c.out) > 0 {
 		n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&c.out[0])), uintptr(len(c.out)))
@@ -165,7 +165,7 @@ func (l *loop) push(c *conn) error {
 	return l.watch(c, unix.EPOLL_CTL_MOD, events)
 }
 
-// receive waits for answers or until the next request is due, and reads once what has come.
+// receive waits for answers or until the next request is due, and reads each ready socket once.
 func (l *loop) receive() error {
 	var timeout *unix.Timespec
 	if l.sent < l.plan.Requests && len(l.free) > 0 {
@@ -209,7 +209,7 @@ func (l *loop) read(c *conn) error {
 	return l.scan(c, l.buffer[:n])
 }
 
-// take reads once; where times are wanted, with the kernel's stamp of the last segment, as replayd does.
+// take reads once. If times are wanted, it also takes the kernel timestamp of the last segment, as replayd does.
 func (l *loop) take(fd int) (n uintptr, errno syscall.Errno) {
 	if l.seen == nil {
 		n, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&l.buffer[0])), uintptr(len(l.buffer)))
@@ -227,7 +227,7 @@ func (l *loop) take(fd int) (n uintptr, errno syscall.Errno) {
 	return n, errno
 }
 
-// scan finds the ends of lines. The first data lines have content; the last chunk of the coding, which has no bytes, ends the answer.
+// scan finds the ends of lines. The first data lines have content. The empty last chunk of the coding ends the answer.
 func (l *loop) scan(c *conn, b []byte) error {
 	if len(c.rest) > 0 {
 		c.rest = append(c.rest, b...)

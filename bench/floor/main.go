@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command floor is the least that a client can do with answers: one thread with an epoll loop reads the sockets and finds the
-// ends of lines. What it takes of the processor is the floor under every load generator.
+// Command floor is the least that a client can do with answers: one thread with an epoll loop reads the sockets and
+// finds the ends of lines. Its CPU time is the floor of every load generator.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// run plays the plan and says what it took.
+// run plays the plan and reports its cost.
 func run(plan lab.Plan, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

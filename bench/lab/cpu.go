@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A Usage is the processor time of a process over its life, looked at every 50 ms.
+// A Usage is the CPU time of a process over its life, sampled every 50 ms.
 type Usage struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 	at   []int64         // ns since the Unix epoch
-	used []time.Duration // up to then
+	used []time.Duration // CPU time up to then
 }
 
-// WatchCPU begins to watch a process, which may end meanwhile. Stop must be called.
+// WatchCPU starts to watch a process, which may end meanwhile. The caller must call Stop.
 func WatchCPU(pid int) *Usage {
 	ctx, stop := context.WithCancel(context.Background())
 	u := &Usage{stop: stop}
@@ -25,7 +25,7 @@ func WatchCPU(pid int) *Usage {
 		for {
 			used, err := CPU(pid)
 			if err != nil {
-				return // it has ended
+				return // the process has ended
 			}
 			u.at, u.used = append(u.at, time.Now().UnixNano()), append(u.used, used)
 			select {
@@ -44,8 +44,8 @@ func (u *Usage) Stop() {
 	u.done.Wait()
 }
 
-// Between is what was used from one instant to another, ns since the Unix epoch, after Stop. Between two looks it counts as
-// even, and outside of them as nothing.
+// Between returns the CPU time between two instants, ns since the Unix epoch. Call it after Stop. It interpolates
+// between samples and counts nothing outside of them.
 func (u *Usage) Between(from, to int64) time.Duration { return u.up(to) - u.up(from) }
 
 func (u *Usage) up(ns int64) time.Duration {

@@ -1,5 +1,5 @@
-// Package lab is what the benches share: the plan that every client plays, what clients and the stamping server write down,
-// the machine and what the host steals of it, processes' CPU time and memory, samples and tables.
+// Package lab has what the benchmarks share: the plan that every client plays, the records of clients and of the
+// stamping server, the machine and its steal, CPU time and memory of processes, samples and tables.
 package lab
 
 import (
@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// A Plan is a load. Request i of Requests goes out at the start + i × Spacing.
+// A Plan is a load. Request i of Requests is sent at the start + i × Spacing.
 type Plan struct {
 	URL       string // such as http://127.0.0.1:8000
-	Streams   int    // about so many are in flight
+	Streams   int    // about this many are in flight
 	Requests  int
 	Spacing   time.Duration
-	Tokens    int    // of an answer, not more than the server gives
+	Tokens    int    // of an answer, at most the server's
 	BodyBytes int    // of a request's prompt
-	Out       string // file for a Seen a line; "": none
-	CA        string // PEM file of who vouches for the server; "": the system's
+	Out       string // file with a Seen per line; "": none
+	CA        string // PEM file of the server's certificate authority; "": the system's
 }
 
-// Slack is what the spacing allows an answer beyond its own length.
+// Slack is the time that Spacing allows an answer beyond its own length.
 const Slack = 50 * time.Millisecond
 
-// Spacing is how far apart requests go out so that about so many streams are in flight.
+// Spacing returns the interval between requests that keeps about streams streams in flight.
 func Spacing(streams, tokens int, ttft, itl time.Duration) time.Duration {
 	return (ttft + time.Duration(tokens-1)*itl + Slack) / time.Duration(streams)
 }
 
-// Flags reads a plan from the command line of a client.
+// Flags parses a plan from a client's command line.
 func Flags(name string, args []string) (Plan, error) {
 	var p Plan
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -64,16 +64,16 @@ func Flags(name string, args []string) (Plan, error) {
 	return p, nil
 }
 
-// Prompt is the text of each request.
+// Prompt returns the text of each request.
 func (p Plan) Prompt() string { return strings.Repeat("word ", p.BodyBytes/5+1)[:p.BodyBytes] }
 
-// Body is that of each request, for /v1/chat/completions.
+// Body returns the body of each request, for /v1/chat/completions.
 func (p Plan) Body() string {
 	return fmt.Sprintf(`{"model":"stamp","messages":[{"role":"user","content":%q}],"max_tokens":%d,"stream":true,"stream_options":{"include_usage":true}}`,
 		p.Prompt(), p.Tokens)
 }
 
-// Tail is how many data lines come after those with content: the finish reason, the usage and [DONE].
+// Tail is the number of data lines after those with content: the finish reason, the usage and [DONE].
 const Tail = 3
 
 // A Seen is a request as its client saw it. Times are ns of CLOCK_REALTIME since the Unix epoch.
@@ -86,13 +86,13 @@ type Seen struct {
 // A Stamped is a request as bench/stamp saw it. Times are ns of CLOCK_REALTIME since the Unix epoch.
 type Stamped struct {
 	ID      string  `json:"id"`
-	Arrival int64   `json:"arrival"` // the kernel's, of its last segment; without one the same as Read
+	Arrival int64   `json:"arrival"` // kernel timestamp of its last segment; Read if there is none
 	Read    int64   `json:"read"`
 	Chunks  []int64 `json:"chunks"` // with content, each just before its write
-	End     int64   `json:"end"`    // 0: it was never whole
+	End     int64   `json:"end"`    // 0: the answer was not complete
 }
 
-// A Spent is what a client of ours says of itself at its end.
+// A Spent is the cost that one of our clients reports at its end.
 type Spent struct {
 	Tokens   int     `json:"tokens"`
 	Requests int     `json:"requests"`
@@ -101,7 +101,7 @@ type Spent struct {
 	Peak     int64   `json:"rss_peak_bytes"`
 }
 
-// ReadLines reads a file of JSON, a value a line.
+// ReadLines reads a file of JSON with a value per line.
 func ReadLines[T any](path string) ([]T, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func ReadLines[T any](path string) ([]T, error) {
 	}
 }
 
-// WriteLines makes such a file; "" makes none.
+// WriteLines writes a file of JSON with a value per line, or no file if path is "".
 func WriteLines[T any](path string, all []T) (err error) {
 	if path == "" {
 		return nil

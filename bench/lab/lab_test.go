@@ -35,7 +35,7 @@ func TestQuantile(t *testing.T) {
 }
 
 func TestSpacing(t *testing.T) {
-	// 50 ms and 99 gaps of 10 ms, and 50 ms of slack, over 500.
+	// 50 ms, 99 gaps of 10 ms and 50 ms of slack, divided by 500.
 	if got := Spacing(500, 100, 50*time.Millisecond, 10*time.Millisecond); got != 2180*time.Microsecond {
 		t.Errorf("want 2.18 ms, got %v", got)
 	}
@@ -44,7 +44,7 @@ func TestSpacing(t *testing.T) {
 func TestSteal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		// 20 ms are taken in the third slice.
+		// 20 ms are stolen in the third slice.
 		s := WatchSteal(func() time.Duration {
 			if time.Since(begin) > 250*time.Millisecond {
 				return 5*time.Second + 20*time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Machine says in a line what figures were measured on.
+// Machine describes the machine of the measurement in a line.
 func Machine() string {
 	cpu := "unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -26,5 +26,5 @@ func Machine() string {
 	return fmt.Sprintf("%s, %d cores (%s), %s, %s", cpu, runtime.NumCPU(), runtime.GOARCH, kernel, runtime.Version())
 }
 
-// Today is the date, in UTC.
+// Today returns the date in UTC.
 func Today() string { return time.Now().UTC().Format(time.DateOnly) }

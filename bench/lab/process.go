@@ -12,13 +12,13 @@ import (
 // tick is the unit of CPU time in /proc: sysconf(_SC_CLK_TCK) is 100 on every Linux that Go runs on.
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time that a process has used so far, its own and the kernel's for it, in ticks of 10 ms.
+// CPU returns the user and system CPU time of a process so far, in ticks of 10 ms.
 func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The second field is a name that may hold anything, in parentheses.
+	// The second field is a name in parentheses, which can hold anything.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat: want at least 15 fields, got %q", pid, text)
@@ -34,7 +34,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// Memory is what a process has in RAM now, and the most that it had, in bytes.
+// Memory returns the current and the peak resident memory of a process, in bytes.
 func Memory(pid int) (now, peak int64, err error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	text, err := os.ReadFile(path)

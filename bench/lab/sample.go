@@ -10,7 +10,7 @@ import (
 // A Sample is a set of figures, such as errors in µs.
 type Sample []float64
 
-// Mean is NaN without figures.
+// Mean is NaN for an empty sample.
 func (s Sample) Mean() float64 {
 	sum := 0.0
 	for _, v := range s {
@@ -19,7 +19,7 @@ func (s Sample) Mean() float64 {
 	return sum / float64(len(s))
 }
 
-// Quantile is the percentile 100·q; NaN without figures. It sorts the sample.
+// Quantile returns percentile 100·q, or NaN for an empty sample. It sorts the sample.
 func (s Sample) Quantile(q float64) float64 {
 	if !slices.IsSorted(s) {
 		slices.Sort(s)
@@ -27,15 +27,15 @@ func (s Sample) Quantile(q float64) float64 {
 	return stats.Percentile(100*q, int64(len(s)), func(rank int64) float64 { return s[rank] })
 }
 
-// Max is NaN without figures.
+// Max is NaN for an empty sample.
 func (s Sample) Max() float64 { return s.Quantile(1) }
 
-// Median of figures that may hold NaN, which are left out.
+// Median returns the median of the values that are not NaN.
 func Median(values ...float64) float64 {
 	return stats.Median(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 }
 
-// Around are the two figures that the quantile q lies between. It sorts the sample, which must not be empty.
+// Around returns the two values that quantile q lies between. It sorts the sample, which must not be empty.
 func (s Sample) Around(q float64) (low, high float64) {
 	if !slices.IsSorted(s) {
 		slices.Sort(s)

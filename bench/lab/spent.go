@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OwnCPU is the processor time that this process has used so far.
+// OwnCPU returns the CPU time of this process so far.
 func OwnCPU() (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -18,19 +18,19 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// An Account is what this process spends from an instant on.
+// An Account measures the cost of this process from an instant on.
 type Account struct {
 	began time.Time
 	cpu   time.Duration
 }
 
-// OpenAccount begins one.
+// OpenAccount opens an Account.
 func OpenAccount() (Account, error) {
 	cpu, err := OwnCPU()
 	return Account{began: time.Now(), cpu: cpu}, err
 }
 
-// Close says what was spent.
+// Close returns the cost.
 func (a Account) Close(requests, tokens int) (Spent, error) {
 	cpu, err := OwnCPU()
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sliceLength is how long the slices are that have or have not had steal.
+// sliceLength is the length of the slices for which steal is known.
 const sliceLength = 100 * time.Millisecond
 
-// A Steal is what the host took of this machine's cores over a time, by slices of 100 ms.
+// A Steal is the steal time of this machine's cores, by slices of 100 ms.
 type Steal struct {
 	read func() time.Duration
 	stop context.CancelFunc
@@ -24,7 +24,8 @@ type Steal struct {
 	first  time.Duration
 }
 
-// WatchSteal begins to watch. read gives the time stolen since the machine's start, as outside.StealTime does. Stop must be called.
+// WatchSteal starts to watch. read returns the steal time since boot, as outside.StealTime does. The caller must call
+// Stop.
 func WatchSteal(read func() time.Duration) *Steal {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Steal{read: read, stop: stop, began: time.Now().UnixNano()}
@@ -61,14 +62,14 @@ func (s *Steal) Stop() {
 	s.take()
 }
 
-// Total is what was taken so far, of all cores together.
+// Total returns the steal time so far, of all cores together.
 func (s *Steal) Total() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last - s.first
 }
 
-// Share is the part of the time watched that was taken, of all cores together: 1 is one core.
+// Share returns the steal time ÷ the time watched, of all cores together: 1 is one core.
 func (s *Steal) Share() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +79,8 @@ func (s *Steal) Share() float64 {
 	return float64(s.last-s.first) / float64(s.ends[len(s.ends)-1]-s.began)
 }
 
-// Clean says whether no time was taken in the slices that [from, to] touches and in those beside them: the kernel accounts
-// steal at its ticks, a little after it happened. Times are ns since the Unix epoch.
+// Clean reports whether there was no steal in the slices that [from, to] touches and in the slices next to them: the
+// kernel accounts steal at its ticks, a little after it happened. Times are ns since the Unix epoch.
 func (s *Steal) Clean(from, to int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Table is one of Markdown's, its columns as wide as their widest cell.
+// A Table is a Markdown table, with columns as wide as their widest cell.
 type Table struct {
 	Title string   // a sentence over it
 	Head  []string // of each column
@@ -58,7 +58,7 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// WriteResults makes dir/name.md anew: on what, when and beside how much steal was measured, then the tables.
+// WriteResults writes dir/name.md: the machine, the date and the steal of the measurement, then the tables.
 func WriteResults(dir, name string, steal *Steal, tables ...*Table) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -75,7 +75,7 @@ func WriteResults(dir, name string, steal *Steal, tables ...*Table) error {
 	return os.Rename(path+".new", path)
 }
 
-// Number shows a figure with three digits that count; "–" where there is none.
+// Number formats a figure with three significant digits, and NaN as "–".
 func Number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A hotPath is what makes the messages of a run, with a row as long as the mean of Mooncake's conversation trace.
+// A hotPath makes the messages of a run, with a row of the mean length of Mooncake's conversation trace.
 type hotPath struct {
 	prompter *synth.Prompter
 	client   *openai.Client
@@ -41,7 +41,7 @@ func newHotPath(t *testing.T) *hotPath {
 	return h
 }
 
-// message makes the whole of one and gives its length.
+// message makes a whole message and returns its length.
 func (h *hotPath) message(t *testing.T) int {
 	var err error
 	h.text, _ = h.prompter.AppendText(h.text[:0], &h.row, 1, 0)
@@ -52,7 +52,7 @@ func (h *hotPath) message(t *testing.T) int {
 	return len(h.buffer)
 }
 
-// A prompt is made into a buffer that is there, whatever its length; a message costs a few objects, whatever its prompt.
+// A prompt is made in an existing buffer, whatever its length. A message costs a few objects, whatever its prompt.
 func TestMessagesAllocateLittle(t *testing.T) {
 	h := newHotPath(t)
 	count := func() float64 { return testing.AllocsPerRun(100, func() { h.message(t) }) }
@@ -70,12 +70,12 @@ func TestMessagesAllocateLittle(t *testing.T) {
 	if long > mostMessage || short > mostMessage {
 		t.Errorf("want at most %v objects for a message, got %v of a long prompt and %v of a short one", mostMessage, long, short)
 	}
-	if math.Abs(long-short) > 1 { // under the race detector a pool drops one of four
+	if math.Abs(long-short) > 1 { // under the race detector a pool drops one object of four
 		t.Errorf("want as many objects for a message however long its prompt is, got %v of a long one and %v of a short one", long, short)
 	}
 }
 
-// What a message and its prompt may cost, in objects; they were counted. Fewer are welcome: lower them then.
+// Most objects that a message and its prompt may allocate. The values were counted; lower them if fewer are needed.
 const (
 	mostPrompt  = 0.0
 	mostMessage = 45.0

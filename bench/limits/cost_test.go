@@ -16,17 +16,17 @@ import (
 	"replayd/test/outside"
 )
 
-// A cost is what a client took for a load.
+// A cost is the cost of a load for a client.
 type cost struct {
 	tokens float64 // per second
 	cpu    float64 // µs a token
 	memory float64 // KiB in RAM a stream
 	heap   float64 // of these, KiB of Go's heap
 	stack  float64 // and of stacks
-	flying float64 // streams at the end
+	flying float64 // streams in flight at the end
 }
 
-// TestCostOfStreams shows how the cost of a token and of a stream grows with the number of streams.
+// TestCostOfStreams shows the cost of a token and of a stream by the number of streams.
 func TestCostOfStreams(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	streams := []int{10, 300, 2000}
@@ -68,7 +68,7 @@ func TestCostOfStreams(t *testing.T) {
 	rig.Results(t, "streams", steal, table)
 }
 
-// streaming is so many streams of 100 tokens, 10 ms apart, or 40 where that would be more than two cores carry.
+// streaming returns a load of 100 tokens per stream, 10 ms apart, or 40 ms if that would be more than two cores carry.
 func streaming(streams int) load {
 	l := load{streams: streams, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
 	if streams >= 1000 {
@@ -77,7 +77,7 @@ func streaming(streams int) load {
 	return l
 }
 
-// replayd plays the load as a daemon, from an idle start, and measures when as many streams have ended as begin.
+// replayd plays the load as a daemon, from an idle start, and measures while as many streams end as begin.
 func (l load) replayd(t *testing.T, slice time.Duration) cost {
 	t.Helper()
 	const rest = time.Second
@@ -104,7 +104,7 @@ func (l load) replayd(t *testing.T, slice time.Duration) cost {
 	return c
 }
 
-// floor has bench/floor play the load. Its memory is that of the whole process.
+// floor plays the load with bench/floor. Its memory is that of the whole process.
 func (l load) floor(t *testing.T, slice time.Duration) cost {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,12 +132,12 @@ func (l load) loop(t *testing.T, dir, target string, requests int, spacing time.
 	return s
 }
 
-// serve starts the daemon with one workload; more is the rest of its keys.
+// serve starts the daemon with one workload; more has the rest of its keys.
 func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
 	t.Helper()
 	address := outside.Address(t)
 	config := outside.Write(t, dir, "replayd.yaml", strings.Join([]string{
-		fmt.Sprintf("web: {listen: %q}\nmax_waiting: 0", address), // TestWaiting shows what requests take beyond it
+		fmt.Sprintf("web: {listen: %q}\nmax_waiting: 0", address), // TestWaiting measures the requests beyond it
 		fmt.Sprintf("targets: [{name: stamp, url: %q, metrics: {interval: 0s}}]", target),
 		fmt.Sprintf("workloads: [{name: load, target: stamp, %s}]\n", more),
 	}, "\n"))
@@ -145,7 +145,7 @@ func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
 	return p, "http://" + address
 }
 
-// first waits for the first request to fall due.
+// first waits until the first request is due.
 func first(t *testing.T, url string) time.Time {
 	t.Helper()
 	outside.Until(t, 20*time.Second, func() error {
@@ -158,7 +158,7 @@ func first(t *testing.T, url string) time.Time {
 	return time.Now()
 }
 
-// A sight is what a daemon shows and has used at one instant.
+// A sight is the metrics page and the usage of a daemon at one instant.
 type sight struct {
 	at     time.Time
 	page   outside.Page
@@ -182,7 +182,7 @@ func look(t *testing.T, p *outside.Process, url string) (s sight) {
 	return s
 }
 
-// allOK wants some requests, and each of them to have ended ok.
+// allOK checks that there were requests and that all of them ended ok.
 func (s sight) allOK(t *testing.T) {
 	t.Helper()
 	all, ok := s.page.Sum("replayd_requests_total"), s.page.Sum("replayd_requests_total", "ok")

@@ -21,12 +21,12 @@ import (
 	"replayd/test/outside"
 )
 
-// azure2024 is how many rows Azure's trace of 2024 has, of its code and conversation services together
+// azure2024 is the number of rows of Azure's trace of 2024, code and conversation services together
 // (AzureLLMInferenceTrace_code_1week.csv and …_conv_1week.csv of AzurePublicDataset).
 const azure2024 = 44_107_694
 
-// TestGrowth has a trace read in a process of its own at many sizes: the real one 10, 100 and 1,000 times over, one behind the
-// other, and rows like Azure's, as many as its trace of 2024 has.
+// TestGrowth reads traces of many sizes, each in a process of its own: the real trace repeated 10, 100 and 1,000 times,
+// and as many rows like Azure's as its trace of 2024 has.
 func TestGrowth(t *testing.T) {
 	path := filepath.Join(os.Getenv("REPLAYD_TRACES"), "mooncake_conversation.jsonl")
 	if os.Getenv("REPLAYD_TRACES") == "" {
@@ -68,11 +68,11 @@ func TestGrowth(t *testing.T) {
 	rig.Results(t, "growth", steal, table)
 }
 
-// A reading is what bench/limits/growth says of a trace.
+// A reading is the output of bench/limits/growth.
 type reading struct {
 	Rows, Bytes              int64
 	Check, Plan, First, Read time.Duration
-	Checked, Whole           int64 // most bytes of RAM, so far
+	Checked, Whole           int64 // peak memory in bytes so far
 }
 
 func (r reading) row(t *lab.Table, name string, small reading) {
@@ -87,14 +87,14 @@ func (r reading) row(t *lab.Table, name string, small reading) {
 		lab.Number(float64(r.Checked)/mib), lab.Number(float64(r.Whole)/mib), perRow)
 }
 
-// grow writes a trace and has it read.
+// grow writes a trace and reads it with reader.
 func grow(t *testing.T, reader string, rows int, write func(*bufio.Writer)) (got reading) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "rows")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(file.Name()) // now: there are several, of gigabytes
+	defer os.Remove(file.Name()) // now, because there are several, of gigabytes
 	w := bufio.NewWriterSize(file, 1<<20)
 	write(w)
 	if err := errors.Join(w.Flush(), file.Close()); err != nil {
@@ -115,7 +115,7 @@ func grow(t *testing.T, reader string, rows int, write func(*bufio.Writer)) (got
 	return got
 }
 
-// repeat writes a trace of Mooncake's as often, each time a tick of 3 s behind the last row of the time before.
+// repeat writes a Mooncake trace several times, each 3 s after the last row of the one before.
 func repeat(t *testing.T, w *bufio.Writer, text []byte, times int) {
 	t.Helper()
 	head := []byte(`{"timestamp": `)
@@ -130,7 +130,7 @@ func repeat(t *testing.T, w *bufio.Writer, text []byte, times int) {
 				t.Fatalf("want a line that begins with %s and a number, got %s", head, line)
 			}
 			last = at
-			_, _ = w.Write(head) // Flush tells of errors
+			_, _ = w.Write(head) // Flush returns any error
 			_, _ = w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(base+at), 10))
 			_ = w.WriteByte(',')
 			_, _ = w.Write(rest)
@@ -141,8 +141,8 @@ func repeat(t *testing.T, w *bufio.Writer, text []byte, times int) {
 	}
 }
 
-// azureRows writes rows in the format of Azure's traces, with the fraction of a second that they have: 73 a second, as in the
-// week of 2024.
+// azureRows writes rows in the format of Azure's traces, with their fractions of a second: 73 a second, as in the week
+// of 2024.
 func azureRows(w *bufio.Writer, rows int) {
 	_, _ = w.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	at := time.Date(2024, 5, 10, 0, 0, 0, 0, time.UTC)
@@ -152,6 +152,6 @@ func azureRows(w *bufio.Writer, rows int) {
 		b = strconv.AppendInt(b, int64(1+i*7919%4096), 10)
 		b = append(b, ',')
 		b = strconv.AppendInt(b, int64(1+i*104729%700), 10)
-		_, _ = w.Write(append(b, '\n')) // Flush tells of errors
+		_, _ = w.Write(append(b, '\n')) // Flush returns any error
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"replayd/bench/rig"
 )
 
-// TestPrompts shows how fast prompts are made, beside a copy of the same bytes.
+// TestPrompts shows how fast prompts are made, compared with a copy of the same bytes.
 func TestPrompts(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	h := newHotPath(t)
 	var made, copied []byte
 	ways := []struct {
 		name string
-		once func() int // gives the bytes that it made
+		once func() int // returns the number of bytes
 	}{
 		{"text", func() int { made, _ = h.prompter.AppendText(made[:0], &h.row, 1, 0); return len(made) }},
 		{"token ids", func() int { made, _ = h.prompter.AppendIDs(made[:0], &h.row, 1, 0); return len(made) }},

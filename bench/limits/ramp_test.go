@@ -20,16 +20,16 @@ import (
 	"replayd/test/outside"
 )
 
-// bound is what the error of 99 chunks of 100 is to stay under.
+// bound is the limit of the p99 of chunk errors.
 const bound = time.Millisecond
 
-// A height is how a client did at one load: chunk errors in µs, all and those without steal near.
+// A height is the result of a client at one load: chunk errors in µs, of all chunks and of those without steal nearby.
 type height struct {
 	perSecond  float64 // tokens
 	all, clean float64 // 99th percentile, µs
 }
 
-// TestRamp raises the number of streams and shows up to how many tokens/s each client still knows when they came.
+// TestRamp raises the number of streams and shows up to how many tokens/s each client measures chunk times well.
 func TestRamp(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	streams := []int{100, 500, 700}
@@ -81,14 +81,14 @@ func TestRamp(t *testing.T) {
 	rig.Results(t, "ramp", steal, table)
 }
 
-// height plays the load with a client and holds what it saw against the server's stamps.
+// height plays the load with a client and compares the client's times with the server's stamps.
 func (l load) height(t *testing.T, slice time.Duration, steal *lab.Steal, play func(*testing.T, string, string, time.Duration) []lab.Seen) (h height) {
 	t.Helper()
 	dir := t.TempDir()
 	stamp := l.server(t, rig.Options{})
 	seen := play(t, dir, stamp.URL, l.answer()+slice)
 	stamps := stamp.Stamps(t)
-	from, to := int64(math.MaxInt64), int64(0) // when as many streams end as begin
+	from, to := int64(math.MaxInt64), int64(0) // while as many streams end as begin
 	for _, s := range stamps {
 		from, to = min(from, s.Arrival+int64(l.answer())), max(to, s.Arrival)
 	}
@@ -115,7 +115,7 @@ func (l load) height(t *testing.T, slice time.Duration, steal *lab.Steal, play f
 	return height{float64(len(all)) / (float64(to-from) / 1e9), all.Quantile(0.99), clean.Quantile(0.99)}
 }
 
-// watched has bench/floor play the load.
+// watched plays the load with bench/floor.
 func (l load) watched(t *testing.T, dir, target string, over time.Duration) []lab.Seen {
 	t.Helper()
 	out := filepath.Join(dir, "seen.jsonl")
@@ -127,7 +127,7 @@ func (l load) watched(t *testing.T, dir, target string, over time.Duration) []la
 	return seen
 }
 
-// report has replayd play the load once, and reads the times of chunks from what it wrote down of each request.
+// report plays the load once with replayd and reads the times of chunks from its export.
 func (l load) report(t *testing.T, dir, target string, over time.Duration) (all []lab.Seen) {
 	t.Helper()
 	artifacts := filepath.Join(dir, "artifacts")

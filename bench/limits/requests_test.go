@@ -14,7 +14,7 @@ import (
 	"replayd/test/outside"
 )
 
-// TestRequests shows the most requests/s with answers of one token: a closed loop over so many connections.
+// TestRequests shows the most requests/s with answers of one token, in a closed loop over a number of connections.
 func TestRequests(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	var ours, ourCPU, floor, floorCPU []float64
@@ -43,7 +43,8 @@ func TestRequests(t *testing.T) {
 	rig.Results(t, "requests", steal, table)
 }
 
-// closed has replayd play the load as fast as it can, and gives the requests/s and the CPU time of one in µs.
+// closed plays the load with replayd as fast as possible. It returns the requests/s and the CPU time of a request in
+// µs.
 func (l load) closed(t *testing.T, slice time.Duration) (perSecond, cpu float64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +62,7 @@ func (l load) closed(t *testing.T, slice time.Duration) (perSecond, cpu float64)
 	return requests / to.at.Sub(from.at).Seconds(), float64((to.cpu - from.cpu).Microseconds()) / requests
 }
 
-// TestStart shows how long it is from the start of the process until the server has its first request.
+// TestStart shows the time from the start of the process to the arrival of the first request at the server.
 func TestStart(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	dir := t.TempDir()
@@ -99,13 +100,14 @@ func TestStart(t *testing.T) {
 	rig.Results(t, "start", steal, table)
 }
 
-// began is the time from the start of a client, whose last argument is the URL, to the arrival of its first request.
+// began returns the time from the start of a client, whose last argument is the URL, to the arrival of its first
+// request.
 func (l load) began(t *testing.T, program string, args []string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
 	stamp := l.server(t, rig.Options{})
 	p := outside.Start(t, filepath.Join(dir, "client.out"), program, append(args, stamp.URL)...)
-	timer := time.NewTimer(time.Second) // by then one has been sent
+	timer := time.NewTimer(time.Second) // by then a request has been sent
 	defer timer.Stop()
 	select {
 	case <-p.Done:

@@ -14,7 +14,7 @@ import (
 	"replayd/bench/rig"
 )
 
-// TestScrape shows what a scrape takes while many streams are in flight, beside the least that the same server can answer.
+// TestScrape shows the cost of a scrape while many streams are in flight, compared with the server's smallest answer.
 func TestScrape(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
 	l := load{streams: 300, tokens: 100, ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
@@ -57,7 +57,7 @@ func TestScrape(t *testing.T) {
 	rig.Results(t, "scrape", steal, table)
 }
 
-// get asks for a page and gives how long it took, in ms, and the bytes of the body as they were sent.
+// get requests a page. It returns the time in ms and the size of the body as it was sent, in bytes.
 func get(t *testing.T, url, encoding string) (ms float64, size int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -1,8 +1,9 @@
 //go:build bench && linux
 
-// Package limits_test measures what a token, a request and a stream cost replayd, and where it ends: `make bench-limits`. Each
-// figure stands beside that of bench/floor in the same run, an epoll loop that only reads the sockets and finds the ends of lines.
-// Times are shown and never asserted; that every request ended well is.
+// Package limits_test measures the cost of a token, a request and a stream in replayd, and replayd's limits: `make
+// bench-limits`. Each figure is compared with that of bench/floor in the same run, an epoll loop that only reads the
+// sockets and finds the ends of lines. Times are shown and never asserted; the tests assert that every request ended
+// well.
 package limits_test
 
 import (
@@ -22,7 +23,7 @@ var binary string // replayd
 
 func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "floor", "limits/growth")) }
 
-// wait is for an instant.
+// wait waits until an instant.
 func wait(t *testing.T, until time.Time) {
 	t.Helper()
 	timer := time.NewTimer(time.Until(until))
@@ -34,23 +35,23 @@ func wait(t *testing.T, until time.Time) {
 	}
 }
 
-// A load is what a client is given in a slice.
+// A load is what a client plays in a slice.
 type load struct {
 	streams, tokens int // in flight, of each answer
 	ttft, itl       time.Duration
 }
 
-// answer is how long one takes, with some room.
+// answer returns the length of an answer, with some room.
 func (l load) answer() time.Duration {
 	return l.ttft + time.Duration(l.tokens)*l.itl + 200*time.Millisecond
 }
 
 func (l load) spacing() time.Duration { return lab.Spacing(l.streams, l.tokens, l.ttft, l.itl) }
 
-// perSecond is how many tokens/s the load asks for.
+// perSecond returns the planned tokens/s of the load.
 func (l load) perSecond() float64 { return float64(l.tokens) / l.spacing().Seconds() }
 
-// trace is a file of rows over a time. The first is alone; the others begin when rest has passed.
+// trace writes a file of rows over a time. The first row is alone; the others begin after rest.
 func (l load) trace(t *testing.T, dir string, rest, over time.Duration) string {
 	t.Helper()
 	var text strings.Builder
@@ -71,7 +72,7 @@ func (l load) server(t *testing.T, o rig.Options) rig.Server {
 	return rig.Serve(t, o, "--ttft", l.ttft.String(), "--itl", l.itl.String(), "--tokens", strconv.Itoa(l.tokens))
 }
 
-// stop ends processes whose own end does not matter, so that the next slice has the machine for itself.
+// stop kills processes whose exit does not matter, so that the next slice has the machine for itself.
 func stop(processes ...*outside.Process) {
 	for _, p := range processes {
 		_ = p.Cmd.Process.Kill()

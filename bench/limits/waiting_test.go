@@ -14,10 +14,10 @@ import (
 	"replayd/test/outside"
 )
 
-// TestWaiting shows what requests take that wait for a lane: 50,000 a second, and the server is silent.
+// TestWaiting shows the cost of requests that wait for a lane: 50,000 a second, while the server is silent.
 func TestWaiting(t *testing.T) {
 	s, steal := rig.ReadSize(t), rig.WatchSteal(t)
-	counts := []int{20_000, 40_000} // by the first of them messages are made ahead as far as they are
+	counts := []int{20_000, 40_000} // at the first count, as many messages are made ahead as ever are
 	if s.Full {
 		counts = []int{20_000, 100_000, 1_000_000}
 	}
@@ -43,7 +43,7 @@ func TestWaiting(t *testing.T) {
 			}
 			return err
 		})
-		// After a collection the heap is what lives.
+		// After a garbage collection the heap holds only live objects.
 		if status, _, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, url+"/debug/pprof/heap?gc=1"); err != nil || status != http.StatusOK {
 			t.Fatalf("want a heap profile, got %d, %v", status, err)
 		}

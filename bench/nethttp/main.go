@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command nethttp is a load generator as one writes it in Go without much thought: net/http, a goroutine a stream, lines, and
-// the time after each. The benches hold replayd against it.
+// Command nethttp is a load generator as one writes it in Go without much thought: net/http, a goroutine per stream,
+// lines, and a time after each line. The benchmarks compare replayd with it.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run plays the plan and says what it took.
+// run plays the plan and reports its cost.
 func run(ctx context.Context, plan lab.Plan, out io.Writer) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 2 * plan.Streams, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -75,7 +75,7 @@ func run(ctx context.Context, plan lab.Plan, out io.Writer) error {
 	return errors.Join(json.NewEncoder(out).Encode(spent), lab.WriteLines(plan.Out, seen))
 }
 
-// ask sends a request and notes when each chunk of its answer came.
+// ask sends a request and records the time of each chunk of its answer.
 func ask(ctx context.Context, client *http.Client, plan lab.Plan, body, id string, seen *lab.Seen) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, plan.URL+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build bench && linux
 
-// Package rig is what the benches that play against bench/stamp share: the programs, built once, how much is measured, the
-// server, and where the tables go.
+// Package rig has what the benchmarks against bench/stamp share: the programs, built once, the size of the measurement,
+// the server, and the folder of the tables.
 package rig
 
 import (
@@ -22,8 +22,8 @@ import (
 
 var dir string // of the programs
 
-// Main builds replayd, bench/stamp and other programs of bench/, tells where replayd is, runs the tests and gives their exit
-// code. It is for TestMain.
+// Main builds replayd, bench/stamp and other programs of bench/, sets binary to the path of replayd, runs the tests and
+// returns their exit code. It is for TestMain.
 func Main(m *testing.M, binary *string, programs ...string) int {
 	var err error
 	if dir, err = os.MkdirTemp("", "replayd-bench-"); err != nil {
@@ -43,17 +43,18 @@ func Main(m *testing.M, binary *string, programs ...string) int {
 	return outside.Main(m, binary)
 }
 
-// Program is the path of one that Main has built.
+// Program returns the path of a program that Main has built.
 func Program(name string) string { return filepath.Join(dir, filepath.Base(name)) }
 
-// A Size is how much is measured.
+// A Size is the size of a measurement.
 type Size struct {
 	Slice  time.Duration // of one client and load
 	Rounds int           // in each, every client has its turn with every load
-	Full   bool          // else only as much as shows that the benches run
+	Full   bool          // otherwise just enough to show that the benchmarks run
 }
 
-// ReadSize reads it from the environment: BENCH_FULL, and BENCH_SLICE and BENCH_ROUNDS, which go before what follows from that.
+// ReadSize reads the size from BENCH_FULL. BENCH_SLICE and BENCH_ROUNDS take precedence over the values that follow
+// from it.
 func ReadSize(t *testing.T) Size {
 	t.Helper()
 	s := Size{Slice: time.Second, Rounds: 1}
@@ -72,15 +73,15 @@ func ReadSize(t *testing.T) Size {
 type Server struct {
 	*outside.Process
 	URL   string
-	CA    string       // PEM file of who vouches for it; "": it speaks no TLS
-	Trust *http.Client // with that
+	CA    string       // PEM file of its certificate authority; "": no TLS
+	Trust *http.Client // trusts CA
 	log   string       // "": none
 }
 
-// Options are what Serve knows of a server beyond its flags.
+// Options are the settings of Serve beyond the flags of the server.
 type Options struct{ TLS, NoLog bool }
 
-// Serve starts one.
+// Serve starts a server.
 func Serve(t *testing.T, o Options, flags ...string) Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +108,7 @@ func Serve(t *testing.T, o Options, flags ...string) Server {
 	return s
 }
 
-// Stamps ends the server and reads what it wrote down, by id.
+// Stamps ends the server and returns its records by id.
 func (s Server) Stamps(t *testing.T) map[string]lab.Stamped {
 	t.Helper()
 	s.Term(t, 30*time.Second)
@@ -125,7 +126,7 @@ func (s Server) Stamps(t *testing.T) map[string]lab.Stamped {
 	return byID
 }
 
-// WatchSteal looks at what the host takes until the test has ended, or Stop.
+// WatchSteal watches the steal time until the test has ended, or Stop.
 func WatchSteal(t *testing.T) *lab.Steal {
 	t.Helper()
 	s := lab.WatchSteal(outside.StealTime)

@@ -22,14 +22,14 @@ const (
 	before = `data: {"id":"chatcmpl-stamp","object":"chat.completion.chunk","created":1700000000,"model":"stamp","choices":[{"index":0,"delta":{"content":"`
 	after  = "\"},\"finish_reason\":null}]}\n\n"
 
-	// The same of /v1/completions.
+	// The same for /v1/completions.
 	beforeText = `data: {"id":"cmpl-stamp","object":"text_completion","created":1700000000,"model":"stamp","choices":[{"index":0,"text":"`
 	afterText  = "\",\"finish_reason\":null}]}\n\n"
 
 	head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 
-// wording holds the bytes of answers, which are the same for all that ask alike.
+// wording holds the bytes of answers, which are the same for equal requests.
 type wording struct {
 	chunk, first [2][]byte // by kind
 	tails        map[tailKey][]byte
@@ -52,12 +52,12 @@ func newWording(chunkBytes int) *wording {
 	return w
 }
 
-// framed is a chunk of HTTP/1.1's chunked coding.
+// framed returns a chunk of HTTP/1.1's chunked coding.
 func framed(payload string) []byte {
 	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(payload), payload)
 }
 
-// tail is what comes after the content: the finish reason, the usage and the end, three events in one write.
+// tail returns the events after the content, in one write: the finish reason, the usage and the end.
 func (w *wording) tail(kind, tokens int) []byte {
 	key := tailKey{kind, tokens}
 	b, ok := w.tails[key]
@@ -81,19 +81,19 @@ func (w *wording) tail(kind, tokens int) []byte {
 	return b
 }
 
-// mostTails bounds what requests of many lengths leave behind.
+// mostTails caps the tails that requests of different lengths leave behind.
 const mostTails = 4096
 
 func usage(tokens int) string {
 	return fmt.Sprintf(`{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}`, tokens, 10+tokens)
 }
 
-// plain is an answer in one piece.
+// plain returns an unstreamed answer.
 func plain(status, body string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
 
-// whole answers what is not streamed: the list of models, a request for one JSON answer, and what there is not.
+// whole answers requests that are not streamed: the list of models, a request for one JSON answer, and unknown paths.
 func (r request) whole() []byte {
 	switch {
 	case r.method == "GET" && r.path == "/v1/models":
@@ -106,7 +106,7 @@ func (r request) whole() []byte {
 	return plain("404 Not Found", `{"error":{"message":"want /v1/models, /v1/chat/completions or /v1/completions","code":404}}`)
 }
 
-// A request is what the server needs to know of one.
+// A request is the part of a request that the server needs.
 type request struct {
 	method, path, id string
 	kind             int
@@ -114,13 +114,13 @@ type request struct {
 	tokens           int // max_tokens; 0: none was given
 }
 
-// asks says whether it is one for an answer.
+// asks reports whether the request asks for an answer.
 func (r request) asks() bool {
 	return r.method == "POST" && (r.path == "/v1/chat/completions" || r.path == "/v1/completions")
 }
 
-// readRequest takes the first request from b; n is its length, 0 while it is not whole. The body is searched, not parsed: a
-// prompt that has a key of the API in it would mislead, and the benches' prompts are words.
+// readRequest parses the first request of b; n is its length, or 0 if it is incomplete. It searches the body without
+// parsing it. A prompt that contains a key of the API would mislead it, but the benchmarks' prompts are words.
 func readRequest(b []byte) (r request, n int, err error) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -169,7 +169,8 @@ func readRequest(b []byte) (r request, n int, err error) {
 	return r, n, nil
 }
 
-// find is the number or the word behind a key, wherever it stands. The API's own keys stand behind the prompt, mostly.
+// find returns the number or the word after a key. It takes the last occurrence: the API's own keys mostly follow the
+// prompt.
 func find(body []byte, key string) string {
 	quoted := `"` + key + `":`
 	at := bytes.LastIndex(body, []byte(quoted))

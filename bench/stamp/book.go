@@ -11,20 +11,20 @@ import (
 	"sync"
 )
 
-// An entry is what the server knows of a streamed answer. Times are ns of CLOCK_REALTIME since the Unix epoch.
+// An entry is the record of a streamed answer. Times are ns of CLOCK_REALTIME since the Unix epoch.
 type entry struct {
 	id      string
-	arrival int64   // the kernel's receive stamp of the request's last segment, where there is one, else read
+	arrival int64   // kernel timestamp of the request's last segment; read if there is none
 	read    int64   // after the read that ended the request
 	chunks  []int64 // of each content chunk, just before its write
-	end     int64   // after the last write; 0: the client went away before
+	end     int64   // after the last write; 0: the client left before
 }
 
-// A book keeps entries until the end of the program: writing meanwhile would take time from the answers.
+// A book keeps entries until the end of the program: an earlier write would take time from the answers.
 type book struct {
 	keep bool
 
-	mu      sync.Mutex // of the connections of TLS
+	mu      sync.Mutex // for the connections of TLS
 	entries []*entry
 }
 
@@ -49,7 +49,7 @@ func (e *entry) stamp(ns int64) {
 	}
 }
 
-// write makes the file, a line an entry. Nobody may use the book then.
+// write writes the file with a line per entry. Nobody may use the book at that time.
 func (b *book) write(path string) (err error) {
 	if path == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loop is the server without TLS: everything in it belongs to one thread.
+// A loop is the server without TLS. Everything in it belongs to one thread.
 type loop struct {
 	settings
 	book    *book
@@ -28,19 +28,19 @@ type loop struct {
 	buffer  []byte
 	conns   map[int]*conn
 	begin   queue // answers whose first chunk is due
-	proceed queue // those of which a later one is
+	proceed queue // answers of which a later chunk is due
 }
 
-// A conn is a connection and the answer that it is being given.
+// A conn is a connection and its current answer.
 type conn struct {
 	fd      int
-	got     []byte // of a request that is not whole, or of the next one
-	out     []byte // what the kernel had no room for
-	entry   *entry // nil: no answer is under way
+	got     []byte // of an incomplete request, or of the next one
+	out     []byte // bytes that the kernel had no room for
+	entry   *entry // nil: no answer is in progress
 	kind    int
 	tokens  int
 	sent    int   // chunks
-	due     int64 // of the next, ns since the Unix epoch
+	due     int64 // of the next chunk, ns since the Unix epoch
 	arrival int64 // the stamp of the last read
 	events  uint32
 	gone    bool
@@ -50,7 +50,7 @@ type conn struct {
 func serveLoop(ctx context.Context, listener net.Listener, s settings, b *book) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// Waits are exact to the timer's slack, which is 50 µs otherwise.
+	// Waits are exact to the timer slack, which is 50 µs by default.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("timer slack: %w", err)
 	}
@@ -98,7 +98,7 @@ func (l *loop) open(listener net.Listener) error {
 	}
 	return errors.Join(
 		unix.SetNonblock(l.listen, true),
-		// Connections have it from the socket that accepts them, so their first segments are stamped too.
+		// Connections inherit the option from the listening socket, so their first segments are stamped too.
 		unix.SetsockoptInt(l.listen, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptInt(l.listen, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
 		l.watch(unix.EPOLL_CTL_ADD, l.listen, unix.EPOLLIN),
@@ -121,7 +121,7 @@ func (l *loop) watch(op, fd int, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
-// wait is for something to read or for the next chunk to be due.
+// wait waits for something to read or for the next due chunk.
 func (l *loop) wait(events []unix.EpollEvent) (int, error) {
 	var timeout *unix.Timespec
 	if due, ok := l.next(); ok {
@@ -139,7 +139,7 @@ func (l *loop) wait(events []unix.EpollEvent) (int, error) {
 	return 0, os.NewSyscallError("epoll_pwait2", errno)
 }
 
-// next is when something is to be written.
+// next returns when the next write is due.
 func (l *loop) next() (due int64, ok bool) {
 	c := l.first()
 	if c == nil {
@@ -152,7 +152,7 @@ func (l *loop) accept() {
 	for {
 		fd, _, err := unix.Accept4(l.listen, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err != nil {
-			return // none is waiting, or one has gone already
+			return // no connection waits, or it is gone already
 		}
 		c := &conn{fd: fd, events: unix.EPOLLIN | unix.EPOLLRDHUP}
 		if err := l.watch(unix.EPOLL_CTL_ADD, fd, c.events); err != nil {
@@ -163,7 +163,7 @@ func (l *loop) accept() {
 	}
 }
 
-// serve looks after a connection that has something to read or room to write.
+// serve handles a connection that has something to read or room to write.
 func (l *loop) serve(fd int, events uint32) {
 	c := l.conns[fd]
 	if c == nil {
@@ -187,10 +187,10 @@ func (l *loop) serve(fd int, events uint32) {
 	l.take(c, time.Now().UnixNano())
 }
 
-// mostKept is what a connection keeps of the room that a large body took.
+// mostKept caps the buffer that a connection keeps after a large body.
 const mostKept = 64 << 10
 
-// take begins the answers to what has come.
+// take begins the answers to the requests that have come.
 func (l *loop) take(c *conn, now int64) {
 	for c.entry == nil && len(c.got) > 0 {
 		r, n, err := readRequest(c.got)

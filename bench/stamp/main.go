@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command stamp is the server that load generators are held against: it answers as an OpenAI-compatible engine does, at
-// planned instants, and stamps each chunk just before the write that sends it. One locked thread with an epoll loop does all
-// of it, so that little of the machine is its own; over TLS it is a goroutine a connection.
+// Command stamp is the server with which load generators are measured. It answers as an OpenAI-compatible engine does,
+// at planned instants, and stamps each chunk just before its write. One locked thread with an epoll loop does
+// everything, so that it takes little of the machine; with TLS there is a goroutine per connection.
 package main
 
 import (
@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// settings are the command line.
+// settings holds the command line.
 type settings struct {
 	listen     string
 	ttft, itl  time.Duration
-	tokens     int // most of an answer
+	tokens     int // most tokens of an answer
 	chunkBytes int // of an event with content: the payload of its HTTP chunk
 	log        string
 	cert, key  string
@@ -45,7 +45,7 @@ func run(args []string, signals <-chan os.Signal, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The log is all that grows, and nothing of it is ever garbage: collecting would only take time from the loop.
+	// Only the log grows, and none of it becomes garbage: collections would only take time from the loop.
 	debug.SetGCPercent(400)
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
@@ -112,7 +112,7 @@ type stall struct {
 	first         int64 // ns of the first streamed request; 0: none yet
 }
 
-// until is the end of the stall that ns lies in, or ns itself.
+// until returns the end of the stall that contains ns, or ns itself.
 func (s *stall) until(ns int64) int64 {
 	from := s.first + int64(s.after)
 	if to := from + int64(s.length); s.first > 0 && s.length > 0 && ns >= from && ns < to {

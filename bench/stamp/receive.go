@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A receiver reads sockets with recvmsg, which gives the kernel's stamp of the last segment too. It allocates nothing.
+// A receiver reads sockets with recvmsg, which also gives the kernel timestamp of the last segment. It allocates
+// nothing.
 type receiver struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [8]uint64 // one control message of header and timespec, aligned
 }
 
-// receive reads what there is without waiting; stamp is in ns since the Unix epoch, 0 where the kernel gave none.
+// receive reads without waiting; stamp is in ns since the Unix epoch, or 0 if the kernel gave none.
 func (r *receiver) receive(fd int, p []byte) (n int, stamp int64, errno syscall.Errno) {
 	r.vector.Base = &p[0]
 	r.vector.SetLen(len(p))
@@ -49,7 +50,7 @@ func (r *receiver) stamp() int64 {
 	return ts.Nano()
 }
 
-// send writes without waiting; n is what the kernel took.
+// send writes without waiting; n is the number of bytes that the kernel took.
 func send(fd int, p []byte) (n int, errno syscall.Errno) {
 	for {
 		got, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)),

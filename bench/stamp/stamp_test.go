@@ -18,7 +18,7 @@ import (
 	"replayd/test/outside"
 )
 
-// serve runs the server; stop ends it and gives its log.
+// serve runs the server; stop ends it and returns its log.
 func serve(t *testing.T, args ...string) (address string, stop func() []lab.Stamped) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log.jsonl")
@@ -47,7 +47,7 @@ func serve(t *testing.T, args ...string) (address string, stop func() []lab.Stam
 	}
 }
 
-// ask sends a request and gives the events of the answer, with what ends them.
+// ask sends a request and returns the events of the answer, including its end.
 func ask(t *testing.T, client *http.Client, url, id, body string) []string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -67,7 +67,7 @@ func ask(t *testing.T, client *http.Client, url, id, body string) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(text), "\n\n"), "\n\n")
 }
 
-// holds judges an answer and its entry.
+// holds checks an answer and its entry.
 func holds(t *testing.T, events []string, tokens int, e lab.Stamped, ttft, itl time.Duration) {
 	t.Helper()
 	if len(events) != tokens+lab.Tail {
@@ -101,7 +101,7 @@ func TestLoop(t *testing.T) {
 	defer client.CloseIdleConnections()
 	url := "http://" + address
 	all := ask(t, client, url+"/v1/chat/completions", "a/0/1", `{"stream":true}`)
-	// On the same connection, with a body of many segments.
+	// The same connection, with a body of many segments.
 	few := ask(t, client, url+"/v1/completions", "a/0/2", `{"prompt":"`+strings.Repeat("x", 800_000)+`","max_tokens":2,"stream":true}`)
 	whole := ask(t, client, url+"/v1/chat/completions", "a/0/3", `{"max_tokens":1}`)
 	if len(whole) != 1 || !strings.Contains(whole[0], `"prompt_tokens":10,"completion_tokens":1`) {
@@ -135,7 +135,7 @@ func TestTLS(t *testing.T) {
 	holds(t, events, 4, entries[0], ttft, itl)
 }
 
-// In a stall nothing is stamped, and what was due in it goes out at its end.
+// In a stall nothing is stamped. Chunks that were due in it are sent at its end.
 func TestStall(t *testing.T) {
 	const after, length = 10 * time.Millisecond, 60 * time.Millisecond
 	address, stop := serve(t, "--ttft", "1ms", "--itl", "1ms", "--tokens", "40", "--stall-after", after.String(), "--stall-for", length.String())

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wire is a TCP connection under TLS, which notes when it was read and written.
+// A wire is a TCP connection under TLS that records the times of its reads and writes.
 type wire struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	in      receiver
-	arrival int64 // the kernel's stamp of the last segment read, ns since the Unix epoch; 0: none
+	arrival int64 // kernel timestamp of the last segment read, ns since the Unix epoch; 0: none
 	written int64 // just before the last write
 }
 
@@ -69,7 +69,7 @@ type keeper struct {
 	book *book
 
 	mu    sync.Mutex
-	words *wording // whose tails are made as they are asked for
+	words *wording // its tails are made on demand
 	open  map[*wire]bool
 }
 
@@ -111,7 +111,7 @@ func serveTLS(ctx context.Context, listener net.Listener, s settings, b *book) e
 		k.open[w] = true
 		k.mu.Unlock()
 		conns.Go(func() {
-			// What ends a connection is the client's business.
+			// The reason why a connection ends is the client's business.
 			_ = k.converse(ctx, w, tls.Server(w, &tls.Config{Certificates: []tls.Certificate{pair}}))
 			_ = w.Close()
 			k.mu.Lock()
@@ -151,7 +151,7 @@ func (k *keeper) converse(ctx context.Context, w *wire, c *tls.Conn) error {
 	return nil
 }
 
-// stream gives an answer, chunk by chunk.
+// stream sends an answer, chunk by chunk.
 func (k *keeper) stream(ctx context.Context, w *wire, c *tls.Conn, r request) error {
 	now := time.Now().UnixNano()
 	tokens := k.tokens

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A queue holds connections in the order in which their chunks are due. All answers have the same TTFT and the same ITL, so
-// what is added last is due last.
+// A queue holds connections in the order in which their chunks are due. All answers have the same TTFT and the same
+// ITL, so the connection added last is due last.
 type queue struct {
 	conns []*conn
 	begun int // index of the first
@@ -23,7 +23,7 @@ func (q *queue) add(c *conn) {
 	q.conns = append(q.conns, c)
 }
 
-// first is nil where there is none.
+// first returns nil if the queue is empty.
 func (q *queue) first() *conn {
 	for q.begun < len(q.conns) {
 		if c := q.conns[q.begun]; !c.gone {
@@ -34,7 +34,7 @@ func (q *queue) first() *conn {
 	return nil
 }
 
-// first is the connection whose chunk is due next, nil where none is.
+// first returns the connection whose chunk is due next, or nil.
 func (l *loop) first() *conn {
 	a, b := l.begin.first(), l.proceed.first()
 	if a == nil || b != nil && b.due < a.due {
@@ -43,7 +43,7 @@ func (l *loop) first() *conn {
 	return a
 }
 
-// mostAtOnce bounds what is written before the sockets are looked at again.
+// mostAtOnce caps the writes before the sockets are polled again.
 const mostAtOnce = 256
 
 // write sends the chunks that are due. A late one does not shift the later ones.
@@ -96,7 +96,7 @@ func (l *loop) step(c *conn, now int64) {
 		l.take(c, time.Now().UnixNano())
 		return
 	}
-	// The tail goes out right behind the last chunk, in a write of its own.
+	// The tail follows the last chunk at once, in a write of its own.
 	if c.sent++; c.sent == c.tokens {
 		l.step(c, now)
 		return
@@ -105,7 +105,7 @@ func (l *loop) step(c *conn, now int64) {
 	l.proceed.add(c)
 }
 
-// push sends what the kernel had no room for, and asks to be told of room when there is still none. It is false when the
+// push sends bytes that the kernel had no room for, and polls for room if there is still none. It returns false if the
 // connection had to be dropped.
 func (l *loop) push(c *conn) bool {
 	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP)
@@ -131,7 +131,7 @@ func (l *loop) push(c *conn) bool {
 	return true
 }
 
-// drop forgets a connection; its entry keeps what was sent.
+// drop forgets a connection; its entry keeps the chunks that were sent.
 func (l *loop) drop(c *conn) {
 	if c.gone {
 		return

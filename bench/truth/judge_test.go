@@ -11,17 +11,17 @@ import (
 	"replayd/bench/lab"
 )
 
-// samples are the errors of one slice in µs, client − server. The tail follows an answer's last chunk at once, and both are
-// often in one read: then the chunk has the tail's time, as with any engine. inner is the chunks but for these.
+// samples are the errors of one slice in µs, client − server. The tail follows an answer's last chunk at once, and one
+// read often has both. The chunk then has the time of the tail, as with any engine. inner has all chunks but these.
 type samples struct{ ttft, chunk, inner, gap lab.Sample }
 
-// A slice is what one client's turn has come to.
+// A slice is the result of one client's turn.
 type slice struct {
-	whole, clean samples // clean: where and around which no time was stolen
+	whole, clean samples // clean: no steal then and just before and after
 	perToken     float64 // CPU µs, between the first counted request and the last one's start
 }
 
-// judge holds what a client saw against the server's stamps.
+// judge compares the times of a client with the server's stamps.
 func judge(t *testing.T, l load, p played, stamps map[string]lab.Stamped, steal *lab.Steal) slice {
 	t.Helper()
 	var s slice
@@ -87,7 +87,7 @@ func (s *slice) add(seen lab.Seen, stamped lab.Stamped, steal *lab.Steal) {
 	}
 }
 
-// row is the last part of an id: workload/loop/row.
+// row returns the last part of an id: workload/loop/row.
 func row(t *testing.T, id string) int {
 	t.Helper()
 	n, err := strconv.Atoi(id[strings.LastIndexByte(id, '/')+1:])

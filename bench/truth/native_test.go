@@ -24,8 +24,8 @@ func nativeTable() *lab.Table {
 	return table
 }
 
-// holdNative compares quantiles as Prometheus computes them with exact ones. That they lie in the same bucket is arithmetic,
-// and asserted.
+// holdNative compares quantiles as Prometheus computes them with exact ones. It asserts that both are in the same
+// bucket, which is arithmetic.
 func (l load) holdNative(t *testing.T, table *lab.Table, p played) {
 	t.Helper()
 	exact := map[string]lab.Sample{}
@@ -49,7 +49,7 @@ func (l load) holdNative(t *testing.T, table *lab.Table, p played) {
 		for _, q := range []float64{0.5, 0.9, 0.99} {
 			shown, is := quantile(q, h), values.Quantile(q)
 			cells = append(cells, lab.Number(1e3*shown), lab.Number(1e3*is), fmt.Sprintf("%+.2f", 100*(shown/is-1)))
-			// The two values that the exact one lies between are what a bucket can hold: of many values they are one.
+			// A bucket can hold the two values around the exact quantile: with many values they are nearly one.
 			low, high := values.Around(q)
 			if low > h.ZeroThreshold && (shown < low/bound || shown > high*bound) {
 				t.Errorf("%s, %v: want %v to %v, within a bucket of it, got %v", name, q, low/bound, high*bound, shown)
@@ -59,7 +59,7 @@ func (l load) holdNative(t *testing.T, table *lab.Table, p played) {
 	}
 }
 
-// nativeHistogram is the one metric of a family, as Prometheus keeps it.
+// nativeHistogram returns the only metric of a family, as Prometheus stores it.
 func nativeHistogram(t *testing.T, page outside.Page, name string) *histogram.FloatHistogram {
 	t.Helper()
 	metrics := page[name].GetMetric()
@@ -84,9 +84,9 @@ func nativeHistogram(t *testing.T, page outside.Page, name string) *histogram.Fl
 	return h.ToFloat(nil)
 }
 
-// quantile is histogram_quantile of a native histogram without negative buckets: between a bucket's bounds on a logarithmic
-// scale, from 0 in the zero bucket on a linear one, and from above where that is nearer (HistogramQuantile in
-// promql/quantile.go of Prometheus 3).
+// quantile is histogram_quantile of a native histogram without negative buckets: between a bucket's bounds on a
+// logarithmic scale, in the zero bucket from 0 on a linear scale, and counted from the top for q ≥ 0.5
+// (HistogramQuantile in promql/quantile.go of Prometheus 3).
 func quantile(q float64, h *histogram.FloatHistogram) float64 {
 	buckets, rank := h.AllBucketIterator(), q*h.Count
 	if q >= 0.5 {

@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A record is what these benches read of a line of replayd's records. Instants are ns since the Unix epoch.
+// A record has the fields of replayd's records that these benchmarks read. Instants are ns since the Unix epoch.
 type record struct {
 	ID       string `json:"id"`
 	Row      int    `json:"row"`
@@ -33,14 +33,14 @@ type record struct {
 	Kernel   bool   `json:"kernel_time"`
 }
 
-// readRecords wants n requests, each ok and with so many chunks that the kernel stamped, and gives them by row.
+// readRecords expects n requests, each ok and with chunks chunks that the kernel stamped, and returns them by row.
 func readRecords(t *testing.T, path string, n, chunks int) []record {
 	t.Helper()
 	all, err := lab.ReadLines[record](path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(all, func(r record) bool { return r.ID == "" }) // a ledger
+	all = slices.DeleteFunc(all, func(r record) bool { return r.ID == "" }) // ledgers have no id
 	if len(all) != n {
 		t.Fatalf("want %d records, got %d", n, len(all))
 	}
@@ -53,7 +53,7 @@ func readRecords(t *testing.T, path string, n, chunks int) []record {
 	return all
 }
 
-// runRecords has replayd play a trace with further flags to its end, and gives the path of its records.
+// runRecords plays a trace to its end with replayd and further flags, and returns the path of the records.
 func runRecords(t *testing.T, s rig.Server, trace string, within time.Duration, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func runRecords(t *testing.T, s rig.Server, trace string, within time.Duration, 
 	return records
 }
 
-// matched wants each request to have reached the server once and to have been answered whole, and no others.
+// matched checks that each request reached the server once and was answered completely, and that there are no others.
 func matched(t *testing.T, records []record, stamps map[string]lab.Stamped, chunks int) {
 	t.Helper()
 	if len(stamps) != len(records) {
@@ -86,7 +86,7 @@ func matched(t *testing.T, records []record, stamps map[string]lab.Stamped, chun
 	}
 }
 
-// micros shows a sample's p50, p90 and p99.
+// micros formats the p50, p90 and p99 of samples.
 func micros(of []lab.Sample) (cells []string) {
 	for _, q := range []float64{0.5, 0.9, 0.99} {
 		var values []float64
@@ -98,7 +98,7 @@ func micros(of []lab.Sample) (cells []string) {
 	return cells
 }
 
-// traceOf is n rows, those of one group due together, the groups so far apart.
+// traceOf returns n rows. Rows of a group are due together, and the groups have the given distance.
 func traceOf(n, group, outputTokens int, apart time.Duration) string {
 	var b strings.Builder
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"replayd/bench/rig"
 )
 
-// A pacing is 1,000 requests/s of some kind.
+// A pacing is a kind of load with 1,000 requests/s.
 type pacing struct {
 	name   string
 	tokens int // of each answer
@@ -19,7 +19,7 @@ type pacing struct {
 	few    bool // measured at CI's size too
 }
 
-// TestPacer shows, of 1,000 requests/s, how late the pacer is, and what it takes from there to the first byte's write.
+// TestPacer shows, at 1,000 requests/s, how late the pacer is, and the time from there to the write of the first byte.
 func TestPacer(t *testing.T) {
 	size := rig.ReadSize(t)
 	steal := rig.WatchSteal(t)
@@ -87,7 +87,7 @@ func TestPacer(t *testing.T) {
 	rig.Results(t, "pacer", steal, table)
 }
 
-// play gives the records behind the first half second, in which connections are opened.
+// play returns the records after the first half second, in which connections are opened.
 func (l pacing) play(t *testing.T, slice time.Duration) []record {
 	t.Helper()
 	const warm = 500

@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// takeCore has a process do nothing on the last core for the rest of the test, and for so much CPU time at most.
+// takeCore runs a busy loop on the last core for the rest of the test, or until it has used that much CPU time.
 func takeCore(t *testing.T, most time.Duration) (free func()) {
 	t.Helper()
 	script := fmt.Sprintf("ulimit -t %d; while :; do :; done", int(most.Seconds()))
@@ -27,12 +27,12 @@ func takeCore(t *testing.T, most time.Duration) (free func()) {
 		t.Fatalf("sched_setaffinity: %v", err)
 	}
 	return func() {
-		_ = p.Cmd.Process.Kill() // it may have come to its end
+		_ = p.Cmd.Process.Kill() // it may have ended
 		<-p.Done
 	}
 }
 
-// scrapeEachSecond reads a page until it is told to end, and wants it to have been there at least once.
+// scrapeEachSecond scrapes a page every second until end is called, and expects at least one scrape to succeed.
 func scrapeEachSecond(t *testing.T, url string) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func scrapeEachSecond(t *testing.T, url string) (end func()) {
 			case <-ctx.Done():
 				return
 			}
-			if _, err := outside.Scrape(ctx, url); err == nil { // before the run and after it nobody listens
+			if _, err := outside.Scrape(ctx, url); err == nil { // nobody listens before the run and after it
 				scrapes++
 			}
 		}

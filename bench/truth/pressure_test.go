@@ -14,19 +14,19 @@ import (
 	"replayd/test/outside"
 )
 
-// A pressure is what stands against replayd while it plays the same load.
+// A pressure is a disturbance of replayd while it plays a load.
 type pressure struct {
 	name   string
 	busy   bool // another process takes a core
-	large  int  // each so many'th body has 0.8 MB; 0: none
-	scrape bool // its page is read each second
+	large  int  // one of this many bodies has 0.8 MB; 0: none
+	scrape bool // its page is scraped every second
 }
 
-// largeTokens are about 0.8 MB of text.
+// largeTokens is the number of tokens in about 0.8 MB of text.
 const largeTokens = 125_000
 
-// TestPressure shows lateness and chunk errors with one core taken by another process, with bodies of 0.8 MB and under a
-// scrape a second, beside those of the same load alone.
+// TestPressure shows lateness and chunk errors while another process takes a core, with bodies of 0.8 MB, and with a
+// scrape a second, compared with the same load alone.
 func TestPressure(t *testing.T) {
 	size := rig.ReadSize(t)
 	l := load{streams: 100, itl: 10 * time.Millisecond}
@@ -64,10 +64,10 @@ func TestPressure(t *testing.T) {
 	rig.Results(t, "pressure", steal, table)
 }
 
-// An offset is how late requests and chunks were, in µs.
+// An offset holds lateness and chunk errors in µs.
 type offset struct{ lateness, chunk lab.Sample }
 
-// both are those of all requests, and of those without steal.
+// both has the offset of all requests, and of those without steal.
 type both [2]offset
 
 func (b *both) add(ns int64, clean bool, to func(*offset) *lab.Sample) {
@@ -78,7 +78,7 @@ func (b *both) add(ns int64, clean bool, to func(*offset) *lab.Sample) {
 	}
 }
 
-// pressed is a slice: all of it, and what was seen without steal.
+// pressed is the result of a slice.
 type pressed struct{ requests, larges both }
 
 func (p pressure) add(table *lab.Table, rounds []pressed, what string, of func(pressed) both) {
@@ -97,7 +97,7 @@ func (p pressure) add(table *lab.Table, rounds []pressed, what string, of func(p
 	table.Add(append(cells, lab.Number(lab.Median(shares...)))...)
 }
 
-// play has replayd play the load, and holds what it says against the server's stamps.
+// play plays the load with replayd and compares the records with the server's stamps.
 func (p pressure) play(t *testing.T, l load, slice time.Duration, steal *lab.Steal) pressed {
 	t.Helper()
 	n := l.requests(slice)
@@ -133,7 +133,7 @@ func (p pressure) play(t *testing.T, l load, slice time.Duration, steal *lab.Ste
 		seen[e.ID] = e
 	}
 	var of pressed
-	for _, r := range records[l.streams:] { // the first open the connections
+	for _, r := range records[l.streams:] { // the first requests open the connections
 		to := []*both{&of.requests}
 		if p.large > 0 && r.Row%p.large == p.large-1 {
 			to = append(to, &of.larges)

@@ -16,14 +16,14 @@ import (
 	"replayd/test/outside"
 )
 
-// A page is what replayd says of a run at its end.
+// A page is the output of a replayd run.
 type page struct {
-	outside.Page        // scraped as protobuf: native histograms are in it
+	outside.Page        // scraped as protobuf, which has native histograms
 	said         string // the table, and the log
 	artifacts    string // folder
 }
 
-// playReplayd has replayd play a load, and reads what it has written.
+// playReplayd plays a load with replayd and reads the output.
 func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 	t.Helper()
 	dir, n := t.TempDir(), l.requests(slice)
@@ -68,7 +68,7 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 	}
 }
 
-// readExport gives the time of each chunk as replayd has it.
+// readExport returns the time of each chunk in replayd's export.
 func readExport(t *testing.T, path string) []lab.Seen {
 	t.Helper()
 	type value struct{ Value float64 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// saysSo wants replayd to say of a run past what the machine carries that it was: on /metrics, in the table at the run's end and
-// in the report. A machine that carries the load has nothing to say.
+// saysSo checks that replayd reports a load that the machine does not carry: on /metrics, in the table at the end of
+// the run and in the report. There is nothing to report on a machine that carries the load.
 func saysSo(t *testing.T, p page) {
 	t.Helper()
 	merged := p.Sum("replayd_coalesced_reads_total")

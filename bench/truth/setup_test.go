@@ -1,11 +1,12 @@
 //go:build bench && linux
 
-// Package truth_test holds replayd's times against those of a server in another process that stamps each chunk just before
-// its write, beside a plain net/http client and one of Python's asyncio in the same rounds. It prints tables, and asserts
-// counts and bounds that follow from arithmetic, but no times: those are of the machine.
+// Package truth_test compares replayd's times with those of a server in another process that stamps each chunk just
+// before its write. A plain net/http client and one of Python's asyncio play in the same rounds. The tests print
+// tables, and assert counts and bounds that follow from arithmetic, but no times: those depend on the machine.
 //
-// The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE (how long a slice of a load is measured),
-// BENCH_ROUNDS (how often each client has its turn). With BENCH_RESULTS the tables go to that folder too.
+// The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE (how long a slice of a load is
+// measured), BENCH_ROUNDS (how many turns each client has). With BENCH_RESULTS the tables are also written to that
+// folder.
 package truth_test
 
 import (
@@ -27,7 +28,7 @@ var binary string // replayd
 
 func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "nethttp", "floor")) }
 
-// A load is so many streams of 100 tokens.
+// A load is a number of streams of 100 tokens.
 type load struct {
 	streams int
 	itl     time.Duration
@@ -49,7 +50,8 @@ func (l load) String() string {
 	return name
 }
 
-// requests are those of a slice. The first ones, as many as there are streams, open the connections and count in no figure.
+// requests returns the number of requests of a slice. The first ones, one per stream, open the connections and are not
+// counted.
 func (l load) requests(slice time.Duration) int { return l.streams + int(slice/l.spacing()) }
 
 func (l load) spacing() time.Duration { return lab.Spacing(l.streams, tokens, ttft, l.itl) }
@@ -65,14 +67,14 @@ type client struct {
 	play func(t *testing.T, l load, slice time.Duration, s rig.Server) played
 }
 
-// played is what a client has seen, and what it took.
+// played is what a client has seen, and its cost.
 type played struct {
 	seen []lab.Seen
 	cpu  *lab.Usage
-	page page // of replayd alone
+	page page // of replayd only
 }
 
-// ours are the clients that take the flags of lab.Plan.
+// plan plays the load with a program that takes the flags of lab.Plan.
 func (l load) plan(t *testing.T, name string, slice time.Duration, s rig.Server, program ...string) played {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), name+".jsonl")
@@ -95,11 +97,11 @@ func (l load) plan(t *testing.T, name string, slice time.Duration, s rig.Server,
 	return played{seen: seen, cpu: cpu}
 }
 
-// floor is a loop that does nothing but read, with the kernel's stamps: what replayd's error is beyond its own, replayd adds.
-// It speaks no TLS.
+// floor is a loop that only reads, with kernel timestamps. Replayd adds the part of its error that exceeds floor's.
+// floor has no TLS.
 const floor = "floor, kernel's stamps"
 
-// clients are replayd and those beside it; skipped says why one is missing.
+// clients returns replayd and the clients that it is compared with; skipped says why one is missing.
 func clients(ctx context.Context) (all []client, skipped string) {
 	all = []client{{"replayd", playReplayd}, {"net/http", func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 		t.Helper()
@@ -108,7 +110,7 @@ func clients(ctx context.Context) (all []client, skipped string) {
 		t.Helper()
 		return l.plan(t, "floor", slice, s, rig.Program("floor"))
 	}}}
-	// asyncio.TaskGroup is of 3.11.
+	// asyncio.TaskGroup needs Python 3.11.
 	if out, err := exec.CommandContext(ctx, "python3", "-c", "import asyncio; asyncio.TaskGroup").CombinedOutput(); err != nil {
 		return all, fmt.Sprintf("no asyncio client: python3 of 3.11 or later: %v %s", err, out)
 	}

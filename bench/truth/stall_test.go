@@ -15,17 +15,18 @@ import (
 	"replayd/test/outside"
 )
 
-// A stalled run: an open loop of stallRate requests/s, each of stallTokens chunks, 10 ms apart after the TTFT. A server
-// that stops for a while is seen by whoever arrives meanwhile. The stall begins and ends 10 ms from the nearest instant at
-// which a chunk is due, so that a few ms more or less put none on the other side.
+// A stalled run is an open loop of stallRate requests/s, each of stallTokens chunks, 10 ms apart after the TTFT.
+// Requests that arrive while the server stalls see the stall. It begins and ends 10 ms from the nearest instant at
+// which a chunk is due, so that a few ms more or less move no chunk to the other side.
 const (
 	stallRate   = 50
 	stallTokens = 5
 	stallITL    = 10 * time.Millisecond
 )
 
-// TestStall holds what replayd tells of a server that stops against the value that follows from the instants at which it
-// did: with a lane for each request both TTFT and TTFT from due have it, with 8 lanes only the latter.
+// TestStall compares replayd's figures for a server that stalls with the values that follow from the instants of the
+// stall. With a lane for each request, both TTFT and TTFT from due show the stall; with 8 lanes, only TTFT from due
+// does.
 func TestStall(t *testing.T) {
 	run, after, length := 12*time.Second, 3*time.Second, 3*time.Second
 	if outside.Knob(t, "BENCH_FULL", false, strconv.ParseBool) {
@@ -37,7 +38,7 @@ func TestStall(t *testing.T) {
 		Head:  []string{"lanes", "", "mean", "", "%", "p50", "", "%", "p99", "", "%", "max", "", "%", fmt.Sprintf("over %v", length/2), ""},
 	}
 	cases := []stalled{{lanes: 1000}, {lanes: 8}}
-	t.Run("runs", func(t *testing.T) { // ends when both have
+	t.Run("runs", func(t *testing.T) { // ends when both have ended
 		for i := range cases {
 			t.Run(fmt.Sprint(cases[i].lanes), func(t *testing.T) {
 				t.Parallel()
@@ -62,7 +63,7 @@ type stalled struct {
 	records  []record
 	stamps   map[string]lab.Stamped
 	from, to int64         // of the stall, ns since the Unix epoch
-	late     time.Duration // the most that the test itself woke late meanwhile
+	late     time.Duration // the most that the test itself woke late in the stall
 }
 
 func (c *stalled) play(t *testing.T, run, after, length time.Duration) {
@@ -75,7 +76,7 @@ func (c *stalled) play(t *testing.T, run, after, length time.Duration) {
 	c.late = woken()
 	c.records, c.stamps = readRecords(t, path, n, stallTokens), s.Stamps(t)
 	matched(t, c.records, c.stamps, stallTokens)
-	// The server counts from the first request that it has read.
+	// The server counts from the first request that it read.
 	for _, a := range c.stamps {
 		if c.from == 0 || a.Read < c.from {
 			c.from = a.Read
@@ -92,7 +93,7 @@ func (c *stalled) play(t *testing.T, run, after, length time.Duration) {
 	}
 }
 
-// watchWaking tells by how much a timer of this process was late at most: what the machine does to whoever sleeps.
+// watchWaking returns the most by which a timer of this process was late: the error of every sleeper on this machine.
 func watchWaking(ctx context.Context) (most func() time.Duration) {
 	ctx, stop := context.WithCancel(ctx)
 	var late time.Duration
@@ -120,10 +121,10 @@ func watchWaking(ctx context.Context) (most func() time.Duration) {
 // A wait is what one request should see, in ns.
 type wait struct{ write, first int64 }
 
-// analytic is what follows from the due instants and the stall: a request is written when it is due and a lane is free,
-// in order; a chunk is sent at its instant or at the end of the stall that it falls into; a lane is free after the last.
+// analytic computes the waits from the due instants and the stall: a request is written when it is due and a lane is
+// free, in order; a chunk is sent at its instant or at the end of a stall; a lane is free after the last chunk.
 func (c *stalled) analytic() []wait {
-	free := make([]int64, c.lanes) // when each lane is; one that was taken first is free first
+	free := make([]int64, c.lanes) // when each lane is free; the lane taken first is free first
 	waits := make([]wait, len(c.records))
 	for i, r := range c.records {
 		at := max(r.Due, free[i%c.lanes])
@@ -133,9 +134,8 @@ func (c *stalled) analytic() []wait {
 	return waits
 }
 
-// judge wants replayd's figures to be the analytic ones, within the most by which a request at the server was not where it
-// should be, by the server's own stamps, the most that a sleeper was woken late on this machine meanwhile, and a hundredth of
-// the stall.
+// judge expects replayd's figures to be the analytic ones. The tolerance covers the largest error of a request by the
+// server's own stamps, the latest wake-up of a sleeper on this machine, and a hundredth of the stall.
 func (c *stalled) judge(t *testing.T, table *lab.Table, length time.Duration) {
 	t.Helper()
 	var want, got [2]lab.Sample // TTFT, TTFT from due, ms
@@ -181,7 +181,7 @@ func (c *stalled) judge(t *testing.T, table *lab.Table, length time.Duration) {
 		c.lanes, ms(server[0]), ms(server[1]), ms(int64(c.late)))
 }
 
-// until is when the server may send what is due at an instant.
+// until returns when the server may send a chunk that is due at ns.
 func (c *stalled) until(ns int64) int64 {
 	if ns >= c.from && ns < c.to {
 		return c.to

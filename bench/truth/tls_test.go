@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTLS is TestTruth over TLS. The kernel stamps the segments there too; the server stamps a chunk where its encrypted
-// record is written.
+// TestTLS is TestTruth over TLS. The kernel stamps the segments there too; the server stamps a chunk when it writes the
+// encrypted record.
 func TestTLS(t *testing.T) {
 	compare(t, "truth-tls", []load{
 		{streams: 100, itl: 10 * time.Millisecond, tls: true, few: true},

@@ -11,7 +11,7 @@ import (
 	"replayd/bench/rig"
 )
 
-// TestTruth holds replayd's times against the server's stamps, from 100 streams to 2,000.
+// TestTruth compares replayd's times with the server's stamps, from 100 streams to 2,000.
 func TestTruth(t *testing.T) {
 	compare(t, "truth", []load{
 		{streams: 100, itl: 10 * time.Millisecond, few: true},
@@ -24,7 +24,7 @@ func TestTruth(t *testing.T) {
 	})
 }
 
-// compare plays loads with each client and shows the errors.
+// compare plays loads with each client and prints the errors.
 func compare(t *testing.T, name string, loads []load) {
 	t.Helper()
 	size := rig.ReadSize(t)
@@ -81,7 +81,7 @@ func errorTable(what string) *lab.Table {
 	}
 }
 
-// addRow adds the medians over rounds.
+// addRow adds the medians over rounds to the table.
 func addRow(table *lab.Table, l load, name string, of, ours []slice, pick func(samples) lab.Sample) {
 	median := func(of []slice, figure func(slice) float64) float64 {
 		var values []float64

@@ -1,5 +1,5 @@
-// Growth reads a trace as replayd does: it checks all of it, makes a plan, and reads every row in due order. Then it says as a
-// line of JSON how long that took and how much memory.
+// Growth reads a trace as replayd does: it checks the whole trace, makes a plan, and reads every row in due order. It
+// prints the time and the memory of that as a line of JSON.
 package main
 
 import (
@@ -27,11 +27,11 @@ func main() {
 	}
 }
 
-// A reading is what it says; times in nanoseconds.
+// A reading is the output; times are in nanoseconds.
 type reading struct {
 	Rows, Bytes              int64
 	Check, Plan, First, Read time.Duration
-	Checked, Whole           int64 // most bytes of RAM, by when the first row was there and by the end
+	Checked, Whole           int64 // peak memory in bytes, at the first row and at the end
 }
 
 func run(ctx context.Context, path string) error {
