@@ -58,7 +58,6 @@ func TestTimes(t *testing.T) {
 		{"idle between", base, []row{{0, 10, 1, ms(10)}, {500, 10, 1, ms(10)}}},
 		// A cache of 100 tokens. At the first token 150 tokens are held, half too many: 10·(1 + 4·0.5²) = 20 ms. At
 		// the next token 151 are held: 10·(1 + 4·0.51²) = 20.404 ms.
-		// next,
 		{"preemption", with(func(o *Options) { o.CacheTokens, o.PreemptCost = 100, 4 }), []row{
 			{0, 149, 3, ms(149, 169, 189.404)},
 		}},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// upper is the upper 95 % bound of a share of which k of n were seen: Clopper and Pearson, Biometrika 26 (1934).
+// upper returns the upper 95 % bound of a share, k of n: Clopper and Pearson, Biometrika 26 (1934).
 func upper(k, n int) float64 {
 	low, high := float64(k)/float64(n), 1.0
 	for range 60 {
@@ -18,7 +18,7 @@ func upper(k, n int) float64 {
 	return high
 }
 
-// atMost is the probability of k or fewer of n at a probability.
+// atMost returns the probability of k or fewer of n events, each with probability p.
 func atMost(k, n int, p float64) (sum float64) {
 	logs := func(v int) float64 { l, _ := math.Lgamma(float64(v) + 1); return l }
 	for i := range k + 1 {

@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// said counts what the pages of pairs say.
+// said counts the verdicts on the pages of pairs.
 type said struct{ pairs, requests, any, better, worse, short int }
 
 func (s *said) add(o said) {
@@ -24,7 +24,7 @@ func (s *said) add(o said) {
 	s.better, s.worse, s.short = s.better+o.better, s.worse+o.worse, s.short+o.short
 }
 
-// read reads the page of two runs as a person does: the last column of its table of differences.
+// read reads the page of two runs as a person does: the last column of the table of differences.
 func read(t *testing.T, a, b result.Run) said {
 	t.Helper()
 	s := said{pairs: 1, requests: len(a.Rows) + len(b.Rows), short: 1}
@@ -51,8 +51,8 @@ func read(t *testing.T, a, b result.Run) said {
 	return s
 }
 
-// pairs plays so many of a load. With one plan both runs of a pair have the same instants and prompts, as two runs of a trace
-// have; else they have only their rates in common.
+// pairs plays n pairs of a load. With onePlan both runs of a pair have the same instants and prompts, as two runs of a
+// trace have. Otherwise they have only their rates in common.
 func (l load) pairs(t *testing.T, seed uint64, n int, onePlan bool, speed float64) (all said) {
 	for range n {
 		plan := seed + 1
@@ -67,14 +67,15 @@ func (l load) pairs(t *testing.T, seed uint64, n int, onePlan bool, speed float6
 	return all
 }
 
-// most is the share of pages about equal runs that may have a verdict.
+// most is the largest share of pages about equal runs that may have a verdict.
 const most = 0.06
 
 // slower is the speed of an engine that takes 10 % more time.
 const slower = 1 / 1.1
 
-// Of pages about two equal runs at most 6 % have any verdict, by the upper 95 % bound of the share at full size, and an engine that
-// is 10 % slower is mostly found. COMPARE_PAIRS is how many pairs are played; COMPARE_RESULTS is where the table goes.
+// At most 6 % of pages about two equal runs have any verdict, by the upper 95 % bound of the share at full size, and an
+// engine that is 10 % slower is mostly found. COMPARE_PAIRS is the number of pairs; COMPARE_RESULTS is the folder of
+// the table.
 func TestEqualRunsHaveNoVerdict(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes for long, and what it runs at once has tests of its own")
@@ -125,7 +126,7 @@ func TestEqualRunsHaveNoVerdict(t *testing.T) {
 		s := total[k]
 		bound := upper(s.any, s.pairs)
 		table.Note("%s: %d of %d pages have any verdict, %.2f %%; the upper 95 %% bound of the share is %.2f %%.", kind.name, s.any, s.pairs, 100*share(s.any, s.pairs), 100*bound)
-		if s.pairs >= 1000 && bound > most || 1-atMost(s.any-1, s.pairs, most) < 0.01 { // few pairs: so many are unlikely
+		if s.pairs >= 1000 && bound > most || 1-atMost(s.any-1, s.pairs, most) < 0.01 { // with few pairs: such a number is unlikely
 			t.Errorf("%s: %d of %d pages have a verdict, want at most 6 %%", kind.name, s.any, s.pairs)
 		}
 	}
@@ -142,7 +143,7 @@ func TestEqualRunsHaveNoVerdict(t *testing.T) {
 	}
 }
 
-// line is a row of the table.
+// line returns a row of the table.
 func line(name string, of []said) []string {
 	var every said
 	for _, s := range of {

@@ -1,4 +1,5 @@
-// Package compare_test plays pairs of runs against the simulated engine in virtual time, and counts what their comparison pages say.
+// Package compare_test plays pairs of runs against the simulated engine in virtual time and counts the verdicts on
+// their comparison pages.
 package compare_test
 
 import (
@@ -22,7 +23,7 @@ import (
 // A load is what the runs of a pair have in common.
 type load struct {
 	name   string
-	long   time.Duration // in which requests are sent
+	long   time.Duration // time in which requests are sent
 	rate   float64       // requests/s of an open loop
 	shape  float64       // of its gamma arrivals: 1 is Poisson, less is burstier
 	spells time.Duration // > 0: the rate is 1.6 times, then 0.4 times as high, in spells of this mean length
@@ -30,8 +31,8 @@ type load struct {
 	faults float64       // share of requests that are answered with 500
 }
 
-// The engine computes 400 prompt tokens/s, one prompt at a time, so that about 10 prompts of 40 tokens are its limit. 16 tokens
-// come in a chunk, and prompts are short: that saves time and changes no queue.
+// The engine computes 400 prompt tokens/s, one prompt at a time, so its limit is 10 prompts of 40 tokens a second. A
+// chunk has 16 tokens and prompts are short: that saves time and changes no queue.
 const (
 	promptTokens = 40
 	answerTokens = 60
@@ -47,8 +48,8 @@ func engine(l load, seed uint64, speed float64) sim.Options {
 	return o
 }
 
-// loads are 20: open loops of up to all that the engine can do, with Poisson arrivals and with bursts, traffic whose rate itself
-// changes, closed loops, and runs that are short, long, failing and nearly idle.
+// loads returns 20 loads: open loops up to the engine's capacity, with Poisson arrivals and with bursts, traffic whose
+// rate changes, closed loops, and runs that are short, long, failing and nearly idle.
 func loads() (all []load) {
 	const long = 2 * time.Minute
 	for _, part := range []float64{0.3, 0.6, 0.8, 0.9, 0.95, 1} {
@@ -69,8 +70,8 @@ func loads() (all []load) {
 	)
 }
 
-// play makes one run, with an engine of some speed, 1 being the usual. Instants and prompts are drawn by plan, answers and faults
-// by seed.
+// play plays one run, with an engine of the given speed; 1 is the usual speed. plan is the seed of instants and
+// prompts, seed that of answers and faults.
 func (l load) play(t *testing.T, plan, seed uint64, speed float64) result.Run {
 	run := result.Run{Name: fmt.Sprintf("run %d", seed), Settings: result.Settings{Streamed: true}}
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +114,7 @@ func (l load) play(t *testing.T, plan, seed uint64, speed float64) result.Run {
 	return run
 }
 
-// instants are those of an open loop.
+// instants returns the instants of an open loop.
 func (l load) instants(draws *rand.Rand) (all []time.Duration) {
 	at, busy, until := 0.0, draws.IntN(2) == 0, 0.0
 	for {
@@ -151,13 +152,13 @@ func gamma(draws *rand.Rand, shape float64) float64 {
 	}
 }
 
-// length draws tokens of a mean, lognormal with σ = 0.6.
+// length draws a number of tokens with the given mean, lognormal with σ = 0.6.
 func length(draws *rand.Rand, mean float64) int {
 	const sigma = 0.6
 	return max(2, int(math.Round(mean*math.Exp(sigma*draws.NormFloat64()-sigma*sigma/2))))
 }
 
-// request sends one request to the completions API and gives its row.
+// request sends one request to the completions API and returns its row.
 func request(h http.Handler, prompt, answer int, id string) result.Row {
 	body := `{"stream":true,"ignore_eos":true,"max_tokens":` + strconv.Itoa(answer) + `,"prompt":"` + strings.Repeat("a ", prompt) + `"}`
 	r := httptest.NewRequest(http.MethodPost, "/v1/completions", strings.NewReader(body))
@@ -184,7 +185,7 @@ func request(h http.Handler, prompt, answer int, id string) result.Row {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// A watch notes when the first and the last content came.
+// A watch records when the first and the last content came.
 type watch struct {
 	header      http.Header
 	status      int

@@ -17,15 +17,15 @@ import (
 	"replayd/test/outside"
 )
 
-// A change is what the next reload brings.
+// A change is the content of the next reload.
 type change struct {
 	lanes   int
 	slo     time.Duration
 	seed    int
 	speed   float64
 	guest   bool
-	edition int // of the trace that is replaced
-	number  int // of the configuration: it is the drain's milliseconds, so that /config tells which one runs
+	edition int // edition of the trace that is replaced
+	number  int // number of the configuration, which is the milliseconds of the drain, so that /config shows which one runs
 }
 
 // A reloading is one test of reloads.
@@ -38,12 +38,12 @@ type reloading struct {
 	conversation, sample, changing, replaced, guest string // paths of traces
 	changingRows, guestRows                         []row
 
-	changes, editions, guests []shift // what the three that do not stay had to send
+	changes, editions, guests []shift // what the three changing workloads had to send
 	ways                      map[string]int
-	spans                     []time.Duration // of POST
+	spans                     []time.Duration // durations of POST
 }
 
-// step is one reload; some follow a bad one.
+// step makes one reload; some follow a bad one.
 func (r *reloading) step(t *testing.T, i int) {
 	t.Helper()
 	if i%5 == 4 {
@@ -103,19 +103,19 @@ func (r *reloading) step(t *testing.T, i int) {
 		if n := len(r.guests); n > 0 && r.guests[n-1].To.After(begin) {
 			r.guests[n-1].To = begin
 		}
-		r.guests = append(r.guests, shift{From: begin, To: end.Add(time.Second), Plan: to}) // it joins a little after the answer
+		r.guests = append(r.guests, shift{From: begin, To: end.Add(time.Second), Plan: to}) // the guest joins a little after the answer
 	}
 }
 
 func hasWorkload(p page, name string) bool { return slices.Contains(p.Workloads(), name) }
 
-// bring has the daemon reload, and waits until it has.
+// bring reloads the daemon and waits until it has reloaded.
 func (r *reloading) bring(t *testing.T, i int) {
 	t.Helper()
 	reload := func(times int) {
 		begin, answers := time.Now(), make(chan string, times)
 		for range times {
-			go func() { // it is waited for below
+			go func() { // the answers are awaited below
 				status, body, err := outside.Call(t.Context(), http.DefaultClient, "POST", r.URL()+"/-/reload")
 				answers <- fmt.Sprintf("%d %v %s", status, err, body)
 			}()
@@ -154,7 +154,7 @@ func (r *reloading) bring(t *testing.T, i int) {
 	}
 }
 
-// bad tries a file that is at fault, which must change nothing.
+// bad tries an invalid file, which must change nothing.
 func (r *reloading) bad(t *testing.T, i int) {
 	t.Helper()
 	r.ways["bad"]++
@@ -193,7 +193,7 @@ func (r *reloading) changingPlan(speed float64) *plan {
 	return &plan{Rows: r.changingRows, Speed: speed, Every: 30 * time.Second}
 }
 
-// editionRows are the contents of the trace that is replaced: other instants and lengths each time.
+// editionRows returns the rows of the trace that is replaced: each edition has other instants and lengths.
 func editionRows(edition int) []row {
 	return outside.Plain(110, 2, 50+edition, 20, 100+uint64(edition))
 }

@@ -15,7 +15,7 @@ import (
 	"replayd/test/outside"
 )
 
-// Streams that last some seconds: the first long ones of a trace that goes on with short ones.
+// Streams that last some seconds: the first rows of a trace. Its later rows are short.
 const (
 	longStreams = 50
 	longTokens  = 250
@@ -50,7 +50,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}}]
 	return d
 }
 
-// sum counts by their outcomes what the engine saw, and holds it to the records.
+// sum counts outcomes by the engine's log and by the records, and compares both.
 func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[string]int) {
 	t.Helper()
 	log := d.arrivals(t)
@@ -79,18 +79,18 @@ func (d *draining) sum(t *testing.T, signal time.Time) (byEngine, byRecord map[s
 	}
 	t.Logf("the last request reached the engine %v after the signal, the last one ended %v after it, the process %v after it; records: %v",
 		last.Sub(signal).Round(time.Microsecond), end.Sub(signal).Round(time.Millisecond), d.daemon.Ended.Sub(signal).Round(time.Millisecond), byRecord)
-	if last.After(signal.Add(time.Second)) { // 20 rows are due in it
+	if last.After(signal.Add(time.Second)) { // 20 rows are due in that second
 		t.Errorf("want nothing new after the signal, got a request %v after it", last.Sub(signal))
 	}
 	return byEngine, byRecord
 }
 
-// After SIGTERM nothing new is sent, all that is in flight ends ok, and the page is there until then.
+// After SIGTERM no new request is sent, all requests in flight end ok, and the metrics page is served until then.
 func TestDrain(t *testing.T) {
 	const drain = 30 * time.Second
 	d := newDraining(t, drain)
 	signal, _ := d.daemon.Signal(t, syscall.SIGTERM)
-	// Until the process has ended a scrape may fail only when nothing is in flight any more.
+	// Until the process has ended, a scrape may fail only when nothing is in flight any more.
 	var page page
 	var answered, refused time.Time
 	scrapes := 0
@@ -134,7 +134,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// What has not ended within the drain is cut, and counted as aborted.
+// A request that has not ended within the drain is cut off and counted as aborted.
 func TestDrainTooShort(t *testing.T) {
 	const drain = 2 * time.Second
 	d := newDraining(t, drain)
@@ -143,7 +143,7 @@ func TestDrainTooShort(t *testing.T) {
 	d.aborted(t, signal, drain)
 }
 
-// A second signal does not wait for anything.
+// A second signal ends the daemon at once.
 func TestSecondSignal(t *testing.T) {
 	d := newDraining(t, time.Minute)
 	d.daemon.Signal(t, syscall.SIGTERM)

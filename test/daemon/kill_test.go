@@ -21,11 +21,11 @@ import (
 // A life of the daemon, from its start to its kill.
 type life struct {
 	began, ready, killed time.Time
-	torn                 string // the id of a record that was torn
+	torn                 string // the id of a torn record
 }
 
-// A daemon that is killed and started again goes on where the wall clock is in the loop, sends nothing twice, and its
-// records stay readable.
+// A daemon that is killed and restarted continues at the position of the wall clock in the loop and sends no request
+// twice. Its records stay readable.
 func TestKill(t *testing.T) {
 	kills := outside.Knob(t, "DAEMON_KILLS", 3, strconv.Atoi)
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
@@ -68,7 +68,7 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 	s.checkRecords(t, lives, log, records)
 }
 
-// tear cuts the last record in the middle, as a kill may do, and gives its id; "" if the file is empty.
+// tear cuts the last record in the middle, as a kill may do, and returns its id, or "" if the file is empty.
 func (s *stage) tear(t *testing.T, records []record) (id string) {
 	t.Helper()
 	text, err := os.ReadFile(s.Records)
@@ -85,13 +85,13 @@ func (s *stage) tear(t *testing.T, records []record) (id string) {
 	return records[len(records)-1].ID
 }
 
-// inMid says that an instant is not at a border, where joining and starting are the same.
+// inMid reports whether an instant is away from the ends of a loop, where joining and starting are the same.
 func inMid(p *plan, t time.Time) bool {
 	at := t.Sub(time.Unix(0, p.LoopAt(t)*int64(p.Every)))
 	return at > 2*time.Second && at < p.Every-4*time.Second
 }
 
-// checkPosition holds the two gauges to the wall clock, within a second. They are as old as the page.
+// checkPosition compares the two gauges with the wall clock, within a second. They are as old as the page.
 func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
 	t.Helper()
 	begin := time.Now()
@@ -110,7 +110,7 @@ func (s *stage) checkPosition(t *testing.T, p *plan, was page) {
 		mean.Round(time.Millisecond), was.Sum("replayd_requests_expected_total"))
 }
 
-// checkLives looks at what was sent first in each life, and that nothing is left out from there on, nor sent twice.
+// checkLives checks the first request of each life, and that no later request is missing or sent twice.
 func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEntry) {
 	t.Helper()
 	seen := map[string]int{}
@@ -131,7 +131,7 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 		}
 		_, loop, row := outside.Place(t, of[0].ID)
 		first := p.At(loop, row)
-		// The next row after it was ready, and a second for the host, is the last that may be the first.
+		// The first row may at the latest be the next row after ready, plus a second for the host.
 		latest := p.Between(l.ready.Add(time.Second), l.ready.Add(time.Minute))[0].At
 		t.Logf("life %d: started, ready after %v; first row %d of loop %d, planned %v after the start; %d requests", n,
 			l.ready.Sub(l.began).Round(time.Millisecond), row, loop, first.Sub(l.began).Round(time.Millisecond), len(of))
@@ -151,8 +151,8 @@ func (s *stage) checkLives(t *testing.T, p *plan, lives []life, log []sim.LogEnt
 	}
 }
 
-// checkRecords holds the records to the engine's log: all that ended is there once, but for what the last second before
-// a kill had not written yet.
+// checkRecords compares the records with the engine's log: every request that ended has one record, except for the last
+// second before a kill, which was not written yet.
 func (s *stage) checkRecords(t *testing.T, lives []life, log []sim.LogEntry, records []record) {
 	t.Helper()
 	recorded := map[string]bool{}
@@ -195,7 +195,7 @@ func (s *stage) checkRecords(t *testing.T, lives []life, log []sim.LogEntry, rec
 	}
 	t.Logf("%d kills cut %d requests; %d records were torn; %d requests that had ended had no record yet, the oldest of them %v old",
 		len(lives)-1, cut, len(torn), lost, oldest.Round(time.Millisecond))
-	if oldest > 3*time.Second { // they are written each second
+	if oldest > 3*time.Second { // records are written each second
 		t.Errorf("a record was not written for %v", oldest)
 	}
 }

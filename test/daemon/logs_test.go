@@ -13,10 +13,10 @@ import (
 	"replayd/test/outside"
 )
 
-// arrivals reads the engine's log, without replayd's own probes, in order of arrival.
+// arrivals reads the engine's log in order of arrival, without replayd's own probes.
 func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	t.Helper()
-	all, _ = outside.Lines[sim.LogEntry](t, s.Log) // one may be under way
+	all, _ = outside.Lines[sim.LogEntry](t, s.Log) // one line may be incomplete
 	all = slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all
@@ -30,7 +30,7 @@ type sent struct {
 	due
 }
 
-// join pairs the engine's log with the records: each request that the one saw is in the other. A difference is a fault.
+// join pairs the engine's log with the records: each request must be in both.
 func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []sent) {
 	t.Helper()
 	byID := map[string][]record{}
@@ -63,7 +63,7 @@ func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []
 	return all
 }
 
-// figures prints p50, p99 and the highest of some durations in µs.
+// figures prints p50, p99 and the maximum of durations in µs.
 func figures(t *testing.T, name string, all []time.Duration) {
 	t.Helper()
 	if len(all) == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // A mount is a folder as Kubernetes mounts a ConfigMap: the file is a link through ..data, which is a link to the
-// folder with the content, and only that one is swapped.
+// folder with the content. Only the link ..data is swapped.
 type mount struct {
 	dir   string
 	swaps int
@@ -30,7 +30,7 @@ func newMount(t *testing.T, dir, text string) (m *mount, file string) {
 	return m, file
 }
 
-// swap puts other content in place, in kubelet's order.
+// swap replaces the content in kubelet's order.
 func (m *mount) swap(t *testing.T, text string) {
 	t.Helper()
 	data := filepath.Join(m.dir, "..data")

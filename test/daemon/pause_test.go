@@ -13,7 +13,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A pause drops what falls due of one workload, counts it, and touches no other. A reload does not end it.
+// A pause drops and counts the due requests of one workload and does not affect others. A reload does not end it.
 func TestPause(t *testing.T) {
 	s := newStage(t, "--ttft", "20ms", "--itl", "5ms")
 	plans := map[string]*plan{}
@@ -44,7 +44,7 @@ func TestPause(t *testing.T) {
 	}
 	pauseBefore, pauseAfter := command("pause")
 	outside.See(t, s.URL(), "a second of pause", 30*time.Second, func(page) bool { return time.Since(pauseAfter) >= time.Second })
-	configure("65") // both are handed over: the pause goes with it
+	configure("65") // both workloads are handed over, and the pause with them
 	outside.Post(t, s.URL()+"/-/reload", 200)
 	outside.See(t, s.URL(), "3 s of pause", 30*time.Second, func(p page) bool {
 		if got := p.Sum("replayd_paused", "held") - p.Sum("replayd_paused", "other"); got != 1 {

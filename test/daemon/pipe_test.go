@@ -18,7 +18,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A piped daemon writes its log, and what it says on stdout, to a pipe whose other end the test has.
+// A piped daemon writes its log and its stdout to a pipe that the test reads.
 type piped struct {
 	*stage
 	log     *os.File
@@ -32,7 +32,7 @@ func newPiped(t *testing.T) *piped {
 	path := filepath.Join(p.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(outside.Plain(450, 10, 50, 20, 1)))
 	text := fmt.Sprintf("records: {path: %q}\nworkloads:\n- {name: w, trace: {path: %q}, speed: 5, repeat: {every: 10s}}\n", p.Records, path)
-	for i := range 99 { // nothing of them is due
+	for i := range 99 { // with no due requests
 		text += fmt.Sprintf("- {name: w%d, trace: {path: %q}, repeat: {mode: cron, cron: \"0 3 29 2 *\"}}\n", i, path)
 	}
 	p.write(t, text)
@@ -43,12 +43,12 @@ func newPiped(t *testing.T) *piped {
 	p.log = in
 	t.Cleanup(func() { _ = in.Close() })
 	p.process = outside.StartInto(t, out, binary, "serve", "--config", p.Config, "--web.listen-address", p.Listen, "--web.enable-lifecycle")
-	_ = out.Close() // the daemon has its own
+	_ = out.Close() // the daemon has its own copy
 	outside.See(t, p.URL(), "requests that ended", 20*time.Second, func(p page) bool { return p.Sum("replayd_requests_total", "w", "ok") > 20 })
 	return p
 }
 
-// talk has the daemon log until lines of it are dropped.
+// talk makes the daemon log until it drops lines.
 func (p *piped) talk(t *testing.T) {
 	t.Helper()
 	for range 100 {
@@ -65,7 +65,7 @@ func (p *piped) talk(t *testing.T) {
 	t.Fatal("want replayd_log_lines_dropped_total above 0 after 20,000 lines")
 }
 
-// goesOn wants 100 requests more that end ok, and none that failed or came too late to be sent.
+// goesOn expects 100 more requests that end ok, and none that failed or was dropped.
 func (p *piped) goesOn(t *testing.T) {
 	t.Helper()
 	before, err := outside.Scrape(t.Context(), p.URL())
@@ -80,7 +80,7 @@ func (p *piped) goesOn(t *testing.T) {
 	}
 }
 
-// term ends the daemon as an operator would, and wants a clean drain.
+// term ends the daemon as an operator would and expects a clean drain.
 func (p *piped) term(t *testing.T) {
 	t.Helper()
 	p.process.Term(t, 60*time.Second)
@@ -93,7 +93,7 @@ func (p *piped) term(t *testing.T) {
 	}
 }
 
-// A log pipe that is closed costs log lines and nothing else.
+// A closed log pipe costs log lines and nothing else.
 func TestLogPipeIsClosed(t *testing.T) {
 	p := newPiped(t)
 	if line, err := bufio.NewReader(p.log).ReadString('\n'); err != nil || !strings.HasPrefix(line, "time=") {
@@ -107,7 +107,7 @@ func TestLogPipeIsClosed(t *testing.T) {
 	p.term(t)
 }
 
-// Nor does one that nobody reads hold up the replay, a pause or the end. Where somebody reads it again the log goes on.
+// A log pipe that nobody reads does not delay the replay, a pause or the end. When it is read again, the log continues.
 func TestLogPipeHangs(t *testing.T) {
 	p := newPiped(t)
 	p.talk(t)
@@ -141,11 +141,11 @@ func TestLogPipeHangs(t *testing.T) {
 	}
 }
 
-// backlog is more bytes than the pipe (64 KiB on Linux) and the batch that filled it hold. After a reader has read so many, the 256 KiB
-// that waited have been taken, and further lines have room.
+// backlog is more bytes than the pipe (64 KiB on Linux) and the batch that filled it hold. After a reader has read that
+// many, the 256 KiB that waited have been taken, and new lines have room.
 const backlog = 128 << 10
 
-// And where nobody ever reads it again, the end comes all the same.
+// If nobody ever reads the log pipe again, the daemon still ends.
 func TestLogPipeHangsToTheEnd(t *testing.T) {
 	p := newPiped(t)
 	p.talk(t)

@@ -17,8 +17,8 @@ import (
 	"replayd/test/outside"
 )
 
-// Reloads under load, one after the other, by signal, by HTTP and by a mounted file that is swapped: what did not
-// change runs on untouched, what did is handed over at one instant, and a bad file changes nothing.
+// Reloads under load, by signal, by HTTP and by swapping a mounted file: unchanged workloads keep running, changed ones
+// are handed over at one instant, and an invalid file changes nothing.
 func TestReload(t *testing.T) {
 	length := outside.Knob(t, "DAEMON_RELOAD_FOR", 15*time.Second, time.ParseDuration)
 	every := outside.Knob(t, "DAEMON_RELOAD_EVERY", time.Second, time.ParseDuration)
@@ -45,7 +45,7 @@ func TestReload(t *testing.T) {
 	defer tick.Stop()
 	steps := 0
 	for ; time.Since(began) < length && !t.Failed(); steps++ {
-		if steps%9 != 4 { // sometimes the next one comes before the handover of the one before
+		if steps%9 != 4 { // sometimes the next reload comes before the handover of the one before
 			<-tick.C
 		}
 		r.step(t, steps)
@@ -62,12 +62,12 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := time.Now()
-	r.step(t, 3) // it is told to stop in the middle of a handover
+	r.step(t, 3) // the daemon must stop in the middle of a handover
 	r.daemon.Term(t, 40*time.Second)
 
 	records, _ := outside.Records(t, r.Records, false)
 	all := r.join(t, r.arrivals(t), records)
-	// A session's turn may still wait for the one before it when the process is told to stop.
+	// A session's turn may still wait for the turn before it when the process must stop.
 	until := stop.Add(-3 * time.Second)
 	figuresHead(t)
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestReload(t *testing.T) {
 		plan     *plan
 		shifts   []shift
 	}{
-		// Both traces last 45 s at this speed. In a longer period the whole run could lie where no row is due.
+		// Both traces last 45 s at this speed. With a longer period, the whole run could fall where no row is due.
 		{"conversation", &plan{Rows: conversationRows, Speed: 4, Every: 45 * time.Second}, nil},
 		{"sample", &plan{Rows: sampleRows, Speed: 4, Every: 45 * time.Second}, nil},
 		{"changing", r.changingPlan(2), r.changes},
@@ -110,11 +110,11 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// begunLoop finds a workload and its loop's number.
+// begunLoop matches a workload and the number of its loop.
 var begunLoop = regexp.MustCompile(`workload=(\S+ loop=\d+) begins=`)
 
-// checkLog holds the daemon's own log to what is to be in it: no error but of the bad files, no workload that is over, and
-// no loop of one that stays begun twice, as a runner does that takes over from another.
+// checkLog checks the daemon's log: no errors but those of the invalid files, no finished workload, and no loop of an
+// unchanged workload entered twice, as by a runner that takes over.
 func (r *reloading) checkLog(t *testing.T, stay []string) {
 	t.Helper()
 	loops := map[string]int{}
@@ -145,7 +145,7 @@ func (r *reloading) checkLog(t *testing.T, stay []string) {
 	}
 }
 
-// profile shows where goroutines are when there are too many.
+// profile logs the goroutines if there are too many.
 func (r *reloading) profile(t *testing.T) {
 	t.Helper()
 	if t.Failed() {

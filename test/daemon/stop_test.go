@@ -14,22 +14,22 @@ import (
 	"replayd/test/outside"
 )
 
-// A process that was stopped for a while goes on at the right row. What fell due meanwhile is missed, counted, and never
-// sent; what was in flight has the times at which its answer really came.
+// A process that was stopped for a while continues at the right row. Requests that were due meanwhile are missed and
+// counted, and never sent. Requests in flight have the times at which their answers really came.
 func TestStop(t *testing.T) {
 	length := outside.Knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
 	const itl = 25 * time.Millisecond
 	s := newStage(t, "--ttft", "50ms", "--itl", itl.String(), "--chunk-tokens", "5", "--log-chunks")
 	p := &plan{Rows: outside.Plain(55*40, 40, 100, 60, 4), Speed: 1, Every: time.Minute}
 	for i := 0; i < len(p.Rows); i += 10 {
-		p.Rows[i].Output = int((length - 2*time.Second) / itl) // these end late in the stop
+		p.Rows[i].Output = int((length - 2*time.Second) / itl) // these requests end late in the stop
 	}
 	path := filepath.Join(s.Dir, "trace.jsonl")
 	outside.Put(t, path, outside.Trace(p.Rows))
 	s.write(t, fmt.Sprintf(`records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 `, s.Records, path))
-	// The whole of it in one loop: at its end there is nothing that could be missed.
+	// The whole stop is in one loop: after the end of a loop no row could be missed.
 	room := length + 15*time.Second
 	outside.Until(t, time.Minute, func() error {
 		if at := time.Duration(time.Now().UnixNano()) % p.Every; at >= p.Offset(len(p.Rows)-1)-room {
@@ -92,7 +92,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	if len(missing) == 0 {
 		return
 	}
-	// All that the stop holds, and at its edges what the process could not do before it was stopped or after.
+	// The requests due in the stop, and at its edges those that the process could not send just before or after it.
 	const edge = time.Second
 	for _, d := range p.Between(stopAfter, contBefore) {
 		if _, ok := arrived[d.RequestID("w")]; ok {
@@ -117,8 +117,8 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	figures(t, "lateness", late)
 }
 
-// noBurst looks at each 100 ms of arrivals after the stop: no more may come than the plan has for them and for the second
-// before, by which a row may be late.
+// noBurst checks each 100 ms of arrivals after the stop: there may be no more than the plan has for them and for the
+// second before, because a row may be a second late.
 func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 	t.Helper()
 	const window = 100 * time.Millisecond
@@ -158,8 +158,9 @@ func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 	t.Logf("busiest %v after SIGCONT: %d requests; of the plan: %d", window, busiest, planned)
 }
 
-// inFlight holds the times of answers that came while the process was stopped to those at which the engine wrote them. The
-// engine closes a connection that nobody uses after 5 s: the time of the FIN must not become that of the last chunk.
+// inFlight compares the times of answers that came while the process was stopped with the times at which the engine
+// wrote them. The engine closes an idle connection after 5 s: the time of the FIN must not become that of the last
+// chunk.
 func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 	t.Helper()
 	var during, firsts, lasts []time.Duration

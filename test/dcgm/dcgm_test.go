@@ -1,7 +1,7 @@
 //go:build dcgm
 
-// Package dcgm_test holds the binary that is built with the tag dcgm, without cgo, to a libdcgm.so.4 that plays an
-// nv-hostengine: `make test-dcgm`. internal/gpu/dcgm/testdata/libdcgm/libdcgm.c says what it can play.
+// Package dcgm_test tests the binary built with the tag dcgm, without cgo, against a libdcgm.so.4 that plays an
+// nv-hostengine: `make test-dcgm`. internal/gpu/dcgm/testdata/libdcgm/libdcgm.c describes what it can play.
 package dcgm_test
 
 import (
@@ -41,7 +41,7 @@ func library(t *testing.T) (folder string) {
 	return folder
 }
 
-// configuration has a target that nobody is at: the GPUs are read all the same.
+// configuration has a target without a server: the GPUs are read all the same.
 func configuration(t *testing.T, dir string) string {
 	t.Helper()
 	trace, config := filepath.Join(dir, "trace.jsonl"), filepath.Join(dir, "replayd.yaml")
@@ -57,8 +57,8 @@ func configuration(t *testing.T, dir string) string {
 	return config
 }
 
-// The daemon reads two GPUs, goes on with one when the other falls off the bus, says that it is down when the engine is
-// stopped, and comes back with it.
+// The daemon reads two GPUs, continues with one when the other falls off the bus, reports the engine's stop, and
+// recovers with it.
 func TestDaemon(t *testing.T) {
 	dir, folder := t.TempDir(), library(t)
 	play := func(lines ...string) {
@@ -106,7 +106,7 @@ func TestDaemon(t *testing.T) {
 	p.Term(t, 40*time.Second)
 }
 
-// The default build says which one is needed.
+// The default build names the build that is needed.
 func TestDefaultBuildRefuses(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "replayd")

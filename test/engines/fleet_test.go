@@ -27,8 +27,8 @@ const (
 	fleetGPUs     = 8
 )
 
-// TestFleet scrapes 8 targets of 4 replicas, each with a page that vLLM wrote, and 8 GPUs with every field, and tells what a
-// scrape of replayd takes then, and what the scraping costs it. Times are told, not judged.
+// TestFleet scrapes 8 targets of 4 replicas, each with a page that vLLM wrote, and 8 GPUs with every field. It logs how
+// long a scrape of replayd takes then, and what the scraping costs replayd. Times are logged, not judged.
 func TestFleet(t *testing.T) {
 	scrapes := outside.Knob(t, "ENGINES_SCRAPES", 100, strconv.Atoi)
 	watched := outside.Knob(t, "ENGINES_COST", 10*time.Second, time.ParseDuration)
@@ -61,8 +61,8 @@ func TestFleet(t *testing.T) {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// fleet serves the pages, and gives a file of hosts in which each target's name has an address for each replica, the targets
-// of a configuration, and where the GPUs' page is.
+// fleet serves the pages. It returns a hosts file in which each target's name has an address per replica, the targets
+// of a configuration, and the address of the GPUs' page.
 func fleet(t *testing.T) (hosts, targets, pages string) {
 	t.Helper()
 	page, err := os.ReadFile("../../internal/scrape/testdata/pages/vllm_0.32.0_done.txt")
@@ -95,7 +95,7 @@ func fleet(t *testing.T) (hosts, targets, pages string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _ = server.Serve(l) }() // ends with the clean-up
+			go func() { _ = server.Serve(l) }() // ends with the cleanup
 			if i == 0 && r == 0 {
 				pages = l.Addr().String()
 			}
@@ -111,7 +111,7 @@ type daemon struct {
 	url     string
 }
 
-// inHosts starts the daemon where /etc/hosts is the given one: names with several addresses without a name server. It needs a
+// inHosts starts the daemon with the given /etc/hosts: names with several addresses without a name server. It needs a
 // mount namespace, and so root.
 func inHosts(t *testing.T, dir, hosts, config string) daemon {
 	t.Helper()
@@ -129,7 +129,7 @@ func inHosts(t *testing.T, dir, hosts, config string) daemon {
 	return daemon{p, "http://" + listen}
 }
 
-// cost is how much of a core the daemon takes, in percent, while nobody asks it for anything.
+// cost returns how much of a core the idle daemon uses, in percent.
 func cost(t *testing.T, d daemon, watched time.Duration) float64 {
 	t.Helper()
 	used := func() time.Duration {
@@ -142,13 +142,13 @@ func cost(t *testing.T, d daemon, watched time.Duration) float64 {
 		system, _ := strconv.Atoi(fields[12])
 		return time.Duration(user+system) * 10 * time.Millisecond // ticks, proc_pid_stat(5)
 	}
-	<-time.After(2 * time.Second) // the start is no part of it
+	<-time.After(2 * time.Second) // without the start
 	before := used()
 	<-time.After(watched)
 	return 100 * float64(used()-before) / float64(watched)
 }
 
-// took gives the times of some scrapes, sorted, and the bytes of the last.
+// took returns the sorted times of some scrapes, and the size of the last in bytes.
 func took(t *testing.T, url, accept string, scrapes int) (times []time.Duration, size int64) {
 	t.Helper()
 	for range scrapes {

@@ -14,9 +14,9 @@ import (
 	"replayd/test/outside"
 )
 
-// The guard opens when the engine's queue is at the limit and closes when it was below it for a while, again and again; the
-// queue never holds more than the limit and the lanes. The engine works off 20 requests a second, and half of each loop
-// brings 60.
+// The guard opens when the engine's queue is at the limit and closes after the queue was below it for a while, again
+// and again. The queue never exceeds the limit plus the lanes. The engine serves 20 requests a second, and half of each
+// loop sends 60.
 func TestGuard(t *testing.T) {
 	const limit, lanes, interval = 4, 12, time.Second
 	dir, engine := t.TempDir(), outside.Address(t)
@@ -70,8 +70,8 @@ workloads:
 	}
 }
 
-// An engine that is killed and started again, several times in a run, loses no row: each is in the record file, or counted
-// as dropped with its reason. Its figures are back each time, and each restart is counted.
+// An engine that is killed and restarted several times in a run loses no row: each row is in the record file, or
+// counted as dropped with its reason. Its metrics return each time, and each restart is counted.
 func TestEngineRestarts(t *testing.T) {
 	restarts := outside.Knob(t, "ENGINES_RESTARTS", 4, strconv.Atoi)
 	dir, engine := t.TempDir(), outside.Address(t)
@@ -100,7 +100,7 @@ records: {path: %s}
 		process.Signal(t, syscall.SIGKILL)
 		process.Wait(t, 10*time.Second)
 		outside.Until(t, 20*time.Second, up(0))
-		if i%2 == 1 { // until nothing is left on the page but that it is down
+		if i%2 == 1 { // until the page only shows that the engine is down
 			outside.Until(t, 20*time.Second, func() error {
 				if p := scrape(t, url); p["replayd_engine_requests_running"] != nil || p.Sum("replayd_guard_open", "w", "missing_metrics") != 1 {
 					return fmt.Errorf("want no figures of an engine that is lost, and a guard that says blind")

@@ -1,10 +1,10 @@
 //go:build engines
 
-// Package engines_test holds the real daemon to what it reads beside its requests: the guard under a queue that grows, an
-// engine that is killed again and again, and the cost of scraping many engines and GPUs. It judges by what it sees of the
-// simulated engine itself.
+// Package engines_test tests how the real daemon reads engines: the guard under a growing queue, an engine that is
+// killed again and again, and the cost of scraping many engines and GPUs. It judges by its own view of the simulated
+// engine.
 //
-// The sizes are CI's. These make them whole: ENGINES_RESTARTS (10), ENGINES_SCRAPES (500), ENGINES_COST (60s).
+// The sizes are CI's. Full sizes: ENGINES_RESTARTS (10), ENGINES_SCRAPES (500), ENGINES_COST (60s).
 package engines_test
 
 import (
@@ -23,7 +23,7 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
-// put writes a file of the test's.
+// put writes a file of the test.
 func put(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -62,7 +62,7 @@ func serve(t *testing.T, dir, config string) (p *outside.Process, url string) {
 	return p, "http://" + listen
 }
 
-// scrape reads a page that must be there.
+// scrape reads a metrics page and fails the test if there is none.
 func scrape(t *testing.T, url string) outside.Page {
 	t.Helper()
 	p, err := outside.Scrape(t.Context(), url)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// judge reads what the client was given of the body, as the API says it is to be read.
+// judge reads the body that the client was given, by the rules of the API.
 func (x *exchange) judge(f fault) {
 	if !x.stream {
 		x.finish = x.complete || f.framing == byClose && f.ending == closed && json.Valid(x.given)
 		return
 	}
-	var event string // its data, until its blank line
+	var event string // its data, up to its blank line
 	take := func(ended bool) {
 		var chunk struct {
 			Choices []struct {

@@ -22,7 +22,7 @@ func (s *soak) restart(t *testing.T) {
 	s.StartEngine(t)
 }
 
-// reload brings the next configuration: another speed or trace of one workload, guests that come and go.
+// reload brings the next configuration: another speed or trace of one workload, or guests that come and go.
 func (s *soak) reload(t *testing.T) {
 	t.Helper()
 	n := s.reloads
@@ -41,7 +41,7 @@ func (s *soak) reload(t *testing.T) {
 	})
 }
 
-// bring changes courses, has the daemon reload, and notes from when on each is another.
+// bring changes courses, reloads the daemon, and records from when each change holds.
 func (s *soak) bring(t *testing.T, change func(*course)) {
 	t.Helper()
 	before := map[string]course{}
@@ -58,7 +58,7 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 		was := before[c.name]
 		switch {
 		case !was.on && !c.on:
-		case !was.on && c.on: // when its target has answered, for which it waits 5 s at most
+		case !was.on && c.on: // after its target has answered, for which replayd waits 5 s at most
 			var entered time.Time
 			outside.Until(t, 6*time.Second, func() error {
 				if entered = s.entered(t)[c.name]; entered.Before(begin) {
@@ -75,7 +75,7 @@ func (s *soak) bring(t *testing.T, change func(*course)) {
 	}
 }
 
-// entered is when each workload has told the log of the loop that it is in, at the latest: the log has milliseconds.
+// entered returns the latest time at which each workload logged that it entered its loop: the log has milliseconds.
 func (s *soak) entered(t *testing.T) map[string]time.Time {
 	t.Helper()
 	entered := map[string]time.Time{}
@@ -95,7 +95,7 @@ func (s *soak) entered(t *testing.T) map[string]time.Time {
 	return entered
 }
 
-// standing brings all workloads back onto the page, where they stood, with nothing to do before midnight.
+// standing brings all workloads back onto the page with their counts, and nothing due before midnight.
 func (s *soak) standing(t *testing.T) outside.Page {
 	t.Helper()
 	none := filepath.Join(s.Dir, "none.jsonl")
@@ -105,7 +105,8 @@ func (s *soak) standing(t *testing.T) outside.Page {
 	}
 	s.Write(t, s.yaml())
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
-	// A target that had no workload learns its model anew; until then what was counted under that model is not on the page.
+	// A target that had no workload learns its model again. Until then the page lacks what was counted under that
+	// model.
 	return outside.See(t, s.URL(), "all workloads and their counts, with nothing in flight", totalLimit+30*time.Second, func(p outside.Page) bool {
 		for _, c := range s.courses {
 			if p.Sum("replayd_requests_total", c.name) == 0 {
@@ -116,7 +117,7 @@ func (s *soak) standing(t *testing.T) outside.Page {
 	})
 }
 
-// counted holds the counters of finished requests to the records, by workload and outcome.
+// counted compares the counters of finished requests with the records, by workload and outcome.
 func (s *soak) counted(t *testing.T, final outside.Page, records []outside.Record) {
 	t.Helper()
 	more := map[string]float64{}

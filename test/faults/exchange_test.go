@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// An exchange is a request and its answer under way.
+// An exchange is a request and its answer in progress.
 type exchange struct {
 	passage
 	proxy   *proxy
@@ -24,17 +24,17 @@ type exchange struct {
 	request *http.Request
 	body    []byte
 	random  *rand.Rand // the same for each try of a request
-	stop    int        // give the client no more than so many bytes; -1: all
+	stop    int        // give the client at most so many bytes; -1: all
 
-	complete bool   // the framing has come to its end
-	together bool   // what is given is held until the end
-	held     []byte // of it
+	complete bool   // the framing has ended
+	together bool   // bytes for the client are held until the end
+	held     []byte // the bytes held
 	given    []byte // of the body, without its framing
 
 	spoiling, misframed bool
 }
 
-// ask sends the request to the engine and gives the answer's head. Its body is to be closed.
+// ask sends the request to the engine and returns the response. The caller closes its body.
 func (x *exchange) ask() (*http.Response, error) {
 	engine, err := new(net.Dialer).DialContext(x.proxy.ctx, "tcp", x.proxy.engine)
 	if err != nil {
@@ -58,7 +58,7 @@ func (x *exchange) ask() (*http.Response, error) {
 	return resp, nil
 }
 
-// An engineBody closes the connection with it.
+// An engineBody also closes the connection to the engine.
 type engineBody struct {
 	io.Reader
 	release func()
@@ -70,7 +70,7 @@ func (b *engineBody) Close() error {
 	return nil
 }
 
-// wait is for a time, or until the client or the test goes away: then it is false.
+// wait waits for a time. It returns false if the client or the test ends before.
 func (x *exchange) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -85,15 +85,15 @@ func (x *exchange) wait(d time.Duration) bool {
 // silent waits until the client has gone.
 func (x *exchange) silent() { _, _ = x.in.Peek(1) }
 
-// cutOff makes the close of the connection a reset, by which the client's kernel throws away what has not been read. It has a
-// moment to be read.
+// cutOff makes the close of the connection a reset, after which the client's kernel discards unread data. The client
+// has a moment to read before.
 func (x *exchange) cutOff() {
 	x.reset = true
 	x.wait(100 * time.Millisecond)
 	_ = x.raw.SetLinger(0)
 }
 
-// carried is the assistant's text in a request, "" without one.
+// carried returns the assistant's text in a request, or "" if there is none.
 func carried(body []byte) (text string) {
 	if !bytes.Contains(body, []byte(`"assistant"`)) {
 		return ""
@@ -101,7 +101,7 @@ func carried(body []byte) (text string) {
 	var turn struct {
 		Messages []struct{ Role, Content string }
 	}
-	_ = json.Unmarshal(body, &turn) // then there is no text
+	_ = json.Unmarshal(body, &turn) // on an error there is no text
 	for _, m := range turn.Messages {
 		if m.Role == "assistant" {
 			text += m.Content

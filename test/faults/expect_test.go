@@ -16,12 +16,12 @@ import (
 	"replayd/test/outside"
 )
 
-// expects gives the outcomes that a passage can have, of which one is right: more than one where the two sides of a
-// reset cannot know what the other has seen, or which of two times was up first.
+// expects returns the possible outcomes of a passage, of which one is right. There are several if the two sides of a
+// reset cannot know what the other has seen, or which of two timeouts was first.
 func (p *passage) expects(f fault) []measure.Outcome {
 	spoiled := measure.Outcome(f.outcome)
 	switch {
-	case p.spoiled && f.slowly && p.engine != nil: // who was first?
+	case p.spoiled && f.slowly && p.engine != nil: // which was first?
 		return []measure.Outcome{spoiled, p.afterEnd()}
 	case p.spoiled:
 		return []measure.Outcome{spoiled}
@@ -29,7 +29,7 @@ func (p *passage) expects(f fault) []measure.Outcome {
 		return []measure.Outcome{measure.TimeoutTotal, measure.Aborted}
 	case p.over && p.stopped == silent:
 		return []measure.Outcome{p.afterSilence()}
-	case p.reset: // what the client has not read by then is lost to it: it was given less
+	case p.reset: // the client loses data that it has not read by then: it was given less
 		return []measure.Outcome{p.afterEnd(), measure.Truncated, measure.ConnectFailed}
 	case p.over || p.engine != nil:
 		return []measure.Outcome{p.afterEnd()}
@@ -37,7 +37,7 @@ func (p *passage) expects(f fault) []measure.Outcome {
 	return []measure.Outcome{measure.OK}
 }
 
-// afterEnd is the outcome of an answer that broke off.
+// afterEnd returns the outcome of an answer that broke off.
 func (p *passage) afterEnd() measure.Outcome {
 	switch {
 	case p.bytes == 0:
@@ -48,7 +48,7 @@ func (p *passage) afterEnd() measure.Outcome {
 	return measure.Truncated
 }
 
-// afterSilence is the outcome of one that nothing more came of.
+// afterSilence returns the outcome of an answer that went silent.
 func (p *passage) afterSilence() measure.Outcome {
 	switch {
 	case !p.stream && p.finish || p.done:
@@ -61,7 +61,7 @@ func (p *passage) afterSilence() measure.Outcome {
 	return measure.TimeoutFirstToken
 }
 
-// A tally counts what became of requests, by fault and outcome.
+// A tally counts requests by fault and outcome.
 type tally map[string]map[measure.Outcome]int
 
 func (a tally) add(fault string, o measure.Outcome) {
@@ -71,7 +71,7 @@ func (a tally) add(fault string, o measure.Outcome) {
 	a[fault][o]++
 }
 
-// table is the tally in rows of faults, columns of those outcomes that there were.
+// table formats the tally: a row for each fault, a column for each outcome that occurred.
 func (a tally) table(faults []fault) string {
 	var columns []measure.Outcome
 	for _, of := range a {
@@ -103,8 +103,8 @@ func (a tally) table(faults []fault) string {
 	return b.String()
 }
 
-// verdicts holds each record to the passages that it had: no more tries than it says, and the outcome that the last of them
-// must have. It holds the engine's log to the passages, too. Where the machine stood still, an answer may have come too late.
+// verdicts compares each record with its passages: no more tries than the record says, and the outcome of the last
+// passage. It also compares the engine's log with the passages. If the machine stood still, an answer may be too late.
 func verdicts(t *testing.T, faults []fault, passages []passage, records []outside.Record, log []sim.LogEntry, still *stills) tally {
 	t.Helper()
 	byName := map[string]fault{}
@@ -134,21 +134,21 @@ func verdicts(t *testing.T, faults []fault, passages []passage, records []outsid
 		}
 	}
 	all, excused := tally{}, 0
-	again := map[string]int{} // first tries that may be left over
+	again := map[string]int{} // first tries that may remain
 	for _, r := range records {
 		of := through[r.ID]
 		if len(of) == 0 {
 			fault("%s: ended %s (%s): the proxy never saw it", r.ID, r.Outcome, r.Error)
 			continue
 		}
-		last := 0 // the try whose write is the record's
+		last := 0 // the try whose write is in the record
 		for i := range of {
 			if way(&of[i], &r) < way(&of[last], &r) {
 				last = i
 			}
 		}
 		if end := time.Unix(0, r.End); r.Retried && of[last].bytes == 0 && last+1 < len(of) && of[last+1].began.Before(end) {
-			last++ // that was the first try: on a busy machine a request is read long after it was written
+			last++ // that was the first try: on a busy machine a request is read long after its write
 		}
 		p := of[last]
 		through[r.ID] = slices.Delete(of, last, last+1)
@@ -176,7 +176,7 @@ func verdicts(t *testing.T, faults []fault, passages []passage, records []outsid
 	return all
 }
 
-// way is how far the begin of a passage is from the write of a request.
+// way is the time between the write of a request and the begin of a passage.
 func way(p *passage, r *outside.Record) time.Duration {
 	return p.began.Sub(time.Unix(0, r.Write)).Abs()
 }

@@ -44,7 +44,7 @@ func newAuthority(t *testing.T, dir, name string) *authority {
 	return a
 }
 
-// issue makes a certificate that ends at an instant, of which whole seconds count, for an address or a name.
+// issue makes a certificate for an address or a name that ends at an instant, in whole seconds.
 func (a *authority) issue(t *testing.T, end time.Time, host string) *tls.Certificate {
 	t.Helper()
 	key := newKey(t)

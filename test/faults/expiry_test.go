@@ -18,9 +18,10 @@ import (
 	"replayd/test/outside"
 )
 
-// A server's certificate ends while connections are open: those that are kept go on, new ones fail with the outcome connect
-// and words that say so, and when the server has another certificate they are there again. So it is with a certificate of
-// another name, and with one of an authority that is not trusted until its file is there: it is read again for each connection.
+// A server's certificate expires while connections are open. Kept connections continue. New ones fail with the outcome
+// connect and an error that names the reason, and work again when the server has another certificate. The same holds
+// for a certificate of another name, and for one of an untrusted authority until its file is there: the file is read
+// again for each connection.
 func TestExpiry(t *testing.T) {
 	s := newStageAlone(t)
 	dir := s.Dir
@@ -28,7 +29,7 @@ func TestExpiry(t *testing.T) {
 	trusted := filepath.Join(dir, "trusted.pem")
 	copyFile(t, first.file, trusted)
 	var present atomic.Pointer[tls.Certificate]
-	// The first certificate is made when it is first asked for, so that it ends soon, and not before.
+	// The first certificate is made when it is first requested, so that it expires soon after.
 	asked, made := make(chan struct{}), make(chan struct{})
 	var ask sync.Once
 	secure := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -36,7 +37,7 @@ func TestExpiry(t *testing.T) {
 		<-made
 		return present.Load(), nil
 	}}
-	// Both answer all rows well; the one closes after each answer, and says so, as one does that has new connections only.
+	// Both answer all rows well. One closes after each answer and announces that, so all its connections are new.
 	closing := &server{answer: says(closedHead + goodEvents), always: true, secure: secure}
 	keeping := &server{answer: streams(goodEvents), always: true, kept: true, secure: secure}
 
@@ -70,7 +71,7 @@ func TestExpiry(t *testing.T) {
 	grown(measure.OK, "keeping", 2)
 	phases := []struct {
 		name    string
-		present *tls.Certificate // nil: as it is
+		present *tls.Certificate // nil: unchanged
 	}{
 		{"certificate has expired", nil},
 		{"wrong name", first.issue(t, time.Now().Add(time.Hour), "other.test")},
@@ -95,8 +96,8 @@ func TestExpiry(t *testing.T) {
 	judgeExpiry(t, all)
 }
 
-// judgeExpiry wants nothing but ok on the kept connection, and on new ones nothing but ok and connect for the three reasons,
-// each of them after the one before.
+// judgeExpiry expects only ok on the kept connection. On new connections it expects only ok, and connect for the three
+// reasons in order.
 func judgeExpiry(t *testing.T, all []nameRecord) {
 	t.Helper()
 	reasons := []string{"certificate has expired", "127.0.0.1", "unknown authority"}
@@ -126,13 +127,13 @@ func judgeExpiry(t *testing.T, all []nameRecord) {
 	t.Logf("%d records: %v", len(all), count)
 }
 
-// expiryIs says whether an error is of TLS and has the reason, without the address that is in front of it.
+// expiryIs reports whether an error is a TLS error with the reason, not counting the address in front.
 func expiryIs(text, reason string) bool {
 	_, said, ok := strings.Cut(text, "tls: ")
 	return ok && strings.Contains(said, reason)
 }
 
-// copyFile puts a file in the place of another, at once.
+// copyFile replaces a file by a copy of another, atomically.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)

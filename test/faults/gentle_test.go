@@ -15,8 +15,8 @@ import (
 	"replayd/test/outside"
 )
 
-// Whatever a server or a proxy may do to an answer on its way loses nothing of it: the outcome, the tokens and the chunks are
-// those of an answer that nobody touched, and so is the text, which the next turn of the session carries.
+// A gentle fault of a server or proxy loses nothing of an answer: the outcome, tokens and chunks are those of an
+// untouched answer, and so is the text, which the next turn of the session carries.
 func TestGentle(t *testing.T) {
 	const output = 24
 	still := watchStills(t)

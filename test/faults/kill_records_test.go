@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// killClient gives up on a daemon that is only starting.
+// killClient soon gives up on a daemon that is still starting.
 var killClient = http.Client{Timeout: time.Second}
 
-// killRecords reads all files of records, oldest first, and gives the ids. Only the last line of the newest may be torn. A
-// file and its compression may both be there after a kill, and then hold the same.
+// killRecords reads all record files, oldest first, and returns the ids. Only the last line of the newest file may be
+// torn. After a kill a file and its compressed copy may both exist; they then have the same content.
 func killRecords(t *testing.T, path string, seen *killTally) (ids []string) {
 	t.Helper()
 	names, err := filepath.Glob(path + ".*")
@@ -33,7 +33,7 @@ func killRecords(t *testing.T, path string, seen *killTally) (ids []string) {
 		return n
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(age(b), age(a)), cmp.Compare(a, b)) // the plain one before the compressed one
+		return cmp.Or(cmp.Compare(age(b), age(a)), cmp.Compare(a, b)) // the plain file before the compressed one
 	})
 	plain := map[int]string{}
 	for _, name := range names {
@@ -72,7 +72,7 @@ func killRecords(t *testing.T, path string, seen *killTally) (ids []string) {
 	return ids
 }
 
-// killIDs are the ids of whole lines, but for ledgers.
+// killIDs returns the ids of whole lines, without ledgers.
 func killIDs(t *testing.T, name, text string) (ids []string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -88,7 +88,7 @@ func killIDs(t *testing.T, name, text string) (ids []string) {
 	return ids
 }
 
-// killText is what a file holds, uncompressed; "" if it is not there.
+// killText returns the content of a file, uncompressed, or "" if it does not exist.
 func killText(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(name)

@@ -20,8 +20,9 @@ import (
 	"replayd/test/outside"
 )
 
-// A daemon that is killed at any instant, also while it writes, rotates or compresses, leaves files of records that can be read
-// up to the last whole line. The next one ends none of them in the middle of a line and goes on behind what is there.
+// A daemon that is killed at any instant, also while it writes, rotates or compresses, leaves record files that are
+// readable up to the last whole line. The next daemon leaves no partial line inside a file and appends to what is
+// there.
 func TestKills(t *testing.T) {
 	kills := outside.Knob(t, "FAULTS_KILLS", 5, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms")
@@ -35,12 +36,12 @@ func TestKills(t *testing.T) {
 	seen := killTally{}
 	var before []string // ids of the records, oldest first
 	for n := range kills {
-		s.Write(t, s.killConfig(trace, n%4 < 2)) // two lives leave what the next two compress
+		s.Write(t, s.killConfig(trace, n%4 < 2)) // two lives leave files that the next two compress
 		daemon := s.live(t)
 		s.dieAt(t, daemon, random, n, &seen)
 		ids := killRecords(t, s.Records, &seen)
 		goesOn(t, n, before, ids)
-		if random.IntN(4) == 0 { // a power cut takes a part of what the kill has left
+		if random.IntN(4) == 0 { // a power cut takes a part of what the kill left
 			ids = s.tear(t, random, ids, &seen)
 		}
 		before = ids
@@ -63,7 +64,7 @@ func TestKills(t *testing.T) {
 		kills, seen.silent, seen.busy, len(ids), seen.torn, seen.cut, seen.parts)
 }
 
-// A killTally is what the kills have met.
+// A killTally counts the situations that the kills have met.
 type killTally struct {
 	silent, busy, torn, cut, parts int
 }
@@ -75,14 +76,14 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 30s}, prompt: {calibrat
 `, s.Engine, s.Records, gzip, trace)
 }
 
-// live starts the daemon and does not wait for it.
+// live starts the daemon without waiting for it.
 func (s *stage) live(t *testing.T) *outside.Process {
 	t.Helper()
 	s.Lives++
 	return outside.Start(t, filepath.Join(s.Dir, fmt.Sprintf("serve%d.out", s.Lives)), binary, "serve", "--config", s.Config, "--web.listen-address", s.Listen)
 }
 
-// dieAt kills the daemon: at any instant of its first two seconds, or just when the files of records change.
+// dieAt kills the daemon: at any instant of its first two seconds, or just when the record files change.
 func (s *stage) dieAt(t *testing.T, daemon *outside.Process, random *rand.Rand, n int, seen *killTally) {
 	t.Helper()
 	was := s.files()
@@ -104,7 +105,7 @@ func (s *stage) dieAt(t *testing.T, daemon *outside.Process, random *rand.Rand, 
 	}
 }
 
-// files is what tells that something was written.
+// files returns a text that changes when a record file is written.
 func (s *stage) files() string {
 	info, err := os.Stat(s.Records)
 	if err != nil {
@@ -113,12 +114,12 @@ func (s *stage) files() string {
 	return fmt.Sprint(info.Size(), info.Sys().(*syscall.Stat_t).Ino)
 }
 
-// tear cuts the newest file within its last line, and gives the ids that are left.
+// tear cuts the newest file within its last line and returns the remaining ids.
 func (s *stage) tear(t *testing.T, random *rand.Rand, ids []string, seen *killTally) []string {
 	t.Helper()
 	text, err := os.ReadFile(s.Records)
 	if err != nil || !strings.HasSuffix(string(text), "\n") {
-		return ids // torn already, or not there
+		return ids // torn already, or missing
 	}
 	line := len(text) - 1 - strings.LastIndexByte(string(text[:len(text)-1]), '\n')
 	if err := os.Truncate(s.Records, int64(len(text)-1-random.IntN(line-1))); err != nil {
@@ -128,7 +129,7 @@ func (s *stage) tear(t *testing.T, random *rand.Rand, ids []string, seen *killTa
 	return ids[:len(ids)-1]
 }
 
-// goesOn wants what was there to be there still, and what is new behind it.
+// goesOn checks that earlier records are still there, followed by the new ones.
 func goesOn(t *testing.T, n int, before, now []string) {
 	t.Helper()
 	if len(now) < len(before) || !slices.Equal(before, now[:len(before)]) {
@@ -136,8 +137,8 @@ func goesOn(t *testing.T, n int, before, now []string) {
 	}
 }
 
-// judgeKills holds the records to the engine's log: nothing was sent twice, nothing is recorded that was not sent, and of the
-// last life, which ended in order, all of it is.
+// judgeKills compares the records with the engine's log: no request was sent twice or recorded without being sent, and
+// the last life, which ended in order, has all its records.
 func (s *stage) judgeKills(t *testing.T, last time.Time, ids []string) {
 	t.Helper()
 	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
@@ -165,7 +166,7 @@ func (s *stage) judgeKills(t *testing.T, last time.Time, ids []string) {
 			t.Errorf("%s: a record of a request that the engine never saw", id)
 		}
 	}
-	// As the documents say how all of them are read.
+	// The command by which the documents read all files.
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f $(ls -rv "$0" "$0".[0-9]*)`, s.Records).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -15,15 +15,15 @@ import (
 	"replayd/test/outside"
 )
 
-// A level is what the daemon holds when it has next to nothing to do.
+// A level is the resources of an almost idle daemon.
 type level struct {
 	goroutines, files, heap float64
 	buckets                 int // of the native histograms of all workloads: their series are kept for a return
 }
 
-// rest brings all workloads onto the page and counts their buckets, takes all away but one that sends a request every 30 s, waits
-// until nothing of the others is in flight, and takes the least of some looks at what the daemon holds then. The last heap profile
-// is kept under a name with the test's artifacts.
+// rest brings all workloads onto the page and counts their buckets. Then it removes all but one, which sends a request
+// every 30 s, waits until no other request is in flight, and returns the minimum of several readings. The last heap
+// profile is kept under name with the test's artifacts.
 func (s *soak) rest(t *testing.T, name string) *level {
 	t.Helper()
 	s.bring(t, func(c *course) { c.on = true })
@@ -39,7 +39,7 @@ func (s *soak) rest(t *testing.T, name string) *level {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n < 4 { // kept connections are let go after 4 s
+		if n < 4 { // kept connections are closed after 4 s
 			continue
 		}
 		now := p.Level()
@@ -48,8 +48,8 @@ func (s *soak) rest(t *testing.T, name string) *level {
 	return least
 }
 
-// heap is how many bytes the daemon's heap holds just after a garbage collection. The page would say what the profile and
-// the page itself have left behind, too: that was up to 1.5 MiB.
+// heap returns the bytes on the daemon's heap just after a garbage collection. The metrics page would include up to 1.5
+// MiB that the profile and the page itself have left.
 func (s *soak) heap(t *testing.T, name string) float64 {
 	t.Helper()
 	var profile []byte
@@ -73,13 +73,14 @@ func (s *soak) heap(t *testing.T, name string) float64 {
 	return bytes
 }
 
-// compare holds the level at the end to that after the first minute.
+// compare compares the level at the end with the level after the first minute.
 //
-// Goroutines and files are counted. Two more of each are the lane and the connection of a request that rest, or a scrape of the
-// engine, has just sent; one for each reload, restart or lost connection would be more than that after seconds. The heap grows with
-// the native histograms' buckets, of which each has 160 at most: in client_golang 1.25 such a bucket is in two maps and takes 256 bytes, by a
-// count of 88 histograms with 20 to 158 of them. Exemplars and the live page's past are bounded, too, and not yet full after a minute. In half
-// an hour six bytes that stay of each request, or 1.5 KiB of each reload, would be more than that.
+// Goroutines and files are counted. Two more of each are allowed: the lane and the connection of a request of rest, or
+// of a scrape of the engine. One more for each reload, restart or lost connection would exceed that within seconds. The
+// heap grows with the native histograms' buckets, at most 160 each: in client_golang 1.25 a bucket is in two maps and
+// takes 256 bytes, by a count of 88 histograms with 20 to 158 of them. Exemplars and the live page's history are
+// bounded too, and not yet full after a minute. In half an hour a leak of six bytes per request, or of 1.5 KiB per
+// reload, would exceed that.
 func (l *level) compare(t *testing.T, end *level) {
 	t.Helper()
 	const few, mib, bucket, spare = 2, 1 << 20, 256, 256 << 10

@@ -12,12 +12,12 @@ import (
 	"replayd/test/outside"
 )
 
-// A loopKey is all that the body of a request depends on, but the loop: the length of its prompt and its answer, and the
-// block that the prompt is a piece of.
+// A loopKey is everything that the body of a request depends on, except the loop: the lengths of prompt and answer, and
+// the block that the prompt is a piece of.
 type loopKey struct{ input, output, block int }
 
-// judgeLoops holds the engine's log to the trace: each row of each loop once, but for as many as the daemon says that it missed
-// until the end of some loops.
+// judgeLoops compares the engine's log with the trace: each row of each loop once, except for as many as the daemon
+// counted as missed by the end of some loops.
 func judgeLoops(t *testing.T, rows []loopRow, loops int, missed map[int]int, log []sim.LogEntry) {
 	t.Helper()
 	faults := 0
@@ -55,7 +55,7 @@ func judgeLoops(t *testing.T, rows []loopRow, loops int, missed map[int]int, log
 			fault("%s: want the body of the loop's other rows of %+v, it differs", e.ID, key)
 		}
 		texts[key][loop] = e.BodySHA256
-		// What the engine has of a block that comes for the first time in a loop would be another loop's.
+		// The first use of a block in a loop must not hit the cache: the cached text would be another loop's.
 		if place := [2]int64{loop, int64(key.block)}; !first[place] {
 			first[place] = true
 			if e.CachedTokens != 0 {

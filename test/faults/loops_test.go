@@ -15,22 +15,22 @@ import (
 	"replayd/test/outside"
 )
 
-// What a row may be long at most, in tokens: over it is clipped. Every clipped prompt is one block of the trace.
+// Limits of a row, in tokens. Longer rows are clipped. Every clipped prompt is one block of the trace.
 const (
 	loopInput  = 512
 	loopOutput = 16
 	loopEvery  = 30 * time.Second
 )
 
-// A loopRow is a line of the trace, as this test reads it: not by replayd's own reader.
+// A loopRow is a line of the trace, parsed by this test and not by replayd's reader.
 type loopRow struct {
 	Input  int   `json:"input_length"`
 	Output int   `json:"output_length"`
 	Hashes []int `json:"hash_ids"`
 }
 
-// The conversation trace at 120 times its speed, cut to short rows, again and again. Each loop has each row once, with the
-// length that it is cut to; the counters after a loop are those of the loops until then; and no loop's text is another's.
+// The conversation trace at 120 times its speed, with clipped rows, again and again. Each loop has each row once, with
+// its clipped length. The counters after a loop are those of all loops so far, and no two loops have the same text.
 func TestLoops(t *testing.T) {
 	loops := outside.Knob(t, "FAULTS_LOOPS", 2, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "5")
@@ -54,7 +54,7 @@ workloads:
 `, s.Engine, path, loopInput, loopOutput, loopEvery))
 	steal := outside.StealTime()
 	daemon, _ := s.Serve(t)
-	missed := map[int]int{} // rows until the end of a loop, where it was seen in time
+	missed := map[int]int{} // missed rows by the end of a loop, if the end was seen in time
 	for n := 1; n <= loops; n++ {
 		if of, ok := s.afterLoop(t, rows, n); ok {
 			missed[n] = of
@@ -65,7 +65,7 @@ workloads:
 	}
 	t.Logf("%d rows, %d loops, %d of them seen between their end and the next one", len(rows), loops, len(missed))
 
-	// In a pause the counters are the engine's log, to the token.
+	// In a pause the counters equal the engine's log, to the token.
 	outside.Post(t, s.URL()+"/-/pause?workload=w", http.StatusOK)
 	at := outside.See(t, s.URL(), "a pause with nothing in flight", 10*time.Second, func(p outside.Page) bool {
 		return p.Sum("replayd_paused") == 1 && p.Sum("replayd_requests_in_flight")+p.Sum("replayd_requests_waiting") == 0
@@ -96,8 +96,8 @@ workloads:
 	}
 }
 
-// afterLoop waits until loop n, from 1, has ended and holds the counters to n times the rows. It gives how many of them the
-// host has had the daemon miss, and false when the next loop had begun by then.
+// afterLoop waits until loop n, from 1, has ended and compares the counters with n times the rows. It returns how many
+// rows the daemon missed because of the host, and false if the next loop had begun by then.
 func (s *stage) afterLoop(t *testing.T, rows []loopRow, n int) (missed int, seen bool) {
 	t.Helper()
 	at := outside.See(t, s.URL(), fmt.Sprint("the end of loop ", n), 2*loopEvery, func(p outside.Page) bool {
@@ -124,14 +124,14 @@ func (s *stage) afterLoop(t *testing.T, rows []loopRow, n int) (missed int, seen
 	isCount(t, at, "replayd_goodput_requests_total", expected-missed)
 	isCount(t, at, "replayd_requests_dropped_total", missed)
 	isCount(t, at, "replayd_retries_total", 0)
-	if missed == 0 { // else the engine's log tells which rows are left
+	if missed == 0 { // otherwise the engine's log shows which rows are left
 		isCount(t, at, "replayd_tokens_total", prompt, "prompt")
 		isCount(t, at, "replayd_tokens_total", output, "output")
 	}
 	return missed, true
 }
 
-// isCount holds a counter of the workload to a number.
+// isCount compares a counter of the workload with a number.
 func isCount(t *testing.T, p outside.Page, name string, want int, label ...string) {
 	t.Helper()
 	if got := p.Sum(name, append(label, "w")...); got != float64(want) {
@@ -139,12 +139,12 @@ func isCount(t *testing.T, p outside.Page, name string, want int, label ...strin
 	}
 }
 
-// loopLog is what the engine has seen of the workload.
+// loopLog returns the engine's log of the workload.
 func (s *stage) loopLog(t *testing.T) (log []sim.LogEntry) {
 	t.Helper()
 	all, _ := outside.Lines[sim.LogEntry](t, s.Log)
 	for _, e := range all {
-		if len(e.ID) > 2 && e.ID[:2] == "w/" { // the others are replayd's own, as the probe is
+		if len(e.ID) > 2 && e.ID[:2] == "w/" { // the others are replayd's own, such as the probe
 			log = append(log, e)
 		}
 	}

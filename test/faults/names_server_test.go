@@ -17,23 +17,23 @@ import (
 	"replayd/test/outside"
 )
 
-// What a name server says of a name (RFC 1035, section 4.1.1).
+// Response codes of a name server (RFC 1035, section 4.1.1).
 const (
 	nameThere  = 0 // no error
 	nameBroken = 2 // the server failed
 	nameGone   = 3 // there is no such name
 )
 
-// A nameServer answers every question for an address with one that can change, or that there is none.
+// A nameServer answers every question for an address with a changeable address, or with an error.
 type nameServer struct {
-	address string // of a network of its own in 127.0.0.0/8: resolv.conf knows no port but 53
+	address string // in a network of its own in 127.0.0.0/8: resolv.conf knows no port but 53
 	mu      sync.Mutex
 	at      netip.Addr
 	code    byte
 	asked   int
 }
 
-// newNameServer starts one, which ends with the test. It needs root for port 53.
+// newNameServer starts a nameServer, which ends with the test. It needs root for port 53.
 func newNameServer(t *testing.T, at netip.Addr) *nameServer {
 	t.Helper()
 	var conn net.PacketConn
@@ -70,7 +70,7 @@ func newNameServer(t *testing.T, at netip.Addr) *nameServer {
 	return n
 }
 
-// set changes what it says.
+// set changes the answer.
 func (n *nameServer) set(at netip.Addr, code byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,7 +83,7 @@ func (n *nameServer) questions() int {
 	return n.asked
 }
 
-// answer is the question with an answer behind it: an address of a time to live of an hour, which nobody may rely on.
+// answer returns the question with an answer: an address with a time to live of an hour, which nobody may rely on.
 func (n *nameServer) answer(question []byte) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +101,7 @@ func (n *nameServer) answer(question []byte) []byte {
 	a[2], a[3] = 0x81, 0x80|n.code        // an answer, recursion was asked for and is there
 	copy(a[6:], []byte{0, 0, 0, 0, 0, 0}) // no records but the question
 	kind := uint16(a[end-4])<<8 | uint16(a[end-3])
-	if n.code != nameThere || kind != 1 { // an A record is all that there is
+	if n.code != nameThere || kind != 1 { // there are only A records
 		return a
 	}
 	a[7] = 1
@@ -110,7 +110,7 @@ func (n *nameServer) answer(question []byte) []byte {
 	return append(a, at[:]...)
 }
 
-// serveWith starts the daemon where the name server is the only one. It needs a mount namespace, and so root.
+// serveWith starts the daemon with the name server as its only one. It needs a mount namespace, and so root.
 func (s *stage) serveWith(t *testing.T, n *nameServer) *outside.Process {
 	t.Helper()
 	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
@@ -124,7 +124,7 @@ func (s *stage) serveWith(t *testing.T, n *nameServer) *outside.Process {
 	return p
 }
 
-// twoEngines are simulated ones with a port in common, at two addresses, and their logs.
+// twoEngines starts two simulated engines at two addresses with the same port, and returns them with their logs.
 func twoEngines(t *testing.T, dir string) (port string, at [2]netip.Addr, logs [2]string, engines [2]*outside.Process) {
 	t.Helper()
 	_, port, _ = net.SplitHostPort(outside.Address(t))

@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A nameRecord is what is looked at of a line of the record file.
+// A nameRecord has the fields of a record that the test checks.
 type nameRecord struct {
 	ID      string `json:"id"`
 	Outcome string `json:"outcome"`
@@ -24,15 +24,15 @@ type nameRecord struct {
 	Planned int64  `json:"planned_ns"`
 }
 
-// The name of a target is looked up for each connection that is opened: so one that means another address is followed at once
-// where connections are new, whatever its time to live says, and a kept connection goes on for as long as it is used, until its
-// server ends it, which costs no request. A name that vanishes, or a name server that fails, is the outcome connect, until it is
-// there again.
+// The name of a target is looked up for each new connection. If the name moves to another address, new connections
+// follow at once, whatever the time to live. A kept connection continues as long as it is used, until its server ends
+// it, which costs no request. A name that vanishes, or a name server that fails, gives the outcome connect until the
+// name is back.
 func TestNames(t *testing.T) {
 	s := newStageAlone(t)
 	port, at, logs, engines := twoEngines(t, s.Dir)
 	names := newNameServer(t, at[0])
-	// "new" rests for longer than its connections are kept, "kept" does not.
+	// "new" rests for longer than its connections are kept; "kept" does not.
 	traces := map[string]string{}
 	for name, gap := range map[string]int{"new": 250, "kept": 50} {
 		var rows strings.Builder
@@ -75,7 +75,7 @@ func TestNames(t *testing.T) {
 	moved := time.Now()
 	grown(measure.OK, "new", 8)
 	grown(measure.OK, "kept", 8)
-	stopped, _ := engines[0].Signal(t, 15) // the first engine ends as a pod does; its kept connections with it
+	stopped, _ := engines[0].Signal(t, 15) // the first engine ends as a pod does, and its kept connections with it
 	engines[0].Wait(t, 20*time.Second)
 	grown(measure.OK, "kept", 8)
 	grown(measure.OK, "new", 8)
@@ -93,8 +93,8 @@ func TestNames(t *testing.T) {
 	judgeNames(t, s.Records, logs, moved, stopped)
 }
 
-// judgeNames holds the records to the logs of the engines: each request that ended ok is in one log once, and the others are in
-// none.
+// judgeNames compares the records with the logs of the engines: each request that ended ok is in one log once, and the
+// others are in none.
 func judgeNames(t *testing.T, records string, logs [2]string, moved, stopped time.Time) {
 	t.Helper()
 	where := map[string]int{}
@@ -119,7 +119,7 @@ func judgeNames(t *testing.T, records string, logs [2]string, moved, stopped tim
 		count[fmt.Sprint(workload, " ", r.Outcome, " at ", engine, " ", sent)]++
 		switch r.Outcome {
 		case string(measure.OK):
-			// A connection is opened at most half a second before its request, and the host is not always there.
+			// A connection is opened at most half a second before its request, and the host may be slow.
 			if !sent || workload == "new" && engine == 0 && planned.After(moved.Add(2*time.Second)) || engine == 0 && planned.After(stopped.Add(2*time.Second)) {
 				t.Errorf("%s, planned %v after the name moved: it went to engine %d (%v)", r.ID, planned.Sub(moved), engine, sent)
 			}

@@ -14,8 +14,8 @@ import (
 	"replayd/test/outside"
 )
 
-// A connection that is lost after any number of bytes of an answer gives one outcome, and the right one: nothing at all is
-// connect, what ends before its proper end is truncated, and where the finish reason has come whole it is ok.
+// A connection that is lost after any number of bytes of an answer gives the right outcome: connect without any byte,
+// truncated before the proper end, and ok once the finish reason is complete.
 func TestOffsets(t *testing.T) {
 	event := func(delta, finish string) string {
 		return fmt.Sprintf(`data: {"id":"1","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, finish)
@@ -26,7 +26,7 @@ func TestOffsets(t *testing.T) {
 		`"usage":{"prompt_tokens":9,"completion_tokens":4}}`
 	const stream, whole = "Content-Type: text/event-stream\r\n", "Content-Type: application/json\r\n"
 	finished := `"finish_reason":"stop"}]}`
-	// Where an answer is ok if it goes on to the end of what is named, and not if it ends before.
+	// enough is the text after which a lost answer is ok; an answer that ends earlier is not.
 	for _, c := range []struct{ name, answer, enough, target string }{
 		{"stream, chunked", "HTTP/1.1 200 OK\r\n" + stream + "Transfer-Encoding: chunked\r\n\r\n" + inChunks(events, 37) + "0\r\n\r\n", "", ""},
 		{"stream, by close", "HTTP/1.1 200 OK\r\n" + stream + "Connection: close\r\n\r\n" + events, finished, ""},
@@ -112,7 +112,7 @@ workloads: [{name: w, trace: {path: %q}, arrival: concurrency, lanes: 4, repeat:
 	}
 }
 
-// inChunks frames a text in chunks of so many bytes, wherever that cuts it.
+// inChunks frames a text in chunks of size bytes, wherever that cuts it.
 func inChunks(text string, size int) string {
 	var b strings.Builder
 	for _, piece := range cut([]byte(text), func() int { return size }) {
@@ -121,7 +121,7 @@ func inChunks(text string, size int) string {
 	return b.String()
 }
 
-// framedEnd is where the last byte of a text comes in an answer whose body begins with the text, in such chunks.
+// framedEnd returns the end of a text in an answer whose body begins with the text, framed in chunks of size bytes.
 func framedEnd(t *testing.T, answer, text string, size int) int {
 	t.Helper()
 	at := strings.Index(answer, "\r\n\r\n") + 4

@@ -15,13 +15,13 @@ import (
 	"replayd/test/outside"
 )
 
-// dropRows fall due at once, in most; dropTurns are of sessions of two turns.
+// dropRows is the number of rows that are due at once in most workloads; dropTurns the number of sessions of two turns.
 const (
 	dropRows  = 50
 	dropTurns = 2
 )
 
-// A drop is a workload all of whose rows but some are dropped for one reason.
+// A drop is a workload that loses all rows, except sent ones, for one drop reason.
 type drop struct {
 	name   string
 	reason measure.DropReason
@@ -40,17 +40,17 @@ var drops = []drop{
 	{name: "hour", reason: measure.Budget, keys: "budget: {prompt_tokens_per_hour: 70}", answer: streams(goodEvents), sent: 3},
 	{name: "day", reason: measure.Budget, keys: "budget: {output_tokens_per_day: 9}", answer: streams(goodEvents), sent: 2},
 	{name: "turns", reason: measure.SessionFailed, answer: says(plain("503 Unavailable", "text/plain", "")), sent: dropRows / dropTurns, turns: true},
-	{name: "chat", reason: measure.Invalid, answer: says("")}, // messages, and the target has completions alone
+	{name: "chat", reason: measure.Invalid, answer: says("")}, // chat messages, and the target has only completions
 	{name: "long", reason: measure.Filtered, keys: "", answer: says("")},
 	{name: "held", reason: measure.Shutdown, keys: "lanes: 1, max_wait: 0s", answer: saysAndHangs(""), sent: 1},
 	{name: "in-a-pause", reason: measure.Paused, answer: streams(goodEvents), sent: 1, later: true},
 }
 
-// Every reason for which a request is never sent has a workload that loses all its rows by it, and by no other.
+// Every drop reason has a workload that loses all its rows for that reason and no other.
 func TestDrops(t *testing.T) {
 	for _, reason := range measure.DropReasons() {
 		if reason == measure.Missed {
-			continue // of a process that was stopped: test/daemon
+			continue // needs a stopped process: test/daemon
 		}
 		if !slices.ContainsFunc(drops, func(d drop) bool { return d.reason == reason }) {
 			t.Errorf("nothing is dropped for the reason %s", reason)
@@ -83,9 +83,9 @@ func TestDrops(t *testing.T) {
 			return finished+p.Sum("replayd_requests_in_flight", d.name)+p.Sum("replayd_requests_dropped_total", d.name) == dropRows
 		})
 	}
-	s.Write(t, text(measure.Shutdown)) // what waits is dropped
+	s.Write(t, text(measure.Shutdown)) // waiting requests are dropped
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
-	s.Write(t, text("")) // and what was counted is there again with the workload
+	s.Write(t, text("")) // the counts return with the workload
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
 	at := outside.See(t, s.URL(), "all workloads", 10*time.Second, func(p outside.Page) bool { return len(p.Workloads()) == len(drops) })
 	for _, fault := range at.Balance() {
@@ -108,7 +108,7 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// dropConfig starts a server for each and gives the targets, and each workload.
+// dropConfig starts a server for each drop and returns the targets and the workloads.
 func dropConfig(t *testing.T, dir string) (targets string, workloads []string) {
 	t.Helper()
 	for _, d := range drops {

@@ -9,12 +9,12 @@ import (
 	"replayd/internal/measure"
 )
 
-// A cause is what a server does wrong, and the one outcome that it has.
+// A cause is a fault of a server and the only outcome that it may have.
 type cause struct {
 	name     string
 	answer   script
 	outcome  measure.Outcome
-	words    string        // in the error
+	words    string        // in the error message
 	target   string        // further keys of the target
 	workload string        // further keys of the workload
 	trace    string        // "" for short prompts
@@ -23,7 +23,7 @@ type cause struct {
 	secure   string        // the certificate; "" for no TLS
 }
 
-// Timeouts that a cause can run into; the others are far away, also on a machine that has something else to do.
+// Timeouts that a cause can reach. The others are long, also for a busy machine.
 const (
 	patient    = "timeouts: {connect: 2m, first_token: 2m, stall: 2m}"
 	firstToken = "timeouts: {connect: 2m, first_token: 1s, stall: 2m}"
@@ -44,9 +44,9 @@ func with(header, answer string) string {
 
 var whole = `{"choices":[{"index":0,"message":{"content":"Grüße"},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4}}`
 
-// causes are by outcome, in measure's order.
+// causes are sorted by outcome, in measure's order.
 var causes = []cause{
-	// What servers are free to do is no fault.
+	// Behavior that servers are free to choose is no fault.
 	{name: "ok", answer: streams(goodEvents), outcome: measure.OK},
 	{name: "ok-crlf", answer: streams(strings.ReplaceAll(goodEvents, "\n", "\r\n")), outcome: measure.OK},
 	{name: "ok-comments", answer: streams(": ping\n\n" + roleEvent + "id: 1\nretry: 5\n" + firstEvent + "event: note\ndata: well\n\n" + doneEvent), outcome: measure.OK},

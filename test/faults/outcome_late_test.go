@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// lateCauses are of the outcomes that an answer has once it has begun, and of those that are our own.
+// lateCauses have the outcomes of an answer that has begun, and replayd's own outcomes.
 var lateCauses = []cause{
 	{name: "ends-in-its-head", answer: says("HTTP/1.1 200 OK\r\nContent-Ty"), outcome: measure.Truncated, words: "within its head"},
 	{name: "resets-in-its-head", answer: saysAndResets("HTTP/1.1 200 OK\r\nContent-Ty"), outcome: measure.Truncated},
@@ -72,11 +72,11 @@ var lateCauses = []cause{
 	{name: "aborted-while-connecting", early: (*call).silent, secure: "good", target: endless, outcome: measure.Aborted},
 }
 
-// label is the name of its workload and its target: no other label has such values.
+// label returns the name of the workload and the target: no other label has such values.
 func (c *cause) label() string { return "f-" + c.name }
 
-// yaml is the cause as a target and a workload of the daemon's configuration. Its rows follow each other, some at a time: so none
-// is missed on a machine that has something else to do.
+// yaml returns the cause as a target and a workload of the configuration. Rows follow each other, a few at a time, so
+// that a busy machine misses none.
 func (c *cause) yaml(url, authority, trace string) (target, workload string) {
 	lanes := 8
 	switch {
@@ -103,5 +103,5 @@ func (c *cause) yaml(url, authority, trace string) (target, workload string) {
 	return target + "}\n", workload + "}\n"
 }
 
-// late says whether the outcome is a timeout.
+// late reports whether the outcome is a timeout.
 func (c *cause) late() bool { return strings.HasPrefix(string(c.outcome), "timeout_") }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a stream is made of.
+// Parts of a stream.
 const (
 	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	closedHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -30,7 +30,7 @@ func says(text string) script {
 	}
 }
 
-// streams answers with a whole stream.
+// streams answers with a complete stream.
 func streams(events string) script {
 	return func(c *call) {
 		c.read()
@@ -38,7 +38,7 @@ func streams(events string) script {
 	}
 }
 
-// cuts answers with a stream that is not ended, and closes.
+// cuts answers with an incomplete stream and closes.
 func cuts(events string) script {
 	return func(c *call) {
 		c.read()
@@ -46,7 +46,7 @@ func cuts(events string) script {
 	}
 }
 
-// resets answers with a stream that a reset ends.
+// resets answers with a stream and resets the connection.
 func resets(events string) script {
 	return func(c *call) {
 		c.read()
@@ -55,7 +55,7 @@ func resets(events string) script {
 	}
 }
 
-// hangs answers with a stream and then says nothing more.
+// hangs answers with a stream and then goes silent.
 func hangs(events string) script {
 	return func(c *call) {
 		c.read()
@@ -64,7 +64,7 @@ func hangs(events string) script {
 	}
 }
 
-// repeats answers with the beginning of a stream and then the same events again and again.
+// repeats answers with the beginning of a stream and then repeats more forever.
 func repeats(events, more string) script {
 	return func(c *call) {
 		c.read()
@@ -85,7 +85,7 @@ func hangs404(c *call) {
 	c.silent()
 }
 
-// refuses answers, and closes, before it has read the body: so the kernel sends a reset behind the answer.
+// refuses answers and closes before it has read the body, so that the kernel sends a reset after the answer.
 func refuses(text string) script { return func(c *call) { c.send(text) } }
 
 // halfRead closes with a part of the body unread.

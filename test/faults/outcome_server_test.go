@@ -19,32 +19,32 @@ import (
 	"replayd/test/outside"
 )
 
-// A script is what a server does with one request, once it has read its head. The connection is closed after it.
+// A script handles one request after its head was read. The connection is closed after it.
 type script func(c *call)
 
-// A call is one request and the connection on which it came.
+// A call is one request and its connection.
 type call struct {
 	net.Conn              // TCP, or TLS over it
 	tcp      *net.TCPConn // under TLS
 	in       *bufio.Reader
 	request  *http.Request // its body is not read
 	random   *rand.Rand
-	ended    <-chan struct{} // closed when the server has
+	ended    <-chan struct{} // closed when the server ends
 }
 
 // A server answers every fifth row of a trace well, on a connection that it keeps, and the others by a script.
 type server struct {
 	answer script
-	early  func(c *call) // what it does before it reads anything; nil: nothing
+	early  func(c *call) // called before anything is read; may be nil
 	always bool          // the script is for every row
 	kept   bool          // the connection is kept after the script, too
-	whole  bool          // what is answered well is one JSON object, no stream
+	whole  bool          // good answers are one JSON object instead of a stream
 	secure *tls.Config   // nil: no TLS
 
 	listener net.Listener
 	calls    atomic.Uint64
 	mu       sync.Mutex
-	open     map[net.Conn]bool // nil: it has ended
+	open     map[net.Conn]bool // nil: the server has ended
 	ended    chan struct{}
 	work     sync.WaitGroup
 }
@@ -101,7 +101,7 @@ func (s *server) let(conn net.Conn) {
 	delete(s.open, conn)
 }
 
-// serve answers the requests of a connection until the first one that the script is for.
+// serve answers the requests of a connection up to the first one for the script.
 func (s *server) serve(t *testing.T, tcp *net.TCPConn) {
 	c := &call{Conn: tcp, tcp: tcp, random: rand.New(rand.NewPCG(s.calls.Add(1), 1)), ended: s.ended}
 	if s.early != nil {
@@ -115,9 +115,9 @@ func (s *server) serve(t *testing.T, tcp *net.TCPConn) {
 	for {
 		var err error
 		if c.request, err = http.ReadRequest(c.in); err != nil {
-			return // the client has left, or does not trust us
+			return // the client has left, or does not trust the certificate
 		}
-		if c.request.Method == http.MethodGet { // which models there are, which engine it is
+		if c.request.Method == http.MethodGet { // the model list, or the engine's version
 			c.read()
 			c.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 			continue
@@ -138,18 +138,18 @@ func (s *server) serve(t *testing.T, tcp *net.TCPConn) {
 	}
 }
 
-// goodRow says whether a row is answered well.
+// goodRow reports whether a row is answered well.
 func goodRow(row int) bool { return row%5 == 4 }
 
 // read reads the body of the request.
 func (c *call) read() { _, _ = io.Copy(io.Discard, c.request.Body) }
 
-// send writes a text in some pieces, each a segment, with pauses of some milliseconds between some of them.
+// send writes a text in several pieces, each a segment, with pauses of some milliseconds between some of them.
 func (c *call) send(text string) {
 	for pieces := 1 + c.random.IntN(8); pieces > 1 && len(text) > 1; pieces-- {
 		n := 1 + c.random.IntN(len(text)-1)
 		if c.random.IntN(2) == 0 {
-			n = 1 + c.random.IntN(min(len(text)-1, 20)) // also near the beginning of a long one
+			n = 1 + c.random.IntN(min(len(text)-1, 20)) // also near the beginning of a long text
 		}
 		if _, err := io.WriteString(c, text[:n]); err != nil {
 			return
@@ -162,7 +162,7 @@ func (c *call) send(text string) {
 	_, _ = io.WriteString(c, text)
 }
 
-// chunked is a text in HTTP's chunks, cut anywhere.
+// chunked frames a text in HTTP chunks that are cut anywhere.
 func (c *call) chunked(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -176,7 +176,7 @@ func (c *call) chunked(text string) string {
 // silent waits until the client has left.
 func (c *call) silent() { _, _ = io.Copy(io.Discard, c.Conn) }
 
-// reset ends the connection as a peer does that has died: no end of the stream, and what is not read is thrown away.
+// reset ends the connection as a dead peer does: without an end of the stream, and unread data is discarded.
 func (c *call) reset() {
 	_ = c.tcp.SetLinger(0)
 	_ = c.tcp.Close()

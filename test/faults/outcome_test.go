@@ -17,13 +17,13 @@ import (
 	"replayd/test/outside"
 )
 
-// Rows of each workload, of which 50 meet the fault, and faults that one daemon meets at once.
+// Rows of each workload, 50 of which meet the fault, and faults that one daemon meets at once.
 const (
 	causeRows  = 62
 	causeBatch = 24
 )
 
-// A causeRecord is what is looked at of a line of the record file.
+// A causeRecord has the fields of a record that the test checks.
 type causeRecord struct {
 	ID      string `json:"id"`
 	Row     int    `json:"row"`
@@ -32,8 +32,8 @@ type causeRecord struct {
 	Retried bool   `json:"retried"`
 }
 
-// Every outcome is produced by a fault, and no fault has two outcomes, wherever the segments of an answer are cut and however
-// late they come, on new connections and on kept ones.
+// Every outcome is produced by a fault, and no fault has two outcomes, wherever the segments of an answer are cut and
+// however late they come, on new connections and on kept ones.
 func TestOutcomes(t *testing.T) {
 	all := slices.Concat(causes, lateCauses)
 	for _, o := range measure.Outcomes() {
@@ -49,7 +49,7 @@ func TestOutcomes(t *testing.T) {
 	t.Logf("%d faults, %d requests, %d of them sent twice", len(all), requests, retried)
 }
 
-// meet has a daemon of its own meet some faults, and judges them. It gives the requests, and how many of them were sent twice.
+// meet runs some faults with a daemon of their own and judges them. It returns the requests, and how many were retried.
 func meet(t *testing.T, batch []cause) (requests, retried int) {
 	t.Helper()
 	s := newStageAlone(t)
@@ -71,7 +71,7 @@ func meet(t *testing.T, batch []cause) (requests, retried int) {
 		}
 		return true
 	})
-	daemon.Term(t, 20*time.Second) // the drain is over before: what is in flight is aborted
+	daemon.Term(t, 20*time.Second) // the drain is over by then, and requests in flight are aborted
 	lines, torn := outside.Lines[causeRecord](t, s.Records)
 	if torn {
 		t.Error("the last record is torn")
@@ -87,7 +87,7 @@ func meet(t *testing.T, batch []cause) (requests, retried int) {
 	return len(lines), retried
 }
 
-// good is how many rows of its workload are answered well.
+// good returns the number of rows of the workload that are answered well.
 func (c *cause) good() (n int) {
 	for row := range causeRows {
 		if goodRow(row) && c.meetsNot() {
@@ -97,13 +97,13 @@ func (c *cause) good() (n int) {
 	return n
 }
 
-// meetsNot says whether good rows are answered well.
+// meetsNot reports whether good rows are answered well.
 func (c *cause) meetsNot() bool {
 	unsafe := c.secure != "" && c.secure != "good"
 	return !c.always && !c.late() && c.early == nil && c.answer != nil && !unsafe
 }
 
-// judge holds the counters and the records of a workload to the one outcome.
+// judge compares the counters and the records of a workload with its one outcome.
 func (c *cause) judge(t *testing.T, at outside.Page, records []causeRecord) (retried int) {
 	t.Helper()
 	if len(records) != causeRows {
@@ -136,7 +136,7 @@ func (c *cause) judge(t *testing.T, at outside.Page, records []causeRecord) (ret
 	return retried
 }
 
-// causeConfig starts a server for each cause and gives the configuration that has them all.
+// causeConfig starts a server for each cause and returns a configuration with all of them.
 func causeConfig(t *testing.T, all []cause, dir, records string) string {
 	t.Helper()
 	good, bad := newAuthority(t, dir, "good"), newAuthority(t, dir, "bad")
@@ -183,7 +183,7 @@ func causeTrace(t *testing.T, dir, name string, input int) (path string) {
 	return outside.Write(t, dir, name, text.String())
 }
 
-// fullBacklog is the address of a socket that takes no more connections: the kernel leaves their first segment unanswered.
+// fullBacklog returns the address of a socket with a full backlog: the kernel does not answer new connections.
 func fullBacklog(t *testing.T) (address string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// A proxy stands between replayd and the engine. Each request goes to the engine over a connection of its own; what comes back
-// is handed on by the fault that was chosen for it.
+// A proxy stands between replayd and the engine. Each request goes to the engine over its own connection. The proxy
+// relays the answer with the fault that was chosen for the request.
 type proxy struct {
 	engine string                // host:port behind it
-	choose func(id string) fault // hears an X-Request-Id; requests without one are handed on as they are
+	choose func(id string) fault // by X-Request-Id; requests without one are relayed unchanged
 	seed   uint64
 	cancel context.CancelFunc
 	ctx    context.Context
@@ -31,29 +31,29 @@ type proxy struct {
 	running  sync.WaitGroup
 }
 
-// A passage is one request that came through, as the proxy saw it. A retry is a passage of its own.
+// A passage is one request as the proxy saw it. A retry is a separate passage.
 type passage struct {
 	id      string
 	fault   string
 	began   time.Time
 	ended   time.Time
-	engine  error  // why the engine's answer did not come whole; nil: it did, or was not asked for
-	left    error  // why the client could not be given all; nil: it was
-	bytes   int    // of the answer, that were given to the client
+	engine  error  // why the engine's answer was incomplete; nil: complete, or not requested
+	left    error  // why the client did not get all; nil: it did
+	bytes   int    // of the answer, given to the client
 	head    bool   // the whole head was among them
 	content bool   // and a chunk with content
-	finish  bool   // and a finish reason, or [DONE]; of an answer in one piece: all of it
+	finish  bool   // and a finish reason, or [DONE]; of an unstreamed answer: all of it
 	done    bool   // and [DONE]
-	spoiled bool   // and what the fault spoils
+	spoiled bool   // and the part that the fault spoils
 	over    bool   // the fault ended the connection
-	stopped ending // in this way
-	reset   bool   // by a reset, also as one of the engine's
+	stopped ending // how the fault ended it
+	reset   bool   // ended by a reset, also by one of the engine
 	stream  bool
 	text    string // the content of the answer, as it was given
-	before  string // the content of the answer before, which the request carries
+	before  string // the content of the previous answer, which the request carries
 }
 
-// newProxy makes one; listen gives it addresses.
+// newProxy returns a proxy; listen gives it addresses.
 func newProxy(t *testing.T, engine string, seed uint64, choose func(id string) fault) *proxy {
 	t.Helper()
 	p := &proxy{engine: engine, choose: choose, seed: seed, conns: map[net.Conn]bool{}}
@@ -62,7 +62,7 @@ func newProxy(t *testing.T, engine string, seed uint64, choose func(id string) f
 	return p
 }
 
-// listen takes connections, over TLS where there is a certificate, and gives the address.
+// listen accepts connections, over TLS if secure is not nil, and returns the address.
 func (p *proxy) listen(t *testing.T, secure *tls.Config) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func (p *proxy) listen(t *testing.T, secure *tls.Config) string {
 	return l.Addr().String()
 }
 
-// close ends all connections and waits for what serves them.
+// close ends all connections and waits for their goroutines.
 func (p *proxy) close() {
 	p.cancel()
 	p.mu.Lock()
@@ -97,14 +97,14 @@ func (p *proxy) close() {
 	p.running.Wait()
 }
 
-// seen gives what has come through so far and has ended, in that order.
+// seen returns the passages that have ended, in that order.
 func (p *proxy) seen() []passage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]passage(nil), p.passages...)
 }
 
-// hold has a connection closed at the end; false: it is the end.
+// hold registers a connection for close. It returns false if the proxy has ended.
 func (p *proxy) hold(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *proxy) serve(c net.Conn, raw *net.TCPConn) {
 		x.fault = f.name
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(x.id))
-		x.random = rand.New(rand.NewPCG(p.seed, h.Sum64())) // a retry meets what the first try met
+		x.random = rand.New(rand.NewPCG(p.seed, h.Sum64())) // a retry meets the same fault as the first try
 		keep := x.play(f)
 		x.ended = time.Now()
 		if !own {

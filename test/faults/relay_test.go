@@ -12,49 +12,49 @@ import (
 	"time"
 )
 
-// A framing is how the length of a body is told.
+// A framing is how the length of a body is given.
 type framing int
 
 const (
 	byChunks framing = iota
-	byLength         // the whole body is waited for
+	byLength         // the whole body is awaited
 	byClose
 )
 
-// An ending is how a connection is left that is not kept.
+// An ending is how a connection that is not kept ends.
 type ending int
 
 const (
 	closed ending = iota
 	wasReset
-	silent // nothing more comes, and it stays open
+	silent // no more bytes come, and it stays open
 )
 
-// A fault is how an answer is handed on.
+// A fault is a way to relay an answer.
 type fault struct {
 	name    string
-	outcome string // of a request whose answer was spoiled; "": nothing is, and nothing may be lost
-	slowly  bool   // it is spoiled by the time that it takes
-	streams bool   // it is none for an answer in one piece
+	outcome string // of a request whose answer was spoiled; "": nothing is spoiled, and nothing may be lost
+	slowly  bool   // the delay spoils it
+	streams bool   // only for streamed answers
 
-	says    string        // the answer instead of the engine's, which is not asked
+	says    string        // the answer instead of the engine's, which is not requested
 	slow    time.Duration // before the answer
-	before  string        // of it: interim heads
+	before  string        // interim heads before the answer
 	headers string        // further lines of the head
 	framing framing
-	edit    func(x *exchange, n int, line []byte) (out []byte, spoiled bool) // a line of the body, from 0; nil: as it is
-	pieces  func(x *exchange, b []byte) [][]byte                             // what is a chunk and a write; nil: a line
+	edit    func(x *exchange, n int, line []byte) (out []byte, spoiled bool) // a line of the body, from 0; nil: unchanged
+	pieces  func(x *exchange, b []byte) [][]byte                             // splits a line into chunks and writes; nil: one
 	pause   func(x *exchange) time.Duration                                  // before a write; nil: none
-	whole   bool                                                             // all is written at once, at the end
-	stop    func(x *exchange) int                                            // after so many bytes it ends; nil: never
-	last    bool                                                             // the connection is left after the answer, without its end
+	whole   bool                                                             // everything is written at once, at the end
+	stop    func(x *exchange) int                                            // number of bytes after which it ends; nil: never
+	last    bool                                                             // the connection ends after the answer, without its last chunk
 	ending  ending
 }
 
-// errStop ends the giving: the fault wants no more of it.
+// errStop ends the relay: the fault cuts the answer here.
 var errStop = errors.New("the fault's end")
 
-// play hands one answer on. The connection is kept where it can be.
+// play relays one answer. The connection is kept if possible.
 func (x *exchange) play(f fault) (keep bool) {
 	if f.stop != nil {
 		x.stop = f.stop(x)
@@ -62,7 +62,7 @@ func (x *exchange) play(f fault) (keep bool) {
 	err := x.hand(f)
 	x.judge(f)
 	switch {
-	case x.engine != nil: // as when the server dies: the kernel resets its connections, or closes those it has read from
+	case x.engine != nil: // as when the server dies: the kernel resets its connections, or closes those that it has read completely
 		if x.random.IntN(2) == 0 {
 			x.cutOff()
 		}
@@ -82,7 +82,7 @@ func (x *exchange) play(f fault) (keep bool) {
 	return !x.request.Close
 }
 
-// hand is play up to where it ends: by an end of the engine, of the client, of the fault, or well.
+// hand relays up to the end: by the engine, the client, the fault, or complete.
 func (x *exchange) hand(f fault) error {
 	x.spoiled = f.slowly
 	if f.slow > 0 && !x.wait(f.slow) {
@@ -104,7 +104,7 @@ func (x *exchange) hand(f fault) error {
 	defer resp.Body.Close()
 	x.stream = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	next := x.lines(f, resp.Body)
-	var ready []line // of an answer that is waited for whole, as its length has to be known or all is one write
+	var ready []line // of an answer that is awaited whole, because its length is needed or one write has everything
 	length := 0
 	if f.framing == byLength || f.whole {
 		for {
@@ -161,13 +161,13 @@ func (x *exchange) hand(f fault) error {
 	return nil
 }
 
-// A line of a body, as the fault has it.
+// A line of a body, after the fault.
 type line struct {
 	text    []byte
-	spoiled bool // it is what spoils the answer
+	spoiled bool // it spoils the answer
 }
 
-// lines gives one after the other, the last one with io.EOF.
+// lines returns the lines one by one, the last one with io.EOF.
 func (x *exchange) lines(f fault, body io.Reader) func() (line, error) {
 	in, n := bufio.NewReader(body), -1
 	return func() (l line, err error) {
@@ -180,7 +180,7 @@ func (x *exchange) lines(f fault, body io.Reader) func() (line, error) {
 	}
 }
 
-// headOf is the answer's head: the engine's, framed by the fault.
+// headOf returns the answer's head: the engine's, framed by the fault.
 func (x *exchange) headOf(f fault, resp *http.Response, length int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %s\r\n%s", resp.Status, f.headers)
@@ -233,7 +233,7 @@ func (x *exchange) payload(f fault, line []byte) error {
 	return nil
 }
 
-// give writes bytes as they are, as many as the fault lets through.
+// give writes bytes unchanged, as many as the fault lets through.
 func (x *exchange) give(b []byte) error {
 	var stopped error
 	if x.stop >= 0 && x.bytes+len(b) >= x.stop {
@@ -249,7 +249,7 @@ func (x *exchange) give(b []byte) error {
 	return stopped
 }
 
-// flush writes what is held back.
+// flush writes the held bytes.
 func (x *exchange) flush() error {
 	if len(x.held) == 0 {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// The timeouts of the targets behind the proxy. What a fault without harm takes is far below them, also on a busy machine.
+// The timeouts of the targets behind the proxy. Gentle faults take far less, also on a busy machine.
 const (
 	firstTokenLimit = 6 * time.Second
 	stallLimit      = 5 * time.Second
 	totalLimit      = 20 * time.Second
 )
 
-// gentle are faults by which nothing may be lost. Those that need a stream, or that answers in one piece need, say so.
+// gentle faults may lose nothing. Faults that need a stream, or an unstreamed answer, say so.
 var gentle = []fault{
 	{name: "none"},
 	{name: "delay", pause: upTo(20 * time.Millisecond)},
@@ -43,7 +43,7 @@ var gentle = []fault{
 	{name: "silent behind the answer", last: true, ending: silent},
 }
 
-// harmful are those that spoil the answer, in the way that their outcome says.
+// harmful faults spoil the answer and give their outcome.
 var harmful = []fault{
 	{name: "gzip nobody asked for", headers: "Content-Encoding: gzip\r\n", outcome: string(measure.BadStream)},
 	{name: "another type", headers: "Content-Type: text/html\r\n", outcome: string(measure.BadStream)},
@@ -63,7 +63,7 @@ var harmful = []fault{
 	{name: "first token too late", streams: true, slowly: true, slow: firstTokenLimit + 2*time.Second, outcome: string(measure.TimeoutFirstToken)},
 }
 
-// broken are those that end an answer anywhere; what follows depends on what has been given by then.
+// broken faults end an answer anywhere; the outcome depends on the bytes given by then.
 var broken = []fault{
 	{name: "lost", stop: anywhere},
 	{name: "lost at once", stop: at(0)},
@@ -76,13 +76,13 @@ var broken = []fault{
 	{name: "half open from the start", stop: at(0), ending: silent},
 }
 
-// A schedule gives each request its fault, by a seed and the request's id.
+// A schedule assigns a fault to each request, by a seed and the request's id.
 type schedule struct {
 	seed   uint64
 	faults []fault
 }
 
-// choose gives an answer in one piece, which its workload's name tells, no fault that needs a stream.
+// choose gives an unstreamed answer, known by its workload's name, no fault that needs a stream.
 func (s schedule) choose(id string) fault {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
@@ -95,7 +95,7 @@ func (s schedule) choose(id string) fault {
 	}
 }
 
-// where are the bytes after which an answer of the soak may end: about the length of the longest.
+// where is the largest number of bytes after which an answer of the soak may end: about the length of the longest.
 const where = 6000
 
 func anywhere(x *exchange) int { return x.random.IntN(where) }
@@ -115,7 +115,7 @@ func refusal(status, header string) string {
 		`{"error":{"message":"a fault"} }`
 }
 
-// cut makes pieces of so many bytes.
+// cut cuts bytes into pieces of the given sizes.
 func cut(b []byte, size func() int) (all [][]byte) {
 	for len(b) > 0 {
 		n := min(size(), len(b))
@@ -126,8 +126,8 @@ func cut(b []byte, size func() int) (all [][]byte) {
 
 func small(x *exchange, b []byte) [][]byte { return cut(b, func() int { return 1 + x.random.IntN(7) }) }
 
-// borders cuts where a careless reader would stumble: within data:, within each rune of more than one byte, before the line's
-// end and within it.
+// borders cuts where a careless reader would fail: within "data:", within each multi-byte rune, before the end of the
+// line and within it.
 func borders(_ *exchange, b []byte) (all [][]byte) {
 	begin := 0
 	for i := range b {
@@ -147,7 +147,7 @@ func crlf(_ *exchange, _ int, line []byte) ([]byte, bool) {
 	return bytes.Replace(line, []byte("\n"), []byte("\r\n"), 1), false
 }
 
-// comments puts what is no data between events.
+// comments puts lines that are not data between events.
 func comments(x *exchange, _ int, line []byte) ([]byte, bool) {
 	if !x.stream || len(line) > 1 {
 		return line, false
@@ -155,7 +155,7 @@ func comments(x *exchange, _ int, line []byte) ([]byte, bool) {
 	return append(line, ": ping\n\nid: 7\nretry: 10\n\nevent: note\ndata: not for you\n\n"...), false
 }
 
-// spoil makes an edit that spoils the first line that it can after a few: it is told the line's data.
+// spoil returns an edit that spoils the first possible line after a few; how gets the line.
 func spoil(how func(x *exchange, line []byte) []byte) func(*exchange, int, []byte) ([]byte, bool) {
 	return func(x *exchange, n int, line []byte) ([]byte, bool) {
 		if x.spoiling || x.stream && (n < 6 || !bytes.Contains(line, []byte(`"content":"`))) {
@@ -166,7 +166,7 @@ func spoil(how func(x *exchange, line []byte) []byte) func(*exchange, int, []byt
 	}
 }
 
-// garbled changes bytes that are no text.
+// garbled changes bytes to invalid text.
 var garbled = spoil(func(x *exchange, line []byte) []byte {
 	line = bytes.Clone(line)
 	brace := bytes.IndexByte(line, '{')
@@ -174,19 +174,19 @@ var garbled = spoil(func(x *exchange, line []byte) []byte {
 	return line
 })
 
-// interleaved mingles two events, as a proxy does that writes from two threads.
+// interleaved mixes two events, as a proxy with two writing threads does.
 var interleaved = spoil(func(_ *exchange, line []byte) []byte {
 	half := len(line) / 2
 	return bytes.Join([][]byte{line[:half], line, line[half:]}, nil)
 })
 
-// misframed is for a chunk whose size is no number.
+// misframed gives a chunk a size that is not a number.
 var misframed = spoil(func(x *exchange, line []byte) []byte {
 	x.misframed = true
 	return line
 })
 
-// failing is an error of the engine in mid-stream; of an answer in one piece it is the answer.
+// failing is an error of the engine in the middle of a stream, or instead of an unstreamed answer.
 var failing = spoil(func(x *exchange, line []byte) []byte {
 	event := []byte(`{"error":{"message":"a fault","type":"InternalServerError","code":500}}`)
 	if !x.stream {

@@ -17,10 +17,10 @@ import (
 	"replayd/test/outside"
 )
 
-// Faults of all kinds on every third answer or so, an engine that is killed every 5 s, a reload every 10 s, a scrape a second:
-// at each scrape the counts balance and none has fallen; each row of each plan is one record or one drop, each record has the
-// one outcome that what the proxy did must have, and the engine saw nothing that is not among them. At the end the daemon holds
-// no more than it did after the first minute.
+// Faults of all kinds on about every third answer, an engine that is killed every 5 s, a reload every 10 s, a scrape a
+// second. At each scrape the ledger balances and no counter has fallen. Each row of each plan is one record or one
+// drop, each record has the outcome that the proxy's actions must give, and the engine saw no other requests. At the
+// end the daemon holds no more resources than after the first minute.
 func TestSoak(t *testing.T) {
 	length := outside.Knob(t, "FAULTS_FOR", 40*time.Second, time.ParseDuration)
 	seed := outside.Knob(t, "FAULTS_SEED", 1, func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
@@ -41,7 +41,7 @@ func TestSoak(t *testing.T) {
 			s.reload(t)
 		}
 		if early == nil && time.Since(began) >= min(time.Minute, length/2) {
-			<-tick.C // what the last reload changed has been handed over by then
+			<-tick.C // the last change has been handed over by then
 			early = s.rest(t, "first-minute")
 		}
 	}
@@ -86,7 +86,7 @@ func TestSoak(t *testing.T) {
 	early.compare(t, late)
 }
 
-// A soak is what changes in the course of it.
+// A soak is the state of the test.
 type soak struct {
 	*stage
 	proxy   *proxy
@@ -98,10 +98,10 @@ type soak struct {
 	courses []*course
 }
 
-// A course is what a workload had to send in the course of the test.
+// A course is what a workload had to send during the test.
 type course struct {
 	name, target string
-	turn         int // of a guest; 0: it is none
+	turn         int // of a guest; 0: not a guest
 	rows         []outside.Row
 	speed        float64
 	every        time.Duration
@@ -145,7 +145,8 @@ func newSoak(t *testing.T, seed uint64, faults []fault) *soak {
 	return s
 }
 
-// Rows a second of each workload, and tokens of each answer: as many as one slower than allowed needs to come to its total.
+// Rows a second of each workload, and tokens of each answer: so many that an answer just too slow reaches its total
+// timeout.
 const (
 	soakRate   = 5
 	soakOutput = 24

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// stills are the times in which this process did not run, which the daemon and the proxy did not either: on a machine that is
-// shared that can be seconds, and then what is meant to be quick runs into timeouts.
+// stills are the times in which this process did not run. The daemon and the proxy did not run then either. On a shared
+// machine these can be seconds, and quick requests then run into timeouts.
 type stills struct {
 	mu  sync.Mutex
 	all []span
@@ -18,7 +18,7 @@ type stills struct {
 
 type span struct{ from, to time.Time }
 
-// watchStills looks on until the end of the test.
+// watchStills watches until the end of the test.
 func watchStills(t *testing.T) *stills {
 	s := new(stills)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func watchStills(t *testing.T) *stills {
 	return s
 }
 
-// during says whether there was one between two instants.
+// during reports whether there was a still between two instants.
 func (s *stills) during(from, to time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

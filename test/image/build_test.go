@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// version is a build argument: what `replayd version` says then comes from the Dockerfile.
+// version is a build argument: `replayd version` then takes it from the Dockerfile.
 const version = "1.2.3-image"
 
-// certificates is the one file that the image has from the image that builds it. Debian has it here too, in its package of that name.
+// certificates is the only file that the image takes from the image that builds it. Debian's package ca-certificates
+// has it at the same path.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// build carries out the steps of a stage for an architecture, and gives the folder that stands for its /out. The stage's base image
-// is this machine.
+// build runs the steps of a stage for an architecture and returns the folder that stands for /out. This machine stands
+// for the base image of the stage.
 func build(t *testing.T, name, arch string) (out string) {
 	t.Helper()
 	out, source := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "src")
@@ -52,7 +53,7 @@ func build(t *testing.T, name, arch string) (out string) {
 	return out
 }
 
-// copyContext copies what an engine would be sent of this repository: what .dockerignore lets through.
+// copyContext copies the build context of this repository: the files that .dockerignore lets through.
 func copyContext(t *testing.T, words []string, to string) {
 	t.Helper()
 	from, to := words[:len(words)-1], filepath.Join(to, words[len(words)-1])
@@ -89,7 +90,7 @@ func copyContext(t *testing.T, words []string, to string) {
 	}
 }
 
-// ignore reads .dockerignore: `*`, then what is let through after all by the beginning of its path, then names anywhere.
+// ignore parses .dockerignore: `*`, then prefixes of paths that are included after all, then names excluded anywhere.
 func ignore(t *testing.T) func(path string) bool {
 	t.Helper()
 	text, err := os.ReadFile(repository + "/.dockerignore")
@@ -122,7 +123,7 @@ func ignore(t *testing.T) func(path string) bool {
 	}
 }
 
-// assemble puts into a folder what a stage adds to its base: the COPYs of the Dockerfile, with their owners.
+// assemble puts the files that a stage adds to its base into a folder: the COPYs of the Dockerfile, with their owners.
 func assemble(t *testing.T, name, root string) {
 	t.Helper()
 	outs := map[string]string{} // by stage
@@ -162,7 +163,7 @@ func assemble(t *testing.T, name, root string) {
 	}
 }
 
-// copyOut copies a file, or what is in a folder whose name ends in a slash, with its modes, for an owner.
+// copyOut copies a file with its mode for an owner, or the content of a folder whose name ends in a slash.
 func copyOut(t *testing.T, from, to, owner string) {
 	t.Helper()
 	if !strings.HasSuffix(from, "/") {
@@ -188,7 +189,7 @@ func copyOut(t *testing.T, from, to, owner string) {
 	}
 }
 
-// ids are the numbers of uid:gid.
+// ids returns the numbers of uid:gid.
 func ids(t *testing.T, owner string) (uid, gid int) {
 	t.Helper()
 	u, g, _ := strings.Cut(owner, ":")
@@ -207,7 +208,7 @@ func folder(t *testing.T, path string) {
 	}
 }
 
-// copyFile keeps the mode.
+// copyFile copies a file with its mode.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	folder(t, filepath.Dir(to))

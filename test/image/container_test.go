@@ -1,9 +1,9 @@
 //go:build real
 
-// Package image_test builds what the Dockerfile puts into an image, without a container engine, and runs it as one would: in a root
-// of its own that cannot be written to, as a user without rights, in a network of its own. Files of deploy/ that other people's
-// programs have to judge are judged here too. It is a part of `make test-real`, needs root, and promtool, amtool, Alertmanager (from
-// Debian's packages, unpacked) and systemd-analyze.
+// Package image_test builds the content of the image without a container engine, and runs it as an engine would: in a
+// read-only root, as a user without rights, in a network of its own. It also checks files of deploy/ with the programs
+// that read them. It is part of `make test-real` and needs root, promtool, amtool, Alertmanager (unpacked from Debian's
+// packages) and systemd-analyze.
 package image_test
 
 import (
@@ -28,15 +28,15 @@ const (
 	architecture = runtime.GOARCH
 )
 
-// A container is a root of files, mounted read-only for the processes that the test starts in it.
+// A container is a root folder, mounted read-only for the processes that the test starts in it.
 type container struct {
 	root string
-	dir  string // for what is said
+	dir  string // for the output
 	runs int
 }
 
-// inside runs the test once more, in a network and a mount namespace of its own, and gives nil there. There it gives the container
-// with the stage's files, made before. prepare adds to them, as a base image would.
+// inside runs the test again in its own network and mount namespace, and returns nil in this process. In the new
+// process it returns the container with the stage's files. prepare adds files before, as a base image would.
 func inside(t *testing.T, stage string, prepare func(root string)) *container {
 	t.Helper()
 	if root := os.Getenv("REPLAYD_IMAGE_ROOT"); root != "" {
@@ -61,7 +61,7 @@ func inside(t *testing.T, stage string, prepare func(root string)) *container {
 	return nil
 }
 
-// needRoot skips the test where it cannot be run.
+// needRoot skips the test without root.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -69,7 +69,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// raiseLoopback sets the flag IFF_UP of the new network's own lo, as netdevice(7) says.
+// raiseLoopback sets the flag IFF_UP of lo in the new network, as in netdevice(7).
 func raiseLoopback(t *testing.T) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -87,7 +87,7 @@ func raiseLoopback(t *testing.T) {
 	}
 }
 
-// mount puts a file or a folder of this machine at a path of the container, read-only, as `-v FROM:TO:ro`.
+// mount mounts a file or a folder of this machine at a path of the container, read-only, like `-v FROM:TO:ro`.
 func (c *container) mount(t *testing.T, from, to string) {
 	t.Helper()
 	from, err := filepath.Abs(from)
@@ -99,8 +99,8 @@ func (c *container) mount(t *testing.T, from, to string) {
 	c.must(t, unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 }
 
-// memory puts an empty folder that can be written to at a path of the container, with the mode and owner that the image has for
-// it, as a new volume has them: and so the image must have the folder.
+// memory mounts an empty writable folder at a path of the container, with the mode and owner that the folder has in the
+// image, like a new volume. So the image must have the folder.
 func (c *container) memory(t *testing.T, to string) {
 	t.Helper()
 	at := filepath.Join(c.root, to)
@@ -109,7 +109,7 @@ func (c *container) memory(t *testing.T, to string) {
 	c.must(t, unix.Mount("tmpfs", at, "tmpfs", 0, fmt.Sprintf("mode=%o,uid=%d,gid=%d,size=64m", s.Mode&0o7777, s.Uid, s.Gid)))
 }
 
-// place makes what an engine makes to mount something on.
+// place creates the mount point that an engine would create.
 func (c *container) place(t *testing.T, like, to string) string {
 	t.Helper()
 	at := filepath.Join(c.root, to)
@@ -135,14 +135,14 @@ func (c *container) must(t *testing.T, err error) {
 	}
 }
 
-// seal makes the root read-only. Mounts come after it, on what was there, or before it.
+// seal makes the root read-only. Later mounts need an existing mount point.
 func (c *container) seal(t *testing.T) {
 	t.Helper()
 	c.must(t, unix.Mount(c.root, c.root, "", unix.MS_BIND|unix.MS_REC, ""))
 	c.must(t, unix.Mount("", c.root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 }
 
-// arguments run a command in the container: with the environment of an engine, no rights and none to be had.
+// arguments run a command in the container: with the environment of an engine, without rights and without new ones.
 func (c *container) arguments(command []string) []string {
 	return append([]string{
 		"--no-new-privs", "env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -157,7 +157,7 @@ func (c *container) start(t *testing.T, command ...string) *outside.Process {
 	return outside.Start(t, filepath.Join(c.dir, fmt.Sprintf("%d.out", c.runs)), "setpriv", c.arguments(command)...)
 }
 
-// exec runs a command to its end and gives its exit code and what it said.
+// exec runs a command to its end and returns its exit code and its output.
 func (c *container) exec(t *testing.T, command ...string) (code int, said string) {
 	t.Helper()
 	p := exec.CommandContext(t.Context(), "setpriv", c.arguments(command)...)

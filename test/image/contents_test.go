@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The image has these files and no others, and what is written to has the user's own folder.
+// The image has exactly these files, and the folders to write to are the user's own.
 func TestContents(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()
@@ -57,7 +57,7 @@ type file struct {
 	time   time.Time
 }
 
-// tree is what is in a folder.
+// tree lists the content of a folder.
 func tree(t *testing.T, root string) map[string]file {
 	t.Helper()
 	all := map[string]file{}
@@ -88,7 +88,8 @@ func tree(t *testing.T, root string) map[string]file {
 	return all
 }
 
-// The Dockerfile's own commands build for both platforms, from what .dockerignore lets through: static, but with the tag dcgm.
+// The Dockerfile's own commands build for both platforms from what .dockerignore lets through. The binary is static,
+// except with the tag dcgm.
 func TestPlatforms(t *testing.T) {
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		for stage, static := range map[string]bool{"build": true, "build-dcgm": false} {
@@ -105,7 +106,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// The bill of materials that `make sbom` writes names every module of the binary, with its version.
+// The bill of materials of `make sbom` lists every module of the binary, with its version.
 func TestBillOfMaterials(t *testing.T) {
 	binary := filepath.Join(build(t, "build", architecture), "replayd")
 	info, err := buildinfo.ReadFile(binary)

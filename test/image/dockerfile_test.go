@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A stage is what stands from one FROM to the next.
+// A stage is the part from one FROM to the next.
 type stage struct {
 	name, base string
 	steps      []step
@@ -27,7 +27,7 @@ type step struct {
 	here  string // the text of a here-document
 }
 
-// words are those of a step's text, in either form.
+// words returns the words of a step's text, in either form.
 func (s step) words() (words []string) {
 	if json.Unmarshal([]byte(s.text), &words) == nil {
 		return words
@@ -35,7 +35,7 @@ func (s step) words() (words []string) {
 	return strings.Fields(s.text)
 }
 
-// stages reads the parts of the Dockerfile's language that the Dockerfile uses; BuildKit knows the rest.
+// stages parses the subset of the Dockerfile syntax that the Dockerfile uses; BuildKit knows the rest.
 func stages(t *testing.T) (all []stage) {
 	t.Helper()
 	text, err := os.ReadFile(repository + "/Dockerfile")
@@ -79,7 +79,7 @@ func stages(t *testing.T) (all []stage) {
 	return all
 }
 
-// named finds a stage.
+// named returns the stage with a name.
 func named(t *testing.T, name string) stage {
 	t.Helper()
 	all := stages(t)
@@ -90,7 +90,7 @@ func named(t *testing.T, name string) stage {
 	return all[i]
 }
 
-// last is the instruction of that name which holds.
+// last returns the last instruction with a name, which is the one that counts.
 func (s stage) last(t *testing.T, op string) step {
 	t.Helper()
 	for _, step := range slices.Backward(s.steps) {
@@ -102,7 +102,7 @@ func (s stage) last(t *testing.T, op string) step {
 	return step{}
 }
 
-// command is what a container of a stage runs, and probe asks after its health.
+// command is the command of a container of the stage; probe is its health check.
 func (s stage) command(t *testing.T) []string {
 	t.Helper()
 	return append(s.last(t, "ENTRYPOINT").words(), s.last(t, "CMD").words()...)
@@ -115,7 +115,7 @@ func (s stage) probe(t *testing.T) []string {
 	return probe.words()
 }
 
-// labels are those of a stage, with the variables that stand in them.
+// labels returns the labels of a stage, with their variables expanded.
 func (s stage) labels(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -125,7 +125,7 @@ func (s stage) labels(t *testing.T) map[string]string {
 	return all
 }
 
-// Both images say what they are, run as a user who is nobody by his number, and differ in what they stand on alone.
+// Both images have labels, run as a numeric user without rights, and differ only in their base.
 func TestImages(t *testing.T) {
 	all := stages(t)
 	plain, dcgm := all[len(all)-1], named(t, "dcgm")
@@ -164,7 +164,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// What the Makefile builds and what the Dockerfile builds differ in their platform alone.
+// The builds of the Makefile and of the Dockerfile differ only in their platform.
 func TestBuildFlags(t *testing.T) {
 	text, err := os.ReadFile(repository + "/Makefile")
 	if err != nil {
@@ -188,7 +188,7 @@ func TestBuildFlags(t *testing.T) {
 	}
 }
 
-// What is pushed has its version's tag, in letters that a tag may have, and not only latest: a release names the one it means.
+// A pushed image has the tag of its version, with only the characters that a tag may have, and not only latest.
 func TestPushedTags(t *testing.T) {
 	said, err := exec.CommandContext(t.Context(), "make", "--dry-run", "--directory", repository, "image-push", "IMAGE=registry.example/replayd", "VERSION=v1.2.3-4-gabc+5").CombinedOutput()
 	if err != nil {

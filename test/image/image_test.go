@@ -17,7 +17,7 @@ import (
 	"replayd/test/outside"
 )
 
-// bare is a stage that stands on scratch.
+// bare prepares nothing: the stage is based on scratch.
 func bare(string) {}
 
 const (
@@ -42,8 +42,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// With nothing but its own files the image's command replays and serves, its health check tells so, it knows zones of time, writes
-// nothing, and ends with what was in flight.
+// With only its own files, the image's command replays and serves, its health check works, it knows time zones, it
+// writes nothing, and it ends only after the requests in flight.
 func TestImage(t *testing.T) {
 	c := inside(t, "replayd", bare)
 	if c == nil {
@@ -51,7 +51,8 @@ func TestImage(t *testing.T) {
 	}
 	image, dir := named(t, "replayd"), t.TempDir()
 	trace(t, filepath.Join(dir, "trace.jsonl"))
-	// An activation of this very minute in India, half an hour off UTC, is joined in its middle. In UTC it is another time of day.
+	// The daemon joins an activation of this minute in India in its middle. India is half an hour off UTC, so UTC has
+	// another time of day.
 	at := time.Now().In(time.FixedZone("", 5*3600+1800))
 	cron := fmt.Sprintf("mode: cron, cron: \"%d %d * * *\"", at.Minute(), at.Hour())
 	write(t, filepath.Join(dir, "replayd.yaml"), fmt.Sprintf(`
@@ -69,7 +70,7 @@ workloads:
 	if code, said := c.exec(t, image.probe(t)...); code != 1 || !strings.Contains(said, "connection refused") {
 		t.Errorf("health check without a daemon: want exit 1, got %d: %s", code, said)
 	}
-	seen := filepath.Join(t.TempDir(), "seen.jsonl") // outside
+	seen := filepath.Join(t.TempDir(), "seen.jsonl") // outside of the container
 	engine := outside.Start(t, filepath.Join(c.dir, "sim.out"), filepath.Join(c.root, "usr/bin/replayd"), "sim",
 		"--ttft", "50ms", "--itl", "50ms", "--slots", "4096", "--log", seen)
 	engine.Ready(t, http.DefaultClient, "http://127.0.0.1:8000/health")
@@ -115,14 +116,14 @@ workloads:
 	}
 }
 
-// drained reads the engine's log: whatever was in flight when the daemon was told to end came to its own end.
+// drained checks in the engine's log that all requests in flight at the signal came to their own end.
 func drained(t *testing.T, log string, told time.Time) {
 	t.Helper()
 	entries, _ := outside.Lines[sim.LogEntry](t, log)
 	late := 0
 	for _, e := range entries {
 		if e.MaxTokens != outputTokens {
-			continue // what measures the chat template
+			continue // the probe that measures the chat template
 		}
 		if e.Outcome != "ok" || e.OutputTokens != outputTokens {
 			t.Errorf("%s: want %d tokens, got %s with %d", e.ID, outputTokens, e.Outcome, e.OutputTokens)
@@ -131,12 +132,12 @@ func drained(t *testing.T, log string, told time.Time) {
 			late++
 		}
 	}
-	if late < perSecond { // of two seconds of rows, twice
+	if late < perSecond { // there should be two seconds of rows, twice this
 		t.Errorf("want requests in flight at the signal, got %d of %d", late, len(entries))
 	}
 }
 
-// holdRights looks at what the process may do.
+// holdRights checks the rights of the process.
 func holdRights(t *testing.T, p *outside.Process) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))

@@ -17,15 +17,15 @@ import (
 	"replayd/test/outside"
 )
 
-// run gives what a program says, and whether it is content.
+// run returns the output of a program and whether it succeeded.
 func run(t *testing.T, program string, args ...string) (said string, ok bool) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	return string(out), err == nil
 }
 
-// Prometheus takes its file, with the rules. Debian's may be older than 3.8: then it is told of the one key that it cannot know,
-// and takes the file as prometheus.yml says to change it for such a one.
+// Prometheus accepts its file, with the rules. Debian's Prometheus may be older than 3.8 and does not know one key. It
+// then accepts the file with the change that prometheus.yml describes.
 func TestPrometheusFile(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
 	const key = "scrape_native_histograms"
@@ -35,7 +35,7 @@ func TestPrometheusFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root := t.TempDir() // where ../alerts is, too
+		root := t.TempDir() // where ../alerts is too
 		var older strings.Builder
 		for line := range strings.Lines(string(text)) {
 			if !strings.HasPrefix(strings.TrimSpace(line), key+":") {
@@ -58,7 +58,7 @@ func TestPrometheusFile(t *testing.T) {
 	}
 }
 
-// What is urgent goes to a person, what is not waits for the day.
+// Urgent alerts page a person; other alerts wait for the day.
 func TestAlertmanagerFile(t *testing.T) {
 	amtool, file := outside.PrometheusTool(t, "amtool"), repository+"/deploy/alertmanager.yml"
 	if said, ok := run(t, amtool, "check-config", file); !ok {
@@ -72,7 +72,7 @@ func TestAlertmanagerFile(t *testing.T) {
 	}
 }
 
-// A real Alertmanager makes one message of one incident, and mutes what follows from something else, of the same server alone.
+// A real Alertmanager sends one message for one incident, and mutes alerts that follow from another of the same server.
 func TestInhibition(t *testing.T) {
 	dir, address := t.TempDir(), outside.Address(t)
 	p := outside.Start(t, filepath.Join(dir, "alertmanager.out"), outside.PrometheusTool(t, "alertmanager"), "--config.file="+repository+"/deploy/alertmanager.yml",
@@ -97,7 +97,8 @@ func TestInhibition(t *testing.T) {
 		}
 		sent = append(sent, alert{labels, map[string]string{}})
 	}
-	// a is down, b is not; its burn is its own. replayd starves over c, where users suffer too. d's engine is in a crash loop.
+	// a is down, b is not: its burn is its own. replayd starves over c, whose users suffer too. d's engine is in a
+	// crash loop.
 	add(false, "ReplaydTargetDown", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnFast", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydErrorRatio", "warning", "a", "workload", "w", "model", "m")
@@ -116,7 +117,7 @@ func TestInhibition(t *testing.T) {
 	add(true, "ReplaydPrefixHitsLow", "info", "d", "counted_by", "engine")
 	add(false, "ReplaydDown", "critical", "", "instance", "replayd:9797", "job", "replayd")
 	add(false, "ReplaydShardMissing", "critical", "b", "workload", "w", "model", "m", "shards", "4")
-	// Nothing reaches e: two workloads, one message.
+	// e cannot be reached: two workloads, one message.
 	add(false, "ReplaydTargetUnreachable", "critical", "e")
 	add(true, "ReplaydTargetDown", "critical", "e", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnFast", "critical", "e", "workload", "other", "model", "m")
@@ -133,7 +134,7 @@ func TestInhibition(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("want the alerts taken, got %s", resp.Status)
 	}
-	// Whether an alert is muted is worked out when its group is, after group_wait; what is shown before says active of all.
+	// An alert is muted only when its group is evaluated, after group_wait. Before that all alerts are shown as active.
 	outside.Until(t, 45*time.Second, func() error {
 		var groups []struct {
 			Labels map[string]string
@@ -167,10 +168,11 @@ func TestInhibition(t *testing.T) {
 	})
 }
 
-// panicking ends as a Go program does whose goroutine panics.
+// panicking exits as a Go program whose goroutine panics.
 const panicking = "package main\n\nfunc main() { panic(`a fault`) }\n"
 
-// A faulty configuration ends with 2 and is not tried again, so nothing else may end so: with the unit's environment a panic does not.
+// Exit code 2 means an invalid configuration, and the unit is not restarted. With the unit's environment a panic has
+// another exit code.
 func TestUnitPanic(t *testing.T) {
 	text, err := os.ReadFile(repository + "/deploy/systemd/replayd.service")
 	if err != nil {
@@ -188,13 +190,13 @@ func TestUnitPanic(t *testing.T) {
 			c.Env = append(c.Env, variable)
 		}
 	}
-	_ = c.Run() // it fails, as it should
+	_ = c.Run() // it fails, as expected
 	if code := c.ProcessState.ExitCode(); strings.Contains(string(text), "RestartPreventExitStatus=2") && code == 2 {
 		t.Errorf("want a panic to be told from a faulty configuration, both end with %d", code)
 	}
 }
 
-// systemd knows every key of the unit, and finds it well shut in.
+// systemd knows every key of the unit and rates its sandbox as safe.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -209,7 +211,7 @@ func TestUnit(t *testing.T) {
 		t.Fatalf("want %s", installed)
 	}
 	unit := filepath.Join(t.TempDir(), "replayd.service")
-	write(t, unit, strings.ReplaceAll(string(text), installed, "ExecStart=/bin/true ")) // one that is here
+	write(t, unit, strings.ReplaceAll(string(text), installed, "ExecStart=/bin/true ")) // a program that exists here
 	if said, ok := run(t, analyze, "verify", unit); !ok || strings.TrimSpace(said) != "" {
 		t.Errorf("systemd-analyze verify:\n%s", said)
 	}

@@ -24,8 +24,8 @@ import (
 	"replayd/test/outside"
 )
 
-// A server is believed by the image's own certificates, and by nothing else: one that is signed by another authority is refused until
-// that authority stands in the file, where a company puts its own by a mount.
+// The container trusts servers by the image's certificates only. A server of another authority is refused until that
+// authority is in the file, which a company replaces by a mount.
 func TestCertificates(t *testing.T) {
 	c := inside(t, "replayd", bare)
 	if c == nil {
@@ -42,7 +42,7 @@ func TestCertificates(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(at)
 	proxy.FlushInterval = -1
 	server := httptest.NewUnstartedServer(proxy)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not believe it
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
 	server.StartTLS()
 	defer server.Close()
 	c.mount(t, dir, "/traces")
@@ -63,7 +63,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// `docker run IMAGE demo` has a place for the sample in the image's own /tmp.
+// `docker run IMAGE demo` can write the sample to the image's own /tmp.
 func TestDemo(t *testing.T) {
 	c := inside(t, "replayd", bare)
 	if c == nil {
@@ -76,7 +76,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The two services of compose.yaml that are ours, with its commands, mounts and health checks: requests end well, the GPU is seen, and
+// Our two services of compose.yaml, with its commands, mounts and health checks: requests end ok, the GPU is read, and
 // records are kept.
 func TestCompose(t *testing.T) {
 	c := inside(t, "replayd", bare)
@@ -109,14 +109,14 @@ func TestCompose(t *testing.T) {
 		c.memory(t, to)
 	}
 	hosts := filepath.Join(t.TempDir(), "hosts")
-	write(t, hosts, "127.0.0.1 sim\n") // an engine of containers writes it
+	write(t, hosts, "127.0.0.1 sim\n") // a container engine writes it
 	c.mount(t, hosts, "/etc/hosts")
 	c.seal(t)
 
 	image := named(t, "replayd")
 	c.start(t, append(image.last(t, "ENTRYPOINT").words(), engine.Command...)...)
 	outside.Until(t, 10*time.Second, func() error {
-		if code, said := c.exec(t, engine.Healthcheck.Test[1:]...); code != 0 { // after CMD
+		if code, said := c.exec(t, engine.Healthcheck.Test[1:]...); code != 0 { // without CMD
 			return fmt.Errorf("sim's health check: want exit 0, got %d: %s", code, said)
 		}
 		return nil
@@ -143,8 +143,8 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// The image of the target dcgm, on this machine's C library in the place of its base: it reads GPUs through a libdcgm.so.4 where
-// deploy/README.md says to mount it.
+// The image of the target dcgm, with this machine's C library instead of its base. It reads GPUs through a libdcgm.so.4
+// at the mount point of deploy/README.md.
 func TestDCGM(t *testing.T) {
 	c := inside(t, "dcgm", func(root string) { library(t, root) })
 	if c == nil {
@@ -179,7 +179,7 @@ gpus: [{libdcgm: "127.0.0.1:5555", interval: 1s}]
 	p.Term(t, 20*time.Second)
 }
 
-// library puts the C library that a binary of this machine asks for into a root, and a libdcgm.so.4 that plays.
+// library puts this machine's C library and a libdcgm.so.4 that plays into a root.
 func library(t *testing.T, root string) {
 	t.Helper()
 	cc, err := exec.LookPath("cc")

@@ -22,10 +22,10 @@ import (
 	"replayd/test/outside"
 )
 
-// shipped is the configuration of Alertmanager that this test runs, but for its durations.
+// shipped is the Alertmanager configuration that this test runs, with other durations.
 const shipped = repository + "/deploy/alertmanager.yml"
 
-// startAlertmanager starts one that has no peers. What is critical goes to the address of a pager; "": nowhere.
+// startAlertmanager starts an Alertmanager without peers. Critical alerts go to the address of a pager; "": nowhere.
 func startAlertmanager(t *testing.T, dir, program, pager string) (address string) {
 	t.Helper()
 	text, err := os.ReadFile(shipped)
@@ -56,19 +56,19 @@ func startAlertmanager(t *testing.T, dir, program, pager string) (address string
 	return address
 }
 
-// An alert is one that Alertmanager had, from the first poll that saw it to the first that did not.
+// An alert is an alert in Alertmanager, from the first poll that saw it to the first that did not.
 type alert struct {
 	labels      map[string]string
 	annotations map[string]string // at the last poll
 	since       time.Time
-	muted       time.Time // the first poll at which another alert muted it; zero: there was none
-	until       time.Time // zero while it is there
+	muted       time.Time // the first poll at which another alert muted it; zero: never
+	until       time.Time // zero while it exists
 }
 
-// id tells it apart from others, and from itself at another time.
+// id distinguishes the alert from others, and from itself at another time.
 func (a *alert) id() string { return a.name() + a.labels["instance"] + a.since.String() }
 
-// name is the alert with the labels that tell what it is about.
+// name is the alert with the labels that say what it is about.
 func (a *alert) name() string {
 	var about []string
 	for _, label := range slices.Sorted(maps.Keys(a.labels)) {
@@ -79,7 +79,7 @@ func (a *alert) name() string {
 	return strings.TrimPrefix(a.labels["alertname"], "Replayd") + "{" + strings.Join(about, ",") + "}"
 }
 
-// words are what is wrong with what a person would read of it. Prometheus writes the fault of a template into its text.
+// words lists faults in the texts of the alert. Prometheus writes an error of a template into the text.
 func (a *alert) words() (faults []string) {
 	for name, text := range a.annotations {
 		if strings.Contains(text, "error expanding template") || strings.Contains(text, "<no value>") || strings.Contains(text, "NaN") {
@@ -94,7 +94,7 @@ func (a *alert) words() (faults []string) {
 	return faults
 }
 
-// A watch asks Alertmanager again and again which alerts it has: those that fire.
+// A watch polls Alertmanager for the alerts that fire.
 type watch struct {
 	url string
 
@@ -102,7 +102,7 @@ type watch struct {
 	now   map[string]*alert // by fingerprint
 	all   []*alert          // in the order in which they were first seen
 	polls int
-	err   error // of a poll that failed: it is the last
+	err   error // of the failed poll, which is the last
 }
 
 const pollEvery = 200 * time.Millisecond
@@ -174,7 +174,7 @@ func (w *watch) poll(ctx context.Context) error {
 	return nil
 }
 
-// seen gives copies of all alerts that were there at some time from an instant on.
+// seen returns copies of all alerts that existed at some time after an instant.
 func (w *watch) seen(t *testing.T, from time.Time) (all []alert) {
 	t.Helper()
 	w.mu.Lock()

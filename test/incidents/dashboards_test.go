@@ -16,11 +16,11 @@ import (
 	"replayd/test/outside"
 )
 
-// names are the dashboards that there have to be.
+// names are the dashboards that must exist.
 var names = []string{"canary", "correlation", "fleet", "health"}
 
-// runDashboards asks Prometheus for all that the dashboards ask for, as they are opened and with each variable set to each of its
-// other values in turn. Nothing may be refused, and the panels that show nothing are those of testdata/empty_panels.txt.
+// runDashboards runs all queries of the dashboards, as they are opened and with each variable set to each other value
+// in turn. No query may fail, and only the panels of testdata/empty_panels.txt may be empty.
 func (w *world) runDashboards(t *testing.T) {
 	wanted, empty := readEmpty(t), map[string]bool{}
 	asked := 0
@@ -47,7 +47,7 @@ func (w *world) runDashboards(t *testing.T) {
 				if q.Expr == "" && a.Target != nil {
 					q = *a.Target
 				}
-				if q.Expr != "" { // Grafana's own has none
+				if q.Expr != "" { // Grafana's own annotation has none
 					asked++
 					w.show(t, fmt.Sprintf("%s: annotation %q, %s", name, a.Name, how), q, "", v)
 				}
@@ -63,7 +63,7 @@ func (w *world) runDashboards(t *testing.T) {
 	t.Logf("%d queries of %d dashboards, %d empty panels", asked, len(names), len(empty))
 }
 
-// show asks for what one target shows and gives the number of values.
+// show runs the query of one target and returns the number of values.
 func (w *world) show(t *testing.T, where string, q target, least string, v view) (n int) {
 	t.Helper()
 	expr, step, err := v.fill(q.Expr, least)
@@ -75,7 +75,7 @@ func (w *world) show(t *testing.T, where string, q target, least string, v view)
 	if q.Instant {
 		result, err = w.prom.Query(t.Context(), expr, time.Time{})
 	}
-	if err == nil && (q.Range || !q.Instant) { // it can be both
+	if err == nil && (q.Range || !q.Instant) { // a target can be both
 		var more []outside.Series
 		more, err = w.prom.QueryRange(t.Context(), expr, v.from, v.to, step)
 		result = append(result, more...)
@@ -89,7 +89,7 @@ func (w *world) show(t *testing.T, where string, q target, least string, v view)
 	return n
 }
 
-// views are a dashboard as it is opened, and with another value of each of its variables.
+// views returns a dashboard as it is opened, and with another value for each of its variables.
 func (w *world) views(t *testing.T, name string, d *dashboard) map[string]view {
 	t.Helper()
 	to := time.Now()
@@ -124,7 +124,7 @@ func (w *world) views(t *testing.T, name string, d *dashboard) map[string]view {
 			views[variable+" "+value], _ = open(variable, value)
 		}
 	}
-	// What is chosen at the start is among the others.
+	// The initial choices are among the others.
 	for how, v := range views {
 		if how != "as it is opened" && maps.Equal(v.values, opened.values) {
 			delete(views, how)
@@ -152,7 +152,8 @@ func readDashboard(t *testing.T, name string) *dashboard {
 
 const emptyPanels = "testdata/empty_panels.txt"
 
-// readEmpty gives the reason for each panel that may be empty. A line is the dashboard, the title and the reason, with " | " between.
+// readEmpty returns the reason for each panel that may be empty. A line has the dashboard, the title and the reason,
+// separated by " | ".
 func readEmpty(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(emptyPanels)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A dashboard is what a query needs of Grafana's classic form.
+// A dashboard is the part of Grafana's classic form that a query needs.
 type dashboard struct {
 	Panels      []panel
 	Templating  struct{ List []variable }
@@ -31,10 +31,10 @@ type target struct {
 
 type annotation struct {
 	Name, Expr string
-	Target     *target // where newer versions have it
+	Target     *target // in newer versions
 }
 
-// all gives the panels, those of collapsed rows too.
+// all returns the panels, including those of collapsed rows.
 func (d *dashboard) all() (panels []panel) {
 	var add func([]panel)
 	add = func(list []panel) {
@@ -49,19 +49,19 @@ func (d *dashboard) all() (panels []panel) {
 	return panels
 }
 
-// A view is a dashboard as somebody looks at it: a span of time, the variables that were chosen, and how often Prometheus
-// scrapes, as its data source is set.
+// A view is a dashboard as a person looks at it: a time range, the chosen variables, and the scrape interval of the
+// data source.
 type view struct {
 	from, to time.Time
 	scrape   time.Duration
-	values   map[string]string // how each variable stands in an expression
+	values   map[string]string // the text of each variable in an expression
 }
 
-// points is about how many a panel has, of its width in pixels.
+// points is about the number of points of a panel, by its width in pixels.
 const points = 150
 
-// intervals are Grafana's: of a panel with a least step, which is the scrape interval by default. $__rate_interval holds four
-// scrapes (grafana.com/docs/grafana/latest/datasources/prometheus/template-variables).
+// intervals returns Grafana's intervals for a panel with a minimum step, by default the scrape interval.
+// $__rate_interval is four scrapes long (grafana.com/docs/grafana/latest/datasources/prometheus/template-variables).
 func (v view) intervals(least string) (step, rate time.Duration, err error) {
 	shortest := v.scrape
 	if least != "" {
@@ -75,7 +75,7 @@ func (v view) intervals(least string) (step, rate time.Duration, err error) {
 
 var variables = regexp.MustCompile(`\$(\w+)|\$\{(\w+)(?::(\w+))?\}|\[\[(\w+)\]\]`)
 
-// fill puts values in the place of variables.
+// fill replaces variables by their values.
 func (v view) fill(expr, least string) (filled string, step time.Duration, err error) {
 	step, rate, err := v.intervals(least)
 	if err != nil {
@@ -101,5 +101,5 @@ func (v view) fill(expr, least string) (filled string, step time.Duration, err e
 	return filled, step, err
 }
 
-// short is a duration in whole seconds, as PromQL takes it.
+// short formats a duration in whole seconds for PromQL.
 func short(d time.Duration) string { return strconv.FormatInt(int64(d.Seconds()), 10) + "s" }

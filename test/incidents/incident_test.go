@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// An incident is made, seen, ended and over.
+// An incident is started, observed, ended and resolved.
 type incident struct {
 	name       string
 	begin, end func(t *testing.T)
-	// The alerts that fire and resolve, and those that may fire too, each with the reason beside it. Any other that begins to fire
-	// meanwhile fails the test, also while another mutes it.
+	// The alerts that must fire and resolve, and those that may fire, each with its reason. Any other alert that begins
+	// to fire meanwhile fails the test, even if it is muted.
 	must, may []expected
 }
 
-// An expected alert is the name of one, less its beginning, and labels that it has.
+// An expected alert is an alert name without its prefix, and labels that the alert has.
 type expected struct {
 	alert  string
 	labels map[string]string
-	muted  bool // by another, at some time: Alertmanager has it and tells nobody
+	muted  bool // muted by another alert at some time: Alertmanager has it and notifies nobody
 }
 
 func (e expected) is(a alert) bool {
@@ -35,15 +35,15 @@ func (e expected) is(a alert) bool {
 	return a.labels["alertname"] == "Replayd"+e.alert
 }
 
-// The bounds end a test that fails. How long it takes is shown, not judged.
+// Limits that end a failing test. The real durations are shown and not judged.
 const (
-	least      = 30 * time.Second // an incident lasts so long, also when all has fired: time for what should not
-	after      = 20 * time.Second // and is watched for so long when it is over: a regression's window and its "for"
+	least      = 30 * time.Second // minimum length of an incident, even if all alerts have fired: time for unexpected ones
+	after      = 20 * time.Second // time to watch after the end: the window of a regression and its "for"
 	firesIn    = 60 * time.Second
 	resolvesIn = 60 * time.Second
 )
 
-// A line of the table is what became of an alert in an incident.
+// A line of the table is the course of one alert in an incident.
 type line struct {
 	incident     string
 	begun, ended time.Time
@@ -51,10 +51,10 @@ type line struct {
 	wanted string
 }
 
-// run makes an incident and gives what was seen.
+// run makes an incident and returns the alerts seen.
 func (w *world) run(t *testing.T, in incident) (lines []line) {
 	t.Helper()
-	old := map[string]bool{} // what fires already: slow alerts of the incident before may go on
+	old := map[string]bool{} // alerts that fire already: slow alerts of the incident before may continue
 	for _, a := range w.watch.seen(t, time.Now()) {
 		old[a.id()] = true
 	}
@@ -108,7 +108,7 @@ func (w *world) run(t *testing.T, in incident) (lines []line) {
 	return lines
 }
 
-// wait asks as often as the watch does, until there is no error, and tells the last one after a time.
+// wait polls until there is no error, and reports the last error after within.
 func wait(t *testing.T, within time.Duration, come func() error) {
 	t.Helper()
 	tick := time.NewTicker(pollEvery)
@@ -116,14 +116,14 @@ func wait(t *testing.T, within time.Duration, come func() error) {
 	deadline := time.Now().Add(within)
 	for err := come(); err != nil; err = come() {
 		if time.Now().After(deadline) {
-			t.Errorf("not within %v: %v", within, err) // the table tells more
+			t.Errorf("not within %v: %v", within, err) // the table has details
 			return
 		}
 		<-tick.C
 	}
 }
 
-// table shows the lines, with the seconds from the beginning or the end of the incident.
+// table prints the lines, with seconds since the start or the end of the incident.
 func table(t *testing.T, lines []line) {
 	t.Helper()
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// history is what the rules have to look back at before the first incident: two loops.
+// history is the time that the rules need to look back at before the first incident: two loops.
 const history = 2 * loop
 
 func TestIncidents(t *testing.T) {
@@ -36,7 +36,7 @@ func TestIncidents(t *testing.T) {
 	t.Logf("Alertmanager was asked %d times", w.watch.polls)
 }
 
-// incidents are what happens, one after the other. The control workload has no alert in the first two: none is listed.
+// incidents are run one after the other. The control workload has no alert in the first two: none is listed.
 func (w *world) incidents() []incident {
 	e := w.engines[canary]
 	engine := map[string]string{"target": canary + "-engine"}
@@ -55,7 +55,7 @@ func (w *world) incidents() []incident {
 			},
 			may: []expected{
 				{"SLOBurnSlow", of, false}, // no request is good for 20 minutes of the rules' time; it goes on for hours
-				// Where other work has the cores the restart takes a second, which is a minute of the rules.
+				// On a busy machine the restart takes a second, which is a minute of the rules.
 				{"TargetUnreachable", engine, false},
 			},
 		},
@@ -68,14 +68,14 @@ func (w *world) incidents() []incident {
 			end: func(t *testing.T) { e.start(t, firstToken, nextToken) },
 			must: []expected{
 				{"TargetUnreachable", engine, false},
-				{"TargetDown", of, true}, // these follow from that
+				{"TargetDown", of, true}, // these follow from TargetDown
 				{"SLOBurnFast", of, true},
 				{"EngineUnseen", engine, true},
 			},
 			may: []expected{
 				{"SLOBurnSlow", of, false},
-				{"ErrorRatio", of, false},    // it follows, too
-				{"GPUUnseen", engine, false}, // the simulated GPU's page is the engine's process's
+				{"ErrorRatio", of, false},    // it follows too
+				{"GPUUnseen", engine, false}, // the engine's process also serves the page of the simulated GPU
 			},
 		},
 		{
@@ -90,8 +90,8 @@ func (w *world) incidents() []incident {
 	}
 }
 
-// restart starts the engine at other speeds. It is killed: while it waited for its last answers, up to half a second, it would
-// take no connection, and a second of that is what ReplaydTargetUnreachable waits for here.
+// restart starts the engine at other speeds. The engine is killed: otherwise it would wait up to half a second for its
+// last answers and accept no connection, and ReplaydTargetUnreachable fires here after a second of that.
 func (e *engine) restart(t *testing.T, firstToken, nextToken time.Duration) {
 	t.Helper()
 	e.process.Signal(t, syscall.SIGKILL)
@@ -99,7 +99,7 @@ func (e *engine) restart(t *testing.T, firstToken, nextToken time.Duration) {
 	e.start(t, firstToken, nextToken)
 }
 
-// waitForHistory waits until there is enough of it.
+// waitForHistory waits until the history is long enough.
 func (w *world) waitForHistory(t *testing.T, began time.Time) {
 	t.Helper()
 	timer := time.NewTimer(time.Until(began.Add(history)))
@@ -111,7 +111,7 @@ func (w *world) waitForHistory(t *testing.T, began time.Time) {
 	}
 }
 
-// lateness shows how busy this machine is with other things: where replayd is late by itself, the test fails by right.
+// lateness shows how busy this machine is: if replayd itself is late, the test fails rightly.
 func (w *world) lateness(t *testing.T) {
 	t.Helper()
 	worst, err := w.prom.Query(t.Context(), "max_over_time(workload:replayd_own_lateness_seconds:mean5m[10m])", time.Time{})
@@ -123,7 +123,7 @@ func (w *world) lateness(t *testing.T) {
 	}
 }
 
-// evaluated wants that Prometheus evaluates each rule without an error.
+// evaluated checks that Prometheus evaluates each rule without an error.
 func (w *world) evaluated(t *testing.T) {
 	rules, err := w.rules(t.Context())
 	if err != nil {
@@ -144,7 +144,7 @@ func (w *world) evaluated(t *testing.T) {
 	t.Logf("%d rules record, %d alert", len(rules)-alerts, alerts)
 }
 
-// native wants histograms, not numbers, under the bare names, and the classic ones beside them.
+// native checks that the bare names are native histograms, and that the classic ones exist beside them.
 func (w *world) native(t *testing.T) {
 	f := func(promQL string, wantNative bool, want int) {
 		t.Helper()

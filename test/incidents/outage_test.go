@@ -19,16 +19,17 @@ import (
 	"replayd/test/outside"
 )
 
-// The times of an outage, from its world's beginning.
+// The times of an outage, since the beginning of its world.
 const (
 	outageDies    = 40 * time.Second // the history of the rules' shortest windows
-	outageBack    = 70 * time.Second // it is back, and lists two models
+	outageBack    = 70 * time.Second // the engine is back and lists two models
 	outageChanges = 110 * time.Second
 	outageOver    = 3 * time.Minute
 )
 
-// TestOutage is one engine under two workloads that name no model. It dies, comes back listing two models, and then the trace
-// changes in place. A person is told once, of the target and not of each workload, and both workloads go on.
+// TestOutage has one engine under two workloads that name no model. The engine dies, comes back listing two models, and
+// then the trace changes in place. A person is paged once, for the target and not for each workload, and both workloads
+// continue.
 func TestOutage(t *testing.T) {
 	dir, calls := t.TempDir(), startPager(t)
 	e := &engine{dir: dir, name: "shared", address: outside.Address(t)}
@@ -75,14 +76,14 @@ func TestOutage(t *testing.T) {
 	for _, fault := range end.Balance() {
 		t.Error(fault)
 	}
-	// ReplaydSLOBurnSlow looks back at days.
+	// ReplaydSLOBurnSlow looks back over days.
 	if firing := prom.Number(t, `count(ALERTS{alertstate="firing", severity!="info", alertname!="ReplaydSLOBurnSlow"}) or vector(0)`, time.Time{}); firing != 0 {
 		t.Errorf("%v alerts still fire at the end", firing)
 	}
 	calls.judge(t, began)
 }
 
-// startOutage starts a daemon with two workloads on one engine, and gives the path of their trace.
+// startOutage starts a daemon with two workloads on one engine, and returns the path of their trace.
 func startOutage(t *testing.T, dir, engine string) (trace, address string) {
 	t.Helper()
 	trace = outside.Write(t, dir, "outage.jsonl", outageTrace(perSecond))
@@ -98,12 +99,12 @@ func startOutage(t *testing.T, dir, engine string) (trace, address string) {
 	return trace, address
 }
 
-// outageTrace is a loop of so many requests a second.
+// outageTrace is a loop at a rate in requests/s.
 func outageTrace(rate int) string {
 	return outside.Trace(outside.Plain(int((loop/2).Seconds())*rate, float64(rate), 128, outputTokens, 1))
 }
 
-// A pager is the receiver of what is critical: it counts what a person is told.
+// A pager receives critical alerts and counts the messages that a person gets.
 type pager struct {
 	url string
 
@@ -146,7 +147,7 @@ func startPager(t *testing.T) *pager {
 	return p
 }
 
-// judge wants one message that says what fires, of one alert, and that it was sent during the outage.
+// judge expects one message with one firing alert, sent during the outage.
 func (p *pager) judge(t *testing.T, began time.Time) {
 	t.Helper()
 	p.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"replayd/test/outside"
 )
 
-// lookback is Prometheus' own 5 minutes, divided like everything else.
+// lookback is Prometheus' default of 5 minutes, scaled like everything else.
 const lookback = 5 * time.Minute / scale
 
 const scrapes = `
@@ -28,17 +28,17 @@ scrape_configs:
     static_configs: [{targets: [REPLAYD], labels: {cluster: test, namespace: incidents}}]
 `
 
-// startPrometheus starts one that scrapes replayd and evaluates all rules, faster.
+// startPrometheus starts a Prometheus that scrapes replayd and evaluates all rules at the scaled speed.
 func startPrometheus(t *testing.T, dir, replayd, alertmanager string) outside.Prometheus {
 	t.Helper()
 	config := strings.NewReplacer(
 		"RULES", fastRules(t, dir), "REPLAYD", strconv.Quote(replayd), "ALERTMANAGER", strconv.Quote(alertmanager)).Replace(scrapes)
 	return outside.StartPrometheus(t, outside.PrometheusTool(t, "prometheus"), dir, config, "--query.lookback-delta="+lookback.String(),
-		"--rules.alert.resend-delay=1s") // by default 1 minute, divided
+		"--rules.alert.resend-delay=1s") // the default of 1 minute, scaled
 }
 
-// fastRules writes the shipped rules with all of their durations divided and gives a pattern of the files. One number in them
-// counts seconds, those of a day.
+// fastRules writes the shipped rules with all durations divided and returns a pattern of the files. One number in the
+// rules is the seconds of a day; it is divided too.
 func fastRules(t *testing.T, dir string) (pattern string) {
 	t.Helper()
 	paths, err := outside.RuleFiles(repository + "/alerts")
@@ -65,7 +65,7 @@ func fastRules(t *testing.T, dir string) (pattern string) {
 	return filepath.Join(into, "*.yaml")
 }
 
-// samples is how many of a series are there that are not NaN.
+// samples counts the values of a series that are not NaN.
 func samples(s outside.Series) (n int) {
 	n = len(s.Histograms)
 	if s.Histogram[1] != nil {
@@ -79,7 +79,7 @@ func samples(s outside.Series) (n int) {
 	return n
 }
 
-// rule is one as Prometheus evaluates it.
+// A rule is a rule as Prometheus evaluates it.
 type rule struct {
 	Name, Type, Health, LastError, Query string
 	Labels                               map[string]string

@@ -1,12 +1,13 @@
 //go:build real
 
-// Package incidents_test holds the rules and the dashboards to a world that is real but for the engines: `make test-real`.
+// Package incidents_test tests the rules and the dashboards in a real world, except for simulated engines: `make
+// test-real`.
 //
-// A replayd replays two workloads against two simulated engines, each in a process of its own, and a real Prometheus scrapes it,
-// evaluates alerts/*.yaml and tells a real Alertmanager. All durations of the rules are divided by 60, and so is the loop: a
-// minute here is an hour there. While nothing is wrong every expression of every dashboard is run. Then the engine of one
-// workload becomes slow, then it is gone, then replayd itself lacks a CPU: what fires in Alertmanager, what resolves and what
-// stays quiet is held to a list.
+// A replayd replays two workloads against two simulated engines, each in its own process. A real Prometheus scrapes
+// replayd, evaluates alerts/*.yaml and notifies a real Alertmanager. All durations of the rules are divided by 60, and
+// so is the loop: a minute here is an hour there. While nothing is wrong, every expression of every dashboard is run.
+// Then the engine of one workload becomes slow, then dies, then replayd itself lacks a CPU. The alerts that fire,
+// resolve and stay quiet are compared with a list.
 package incidents_test
 
 import (
@@ -24,18 +25,18 @@ import (
 const (
 	repository = "../.."
 
-	scale = 60 // how much faster time goes than in the rules as they are shipped
+	scale = 60 // how much faster time runs than in the shipped rules
 
-	loop      = time.Minute // of both workloads: the rules' hour
+	loop      = time.Minute // of both workloads: an hour in the rules
 	perSecond = 10          // requests of each workload, evenly
 
-	// What the engines are set to, what a slow one is, and the service levels between them. An answer ends within half a second in
-	// either case: the shortest window is 5 s long.
+	// The speeds of the engines, the speeds of a slow one, and the SLO between them. An answer ends within half a
+	// second either way: the shortest window is 5 s long.
 	firstToken, ttftSLO, slowFirstToken = 50 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond
 	nextToken, tpotSLO, slowNextToken   = 5 * time.Millisecond, 15 * time.Millisecond, 25 * time.Millisecond
 	outputTokens                        = 8
 
-	// The canary has the incidents. The control has none, but where the incident is replayd's own.
+	// The canary has the incidents. The control has none, except for those of replayd itself.
 	canary, control = "canary", "control"
 )
 
@@ -44,7 +45,7 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
-// A world is what runs until the test ends.
+// A world is everything that runs until the test ends.
 type world struct {
 	engines map[string]*engine // by workload
 	replayd *outside.Process
@@ -52,7 +53,7 @@ type world struct {
 	watch   *watch
 }
 
-// newWorld starts all of it. Everything ends with the test, and then has to end as it is asked to.
+// newWorld starts everything. All processes end with the test, and must end when they are asked to.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	program := outside.PrometheusTool(t, "alertmanager")
@@ -69,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// An engine is a simulated one, with its GPU, that a test can end and start anew.
+// An engine is a simulated engine with its GPU. A test can end and restart it.
 type engine struct {
 	dir, name string
 	address   string // host:port
@@ -89,12 +90,12 @@ func (e *engine) start(t *testing.T, firstToken, nextToken time.Duration, flags 
 func (w *world) startReplayd(t *testing.T, dir string) (address string) {
 	t.Helper()
 	var trace strings.Builder
-	for i := range int(loop.Seconds()) * perSecond { // half of each prompt is everybody's
+	for i := range int(loop.Seconds()) * perSecond { // all prompts share their first half
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": %d, "hash_ids": [0, %d]}`+"\n", i*1000/perSecond, outputTokens, i+1)
 	}
 	path := outside.Write(t, dir, "trace.jsonl", trace.String())
 	var targets, workloads, gpus strings.Builder
-	for name, model := range map[string]string{canary: "", control: "sim"} { // both ways: it is a label of most series
+	for name, model := range map[string]string{canary: "", control: "sim"} { // both ways: model is a label of most series
 		engine := w.engines[name].address
 		fmt.Fprintf(&targets, "- {name: %s-engine, url: \"http://%s\", model: %q, metrics: {interval: 1s}}\n", name, engine, model)
 		fmt.Fprintf(&workloads, "- {name: %s, target: %s-engine, trace: {path: %q}, repeat: {every: %s}, slo: {ttft: %s, tpot: %s}}\n",

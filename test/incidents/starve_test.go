@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// A starvation keeps a process from running for much of each period, as a CPU limit does that is too low. The periods of a
-// cgroup are shorter; these share no beat with the requests, so that each falls due at another place in them.
+// A starvation keeps a process from running for much of each period, like a CPU limit that is too low. The periods of a
+// cgroup are shorter. These periods are not a multiple of the requests' interval, so each request is due at another
+// place.
 type starvation struct{ stop func() }
 
 const (
 	starvePeriod  = 170 * time.Millisecond
-	starveStopped = 70 * time.Millisecond // of it: long enough to read a whole answer at once
+	starveStopped = 70 * time.Millisecond // of the period: long enough that a whole answer is read at once
 )
 
-// startStarvation begins one, which lasts until it is stopped.
+// startStarvation starts a starvation, which lasts until it is stopped.
 func startStarvation(t *testing.T, p *os.Process) *starvation {
 	t.Helper()
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { _ = p.Signal(syscall.SIGCONT) }() // also of one that has ended
+		defer func() { _ = p.Signal(syscall.SIGCONT) }() // also if the process has ended
 		period := time.NewTicker(starvePeriod)
 		defer period.Stop()
 		for {
 			if p.Signal(syscall.SIGSTOP) != nil {
-				return // it has ended, which others tell
+				return // the process has ended, which other checks report
 			}
 			stopped := time.NewTimer(starveStopped)
 			select {

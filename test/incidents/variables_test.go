@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A variable is one of a dashboard's.
+// A variable is a variable of a dashboard.
 type variable struct {
 	Name, Type, Regex, AllValue string
 	Query                       json.RawMessage // a text, or an object with one
@@ -26,15 +26,15 @@ type variable struct {
 
 var special = regexp.MustCompile(`[$^*{}\[\]'+?.()|]`)
 
-// literal is a value as a part of a pattern, inside of quotes: a backslash is two there.
+// literal quotes a value for a regular expression inside of a string, where a backslash is doubled.
 func literal(value string) string {
 	return special.ReplaceAllString(strings.ReplaceAll(value, `\`, `\\\\`), `\\$0`)
 }
 
-// all is what stands for several values: a pattern.
+// all is the text for several values: a regular expression.
 func (v variable) all(values []string) string {
 	if v.AllValue != "" {
-		return v.AllValue // as it is
+		return v.AllValue // unchanged
 	}
 	if len(values) == 1 {
 		return literal(values[0])
@@ -46,7 +46,7 @@ func (v variable) all(values []string) string {
 	return "(" + strings.Join(literals, "|") + ")"
 }
 
-// one is what stands for one value, inside of quotes.
+// one is the text for one value, inside of quotes.
 func (v variable) one(value string) string {
 	if v.Multi || v.IncludeAll {
 		return literal(value)
@@ -54,18 +54,18 @@ func (v variable) one(value string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 }
 
-// asked is the query of a variable.
+// asked returns the query of a variable.
 func (v variable) asked() string {
 	var text string
 	var object struct{ Query string }
 	if json.Unmarshal(v.Query, &text) == nil {
 		return text
 	}
-	_ = json.Unmarshal(v.Query, &object) // else it is empty, which is told where it is asked
+	_ = json.Unmarshal(v.Query, &object) // otherwise it is empty, which its use reports
 	return object.Query
 }
 
-// options are the values that can be chosen, with the choices before.
+// options returns the values that can be chosen after the choices before.
 func (v variable) options(ctx context.Context, p outside.Prometheus, chosen view) (values []string, err error) {
 	if v.Type == "custom" || v.Type == "interval" {
 		for option := range strings.SplitSeq(v.asked(), ",") {
@@ -103,7 +103,7 @@ func (v variable) options(ctx context.Context, p outside.Prometheus, chosen view
 		return nil, fmt.Errorf("want label_values or query_result, got %s", asked)
 	}
 	result, err := p.Query(ctx, promQL, time.Time{})
-	for _, s := range result { // as Grafana writes them, for the regular expression
+	for _, s := range result { // in Grafana's format, for the regular expression
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(s.Metric)) {
 			if name != "__name__" {
@@ -117,7 +117,8 @@ func (v variable) options(ctx context.Context, p outside.Prometheus, chosen view
 	return v.pick(values), err
 }
 
-// pick sorts, and takes of each value what the regular expression wants: its group "value", else the first, else all of it.
+// pick sorts the values and takes the part that matches the regular expression: its group "value", else the first
+// group, else everything.
 func (v variable) pick(values []string) (picked []string) {
 	if v.Regex == "" {
 		picked = values

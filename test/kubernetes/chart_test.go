@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A configuration is what of replayd.yaml these tests look at.
+// A configuration holds the parts of replayd.yaml that these tests check.
 type configuration struct {
 	Drain   string
 	Targets []struct {
@@ -35,7 +35,7 @@ type configuration struct {
 	}
 }
 
-// configured reads the ConfigMap that a pod mounts, where --config says that it is.
+// configured reads the ConfigMap that a pod mounts, at the path of --config.
 func configured(t *testing.T, all []object, pod corev1.PodSpec) (c configuration, text string) {
 	t.Helper()
 	name := ""
@@ -58,7 +58,7 @@ func configured(t *testing.T, all []object, pod corev1.PodSpec) (c configuration
 	return c, text
 }
 
-// outlasts wants a grace period above the drain.
+// outlasts checks that the grace period is longer than the drain.
 func outlasts(t *testing.T, pod corev1.PodSpec, drain string) {
 	t.Helper()
 	d, err := time.ParseDuration(drain)
@@ -91,7 +91,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// What a first installation replays is the sample, which the chart brings.
+// A first installation replays the sample that the chart includes.
 func TestSample(t *testing.T) {
 	want := read(t, repository+"/internal/synth/sample.jsonl")
 	for _, mode := range modes {
@@ -151,7 +151,7 @@ func TestJob(t *testing.T) {
 	if *j.Spec.TTLSecondsAfterFinished != 86400 {
 		t.Errorf("want it gone after a day, got %d s", *j.Spec.TTLSecondsAfterFinished)
 	}
-	outlasts(t, j.Spec.Template.Spec, "30s") // of replayd run
+	outlasts(t, j.Spec.Template.Spec, "30s") // of `replayd run`
 	if count(all, "ConfigMap") != 0 {
 		t.Error("want no configuration in a file")
 	}
@@ -161,7 +161,7 @@ func TestJob(t *testing.T) {
 	if b := one[policyv1.PodDisruptionBudget](t, all, "PodDisruptionBudget", ""); b.Spec.MinAvailable.IntValue() != 4 || b.Spec.MaxUnavailable != nil {
 		t.Errorf("want all shards, got %v", b.Spec)
 	}
-	// The name of a pod's host is that of the Job and an index, at most 63 characters.
+	// The host name of a pod is the name of the Job and an index, at most 63 characters.
 	all = objects(t, render(t, chart, append(plain("job"), "--set", "fullnameOverride="+strings.Repeat("x", 70))...))
 	if name := one[batchv1.Job](t, all, "Job", "").Name; len(fmt.Sprint(name, "-", 999)) > 63 {
 		t.Errorf("want room for an index, got %s", name)
@@ -188,7 +188,7 @@ func TestSidecar(t *testing.T) {
 	}
 }
 
-// sidecar is what must hold for replayd in a pod whose server has users.
+// sidecar checks replayd in a pod whose server has users.
 func sidecar(t *testing.T, pod corev1.PodSpec, c configuration) {
 	t.Helper()
 	outlasts(t, pod, c.Drain)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Labels of the user's go onto every object; one that the chart has itself stays as it is, and the nearest of the user's own wins.
+// Labels of the user are set on every object. Labels of the chart itself are not overridden, and the most specific
+// label of the user wins.
 func TestLabels(t *testing.T) {
 	const labels = "{app.kubernetes.io/name: x, app.kubernetes.io/instance: x, app.kubernetes.io/component: x, helm.sh/chart: x, "
 	values := "podLabels: " + labels + "team: pods}\ncommonLabels: " + labels + "team: all, release: all}\n" +

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// notes is what helm says after an installation. Only a cluster makes helm print it, so a copy of the chart has it as an object.
+// notes returns helm's text after an installation. Helm prints it only with a cluster, so a copy of the chart has it as
+// an object.
 func notes(t *testing.T, mode string, values ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "replayd")
@@ -36,7 +37,7 @@ func notes(t *testing.T, mode string, values ...string) string {
 	return one[struct{ Text string }](t, objects(t, render(t, dir, append(plain(mode), values...)...)), "Notes", "").Text
 }
 
-// It fits the mode.
+// The notes fit the mode.
 func TestNotes(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"deployment":      {"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000", "9797/live", "sample, 3 minutes", "canary-replayd.test:9797"},
@@ -53,15 +54,15 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// An instant that each shard finds by itself may be another one for each.
+// If each shard finds the start by itself, the shards may find different ones.
 func TestNotesWarn(t *testing.T) {
 	if text := notes(t, "job", "--set", "job.start=next:1m"); !strings.Contains(text, "on either side of its end begin apart") || !strings.Contains(text, "date -u -d") {
 		t.Errorf("want a warning and a way out, got\n%s", text)
 	}
 }
 
-// The command that waits for a Job ends when it has failed, too, and not before it has ended. kubectl plays: what it says of
-// the Job's conditions are the lines of a file, one at each look.
+// The command that waits for a Job ends when the Job has succeeded or failed, and not before. kubectl is a stand-in:
+// the lines of a file are the Job's conditions at each look.
 func TestNotesWait(t *testing.T) {
 	var command string
 	for line := range strings.Lines(notes(t, "job")) {

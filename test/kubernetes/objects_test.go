@@ -35,12 +35,12 @@ func objects(t *testing.T, manifests string) (all []object) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := yaml.YAMLToJSONStrict(text); err != nil { // a key that stands there twice: helm takes it, others do not
+		if _, err := yaml.YAMLToJSONStrict(text); err != nil { // a duplicate key: helm accepts it, others do not
 			t.Fatalf("%v:\n%s", err, text)
 		}
 		o := object{text: text}
 		decode(t, text, &o)
-		if o.Kind != "" { // else comments only
+		if o.Kind != "" { // otherwise only comments
 			all = append(all, o)
 		}
 	}
@@ -57,7 +57,7 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-// one gives the object of a kind, the name of which ends so; there must be exactly one.
+// one returns the object of a kind whose name has a suffix. There must be exactly one.
 func one[T any](t *testing.T, all []object, kind, suffix string) (o T) {
 	t.Helper()
 	found := 0
@@ -82,7 +82,7 @@ func count(all []object, kind string) (n int) {
 	return n
 }
 
-// templates gives the pods that the objects make. There must be some.
+// templates returns the pods that the objects create. There must be some.
 func templates(t *testing.T, all []object) (pods []corev1.PodTemplateSpec) {
 	t.Helper()
 	for _, o := range all {
@@ -109,7 +109,7 @@ func templates(t *testing.T, all []object) (pods []corev1.PodTemplateSpec) {
 	return pods
 }
 
-// replayd gives the container of that name, and whether it is an init container.
+// replayd returns the container of that name, and whether it is an init container.
 func replayd(t *testing.T, pod corev1.PodSpec) (c corev1.Container, first bool) {
 	t.Helper()
 	for _, c := range pod.InitContainers {

@@ -14,7 +14,7 @@ import (
 
 const overlay = repository + "/deploy/kubernetes/sidecar"
 
-// The example as kubectl apply -k would send it.
+// The example as `kubectl apply -k` sends it.
 func TestOverlay(t *testing.T) {
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), overlay)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// What the example leaves to be uncommented, and the server alone.
+// The optional files of the example, and the server alone.
 func TestOverlayOptions(t *testing.T) {
 	for _, name := range []string{"podmonitor.yaml", "dcgm-exporter-of-the-node.yaml", "../base/vllm.yaml"} {
 		text := read(t, filepath.Join(overlay, name))

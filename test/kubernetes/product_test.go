@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// run has the real binary answer within 20 s, as the pod with that index.
+// run runs the real binary for at most 20 s, as the pod with an index.
 func run(t *testing.T, index string, args ...string) (said string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -30,7 +30,7 @@ func run(t *testing.T, index string, args ...string) (said string, err error) {
 	return string(out), err
 }
 
-// replayd takes the configuration of every mode, and each shard knows which it is.
+// replayd accepts the configuration of every mode, and each shard knows its index.
 func TestConfigurations(t *testing.T) {
 	for _, mode := range []string{"deployment", "shards", "sidecar-example"} {
 		for _, values := range [][]string{full(mode), plain(mode)} {
@@ -47,7 +47,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// replayd takes the words of its containers: all that it has against them is what is not on this machine.
+// replayd accepts the arguments of its containers. Its only errors are about files missing on this machine.
 func TestArguments(t *testing.T) {
 	const noFile = "open /etc/replayd/config/replayd.yaml: no such file or directory"
 	for _, mode := range modes {
@@ -70,8 +70,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A shard of the Job writes the records of its own rows, where the claim is, into a file that no other pod has written: the
-// same revision comes again with a release that is installed anew, and records are added to a file that is there.
+// A shard of the Job writes the records of its own rows to the claim, in a file that no other pod has written. A
+// release that is installed again has the same revision, and records are appended to an existing file.
 func TestJobIsARun(t *testing.T) {
 	pod := templates(t, objects(t, render(t, chart, plain("job")...)))[0].Spec
 	c, _ := replayd(t, pod)
@@ -89,7 +89,7 @@ func TestJobIsARun(t *testing.T) {
 	if fromPod == "" {
 		t.Fatalf("want the pod's name in the environment, got %v", c.Env)
 	}
-	for _, a := range c.Args { // what the kubelet and the volumes do; and no server, so that it is over at once
+	for _, a := range c.Args { // as the kubelet and the volumes do; without a server, so that it ends at once
 		a = strings.NewReplacer(fromPod, name, "/records/", dir+"/records/", "http://vllm:8000", "http://127.0.0.1:1",
 			"/traces/", repository+"/internal/synth/", "--wait-ready=15m", "--wait-ready=0", "--hold=30s", "--hold=0", jobStart, "next:1s", ":9797", "127.0.0.1:0").Replace(a)
 		args = append(args, a)
@@ -112,7 +112,7 @@ func TestJobIsARun(t *testing.T) {
 	}
 }
 
-// The rules in the chart are those of alerts/, all of them, and promtool takes them as they are rendered.
+// The chart has all rules of alerts/, and promtool accepts them as they are rendered.
 func TestRules(t *testing.T) {
 	promtool := tool(t, "../prometheus/install", "prometheus", "promtool")
 	all := objects(t, render(t, chart, full("deployment")...))
@@ -144,7 +144,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What is left out is gone, whatever its severity and the number of its rules, and all else stays as it is.
+// Disabled alerts are gone, whatever their severity and the number of their rules, and everything else is unchanged.
 func TestDisabledAlerts(t *testing.T) {
 	names := func(values ...string) (alerts map[string]int, records int) {
 		alerts = map[string]int{}
@@ -190,7 +190,7 @@ func TestDisabledAlerts(t *testing.T) {
 	}
 }
 
-// The dashboards in the chart are those of dashboards/, all of them, with the label that Grafana's sidecar looks for.
+// The chart has all dashboards of dashboards/, with the label of Grafana's sidecar.
 func TestDashboards(t *testing.T) {
 	all := objects(t, render(t, chart, full("deployment")...))
 	paths, err := filepath.Glob(repository + "/dashboards/*.json")

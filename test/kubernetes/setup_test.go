@@ -1,8 +1,8 @@
 //go:build real
 
-// Package kubernetes_test holds the Helm chart and the kustomize overlay of deploy/ to the schemas of Kubernetes and of the
-// Prometheus operator, to the restricted Pod Security Standard, and to replayd itself: `make test-kubernetes`. It is a module of
-// its own, so that the libraries of Kubernetes are not in the product's.
+// Package kubernetes_test checks the Helm chart and the kustomize overlay of deploy/ against the schemas of Kubernetes
+// and of the Prometheus operator, the restricted Pod Security Standard, and replayd itself: `make test-kubernetes`. It
+// is a separate module, so that the product does not depend on the libraries of Kubernetes.
 package kubernetes_test
 
 import (
@@ -44,8 +44,8 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// tool runs an install script and gives the path of a program of its folder. Exit code 3 says that it cannot be had here: that
-// skips the test, but in CI it is a failure.
+// tool runs an install script and returns the path of a program in its folder. With exit code 3 the program is not
+// available here: the test is skipped, but fails in CI.
 func tool(t *testing.T, script, folder, program string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(repository, ".cache", folder))
@@ -63,7 +63,7 @@ func tool(t *testing.T, script, folder, program string) string {
 	return filepath.Join(path, program)
 }
 
-// helm runs it and gives both of what it says.
+// helm runs helm and returns its stdout and stderr.
 func helm(t *testing.T, args ...string) (out, said string, err error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), tool(t, "./install", "kubernetes", "helm"), args...)
@@ -73,7 +73,7 @@ func helm(t *testing.T, args ...string) (out, said string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// render gives the manifests of a chart with these values.
+// render returns the manifests of a chart with these values.
 func render(t *testing.T, folder string, values ...string) string {
 	t.Helper()
 	out, said, err := helm(t, append([]string{"template", "canary", folder, "--namespace", "test"}, values...)...)
@@ -83,12 +83,12 @@ func render(t *testing.T, folder string, values ...string) string {
 	return out
 }
 
-// required is what has no default: the image, and in mode job the instant at which its shards begin.
+// required holds the values without a default: the image, and in mode job the instant at which its shards begin.
 var required = []string{"--set", "image.repository=registry.example.com/replayd", "--set", "job.start=" + jobStart}
 
 const jobStart = "2026-01-02T15:04:00Z"
 
-// full are the values of chart/ci, with every option of a mode on; plain is what a first installation has.
+// full returns the values of chart/ci, with every option of a mode on; plain returns those of a first installation.
 func full(mode string) []string { return []string{"-f", filepath.Join(chart, "ci", mode+".yaml")} }
 
 func plain(mode string) []string {

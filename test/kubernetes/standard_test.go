@@ -13,7 +13,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// validate has the schemas of Kubernetes 1.30, and of the operator's kinds, look at manifests.
+// validate checks manifests against the schemas of Kubernetes 1.30 and of the operator's kinds.
 func validate(t *testing.T, manifests string) (said string, err error) {
 	t.Helper()
 	program := tool(t, "./install", "kubernetes", "kubectl-validate")
@@ -22,7 +22,7 @@ func validate(t *testing.T, manifests string) (said string, err error) {
 	return string(out), err
 }
 
-// restricted gives what the restricted Pod Security Standard has against a pod, "" for nothing.
+// restricted returns the violations of the restricted Pod Security Standard by a pod, or "".
 func restricted(t *testing.T, pod corev1.PodTemplateSpec) string {
 	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -37,7 +37,7 @@ func restricted(t *testing.T, pod corev1.PodTemplateSpec) string {
 	return result.ForbiddenReason() + ": " + result.ForbiddenDetail()
 }
 
-// hold is what every manifest of ours is held to.
+// hold checks what every manifest must satisfy.
 func hold(t *testing.T, manifests string) {
 	t.Helper()
 	if said, err := validate(t, manifests); err != nil {
@@ -85,7 +85,7 @@ func TestChartHoldsToTheStandards(t *testing.T) {
 	}
 }
 
-// The two judges can say no.
+// Both checks can fail.
 func TestStandardsRefuse(t *testing.T) {
 	manifests := render(t, chart, full("shards")...)
 	f := func(old, with, want string) {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Values that cannot work are refused before anything is installed, and the message names the key.
+// Invalid values are refused before the installation, and the message names the key.
 func TestBadValues(t *testing.T) {
 	const engine = "target: {url: http://vllm:8000}\n"
 	for _, c := range []struct{ values, want string }{
@@ -58,7 +58,7 @@ func TestBadValues(t *testing.T) {
 		{"mode: sidecar-example\nmonitor: {enabled: true, kind: ServiceMonitor}", "monitor.kind: want PodMonitor"},
 		{engine + "dcgmService: {enabled: true}", "dcgmService.enabled: want mode sidecar-example"},
 
-		// Secrets do not come into a ConfigMap, wherever they stand.
+		// Secrets must not come into a ConfigMap, wherever they are.
 		{"config: {targets: [{name: a, url: http://a, http: {authorization: {credentials: hush}}}]}", "config.targets[0].http.authorization.credentials: want no secret"},
 		{"config: {targets: [{name: a, url: http://a, http: {basic_auth: {username: a, password: hush}}}]}", "config.targets[0].http.basic_auth.password"},
 		{"config: {targets: [{name: a, url: http://a, http: {bearer_token: hush}}]}", "config.targets[0].http.bearer_token"},
@@ -82,7 +82,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Configurations from outside, and words that only sound like secrets, are taken.
+// External configurations, and words that only sound like secrets, are accepted.
 func TestGoodValues(t *testing.T) {
 	for _, values := range []string{
 		"existingConfigMap: a\nterminationGracePeriodSeconds: 60",
@@ -103,14 +103,14 @@ func TestGoodValues(t *testing.T) {
 	}
 }
 
-// What the documentation shows as a configuration can be given to the chart, and replayd takes what comes of it.
+// The configurations of the documentation work in the chart, and replayd accepts the result.
 func TestDocumentedConfigurations(t *testing.T) {
 	_, begins, _ := strings.Cut(read(t, repository+"/docs/sidecar.md"), "```yaml\n")
 	sidecar, _, _ := strings.Cut(begins, "```\n")
 	for name, text := range map[string]string{"replayd.example.yaml": read(t, repository+"/docs/replayd.example.yaml"), "sidecar.md": sidecar} {
 		var config map[string]any
 		decode(t, []byte(text), &config)
-		delete(config, "web") // web.listen is the chart's
+		delete(config, "web") // the chart sets web.listen
 		values, err := yaml.Marshal(map[string]any{"config": config})
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,8 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 }
 
-// The README's way to a trace that no ConfigMap holds: each mode's pod fetches it before replayd starts, within the restricted standard.
+// The README's way to a trace that is too large for a ConfigMap: each mode's pod fetches it before replayd starts,
+// within the restricted standard.
 func TestDocumentedTrace(t *testing.T) {
 	_, begins, _ := strings.Cut(read(t, chart+"/README.md"), "# a trace that is fetched\n")
 	values, _, found := strings.Cut(begins, "```\n")
@@ -161,7 +162,7 @@ func TestDocumentedTrace(t *testing.T) {
 	}
 }
 
-// The table of the chart's README has every value, with its default, and the schema too.
+// The table in the chart's README has every value with its default, and so does the schema.
 func TestDocumentedValues(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal([]byte(read(t, chart+"/values.schema.json")), &schema); err != nil {
@@ -198,7 +199,7 @@ func TestDocumentedValues(t *testing.T) {
 	}
 }
 
-// flatten gives each value that the schema does not take apart any further. Both must know the same keys.
+// flatten collects the values that the schema does not divide further. Values and schema must have the same keys.
 func flatten(t *testing.T, at string, schema map[string]any, value any, into map[string]any) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
@@ -223,7 +224,8 @@ func flatten(t *testing.T, at string, schema map[string]any, value any, into map
 	}
 }
 
-// The overlay starts the chart's version of an image that nobody publishes, by a name that nobody can take; and Helm takes that version.
+// The overlay uses the chart's version of an image that nobody publishes, under a name that nobody can take. Helm
+// accepts that version.
 func TestVersions(t *testing.T) {
 	var c struct{ AppVersion string }
 	decode(t, []byte(read(t, chart+"/Chart.yaml")), &c)

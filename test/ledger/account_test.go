@@ -14,7 +14,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A request is a line of the records, as far as an account needs it.
+// A request holds the fields of a record that an account needs.
 type request struct {
 	ID      string
 	Phase   string
@@ -25,11 +25,11 @@ type request struct {
 	Output  int    `json:"usage_output_tokens"`
 }
 
-// An account is what became of the requests of a run, by name: expected, sent, ok, good, eligible, an outcome, "dropped REASON",
-// and both shares.
+// An account is the ledger of a run, by name: expected, sent, ok, good, eligible, an outcome, "dropped REASON", and
+// both attainments.
 type account map[string]float64
 
-// The names that every account has.
+// Names in every account.
 const (
 	expected = "expected"
 	good     = "good"
@@ -60,8 +60,8 @@ func requests(t *testing.T, paths ...string) (all []request) {
 	return all
 }
 
-// account is made of the requests that have a record. What was never sent is what was expected beyond them.
-// Rows that this machine missed while other work had its cores are told by the page alone; the other outputs must say the same.
+// account computes the account from the requests that have a record. Expected requests without one were never sent.
+// Only the page counts rows that this busy machine missed; the other outputs must have the same number.
 func (c *run) account(all []request, page account) account {
 	a := account{expected: float64(c.expected)}
 	finished := 0
@@ -96,7 +96,7 @@ func (c *run) account(all []request, page account) account {
 	return a
 }
 
-// received is how many requests an engine saw, probes left out.
+// received returns the number of requests that an engine received, without probes.
 func received(t *testing.T, e engine) (n int) {
 	t.Helper()
 	entries, _ := outside.Lines[struct{ ID string }](t, e.log)
@@ -108,8 +108,8 @@ func received(t *testing.T, e engine) (n int) {
 	return n
 }
 
-// differs names what an output says and the account does not: a name that is missing in it, a number that is another. An output
-// that rounds has a tolerance.
+// differs lists the names that an output lacks or has with another number than the account. An output that rounds has a
+// tolerance.
 func differs(want, got account, rounds float64) (faults []string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		v, said := got[name]
@@ -125,7 +125,7 @@ func differs(want, got account, rounds float64) (faults []string) {
 	return faults
 }
 
-// read gives a file of a run.
+// read returns a file of a run.
 func read(t *testing.T, parts ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(parts...))

@@ -13,7 +13,7 @@ import (
 	"replayd/test/outside"
 )
 
-// TestOneLedger makes each run once, and asks every output what became of its requests.
+// TestOneLedger makes each run once and compares every output's counts of its requests.
 func TestOneLedger(t *testing.T) {
 	var names []string
 	for i := range runs {
@@ -29,7 +29,7 @@ func TestOneLedger(t *testing.T) {
 		fmt.Fprintf(&targets, "      - {targets: [%q], labels: {namespace: %q}}\n", listens[name], name)
 	}
 	prom := outside.StartPrometheus(t, outside.PrometheusTool(t, "prometheus"), t.TempDir(), scrapes+targets.String())
-	outside.Until(t, time.Minute, func() error { // it takes some seconds until it begins
+	outside.Until(t, time.Minute, func() error { // it takes some seconds to begin
 		var data struct {
 			ActiveTargets []struct{ LastScrape time.Time }
 		}
@@ -47,7 +47,7 @@ func TestOneLedger(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("runs", func(t *testing.T) { // which end before Prometheus does
+	t.Run("runs", func(t *testing.T) { // the runs end before Prometheus does
 		for i := range runs {
 			t.Run(runs[i].name, func(t *testing.T) {
 				t.Parallel()
@@ -107,7 +107,7 @@ func (c *run) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	c.texts(t, dir, m, want)
 }
 
-// last is the page of a run after all its requests have ended.
+// last returns the page of a run after all its requests have ended.
 func last(t *testing.T, url string, requests int) outside.Page {
 	t.Helper()
 	return outside.See(t, url, "all requests have ended", 2*time.Minute, func(p outside.Page) bool {
@@ -116,7 +116,7 @@ func last(t *testing.T, url string, requests int) outside.Page {
 	})
 }
 
-// measured leaves the warm-up out.
+// measured removes the warm-up.
 func measured(all []request) []request {
 	return slices.DeleteFunc(all, func(r request) bool { return r.Phase == "warmup" })
 }

@@ -13,10 +13,10 @@ import (
 	"replayd/test/outside"
 )
 
-// binaryEnv names a binary to judge in place of the one that is built.
+// binaryEnv names a binary to judge instead of the one that is built.
 const binaryEnv = "LEDGER_BINARY"
 
-// Each mutant counts one thing wrong by one. The case that it is judged by has all of them.
+// Each mutant is off by one in one count. The run that judges it has all of these counts.
 var mutants = map[string][2]string{
 	"expected": {"Expected: c.expected,", "Expected: c.expected + 1,"},
 	"outcomes": {"Outcomes: byName(allOutcomes, c.finished[:]),", "Outcomes: measure.Ledger{Outcomes: byName(allOutcomes, c.finished[:])}.Add(measure.Ledger{Outcomes: map[measure.Outcome]int64{measure.OK: 1}}).Outcomes,"},
@@ -25,7 +25,8 @@ var mutants = map[string][2]string{
 	"eligible": {"Eligible: c.eligible,", "Eligible: c.eligible + 1,"},
 }
 
-// TestMutants builds replayd with a ledger that is off by one in one place. The judgement of a run must find each of them.
+// TestMutants builds replayd with a ledger that is off by one in one place. The judgement of a run must find each
+// mutant.
 func TestMutants(t *testing.T) {
 	if os.Getenv(binaryEnv) != "" {
 		t.Skip("this is a mutant's judgement")
@@ -65,5 +66,5 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// judgedBy is a run with drops that the service is judged by.
+// judgedBy is the name of a run with drops that count against the service.
 const judgedBy = "overload"

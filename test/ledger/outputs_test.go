@@ -12,7 +12,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A ledger is one as files and pages have it.
+// A ledger is the ledger in files and pages.
 type ledger struct {
 	Began    int64              `json:"began_ns"`
 	Workload string             `json:"workload"`
@@ -38,7 +38,7 @@ func (l ledger) account() account {
 	return a
 }
 
-// shares are computed here where an output has no share of its own.
+// shares computes both attainments for an output without its own.
 func (a account) shares() {
 	a[overall] = a[good] / a[expected]
 	if a[eligible] > 0 {
@@ -46,7 +46,7 @@ func (a account) shares() {
 	}
 }
 
-// lastLedger is that of the records' last ledger line.
+// lastLedger returns the last ledger line of the records.
 func lastLedger(t *testing.T, records string) account {
 	t.Helper()
 	var last ledger
@@ -66,7 +66,7 @@ func lastLedger(t *testing.T, records string) account {
 	return last.account()
 }
 
-// inJSON is the ledger of a profile_export_aiperf.json.
+// inJSON returns the ledger of a profile_export_aiperf.json.
 func inJSON(t *testing.T, text string) account {
 	t.Helper()
 	var file struct{ Ledger ledger }
@@ -76,7 +76,7 @@ func inJSON(t *testing.T, text string) account {
 	return file.Ledger.account()
 }
 
-// reported is what `replayd report --json -` says of files, a run each.
+// reported returns the output of `replayd report --json -` for files, one account per run.
 func reported(t *testing.T, args ...string) (all []account) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), binary, append([]string{"report", "--json", "-"}, args...)...).Output()
@@ -108,7 +108,7 @@ func reported(t *testing.T, args ...string) (all []account) {
 	return all
 }
 
-// onPage is what /metrics says of a workload.
+// onPage returns the account of a workload on /metrics.
 func onPage(p outside.Page, workload string) account {
 	a := account{
 		expected: p.Sum("replayd_requests_expected_total", workload), good: p.Sum("replayd_goodput_requests_total", workload),
@@ -136,7 +136,7 @@ func onPage(p outside.Page, workload string) account {
 	return a
 }
 
-// inPrometheus reads the raw counters, of what is scraped into a namespace.
+// inPrometheus reads the raw counters of a namespace.
 func inPrometheus(t *testing.T, p outside.Prometheus, run string, at time.Time) account {
 	t.Helper()
 	a := account{}

@@ -11,11 +11,11 @@ import (
 	"replayd/test/outside"
 )
 
-// window is that of the rules that are asked.
+// window is the window of the recording rules.
 const window = 5 * time.Minute
 
-// rules asks the recording rules, over a window that holds the whole run, how many requests a second there were and which share was
-// not good. They are evaluated as of a scrape: then rate() adds nothing to what was counted.
+// rules evaluates the recording rules over a window that holds the whole run: requests a second, and the share that was
+// not good. They are evaluated at the time of a scrape: then rate() extrapolates nothing.
 func (c *run) rules(t *testing.T, p outside.Prometheus, settled time.Time, want account) {
 	t.Helper()
 	series := `replayd_requests_expected_total{namespace="` + c.name + `"}`
@@ -44,7 +44,7 @@ func (c *run) rules(t *testing.T, p outside.Prometheus, settled time.Time, want 
 	ask("workload:replayd_bad_requests:ratio_rate5m", 1-want[service])
 }
 
-// expression is that of a recording rule, with the expressions of the rules that it reads in place of their names.
+// expression returns the expression of a recording rule, with the names of other rules replaced by their expressions.
 func expression(t *testing.T, rule string) string {
 	t.Helper()
 	groups, err := outside.RuleGroups("../../alerts/workloads.yaml")

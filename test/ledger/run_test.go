@@ -16,23 +16,23 @@ import (
 
 const second = int64(time.Second)
 
-// A run is one command line of `replayd run`, and what is known of it before it begins.
+// A run is one command line of `replayd run` with its expected properties.
 type run struct {
 	name     string
 	engine   []string // flags of the simulated engine
-	trace    string   // its rows; "": the flags say what is sent
+	trace    string   // its rows; "": the flags define the load
 	args     []string
 	expected int
 	filtered int                  // rows over the limits on their lengths
 	drops    string               // the reason of all drops; "": nothing is dropped
-	chosen   bool                 // the workload chose to drop what finds no lane
-	keeps    func(r request) bool // whether an ok request is within all bounds; nil: it is
-	atOnce   bool                 // it begins before Prometheus has seen its counters at 0
+	chosen   bool                 // the workload is configured to drop requests without a lane
+	keeps    func(r request) bool // reports whether an ok request is within all bounds; nil: every one is
+	atOnce   bool                 // it begins before Prometheus has scraped its counters at 0
 	aiperf   bool                 // stdout has AIPerf's table
 	code     int
 }
 
-// rows makes lines of a trace, one each gap.
+// rows makes lines of a trace, one per gap.
 func rows(n int, gap time.Duration, line func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -45,7 +45,7 @@ func lengths(input, output int) func(int) string {
 	return func(int) string { return fmt.Sprintf(`"input_length": %d, "output_length": %d`, input, output) }
 }
 
-// Each turn of a session goes out after the one before.
+// Each turn of a session is sent after the turn before it.
 func turns(sessions int) func(int) string {
 	return func(i int) string {
 		return fmt.Sprintf(`"input_length": 20, "output_length": 4, "session_id": "s%d"`, i%sessions)
@@ -99,12 +99,12 @@ var runs = []run{
 		args: []string{"--goodput", "ttft:20s"}, expected: 40, drops: "session_failed",
 	},
 	{
-		name: "filtered", engine: []string{"--ttft", "20ms"}, trace: rows(40, 50*time.Millisecond, func(i int) string { return lengths(20+(3-i%4)*100, 3)(i) }), // the last one is sent
+		name: "filtered", engine: []string{"--ttft", "20ms"}, trace: rows(40, 50*time.Millisecond, func(i int) string { return lengths(20+(3-i%4)*100, 3)(i) }), // only the last of four is sent
 		args: []string{"--max-input", "300"}, expected: 30, filtered: 10,
 	},
 	{
 		name: "warmed up", engine: []string{"--ttft", "20ms"}, trace: rows(20, 50*time.Millisecond, lengths(20, 3)),
-		args: []string{"--warmup", "5", "--slo", "ttft:20s"}, expected: 20, atOnce: true, // no --start beside a warm-up
+		args: []string{"--warmup", "5", "--slo", "ttft:20s"}, expected: 20, atOnce: true, // --start and a warm-up exclude each other
 	},
 	{
 		name: "as AIPerf has it", engine: []string{"--ttft", "20ms", "--itl", "2ms"},
@@ -113,13 +113,13 @@ var runs = []run{
 	},
 }
 
-// A made is what a run left behind.
+// A made is the output of a run.
 type made struct {
 	out  string
 	code int
 }
 
-// begin types `replayd run`. The func that it returns waits for its end.
+// begin runs `replayd run`. The func that it returns waits for the end.
 func (c *run) begin(t *testing.T, e engine, dir, listen string, more ...string) (end func() made) {
 	t.Helper()
 	args := []string{"run"}
@@ -152,7 +152,7 @@ func (c *run) begin(t *testing.T, e engine, dir, listen string, more ...string) 
 	}
 }
 
-// Names of what a run leaves in its folder.
+// Names of the files that a run leaves in its folder.
 const (
 	artifacts = "artifacts"
 	records   = "records.jsonl"

@@ -17,15 +17,15 @@ import (
 	"replayd/test/outside"
 )
 
-// A daemon is a workload of `replayd serve` that drops for a reason which a run does not have.
+// A daemon is a workload of `replayd serve` with a drop reason that a run does not have.
 type daemon struct {
 	run
 	target   string                                           // further keys of the target
 	workload string                                           // further keys of the workload
-	does     func(t *testing.T, d *daemon, at daemonOf) error // while it plays; nil: nothing
+	does     func(t *testing.T, d *daemon, at daemonOf) error // called while it plays; may be nil
 }
 
-// A daemonOf is one that runs.
+// A daemonOf is a running daemon.
 type daemonOf struct {
 	process *outside.Process
 	url     string
@@ -91,7 +91,8 @@ var daemons = []daemon{
 	},
 }
 
-// judge plays the workload once, and holds the page, Prometheus, /live, the records and a report of them to one account.
+// judge plays the workload once and compares the page, Prometheus, /live, the records and a report of them with one
+// account.
 func (d *daemon) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -120,7 +121,7 @@ workloads:
 		}
 	}
 	said := map[string]account{}
-	if d.drops != "shutdown" { // which drops at the end, when there is no page any more
+	if d.drops != "shutdown" { // shutdown drops at the end, when there is no page any more
 		said["/metrics"] = onPage(last(t, at.url, d.expected), "run")
 		settled := time.Now().Add(2 * time.Second)
 		outside.See(t, at.url, "it was scraped again", time.Minute, func(outside.Page) bool { return time.Now().After(settled.Add(time.Second)) })
@@ -156,7 +157,8 @@ workloads:
 	}
 }
 
-// onLive is what the live page is told of the one workload. It has the counts since the begin, and the shares of the last minute only.
+// onLive returns the account of the only workload on the live page, which has the counts since the start and the shares
+// of the last minute.
 func onLive(t *testing.T, url string) account {
 	t.Helper()
 	_, text, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, url+"/live/snapshot.json")

@@ -1,8 +1,9 @@
 //go:build real
 
-// Package ledger_test makes runs with the real binary against a simulated engine, and holds every output of each run to one account
-// of it: stdout, the exit code, CSV, JSON, the page, the records, /metrics, and the counters in a real Prometheus. The account is
-// made of what the engine received and of single requests, not of anything that replayd added up: `make test-ledger`.
+// Package ledger_test makes runs with the real binary against a simulated engine, and compares every output of each run
+// with one account: stdout, the exit code, CSV, JSON, the page, the records, /metrics, and the counters in a real
+// Prometheus. The account comes from what the engine received and from single requests, not from sums of replayd: `make
+// test-ledger`.
 package ledger_test
 
 import (
@@ -19,7 +20,7 @@ import (
 // binary is replayd, built once.
 var binary string
 
-// TestMain lets all runs go at once: most of the time they wait.
+// TestMain runs all runs at once: most of the time they wait.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(outside.Main(m, &binary))
 }
 
-// An engine is a simulated one in a process of its own.
+// An engine is a simulated engine in its own process.
 type engine struct {
 	*outside.Process
 	address, log string
@@ -55,5 +56,5 @@ scrape_configs:
 
 const (
 	lead   = 3 * time.Second // before the first request is due: each counter is scraped at 0
-	linger = 5 * time.Second // after the last one has ended: it is scraped at its last value
+	linger = 5 * time.Second // after the last request has ended: the last values are scraped
 )

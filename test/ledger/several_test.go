@@ -45,7 +45,7 @@ func shards(t *testing.T) {
 	}
 }
 
-// sweep is a run at each of three concurrencies. Each has a ledger of its own, and all of one file of records are three runs.
+// sweep is a run at each of three concurrencies. Each has its own ledger, and one file of records holds three runs.
 func sweep(t *testing.T) {
 	t.Parallel()
 	c := run{

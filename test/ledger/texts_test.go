@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// texts looks at what people read.
+// texts checks the outputs for people.
 func (c *run) texts(t *testing.T, dir string, m made, want account) {
 	t.Helper()
 	if !c.aiperf {
@@ -46,7 +46,7 @@ func (c *run) texts(t *testing.T, dir string, m made, want account) {
 	c.page(t, dir, want)
 }
 
-// page looks at the page that `report` makes of the folder.
+// page checks the page that `report` makes of the folder.
 func (c *run) page(t *testing.T, dir string, want account) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), binary, "report", filepath.Join(dir, artifacts)).CombinedOutput(); err != nil {
@@ -64,7 +64,7 @@ func (c *run) page(t *testing.T, dir string, want account) {
 	}
 }
 
-// agreesOnGood wants both shares in a text: "12 good of 40 expected" and "12 good of 12 eligible".
+// agreesOnGood checks both shares in a text: "12 good of 40 expected" and "12 good of 12 eligible".
 func agreesOnGood(t *testing.T, output, text string, want account) {
 	t.Helper()
 	for _, of := range []string{expected, eligible} {
@@ -75,7 +75,7 @@ func agreesOnGood(t *testing.T, output, text string, want account) {
 	}
 }
 
-// onStdout is what the native table says. Its shares have four decimals.
+// onStdout parses the native table. Its shares have four decimals.
 func onStdout(t *testing.T, out string) account {
 	t.Helper()
 	a := account{}
@@ -96,7 +96,7 @@ func onStdout(t *testing.T, out string) account {
 	return a
 }
 
-// inCSV gives the numbers of a profile_export_aiperf.csv that are of all requests, by their names there.
+// inCSV returns the numbers of a profile_export_aiperf.csv that cover all requests, by their names there.
 func inCSV(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	r := csv.NewReader(strings.NewReader(text))

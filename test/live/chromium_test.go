@@ -19,8 +19,8 @@ import (
 	"replayd/test/outside"
 )
 
-// A chromium is a headless browser, driven by the DevTools protocol over two pipes: JSON messages that end with a zero byte.
-// https://chromedevtools.github.io/devtools-protocol/
+// A chromium is a headless browser, driven by the DevTools protocol
+// (https://chromedevtools.github.io/devtools-protocol/) over two pipes. JSON messages end with a zero byte.
 type chromium struct {
 	to io.Writer
 
@@ -28,7 +28,7 @@ type chromium struct {
 	last    int
 	answers map[int]chan answer
 	tabs    map[string]*tab // by session
-	gone    error           // why nothing is answered any more
+	gone    error           // why the browser no longer answers
 }
 
 type answer struct {
@@ -40,13 +40,13 @@ type answer struct {
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	program := outside.Install(t)
-	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its clean-up
+	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its cleanup
 	args := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run", "--disable-gpu",
 		"--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars",
 	}
 	if os.Getuid() == 0 {
-		args = append(args, "--no-sandbox") // it refuses to have one for root
+		args = append(args, "--no-sandbox") // Chromium refuses to run with a sandbox as root
 	}
 	c := exec.CommandContext(ctx, program, args...)
 	theirs, ours, err := os.Pipe()
@@ -69,7 +69,7 @@ func startChromium(t *testing.T) *chromium {
 	}()
 	t.Cleanup(func() {
 		stop()
-		_ = c.Wait() // killed by us: its status says nothing
+		_ = c.Wait() // killed by the test, so its status is meaningless
 		<-read
 		_, _ = ours.Close(), back.Close()
 		if t.Failed() {
@@ -79,7 +79,7 @@ func startChromium(t *testing.T) *chromium {
 	return b
 }
 
-// read hands out what the browser says, until it ends.
+// read distributes the messages of the browser until it ends.
 func (b *chromium) read(from io.Reader) {
 	messages := bufio.NewReader(from)
 	for {
@@ -104,7 +104,7 @@ func (b *chromium) read(from io.Reader) {
 			return
 		}
 		if waiting := b.answers[m.ID]; waiting != nil {
-			waiting <- m.answer // there is room for it
+			waiting <- m.answer // the channel has room
 			delete(b.answers, m.ID)
 		} else if p := b.tabs[m.SessionID]; p != nil {
 			p.events = append(p.events, event{m.Method, m.Params})
@@ -113,7 +113,7 @@ func (b *chromium) read(from io.Reader) {
 	}
 }
 
-// do asks the browser for something, or a page of it when a session is given, and waits for the answer.
+// do sends a command to the browser, or to a page if a session is given, and waits for the answer.
 func (b *chromium) do(t *testing.T, session, method string, params, result any) {
 	t.Helper()
 	b.mu.Lock()
@@ -154,10 +154,10 @@ func (b *chromium) do(t *testing.T, session, method string, params, result any) 
 	}
 }
 
-// An object is what the protocol calls so.
+// An object is an object of the protocol.
 type object map[string]any
 
-// A tab is one page of the browser, and what it told of itself.
+// A tab is one page of the browser with its events.
 type tab struct {
 	b       *chromium
 	session string
@@ -169,7 +169,7 @@ type event struct {
 	params json.RawMessage
 }
 
-// open makes a page of some width that prefers a colour scheme, and loads an address in it.
+// open creates a page with a width and a preferred color scheme, and loads an address in it.
 func (b *chromium) open(t *testing.T, address string, width int, scheme string, before ...func(p *tab)) *tab {
 	t.Helper()
 	var target struct{ TargetID string }
@@ -199,7 +199,7 @@ func (p *tab) do(t *testing.T, method string, params, result any) {
 	p.b.do(t, p.session, method, params, result)
 }
 
-// eval runs an expression in the page, waits for it when it is a promise, and decodes its value.
+// eval evaluates an expression in the page, awaits a promise, and decodes the value.
 func (p *tab) eval(t *testing.T, expression string, into any) {
 	t.Helper()
 	var got struct {
@@ -218,7 +218,7 @@ func (p *tab) eval(t *testing.T, expression string, into any) {
 	}
 }
 
-// until waits in the page until a condition holds there, for at most 20 seconds.
+// until waits until a condition holds in the page, for at most 20 seconds.
 func (p *tab) until(t *testing.T, condition string) {
 	t.Helper()
 	var held bool
@@ -234,7 +234,7 @@ func (p *tab) until(t *testing.T, condition string) {
 	}
 }
 
-// told takes what the page told of itself under one name.
+// told takes the events of the page with one name.
 func (p *tab) told(method string) (params []json.RawMessage) {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
@@ -246,7 +246,7 @@ func (p *tab) told(method string) (params []json.RawMessage) {
 	return params
 }
 
-// loaded waits for the page and all that it asks for at first. Where scripts are off, until has no timers.
+// loaded waits for the page and its first resources. With scripts off, until has no timers.
 func (p *tab) loaded(t *testing.T) {
 	t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)

@@ -20,7 +20,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A load is made-up traffic of one workload: 40 requests a second, of which some fail when it is sick.
+// A load is synthetic traffic of one workload: 40 requests a second, of which some fail if sick is set.
 type load struct {
 	w    *live.Workload
 	sick bool
@@ -55,7 +55,7 @@ func (l *load) now() live.State {
 	defer l.mu.Unlock()
 	s := l.state
 	s.Ledger.Outcomes, s.Ledger.Dropped = maps.Clone(s.Ledger.Outcomes), maps.Clone(s.Ledger.Dropped)
-	s.Position = 5*time.Minute + 30*time.Since(s.Started) // at speed 30, so that it can be seen to move
+	s.Position = 5*time.Minute + 30*time.Since(s.Started) // at speed 30, so that it moves visibly
 	s.Next = s.Started.Add(time.Hour)
 	return s
 }
@@ -89,7 +89,7 @@ type site struct {
 	stop  func()
 }
 
-// serve starts a site; an empty address is any free port of this machine.
+// serve starts a site. An empty address is any free port of this machine.
 func serve(t *testing.T, address string, names ...string) (s site, at string) {
 	t.Helper()
 	if address == "" {

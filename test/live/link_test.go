@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestLostConnection: the page says loudly that replayd is gone, and finds it again by itself.
+// TestLostConnection: the page clearly shows that replayd is gone, and reconnects by itself.
 func TestLostConnection(t *testing.T) {
 	b := startChromium(t)
 	s, at := serve(t, "", "chat")
@@ -27,7 +27,7 @@ func TestLostConnection(t *testing.T) {
 	p.until(t, `document.getElementById('pulse').innerText === 'live' && !document.title.includes('lost')`)
 }
 
-// TestSlowLink: a first event that takes 12 s is waited for.
+// TestSlowLink: the page waits for a first event that takes 12 s.
 func TestSlowLink(t *testing.T) {
 	b := startChromium(t)
 	_, at := serve(t, "", "chat")

@@ -1,6 +1,6 @@
 //go:build live
 
-// Package live looks at the live page as people do, in a real Chromium: `make test-live`.
+// Package live tests the live page in a real Chromium: `make test-live`.
 package live
 
 import (
@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// ready is the page after its first five seconds: there are cards, figures and pictures.
+// ready is true after the page's first five seconds: there are cards, figures and plots.
 const ready = `document.querySelectorAll('.card').length && document.querySelector('.card .p50')?.getAttribute('d')`
 
 const longName = "a-workload-with-the-longest-name-that-a-configuration-may-have0"
 
-// TestPage looks at the page from a phone's to a desk's width, in both colour schemes, with everything in it open.
+// TestPage checks the page from a phone's to a desktop's width, in both color schemes, with everything open.
 func TestPage(t *testing.T) {
 	b := startChromium(t)
 	_, at := serve(t, "", "chat", "tools", longName)
@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// figures holds what is shown against the page's own data.
+// figures compares what is shown with the page's own data.
 func (p *tab) figures(t *testing.T) {
 	t.Helper()
 	var cards []struct {
@@ -65,7 +65,7 @@ func (p *tab) figures(t *testing.T) {
 		if c.Phase != "running" || len(c.Flight) != 2 || !strings.HasSuffix(c.TTFT, "s") || !strings.HasPrefix(c.Where, "loop 7") || c.End != "59:50" {
 			t.Errorf("%s: got %+v", c.Name, c)
 		}
-		if rate, err := strconv.ParseFloat(c.Rate, 64); err != nil || rate < 20 || rate > 41 { // a busy machine makes fewer
+		if rate, err := strconv.ParseFloat(c.Rate, 64); err != nil || rate < 20 || rate > 41 { // a busy machine has fewer
 			t.Errorf("%s: %s requests/s, want about 40, %v", c.Name, c.Rate, err)
 		}
 		if c.Silent != 0 || c.Injected != 0 {
@@ -85,7 +85,7 @@ func (p *tab) figures(t *testing.T) {
 	}
 }
 
-// moves sees the cursor go on, by what the browser makes of its style.
+// moves checks that the cursor moves, by the browser's computed style.
 func (p *tab) moves(t *testing.T) {
 	t.Helper()
 	var at []float64
@@ -102,7 +102,8 @@ func (p *tab) moves(t *testing.T) {
 	}
 }
 
-// fits: nothing reaches over the screen's edge. The window does not tell how wide that is: a phone's grows with its content.
+// fits: nothing reaches over the screen's edge. The window's width does not show that: a phone's grows with its
+// content.
 func (p *tab) fits(t *testing.T, width int) {
 	t.Helper()
 	var got struct {
@@ -116,7 +117,7 @@ func (p *tab) fits(t *testing.T, width int) {
 	}
 }
 
-// labels: the cursor's has one line, at the end of the trace too.
+// labels: the cursor's label has one line, also at the end of the trace.
 func (p *tab) labels(t *testing.T, width int) {
 	t.Helper()
 	var lines float64
@@ -134,7 +135,8 @@ func (p *tab) labels(t *testing.T, width int) {
 	}
 }
 
-// contrast computes the ratio of WCAG 2.2 for each element that has text of its own, against the backgrounds behind it.
+// contrast computes the contrast ratio of WCAG 2.2 for each element with its own text, against the backgrounds behind
+// it.
 const contrast = `(() => {
 	const parse = c => { const [r, g, b, a = 1] = c.match(/[\d.]+/g).map(Number); return { r, g, b, a } }
 	const over = (top, under) => ({ r: top.r * top.a + under.r * (1 - top.a), g: top.g * top.a + under.g * (1 - top.a), b: top.b * top.a + under.b * (1 - top.a), a: 1 })
@@ -152,7 +154,7 @@ const contrast = `(() => {
 	})
 })()`
 
-// readable: all text stands out from what is behind it.
+// readable: all text has enough contrast.
 func (p *tab) readable(t *testing.T) {
 	t.Helper()
 	var texts []struct {
@@ -170,7 +172,7 @@ func (p *tab) readable(t *testing.T) {
 	}
 }
 
-// quiet: the browser complains about nothing, and has asked nobody else.
+// quiet: the browser logs nothing and has contacted no other host.
 func (p *tab) quiet(t *testing.T, host string) {
 	t.Helper()
 	for _, name := range []string{"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"} {
@@ -193,7 +195,7 @@ func (p *tab) quiet(t *testing.T, host string) {
 	}
 }
 
-// picture keeps what is seen: `go test -artifacts`.
+// picture keeps a screenshot: `go test -artifacts`.
 func (p *tab) picture(t *testing.T, name string) {
 	t.Helper()
 	var shot struct{ Data string }
@@ -207,7 +209,7 @@ func (p *tab) picture(t *testing.T, name string) {
 	}
 }
 
-// TestWorkloadsComeAndGo while somebody watches.
+// TestWorkloadsComeAndGo adds and removes workloads while a viewer watches.
 func TestWorkloadsComeAndGo(t *testing.T) {
 	b := startChromium(t)
 	s, at := serve(t, "", "chat")
@@ -226,7 +228,7 @@ func TestWorkloadsComeAndGo(t *testing.T) {
 	p.quiet(t, at)
 }
 
-// TestKeyboard goes through the page by Tab alone, and opens and closes with Enter and Space.
+// TestKeyboard goes through the page with Tab only, and opens and closes with Enter and Space.
 func TestKeyboard(t *testing.T) {
 	b := startChromium(t)
 	_, at := serve(t, "", "chat", "tools")
@@ -274,12 +276,12 @@ func TestKeyboard(t *testing.T) {
 	press("Enter", 13, "\r")
 	p.until(t, `!document.querySelector('.card[open]')`)
 	p.eval(t, `document.querySelector('#summary tbody a').focus()`, nil)
-	press("Enter", 13, "\r") // opens the card of the worst and goes there
+	press("Enter", 13, "\r") // opens the card of the worst workload and goes there
 	p.until(t, `document.querySelector('.card[open] h2').innerText === 'tools' && document.activeElement === document.querySelector('.card[open] > summary')`)
 	p.quiet(t, at)
 }
 
-// TestWords holds the page's own ways to write figures and to draw lines against tables.
+// TestWords compares how the page formats figures and draws lines with tables.
 func TestWords(t *testing.T) {
 	b := startChromium(t)
 	_, at := serve(t, "", "chat")
@@ -311,7 +313,7 @@ func TestWords(t *testing.T) {
 	f("[0.1, 1, 5].map(draw.scale([0.1, 1]).y)", "100,0,0")
 }
 
-// TestMany: hundreds of workloads are lines; those in trouble are open, three of them at most.
+// TestMany: hundreds of workloads are lines; up to three workloads in trouble are open.
 func TestMany(t *testing.T) {
 	b := startChromium(t)
 	names := make([]string, 200)
@@ -330,11 +332,11 @@ func TestMany(t *testing.T) {
 	p.quiet(t, at)
 }
 
-// TestWithoutJavaScript: the figures of when the page was asked for are there.
+// TestWithoutJavaScript: the page has the figures of the time of the request.
 func TestWithoutJavaScript(t *testing.T) {
 	b := startChromium(t)
 	_, at := serve(t, "", "chat", "tools")
-	b.open(t, "http://"+at+"/live", 390, "light").until(t, ready) // by now there are some
+	b.open(t, "http://"+at+"/live", 390, "light").until(t, ready) // by then there are some
 	p := b.open(t, "http://"+at+"/live", 390, "light", func(p *tab) {
 		p.do(t, "Emulation.setScriptExecutionDisabled", object{"value": true}, nil)
 	})

@@ -16,7 +16,8 @@ import (
 	"replayd/internal/result"
 )
 
-// synthetic is a closed loop against a server that warms up and is saturated beyond 200 requests at once, with a few failures.
+// synthetic is a closed loop against a server that warms up and is saturated beyond 200 requests at once, with some
+// failures.
 func synthetic(name string, requests, concurrency int, seed uint64) result.Run {
 	random := rand.New(rand.NewPCG(seed, 1))
 	lognormal := func(middle, spread float64) float64 { return middle * math.Exp(spread*random.NormFloat64()) }
@@ -55,7 +56,7 @@ func synthetic(name string, requests, concurrency int, seed uint64) result.Run {
 	return run
 }
 
-// writeExport writes the ok requests of a run as AIPerf has them.
+// writeExport writes the ok requests of a run in AIPerf's format.
 func writeExport(t *testing.T, dir string, run result.Run) {
 	t.Helper()
 	type object = map[string]any

@@ -17,10 +17,10 @@ import (
 	"replayd/internal/result"
 )
 
-// drawn is a page of which every cloud of points is on its canvas.
+// drawn is true when every cloud of points is drawn on its canvas.
 const drawn = `document.readyState === 'complete' && document.querySelectorAll('.cloud').length === document.querySelectorAll('.plot.drawn').length`
 
-// onDisk writes a page into a file and gives its address.
+// onDisk writes a page to a file and returns its address.
 func onDisk(t *testing.T, name string, p report.Page) (address string, bytes int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".html")
@@ -39,8 +39,8 @@ func onDisk(t *testing.T, name string, p report.Page) (address string, bytes int
 	return "file://" + path, info.Size()
 }
 
-// TestReport looks at the page of one run and at that of several, from a phone's to a desk's width, in both colour schemes, with
-// all tables open.
+// TestReport checks the page of one run and that of several, from a phone's to a desktop's width, in both color
+// schemes, with all tables open.
 func TestReport(t *testing.T) {
 	b := startChromium(t)
 	one := synthetic("a run", 3000, 100, 1)
@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// leave runs a statement that leads to another page, and waits until that is there.
+// leave runs a statement that loads another page, and waits for that page.
 func (p *tab) leave(t *testing.T, statement string) {
 	t.Helper()
 	before := len(p.told("Page.loadEventFired"))
@@ -84,7 +84,7 @@ func (p *tab) leave(t *testing.T, statement string) {
 	}
 }
 
-// apart: no two names of one picture lie on each other.
+// apart: no two labels of one plot overlap.
 func (p *tab) apart(t *testing.T) {
 	t.Helper()
 	var over []string
@@ -98,7 +98,7 @@ func (p *tab) apart(t *testing.T) {
 	}
 }
 
-// alone: the browser complains about nothing, and asked for the one file and nothing else.
+// alone: the browser logs nothing and has loaded only the one file.
 func (p *tab) alone(t *testing.T, address string) {
 	t.Helper()
 	for _, name := range []string{"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"} {
@@ -117,7 +117,7 @@ func (p *tab) alone(t *testing.T, address string) {
 	}
 }
 
-// TestReportFigures holds what the page's script computes and reads against Go's figures.
+// TestReportFigures compares the figures of the page's script with Go's.
 func TestReportFigures(t *testing.T) {
 	b := startChromium(t)
 	run := synthetic("a run", 5000, 100, 3)
@@ -133,7 +133,7 @@ func TestReportFigures(t *testing.T) {
 			t.Errorf("%s: %v requests, want %d", tag, got.N, m.Of.N())
 		}
 		for q, v := range map[float64]float64{50: got.P50, 90: got.P90, 99: got.P99} {
-			if want := m.Of.Percentile(q); math.Abs(v-want) > 1e-6*want { // of a Float32
+			if want := m.Of.Percentile(q); math.Abs(v-want) > 1e-6*want { // the precision of a Float32
 				t.Errorf("%s: p%v is %v, want %v", tag, q, v, want)
 			}
 		}
@@ -144,7 +144,8 @@ func TestReportFigures(t *testing.T) {
 			p.do(t, "Input.dispatchKeyEvent", object{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
 		}
 	}
-	// By keyboard: what is read at the end of a picture over time is the last row of the table behind it, unless nothing was sent then.
+	// By keyboard: the tooltip at the end of a plot over time shows the last row of the table behind it, if requests
+	// were sent then.
 	var read struct{ Text, Row string }
 	p.eval(t, `document.querySelector('#section-2 .plot').focus()`, nil)
 	press("End", 35)
@@ -152,7 +153,7 @@ func TestReportFigures(t *testing.T) {
 	if !strings.HasSuffix(read.Text, ": "+read.Row) {
 		t.Errorf("read %q, the table's last row has %q", read.Text, read.Row)
 	}
-	// A part of a cloud: those within it, counted again.
+	// A selection of a cloud: the points within it, counted again.
 	p.eval(t, `document.querySelector('.plot.drawn').focus()`, nil)
 	for range 6 {
 		press("ArrowRight", 39)
@@ -180,7 +181,7 @@ func TestReportFigures(t *testing.T) {
 	p.alone(t, address)
 }
 
-// TestReportLarge: 100,000 requests in a file below 10 MB, whose first picture is there within 2 s.
+// TestReportLarge: 100,000 requests in a file below 10 MB, whose first plot is drawn within 2 s.
 func TestReportLarge(t *testing.T) {
 	b := startChromium(t)
 	run := synthetic("100,000 requests", 100_000, 400, 7)
@@ -201,7 +202,7 @@ func TestReportLarge(t *testing.T) {
 	p.picture(t, "report-large.png")
 }
 
-// TestReportWithoutScript: the figures, and pictures of clouds too, are there without JavaScript.
+// TestReportWithoutScript: without JavaScript the page has the figures and pictures of clouds.
 func TestReportWithoutScript(t *testing.T) {
 	b := startChromium(t)
 	address, _ := onDisk(t, "plain", report.HTML([]result.Run{synthetic("a run", 3000, 100, 5)}))
@@ -218,7 +219,7 @@ func TestReportWithoutScript(t *testing.T) {
 	p.picture(t, "report-plain.png")
 }
 
-// TestDashboard chooses runs and filters as a person does.
+// TestDashboard selects runs and filters as a person does.
 func TestDashboard(t *testing.T) {
 	b := startChromium(t)
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Certificate writes cert.pem and key.pem for 127.0.0.1, which net/http/httptest has, into dir and gives a client that
+// Certificate writes cert.pem and key.pem for 127.0.0.1, those of net/http/httptest, to dir and returns a client that
 // trusts them.
 func Certificate(t *testing.T, dir string) *http.Client {
 	t.Helper()

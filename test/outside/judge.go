@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A Shift is a change of what a workload has to send: from some instant in [from, to] on it is another plan, or none.
-// The instant is the daemon's to choose, and each row has to be on one side of it.
+// A Shift is a change of a workload's plan: from some instant in [From, To] on there is another plan, or none. The
+// daemon chooses the instant, and each row must be on one side of it.
 type Shift struct {
 	From, To time.Time
 	Plan     *Plan
 }
 
-// A Key is a request that a plan asks for. The input length tells the rows of two traces apart.
+// A Key is a request that a plan asks for. The input length distinguishes the rows of two traces.
 type Key struct {
 	ID    string
 	At    int64 // ns
 	Input int
 }
 
-// Keys are the requests of a workload that are due from an instant on and before another.
+// Keys returns the requests of a workload that are due in [from, to).
 func (p *Plan) Keys(workload string, from, to time.Time) (all []Key) {
 	for _, d := range p.Between(from, to) {
 		all = append(all, Key{d.RequestID(workload), d.At.UnixNano(), p.Rows[d.Row].Input})
@@ -30,17 +30,17 @@ func (p *Plan) Keys(workload string, from, to time.Time) (all []Key) {
 	return all
 }
 
-// Key is the request that a record is of.
+// Key returns the request of a record.
 func (r *Record) Key() Key { return Key{r.ID, r.Planned, r.Input} }
 
-// Exactly holds what was sent of a workload, and planned in [from, to), to the plan that was in force: each row once, at
-// its instant, and nothing else. So many rows may be missing: those that were dropped. It gives the number of rows that the plan
-// has, and of those that are missing.
+// Exactly compares the requests of a workload that were sent, and planned in [from, to), with the plan in force: each
+// row once, at its instant, and nothing else. Up to dropped rows may be missing. It returns the number of rows of the
+// plan, and of missing rows.
 func Exactly(t *testing.T, workload string, first *Plan, shifts []Shift, all []Record, from, to time.Time, dropped int) (rows, missing int) {
 	t.Helper()
 	for _, s := range shifts {
 		if s.From.Before(to) && s.To.After(to) {
-			to = s.From // what came after is not looked at
+			to = s.From // later requests are not checked
 		}
 	}
 	got := map[Key]int{}
@@ -87,7 +87,7 @@ func Exactly(t *testing.T, workload string, first *Plan, shifts []Shift, all []R
 	return len(want), missing
 }
 
-// choose finds the instant of a shift by which the most of what was sent is right.
+// choose returns the instant of a shift by which most of the sent requests are right.
 func (s *Shift) choose(workload string, before *Plan, got map[Key]int) time.Time {
 	old, next := before.Keys(workload, s.From, s.To), s.Plan.Keys(workload, s.From, s.To)
 	instants := []time.Time{s.From, s.To}
@@ -117,7 +117,7 @@ func differ(want bool, got int) int {
 	return got
 }
 
-// near says which shift a request was close to.
+// near names the shift that a request was close to.
 func near(shifts []Shift, k Key) string {
 	at := time.Unix(0, k.At)
 	for i, s := range shifts {

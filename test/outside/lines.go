@@ -14,11 +14,11 @@ import (
 	"replayd/internal/synth"
 )
 
-// ledgerStart is how a line of records begins that is about a workload and no request.
+// ledgerStart is the start of a record line about a workload instead of a request.
 var ledgerStart = []byte(`{"ledger":`)
 
-// Lines reads a file of JSON, a value on each line. A last one that is not whole, as while somebody writes it, is left out;
-// torn says that there was one. Ledgers among replayd's records are left out too.
+// Lines reads a file with one JSON value per line. It leaves out an incomplete last line, as while somebody writes it,
+// and torn reports whether there was one. It also leaves out ledgers in replayd's records.
 func Lines[T any](t *testing.T, path string) (all []T, torn bool) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -47,8 +47,8 @@ func Lines[T any](t *testing.T, path string) (all []T, torn bool) {
 	}
 }
 
-// Conversation writes to a file the rows before an offset, 0 for all, of Mooncake's conversation trace in the folder
-// REPLAYD_TRACES; without it of the bundled sample. It reads no more of them than their time.
+// Conversation writes the rows before an offset (0: all) of Mooncake's conversation trace in the folder REPLAYD_TRACES
+// to a file, or of the bundled sample if REPLAYD_TRACES is not set. It reads nothing of them but their time.
 func Conversation(t *testing.T, path string, to time.Duration) {
 	t.Helper()
 	whole := synth.Sample

@@ -1,5 +1,5 @@
-// Package outside is what tests share that hold the real binary, other people's programs or a server of a room to what can
-// be seen from outside.
+// Package outside has what tests share that observe the real binary, third-party programs or an inference server from
+// outside.
 package outside
 
 import (
@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Main builds replayd, with further arguments of go build, tells where it is, runs the tests and gives their exit code. It is
-// for TestMain.
+// Main builds replayd, with further arguments of go build, sets binary to its path, runs the tests and returns their
+// exit code. It is for TestMain.
 func Main(m *testing.M, binary *string, args ...string) int {
 	dir, err := os.MkdirTemp("", "replayd-test-")
 	if err != nil {
@@ -29,7 +29,7 @@ func Main(m *testing.M, binary *string, args ...string) int {
 	*binary = filepath.Join(dir, "replayd")
 	build := exec.Command("go", append(append([]string{"build"}, args...), "-o", *binary, "replayd/cmd/replayd")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if slices.Contains(args, "-race") { // the race detector needs it
+	if slices.Contains(args, "-race") { // the race detector needs cgo
 		build.Env = append(build.Env, "CGO_ENABLED=1")
 	}
 	if out, err := build.CombinedOutput(); err != nil {
@@ -39,8 +39,8 @@ func Main(m *testing.M, binary *string, args ...string) int {
 	return m.Run()
 }
 
-// Install runs the script beside the test and gives what it says on stdout. Where its exit code says that what the test needs
-// is not to be had (3) the test is skipped, but in CI that is a failure.
+// Install runs the script beside the test and returns its stdout. If its exit code says that a requirement is not
+// available (3), the test is skipped, but fails in CI.
 func Install(t *testing.T, args ...string) string {
 	t.Helper()
 	return install(t, "./install", args...)
@@ -58,7 +58,7 @@ func install(t *testing.T, script string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Missing skips the test when err is exit code 3, or a program that is not there; else, and in CI, it fails it.
+// Missing skips the test if err is exit code 3 or a missing program. Otherwise, and in CI, it fails the test.
 func Missing(t *testing.T, err error, said string) {
 	t.Helper()
 	var exit *exec.ExitError
@@ -83,12 +83,12 @@ func Knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, e
 	return v
 }
 
-// Address is one of this host on which nothing listens, with a port below those that Linux gives to whoever asks for any. It is
-// for tests and for scripts.
+// Address returns an address of this host on which nothing listens, with a port below the ephemeral ports of Linux. It
+// is for tests and for scripts.
 func Address(t interface{ Fatalf(string, ...any) }) string {
 	for range 100 {
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
-			_ = l.Close() // it only tried
+			_ = l.Close() // only a probe
 			return l.Addr().String()
 		}
 	}
@@ -96,7 +96,7 @@ func Address(t interface{ Fatalf(string, ...any) }) string {
 	return ""
 }
 
-// Place takes an X-Request-Id apart.
+// Place parses an X-Request-Id.
 func Place(t *testing.T, id string) (workload string, loop int64, row int) {
 	t.Helper()
 	parts := strings.Split(id, "/")
@@ -111,8 +111,8 @@ func Place(t *testing.T, id string) (workload string, loop int64, row int) {
 	return parts[0], loop, row
 }
 
-// StealTime is what the host has given of this machine's cores to somebody else: the eighth field of the first line of
-// /proc/stat, in ticks of 10 ms (proc(5)). 0 where there is none.
+// StealTime returns the time that the host gave of this machine's cores to others: the eighth field of the first line
+// of /proc/stat, in ticks of 10 ms (proc(5)); 0 if there is none.
 func StealTime() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

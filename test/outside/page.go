@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Call sends a request without a body and reads the answer, which has 30 s.
+// Call sends a request without a body and reads the answer, within 30 s.
 func Call(ctx context.Context, client *http.Client, method, url string) (status int, body []byte, err error) {
 	return call(ctx, client, method, url, "")
 }
@@ -40,7 +40,7 @@ func call(ctx context.Context, client *http.Client, method, url, accept string) 
 	return resp.StatusCode, body, err
 }
 
-// Post wants an answer of a status and gives its words.
+// Post expects an answer with the given status and returns its body.
 func Post(t *testing.T, url string, want int) string {
 	t.Helper()
 	status, body, err := Call(t.Context(), http.DefaultClient, http.MethodPost, url)
@@ -56,7 +56,7 @@ func Post(t *testing.T, url string, want int) string {
 // A Page is one scrape of replayd.
 type Page map[string]*dto.MetricFamily
 
-// Scrape reads the page. Its error is one of the connection, or a status that is not 200.
+// Scrape reads the page. It returns an error if the connection fails or the status is not 200.
 func Scrape(ctx context.Context, url string) (Page, error) {
 	body, err := scrape(ctx, url, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func scrape(ctx context.Context, url, accept string) ([]byte, error) {
 	return body, err
 }
 
-// Sum adds a family's values over the metrics that have all of some label values.
+// Sum adds the values of a family over the metrics that have all given label values.
 func (p Page) Sum(name string, values ...string) (sum float64) {
 	for _, m := range p[name].GetMetric() {
 		if has(m, values) {
@@ -101,13 +101,13 @@ func has(m *dto.Metric, values []string) bool {
 	return true
 }
 
-// Ended is what became of a workload's requests: finished, and dropped after they were expected.
+// Ended returns how many requests of a workload have finished, and how many were dropped after they were expected.
 func (p Page) Ended(workload string) (finished, dropped float64) {
 	dropped = p.Sum("replayd_requests_dropped_total", workload) - p.Sum("replayd_requests_dropped_total", workload, "filtered")
 	return p.Sum("replayd_requests_total", workload), dropped
 }
 
-// Balance holds the invariant of every scrape for each workload on the page.
+// Balance checks the ledger of each workload on the page, which holds at every scrape.
 func (p Page) Balance() (faults []string) {
 	names := p.Workloads()
 	if len(names) == 0 {
@@ -124,7 +124,7 @@ func (p Page) Balance() (faults []string) {
 	return faults
 }
 
-// Workloads are the names on the page.
+// Workloads returns the workloads on the page.
 func (p Page) Workloads() (names []string) {
 	for _, m := range p["replayd_requests_expected_total"].GetMetric() {
 		for _, l := range m.GetLabel() {
@@ -148,13 +148,13 @@ func See(t *testing.T, url, what string, within time.Duration, shows func(Page) 
 	return p
 }
 
-// Counters are all of our own that must not fall, histograms by their parts. The key begins with the workload's name
-// and a blank, where there is one.
+// Counters returns replayd's own counters, and histograms by their parts. The key begins with the workload's name and a
+// blank, if there is one.
 func (p Page) Counters() map[string]float64 {
 	all := map[string]float64{}
 	for name, f := range p {
 		if !strings.HasPrefix(name, "replayd_") || strings.HasPrefix(name, "replayd_engine_") || strings.HasPrefix(name, "replayd_gpu_") {
-			continue // those of engines and GPUs pass through with their resets
+			continue // metrics of engines and GPUs pass through with their resets
 		}
 		for _, m := range f.GetMetric() {
 			key := keyOf(name, m)
@@ -187,7 +187,7 @@ func keyOf(name string, m *dto.Metric) string {
 	return b.String()
 }
 
-// ScrapeNative reads the page as a Prometheus that takes native histograms does.
+// ScrapeNative reads the page as a Prometheus with native histograms does.
 func ScrapeNative(t *testing.T, url string) Page {
 	t.Helper()
 	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
@@ -209,7 +209,7 @@ func ScrapeNative(t *testing.T, url string) Page {
 	}
 }
 
-// NativeBuckets counts those of all native histograms on a page of ScrapeNative.
+// NativeBuckets counts the buckets of all native histograms on a page of ScrapeNative.
 func (p Page) NativeBuckets() (n int) {
 	for _, f := range p {
 		for _, m := range f.GetMetric() {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// A Pipes listens for the connections that its Dial makes in memory, so that a server and its clients live in virtual time.
+// A Pipes is a listener for in-memory connections from Dial, so that a server and its clients run in virtual time.
 type Pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -15,10 +15,10 @@ type Pipes struct {
 
 	mu   sync.Mutex
 	down bool
-	made []net.Conn // since the server last died; ended ones among them
+	made []net.Conn // since the server last died, including ended ones
 }
 
-// NewPipes makes one.
+// NewPipes returns a Pipes.
 func NewPipes() *Pipes {
 	p := &Pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
@@ -44,7 +44,7 @@ func (p *Pipes) Close() error {
 // Addr implements net.Listener. Nothing listens there.
 func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9797} }
 
-// Die closes all connections, and has new ones refused until it is told false.
+// Die closes all connections. While down is true, new ones are refused.
 func (p *Pipes) Die(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

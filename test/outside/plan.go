@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A Row is a line of a trace in Mooncake's format, as tests read it: not by replayd's own reader.
+// A Row is a line of a trace in Mooncake's format, parsed by the tests and not by replayd's reader.
 type Row struct {
 	Timestamp int64  `json:"timestamp"` // ms
 	Input     int    `json:"input_length"`
@@ -20,40 +20,40 @@ type Row struct {
 	Session   string `json:"session_id,omitempty"`
 }
 
-// A Plan is what a workload with align wall_clock has to send: rows at multiples of every since 1970.
+// A Plan is the plan of a workload with align wall_clock: rows at multiples of Every since 1970.
 type Plan struct {
 	Rows  []Row
 	Speed float64
 	Every time.Duration
 }
 
-// A Due is a row of a loop at its instant.
+// A Due is a row of a loop with its instant.
 type Due struct {
 	Loop int64
 	Row  int
 	At   time.Time
 }
 
-// RequestID is its X-Request-Id.
+// RequestID returns the X-Request-Id.
 func (d Due) RequestID(workload string) string {
 	return fmt.Sprintf("%s/%d/%d", workload, d.Loop, d.Row)
 }
 
-// Offset is a row's instant in its loop.
+// Offset returns a row's offset in its loop.
 func (p *Plan) Offset(row int) time.Duration {
 	ms := p.Rows[row].Timestamp - p.Rows[0].Timestamp
 	return time.Duration(math.Round(float64(ms) * 1e6 / p.Speed))
 }
 
-// At is the instant of a row in a loop.
+// At returns the instant of a row in a loop.
 func (p *Plan) At(loop int64, row int) time.Time {
 	return time.Unix(0, loop*int64(p.Every)).Add(p.Offset(row))
 }
 
-// LoopAt is the number of the loop at an instant.
+// LoopAt returns the number of the loop at an instant.
 func (p *Plan) LoopAt(t time.Time) int64 { return t.UnixNano() / int64(p.Every) }
 
-// Between gives the rows due from an instant on and before another, in order. A nil plan has none.
+// Between returns the rows due in [from, to), in order. A nil plan has none.
 func (p *Plan) Between(from, to time.Time) (all []Due) {
 	if p == nil {
 		return nil
@@ -69,13 +69,14 @@ func (p *Plan) Between(from, to time.Time) (all []Due) {
 	return all
 }
 
-// Position is the trace time that is played at an instant: at rest after the last row.
+// Position returns the trace time at an instant. It stands still after the last row.
 func (p *Plan) Position(t time.Time) time.Duration {
 	in := t.Sub(time.Unix(0, p.LoopAt(t)*int64(p.Every)))
 	return time.Duration(float64(min(in, p.Offset(len(p.Rows)-1))) * p.Speed)
 }
 
-// Plain makes rows without sessions, a distinct instant for each: per second so many, somewhere in their part of it.
+// Plain makes rows without sessions, each at a distinct instant: perSecond rows a second, at a random place in their
+// step.
 func Plain(rows int, perSecond float64, input, output int, seed uint64) (all []Row) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	step := 1000 / perSecond // ms
@@ -89,7 +90,7 @@ func Plain(rows int, perSecond float64, input, output int, seed uint64) (all []R
 	return all
 }
 
-// Trace is a trace file of rows.
+// Trace returns a trace file of rows.
 func Trace(rows []Row) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -101,7 +102,7 @@ func Trace(rows []Row) string {
 	return b.String()
 }
 
-// Rows gives the rows of a trace file.
+// Rows returns the rows of a trace file.
 func Rows(t *testing.T, path string) []Row {
 	t.Helper()
 	rows, torn := Lines[Row](t, path)

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// A Process is a program that a test has started, ended by its pid at the end of the test.
+// A Process is a program that a test has started. It is ended by its pid at the end of the test.
 type Process struct {
 	Cmd   *exec.Cmd
 	Began time.Time
 	Ended time.Time     // once Done is closed
 	Err   error         // how it ended
-	Done  chan struct{} // closed when it has
+	Done  chan struct{} // closed when it has ended
 	log   string
 }
 
-// Start runs a program that writes what it says to the file log; its end is shown when the test fails.
+// Start runs a program with its output in the file log. The end of the log is shown if the test fails.
 func Start(t *testing.T, log, program string, args ...string) *Process {
 	t.Helper()
 	out, err := os.Create(log)
@@ -43,15 +43,16 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 	return p
 }
 
-// StartInto runs a program that writes what it says to out, which may be a pipe. It ends with the test, also when that is killed.
+// StartInto runs a program with its output in out, which may be a pipe. The program ends with the test, even if the
+// test is killed.
 func StartInto(t *testing.T, out *os.File, program string, args ...string) *Process {
 	t.Helper()
 	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: program}
 	p.Cmd.Stdout, p.Cmd.Stderr = out, out
 	dieWithParent(p.Cmd)
 	started := make(chan error)
-	go func() { // the clean-up waits for it
-		runtime.LockOSThread() // the kernel takes this thread for the parent
+	go func() { // the cleanup waits for it
+		runtime.LockOSThread() // the kernel treats this thread as the parent
 		defer runtime.UnlockOSThread()
 		err := p.Cmd.Start()
 		started <- err
@@ -68,7 +69,7 @@ func StartInto(t *testing.T, out *os.File, program string, args ...string) *Proc
 	return p
 }
 
-// kill ends the process, also one that was stopped.
+// kill ends the process, even if it was stopped.
 func (p *Process) kill() {
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
@@ -91,7 +92,7 @@ func (p *Process) Ready(t *testing.T, client *http.Client, url string) {
 	})
 }
 
-// Signal sends one and gives the instants just before and just after.
+// Signal sends a signal and returns the instants just before and after.
 func (p *Process) Signal(t *testing.T, s syscall.Signal) (before, after time.Time) {
 	t.Helper()
 	before = time.Now()
@@ -101,7 +102,7 @@ func (p *Process) Signal(t *testing.T, s syscall.Signal) (before, after time.Tim
 	return before, time.Now()
 }
 
-// Wait is for the end of the process.
+// Wait waits for the end of the process.
 func (p *Process) Wait(t *testing.T, within time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(within)
@@ -113,7 +114,7 @@ func (p *Process) Wait(t *testing.T, within time.Duration) {
 	}
 }
 
-// Term ends the process as an operator would, and wants exit 0.
+// Term ends the process as an operator would, and expects exit code 0.
 func (p *Process) Term(t *testing.T, within time.Duration) {
 	t.Helper()
 	p.Signal(t, syscall.SIGTERM)
@@ -123,7 +124,7 @@ func (p *Process) Term(t *testing.T, within time.Duration) {
 	}
 }
 
-// Said is all that the process has said so far.
+// Said returns the output of the process so far.
 func (p *Process) Said(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(p.log)
@@ -133,7 +134,7 @@ func (p *Process) Said(t *testing.T) string {
 	return string(text)
 }
 
-// Write makes a file and gives its path.
+// Write writes a file and returns its path.
 func Write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -143,7 +144,7 @@ func Write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// Put writes a file as an editor does that is careful: beside it, then in its place.
+// Put replaces a file atomically: it writes a new file beside it and renames that.
 func Put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
@@ -154,7 +155,7 @@ func Put(t *testing.T, path, text string) {
 	}
 }
 
-// Until asks again and again, and fails the test when there is still an error after a time: it says what is missing.
+// Until calls come again and again. If it still returns an error after within, Until fails the test with that error.
 func Until(t *testing.T, within time.Duration, come func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel end a program whose test was killed and could not.
+// dieWithParent makes the kernel end the program if the test is killed.
 func dieWithParent(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// PrometheusTool gives the path of one of the programs that the script test/prometheus/install gets: prometheus, promtool,
-// alertmanager or amtool. It is for tests in folders beside that one. Where the program cannot be had, it does as Install does.
+// PrometheusTool returns the path of a program that the script test/prometheus/install gets: prometheus, promtool,
+// alertmanager or amtool. It is for tests in sibling folders. If the program is not available, it does as Install does.
 func PrometheusTool(t *testing.T, name string) (path string) {
 	t.Helper()
 	folder, err := filepath.Abs("../../.cache/prometheus")
@@ -25,11 +25,11 @@ func PrometheusTool(t *testing.T, name string) (path string) {
 	return filepath.Join(folder, name)
 }
 
-// A Prometheus is a running one.
+// A Prometheus is a running Prometheus.
 type Prometheus struct{ URL string }
 
-// StartPrometheus starts one that takes native histograms, with a configuration and further flags. Its files are in dir. It ends
-// with the test, and then has to end as it is asked to.
+// StartPrometheus starts a Prometheus with native histograms, a configuration and further flags. Its files are in dir.
+// It ends with the test, and must end when it is asked to.
 func StartPrometheus(t *testing.T, program, dir, config string, flags ...string) Prometheus {
 	t.Helper()
 	file := Write(t, dir, "prometheus.yml", config)
@@ -44,7 +44,7 @@ func StartPrometheus(t *testing.T, program, dir, config string, flags ...string)
 	return p
 }
 
-// Ask reads the data of an answer of the API, such as of the path "rules".
+// Ask reads the data of an answer of the API, for a path such as "rules".
 func (p Prometheus) Ask(ctx context.Context, path string, form url.Values, data any) error {
 	status, text, err := Call(ctx, http.DefaultClient, http.MethodGet, p.URL+"/api/v1/"+path+"?"+form.Encode())
 	if err != nil {
@@ -63,7 +63,8 @@ func (p Prometheus) Ask(ctx context.Context, path string, form url.Values, data 
 	return nil
 }
 
-// A Series is one of the result of a query: of an instant it has a Value or a Histogram, of a span Values or Histograms.
+// A Series is a series in the result of a query: an instant query gives a Value or a Histogram, a range query Values or
+// Histograms.
 type Series struct {
 	Metric     map[string]string
 	Value      Sample
@@ -72,10 +73,10 @@ type Series struct {
 	Histograms []Sample
 }
 
-// A Sample is a time in seconds, and a number as text or a native histogram; both are nil where there is none.
+// A Sample is a time in seconds with a number as text or a native histogram; both are nil if there is none.
 type Sample [2]any
 
-// Number is NaN where there is none.
+// Number returns the number, or NaN if there is none.
 func (s Sample) Number() float64 {
 	v, err := strconv.ParseFloat(fmt.Sprint(s[1]), 64)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s Sample) Number() float64 {
 	return v
 }
 
-// Query evaluates PromQL as of an instant, or now where that is zero. A scalar is a Series without labels.
+// Query evaluates PromQL at an instant, or now if it is zero. A scalar is a Series without labels.
 func (p Prometheus) Query(ctx context.Context, promQL string, at time.Time) ([]Series, error) {
 	form := url.Values{"query": {promQL}}
 	if !at.IsZero() {
@@ -105,7 +106,7 @@ func (p Prometheus) Query(ctx context.Context, promQL string, at time.Time) ([]S
 	return []Series{{Value: scalar}}, nil
 }
 
-// Number is the value of a query that has one, NaN if it has another number of them or a histogram.
+// Number returns the value of a query with exactly one. It is NaN for another number of values or a histogram.
 func (p Prometheus) Number(t *testing.T, promQL string, at time.Time) float64 {
 	t.Helper()
 	result, err := p.Query(t.Context(), promQL, at)

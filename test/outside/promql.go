@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Stored gives the labels of all series that a document such as docs/metrics.md lists, by the names that Prometheus stores them
-// under: a histogram has its own, for the native one, and those of the classic one.
+// Stored returns the labels of all series in a document such as docs/metrics.md, by the names under which Prometheus
+// stores them: a histogram has the native name and those of the classic one.
 func Stored(path string) (map[string][]string, error) {
 	stored := map[string][]string{}
 	for heading, common := range map[string]map[string][]string{
@@ -43,14 +43,14 @@ func Stored(path string) (map[string][]string, error) {
 	return stored, nil
 }
 
-// A RuleGroup is what a test needs of a group of rules.
+// A RuleGroup holds the parts of a rule group that a test needs.
 type RuleGroup struct {
 	Name     string
 	Interval string
 	Rules    []Rule
 }
 
-// A Rule records or alerts.
+// A Rule is a recording or an alerting rule.
 type Rule struct {
 	Record        string
 	Alert         string
@@ -61,7 +61,7 @@ type Rule struct {
 	Annotations   map[string]string
 }
 
-// RuleFiles gives the paths of the rules in a folder such as alerts; at least one.
+// RuleFiles returns the paths of the rules in a folder such as alerts; at least one.
 func RuleFiles(folder string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
@@ -89,7 +89,7 @@ func RuleGroups(path string) ([]RuleGroup, error) {
 	return file.Groups, nil
 }
 
-// Selectors parses a PromQL expression with Prometheus' own parser and gives its selectors of series, in their order.
+// Selectors parses a PromQL expression with Prometheus' parser and returns its selectors in order.
 func Selectors(promQL string) (selectors []*parser.VectorSelector, err error) {
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(promQL)
 	if err != nil {
@@ -104,15 +104,15 @@ func Selectors(promQL string) (selectors []*parser.VectorSelector, err error) {
 	return selectors, nil
 }
 
-// ofPrometheus are the labels that a scrape configuration gives, so any series can have them.
+// ofPrometheus are the labels of a scrape configuration, which any series can have.
 var ofPrometheus = []string{"__name__", "cluster", "namespace", "job", "instance", "pod"}
 
-// ofClientGolang are the series that client_golang gives every process: docs/metrics.md names them by how they begin.
+// ofClientGolang matches the series that client_golang gives every process. docs/metrics.md names their prefixes.
 var ofClientGolang = regexp.MustCompile("^(go|process|promhttp_metric_handler)_")
 
-// Known is an error for each selector of an expression that names a series, or a label of it, that there is not. Prometheus
-// says nothing of these: it answers with nothing. Recorded names have no labels to hold them to, and
-// neither have up, ALERTS and the series of client_golang.
+// Known returns an error for each selector of an expression that names an unknown series, or an unknown label of a
+// series. Prometheus would silently return nothing. The labels of recorded series, of up, of ALERTS and of the series
+// of client_golang are not checked.
 func Known(promQL string, stored map[string][]string, recorded func(name string) bool) error {
 	selectors, err := Selectors(promQL)
 	if err != nil {

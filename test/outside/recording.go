@@ -17,7 +17,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// A Recording is what a Prometheus would store of pages that it scrapes at even instants. promtool can evaluate rules over it.
+// A Recording is what a Prometheus would store of pages that it scrapes at regular instants. promtool can evaluate
+// rules over it.
 type Recording struct {
 	Interval time.Duration // from one scrape to the next
 
@@ -25,8 +26,8 @@ type Recording struct {
 	series  map[string][]string // values as promtool's tests spell them, by name and labels
 }
 
-// Scrape adds what a registry has, with the labels that a scrape configuration gives, and gives it as a page. Of histograms it
-// takes the classic ones.
+// Scrape adds the metrics of a registry, with the labels of a scrape configuration, and returns them as a page. It
+// takes the classic form of histograms.
 func (r *Recording) Scrape(from prometheus.Gatherer, labels map[string]string) (Page, error) {
 	families, err := from.Gather()
 	if err != nil {
@@ -70,7 +71,8 @@ func (r *Recording) metric(name string, labels map[string]string, m *dto.Metric)
 	delete(labels, "le")
 }
 
-// add gives a series its value of this scrape. Of the first one that it misses it is stale, as Prometheus has it.
+// add appends the value of this scrape to a series. A series is stale at the first scrape that it misses, as in
+// Prometheus.
 func (r *Recording) add(name string, labels map[string]string, value float64) {
 	var id strings.Builder
 	id.WriteString(name)
@@ -95,7 +97,7 @@ func (r *Recording) pad(values []string) []string {
 	return values
 }
 
-// Max is the largest value of the series of a name; 0 where there is none.
+// Max returns the largest value of the series with a name, or 0.
 func (r *Recording) Max(name string) (most float64) {
 	for id, values := range r.series {
 		for _, text := range values {
@@ -107,13 +109,13 @@ func (r *Recording) Max(name string) (most float64) {
 	return most
 }
 
-// Long is the time from the first scrape to the last.
+// Long returns the time from the first scrape to the last.
 func (r *Recording) Long() time.Duration { return time.Duration(r.scrapes-1) * r.Interval }
 
-// A Firing is one time that an alert fired.
+// A Firing is one time span in which an alert fired.
 type Firing struct {
 	Alert, Severity, Workload string
-	First                     time.Duration // from the first scrape to when it began to fire
+	First                     time.Duration // from the first scrape to the begin of the firing
 	For                       time.Duration // how long it fired
 }
 
@@ -121,11 +123,11 @@ func (f Firing) String() string {
 	return fmt.Sprintf("%s (%s) of %q from %v on, for %v", f.Alert, f.Severity, f.Workload, f.First, f.For)
 }
 
-// evaluation is how often the rules are evaluated over a recording.
+// evaluation is the interval of rule evaluations over a recording.
 const evaluation = time.Minute
 
-// Alerts has promtool evaluate files of rules each minute over the recording, and gives each time that an alert fired, by when it
-// began.
+// Alerts evaluates rule files with promtool each minute over the recording. It returns each firing of an alert, sorted
+// by its begin.
 func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all []Firing) {
 	t.Helper()
 	var file bytes.Buffer
@@ -144,7 +146,7 @@ func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all 
 		file.WriteString("}\n")
 	}
 	file.WriteString("    promql_expr_test:\n")
-	// Tests that expect nothing, so that promtool says what it got. Its value is the instant.
+	// The tests expect nothing, so promtool prints what it got. The value is the instant.
 	const firing = `max by (alertname, severity, workload) (timestamp(ALERTS{alertstate="firing"}))`
 	for at := time.Duration(0); at <= r.Long(); at += evaluation {
 		fmt.Fprintf(&file, "      - {expr: %s, eval_time: %v}\n", quoted(firing), at)
@@ -176,16 +178,16 @@ func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all 
 	return all
 }
 
-// What promtool says of a series that it got.
+// The format in which promtool prints a series that it got.
 var (
 	firingLine = regexp.MustCompile(`\{(alertname=[^}]*)\} ([0-9.eE+]+)`)
 	alertLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 )
 
-// quoted is a scalar of YAML.
+// quoted returns a YAML scalar.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// runs writes values, of which those that stand still are written once.
+// runs writes values. A run of equal values is written once.
 func runs(text *bytes.Buffer, values []string) {
 	for i := 0; i < len(values); {
 		n := 1

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A Record is what tests read of a line of replayd's records.
+// A Record has the fields of replayd's records that tests read.
 type Record struct {
 	ID       string `json:"id"`
 	Error    string `json:"error"`
@@ -34,8 +34,8 @@ type Record struct {
 	Retried  bool   `json:"retried"`
 }
 
-// recordFiles gives the content of each file of records, the oldest first. A compression that a kill cut short is no
-// file yet, and its original is still there.
+// recordFiles returns the content of each record file, the oldest first. A compressed file that a kill cut short does
+// not count; its original still exists.
 func recordFiles(t *testing.T, path string) (files []string, compressed int) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -71,8 +71,8 @@ func unzip(b []byte) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// Records reads all records, without the ledgers among them. Every line must be whole; only a kill may leave a torn one, the very last, and killed says
-// that there was one since the daemon opened the file.
+// Records reads all records, without ledgers. Every line must be complete. Only a kill may leave a torn last line;
+// killed says that there was one since the daemon opened the file.
 func Records(t *testing.T, path string, killed bool) (all []Record, torn bool) {
 	t.Helper()
 	files, compressed := recordFiles(t, path)

@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ScaleRules reads a file of rules and gives the same rules with every duration divided by a factor: ranges, offsets and
-// steps of subqueries in the expressions, and interval, query_offset, for and keep_firing_for beside them. So a test sees in
-// a minute what takes an hour. The text of annotations and what an expression reckons in seconds stay as they are.
+// ScaleRules returns the rules of a file with every duration divided by a factor: ranges, offsets and steps of
+// subqueries in the expressions, and interval, query_offset, for and keep_firing_for. So a test sees in a minute what
+// takes an hour. Texts of annotations and numbers of seconds in an expression stay unchanged.
 //
-// The error holds every fault: an expression that Prometheus' own parser refuses, an instant (@), which does not scale, a
-// duration that is no whole number of milliseconds afterwards, and a key of a group or a rule that is not known here: it
-// could be a duration.
+// The error holds every fault: an expression that Prometheus' parser refuses, an instant (@), which cannot be scaled, a
+// duration that is then not a whole number of milliseconds, and an unknown key of a group or a rule, which could be a
+// duration.
 func ScaleRules(path string, factor int64) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *scaler) fault(n *yaml.Node, format string, args ...any) {
 	s.faults = append(s.faults, fmt.Errorf("%s:%d: %w", s.path, n.Line, fmt.Errorf(format, args...)))
 }
 
-// section hands each value to what is to be done with it; nil: it stays.
+// section passes each value to its function; nil: the value stays.
 func (s *scaler) section(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		s.fault(n, "want keys and values")
@@ -101,7 +101,7 @@ func (s *scaler) duration(n *yaml.Node) {
 	n.Value, n.Style = d.String(), 0
 }
 
-// expression divides the durations of one in PromQL.
+// expression divides the durations of a PromQL expression.
 func (s *scaler) expression(at *yaml.Node) {
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(at.Value)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *scaler) expression(at *yaml.Node) {
 	at.Value, at.Style = expr.String(), yaml.LiteralStyle
 }
 
-// divide changes a duration. Prometheus' durations are whole milliseconds.
+// divide divides a duration. Prometheus' durations are whole milliseconds.
 func (s *scaler) divide(d *time.Duration) error {
 	if *d%time.Duration(s.factor*int64(time.Millisecond)) != 0 {
 		return fmt.Errorf("want a duration that %d divides into whole milliseconds, got %v", s.factor, model.Duration(*d))

@@ -112,7 +112,7 @@ F:6: want a key of a file of rules, got "every"
 F:7: not a valid duration string: "5"`)
 }
 
-// The rules that are shipped, divided by 1, say what they say.
+// The shipped rules do not change when they are divided by 1.
 func TestScaleShippedRules(t *testing.T) {
 	paths, err := outside.RuleFiles("../../alerts")
 	if err != nil {

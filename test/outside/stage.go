@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Stage is a simulated engine with its log and a daemon with its records, each in a process of its own. What is between the
-// two is the test's to choose.
+// A Stage is a simulated engine with its log and a daemon with its records, each in its own process. The test chooses
+// what is between them.
 type Stage struct {
 	Binary  string // replayd
 	Dir     string
@@ -30,7 +30,7 @@ func NewStage(t *testing.T, binary string, flags ...string) *Stage {
 	t.Helper()
 	s := NewStageAlone(t, binary)
 	s.Engine, s.Log, s.flags = Address(t), filepath.Join(s.Dir, "sim.jsonl"), flags
-	// The log is there from the start, so that it can be read before the first request.
+	// The log exists from the start, so that it can be read before the first request.
 	if err := os.WriteFile(s.Log, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func NewStage(t *testing.T, binary string, flags ...string) *Stage {
 	return s
 }
 
-// NewStageAlone is one whose engine is the test's own.
+// NewStageAlone returns a Stage without an engine; the test provides one.
 func NewStageAlone(t *testing.T, binary string) *Stage {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func NewStageAlone(t *testing.T, binary string) *Stage {
 	}
 }
 
-// StartEngine starts a life of the engine, which appends to the log of those before.
+// StartEngine starts a life of the engine, which appends to the log of earlier lives.
 func (s *Stage) StartEngine(t *testing.T) {
 	t.Helper()
 	s.Sims++
@@ -74,5 +74,5 @@ func (s *Stage) Serve(t *testing.T, flags ...string) (p *Process, ready time.Tim
 	return p, time.Now()
 }
 
-// URL is the daemon's.
+// URL is the URL of the daemon.
 func (s *Stage) URL() string { return "http://" + s.Listen }

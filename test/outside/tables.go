@@ -13,8 +13,8 @@ type Documented struct {
 	Labels []string // sorted
 }
 
-// Tables reads the rows about our series under one heading of docs/metrics.md. A table's rows have those labels of common
-// too that stand beside its heading's first cell: "series" or "figure".
+// Tables reads the rows about replayd's series under one heading of docs/metrics.md. The first cell of a table's
+// heading, "series" or "figure", selects labels of common that all its rows have.
 func Tables(path, heading string, common map[string][]string) (map[string]Documented, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func Tables(path, heading string, common map[string][]string) (map[string]Docume
 	return rows, nil
 }
 
-// Series gives what a page shows of ours, as the document would.
+// Series returns replayd's series on a page in the form of the document.
 func (p Page) Series() map[string]Documented {
 	shown := map[string]Documented{}
 	for name, family := range p {

@@ -12,29 +12,28 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Watcher scrapes as Prometheus would and holds every page to what must be true of all of them: no counter of ours
-// has fallen, also not against the time before its workload was gone, the sums balance, and the workloads that stay are
-// there with all of their series.
+// A Watcher scrapes as Prometheus would and checks what must hold for all pages: no counter of replayd has fallen, also
+// not after a workload was gone for a while, the ledgers balance, and the workloads that stay have all their series.
 type Watcher struct {
 	t       *testing.T
 	url     string
 	stay    []string           // workloads that must be on every page
-	Last    map[string]float64 // counters, those of workloads that are gone too
+	Last    map[string]float64 // counters, including those of removed workloads
 	gone    map[string]bool    // by workload
-	present map[string]int     // series of each workload that stays, in the first page
+	present map[string]int     // series of each staying workload on the first page
 
 	Scrapes, Fallen int
-	Returned        int // times that a workload came back
+	Returned        int // times that a removed workload came back
 	Wall            []time.Duration
 	Levels          []Level
 	running         sync.WaitGroup
 	cancel          context.CancelFunc
 }
 
-// A Level is what the process held at one scrape.
+// A Level is the resources of the process at one scrape.
 type Level struct{ Goroutines, Files, Heap, Resident float64 }
 
-// Watch begins to scrape. Pages must come until Stop.
+// Watch starts to scrape. Pages must be served until Stop.
 func Watch(t *testing.T, url string, every time.Duration, stay ...string) *Watcher {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &Watcher{t: t, url: url, stay: stay, Last: map[string]float64{}, gone: map[string]bool{}, present: map[string]int{}, cancel: cancel}
@@ -61,7 +60,7 @@ func Watch(t *testing.T, url string, every time.Duration, stay ...string) *Watch
 	return w
 }
 
-// Stop ends the scraping; what was seen may be read then.
+// Stop ends the scraping. The results may be read after it.
 func (w *Watcher) Stop() {
 	w.cancel()
 	w.running.Wait()
@@ -108,7 +107,7 @@ func (w *Watcher) check(p Page) {
 	w.Levels = append(w.Levels, p.Level())
 }
 
-// Level is what the page says of it.
+// Level returns the level that the page shows.
 func (p Page) Level() Level {
 	return Level{
 		Goroutines: p.Sum("go_goroutines"), Files: p.Sum("process_open_fds"),

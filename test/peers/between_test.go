@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// A body is what a request carried.
+// A body is the body of a request.
 type body struct {
 	Messages  []message       `json:"messages"`
 	Tools     json.RawMessage `json:"tools"`
@@ -29,7 +29,7 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// between stands before the engine and keeps what goes by, under the id that it has.
+// between is a proxy in front of the engine that keeps the bodies of requests by id.
 func between(t *testing.T, engine string) (address string, bodies func() map[string]body) {
 	t.Helper()
 	var mu sync.Mutex

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// guide are those of the rest of that guide that send requests.
+// guide has the command lines in the rest of the guide that send requests.
 var guide = []peer{
 	{
 		name:   "cancellations",
@@ -28,7 +28,7 @@ var guide = []peer{
 					if took < 480*time.Millisecond || took > 650*time.Millisecond {
 						t.Errorf("%s: want it cancelled after 0.5 s, got %v", r.ID, took)
 					}
-					all[i].End = r.Arrival + int64(480*time.Millisecond) // the engine hears of it when the next may be there
+					all[i].End = r.Arrival + int64(480*time.Millisecond) // the engine notices it when the next request may be there
 				case r.Outcome != "ok":
 					t.Errorf("%s: want it ok or gone, got %s", r.ID, r.Outcome)
 				}
@@ -36,7 +36,8 @@ var guide = []peer{
 					t.Errorf("%s: want 800 tokens in and a limit of 400, got %d and %d", r.ID, r.PromptTokens, r.MaxTokens)
 				}
 			}
-			// Of 100, each with 20 %, fewer than 6 or more than 37 go once in 20,000 seeds; and this one is always the same.
+			// Each of 100 is cancelled with 20 %. Fewer than 6 or more than 37 happen once in 20,000 seeds, and this
+			// seed is fixed.
 			if n := len(s.measured()); n != 100 || gone < 6 || gone > 37 {
 				t.Errorf("want 100 requests and about 20 of them cancelled, the engine received %d and saw %d go", n, gone)
 			}
@@ -56,7 +57,7 @@ var guide = []peer{
 	{
 		name:  "the server's own metrics",
 		typed: "aiperf profile --model qwen3-0.6b --url $ENDPOINT_URL --endpoint-type chat --streaming --concurrency 100 --request-count 1000",
-		// The page is read every second: the run is longer than that.
+		// The page is read every second, so the run is longer than that.
 		engine: []string{"--ttft", "20ms", "--itl", "3ms", "--chunk-tokens", "50", "--slots", "1000", "--cache-tokens", "0"},
 		judge: func(t *testing.T, dir string, s seen) {
 			s.count(t, 1000)
@@ -72,7 +73,7 @@ var guide = []peer{
 				t.Errorf("want the server's own page, got %q", got)
 			}
 			finished, ok := pages.stat("replayd_engine_requests_finished_total", "total")
-			if !ok || finished < 900 || finished > 1002 { // between the first reading and the last; replayd's probes too
+			if !ok || finished < 900 || finished > 1002 { // between the first reading and the last, including replayd's probes
 				t.Errorf("want requests that the engine counted meanwhile, got %v", finished)
 			}
 			running, ok := pages.stat("replayd_engine_requests_running", "max")
@@ -106,7 +107,7 @@ var guide = []peer{
 			rows := fileRows(t, dir, "mooncake_trace.jsonl")
 			longer := 0
 			for i := range rows {
-				shared := 0 // blocks that another row begins with too
+				shared := 0 // blocks that are the start of another row too
 				for j := range rows {
 					if i != j {
 						shared = max(shared, sameStart(rows[i].IDs, rows[j].IDs))
@@ -140,8 +141,8 @@ var guide = []peer{
 	},
 }
 
-// users demands 60 requests of 15 users, one each 100 ms, so that each user has a turn each 1.5 s, goes on where its own
-// conversation is, and was in mid-conversation at the start.
+// users checks 60 requests of 15 users, one each 100 ms: each user has a turn each 1.5 s, continues its own
+// conversation, and was in the middle of a conversation at the start.
 func users(t *testing.T, dir string, s seen) {
 	s.count(t, 60)
 	s.streamed(t, true)
@@ -155,7 +156,7 @@ func users(t *testing.T, dir string, s seen) {
 		turns[e.Metadata.RequestID] = e
 	}
 	system, midway := "", 0
-	before := map[string]request{} // a conversation's last
+	before := map[string]request{} // the last request of a conversation
 	for _, r := range byRow(t, s.measured()) {
 		who, turn, b := turns[r.ID].Metadata.Conversation, turns[r.ID].Metadata.Turn, s.bodies[r.ID]
 		if len(b.Messages) != 2+2*turn || b.Messages[0].Role != "system" {
@@ -167,7 +168,7 @@ func users(t *testing.T, dir string, s seen) {
 		if b.Messages[0].Content != system {
 			t.Errorf("%s: want the system prompt that all share", r.ID)
 		}
-		// Each message has 550 tokens, or so many as AIPerf's default of an answer.
+		// Each message has 550 tokens, or AIPerf's default length of an answer.
 		if r.PromptTokens < 1000+550*(turn+1) {
 			t.Errorf("%s: want 1000 tokens that all share and 550 for each of %d turns at least, got %d", r.ID, turn+1, r.PromptTokens)
 		}
@@ -195,14 +196,14 @@ func users(t *testing.T, dir string, s seen) {
 	}
 }
 
-// goesOn says whether a turn begins with what the one before had sent. The last message there is shorter by the tokens that the
-// chat template adds, so that the prompt has its length.
+// goesOn reports whether a turn begins with the messages of the turn before. The last message there is shorter by the
+// tokens of the chat template, so that the prompt has its length.
 func goesOn(turn, before []message) bool {
 	n := len(before) - 1
 	return len(turn) > len(before) && slices.Equal(turn[:n], before[:n]) && turn[n].Role == before[n].Role && strings.HasPrefix(turn[n].Content, before[n].Content)
 }
 
-// served is server_metrics_export.json.
+// served is the content of server_metrics_export.json.
 type served struct {
 	Metrics map[string]struct {
 		Series []struct {
@@ -212,7 +213,7 @@ type served struct {
 	} `json:"metrics"`
 }
 
-// targets are whose pages had a metric.
+// targets lists the targets whose pages had a metric.
 func (s served) targets(metric string) (all []string) {
 	for _, one := range s.Metrics[metric].Series {
 		all = append(all, one.Labels["target"])
@@ -221,7 +222,7 @@ func (s served) targets(metric string) (all []string) {
 	return slices.Compact(all)
 }
 
-// stat is a figure of a metric's first series.
+// stat returns a figure of a metric's first series.
 func (s served) stat(metric, name string) (v float64, ok bool) {
 	series := s.Metrics[metric].Series
 	if len(series) == 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// plots are those that look at files.
+// plots has the command lines that read files.
 var plots = []peer{
 	{name: "plot", typed: "aiperf plot", files: runs("artifacts"), judge: drawn("artifacts", wholeRun)},
 	{name: "plot of two runs", typed: "aiperf plot --paths ./run1 ./run2", files: runs("run1", "run2"), judge: drawn(".", func(t *testing.T, page string) {
@@ -49,7 +49,7 @@ var plots = []peer{
 	},
 }
 
-// drawn demands one HTML report in a folder, that the command says where, and what must be on the page.
+// drawn checks that a folder has one HTML report, that the command prints its path, and the content of the page.
 func drawn(folder string, look func(*testing.T, string)) func(*testing.T, string, seen) {
 	return func(t *testing.T, dir string, s seen) {
 		var pages []string
@@ -76,7 +76,7 @@ func drawn(folder string, look func(*testing.T, string)) func(*testing.T, string
 	}
 }
 
-// wholeRun demands the page of one small run.
+// wholeRun checks the page of one small run.
 func wholeRun(t *testing.T, page string) {
 	t.Helper()
 	contains(t, page, "40 requests", "time to first token", "inter-token latency", "request latency", "input, tokens", "output, tokens", "time of sending", "Slices of")

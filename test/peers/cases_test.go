@@ -14,16 +14,16 @@ import (
 	"replayd/test/outside"
 )
 
-// cases are the command lines in the order of the documents.
+// cases returns the command lines in the order of the documents.
 func cases() []peer { return slices.Concat(traces, useCases, guide, plots) }
 
-// fast is an engine that keeps nobody waiting, without a prefix cache; remembering is one that has a cache.
+// fast is an engine that delays nobody, without a prefix cache. remembering has a prefix cache.
 var (
 	fast        = []string{"--ttft", "2ms", "--itl", "100us", "--chunk-tokens", "20", "--slots", "1000", "--cache-tokens", "0"}
 	remembering = append(slices.Clone(fast), "--cache-tokens", "2000000")
 )
 
-// queries are the texts of a document's file with their limits.
+// queries has the texts and limits of a document's file.
 var queries = []struct {
 	text  string
 	limit int
@@ -35,7 +35,7 @@ var queries = []struct {
 	{"How do neural networks learn?", 80},
 }
 
-// traces are those of the first four documents.
+// traces has the command lines of the first four documents.
 var traces = []peer{
 	{
 		name:  "exact payloads in order",
@@ -141,7 +141,7 @@ var traces = []peer{
 	},
 }
 
-// likeTheFile demands each row once, at its time, with its lengths.
+// likeTheFile checks that each row was sent once, at its time, with its lengths.
 func likeTheFile(name string, streamed bool) func(t *testing.T, dir string, s seen) {
 	return func(t *testing.T, dir string, s seen) {
 		rows := fileRows(t, dir, name)

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// steady is an engine that computes one prompt after the other, 8 ms each at 1,000 tokens: so requests end one by one, and do
-// not all begin anew at one instant. In flight it makes no difference to them how many they are.
+// steady is an engine that computes one prompt at a time, 8 ms each at 1,000 tokens. So requests end one by one, and do
+// not all start again at one instant. The number of requests in flight does not slow them.
 var steady = []string{"--prefill-rate", "125000", "--decode-rate", "700", "--batch-cost", "0", "--chunk-tokens", "25", "--slots", "1000", "--cache-tokens", "0"}
 
-// sliceSpan is the length of a slice, near how far from its row's time a request may be.
+// sliceSpan is the length of a slice. near is how far a request may be from its row's time.
 const (
 	sliceSpan = 2500 * time.Millisecond
 	near      = 50 * time.Millisecond
 )
 
-// concurrencies are those of the loop.
+// concurrencies are the values of the loop.
 var concurrencies = []int{10, 50, 100, 200, 500}
 
-// useCases are the five of the guide to AIPerf 0.5.
+// useCases has the five command lines of the guide to AIPerf 0.5.
 var useCases = []peer{
 	{
 		name:   "a hundred at once",
@@ -38,7 +38,7 @@ var useCases = []peer{
 			if most != 100 {
 				t.Errorf("want 100 at once at most, got %d", most)
 			}
-			// A lane is seen as free from when its answer has left the engine until the next request is there.
+			// A lane looks free from the time its answer has left the engine until its next request arrives.
 			if near := share[100] + share[99]; share[100] < 0.8 || near < 0.99 {
 				t.Errorf("want 100 at once in the middle, 99 for as long as one follows another, got %s", shares(share))
 			}
@@ -60,7 +60,8 @@ var useCases = []peer{
 		name:  "five concurrencies",
 		typed: `aiperf profile --model qwen3-0.6b --url "$ENDPOINT_URL" --endpoint-type chat --streaming --concurrency $c --request-count 1000 --isl 1000 --osl 500 --tokenizer Qwen/Qwen3-0.6B --artifact-dir "artifacts/pareto-c$c"`,
 		cut:   []string{"--request-count 1000", "--request-count 600", "--osl 500", "--osl 100"},
-		// An answer takes longer the more there are, or the first would be whole before the five hundredth request is sent.
+		// An answer takes longer the more requests are in flight; otherwise the first ends before the five hundredth is
+		// sent.
 		engine: []string{"--ttft", "100ms", "--decode-rate", "2000", "--batch-cost", "0.03", "--chunk-tokens", "25", "--slots", "1000", "--cache-tokens", "0"},
 		alone:  true,
 		judge: func(t *testing.T, dir string, s seen) {
@@ -118,7 +119,7 @@ var useCases = []peer{
 		engine: []string{"--ttft", "200ms", "--itl", "1500us", "--chunk-tokens", "10", "--slots", "1000", "--cache-tokens", "0"},
 		judge: func(t *testing.T, dir string, s seen) {
 			likeTheFile("mooncake_trace_5min_5x.jsonl", true)(t, dir, s)
-			// By the engine's log: an answer of n tokens takes it 200 + 1.5·(n−1) ms, and nothing else of note.
+			// By the engine's log an answer of n tokens takes 200 + 1.5·(n−1) ms, and hardly more.
 			quick, slow := 0, 0
 			for _, r := range s.measured() {
 				switch took := time.Duration(r.End - r.Arrival); {

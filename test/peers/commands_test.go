@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The documents are what users of AIPerf and TraceReplay know today; CI has them beside the traces. Each of their command lines has
-// a case here, typed as it stands there, and each case is of a document.
+// The documents show what users of AIPerf and TraceReplay know; CI has them beside the traces. Each of their command
+// lines has a case here, typed as it is there, and each case is in a document.
 func TestEveryCommandOfTheDocumentsHasACase(t *testing.T) {
 	folder := os.Getenv("REPLAYD_REFERENCE")
 	if folder == "" {
@@ -54,7 +54,7 @@ func TestEveryCommandOfTheDocumentsHasACase(t *testing.T) {
 	}
 }
 
-// commands takes the command lines of both programs out of a document's code blocks, one blank between words.
+// commands returns the command lines of both programs in a document's code blocks, with one blank between words.
 func commands(text string) (found []string) {
 	inside, command := false, ""
 	for line := range strings.Lines(text) {

@@ -36,7 +36,7 @@ type exported struct {
 	} `json:"metrics"`
 }
 
-// value is a metric's; 0 where there is none.
+// value returns the value of a metric, or 0 if there is none.
 func (e exported) value(t *testing.T, metric string) (v float64) {
 	t.Helper()
 	if text := e.Metrics[metric].Value; text != nil {
@@ -58,7 +58,7 @@ func export(t *testing.T, folder string) []exported {
 	return all
 }
 
-// folders are those with the files of a run, in the order in which the runs began.
+// folders returns the folders with the files of a run, in the order of their starts.
 func folders(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	began := map[string]int64{}
@@ -79,8 +79,8 @@ func folders(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// agrees demands that the exports of a command's runs hold the requests that the engine received, no more and no fewer, with the
-// lengths and times that it saw.
+// agrees checks that the exports of a command's runs hold exactly the requests that the engine received, with the
+// lengths and times of its log.
 func (s seen) agrees(t *testing.T, dir string) {
 	t.Helper()
 	var lines []exported
@@ -111,10 +111,10 @@ func (s seen) agrees(t *testing.T, dir string) {
 	}
 }
 
-// besides is the box of figures that are not of requests.
+// besides matches the box of server and GPU metrics.
 var besides = regexp.MustCompile(`(?s)\n[^\n]*Server and GPU Metrics.*?└[^\n]*`)
 
-// recomputed demands that an independent program comes to the same figures from the requests as the files and tables say.
+// recomputed checks that an independent program computes the figures of the files and tables from the requests.
 func (s seen) recomputed(t *testing.T, dir string) {
 	t.Helper()
 	all := folders(t, dir)
@@ -143,10 +143,10 @@ func (s seen) recomputed(t *testing.T, dir string) {
 	}
 }
 
-// A printed is a run's table.
+// A printed is the table of a run.
 type printed struct{ name, text string }
 
-// tables takes what was printed apart: a table begins with its title.
+// tables splits the output into tables. A table begins with its title.
 func (s seen) tables() (all []printed) {
 	for line := range strings.Lines(besides.ReplaceAllString(s.said, "")) {
 		switch {
@@ -175,7 +175,7 @@ func artifact[T any](t *testing.T, dir, name string) (v T) {
 	return v
 }
 
-// has demands files in a folder.
+// has checks that files exist in a folder.
 func has(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {

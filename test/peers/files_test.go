@@ -30,7 +30,7 @@ func fileRows(t *testing.T, dir, name string) []traceRow {
 	return rows
 }
 
-// times are those of rows, since the first one's.
+// times returns the times of rows since the first row.
 func times(rows []traceRow) (all []time.Duration) {
 	for _, r := range rows {
 		all = append(all, time.Duration((r.Timestamp-rows[0].Timestamp)*float64(time.Millisecond)))
@@ -46,7 +46,7 @@ func conversation(name string, to time.Duration) func(*testing.T, string, string
 	return func(t *testing.T, dir, _ string) { outside.Conversation(t, filepath.Join(dir, name), to) }
 }
 
-// head is `head -n` of the trace, as the documents have it.
+// head is `head -n` of the trace, as in the documents.
 func head(name string, rows int) func(*testing.T, string, string) {
 	return func(t *testing.T, dir, _ string) {
 		outside.Conversation(t, filepath.Join(dir, "whole.jsonl"), time.Minute)
@@ -58,13 +58,14 @@ func head(name string, rows int) func(*testing.T, string, string) {
 	}
 }
 
-// fiveTimes cuts a part of the trace and speeds it up, with replayd's own tools: 45 s where the document has five minutes.
+// fiveTimes cuts a part of the trace and speeds it up with replayd's own tools: 45 s, where the document has five
+// minutes.
 func fiveTimes(t *testing.T, dir, _ string) {
 	outside.Conversation(t, filepath.Join(dir, "whole.jsonl"), 2*time.Minute)
 	well(t, shell(t, dir, "", "replayd trace slice whole.jsonl --to 45s | replayd trace synth - --speedup 5 > mooncake_trace_5min_5x.jsonl"))
 }
 
-// runs makes folders with a small run each.
+// runs makes folders, each with a small run.
 func runs(names ...string) func(*testing.T, string, string) {
 	return func(t *testing.T, dir, address string) {
 		for _, name := range names {
@@ -73,7 +74,7 @@ func runs(names ...string) func(*testing.T, string, string) {
 	}
 }
 
-// well demands of a command that it ended so.
+// well checks that a command succeeded.
 func well(t *testing.T, s seen) {
 	t.Helper()
 	if s.code != 0 {

@@ -15,12 +15,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/requests")
 
-// listed is how many requests a golden file lists; its digest is over all of them.
+// listed is the number of requests in a golden file; its digest covers all of them.
 const listed = 10
 
-// frozen compares the requests of a command with its golden file: every body, and every planned instant where the plan is an open
-// loop. In a closed loop an answer decides when the next request is due, so there is no instant to compare.
-// An intended difference needs `go test -tags peers -run CommandLines ./test/peers/ -update`, and its reason in the commit.
+// frozen compares the requests of a command with its golden file: every body, and in an open loop every planned
+// instant. In a closed loop an answer decides when the next request is due, so there is no instant to compare. An
+// intended difference needs `go test -tags peers -run CommandLines ./test/peers/ -update`, and its reason in the
+// commit.
 func (s seen) frozen(t *testing.T, name, dir string, open bool) {
 	t.Helper()
 	if os.Getenv("REPLAYD_TRACES") == "" {
@@ -64,7 +65,7 @@ func (s seen) frozen(t *testing.T, name, dir string, open bool) {
 	}
 }
 
-// dueOffsets are the planned instants by request id, from the first one on.
+// dueOffsets returns the planned instants by request id, since the first one.
 func dueOffsets(t *testing.T, dir string) map[string]time.Duration {
 	t.Helper()
 	first, all := int64(0), map[string]int64{}
@@ -82,12 +83,12 @@ func dueOffsets(t *testing.T, dir string) map[string]time.Duration {
 	return offsets
 }
 
-// open says whether the command plans its instants: by a trace's timestamps. Those of users depend on their answers.
+// open reports whether a trace's timestamps plan the command's instants. Those of users depend on their answers.
 func (p peer) open() bool {
 	return strings.Contains(p.typed, "--fixed-schedule") || strings.Contains(p.typed, "--trace-mode trace")
 }
 
-// fileName is a command's name without what a file's name should not have.
+// fileName returns a command's name with only the characters of a file name.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

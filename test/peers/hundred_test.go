@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A hundred are in flight at all times. Every answer has its 500 tokens here, and the engine ends one each 8 ms. The same load
-// twice, with answers in few chunks and in many, tells the CPU time of a request from that of a chunk.
+// A hundred requests are in flight at all times. Every answer has its 500 tokens, and the engine ends one each 8 ms.
+// The same load with few and with many chunks separates the CPU time of a request from that of a chunk.
 func TestAHundredAtAllTimes(t *testing.T) {
 	spent := map[int]time.Duration{}
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestAHundredAtAllTimes(t *testing.T) {
 		if most != 100 {
 			t.Errorf("want 100 at once at most, got %d", most)
 		}
-		// A lane is seen as free from when its answer has left the engine until the next request is there.
+		// A lane looks free from the time its answer has left the engine until its next request arrives.
 		if share[100] < 0.8 || share[100]+share[99] < 0.995 {
 			t.Errorf("want 100 at once in the middle, 99 for as long as one follows another, got %s", shares(share))
 		}

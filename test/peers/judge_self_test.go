@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// logged are requests that arrive and end at these milliseconds.
+// logged returns requests that arrive and end at the given milliseconds.
 func logged(spans ...[2]int64) (all []request) {
 	for i, s := range spans {
 		all = append(all, request{ID: fmt.Sprintf("run/0/%d", i), Arrival: s[0] * 1e6, End: s[1] * 1e6})
@@ -18,7 +18,7 @@ func logged(spans ...[2]int64) (all []request) {
 	return all
 }
 
-// Judges see what is wrong.
+// The checks find what is wrong.
 func TestJudges(t *testing.T) {
 	t.Run("disorder", func(t *testing.T) {
 		all := logged([2]int64{0, 9}, [2]int64{2, 9}, [2]int64{1, 9}, [2]int64{5, 9})

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// count demands so many requests, all of which ended well.
+// count checks the number of requests, and that all of them ended ok.
 func (s seen) count(t *testing.T, want int) {
 	t.Helper()
 	got := s.measured()
@@ -26,7 +26,7 @@ func (s seen) count(t *testing.T, want int) {
 	}
 }
 
-// rows demands what the lines of a trace say: each once, and each prompt's and each limit's length.
+// rows checks the requests against the lines of a trace: each once, with the lengths of its prompt and its limit.
 func (s seen) rows(t *testing.T, want []traceRow) {
 	t.Helper()
 	s.count(t, len(want))
@@ -37,7 +37,7 @@ func (s seen) rows(t *testing.T, want []traceRow) {
 	}
 }
 
-// streamed demands that all are, or that none is.
+// streamed checks that all requests are streamed, or that none is.
 func (s seen) streamed(t *testing.T, want bool) {
 	t.Helper()
 	for _, r := range s.measured() {
@@ -47,7 +47,7 @@ func (s seen) streamed(t *testing.T, want bool) {
 	}
 }
 
-// order demands that requests came in the order of their rows.
+// order checks that requests came in the order of their rows.
 func (s seen) order(t *testing.T, inFlight int) {
 	t.Helper()
 	for _, fault := range disorder(byRow(t, s.measured()), inFlight) {
@@ -55,8 +55,8 @@ func (s seen) order(t *testing.T, inFlight int) {
 	}
 }
 
-// oneByOne demands that they came in the file's order, each after the end of the one before. Rows of a session may go before
-// others.
+// oneByOne checks that requests came in the file's order, each after the end of the one before. Rows of a session may
+// go before others.
 func (s seen) oneByOne(t *testing.T, rows []traceRow) {
 	t.Helper()
 	s.atMost(t, 1)
@@ -65,8 +65,8 @@ func (s seen) oneByOne(t *testing.T, rows []traceRow) {
 	}
 }
 
-// disorder finds rows that came before others that they should follow. Two that went out at one instant over two connections
-// may change places on the way: so it looks at those that are apart by as many as are in flight.
+// disorder finds rows that came before rows that they should follow. Two requests sent at one instant over two
+// connections may overtake each other, so it compares rows that are inFlight apart.
 func disorder(sorted []request, inFlight int) (faults []string) {
 	for i := range sorted {
 		if j := i + inFlight; j < len(sorted) && sorted[j].Arrival < sorted[i].Arrival {
@@ -76,13 +76,13 @@ func disorder(sorted []request, inFlight int) (faults []string) {
 	return faults
 }
 
-// What instants allows for the way to the engine, for its connections and for a machine on which others work.
+// The lateness that instants allows for the network, for connections and for a busy machine.
 const (
 	halfWithin = 50 * time.Millisecond
 	allWithin  = 500 * time.Millisecond
 )
 
-// instants demands that each request came at its row's time.
+// instants checks that each request came at its row's time.
 func (s seen) instants(t *testing.T, want []time.Duration) {
 	t.Helper()
 	all := byRow(t, s.measured())
@@ -97,8 +97,8 @@ func (s seen) instants(t *testing.T, want []time.Duration) {
 	}
 }
 
-// lateness is sorted: how much later than planned each request came, if the earliest came when it should. A request cannot come
-// before its time, so that one tells the most of when the first row was due.
+// lateness returns, sorted, how much later than planned each request came, relative to the earliest. A request cannot
+// come before its time, so the earliest tells best when the first row was due.
 func lateness(all []request, want []time.Duration) (late []time.Duration) {
 	for i, r := range all {
 		late = append(late, time.Duration(r.Arrival-all[0].Arrival)-want[i])
@@ -110,8 +110,8 @@ func lateness(all []request, want []time.Duration) (late []time.Duration) {
 	return late
 }
 
-// crowd is how many requests were in an engine at once, by its own log: the most; and between the first tenth of the arrivals
-// and the last tenth, for which share of the time how many.
+// crowd returns how many requests were in an engine at once, by its log: the most, and the share of time of each number
+// between the first and the last tenth of the arrivals.
 func crowd(all []request) (most int, share map[int]float64) {
 	type edge struct {
 		at   int64
@@ -137,7 +137,7 @@ func crowd(all []request) (most int, share map[int]float64) {
 	return most, share
 }
 
-// atMost demands that never more were in the engine than that, and that it came to that.
+// atMost checks that the most requests in the engine at once were exactly want.
 func (s seen) atMost(t *testing.T, want int) {
 	t.Helper()
 	if most, _ := crowd(s.measured()); most != want {
@@ -145,7 +145,7 @@ func (s seen) atMost(t *testing.T, want int) {
 	}
 }
 
-// shares tells of a crowd.
+// shares formats a crowd.
 func shares(of map[int]float64) string {
 	var text []string
 	for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -154,8 +154,8 @@ func shares(of map[int]float64) string {
 	return strings.Join(text, ", ")
 }
 
-// prefixes demands that the engine's cache found of each prompt what its ids share with an earlier row, in whole blocks of the
-// engine. The rows must have come one after the other.
+// prefixes checks that the engine's cache hit, for each prompt, the prefix that its ids share with an earlier row, in
+// whole blocks of the engine. The rows must have come one after the other.
 func (s seen) prefixes(t *testing.T, rows []traceRow) {
 	t.Helper()
 	const block = 16 // the engine's
@@ -183,7 +183,7 @@ func sameStart(a, b []int64) (n int) {
 	return n
 }
 
-// says demands words on stdout, blanks apart.
+// says checks for words on stdout, ignoring blanks.
 func (s seen) says(t *testing.T, want ...string) {
 	t.Helper()
 	text := strings.Join(strings.Fields(s.said), " ")

@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// published is the guide's table of concurrencies: Qwen3-0.6B on eight H200.
+// published is the table of concurrencies in the guide: Qwen3-0.6B on eight H200.
 var published = map[int]struct{ total, perUser, ttft float64 }{ // tokens/s, tokens/s, ms
 	10: {3045, 364.69, 250}, 50: {12890, 326.10, 270}, 100: {22521, 285.03, 347}, 200: {35999, 238.67, 420}, 500: {29836, 128.85, 1129},
 }
 
-// The simulated engine, set up like the guide's server, gives the table's shape, and replayd sees it: throughput rises to a
-// knee at 200 and falls beyond it, and latencies only rise. CI has a tenth of the tokens on an engine that is five times as fast.
+// The simulated engine, configured like the guide's server, gives the shape of the table, and replayd measures it:
+// throughput rises to a knee at 200 and falls beyond it, and latencies only rise. CI uses a tenth of the tokens on an
+// engine that is five times as fast.
 func TestKnee(t *testing.T) {
 	t.Parallel()
 	flags, lengths := []string{"--prefill-rate", "62500", "--decode-rate", "165", "--cache-tokens", "30000", "--chunk-tokens", "5"}, "--isl 100 --osl 50"
@@ -30,7 +31,7 @@ func TestKnee(t *testing.T) {
 	}
 	dir := t.TempDir()
 	e := start(t, dir, append([]string{"--model", "m", "--slots", "512", "--batch-cost", "0.0036", "--preempt-cost", "1.2"}, flags...)...)
-	// The guide's answers have 493 tokens of 500: with ignore_eos they all have as many as were asked for.
+	// The guide's answers have 493 tokens of 500. With ignore_eos all answers have the requested length.
 	line := "run --model m --url " + e.address + " --streaming --concurrency 10,50,100,200,500 --request-count 1000 " + lengths + " --extra-inputs ignore_eos:true"
 	c := exec.CommandContext(t.Context(), binary, strings.Fields(line)...)
 	c.Dir = dir
@@ -75,7 +76,7 @@ func TestKnee(t *testing.T) {
 		if cpu[0] > 0.5 {
 			t.Errorf("concurrency %d: want the engine to use less than half a core, it used %.2f", n, cpu[0])
 		}
-		// At CI's size the first two TTFTs are some milliseconds: there whatever else the machine does has its part.
+		// At CI's size the first two TTFTs are some milliseconds, which other work on the machine can change.
 		if got.TTFT.Avg <= ttft && (full(t) || i > 1) || got.ITL.Avg <= itl {
 			t.Errorf("concurrency %d: want TTFT and ITL to rise, got %v after %v ms and %v after %v ms", n, got.TTFT.Avg, ttft, got.ITL.Avg, itl)
 		}
@@ -93,7 +94,7 @@ func TestKnee(t *testing.T) {
 	seen{all: all, said: said.text.String()}.recomputed(t, dir)
 }
 
-// figures are those of profile_export_aiperf.json that the table has.
+// figures has the figures of profile_export_aiperf.json that are in the table.
 type figures struct {
 	Total   struct{ Avg float64 } `json:"output_token_throughput"`          // tokens/s
 	PerUser struct{ Avg float64 } `json:"output_token_throughput_per_user"` // tokens/s
@@ -101,7 +102,7 @@ type figures struct {
 	ITL     struct{ Avg float64 } `json:"inter_token_latency"`              // ms
 }
 
-// stages keeps what a sweep says, and the time and the CPU of two processes when each part of it begins.
+// stages keeps the output of a sweep, with the time and the CPU time of two processes at the start of each part.
 type stages struct {
 	t     *testing.T
 	pids  [2]func() int
@@ -117,7 +118,7 @@ type mark struct {
 func (s *stages) Write(b []byte) (int, error) {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "concurrency ") { // of a part, or the heading of the summary
+		if strings.HasPrefix(lines.Text(), "concurrency ") { // a part, or the heading of the summary
 			m := mark{at: time.Now()}
 			for i, pid := range s.pids {
 				m.cpu[i] = used(s.t, pid())
@@ -128,7 +129,7 @@ func (s *stages) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// used is the CPU time of a process so far: fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms (proc(5)).
+// used returns the CPU time of a process so far: fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms (proc(5)).
 func used(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

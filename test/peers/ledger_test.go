@@ -16,8 +16,9 @@ import (
 	"replayd/test/outside"
 )
 
-// Of 40 rows, 20 a second, two lanes send 10 or so at a TTFT of 300 ms; the others are dropped. An independent program comes to the same
-// ledger and figures from the records, from the engine's log and from the export, and finds each count of the ledger that is off by one.
+// Of 40 rows, 20 a second, two lanes send about 10 at a TTFT of 300 ms; the others are dropped. An independent program
+// computes the same ledger and figures from the records, the engine's log and the export, and finds each count of the
+// ledger that is off by one.
 func TestLedgerRecomputed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -25,7 +26,7 @@ func TestLedgerRecomputed(t *testing.T) {
 	for i := range 40 {
 		output := "20"
 		if i%5 == 0 {
-			output = "1" // has no TPOT
+			output = "1" // no TPOT
 		}
 		trace.WriteString(`{"timestamp": ` + strconv.Itoa(50*i) + `, "input_length": ` + strconv.Itoa(100+i) + `, "output_length": ` + output + `, "hash_ids": [` + strconv.Itoa(i) + "]}\n")
 	}

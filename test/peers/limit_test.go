@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The first 300 s of the conversation trace hold 918 rows, 82 of which are longer than 32,768 tokens are: a server with that
-// limit refuses them, and one line says so.
+// The first 300 s of the conversation trace have 918 rows, 82 of them longer than 32,768 tokens. A server with that
+// limit refuses those, and one line says so.
 func TestRowsOverTheServersLimit(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REPLAYD_TRACES") == "" {

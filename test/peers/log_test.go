@@ -29,7 +29,7 @@ type request struct {
 	End          int64  `json:"end"`
 }
 
-// requests reads the log, in order of arrival. What carries no id of replayd's is a probe.
+// requests reads the log, in order of arrival. Requests without an id of replayd's are probes.
 func requests(t *testing.T, log string) (all []request) {
 	t.Helper()
 	lines, _ := outside.Lines[request](t, log)
@@ -44,7 +44,7 @@ func requests(t *testing.T, log string) (all []request) {
 
 func (r request) warmup() bool { return strings.Contains(r.ID, "/warmup/") }
 
-// measured are the requests that count.
+// measured returns the requests that count.
 func (s seen) measured() []request { return slices.DeleteFunc(slices.Clone(s.all), request.warmup) }
 
 // byRow sorts requests by pass and row.
@@ -58,7 +58,7 @@ func byRow(t *testing.T, all []request) []request {
 	return sorted
 }
 
-// place takes an id apart: its pass, workload/loop/row or workload/loop/row.pass, and its row.
+// place returns the pass and the row of an id, workload/loop/row or workload/loop/row.pass.
 func place(t interface{ Fatalf(string, ...any) }, id string) [2]int {
 	row, pass, again := strings.Cut(id[strings.LastIndexByte(id, '/')+1:], ".")
 	n, err := strconv.Atoi(row)

@@ -12,7 +12,7 @@ import (
 	"replayd/test/outside"
 )
 
-// talk is a trace of every kind of row that has its text, not in order of time, and with blanks that bodies keep.
+// talk is a trace with rows of every kind that has a text, not in order of time, and with blanks that bodies keep.
 const talk = `{"session_id": "sess-1", "messages": [{"role": "user", "content": "Hello"}], "output_length": 50, "timestamp": 0}
 {"session_id": "sess-1", "messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "How are you?"}], "output_length": 30, "timestamp": 900}
 {"messages": [{"role": "user", "content": "Is it <cold> & \u0077et?"}], "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Get weather", "parameters": {"type": "object", "properties": {"location": {"type": "string"}}}}}], "output_length": 50, "timestamp": 100}
@@ -21,21 +21,21 @@ const talk = `{"session_id": "sess-1", "messages": [{"role": "user", "content": 
 {"input_length": 700, "output_length": 5, "hash_ids": [0, 4], "timestamp": 1500}
 `
 
-// Rows of the same kinds that completions have.
+// prose has rows of the same kinds for completions.
 const prose = `{"text_input": "What is the \"capital\" of France?\nSay <it>.", "output_length": 20, "timestamp": 300}
 {"input_length": 1200, "output_length": 52, "hash_ids": [0, 1, 2], "timestamp": 300}
 {"input_length": 700, "output_length": 5, "hash_ids": [0, 4], "timestamp": 900}
 `
 
-// What --save-prompts writes replays to the same bodies, in the same order, at the same instants. The flags that shape a body
-// are the same in both runs.
+// A file of --save-prompts replays to the same bodies, in the same order, at the same instants. The flags that shape a
+// body are the same in both runs.
 func TestSavedPrompts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files       func(*testing.T, string, string)
 		first, then string
 		timed       bool
-		lacks       string // a text that is not in the saved file
+		lacks       string // a text that the saved file lacks
 	}{
 		"TraceReplay": {
 			conversation("trace.jsonl", 9*time.Second),
@@ -79,7 +79,7 @@ func TestSavedPrompts(t *testing.T) {
 			if torn || len(lines) != len(first) || len(then) != len(first) || distinct(first) != len(first) {
 				t.Fatalf("want %d requests, each of its own, saved and sent again, got %d lines and %d requests", distinct(first), len(lines), len(then))
 			}
-			sent := map[string]request{} // the first time, by body
+			sent := map[string]request{} // in the first run, by body
 			for _, r := range first {
 				sent[r.Body] = r
 			}
@@ -122,7 +122,7 @@ func TestSavedPrompts(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is said before anything is sent, and so is one that turns out to be full.
+// A file that cannot be written is reported before anything is sent; so is a full disk, once it is noticed.
 func TestSavedPromptsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,7 +137,7 @@ func TestSavedPromptsOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A request that is longer than a trace's line may be is not saved, and that is said; the others are.
+// A request that is longer than a line of a trace may be is not saved, and a message says so. The others are saved.
 func TestSavedPromptsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"replayd/test/outside"
 )
 
-// What cannot be done is said, all of it and with the flags' names, before the server hears of anything.
+// All invalid flags are reported by name before the server receives anything.
 func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{"trace.jsonl --url $ENDPOINT_URL --concurrency 3 --lanes 4", "--lanes: contradicts --concurrency"},
 		{"trace.jsonl --url $ENDPOINT_URL --slo ttft:1s --goodput e2e:2s", "--goodput: want only one of --slo and --goodput"},
 		{made + "--fixed-schedule", "--fixed-schedule: want --input-file too"},
-		// Numbers that mean nothing.
+		// Invalid numbers.
 		{made + "--request-rate -1", `--request-rate: want requests per second above 0, or inf, got "-1"`},
 		{made + "--request-rate 0", `--request-rate: want requests per second above 0, or inf, got "0"`},
 		{made + "--user-centric-rate -1 --num-users 3", "--user-centric-rate: want requests per second above 0, got -1"},
@@ -57,11 +57,11 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{made + "--warmup-request-count -1", "--warmup-request-count: want an integer ≥ 0, got -1"},
 		{`--url $ENDPOINT_URL --sequence-distribution "256,128:40;512:60"`, "--sequence-distribution: "},
 		{"--url $ENDPOINT_URL --isl -1", "--isl: want a number ≥ 1, got -1"},
-		// Bounds of what nobody measures.
+		// Bounds on unknown quantities.
 		{made + `--goodput "time_to_last_token:5"`, "--goodput: time_to_last_token: want one of"},
 		{made + `--goodput "request_latency:soon"`, "--goodput: request_latency: want a duration"},
 		{"trace.jsonl --url $ENDPOINT_URL --goodput ttl:5s", `--goodput: ttl: want one of ttft (time_to_first_token), tpot`},
-		// Files that are not what they should be.
+		// Invalid files.
 		{"wrong.jsonl --url $ENDPOINT_URL", `wrong.jsonl:1: input_length: want an integer ≥ 1, got "many"`},
 		{"torn.jsonl --url $ENDPOINT_URL", "torn.jsonl:4: row: want a JSON object"},
 		{"none.jsonl --url $ENDPOINT_URL", "none.jsonl: no such file or directory"},
@@ -71,7 +71,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{"trace.jsonl --url $ENDPOINT_URL --tokenizer nobody/knows-it", `tokenizer "nobody/knows-it": no tokenizer found`},
 		{"--url $ENDPOINT_URL --trace-path trace.jsonl --trace-mode benchmark", "--dataset-path: want the file of sharegpt: nothing is downloaded"},
 		{"--url $ENDPOINT_URL --trace-path trace.jsonl --trace-mode benchmark --dataset-name no --tokenizer unigram.json", `--dataset-name: dataset: want sharegpt, `},
-		// Places where nothing can be written.
+		// Places that cannot be written to.
 		{made + "--artifact-dir taken", "--artifact-dir: artifact directory: mkdir taken: not a directory"},
 		{made + "--artifact-dir taken/below", "--artifact-dir: artifact directory: mkdir taken: not a directory"},
 		{made + "--artifact-dir /proc/replayd", "--artifact-dir: artifact directory: mkdir /proc/replayd: "},
@@ -83,7 +83,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 			t.Errorf("run %s:\nwant exit 2 and %q, got %d\n%s%s", c.flags, c.want, s.code, s.said, s.warned)
 		}
 	}
-	// What an earlier run left is where it was.
+	// The files of an earlier run stay where they were.
 	for _, flags := range []string{made + "--artifact-dir kept --request-rate -1", "--url 127.0.0.1:1 --isl 5 --wait-ready 1s --artifact-dir kept"} {
 		if s := shell(t, dir, e.address, "replayd run --model m --log.level error "+flags); s.code == 0 {
 			t.Errorf("run %s: want it refused\n%s", flags, s.said)
@@ -101,7 +101,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// A file of records that was cut in mid-line is read as far as it goes, and what is missing is said.
+// A record file that was cut in the middle of a line is read as far as it goes, and the report names what is missing.
 func TestReportOfAFileThatWasCut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,7 +1,7 @@
 //go:build peers
 
-// Package peers_test types the command lines of AIPerf's and TraceReplay's documents, the program's name replaced, and judges
-// each by what a simulated engine in another process received: `make test-peers`.
+// Package peers_test runs the command lines of AIPerf's and TraceReplay's documents, with the program's name replaced,
+// and judges each by the requests that a simulated engine in another process received: `make test-peers`.
 package peers_test
 
 import (
@@ -25,34 +25,34 @@ import (
 // binary is replayd, built once.
 var binary string
 
-// TestMain lets more tests run at once than there are cores: most of them wait for the instants of a trace.
+// TestMain runs more tests at once than there are cores: most of them wait for the instants of a trace.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
-	flag.Parse() // a -parallel that is given goes before
+	flag.Parse() // an explicit -parallel takes precedence
 	os.Exit(outside.Main(m, &binary))
 }
 
-// full says whether the tests run at the documents' size, for the figures in bench/README.md, or at one for CI.
+// full reports whether the tests run at the documents' size, for the figures in bench/README.md, or at a size for CI.
 func full(t *testing.T) bool { return outside.Knob(t, "PEERS_FULL", false, strconv.ParseBool) }
 
 // A peer is one command line of a document.
 type peer struct {
 	name   string
-	typed  string                                  // as the document has it, one blank between words
-	cut    []string                                // pairs: a size as typed, and a smaller one where the run would last minutes
+	typed  string                                  // as in the document, one blank between words
+	cut    []string                                // pairs: a size as typed, and a smaller one if the run would last minutes
 	engine []string                                // further flags of the simulated engine
-	files  func(t *testing.T, dir, address string) // what the document makes or downloads before
-	judge  func(t *testing.T, dir string, s seen)  // what must have come of it
-	serves string                                  // the flag's default address, of a command that serves a page until it is ended
-	reads  bool                                    // the bodies are looked at too
+	files  func(t *testing.T, dir, address string) // makes the files that the document makes or downloads before
+	judge  func(t *testing.T, dir string, s seen)  // checks the result
+	serves string                                  // the default address of a command that serves a page until it is ended
+	reads  bool                                    // the bodies are checked too
 	alone  bool                                    // it needs the machine for itself
 }
 
-// A seen is what a command did.
+// A seen is the result of a command.
 type seen struct {
-	all    []request       // in order of arrival, probes left out
+	all    []request       // in order of arrival, without probes
 	bodies map[string]body // by id, of a peer that reads
 	said   string          // on stdout
 	warned string          // on stderr
@@ -60,7 +60,7 @@ type seen struct {
 	code   int             // exit code
 }
 
-// run types the command in a folder of its own.
+// run runs the command in a folder of its own.
 func (p peer) run(t *testing.T) {
 	if !p.alone {
 		t.Parallel()
@@ -91,7 +91,7 @@ func (p peer) run(t *testing.T) {
 	}
 }
 
-// An engine is a simulated one in a process of its own.
+// An engine is a simulated engine in its own process.
 type engine struct {
 	*outside.Process
 	address, log string
@@ -116,7 +116,8 @@ func (e engine) received(t *testing.T) []request {
 	return requests(t, e.log)
 }
 
-// shell types a command. The engine's address stands in $ENDPOINT_URL, replayd in the path, and nothing in Hugging Face's folder.
+// shell runs a command. $ENDPOINT_URL is the engine's address, replayd is in the path, and Hugging Face's folder is
+// empty.
 func shell(t *testing.T, dir, address, command string) (s seen) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-ec", command)
@@ -130,11 +131,11 @@ func shell(t *testing.T, dir, address, command string) (s seen) {
 		t.Fatalf("%s: %v", command, err)
 	}
 	s.said, s.warned, s.code = said.String(), warned.String(), c.ProcessState.ExitCode()
-	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime() // of all processes that it waited for
+	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime() // of all processes that the shell waited for
 	return s
 }
 
-// serve lets a command that serves a page run until the page was seen. Its port may be somebody's: another one is typed.
+// serve runs a command that serves a page until the page was read. Its port may be in use, so another port is given.
 func (p peer) serve(t *testing.T, dir string) {
 	_, port, _ := strings.Cut(outside.Address(t), ":")
 	text := strings.ReplaceAll(p.command(""), " --port "+p.serves, "") + " --port " + port
@@ -170,7 +171,7 @@ func (p peer) serve(t *testing.T, dir string) {
 	}
 }
 
-// model is what the command calls it.
+// model returns the command's name of the model.
 func (p peer) model() string {
 	words := strings.Fields(p.typed)
 	for i, w := range words {
@@ -181,7 +182,7 @@ func (p peer) model() string {
 	return "sim"
 }
 
-// command is what is typed into the shell: names of programs, addresses and sizes replaced.
+// command returns the command for the shell, with names of programs, addresses and sizes replaced.
 func (p peer) command(address string) string {
 	host, port, _ := strings.Cut(address, ":")
 	swaps := append(slices.Clone(p.cut),
@@ -197,7 +198,7 @@ func (p peer) command(address string) string {
 	}
 	text = strings.NewReplacer(swaps...).Replace(text)
 	if strings.HasPrefix(p.typed, "aiperf profile") && !strings.Contains(p.typed, "--url") {
-		text += " --url " + address // the default port may be somebody's
+		text += " --url " + address // the default port may be in use
 	}
 	if strings.Contains(text, "$c") {
 		text = "for c in 10 50 100 200 500; do " + text + "; done"
@@ -205,7 +206,7 @@ func (p peer) command(address string) string {
 	return text
 }
 
-// Those that need the machine come first: a parallel test waits until no other kind runs.
+// The tests that need the machine for themselves come first: parallel tests wait until all others have ended.
 func TestCommandLinesAlone(t *testing.T) {
 	for _, p := range cases() {
 		if p.alone {

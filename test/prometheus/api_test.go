@@ -11,10 +11,10 @@ import (
 	"replayd/test/outside"
 )
 
-// The scrape jobs, by what they show.
+// The scrape jobs, by the format of their scrapes.
 const (
 	both        = "both"        // protobuf, native histograms and classic ones
-	native      = "native"      // protobuf, as a Prometheus does it by default
+	native      = "native"      // protobuf, the default of Prometheus
 	openMetrics = "openmetrics" // text with exemplars
 	text        = "text"
 	intruder    = "intruder" // a wrong password
@@ -35,7 +35,7 @@ scrape_configs:
   - {<<: *replayd, job_name: intruder, basic_auth: {username: USER, password_file: WRONG}}
 `
 
-// A prometheus is a running one that is asked for what is now.
+// A prometheus is a running Prometheus that is queried for current values.
 type prometheus struct{ outside.Prometheus }
 
 func startPrometheus(t *testing.T, program string, s service) prometheus {
@@ -47,7 +47,7 @@ func startPrometheus(t *testing.T, program string, s service) prometheus {
 	return prometheus{outside.StartPrometheus(t, program, dir, config, "--enable-feature=exemplar-storage")}
 }
 
-// ask gives the data of an answer of Prometheus' API.
+// ask returns the data of an answer of Prometheus' API.
 func (p prometheus) ask(t *testing.T, path string, form url.Values, data any) {
 	t.Helper()
 	if err := p.Ask(t.Context(), path, form, data); err != nil {
@@ -69,7 +69,7 @@ func (p prometheus) number(t *testing.T, promQL string) float64 {
 	return p.Number(t, promQL, time.Time{})
 }
 
-// exemplars gives those of the last minutes.
+// exemplars returns the exemplars of the last minutes.
 func (p prometheus) exemplars(t *testing.T, selector string) (all []exemplar) {
 	t.Helper()
 	var data []struct{ Exemplars []exemplar }

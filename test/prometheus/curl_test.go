@@ -13,13 +13,13 @@ import (
 	"replayd/test/outside"
 )
 
-// curl's own codes.
+// curl's exit codes.
 const (
 	curlOK          = 0
 	curlNotVerified = 60 // the peer's certificate
 )
 
-// TestCurl wants no page without the password and none in the clear, and a certificate that is checked.
+// TestCurl expects no page without the password, none without TLS, and a verified certificate.
 func TestCurl(t *testing.T) {
 	program, err := exec.LookPath("curl")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestCurl(t *testing.T) {
 	f(curlOK, "200", "The configuration is reloaded.\n", "--cacert", s.ca, "--user", right, "--request", "POST", s.url+"/-/reload")
 }
 
-// TestCommands wants that replayd's own commands reach such a daemon with the file that Prometheus' tools take.
+// TestCommands checks that replayd's own commands reach the daemon with the file of Prometheus' tools.
 func TestCommands(t *testing.T) {
 	s := startService(t)
 	file := outside.Write(t, t.TempDir(), "client.yaml",
@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 	f := func(wantCode int, want string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), binary, args...)
-		said, _ := cmd.CombinedOutput() // the code says it all
+		said, _ := cmd.CombinedOutput() // the exit code is enough
 		if code := cmd.ProcessState.ExitCode(); code != wantCode || !strings.Contains(string(said), want) {
 			t.Errorf("%s %q: want exit %d, %q, got %d, %q", filepath.Base(binary), args, wantCode, want, code, said)
 		}

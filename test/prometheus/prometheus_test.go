@@ -42,7 +42,7 @@ func TestPrometheus(t *testing.T) {
 	t.Run("counters", func(t *testing.T) { p.counters(t, all) })
 }
 
-// refused wants that the job with the wrong password never saw a page, and why.
+// refused checks that the job with the wrong password never got a page, and why.
 func (p prometheus) refused(t *testing.T) {
 	t.Helper()
 	if up := p.number(t, `max_over_time(up{job="`+intruder+`"}[1m])`); up != 0 {
@@ -66,7 +66,7 @@ func (p prometheus) refused(t *testing.T) {
 	}
 }
 
-// nativeHistograms wants buckets of 10 % that say what the simulated engine is set to.
+// nativeHistograms checks native histograms against the speeds of the simulated engine.
 func (p prometheus) nativeHistograms(t *testing.T) {
 	for _, job := range []string{both, native} {
 		result := p.query(t, `replayd_ttft_seconds{job="`+job+`"}`)
@@ -80,7 +80,7 @@ func (p prometheus) nativeHistograms(t *testing.T) {
 			t.Errorf("%s: want buckets, got %v", job, result[0].Histogram[1])
 		}
 		q := p.number(t, `histogram_quantile(0.5, rate(replayd_ttft_seconds{job="`+job+`"}[10s]))`)
-		// Nothing is faster than the engine; a bucket is 2^(1/16) wide, and a busy machine adds its own.
+		// No answer is faster than the engine. A bucket is 2^(1/16) wide, and a busy machine adds delays.
 		if q < firstToken.Seconds()/math.Pow(2, 1./16) || !(q < 4*firstToken.Seconds()) {
 			t.Errorf("%s: want a median near %v, got %v s", job, firstToken, q)
 		}
@@ -102,7 +102,7 @@ func (p prometheus) nativeHistograms(t *testing.T) {
 	}
 }
 
-// classicHistograms wants the same counts from both kinds, and the classic ones where they are asked for.
+// classicHistograms checks that both kinds have the same counts, and that classic histograms are there if requested.
 func (p prometheus) classicHistograms(t *testing.T) {
 	bounds := p.number(t, `count(replayd_ttft_seconds_bucket{job="`+both+`"})`)
 	for _, job := range []string{openMetrics, text} {
@@ -124,7 +124,7 @@ func (p prometheus) classicHistograms(t *testing.T) {
 	t.Logf("text: median of 10 s %.1f ms from %.0f classic buckets", 1000*q, bounds)
 }
 
-// seesExemplars wants a way from a histogram to a request.
+// seesExemplars checks the exemplars that lead from a histogram to a request.
 func (p prometheus) seesExemplars(t *testing.T) {
 	for _, metric := range []string{"replayd_ttft_seconds", "replayd_e2e_seconds"} {
 		for selector, wanted := range map[string]bool{
@@ -132,7 +132,7 @@ func (p prometheus) seesExemplars(t *testing.T) {
 			metric + `{job="` + both + `"}`:               true,
 			metric + `_bucket{job="` + both + `"}`:        true,
 			metric + `_bucket{job="` + openMetrics + `"}`: true,
-			metric + `_bucket{job="` + text + `"}`:        false, // the format has none
+			metric + `_bucket{job="` + text + `"}`:        false, // the text format has none
 		} {
 			found := p.exemplars(t, selector)
 			if len(found) > 0 != wanted {
@@ -150,7 +150,7 @@ func (p prometheus) seesExemplars(t *testing.T) {
 	}
 }
 
-// counters wants the account balanced at every scrape that Prometheus took, whichever format it came in.
+// counters checks that the ledger balances at every scrape of Prometheus, in every format.
 func (p prometheus) counters(t *testing.T, jobs []string) {
 	for _, job := range jobs {
 		sum := func(name, filter string) string { return fmt.Sprintf(`sum(replayd_%s{job="%s"%s})`, name, job, filter) }

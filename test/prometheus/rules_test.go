@@ -21,19 +21,19 @@ import (
 const (
 	rules = repository + "/alerts/recording.yaml"
 
-	// The copy of the rules that this test runs has shorter windows, and is evaluated more often, by this; a test of the rules as
-	// they are takes more than 5 minutes. All is scraped every second.
+	// The rules of this test have windows that are shorter by scale, and are evaluated more often by the same factor. A
+	// test of the real rules takes more than 5 minutes. All pages are scraped every second.
 	scale      = 10
 	ruleWindow = 5 * time.Minute / scale
 	ruleEvery  = time.Minute / scale
 )
 
-// TestRules has promtool read the rules and run their own tests.
+// TestRules checks the rules with promtool and runs their own tests.
 func TestRules(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
 	f := func(path string, args ...string) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel() // a test is of hours
+			t.Parallel() // a test covers hours
 			cmd := exec.CommandContext(t.Context(), promtool, append(args, filepath.Base(path))...)
 			cmd.Dir = filepath.Dir(path)
 			if said, err := cmd.CombinedOutput(); err != nil {
@@ -63,8 +63,8 @@ scrape_configs:
   - {job_name: text, scrape_protocols: [PrometheusText0.0.4], static_configs: [{targets: TARGETS, labels: {cluster: text, namespace: test}}]}
 `
 
-// TestRulesOfARealReplay has two shards replay against one simulated engine with a GPU, which both scrape, and Prometheus take
-// their pages with native histograms, and as text, as if they were two clusters.
+// TestRulesOfARealReplay has two shards that replay against one simulated engine with a GPU. Both scrape the engine,
+// and Prometheus scrapes both with native histograms and as text, as if they were two clusters.
 func TestRulesOfARealReplay(t *testing.T) {
 	program := outside.PrometheusTool(t, "prometheus")
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func TestRulesOfARealReplay(t *testing.T) {
 	config := strings.NewReplacer("RULES", file, "TARGETS", string(targets)).Replace(ruleScrapes)
 	p := prometheus{outside.StartPrometheus(t, program, dir, config)}
 
-	// From the first value on, and a whole window later, by when the start has left it.
+	// From the first value on, and a whole window later, when the window no longer contains the start.
 	evaluated := func(times float64) {
 		t.Helper()
 		outside.Until(t, 90*time.Second, func() error {
@@ -104,7 +104,7 @@ func startShards(t *testing.T, dir string) (engine string, shards []string) {
 	start(t, filepath.Join(dir, "sim.out"), http.DefaultClient, "http://"+engine+"/health",
 		binary, "sim", "--web.listen-address", engine, "--ttft", firstToken.String(), "--itl", "2ms")
 	var trace strings.Builder
-	for i := range rows { // half of each prompt is everybody's
+	for i := range rows { // all prompts share their first half
 		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": 8, "hash_ids": [0, %d]}`+"\n", i*int(rowGap.Milliseconds()), i+1)
 	}
 	path := outside.Write(t, dir, "trace.jsonl", trace.String())
@@ -123,7 +123,7 @@ gpus: [{dcgm_exporter: "http://%s/dcgm/metrics", interval: 1s}]
 	return engine, shards
 }
 
-// shortRules gives the names of the rules, and a file with them over the shorter windows. The names stay.
+// shortRules returns the names of the rules, and a file of them with shorter windows. The names stay the same.
 func shortRules(t *testing.T, dir string) (names []string, file string) {
 	t.Helper()
 	groups, err := outside.RuleGroups(rules)
@@ -142,7 +142,7 @@ func shortRules(t *testing.T, dir string) (names []string, file string) {
 	return names, outside.Write(t, dir, "rules.yaml", string(short))
 }
 
-// readEngine gives the tokens that the engine's own page counts, and the joules that its GPU's does.
+// readEngine returns the tokens on the engine's own page and the joules on its GPU's.
 func readEngine(t *testing.T, address string) (figures [2]float64) {
 	t.Helper()
 	for i, counter := range []struct{ path, name string }{
@@ -162,12 +162,13 @@ func readEngine(t *testing.T, address string) (figures [2]float64) {
 	return figures
 }
 
-// haveValues wants a number or a histogram of every rule in both clusters, but for the kind of histogram that a cluster lacks.
+// haveValues checks that every rule has a number or a histogram in both clusters, except for the kind of histogram that
+// a cluster lacks.
 func (p prometheus) haveValues(t *testing.T, names []string) {
 	for _, cluster := range []string{native, text} {
 		for _, name := range names {
 			result := p.query(t, name+`{cluster="`+cluster+`",namespace="test",target="sim"}`)
-			engine := strings.Contains(name, ":replayd_engine_") // the simulated one has classic ones only
+			engine := strings.Contains(name, ":replayd_engine_") // the simulated engine has only classic ones
 			wanted := true
 			switch {
 			case strings.HasSuffix(name, "_seconds:rate5m"):
@@ -190,10 +191,11 @@ func (p prometheus) haveValues(t *testing.T, names []string) {
 	}
 }
 
-// agree holds the rules to what the engine's pages said meanwhile, and to one another.
+// agree compares the rules with the engine's pages, and with one another.
 //
-// What replayd shows of the engine is up to one scrape interval (1 s) old, at either end of a window whose samples span 29 s:
-// a rate is off by 1/29 at most, a ratio of two rates, of pages that are not read together, by 2/29. The load is even.
+// Replayd's metrics of the engine are up to one scrape interval (1 s) old, at either end of a window whose samples span
+// 29 s. A rate is off by 1/29 at most, a ratio of two rates, of pages that are not read together, by 2/29. The load is
+// even.
 func (p prometheus) agree(t *testing.T, before, after [2]float64) {
 	tokens, joules := after[0]-before[0], after[1]-before[1]
 	const tolerance = 2. / 29
@@ -213,7 +215,7 @@ func (p prometheus) agree(t *testing.T, before, after [2]float64) {
 		f(cluster, "joules_per_request:ratio_rate5m", joules/tokens*8, joules/tokens*8*tolerance)
 		f(cluster, "share_of_engine_generation_tokens:ratio_rate5m", 1, tolerance)
 		f(cluster, "prefix_hits_of_ideal:ratio_rate5m", 1, tolerance) // of 512 tokens a block of 16 is lost to the template
-		// Seconds: the two histograms are of the same requests, and there is only the loopback between them.
+		// Seconds: both histograms cover the same requests, with only the loopback between them.
 		f(cluster, "ttft_beyond_engine_seconds:mean5m", 0, firstToken.Seconds()/2)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build prometheus
 
-// Package prometheus_test holds replayd's page against curl and a real Prometheus, over TLS and with a password:
+// Package prometheus_test tests replayd's metrics page with curl and a real Prometheus, over TLS and with a password:
 // `make test-prometheus`.
 package prometheus_test
 
@@ -33,14 +33,14 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
-// A service is a daemon that replays against a simulated engine in another process, behind TLS and a password.
+// A service is a daemon behind TLS and a password that replays against a simulated engine in another process.
 type service struct {
 	address string // host:port
 	url     string
 	ca      string // file
 }
 
-// startService starts both. They end with the test.
+// startService starts the engine and the daemon. They end with the test.
 func startService(t *testing.T) service {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ workloads: [{name: steady, trace: {path: %q}, repeat: {align: start, every: 10s}
 	return s
 }
 
-// start runs a program until it is ready, and until the test ends, when it must end as it is asked to.
+// start runs a program, waits until it is ready, and ends it with the test. It must then end when it is asked to.
 func start(t *testing.T, log string, client *http.Client, url, program string, args ...string) {
 	t.Helper()
 	p := outside.Start(t, log, program, args...)

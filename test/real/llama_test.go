@@ -1,6 +1,6 @@
 //go:build real
 
-// Package real holds replayd against servers that other people wrote: `make test-real`.
+// Package real tests replayd against third-party servers: `make test-real`.
 package real
 
 import (
@@ -27,13 +27,13 @@ const (
 	slots         = 4
 	contextTokens = 4096 // of each slot
 	rowsSent      = 50
-	mostInput     = 3000 // with mostOutput and the template it fits the context
+	mostInput     = 3000 // fits the context with mostOutput and the template
 	mostOutput    = 64
 	blockTokens   = 512
 )
 
-// TestLlamaServer replays the first rows of a trace, cut to a small model's context, through the real binary to a
-// real engine. Its own counters say whether it got and gave as many tokens as the rows ask for.
+// TestLlamaServer replays the first rows of a trace, cut to a small model's context, with the real binary against a
+// real engine. The engine's counters must show the numbers of tokens that the rows ask for.
 func TestLlamaServer(t *testing.T) {
 	llama := startLlama(t)
 	replayd := filepath.Join(t.TempDir(), "replayd")
@@ -59,8 +59,8 @@ func TestLlamaServer(t *testing.T) {
 			records := readRecords(t, file)
 			sent := check(t, rows, records)
 
-			// The engine's side. There is one request beyond the rows: the probe that finds the tokens that the server
-			// puts around a prompt, a text of one word that asks for one token.
+			// The engine has one more request than there are rows: the probe that measures the tokens that the server
+			// puts around a prompt. It is a text of one word that asks for one token.
 			got := llama.counters(t)
 			extra := tokens{got.prompt - before.prompt - sent.prompt, got.output - before.output - sent.output}
 			overhead := records[0].Overhead
@@ -85,8 +85,8 @@ type row struct {
 	Blocks    []uint64 `json:"hash_ids,omitempty"`
 }
 
-// cutTrace writes the trace that is sent: the first rows of the real conversation trace where REPLAYD_TRACES tells its
-// folder, else of the bundled sample, no longer than the model's context allows.
+// cutTrace writes the trace to send: the first rows of the real conversation trace if REPLAYD_TRACES names its folder,
+// otherwise of the bundled sample, no longer than the model's context allows.
 func cutTrace(t *testing.T) (path string, rows []row) {
 	t.Helper()
 	from := repository + "/internal/synth/sample.jsonl"
@@ -118,7 +118,7 @@ func cutTrace(t *testing.T) (path string, rows []row) {
 	return path, rows
 }
 
-// A record is what is looked at of a line of --records.
+// A record has the fields of a --records line that the test checks.
 type record struct {
 	Row      int    `json:"row"`
 	Outcome  string `json:"outcome"`
@@ -143,7 +143,7 @@ func readRecords(t *testing.T, path string) []record {
 		if err := in.Decode(&r); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if r.Outcome != "" { // no ledger
+		if r.Outcome != "" { // not a ledger
 			records = append(records, r)
 		}
 	}
@@ -155,7 +155,7 @@ func readRecords(t *testing.T, path string) []record {
 
 type tokens struct{ prompt, output int }
 
-// check wants every row answered once, with the lengths that it asks for, and adds up what usage says.
+// check expects one answer for every row, with the lengths that the row asks for, and sums up usage.
 func check(t *testing.T, rows []row, records []record) (sent tokens) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -184,7 +184,7 @@ func check(t *testing.T, rows []row, records []record) (sent tokens) {
 // A llama is a running llama-server.
 type llama struct{ url string }
 
-// startLlama gets llama-server and makes its model, starts it on a free loopback port and stops it with the test.
+// startLlama installs llama-server, makes its model, and runs it on a free loopback port until the end of the test.
 func startLlama(t *testing.T) llama {
 	t.Helper()
 	folder, err := filepath.Abs(repository + "/.cache/real")
@@ -202,8 +202,9 @@ func startLlama(t *testing.T) llama {
 	}
 
 	_, port, _ := net.SplitHostPort(outside.Address(t))
-	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its clean-up
-	// One thread: several wait for each other by spinning, and on a busy machine of 2 cores the rows took 9 times as long.
+	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its cleanup
+	// One thread: several threads busy-wait for each other, and on a busy machine of 2 cores the rows took 9 times as
+	// long.
 	server := exec.CommandContext(ctx, program, "--model", model, "--alias", "tiny", "--host", "127.0.0.1", "--port", port,
 		"--parallel", strconv.Itoa(slots), "--ctx-size", strconv.Itoa(slots*contextTokens), "--threads", "1",
 		"--metrics", "--no-ui", "--offline")
@@ -217,7 +218,7 @@ func startLlama(t *testing.T) llama {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Wait() // interrupted by us: its status says nothing
+		_ = server.Wait() // interrupted by the test, so its status is meaningless
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -260,8 +261,8 @@ func (l llama) healthy(ctx context.Context) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// counters reads how many tokens the server has had and given since its start. Prompt tokens that its cache
-// held have a counter of their own.
+// counters returns the numbers of tokens that the server has processed and generated since its start. Cached prompt
+// tokens have a counter of their own.
 func (l llama) counters(t *testing.T) tokens {
 	t.Helper()
 	answer, err := l.get(t.Context(), "/metrics")

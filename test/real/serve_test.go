@@ -15,8 +15,8 @@ import (
 	"replayd/test/outside"
 )
 
-// TestTokensAgree runs the daemon beside a llama-server that nobody else talks to, for REAL_SERVE (20s): in the end the
-// engine's own counters, replayd's pages about them and what replayd counted as a client are the same numbers.
+// TestTokensAgree runs the daemon for REAL_SERVE (20s) with a llama-server that has no other clients. At the end the
+// engine's own counters, replayd's metrics of the engine and replayd's client counters must agree.
 func TestTokensAgree(t *testing.T) {
 	length := outside.Knob(t, "REAL_SERVE", 10*time.Second, time.ParseDuration)
 	llama := startLlama(t)
@@ -61,7 +61,7 @@ workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {align: sta
 	})
 	output, prompt, cached := page.Sum("replayd_tokens_total", "output"), page.Sum("replayd_tokens_total", "prompt"), page.Sum("replayd_tokens_total", "cached")
 	enginePrompt, engineHits := page.Sum("replayd_engine_prompt_tokens_total"), page.Sum("replayd_engine_prefix_cache_hits_tokens_total")
-	// The probe that finds the tokens of the chat template: a word and the template in, one token out.
+	// The probe that measures the chat template: its prompt is a word and the template, its answer one token.
 	probe := enginePrompt - (prompt - cached)
 	t.Logf("%.0f requests in %v: client %.0f output, %.0f prompt of which %.0f cached; engine %.0f output, %.0f prompt computed, %.0f cached; the probe's prompt %.0f",
 		page.Sum("replayd_requests_total", "ok"), length, output, prompt, cached,
@@ -75,7 +75,7 @@ workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {align: sta
 	if engineHits != cached {
 		t.Errorf("want the engine's cached tokens to be the client's, got %v and %v", engineHits, cached)
 	}
-	// What the probe found is what it sent, less its one word.
+	// The probe measures the tokens of its prompt, less its one word.
 	found := regexp.MustCompile(`"chat template measured".* tokens=(\d+) `).FindStringSubmatch(p.Said(t))
 	if len(found) == 0 || found[1] != fmt.Sprint(probe-1) {
 		t.Errorf("want one probe of a word and the template beside the client's prompts, got %v tokens and %q in the log", probe, found)

@@ -16,8 +16,8 @@ import (
 	"replayd/test/outside"
 )
 
-// Salted by loop, an engine with room for everything hits what the trace itself repeats, in each loop anew; without
-// salt the second loop hits the first one's text.
+// With a salt per loop, an engine with an unlimited cache hits what the trace itself repeats, anew in each loop.
+// Without salt the second loop hits the text of the first.
 func TestHitRatio(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
 	path, stats := conversation(t, to)
@@ -33,7 +33,7 @@ func TestHitRatio(t *testing.T) {
 			start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192",
 				"--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
 			config := filepath.Join(dir, "replayd.yaml")
-			// The first minute holds the trace; whatever the lanes, nothing is dropped.
+			// The first minute holds the trace. No request is dropped, whatever the number of lanes.
 			text := fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s"}]
 workloads:
@@ -90,7 +90,7 @@ workloads:
 	}
 }
 
-// every is a loop that holds the trace, in whole seconds.
+// every returns the length of a loop that holds the trace, in whole seconds.
 func every(span time.Duration, speed float64) time.Duration {
 	return (time.Duration(float64(span)/speed) + 2*time.Second).Truncate(time.Second)
 }

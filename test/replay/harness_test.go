@@ -1,9 +1,9 @@
 //go:build replay
 
-// Package replay_test replays real traces through the real binary against the simulated engine in another process,
-// and judges by the engine's own log: what was sent, when, and what was answered.
+// Package replay_test replays real traces with the real binary against the simulated engine in another process. It
+// judges by the engine's log: which requests were sent, when, and how they were answered.
 //
-// The sizes come from the environment, so that CI runs a few minutes of what a release runs whole: REPLAYD_TRACES
+// The sizes come from the environment, so that CI runs a few minutes of what a release runs in full: REPLAYD_TRACES
 // (folder of the real traces; without it the bundled sample is replayed), REPLAY_TO and REPLAY_SPEED.
 package replay_test
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
 func number(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 
-// conversation is the first part of a trace in a file of its own, so that its figures are those of the part.
+// conversation writes the first part of a trace to a file of its own, so that its statistics are those of the part.
 func conversation(t *testing.T, to time.Duration) (string, trace.Stats) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "part.jsonl")
@@ -41,13 +41,13 @@ func conversation(t *testing.T, to time.Duration) (string, trace.Stats) {
 	return path, p.Stats
 }
 
-// start runs replayd; what it says is in NAME.out of the folder.
+// start runs replayd with its output in NAME.out of the folder.
 func start(t *testing.T, dir, name string, args ...string) *outside.Process {
 	t.Helper()
 	return outside.Start(t, filepath.Join(dir, name+".out"), binary, args...)
 }
 
-// watch scrapes each second until the workload has finished what was expected of it, or for a fixed time.
+// watch scrapes each second until the workload has finished the expected requests, or until atMost has passed.
 func watch(t *testing.T, url string, expected int, atMost time.Duration) outside.Page {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
@@ -74,7 +74,7 @@ func watch(t *testing.T, url string, expected int, atMost time.Duration) outside
 	}
 }
 
-// engineLog reads the simulated engine's log of requests, without those of replayd's own probes.
+// engineLog reads the simulated engine's log of requests, without replayd's own probes.
 func engineLog(t *testing.T, path string) []sim.LogEntry {
 	t.Helper()
 	all, _ := outside.Lines[sim.LogEntry](t, path) // the engine still runs

@@ -21,7 +21,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A record is what the test reads of a line of replayd's record file.
+// A record has the fields of replayd's records that the test reads.
 type record struct {
 	ID       string `json:"id"`
 	Row      int    `json:"row"`
@@ -32,16 +32,16 @@ type record struct {
 	Output   int    `json:"usage_output_tokens"`
 }
 
-// Every row of the trace arrives exactly once, in the order of its instants, with the lengths that the trace says; the
-// engine's log and replayd's counters say the same; and it leaves on time.
+// Every row of the trace arrives exactly once, in the order of its instants, with the lengths of the trace. The
+// engine's log and replayd's counters agree, and the requests are sent on time.
 func TestEveryRowOnce(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
 	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
 	path, stats := conversation(t, to)
 	dir := t.TempDir()
 	engine, listen := outside.Address(t), outside.Address(t)
-	// Prefill and decode at fixed times, and a prefix cache of the default size: what is looked at here is the client,
-	// and an engine that keeps nine million blocks stops for 100 ms now and then to collect its garbage.
+	// Prefill and decode take fixed times, and the prefix cache has the default size. This test is about the client,
+	// and an engine with nine million blocks stops for 100 ms now and then to collect its garbage.
 	start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
 		"--itl", "5ms", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
 	config := filepath.Join(dir, "replayd.yaml")
@@ -74,7 +74,7 @@ records: {path: %q}
 	cancel()
 	stole := stealing()
 
-	// The engine's log against the trace.
+	// Compare the engine's log with the trace.
 	log := engineLog(t, filepath.Join(dir, "sim.jsonl"))
 	arrived := map[int]sim.LogEntry{}
 	for _, e := range log {
@@ -104,7 +104,7 @@ records: {path: %q}
 		}
 	}
 
-	// The records against the trace, the counters against the log.
+	// Compare the records with the trace, and the counters with the log.
 	records := readRecords(t, filepath.Join(dir, "records.jsonl"))
 	for _, r := range records {
 		if want := rows[r.Row]; r.Outcome != "ok" || r.Prompt != want.InputTokens || r.Output != want.OutputTokens {
@@ -163,7 +163,7 @@ records: {path: %q}
 	t.Log(row("raw writer, other rows", rawOthers))
 }
 
-// read gives all rows of a trace.
+// read returns all rows of a trace.
 func read(t *testing.T, path string) (rows []trace.Record) {
 	t.Helper()
 	f, err := trace.Open(t.Context(), path, trace.Options{})
@@ -187,7 +187,7 @@ func read(t *testing.T, path string) (rows []trace.Record) {
 	}
 }
 
-// plan is what a raw writer has to do: rows at their instants, of about the bytes that a prompt has.
+// plan returns the plan of a raw writer: rows at their instants, with about as many bytes as a prompt.
 func plan(rows []trace.Record, speed float64, epoch time.Time) []write {
 	const perToken, frame = 8.4, 400
 	var p []write

@@ -17,7 +17,7 @@ import (
 	"replayd/test/outside"
 )
 
-// engineWith starts a fast engine and gives its address and the path of its log.
+// engineWith starts a fast engine and returns its address and the path of its log.
 func engineWith(t *testing.T, dir string, flags ...string) (address, log string) {
 	t.Helper()
 	address, log = outside.Address(t), filepath.Join(dir, "sim.jsonl")
@@ -50,7 +50,8 @@ func sample(t *testing.T, dir string) string {
 	return path
 }
 
-// Two shards of one replay, that share nothing but their start: every row once, sessions whole, one salt.
+// Two shards of one replay share only their start: every row is sent once, sessions stay whole, and both have the same
+// salt.
 func TestTwoShards(t *testing.T) {
 	dir := t.TempDir()
 	engine, log := engineWith(t, dir)
@@ -93,14 +94,14 @@ func TestTwoShards(t *testing.T) {
 	t.Logf("%d rows: %d and %d, %d sessions", len(rows), counts[0], counts[1], len(owner))
 }
 
-// A daemon that starts in mid-loop of align wall_clock joins at the row where the clock is.
+// A daemon that starts in the middle of a loop with align wall_clock joins at the row of the clock.
 func TestJoinsInMidLoop(t *testing.T) {
 	dir := t.TempDir()
 	engine, log := engineWith(t, dir)
 	path := sample(t, dir)
 	rows := read(t, path)
 	const speed, loop = 20, 10 * time.Second
-	// Not at a border, where joining and starting are the same.
+	// The start is away from the ends of a loop, where joining and starting are the same.
 	if at := time.Duration(time.Now().UnixNano()) % loop; at < 3*time.Second || at > 6*time.Second {
 		wait := time.NewTimer((loop + 4*time.Second - at) % loop)
 		<-wait.C
@@ -116,7 +117,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 	for _, e := range engineLog(t, log) {
 		_, n, row := outside.Place(t, e.ID)
 		at := border.Add(time.Duration(n-number)*loop + time.Duration(float64(rows[row].Offset)/speed))
-		// A turn of a session may wait for the one before it; nothing may be early.
+		// A turn of a session may wait for the turn before it. No request may be early.
 		if early := at.Sub(time.Unix(0, e.Arrival)); early > time.Millisecond {
 			t.Errorf("%s: early by %v", e.ID, early)
 		}
@@ -135,7 +136,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 	}
 }
 
-// Each way to fail is counted as what the engine did, one by one.
+// Each kind of fault is counted as many times as the engine made it.
 func TestFaultsByOutcome(t *testing.T) {
 	dir := t.TempDir()
 	engine, log := engineWith(t, dir, "--fault-500", "0.08", "--fault-429", "0.08", "--fault-cut", "0.08", "--fault-garbled", "0.08",
@@ -154,7 +155,7 @@ func TestFaultsByOutcome(t *testing.T) {
 	final := watch(t, url, rows, time.Minute)
 	p.Term(t, time.Minute)
 	outcome := map[string]string{
-		sim.Gone: "bad_stream", // garbled, and replayd left at once
+		sim.Gone: "bad_stream", // garbled, and replayd closed at once
 		sim.OK:   "ok", sim.FaultError500: "http_5xx", sim.FaultError429: "http_429", sim.FaultCut: "truncated",
 		sim.FaultEmpty: "empty", sim.FaultStalled: "timeout_stall", sim.FaultErrorEvent: "error_event",
 	}

@@ -19,8 +19,8 @@ import (
 	"replayd/test/outside"
 )
 
-// A steal notes the slices of 100 ms in which the host gave this machine's cores to somebody else: no client is
-// honest while it does, so figures are given with and without them.
+// A steal records the slices of 100 ms in which the host gave this machine's cores to others. No client is accurate in
+// such a slice, so figures are given with and without them.
 type steal struct {
 	slices []stolen
 	total  time.Duration
@@ -54,7 +54,7 @@ func watchSteal(ctx context.Context, t *testing.T) (read func() *steal) {
 	return func() *steal { running.Wait(); return s }
 }
 
-// near says whether anything was stolen within 100 ms of an instant.
+// near reports whether there was steal within 100 ms of an instant.
 func (s *steal) near(at time.Time) bool {
 	const margin = 100 * time.Millisecond
 	return slices.ContainsFunc(s.slices, func(x stolen) bool {
@@ -62,16 +62,16 @@ func (s *steal) near(at time.Time) bool {
 	})
 }
 
-// A write is one message of the plan: when it is due and how long it is.
+// A write is one message of the plan: its due time and its length.
 type write struct {
 	at    time.Time
 	bytes int
 	first bool // of its instant
 }
 
-// rawWriter writes the same bytes at the same intervals to a server that throws them away, one after the other from
-// one thread: what is left of lateness when nothing is done but writing. Its plan is shifted by a part of a second,
-// so that both do not write at the same instants.
+// rawWriter writes the same bytes at the same intervals to a server that discards them, one after the other on one
+// thread: the lateness of a client that only writes. Its plan is shifted by a part of a second, so that both do not
+// write at the same instants.
 func rawWriter(ctx context.Context, t *testing.T, plan []write) (late []time.Duration) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -114,7 +114,7 @@ func rawWriter(ctx context.Context, t *testing.T, plan []write) (late []time.Dur
 	}
 	message := bytes.Repeat([]byte(" about"), longest/6+1)
 	done := make(chan struct{})
-	go func() { // on a thread of its own that ends with it
+	go func() { // on a thread of its own, which ends with it
 		defer close(done)
 		for i, w := range plan {
 			if time.Now().Before(w.at) {
@@ -131,7 +131,7 @@ func rawWriter(ctx context.Context, t *testing.T, plan []write) (late []time.Dur
 	return late
 }
 
-// row prints p50, p99 and max of some durations in µs.
+// row formats p50, p99 and max of durations in µs.
 func row(name string, all []time.Duration) string {
 	if len(all) == 0 {
 		return fmt.Sprintf("%-44s %7d %10s %10s %10s", name, 0, "-", "-", "-")

@@ -7,7 +7,7 @@ import (
 	"replayd/test/outside"
 )
 
-// badConfigs are configurations with a fault beside a secret, on its line, or in it.
+// badConfigs returns configurations with a fault beside a secret, on the same line, or in the secret.
 func badConfigs(good string) map[string]string {
 	bad := map[string]string{}
 	target := func(name, keys string) {
@@ -53,7 +53,7 @@ func badConfigs(good string) map[string]string {
 	return bad
 }
 
-// No error about a configuration repeats a secret of it, and neither do those about a file of credentials.
+// No error about a configuration or a credentials file repeats a secret.
 func TestConfigErrorsKeepSecrets(t *testing.T) {
 	dir := t.TempDir()
 	outside.Write(t, dir, "trace.jsonl", trace)

@@ -18,22 +18,22 @@ import (
 	"replayd/test/outside"
 )
 
-// The most that one answer, and one event of a stream, may hold.
+// The largest answer, and the largest event of a stream.
 const (
 	answerBytes = 16<<20 - 64<<10
 	eventBytes  = 4<<20 - 64<<10
 )
 
-// filled is an answer of n bytes that is nearly all a list of empty objects, which costs a hundred bytes of memory for each
-// three when it is decoded whole, under a key of the server's choice.
+// filled returns an answer of n bytes under a key of the server's choice. Nearly all of it is a list of empty objects,
+// which costs a hundred bytes of memory for every three bytes if it is decoded whole.
 func filled(n int, key, choices string) []byte {
 	const element = "{},"
 	begin, end := `{"`+key+`":[`, `{}],"choices":[`+choices+`]}`
 	return []byte(begin + strings.Repeat(element, (n-len(begin)-len(end))/len(element)) + end)
 }
 
-// A crowd answers so many requests with the same bytes. All but the last of them are sent before the first request gets its
-// last: the answers are in the client's memory together.
+// A crowd answers several requests with the same bytes. It sends all but the last byte to all of them before the first
+// request gets its last byte, so that the client has all answers in memory at once.
 type crowd struct {
 	kind   string
 	answer []byte
@@ -65,7 +65,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(c.answer[last:])
 }
 
-// peak is the most memory that a process has held so far, in MiB.
+// peak returns the peak memory of a process so far, in MiB.
 func peak(t *testing.T, pid int) float64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -83,7 +83,7 @@ func peak(t *testing.T, pid int) float64 {
 	return float64(kb) / 1024
 }
 
-// Answers of any shape cost about their own size, also where a server spells its keys so that no usual answer looks like them.
+// Answers of any shape cost about their own size, also if a server spells its keys differently from a usual answer.
 func TestMemoryOfAnswers(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("no /proc to read a process's memory from")
@@ -121,7 +121,7 @@ func TestMemoryOfAnswers(t *testing.T) {
 	}
 }
 
-// attack has replayd read so many answers at once, and gives the peak of its memory.
+// attack makes replayd read several answers at once and returns its peak memory.
 func attack(t *testing.T, lanes int, kind string, answer []byte) float64 {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,11 +16,12 @@ import (
 	"testing"
 )
 
-// A parrot is a hostile server: it knows what it is sent, and repeats it in each place of an answer that replayd could show. The
-// first word of a path says in which. Under /own/ it answers as it should to all but what the second word names.
+// A parrot is a hostile server. It repeats the secrets that it was sent in each place of an answer that replayd could
+// show. The first word of a path names the place. Under /own/ it answers correctly, except for what the second word
+// names.
 type parrot struct {
 	*httptest.Server
-	elsewhere *httptest.Server // where redirects lead: nobody may come
+	elsewhere *httptest.Server // the target of redirects: no request may come
 
 	mu    sync.Mutex
 	heard map[string]int // requests by path
@@ -43,7 +44,7 @@ func newParrot(t *testing.T) *parrot {
 	return p
 }
 
-// secrets are what a request brought that is nobody else's business.
+// secrets returns the secrets in a request.
 func secrets(r *http.Request, body []byte) string {
 	var all []string
 	var sent struct {
@@ -67,7 +68,7 @@ const (
 	answerText = "kanarie-answer"
 )
 
-// A repeat answers with what it was told.
+// A repeat answers with the secrets it was told.
 type repeat func(w http.ResponseWriter, told string, r *http.Request)
 
 func status(code int, kind string, body func(told string) string) repeat {
@@ -93,7 +94,7 @@ func quoted(told string) string { text, _ := json.Marshal(told); return string(t
 
 func escaped(told string) string { return strings.ReplaceAll(quoted(told), "/", `\/`) }
 
-// padded puts what it was told where a cut at n bytes parts it.
+// padded puts the secrets where a cut at n bytes divides them.
 func padded(n int, told string) string { return strings.Repeat(".", max(0, n-len(told)/2)) + told }
 
 var repeats = map[string]repeat{
@@ -138,8 +139,8 @@ func redirect(code int) repeat {
 	}
 }
 
-// ServeHTTP implements http.Handler. A path is /FAULT/own/PLACE…: with PLACE all, every question gets the fault, else only
-// requests for text do.
+// ServeHTTP implements http.Handler. A path is /FAULT/own/PLACE…: if PLACE is all, every request gets the fault,
+// otherwise only requests for text do.
 func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	fault, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -157,13 +158,13 @@ func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"data":[{"id":"model"}]}`)
 	case fault != "oauth" && r.Method == http.MethodGet && (repeats[fault] == nil || fault == "finish"):
 		fmt.Fprintln(w, `DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1"} 40`)
-	case fault != "oauth" && repeats[fault] == nil && !bytes.Contains(body, []byte(`"stream":true`)): // the question for the chat template's own tokens
+	case fault != "oauth" && repeats[fault] == nil && !bytes.Contains(body, []byte(`"stream":true`)): // the probe of the chat template's own tokens
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"choices":[{"message":{"content":"a"},"finish_reason":"length"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
 	case fault != "oauth" && repeats[fault] == nil:
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, goodStream)
-	case fault == "oauth": // a server of tokens
+	case fault == "oauth": // an OAuth server
 		form, _ := url.ParseQuery(string(body))
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, form.Get("client_secret"), " ", secrets(r, nil))
@@ -172,7 +173,7 @@ func (p *parrot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// faults are all of them, in order.
+// faults returns the names of all faults, sorted.
 func faults() []string {
 	var all []string
 	for name := range repeats {

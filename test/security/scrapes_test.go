@@ -17,14 +17,14 @@ import (
 	"replayd/test/outside"
 )
 
-// Visitors that ask for page after page and never read an answer keep nobody else from the page. Each of them comes back at once when
-// its connection is cut.
+// Visitors that request page after page and never read an answer do not block others. Each visitor comes back at once
+// when its connection is cut.
 func TestVisitorsThatNeverRead(t *testing.T) {
 	workloads := outside.Knob(t, "SECURITY_WORKLOADS", 4, strconv.Atoi)
 	visitors := outside.Knob(t, "SECURITY_VISITORS", 16, strconv.Atoi)
 	s := outside.NewStageAlone(t, binary)
 	text := "targets: [{name: t, url: \"http://127.0.0.1:1\", metrics: {interval: 0s}}]\nworkloads:\n"
-	for i := range workloads { // nothing of them is due
+	for i := range workloads { // with no due requests
 		text += fmt.Sprintf("- {name: w%d, synthetic: {input_tokens: 9, output_tokens: 9, requests: 9}, arrival: constant, rate: 1, repeat: {mode: cron, cron: \"0 3 29 2 *\"}}\n", i)
 	}
 	s.Write(t, text)
@@ -67,7 +67,7 @@ func TestVisitorsThatNeverRead(t *testing.T) {
 	daemon.Term(t, 20*time.Second)
 }
 
-// pester asks for a page again and again from an address of this host, and reads nothing.
+// pester requests a page again and again from an address of this host, and reads nothing.
 func pester(ctx context.Context, server string, from net.IP, path string) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -77,7 +77,7 @@ func pester(ctx context.Context, server string, from net.IP, path string) {
 		for err == nil && ctx.Err() == nil {
 			_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a TCP connection has one
 			_, err = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: here\r\n\r\n")
-			if errors.Is(err, os.ErrDeadlineExceeded) { // the server has not read the requests before: it is still there
+			if errors.Is(err, os.ErrDeadlineExceeded) { // the server has not read the requests before, so the connection is still open
 				err = nil
 			}
 			<-tick.C
@@ -92,7 +92,7 @@ func pester(ctx context.Context, server string, from net.IP, path string) {
 	}
 }
 
-// scrape asks as Prometheus does: with its scrape timeout of 10 s.
+// scrape scrapes as Prometheus does, with a scrape timeout of 10 s.
 func scrape(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

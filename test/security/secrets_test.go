@@ -17,7 +17,7 @@ import (
 // trace has a prompt that no log may show.
 const trace = `{"timestamp": 0, "text_input": "kanarie-prompt", "output_length": 4}` + "\n"
 
-// credentials are an http section in one of its forms, with the files that it names.
+// credentials returns an http section in one of its forms and writes the files that it names.
 func credentials(t *testing.T, dir string, form int) map[string]any {
 	t.Helper()
 	file := func(name string) string { return outside.Write(t, dir, name, canary(name)+"\n") }
@@ -38,7 +38,7 @@ func credentials(t *testing.T, dir string, form int) map[string]any {
 	return section
 }
 
-// daemon writes a configuration with every fault of the parrot, at requests and at every question that replayd asks.
+// daemon writes a configuration with every fault of the parrot, for requests and for every other query of replayd.
 func daemon(t *testing.T, dir string, p *parrot) string {
 	t.Helper()
 	var targets, workloads, gpus []any
@@ -78,8 +78,8 @@ func daemon(t *testing.T, dir string, p *parrot) string {
 	return outside.Write(t, dir, "replayd.yaml", string(text))
 }
 
-// Whatever a server repeats of what it is sent, no secret of the configuration comes out of the daemon: in no log, page,
-// metric, profile, answer or record; and no redirect is followed to anywhere else.
+// Whatever a server repeats, no secret of the configuration leaves the daemon: in no log, page, metric, profile, answer
+// or record. No redirect is followed to another host.
 func TestDaemonKeepsItsSecrets(t *testing.T) {
 	for _, format := range []string{"logfmt", "json"} {
 		t.Run(format, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestDaemonKeepsItsSecrets(t *testing.T) {
 	}
 }
 
-// allHeard says what nobody has asked for yet.
+// allHeard returns an error for each place that was not requested yet.
 func (p *parrot) allHeard(faults []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *parrot) allHeard(faults []string) error {
 			return fmt.Errorf("no row has come to /%s", f)
 		}
 		for _, path := range []string{"/own/v1/models", "/all/v1/models", "/own/metrics", "/all/dcgm"} {
-			if f == "none" && path == "/own/metrics" { // that is for tokens
+			if f == "none" && path == "/own/metrics" { // that page is for tokens
 				continue
 			}
 			if n := p.heard["/"+f+path]; n == 0 && !p.tokens(f, path) {
@@ -154,7 +154,7 @@ func (p *parrot) allHeard(faults []string) error {
 	return nil
 }
 
-// tokens says whether a page is asked for with a token, which there is none to be had of.
+// tokens reports whether a page is requested with an OAuth token that cannot be had.
 func (p *parrot) tokens(fault, path string) bool {
 	if path != "/own/metrics" {
 		return false
@@ -167,7 +167,7 @@ func (p *parrot) tokens(fault, path string) bool {
 	return false
 }
 
-// untouchedElsewhere wants that nobody has followed a redirect.
+// untouchedElsewhere checks that no redirect was followed.
 func (p *parrot) untouchedElsewhere(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
@@ -177,7 +177,7 @@ func (p *parrot) untouchedElsewhere(t *testing.T) {
 	}
 }
 
-// Flags that cannot be read are not repeated: what is beside a missing colon may be the key.
+// Invalid flags are not repeated: the text beside a missing colon may be the key.
 func TestFlagsAreNotRepeated(t *testing.T) {
 	dir := t.TempDir()
 	outside.Write(t, dir, "trace.jsonl", trace)
@@ -204,11 +204,11 @@ func TestFlagsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// A run keeps them too: in its report, its log, its records and all files that it and report write.
+// A run keeps secrets too: in its report, its log, its records and all files that it and report write.
 func TestRunKeepsItsSecrets(t *testing.T) {
 	p := newParrot(t)
 	t.Cleanup(func() { p.untouchedElsewhere(t) })
-	for i, fault := range []string{"none", "401", "302", "503-packed", "no-http-cut", "garbage-cut", "finish"} { // the daemon meets all of them
+	for i, fault := range []string{"none", "401", "302", "503-packed", "no-http-cut", "garbage-cut", "finish"} { // TestDaemonKeepsItsSecrets meets all of them
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

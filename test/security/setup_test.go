@@ -1,5 +1,5 @@
-// Package security_test holds the real binary to SECURITY.md: canaries stand wherever a secret can, a server repeats whatever it
-// is sent in every way that it has, and none of it may come out anywhere.
+// Package security_test tests the real binary against SECURITY.md. Canaries are in every place for a secret, a server
+// repeats everything that it is sent in every possible way, and no canary may leave replayd.
 package security_test
 
 import (
@@ -21,20 +21,20 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
-// mark is in every canary, at its beginning and at its end: a part of one is found too.
+// mark is at the beginning and at the end of every canary, so that a part of one is found too.
 const mark = "kanarie"
 
-// canary is a secret for one place. It has what texts escape.
+// canary returns a secret for one place. It has characters that texts escape.
 func canary(place string) string { return mark + "/" + place + `+"` + "<&>" + mark }
 
-// word is one that stands where such characters cannot.
+// word returns a canary for places where such characters are not possible.
 func word(place string) string { return mark + place + mark }
 
-// clean wants no part of a canary in what was seen somewhere.
+// clean checks that a text has no part of a canary.
 func clean(t *testing.T, where, text string) {
 	t.Helper()
 	low := strings.ToLower(text)
-	for _, part := range []string{mark, mark[:5], "a2FuYXJpZ", "thbmFyaW", "rYW5hcml"} { // in base64 too, at each of its three places
+	for _, part := range []string{mark, mark[:5], "a2FuYXJpZ", "thbmFyaW", "rYW5hcml"} { // in base64 too, at each of the three offsets
 		at := strings.Index(text, part)
 		if part == strings.ToLower(part) {
 			at = strings.Index(low, part)
@@ -46,7 +46,7 @@ func clean(t *testing.T, where, text string) {
 	}
 }
 
-// cleanFiles wants none in any file below a folder, but for those that the test has written itself.
+// cleanFiles checks every file below a folder, except for those that the test has written itself.
 func cleanFiles(t *testing.T, dir string, own ...string) {
 	t.Helper()
 	skip := map[string]bool{}
@@ -70,7 +70,7 @@ func cleanFiles(t *testing.T, dir string, own ...string) {
 	}
 }
 
-// command runs replayd to its end and gives all that it said.
+// command runs replayd to its end and returns all its output.
 func command(t *testing.T, dir string, env []string, args ...string) (said string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -86,7 +86,7 @@ func command(t *testing.T, dir string, env []string, args ...string) (said strin
 	return out.String(), c.ProcessState.ExitCode()
 }
 
-// fetch gives an answer whole: status, header and body.
+// fetch returns a whole answer: status, header and body.
 func fetch(t *testing.T, method, url string) (status int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -109,6 +109,6 @@ func fetch(t *testing.T, method, url string) (status int, text string) {
 		t.Fatal(err)
 	}
 	var head strings.Builder
-	_ = resp.Header.Write(&head) // a builder takes all
+	_ = resp.Header.Write(&head) // a builder accepts everything
 	return resp.StatusCode, head.String() + string(body)
 }

@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-// product gives every file that is compiled into the binary, whatever its tags.
+// product returns every file that is compiled into the binary, for any build tags.
 func product(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	all := map[string]*ast.File{}
@@ -40,7 +40,7 @@ func product(t *testing.T) map[string]*ast.File {
 	return all
 }
 
-// Programs are started in one place: nvidia-smi, by its path and with fixed arguments. No shell is, anywhere.
+// The product starts a program in one place: nvidia-smi, by its path and with fixed arguments. It never starts a shell.
 func TestNoShell(t *testing.T) {
 	var starts []string
 	for name, file := range product(t) {
@@ -76,7 +76,7 @@ func TestNoShell(t *testing.T) {
 	}
 }
 
-// Nothing in the product turns the check of certificates off: only a configuration can, by tls_config.insecure_skip_verify.
+// The product never turns certificate checks off. Only a configuration can, by tls_config.insecure_skip_verify.
 func TestNothingSkipsCertificates(t *testing.T) {
 	for name, file := range product(t) {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -88,7 +88,7 @@ func TestNothingSkipsCertificates(t *testing.T) {
 	}
 }
 
-// Every test that SECURITY.md names is there, and every file.
+// Every test and every file that SECURITY.md names exists.
 func TestSecurityPageNamesTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestSecurityPageNamesTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// `internal/openai TestOutcomes`, and `TestTLS` for a further one of the same folder.
+	// `internal/openai TestOutcomes`, and `TestTLS` for another test of the same folder.
 	named := regexp.MustCompile("`(?:([a-z]+(?:/[a-z]+)*) )?((?:Test|Fuzz)\\w+)`")
 	folder, count := "", 0
 	for _, m := range named.FindAllStringSubmatch(string(text), -1) {
@@ -138,7 +138,7 @@ func TestSecurityPageNamesTests(t *testing.T) {
 	}
 }
 
-// What is built is pinned: modules by their hashes, the npm packages of the tests by a lock.
+// Dependencies of the build are pinned: modules by their hashes, the npm packages of the tests by a lock file.
 func TestEverythingIsPinned(t *testing.T) {
 	for _, sum := range []string{"go.sum", "tools/go.sum", "tools/sbom/go.sum", "test/kubernetes/go.sum", "test/tokenizers/package-lock.json"} {
 		if info, err := os.Stat(filepath.Join(root, sum)); err != nil || info.Size() == 0 {

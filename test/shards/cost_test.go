@@ -13,19 +13,19 @@ import (
 	"replayd/test/outside"
 )
 
-// A load is an even one: so many requests/s, each of so many tokens in and out.
+// A load is an even load: a rate in requests/s, with fixed lengths of prompts and answers in tokens.
 type load struct {
 	name          string
 	perSecond     int
 	input, output int
 }
 
-// The simulated engine's chunks of one stream come this far apart, and each has one token.
+// The simulated engine sends a chunk of each stream at this interval, with one token each.
 const chunkGap = 20 * time.Millisecond
 
-// TestCost measures what replayd's own CPU time goes into: requests, tokens of prompts, chunks of streams. SHARDS_COST is for
-// how long each load is measured, such as 20s; without it there is nothing to see here. CPU time is what a machine that is busy with
-// other things changes least; how late chunks were read is of this machine as it was.
+// TestCost measures the CPU time of replayd for requests, tokens of prompts and chunks of streams. SHARDS_COST is the
+// time to measure each load, such as 20s; without it the test is skipped. CPU time depends least on other work on the
+// machine; the read delay of chunks depends on the machine.
 func TestCost(t *testing.T) {
 	span := outside.Knob(t, "SHARDS_COST", 0, time.ParseDuration)
 	if span == 0 {
@@ -47,7 +47,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// measure runs one load. Streams of the length that there are here have all begun and ended once before it is looked at.
+// measure runs one load. It starts to measure after streams of this length have begun and ended once.
 func (l load) measure(t *testing.T, span time.Duration) {
 	t.Helper()
 	dir := t.TempDir()

@@ -22,14 +22,14 @@ type record struct {
 	TTFT    int64 `json:"ttft_ns"`
 }
 
-// recorded gives what a process has finished of one loop.
+// recorded returns the requests of one loop that a process has finished.
 func (r *replica) recorded(t *testing.T, loop int64) []record {
 	t.Helper()
 	all, _ := outside.Lines[record](t, r.records) // the process may still run
 	return slices.DeleteFunc(all, func(r record) bool { return r.Loop != loop })
 }
 
-// arrivals gives what an engine saw of one loop: by row, the instants at which its requests came.
+// arrivals returns the arrivals of one loop in an engine's log, by row.
 func arrivals(t *testing.T, log string, loop int64) map[int][]time.Time {
 	t.Helper()
 	entries, _ := outside.Lines[sim.LogEntry](t, log) // the engine still runs
@@ -49,7 +49,7 @@ func arrivals(t *testing.T, log string, loop int64) map[int][]time.Time {
 	return came
 }
 
-// wantOnce wants exactly the rows that are wanted, each once, and none before its instant.
+// wantOnce checks that exactly the wanted rows came, each once, and none before its instant.
 func wantOnce(t *testing.T, came map[int][]time.Time, loopStart time.Time, wanted func(row int) bool) {
 	t.Helper()
 	for i, r := range trace() {
@@ -68,7 +68,7 @@ func wantOnce(t *testing.T, came map[int][]time.Time, loopStart time.Time, wante
 	}
 }
 
-// owners tells which shard has which row, by what was recorded; each row is somebody's, and a session one shard's.
+// owners returns the shard of each row, by the records. Each row has a shard, and a session has one shard.
 func owners(t *testing.T, records [][]record) []int {
 	t.Helper()
 	owner := slices.Repeat([]int{-1}, rows)
@@ -96,8 +96,8 @@ func owners(t *testing.T, records [][]record) []int {
 	return owner
 }
 
-// quantile is the observation that Prometheus' histogram_quantile looks for the bucket of: the first one that a share q of
-// all is not above.
+// quantile returns the observation whose bucket Prometheus' histogram_quantile looks for: the smallest one that is at
+// least as large as a share q of all.
 func quantile(q float64, records []record) time.Duration {
 	var all []int64
 	for _, r := range records {
@@ -107,7 +107,7 @@ func quantile(q float64, records []record) time.Duration {
 	return time.Duration(all[max(0, int(math.Ceil(q*float64(len(all))))-1)])
 }
 
-// apart gives how far the TTFT of a row was from that of the same row in the other replay: the median and the largest.
+// apart returns how far the TTFTs of a row differ between the two replays: the median and the maximum.
 func apart(a, b []record) (median, worst time.Duration) {
 	byRow := map[int]int64{}
 	for _, r := range a {

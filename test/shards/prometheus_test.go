@@ -12,13 +12,13 @@ import (
 	"replayd/test/outside"
 )
 
-// The namespaces of the scraped processes: the four, and the one that replays all.
+// The namespaces of the scraped processes: the four shards, and the process that replays all rows.
 const (
 	many = "many"
 	one  = "one"
 )
 
-// A second here is a minute of the rules as they are shipped.
+// A second here is a minute of the shipped rules.
 const scale = 60
 
 const scrapes = `
@@ -30,7 +30,8 @@ scrape_configs:
     static_configs:
 `
 
-// startPrometheus starts one that scrapes all processes and evaluates the rules of the measurement, faster.
+// startPrometheus starts a Prometheus that scrapes all processes and evaluates the rules of the measurement at the
+// scaled speed.
 func startPrometheus(t *testing.T, dir string, replicas []*replica) outside.Prometheus {
 	t.Helper()
 	program := outside.PrometheusTool(t, "prometheus")
@@ -53,7 +54,7 @@ func startPrometheus(t *testing.T, dir string, replicas []*replica) outside.Prom
 		"--query.lookback-delta="+(5*time.Minute/scale).String())
 }
 
-// firing gives the alerts of a name.
+// firing returns the summaries of the firing alerts with a name.
 func (w *world) firing(t *testing.T, alert string) (summaries []string) {
 	t.Helper()
 	var data struct {

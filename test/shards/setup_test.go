@@ -1,10 +1,11 @@
 //go:build real
 
-// Package shards_test has four processes share one trace, as the pods of a StatefulSet and of an indexed Job do, and holds
-// what they send and measure together to what one process does: `make test-shards`.
+// Package shards_test has four processes that share one trace, as the pods of a StatefulSet and of an indexed Job do,
+// and compares what they send and measure together with one process: `make test-shards`.
 //
-// What was sent is read from the simulated engine's log. What was measured is read from a real Prometheus that scrapes the four,
-// and a fifth process that replays the whole trace against an engine of its own. Then one of the four is killed, and comes back.
+// Sent requests are read from the simulated engine's log. Measurements are read from a real Prometheus that scrapes the
+// four processes, and a fifth process that replays the whole trace against its own engine. Then one of the four is
+// killed and comes back.
 package shards_test
 
 import (
@@ -27,12 +28,12 @@ const (
 	shards = 4
 	loop   = 12 * time.Second
 
-	// A row each 60 ms, 9 s long: before a loop ends all of it was answered and scraped.
+	// A row each 60 ms for 9 s: before a loop ends, all rows were answered and scraped.
 	rows   = 150
 	rowGap = 60 * time.Millisecond
 
-	// The engine computes this many tokens/s, one prompt at a time. A prompt is done before the next one comes, so a TTFT
-	// is a matter of its row alone, whoever sends the others: 5 to 50 ms.
+	// The engine computes this many tokens/s, one prompt at a time. A prompt is done before the next one comes, so a
+	// TTFT depends only on its row: 5 to 50 ms.
 	prefillRate = 8000
 )
 
@@ -41,15 +42,15 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 
-// A row of the trace, as its file says it.
+// A row is a row of the trace.
 type row struct {
 	offset        time.Duration
 	input, output int
 	session       string
 }
 
-// trace is what all replay. Every fourth row, which is to say one shard's, has a long prompt: so the shards' quantiles differ, as
-// they do where one of them has the clients that paste whole files. Some rows are sessions of three turns.
+// trace returns the rows of all replays. Every fourth row, and so one shard's, has a long prompt. The shards' quantiles
+// differ, as with a shard whose clients paste whole files. Some rows are sessions of three turns.
 func trace() (all []row) {
 	for i := range rows {
 		r := row{offset: time.Duration(i) * rowGap, input: 40 + i*37%120, output: 2 + i%7}
@@ -77,7 +78,7 @@ func writeTrace(t *testing.T, dir string) (path string) {
 	return outside.Write(t, dir, "trace.jsonl", text.String())
 }
 
-// startEngine starts a simulated one and gives the path of its log.
+// startEngine starts a simulated engine and returns the path of its log.
 func startEngine(t *testing.T, dir, name string) (address, log string) {
 	t.Helper()
 	address, log = outside.Address(t), filepath.Join(dir, name+".jsonl")
@@ -88,15 +89,15 @@ func startEngine(t *testing.T, dir, name string) (address, log string) {
 	return address, log
 }
 
-// A pod is where a process of replayd thinks that it is. What it says of itself is all that tells one shard from another: the
-// file is the same for all.
+// A pod is the environment in which a process of replayd runs. Only the environment distinguishes the shards: the
+// configuration file is the same for all.
 type pod struct {
 	name    string
-	command []string // runs what follows as in the pod; it becomes that program, with the same pid
+	command []string // runs the program that follows as in the pod, with the same pid
 }
 
-// statefulSet gives a pod of a StatefulSet: its host's name is the pod's. Where no host of that name can be made for a process,
-// it is a pod of an indexed Job.
+// statefulSet returns a pod of a StatefulSet: its host name is the pod's name. If a process cannot have its own host
+// name, it returns a pod of an indexed Job.
 func statefulSet(t *testing.T, ordinal int) pod {
 	t.Helper()
 	host := fmt.Sprint("replayd-", ordinal)
@@ -106,7 +107,7 @@ func statefulSet(t *testing.T, ordinal int) pod {
 	}
 	unshare = append(unshare, "sh", "-c", `hostname "$0" && exec "$@"`, host)
 	if said, err := exec.CommandContext(t.Context(), unshare[0], append(unshare[1:], "true")...).CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" { // what a test needs and cannot have is a failure there
+		if os.Getenv("CI") == "true" { // in CI a missing requirement is a failure
 			t.Fatalf("no host of the name %s: %v, %s", host, err, said)
 		}
 		t.Logf("no host of the name %s: %v, %s", host, err, said)
@@ -115,7 +116,7 @@ func statefulSet(t *testing.T, ordinal int) pod {
 	return pod{host, append([]string{"env", "--unset=JOB_COMPLETION_INDEX"}, unshare...)}
 }
 
-// indexedJob gives a pod of an indexed Job: Kubernetes puts the index into its environment.
+// indexedJob returns a pod of an indexed Job: Kubernetes sets the index in the environment.
 func indexedJob(index int) pod {
 	return pod{fmt.Sprint("replayd-", index), []string{"env", fmt.Sprint("JOB_COMPLETION_INDEX=", index)}}
 }
@@ -130,7 +131,7 @@ type replica struct {
 	process *outside.Process
 }
 
-// newReplica writes a configuration. In all but its address and its file of records each is the same: the pods' templates are.
+// newReplica writes a configuration. All are the same except for the address and the record file, like those of pods.
 func newReplica(t *testing.T, dir string, p pod, engine, trace, shard string) *replica {
 	t.Helper()
 	r := &replica{pod: p, address: outside.Address(t), records: filepath.Join(dir, p.name+".jsonl")}

@@ -13,18 +13,18 @@ import (
 	"replayd/test/outside"
 )
 
-// A world is all that runs. It ends with the test.
+// A world is everything that runs. It ends with the test.
 type world struct {
 	replicas []*replica // the shards, and the one that replays all
 	logs     []string   // of their engines: the shards share the first
 	prom     outside.Prometheus
-	first    int64 // number of the first loop that all of them see whole
+	first    int64 // number of the first loop that all replicas run whole
 }
 
-// begin is the instant at which a loop begins: align wall_clock counts them since 1970.
+// begin returns the instant at which a loop begins: align wall_clock counts loops since 1970.
 func begin(loopNumber int64) time.Time { return time.Unix(0, loopNumber*int64(loop)) }
 
-// before is an instant at which the loop before has been answered and scraped, and this one has not begun.
+// before returns an instant at which the previous loop was answered and scraped, and this loop has not begun.
 func before(loopNumber int64) time.Time { return begin(loopNumber).Add(-1500 * time.Millisecond) }
 
 func newWorld(t *testing.T, dir string) *world {
@@ -61,7 +61,7 @@ func TestShards(t *testing.T) {
 	n := w.first
 	const dead = 2
 	until(t, before(n+1))
-	w.replicas[dead].process.Signal(t, syscall.SIGKILL) // as for want of memory; nothing is in flight, so all of the loop can be judged
+	w.replicas[dead].process.Signal(t, syscall.SIGKILL) // as for lack of memory; nothing is in flight, so the whole loop can be judged
 	killed := time.Now()
 
 	records := make([][]record, len(w.replicas))
@@ -91,7 +91,7 @@ func TestShards(t *testing.T) {
 	w.hole(t, n+1, lost)
 	w.rowsOnce(t, n+1, func(row int) bool { return owner[row] != dead })
 
-	// It comes back as a StatefulSet's pod does: with the name and the configuration that it had.
+	// The process comes back like a pod of a StatefulSet, with the same name and configuration.
 	until(t, begin(n+2).Add(4*time.Second))
 	back := time.Now()
 	w.replicas[dead].start(t, dir)
@@ -101,14 +101,14 @@ func TestShards(t *testing.T) {
 	w.rejoined(t, n+2, owner, dead, back, ready)
 }
 
-// rowsOnce wants the rows at the shards' engine, and all of them at the other.
+// rowsOnce checks the wanted rows at the shards' engine, and all rows at the other engine.
 func (w *world) rowsOnce(t *testing.T, n int64, wanted func(row int) bool) {
 	t.Helper()
 	wantOnce(t, arrivals(t, w.logs[0], n), begin(n), wanted)
 	wantOnce(t, arrivals(t, w.logs[1], n), begin(n), func(int) bool { return true })
 }
 
-// counts wants of the four together, and of the one, the counts that the trace gives, whichever kind of histogram has them.
+// counts checks that the four together, and the one, have the counts of the trace, in both kinds of histogram.
 func (w *world) counts(t *testing.T, n int64) {
 	gaps, tokens := 0, 0
 	for _, r := range trace() {
@@ -151,11 +151,12 @@ func (w *world) counts(t *testing.T, n int64) {
 	}
 }
 
-// quantiles holds those of the sum of the four to those of the one, and to what a mean of the four's own quantiles is.
+// quantiles compares the quantiles of the sum of the four with those of the one, and with the mean of the four's own
+// quantiles.
 //
-// A quantile of a histogram lies in the bucket of the observation that it stands for, so it is held to that one, from the
-// records: of a native one a bucket is at most 2^(1/16) wide, 4.4 %. The two replays differ by what this machine does to each of
-// their chunks, which is logged row by row; their medians and 90 % by no more than 5 ms.
+// A quantile of a histogram is in the bucket of its observation, so it is compared with that observation, from the
+// records: a native bucket is at most 2^(1/16) wide, 4.4 %. The two replays differ by the noise of this machine, which
+// is logged row by row; their medians and 90 % differ by at most 5 ms.
 func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 	bucket := math.Exp2(1. / 16)
 	all := map[string][]record{many: slices.Concat(records[:shards]...), one: records[shards]}
@@ -180,7 +181,7 @@ func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 			t.Errorf("quantile %v: want the four's and the one's within a bucket and 5 ms, got %v and %v s", q, got[many], got[one])
 		}
 
-		// Shard 3 has the long prompts, and no mean of the four quantiles knows how many requests those are.
+		// Shard 3 has the long prompts, and a mean of the four quantiles ignores how many requests those are.
 		each := fmt.Sprintf(`histogram_quantile(%v, sum by (pod) (rate(replayd_ttft_seconds{namespace=%q}[%v])))`, q, many, loop)
 		mean := w.prom.Number(t, "avg("+each+")", before(n+1))
 		for i, r := range w.replicas[:shards] {
@@ -193,7 +194,7 @@ func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 	}
 }
 
-// bounds gives those of the classic bucket of a TTFT (docs/metrics.md), in seconds.
+// bounds returns the bounds of the classic bucket of a TTFT (docs/metrics.md), in seconds.
 func bounds(ttft float64) (low, high float64) {
 	for _, high = range []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1} {
 		if ttft <= high {
@@ -204,7 +205,7 @@ func bounds(ttft float64) (low, high float64) {
 	return low, math.Inf(1)
 }
 
-// fires wants the alert about the missing shard, and about that fleet alone.
+// fires expects the alert about the missing shard, and only for its fleet.
 func (w *world) fires(t *testing.T, killed time.Time) {
 	t.Helper()
 	var firing []string
@@ -220,10 +221,10 @@ func (w *world) fires(t *testing.T, killed time.Time) {
 	t.Logf("firing %v after the kill at the latest, with rules %d times as fast: %q", time.Since(killed).Round(100*time.Millisecond), scale, firing)
 }
 
-// hole wants what was expected of the fleet in a loop to be less by the lost rows, counted and as a rate.
+// hole checks that the fleet's expected requests of a loop are fewer by the lost rows, as a count and as a rate.
 func (w *world) hole(t *testing.T, n int64, lost int) {
 	t.Helper()
-	// The dead one's series are gone by now: what is there at the end is what was there of the others before.
+	// The dead shard's series are gone by now, so the result has only series that exist at both times.
 	const expected = `sum(replayd_requests_expected_total{namespace="many"} - replayd_requests_expected_total{namespace="many"} offset %v)`
 	if got := w.prom.Number(t, fmt.Sprintf(expected, loop), before(n+1)); got != float64(rows-lost) {
 		t.Errorf("want %d of %d rows expected, got %v", rows-lost, rows, got)
@@ -239,7 +240,7 @@ func (w *world) hole(t *testing.T, n int64, lost int) {
 	t.Logf("%d of %d rows were the dead shard's; the fleet's expected rate is %.3f of the whole trace's, want %.3f", lost, rows, got, want)
 }
 
-// resolves wants the alert gone.
+// resolves waits until the alert is gone.
 func (w *world) resolves(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -252,8 +253,8 @@ func (w *world) resolves(t *testing.T) {
 	t.Logf("resolved %v after the shard was ready", time.Since(began).Round(100*time.Millisecond))
 }
 
-// rejoined wants nothing of a shard that was sent before it was back, everything from a second after it was ready, and the
-// others untouched.
+// rejoined checks that a shard sent nothing before it was back and everything from a second after it was ready, and
+// that the others were unaffected.
 func (w *world) rejoined(t *testing.T, n int64, owner []int, shard int, back, ready time.Time) {
 	t.Helper()
 	came := arrivals(t, w.logs[0], n)

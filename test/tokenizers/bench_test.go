@@ -46,7 +46,7 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen reads the files.
+// BenchmarkOpen measures reading the files.
 func BenchmarkOpen(b *testing.B) {
 	for _, name := range references {
 		path := open(b, name).Path()

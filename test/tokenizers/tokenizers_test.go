@@ -1,6 +1,6 @@
 //go:build tokenizers
 
-// Package tokenizers holds replayd's prompts against the tokenizers of real models: `make test-tokenizers`.
+// Package tokenizers tests replayd's prompts with the tokenizers of real models: `make test-tokenizers`.
 package tokenizers
 
 import (
@@ -22,14 +22,14 @@ import (
 	"replayd/test/outside"
 )
 
-// The models, by the names of their packages on npm. The list "main" holds for all of them.
+// The models, by the names of their packages on npm. The word list "main" is valid for all of them.
 var models = []string{"qwen3", "llama3_1", "gemma3"}
 
-// prompts are counted, half of them as text and half in a chat.
+// prompts is the number of prompts counted, half of them as text and half as a chat.
 const prompts = 200
 
-// TestTextIsAsLongAsTheRow counts what /v1/completions is sent. The tokens of the text are counted; the one that some
-// models put in front of it (Llama 3, Gemma 3) is not text.
+// TestTextIsAsLongAsTheRow counts the prompts of /v1/completions. It counts the tokens of the text, without the token
+// that some models put in front of it (Llama 3, Gemma 3).
 func TestTextIsAsLongAsTheRow(t *testing.T) {
 	count := newCount(t)
 	rows, blockTokens := someRows(t)
@@ -47,8 +47,8 @@ func TestTextIsAsLongAsTheRow(t *testing.T) {
 	}
 }
 
-// TestChatIsAsLongAsTheRow counts whole conversations, rendered by the model's own template, after the same
-// calibration as replayd's: what a message of one word costs beyond its one token is taken off every prompt.
+// TestChatIsAsLongAsTheRow counts whole conversations, rendered with the model's own template, after replayd's
+// calibration: every prompt is shorter by the tokens that a one-word message costs beyond its one token.
 func TestChatIsAsLongAsTheRow(t *testing.T) {
 	count := newCount(t)
 	rows, blockTokens := someRows(t)
@@ -71,8 +71,8 @@ func TestChatIsAsLongAsTheRow(t *testing.T) {
 	}
 }
 
-// TestMisshapenTextIsCountedAsSuch shows that the two tests above can fail: a first word that needs its space is
-// more than one token where the template trims.
+// TestMisshapenTextIsCountedAsSuch shows that the two tests above can fail: a first word that needs its space is more
+// than one token if the template trims.
 func TestMisshapenTextIsCountedAsSuch(t *testing.T) {
 	count := newCount(t)
 	for _, model := range []string{"llama3_1", "gemma3"} {
@@ -96,8 +96,8 @@ func prompter(t *testing.T, blockTokens int) (*synth.Prompter, uint64) {
 	return p, synth.Salt("loop").At("tokenizers", time.Unix(1_700_000_000, 0), 0)
 }
 
-// someRows are spread evenly over the real conversation trace where REPLAYD_TRACES tells its folder, else over the
-// bundled sample. Every second one is in the second half of the list.
+// someRows returns rows spread evenly over the real conversation trace if REPLAYD_TRACES names its folder, otherwise
+// over the bundled sample. Every second row is in the second half of the list.
 func someRows(t *testing.T) (rows []trace.Record, blockTokens int) {
 	t.Helper()
 	path := "../../internal/synth/sample.jsonl"
@@ -135,7 +135,7 @@ func someRows(t *testing.T) (rows []trace.Record, blockTokens int) {
 	return rows, f.Stats.BlockTokens
 }
 
-// A question to count.mjs.
+// A question is a question to count.mjs.
 type question struct {
 	Model string `json:"model"`
 	Chat  bool   `json:"chat"`
@@ -143,7 +143,7 @@ type question struct {
 	Text  string `json:"text"`
 }
 
-// newCount starts count.mjs, which answers with a number of tokens for each text.
+// newCount starts count.mjs and returns a function that counts the tokens of a text.
 func newCount(t *testing.T) func(model string, chat bool, text []byte) int {
 	t.Helper()
 	ask := newCounter(t)
@@ -157,7 +157,7 @@ func newCount(t *testing.T) func(model string, chat bool, text []byte) int {
 	}
 }
 
-// newCounter starts count.mjs, and gives its answers, a line each.
+// newCounter starts count.mjs and returns a function that asks it and returns its answer, a line.
 func newCounter(t *testing.T) func(question) []byte {
 	t.Helper()
 	outside.Install(t)

@@ -16,8 +16,8 @@ import (
 
 const scrapeEvery = 30 * time.Second
 
-// The chart's defaults page nobody for an engine that is well, whatever its speed. WELL_FOR is how long it is looked at, and
-// WELL_GRID=all takes every speed.
+// With the chart's defaults no alert fires for a healthy engine, whatever its speed. WELL_FOR is the length of the
+// test, and WELL_GRID=all tests every speed.
 func TestNoAlertForAWellEngine(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
 	rules, err := outside.RuleFiles("../../alerts")
@@ -46,14 +46,14 @@ func TestNoAlertForAWellEngine(t *testing.T) {
 	}
 }
 
-// And with the same defaults an engine that falls ill after some hours is told.
+// With the same defaults, alerts fire for an engine that becomes unhealthy after some hours.
 func TestAlertsForAnIllEngine(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
 	rules, err := outside.RuleFiles("../../alerts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const well = 150 * time.Minute // the past that a regression is held against, which repeats every hour
+	const well = 150 * time.Minute // the past that a regression is compared with, which repeats every hour
 	ill := func(change func(o *sim.Options)) sim.Options {
 		o := of(200*time.Millisecond, 20*time.Millisecond)
 		change(&o)
@@ -75,7 +75,7 @@ func TestAlertsForAnIllEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conf := chart(t)
-			if strings.HasSuffix(name, "guard") { // what it drops is not eligible
+			if strings.HasSuffix(name, "guard") { // the requests that the guard drops are not eligible
 				conf.Workloads[0].Guard.ErrorRatio = 0.2
 			}
 			r, _ := play(t, conf, scrapeEvery, spell{engine: of(200*time.Millisecond, 20*time.Millisecond), long: well}, spell{engine: c.engine, long: time.Hour})

@@ -18,20 +18,20 @@ import (
 	"replayd/test/outside"
 )
 
-// A fault of the day is a spell in which something is wrong, and the one after it until the next fault.
+// A fault of the day is a spell in which something is wrong, followed by a healthy spell until the next fault.
 type fault struct {
 	name      string
 	ill, well spell
-	alerts    []string // that fire, but those of severity info: names, with the workload where the alert is of one
+	alerts    []string // the alerts that fire, without severity info: names, with the workload if the alert has one
 }
 
 const (
 	sampled = 15 * time.Second
-	soon    = 2 * time.Minute  // to tell a dead target, and after a recovery to play again
-	over    = 10 * time.Minute // after a recovery, to when no alert fires
+	soon    = 2 * time.Minute  // to detect a dead target, and to play again after a recovery
+	over    = 10 * time.Minute // from a recovery until no alert fires
 )
 
-// Two workloads on one target outlive everything that happens within six hours, and each fault raises its alerts and leaves none.
+// Two workloads on one target survive all faults within six hours. Each fault raises its alerts, and they resolve.
 // WELL_ROUNDS is how often the six hours are played: 4 are a day.
 func TestDay(t *testing.T) {
 	promtool := outside.PrometheusTool(t, "promtool")
@@ -54,7 +54,7 @@ func TestDay(t *testing.T) {
 	}
 	began := time.Now()
 	r, page := play(t, d.config(steady), sampled, spells...)
-	d.looks(r.Long()+sampled, page) // the last hour, too
+	d.looks(r.Long()+sampled, page) // the last hour too
 	t.Logf("%v requests, %v of them ok, %v dropped; played in %v", page.Sum("replayd_requests_expected_total"),
 		page.Sum("replayd_requests_total", "ok"), page.Sum("replayd_requests_dropped_total"), time.Since(began).Round(time.Second))
 	began = time.Now()
@@ -69,7 +69,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// judge holds the alerts that began between a fault and the next one against what is wanted of them.
+// judge compares the alerts that began between a fault and the next one with the expected ones.
 func (f fault) judge(t *testing.T, begins, ends time.Duration, firings []outside.Firing) {
 	t.Helper()
 	got := map[string]time.Duration{}
@@ -101,19 +101,19 @@ func (f fault) judge(t *testing.T, begins, ends time.Duration, firings []outside
 	}
 }
 
-// A day is two workloads and what they go through.
+// A day is the state of the test: two workloads and their faults.
 type day struct {
 	t    *testing.T
 	path string // of the trace that changes
 	rows int    // in it
 
-	hour     int                // that was looked at last
-	expected map[string]float64 // requests when it began, by workload
+	hour     int                // the hour that was checked last
+	expected map[string]float64 // expected requests at its start, by workload
 	wellFor  int                // scrapes since the last fault
 }
 
-// config has two workloads, of which neither names a model, nor does the target. An outage takes less than one sixth of an
-// hour, so with this objective it burns no budget of hours.
+// config returns a configuration with two workloads. Neither they nor the target name a model. An outage takes less
+// than a sixth of an hour, so with this objective it does not exhaust the budget of hours.
 func (d *day) config(steady string) config.Config {
 	d.t.Helper()
 	return load(d.t, outside.Write(d.t, d.t.TempDir(), "replayd.yaml", fmt.Sprintf(`
@@ -125,7 +125,7 @@ workloads:
 `, d.path, steady)), "")
 }
 
-// faults are those of six hours, but their first 25 minutes.
+// faults returns the faults of six hours, except for their first 25 minutes.
 func (d *day) faults() []fault {
 	one, two, fails := lists(), lists("lora"), lists()
 	fails.Faults.Error500 = 1
@@ -142,7 +142,7 @@ func (d *day) faults() []fault {
 		name:   "dead, and back with a second model",
 		ill:    spell{engine: two, long: 5 * time.Minute, dead: true},
 		well:   spell{engine: two, long: 55 * time.Minute},
-		alerts: []string{"ReplaydTargetUnreachable"}, // ReplaydTargetDown takes 6 minutes or 7
+		alerts: []string{"ReplaydTargetUnreachable"}, // ReplaydTargetDown takes 6 or 7 minutes
 	}, {
 		name: "a longer trace",
 		ill:  spell{engine: one, begins: func() { d.rows += 5; d.write(d.trace()) }},
@@ -166,10 +166,10 @@ func lists(adapters ...string) sim.Options {
 	return o
 }
 
-// trace is one that begins as it did before, with more rows.
+// trace returns a trace with the same beginning and more rows.
 func (d *day) trace() string { return spaced(d.rows) }
 
-// spaced are rows that are due every 2 s.
+// spaced returns rows that are due every 2 s.
 func spaced(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -178,7 +178,7 @@ func spaced(n int) string {
 	return b.String()
 }
 
-// write writes the trace in place: the same file with another content.
+// write overwrites the trace in place: the same file with other content.
 func (d *day) write(text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.path, []byte(text), 0o600); err != nil {
@@ -186,7 +186,7 @@ func (d *day) write(text string) {
 	}
 }
 
-// looks wants each page to add up, and requests of each workload in each hour.
+// looks checks that each page balances, and that each workload has requests in each hour.
 func (d *day) looks(at time.Duration, p outside.Page) {
 	d.t.Helper()
 	d.wellFor = 0
@@ -207,7 +207,7 @@ func (d *day) looks(at time.Duration, p outside.Page) {
 	}
 }
 
-// looksWell wants both workloads up as well, from some time after the last fault on.
+// looksWell also checks that both workloads are up, some time after the last fault.
 func (d *day) looksWell(at time.Duration, p outside.Page) {
 	d.t.Helper()
 	scrapes := d.wellFor + 1

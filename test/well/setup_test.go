@@ -1,6 +1,7 @@
-// Package well_test has the configurations that the project ships, the chart's first of all, live beside simulated engines in virtual
-// time: what must a well engine look like on their pages, and what an ill one? `go test` looks at the pages of a loop; with the
-// tag prometheus (make test-prometheus) promtool says which alerts they raise, and when engines die and traces change.
+// Package well_test runs the configurations that the project ships, above all the chart's, with simulated engines in
+// virtual time, and checks how a healthy and an unhealthy engine appear on their pages. `go test` checks the pages of a
+// loop. With the tag prometheus (make test-prometheus) promtool evaluates which alerts fire, also when engines die and
+// traces change.
 package well_test
 
 import (
@@ -32,25 +33,25 @@ import (
 	"replayd/test/outside"
 )
 
-// A spell is a time in which the engine is as the options say. With other options, or after its death, another engine begins.
+// A spell is a time in which the engine has the given options. Other options, or a death, start a new engine.
 type spell struct {
 	engine sim.Options
 	long   time.Duration
 
-	dead   bool                                   // connections end, and new ones are refused
-	begins func()                                 // nil: nothing else happens when it begins
-	sees   func(at time.Duration, p outside.Page) // is given each page, at a time since the first; nil: it is not looked at
+	dead   bool                                   // connections are closed, and new ones are refused
+	begins func()                                 // called when it begins; may be nil
+	sees   func(at time.Duration, p outside.Page) // gets each page, with the time since the first; may be nil
 }
 
-// of is an engine whose answers come at these speeds, however many it has.
+// of returns an engine whose answers have these speeds, whatever their number.
 func of(ttft, itl time.Duration) sim.Options {
 	o := sim.Defaults()
 	o.TTFT, o.ITL, o.Slots = ttft, itl, 1024
 	return o
 }
 
-// play lets a daemon live beside an engine in virtual time. It gives what a Prometheus would have stored that scrapes the daemon
-// every so often, and the last page.
+// play runs a daemon with an engine in virtual time. It returns what a Prometheus that scrapes the daemon at an
+// interval would have stored, and the last page.
 func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (r *outside.Recording, last outside.Page) {
 	t.Helper()
 	r = &outside.Recording{Interval: every}
@@ -123,7 +124,7 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 	return r, last
 }
 
-// chart is the configuration that the chart's defaults give. The trace is the sample, which the chart brings.
+// chart returns the configuration of the chart's defaults. The trace is the chart's sample.
 func chart(t *testing.T) config.Config {
 	t.Helper()
 	var values struct{ Canary map[string]any }
@@ -148,7 +149,7 @@ func sample(t *testing.T) string {
 	return outside.Write(t, t.TempDir(), "sample.jsonl", string(synth.Sample))
 }
 
-// public is the trace that the documents speak of.
+// public returns the path of the trace that the documents use.
 func public(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("REPLAYD_TRACES")
@@ -158,7 +159,7 @@ func public(t *testing.T) string {
 	return absolute(t, filepath.Join(folder, "mooncake_conversation.jsonl"))
 }
 
-// documented is the first configuration that a document shows, as a file.
+// documented writes the first configuration in a document to a file.
 func documented(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -173,8 +174,8 @@ func documented(t *testing.T, path string) string {
 	return outside.Write(t, t.TempDir(), "replayd.yaml", shown)
 }
 
-// load reads a configuration as the daemon does, for an engine that is alone and has no GPUs, and with another trace if one is
-// named.
+// load reads a configuration as the daemon does, for a single engine without GPUs. If a trace is named, it replaces the
+// configured one.
 func load(t *testing.T, path, trace string) config.Config {
 	t.Helper()
 	c, err := config.Load(path, nil, nil, func(string) {})

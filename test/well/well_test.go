@@ -7,13 +7,13 @@ import (
 	"replayd/internal/config"
 )
 
-// The speeds of an engine that is well: the quick and the slow ones that the alerts must not take for ill.
+// The speeds of a healthy engine, including fast and slow ones for which no alert may fire.
 var (
 	ttfts = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
 	itls  = []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond}
 )
 
-// A well engine answers all that a configuration of ours asks, as slow as it may be, and within its service level.
+// A healthy engine, however slow, answers everything that our configurations ask, within the SLO.
 func TestShippedConfigurationsLoseNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("300,000 chunks take minutes under the race detector")
@@ -28,7 +28,7 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 			return load(t, "../../deploy/kubernetes/sidecar/replayd.yaml", absolute(t, "../../deploy/kubernetes/sidecar/trace.jsonl"))
 		}, time.Hour},
 		"example": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", sample(t)) }, 5 * time.Minute},
-		// With the public trace, where there is one: a minute or two each.
+		// With the public trace, if it is there: a minute or two each.
 		"example, public trace":    {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", public(t)) }, 70 * time.Minute},
 		"sidecar.md, public trace": {func(t *testing.T) config.Config { return load(t, documented(t, "../../docs/sidecar.md"), public(t)) }, 21 * time.Hour},
 	} {

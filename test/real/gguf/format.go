@@ -28,14 +28,14 @@ const (
 	float32Tensor uint32 = 0
 )
 
-// An entry is a key of the file's head and its value: a uint32, float32, bool or string, or a slice of int32,
-// float32 or string.
+// An entry is a key of the file's head with its value: a uint32, float32, bool or string, or a slice of int32, float32
+// or string.
 type entry struct {
 	key   string
 	value any
 }
 
-// describe tells llama.cpp what the tensors and the tokens mean.
+// describe returns the entries that describe the tensors and the tokens to llama.cpp.
 func describe(v vocabulary, context int) []entry {
 	return []entry{
 		{"general.architecture", "llama"},
@@ -68,7 +68,7 @@ func describe(v vocabulary, context int) []entry {
 	}
 }
 
-// encode writes the file: its head, the entries, where each tensor lies, and the tensors.
+// encode writes the file: the head, the entries, the positions of the tensors, and the tensors.
 func encode(w io.Writer, entries []entry, tensors []tensor) error {
 	head := []byte("GGUF")
 	head = little.AppendUint32(head, version)
@@ -107,7 +107,7 @@ func encode(w io.Writer, entries []entry, tensors []tensor) error {
 	return nil
 }
 
-// appendValue writes a value's kind, for a slice that of its elements too, and the value.
+// appendValue appends the type of a value, for a slice also that of its elements, and the value.
 func appendValue(b []byte, value any) ([]byte, error) {
 	switch v := value.(type) {
 	case uint32:

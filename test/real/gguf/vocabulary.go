@@ -19,18 +19,18 @@ const (
 // space stands for " " in SentencePiece's vocabularies.
 const space = "\u2581"
 
-// A vocabulary is what SentencePiece's BPE joins texts with: of two neighbours whose joined text is a token,
-// those with the highest score are joined first.
+// A vocabulary is the vocabulary of SentencePiece's BPE: of two adjacent tokens whose joined text is a token, those
+// with the highest score are joined first.
 type vocabulary struct {
 	tokens []string
 	scores []float32
 	kinds  []int32
-	words  int // from this one on, tokens are words and beginnings of words
+	words  int // index of the first word or beginning of a word
 }
 
-// newVocabulary takes words of a to z. Beside each word it needs all its beginnings: the joining goes letter by letter.
-// Every token with a letter starts with the space, so nothing but the front of a word can be joined, and any word of
-// the list ends up as one token.
+// newVocabulary takes words of a to z. It adds all beginnings of each word, because tokens are joined letter by letter.
+// Every token with a letter starts with the space, so only the beginning of a word can be joined, and any word of the
+// list becomes one token.
 func newVocabulary(words []string) (vocabulary, error) {
 	if len(words) == 0 {
 		return vocabulary{}, errors.New("want at least one word")

@@ -5,29 +5,29 @@ import (
 	"math/rand/v2"
 )
 
-// The model's measures: one layer of one head, the least that llama.cpp's llama architecture takes.
+// The sizes of the model: one layer of one head, the least that llama.cpp's llama architecture accepts.
 const (
 	width       = 64 // of an embedding
 	headWidth   = 16
 	feedForward = 128
 )
 
-// The first value of every embedding is a constant that the layer leaves alone. The output matrix gives it a weight
-// of −20 on every token that is no word: that token's logit is then some 100 below those of the words, and it is
-// never sampled.
+// The first value of every embedding is a constant that the layer does not change. The output matrix gives it a weight
+// of −20 for every token that is not a word. The logit of that token is then about 100 below those of the words, so the
+// token is never sampled.
 const (
 	constant     = 4
 	neverSampled = -20
 )
 
-// A tensor of float32, shape as GGUF has it: the length of a row first.
+// A tensor is a float32 tensor with its shape in GGUF's order: the length of a row first.
 type tensor struct {
 	name  string
 	shape []uint64
 	data  []float32
 }
 
-// weights makes the model's tensors. The order is that of the file.
+// weights makes the model's tensors, in the order of the file.
 func weights(v vocabulary) []tensor {
 	random := rand.New(rand.NewPCG(1, 1))
 	matrix := func(name string, rows, columns int, scale float64) tensor {
@@ -50,7 +50,7 @@ func weights(v vocabulary) []tensor {
 		}
 		return t
 	}
-	silent := func(t tensor) tensor { // row 0 feeds the first value of the embedding: it adds nothing
+	silent := func(t tensor) tensor { // row 0 feeds the first value of the embedding and adds nothing
 		clear(t.data[:t.shape[0]])
 		return t
 	}
