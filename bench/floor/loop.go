@@ -37,7 +37,7 @@ type loop struct {
 	stamp   int64     // of the last read
 
 	sent, ended, tokens int
-	seen                []lab.Seen // where it is wanted
+	seen                []lab.Seen // nil: not recorded
 }
 
 // A conn is a connection and its current answer.

@@ -24,8 +24,8 @@ type Steal struct {
 	first  time.Duration
 }
 
-// WatchSteal starts to watch. read returns the steal time since boot, as outside.StealTime does. The caller must call
-// Stop.
+// WatchSteal starts to watch. read returns the steal time since
+// boot, as outside.StealTime does. The caller must call Stop.
 func WatchSteal(read func() time.Duration) *Steal {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Steal{read: read, stop: stop, began: time.Now().UnixNano()}

@@ -21,8 +21,8 @@ type cost struct {
 	tokens float64 // per second
 	cpu    float64 // µs a token
 	memory float64 // KiB in RAM a stream
-	heap   float64 // of these, KiB of Go's heap
-	stack  float64 // and of stacks
+	heap   float64 // KiB of Go's heap a stream
+	stack  float64 // KiB of stacks a stream
 	flying float64 // streams in flight at the end
 }
 

@@ -141,8 +141,8 @@ func repeat(t *testing.T, w *bufio.Writer, text []byte, times int) {
 	}
 }
 
-// azureRows writes rows in the format of Azure's traces, with their fractions of a second: 73 a second, as in the week
-// of 2024.
+// azureRows writes rows in the format of Azure's traces, with their
+// fractions of a second: 73 a second, as in the week of 2024.
 func azureRows(w *bufio.Writer, rows int) {
 	_, _ = w.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	at := time.Date(2024, 5, 10, 0, 0, 0, 0, time.UTC)

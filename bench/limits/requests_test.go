@@ -43,8 +43,8 @@ func TestRequests(t *testing.T) {
 	rig.Results(t, "requests", steal, table)
 }
 
-// closed plays the load with replayd as fast as possible. It returns the requests/s and the CPU time of a request in
-// µs.
+// closed plays the load with replayd as fast as possible. It
+// returns the requests/s and the CPU time of a request in µs.
 func (l load) closed(t *testing.T, slice time.Duration) (perSecond, cpu float64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,8 +100,8 @@ func TestStart(t *testing.T) {
 	rig.Results(t, "start", steal, table)
 }
 
-// began returns the time from the start of a client, whose last argument is the URL, to the arrival of its first
-// request.
+// began returns the time from the start of a client, whose last
+// argument is the URL, to the arrival of its first request.
 func (l load) began(t *testing.T, program string, args []string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,9 +1,9 @@
 //go:build bench && linux
 
-// Package limits_test measures the cost of a token, a request and a stream in replayd, and replayd's limits: `make
-// bench-limits`. Each figure is compared with that of bench/floor in the same run, an epoll loop that only reads the
-// sockets and finds the ends of lines. Times are shown and never asserted; the tests assert that every request ended
-// well.
+// Package limits_test measures the cost of a token, a request and a stream in replayd, and
+// replayd's limits: `make bench-limits`. Each figure is compared with that of bench/floor
+// in the same run, an epoll loop that only reads the sockets and finds the ends of lines.
+// Times are shown and never asserted; the tests assert that every request ended well.
 package limits_test
 
 import (
@@ -37,7 +37,7 @@ func wait(t *testing.T, until time.Time) {
 
 // A load is what a client plays in a slice.
 type load struct {
-	streams, tokens int // in flight, of each answer
+	streams, tokens int // streams in flight, tokens of each answer
 	ttft, itl       time.Duration
 }
 

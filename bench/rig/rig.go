@@ -53,8 +53,8 @@ type Size struct {
 	Full   bool          // otherwise just enough to show that the benchmarks run
 }
 
-// ReadSize reads the size from BENCH_FULL. BENCH_SLICE and BENCH_ROUNDS take precedence over the values that follow
-// from it.
+// ReadSize reads the size from BENCH_FULL. BENCH_SLICE and
+// BENCH_ROUNDS take precedence over the values that follow from it.
 func ReadSize(t *testing.T) Size {
 	t.Helper()
 	s := Size{Slice: time.Second, Rounds: 1}

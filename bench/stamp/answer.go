@@ -169,8 +169,8 @@ func readRequest(b []byte) (r request, n int, err error) {
 	return r, n, nil
 }
 
-// find returns the number or the word after a key. It takes the last occurrence: the API's own keys mostly follow the
-// prompt.
+// find returns the number or the word after a key. It takes the
+// last occurrence: the API's own keys mostly follow the prompt.
 func find(body []byte, key string) string {
 	quoted := `"` + key + `":`
 	at := bytes.LastIndex(body, []byte(quoted))

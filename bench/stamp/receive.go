@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A receiver reads sockets with recvmsg, which also gives the kernel timestamp of the last segment. It allocates
-// nothing.
+// A receiver reads sockets with recvmsg, which also gives the
+// kernel timestamp of the last segment. It allocates nothing.
 type receiver struct {
 	header  unix.Msghdr
 	vector  unix.Iovec

@@ -4,9 +4,9 @@
 // before its write. A plain net/http client and one of Python's asyncio play in the same rounds. The tests print
 // tables, and assert counts and bounds that follow from arithmetic, but no times: those depend on the machine.
 //
-// The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE (how long a slice of a load is
-// measured), BENCH_ROUNDS (how many turns each client has). With BENCH_RESULTS the tables are also written to that
-// folder.
+// The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE
+// (how long a slice of a load is measured), BENCH_ROUNDS (how many turns each
+// client has). With BENCH_RESULTS the tables are also written to that folder.
 package truth_test
 
 import (
@@ -50,8 +50,8 @@ func (l load) String() string {
 	return name
 }
 
-// requests returns the number of requests of a slice. The first ones, one per stream, open the connections and are not
-// counted.
+// requests returns the number of requests of a slice. The first
+// ones, one per stream, open the connections and are not counted.
 func (l load) requests(slice time.Duration) int { return l.streams + int(slice/l.spacing()) }
 
 func (l load) spacing() time.Duration { return lab.Spacing(l.streams, tokens, ttft, l.itl) }

@@ -24,9 +24,9 @@ const (
 	stallITL    = 10 * time.Millisecond
 )
 
-// TestStall compares replayd's figures for a server that stalls with the values that follow from the instants of the
-// stall. With a lane for each request, both TTFT and TTFT from due show the stall; with 8 lanes, only TTFT from due
-// does.
+// TestStall compares replayd's figures for a server that stalls with the values
+// that follow from the instants of the stall. With a lane for each request, both
+// TTFT and TTFT from due show the stall; with 8 lanes, only TTFT from due does.
 func TestStall(t *testing.T) {
 	run, after, length := 12*time.Second, 3*time.Second, 3*time.Second
 	if outside.Knob(t, "BENCH_FULL", false, strconv.ParseBool) {

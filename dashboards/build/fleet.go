@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// inFleet selects what was chosen, which is everything at first. So it selects recorded series, or gauges with few
-// series.
+// inFleet selects what was chosen, which is everything at first.
+// So it selects recorded series, or gauges with few series.
 const inFleet = of
 
 const (
@@ -17,8 +17,8 @@ const (
 	// Alerts on a process have no workload and no target; alerts on a target have no workload.
 	alarms = `ALERTS{alertname=~"Replayd.*",alertstate="firing",` + here + `,workload=~"$workload|",target=~"$target|"}`
 
-	// Workloads that existed within a day and do not now, as in ReplaydGone. A workload that plays once is in loop 0
-	// and may end.
+	// Workloads that existed within a day and do not now, as in
+	// ReplaydGone. A workload that plays once is in loop 0 and may end.
 	gone = `(group ` + byWorkload + ` (last_over_time(workload:replayd_loop:max{` + inFleet + `}[1d]) > 0) unless group ` + byWorkload + ` (` + dueNow + `))`
 
 	// A shard is present if any process has its index. Two scrapes of one process count once.

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// mine selects the chosen workload in the chosen processes. process selects series of these processes without a
-// workload.
+// mine selects the chosen workload in the chosen processes.
+// process selects series of these processes without a workload.
 const (
 	mine    = of + `,instance=~"$instance"`
 	process = here + `,instance=~"$instance"`

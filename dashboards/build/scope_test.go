@@ -102,7 +102,7 @@ func TestNothingIsShownOfNothing(t *testing.T) {
 	})
 }
 
-// Grafana shows "no data" in the colour below the first threshold.
+// Grafana shows "no data" in the color below the first threshold.
 func TestNoDataIsNotGreen(t *testing.T) {
 	for name, b := range boards() {
 		for _, p := range b.all() {
@@ -159,8 +159,8 @@ func TestFlagsDoNotHideOneAnother(t *testing.T) {
 	})
 }
 
-// selectorsOf returns the selectors of a series in the queries of a panel, as functions that report matching label
-// values.
+// selectorsOf returns the selectors of a series in the queries
+// of a panel, as functions that report matching label values.
 func selectorsOf(t *testing.T, dashboard, panel, series string) (takes []func(label, value string) bool) {
 	t.Helper()
 	each(t, func(where string, expr parser.Expr) {

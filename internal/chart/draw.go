@@ -14,7 +14,7 @@ type Picture struct {
 	XS, YS   scale
 	XT, YT   []tick
 	Paths    []path
-	Ends     []label // at the right of lines
+	Ends     []label // at the right end of lines
 	Dots     []label // at points
 	Lines    []rule
 	Key      []label

@@ -11,8 +11,8 @@ type Table struct {
 	Folded  bool // collapsed under its title
 }
 
-// A Column is the heading of a column. Figures are right-aligned, Text is left-aligned. The first column names the
-// rows.
+// A Column is the heading of a column. Figures are right-aligned,
+// Text is left-aligned. The first column names the rows.
 type Column struct {
 	Name string
 	Text bool
@@ -30,8 +30,8 @@ type Plot struct {
 	Wide   bool   // takes the whole width of the page instead of half
 }
 
-// An Axis is one direction of a plot. Its range is that of the data unless Ends is set. Bars and areas make it start at
-// 0.
+// An Axis is one direction of a plot. Its range is that of the
+// data unless Ends is set. Bars and areas make it start at 0.
 type Axis struct {
 	Label string // the quantity, without the unit
 	// Unit of the values: "ms" (shown as µs, ms or s), "s" (shown as s, min or h), "%" or any other, such as "tokens" or "tokens/s".
@@ -46,7 +46,7 @@ type Series struct {
 	Name string // shown at the end of the line; "" for a single series
 	Kind Kind
 	X, Y []float64
-	Low  []float64 // of Area: the lower edge, nil: 0; of Points: the lower end of an interval of Y, or of X if the y axis has Names
+	Low  []float64 // of Area: the lower edge, nil: 0; of Points: the low end of an interval, of X if the y axis has Names
 	High []float64
 	Text []string // of Points: a name for each
 	Soft bool     // in the background: a frame for the others

@@ -39,9 +39,9 @@ type Artifacts struct {
 	Moved string // where the files of the earlier run are; "" if there were none
 }
 
-// OpenArtifacts creates the directory for the files of a run and checks that it is writable. Files of an earlier run
-// move to before/TIME, where TIME is now, so that a directory holds the files of only one run or one sweep. Other files
-// stay.
+// OpenArtifacts creates the directory for the files of a run and checks that it is
+// writable. Files of an earlier run move to before/TIME, where TIME is now, so
+// that a directory holds the files of only one run or one sweep. Other files stay.
 func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	a := Artifacts{Dir: dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -108,9 +108,9 @@ func WriteSlicesCSV(w io.Writer, r result.Run) error {
 	return out.Error()
 }
 
-// WriteSlicesJSON writes profile_export_aiperf_timeslices.json: each slice with its start, end and unrounded figures.
-// Replayd adds the trend over the slices, and the ledger of the run, because no slice has the requests that were never
-// sent.
+// WriteSlicesJSON writes profile_export_aiperf_timeslices.json: each slice with its
+// start, end and unrounded figures. Replayd adds the trend over the slices, and the
+// ledger of the run, because no slice has the requests that were never sent.
 func WriteSlicesJSON(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	list := make([]object, len(all))

@@ -50,8 +50,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A run without streaming has no TTFT and no gaps. A run without ok requests has only counts. An empty run breaks
-// nothing.
+// A run without streaming has no TTFT and no gaps. A run without
+// ok requests has only counts. An empty run breaks nothing.
 func TestFilesOfPoorRuns(t *testing.T) {
 	plain, none := result.Run{}, result.Run{}
 	for _, r := range resulttest.Run(t).Rows {

@@ -19,8 +19,8 @@ var consoleTags = []string{"output_token_throughput", "request_throughput", "req
 // streamedTags lists the metrics of streamed answers. Without streaming they are printed as not available.
 var streamedTags = []string{"time_to_first_token", "time_to_second_token", "inter_token_latency", "output_token_throughput_per_user"}
 
-// longName is the longest name of a metric that has its unit on the same line. For a longer name the unit goes on the
-// next line.
+// longName is the longest name of a metric that has its unit on
+// the same line. For a longer name the unit goes on the next line.
 const longName = 30
 
 // WriteAIPerfTable prints a run in the layout of AIPerf's console: a box of metrics with their distributions, then how long it

@@ -55,8 +55,8 @@ func WriteSlices(w io.Writer, r result.Run) error {
 	return err
 }
 
-// NotInSlices notes that slices hold only requests that were sent, if more were expected. It returns "" if no request
-// was dropped.
+// NotInSlices notes that slices hold only requests that were sent,
+// if more were expected. It returns "" if no request was dropped.
 func NotInSlices(r result.Run) string {
 	switch {
 	case r.Picked:

@@ -134,7 +134,7 @@ func known(n int) any {
 	return n
 }
 
-// nanoseconds is an instant as text: a cell's number has 15 digits, Unix time in ns 19.
+// nanoseconds formats an instant as text: a number in a cell has 15 digits, Unix time in ns has 19.
 func nanoseconds(ns int64) any {
 	if ns == 0 {
 		return nil

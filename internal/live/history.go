@@ -26,8 +26,8 @@ const (
 	latencies
 )
 
-// A history covers the last minutes of a workload. A workload that replaces another one of the same name continues its
-// history.
+// A history covers the last minutes of a workload. A workload that
+// replaces another one of the same name continues its history.
 type history struct {
 	mu       sync.Mutex
 	recent   [minuteSlots + 1][latencies]histogram // the slot being filled and the minute before it

@@ -51,8 +51,8 @@ func TestSlotsEndOnTheirInstants(t *testing.T) {
 	})
 }
 
-// TestLastMinute follows one request: it is in rates for 10 s, and in latencies until its slot is more than a minute
-// old.
+// TestLastMinute follows one request: it is in rates for 10 s,
+// and in latencies until its slot is more than a minute old.
 func TestLastMinute(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		f := newFeed(b, WorkloadOptions{Name: "a", SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 50}}})
@@ -173,8 +173,8 @@ func TestLongFailures(t *testing.T) {
 	}
 }
 
-// TestEveryFailureHasItsTurn: of several failures that keep coming, the one not sent for the longest time is sent
-// first.
+// TestEveryFailureHasItsTurn: of several failures that keep
+// coming, the one not sent for the longest time is sent first.
 func TestEveryFailureHasItsTurn(t *testing.T) {
 	var f failures
 	add := func(texts ...string) {

@@ -20,8 +20,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// A pipes is a listener without a network, so that a stream runs in virtual time: a write waits until the other side
-// reads.
+// A pipes is a listener without a network, so that a stream runs
+// in virtual time: a write waits until the other side reads.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -250,8 +250,8 @@ func TestTooManyViewers(t *testing.T) {
 	})
 }
 
-// TestViewersOfManyHosts: viewers of one host, or of a few, keep out no viewer of another host. Among equals the first
-// stay.
+// TestViewersOfManyHosts: viewers of one host, or of a few, keep
+// out no viewer of another host. Among equals the first stay.
 func TestViewersOfManyHosts(t *testing.T) {
 	b := New(Options{})
 	stream := http.NewResponseController(deadlines{})

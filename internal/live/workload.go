@@ -12,7 +12,7 @@ import (
 
 // WorkloadOptions describe a workload on the page. They do not change while it runs.
 type WorkloadOptions struct {
-	Name     string // one line on the page; a later workload of that name takes its place
+	Name     string // one line on the page; a later workload of that name replaces it
 	Target   string
 	URL      string // shown without user, password and query
 	API      string
@@ -116,8 +116,8 @@ func (b *Board) Remove(w *Workload) {
 // than a microsecond and allocates nothing.
 func (w *Workload) Observe(r *measure.Request) { w.history.observe(r) }
 
-// tick takes the state of an instant and returns the rows of the slots that are over. The caller holds the Board's
-// lock.
+// tick takes the state of an instant and returns the rows of
+// the slots that are over. The caller holds the Board's lock.
 func (w *Workload) tick(now time.Time, slot int, s State) []row {
 	w.state = s
 	rows := w.history.tick(now, slot, s.Ledger)

@@ -6,7 +6,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// workloadValues are what changes from tick to tick. Maps hold what is not 0.
+// workloadValues holds the values that change from tick to tick. Maps leave out zero values.
 type workloadValues struct {
 	Verdict    verdict `json:"verdict"`
 	Phase      Phase   `json:"phase"`
@@ -31,11 +31,11 @@ type workloadValues struct {
 	Rates  rates      `json:"rates"`
 	Minute lastMinute `json:"minute"`
 
-	Failures []shownFailure `json:"failures,omitempty"` // all of the last ones, or in news one that changed
-	Rows     []row          `json:"rows,omitempty"`     // all, or in news those that are new
+	Failures []shownFailure `json:"failures,omitempty"` // the last failures, or in news the one that changed
+	Rows     []row          `json:"rows,omitempty"`     // all rows, or in news the new ones
 }
 
-// rates are of the last 10 seconds. Tokens count when their request ends.
+// rates covers the last 10 seconds. Tokens count when their request ends.
 type rates struct {
 	Due      value `json:"due"`
 	Finished value `json:"finished"`
@@ -46,13 +46,13 @@ type rates struct {
 type lastMinute struct {
 	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
 	Drops     map[measure.DropReason]int64 `json:"drops"`
-	WithinSLO value                        `json:"within_slo"` // service attainment; null without an SLO, and where nothing was eligible
+	WithinSLO value                        `json:"within_slo"` // service attainment; null without an SLO, or if no request was eligible
 	TTFT      quantiles                    `json:"ttft"`
 	TPOT      quantiles                    `json:"tpot"`
 	Lateness  quantiles                    `json:"lateness"`
 }
 
-// quantiles are of latencies in seconds.
+// quantiles holds quantiles of latencies in seconds.
 type quantiles struct {
 	P50 value `json:"p50"`
 	P90 value `json:"p90"`
@@ -63,7 +63,7 @@ func (h *histogram) quantiles() quantiles {
 	return quantiles{h.percentile(50), h.percentile(90), h.percentile(99)}
 }
 
-// workloadValues are those of the last tick, but for the latencies, which are of now. The Board's lock is held.
+// values returns the values of the last tick, with the current latencies. The caller holds the Board's lock.
 func (w *Workload) values(now time.Time) workloadValues {
 	h, s := w.history, &w.state
 	h.mu.Lock()
@@ -95,7 +95,7 @@ func (w *Workload) values(now time.Time) workloadValues {
 	return f
 }
 
-// counted are the counts by name that are not 0.
+// counted returns the counts that are not 0, by name.
 func counted[K comparable](names []K, n []int64) map[K]int64 {
 	m := map[K]int64{}
 	for i, name := range names {

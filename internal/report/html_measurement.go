@@ -13,8 +13,8 @@ import (
 // late is the lateness of every request that was sent.
 func (l lookedAt) late() stats.Distribution { return l.of("lateness") }
 
-// The p99 of lateness is good or poor up to these fractions of the median TTFT. The median latency stands in if there
-// is no TTFT.
+// The p99 of lateness is good or poor up to these fractions of the
+// median TTFT. The median latency stands in if there is no TTFT.
 const (
 	lateGood = 0.01
 	latePoor = 0.1

@@ -86,8 +86,8 @@ func (l lookedAt) meanInFlight() float64 {
 	return sum / l.seconds
 }
 
-// spread adds amount to the bins between from and to in proportion to time. If to is not after from, one bin gets it
-// all.
+// spread adds amount to the bins between from and to in proportion
+// to time. If to is not after from, one bin gets it all.
 func spread(into []float64, width, from, to, amount float64) {
 	last := len(into) - 1
 	first := min(last, max(0, int(from/width)))
@@ -115,8 +115,8 @@ func (l lookedAt) inFlight(n int, width float64) []float64 {
 	return flight
 }
 
-// mostInFlight returns the exact peak of requests in flight. A request that ends when another begins does not overlap
-// it.
+// mostInFlight returns the exact peak of requests in flight. A
+// request that ends when another begins does not overlap it.
 func (l lookedAt) mostInFlight() float64 {
 	type event struct {
 		at int64

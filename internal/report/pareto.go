@@ -88,8 +88,8 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, number.Short(p.Total), last.Concurrency, percentOver(most, p.Total))
 }
 
-// capacityRate is the request rate, in requests/s, for which Capacity counts servers. AIPerf's example uses the same
-// rate.
+// capacityRate is the request rate, in requests/s, for which
+// Capacity counts servers. AIPerf's example uses the same rate.
 const capacityRate = 1000
 
 // Capacity says how many servers like the measured one are needed for capacityRate requests/s. It returns "" unless the

@@ -13,8 +13,8 @@ var words = [...]string{
 	"think", "through", "time", "under", "water", "where", "while", "window", "winter", "with", "word", "world",
 }
 
-// answer builds the bytes of one answer by hand: at 20,000 chunks a second, encoding/json would take most of the CPU
-// time.
+// answer builds the bytes of one answer by hand: at 20,000 chunks
+// a second, encoding/json would take most of the CPU time.
 type answer struct {
 	api   *api
 	head  string // start of each object, up to the bracket of choices

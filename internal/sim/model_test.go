@@ -71,8 +71,8 @@ func TestTimes(t *testing.T) {
 				var wg sync.WaitGroup
 				for i, row := range c.rows {
 					wg.Go(func() {
-						// Requests of one instant would race for the first place. A nanosecond between them orders
-						// them.
+						// Requests of one instant would race for the first
+						// place. A nanosecond between them orders them.
 						pass(time.Duration(row.at*1e6) + time.Duration(i))
 						r := b.post(b.Context(), pathCompletions, "", completion(text("w", row.prompt), row.output))
 						for n := range r.at {
@@ -303,8 +303,8 @@ func TestAnswerLengths(t *testing.T) {
 				b.Errorf("%s: another answer the second time", id)
 			}
 		}
-		// A geometric draw of mean 256 has nearly the same standard deviation: the mean of 400 draws is within 4·256/20
-		// of it.
+		// A geometric draw of mean 256 has nearly the same standard
+		// deviation: the mean of 400 draws is within 4·256/20 of it.
 		if mean := sum / 400; mean < 256-52 || mean > 256+52 {
 			b.Errorf("mean length %d, want about 256", mean)
 		}

@@ -35,7 +35,7 @@ func scenario(b bench) {
 	synctest.Wait()
 }
 
-const maxAnswer = -1 // no limit that a server takes
+const maxAnswer = -1 // no limit that a server accepts
 
 func scenarioOptions() Options {
 	o := Defaults()

@@ -74,7 +74,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   string
-	at     []time.Duration // of each chunk with content, from the request
+	at     []time.Duration // of each chunk with content, since the request
 	err    error           // of reading the body
 	usage  usage
 	text   string

@@ -116,8 +116,8 @@ func NewMannKendall(values []float64) MannKendall {
 	return t
 }
 
-// inversions sorts values by merging, with scratch of the same length, and counts the pairs whose later value is
-// smaller.
+// inversions sorts values by merging, with scratch of the same
+// length, and counts the pairs whose later value is smaller.
 func inversions(values, scratch []float64) int {
 	n := len(values)
 	if n < 2 {

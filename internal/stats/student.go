@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// StudentTail is the probability that Student's t with the given degrees of freedom is further from 0 than t, on either
-// side.
+// StudentTail is the probability that Student's t with the given
+// degrees of freedom is further from 0 than t, on either side.
 func StudentTail(t, freedom float64) float64 {
 	return incompleteBeta(freedom/2, 0.5, freedom/(freedom+t*t))
 }

@@ -34,8 +34,8 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// No caller waits for a pipe that hangs. Lines that it does not take are counted; lines that it takes are whole and in
-// order.
+// No caller waits for a pipe that hangs. Lines that it does not
+// take are counted; lines that it takes are whole and in order.
 func TestBacklogOfAPipeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{takes: -1, hangs: time.Hour}

@@ -1,5 +1,5 @@
-// Package terminal shows the state of a run: progress, the wait for a target, failures. It writes to a terminal or a
-// log.
+// Package terminal shows the state of a run: progress, the wait
+// for a target, failures. It writes to a terminal or a log.
 package terminal
 
 import (

@@ -42,8 +42,8 @@ func (v view) failed() int64 {
 	return v.Ledger.Finished() - v.Ledger.Outcomes[measure.OK] - v.cancelled()
 }
 
-// share returns the part that is done, 0 to 1, by requests or else by the plan's time. It returns false if neither is
-// known.
+// share returns the part that is done, 0 to 1, by requests or
+// else by the plan's time. It returns false if neither is known.
 func (v view) share() (float64, bool) {
 	switch {
 	case v.Requests > 0:

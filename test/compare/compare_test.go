@@ -73,9 +73,9 @@ const most = 0.06
 // slower is the speed of an engine that takes 10 % more time.
 const slower = 1 / 1.1
 
-// At most 6 % of pages about two equal runs have any verdict, by the upper 95 % bound of the share at full size, and an
-// engine that is 10 % slower is mostly found. COMPARE_PAIRS is the number of pairs; COMPARE_RESULTS is the folder of
-// the table.
+// At most 6 % of pages about two equal runs have any verdict, by the upper 95 % bound
+// of the share at full size, and an engine that is 10 % slower is mostly found.
+// COMPARE_PAIRS is the number of pairs; COMPARE_RESULTS is the folder of the table.
 func TestEqualRunsHaveNoVerdict(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes for long, and what it runs at once has tests of its own")

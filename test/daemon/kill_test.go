@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 	for n := range kills + 1 {
 		s.write(t, fmt.Sprintf(`records: {path: %q, max_bytes: 24KiB, keep: 1000, gzip: %v}
 workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
-`, s.Records, n >= kills/2, path, speed)) // the second half compresses, also what the first has left
+`, s.Records, n >= kills/2, path, speed)) // the second half compresses, including files of the first half
 		daemon, ready := s.Serve(t)
 		l := life{began: daemon.Began, ready: ready}
 		enough := 20 + random.IntN(60)

@@ -158,9 +158,9 @@ func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 	t.Logf("busiest %v after SIGCONT: %d requests; of the plan: %d", window, busiest, planned)
 }
 
-// inFlight compares the times of answers that came while the process was stopped with the times at which the engine
-// wrote them. The engine closes an idle connection after 5 s: the time of the FIN must not become that of the last
-// chunk.
+// inFlight compares the times of answers that came while the process was stopped
+// with the times at which the engine wrote them. The engine closes an idle
+// connection after 5 s: the time of the FIN must not become that of the last chunk.
 func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 	t.Helper()
 	var during, firsts, lasts []time.Duration

@@ -105,8 +105,8 @@ func (s *soak) standing(t *testing.T) outside.Page {
 	}
 	s.Write(t, s.yaml())
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
-	// A target that had no workload learns its model again. Until then the page lacks what was counted under that
-	// model.
+	// A target that had no workload learns its model again. Until
+	// then the page lacks what was counted under that model.
 	return outside.See(t, s.URL(), "all workloads and their counts, with nothing in flight", totalLimit+30*time.Second, func(p outside.Page) bool {
 		for _, c := range s.courses {
 			if p.Sum("replayd_requests_total", c.name) == 0 {
@@ -121,7 +121,7 @@ func (s *soak) standing(t *testing.T) outside.Page {
 func (s *soak) counted(t *testing.T, final outside.Page, records []outside.Record) {
 	t.Helper()
 	more := map[string]float64{}
-	for _, c := range s.courses[1:] { // without rest, whose next request may be after the page
+	for _, c := range s.courses[1:] { // without rest, whose next request may come after the page
 		for _, m := range final["replayd_requests_total"].GetMetric() {
 			labels := map[string]string{}
 			for _, l := range m.GetLabel() {

@@ -20,9 +20,9 @@ import (
 	"replayd/test/outside"
 )
 
-// A daemon that is killed at any instant, also while it writes, rotates or compresses, leaves record files that are
-// readable up to the last whole line. The next daemon leaves no partial line inside a file and appends to what is
-// there.
+// A daemon that is killed at any instant, also while it writes, rotates or
+// compresses, leaves record files that are readable up to the last whole line. The
+// next daemon leaves no partial line inside a file and appends to what is there.
 func TestKills(t *testing.T) {
 	kills := outside.Knob(t, "FAULTS_KILLS", 5, strconv.Atoi)
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms")

@@ -53,7 +53,7 @@ func (s *soak) rest(t *testing.T, name string) *level {
 func (s *soak) heap(t *testing.T, name string) float64 {
 	t.Helper()
 	var profile []byte
-	for range 2 { // what the first collection finds to finalize is free after the second
+	for range 2 { // memory that the first collection finalizes is free after the second
 		var status int
 		var err error
 		status, profile, err = outside.Call(t.Context(), http.DefaultClient, http.MethodGet, s.URL()+"/debug/pprof/heap?gc=1&debug=1")

@@ -24,10 +24,10 @@ type nameRecord struct {
 	Planned int64  `json:"planned_ns"`
 }
 
-// The name of a target is looked up for each new connection. If the name moves to another address, new connections
-// follow at once, whatever the time to live. A kept connection continues as long as it is used, until its server ends
-// it, which costs no request. A name that vanishes, or a name server that fails, gives the outcome connect until the
-// name is back.
+// The name of a target is looked up for each new connection. If the name moves to another
+// address, new connections follow at once, whatever the time to live. A kept connection
+// continues as long as it is used, until its server ends it, which costs no request. A name
+// that vanishes, or a name server that fails, gives the outcome connect until the name is back.
 func TestNames(t *testing.T) {
 	s := newStageAlone(t)
 	port, at, logs, engines := twoEngines(t, s.Dir)

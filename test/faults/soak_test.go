@@ -145,8 +145,8 @@ func newSoak(t *testing.T, seed uint64, faults []fault) *soak {
 	return s
 }
 
-// Rows a second of each workload, and tokens of each answer: so many that an answer just too slow reaches its total
-// timeout.
+// Rows a second of each workload, and tokens of each answer: so
+// many that an answer just too slow reaches its total timeout.
 const (
 	soakRate   = 5
 	soakOutput = 24

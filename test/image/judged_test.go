@@ -97,8 +97,8 @@ func TestInhibition(t *testing.T) {
 		}
 		sent = append(sent, alert{labels, map[string]string{}})
 	}
-	// a is down, b is not: its burn is its own. replayd starves over c, whose users suffer too. d's engine is in a
-	// crash loop.
+	// a is down, b is not: its burn is its own. replayd starves over
+	// c, whose users suffer too. d's engine is in a crash loop.
 	add(false, "ReplaydTargetDown", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnFast", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydErrorRatio", "warning", "a", "workload", "w", "model", "m")

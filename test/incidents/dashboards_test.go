@@ -101,7 +101,7 @@ func (w *world) views(t *testing.T, name string, d *dashboard) map[string]view {
 				continue
 			}
 			values, err := variable.options(t.Context(), w.prom, v)
-			if err != nil || len(values) == 0 && variable.AllValue == "" { // "All" is there also where there is nothing else
+			if err != nil || len(values) == 0 && variable.AllValue == "" { // "All" exists even without other values
 				t.Errorf("%s: variable %s: want values, got %q, %v", name, variable.Name, values, err)
 				continue
 			}

@@ -49,8 +49,8 @@ func (d *dashboard) all() (panels []panel) {
 	return panels
 }
 
-// A view is a dashboard as a person looks at it: a time range, the chosen variables, and the scrape interval of the
-// data source.
+// A view is a dashboard as a person looks at it: a time range, the
+// chosen variables, and the scrape interval of the data source.
 type view struct {
 	from, to time.Time
 	scrape   time.Duration

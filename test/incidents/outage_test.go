@@ -27,9 +27,9 @@ const (
 	outageOver    = 3 * time.Minute
 )
 
-// TestOutage has one engine under two workloads that name no model. The engine dies, comes back listing two models, and
-// then the trace changes in place. A person is paged once, for the target and not for each workload, and both workloads
-// continue.
+// TestOutage has one engine under two workloads that name no model. The engine dies,
+// comes back listing two models, and then the trace changes in place. A person is
+// paged once, for the target and not for each workload, and both workloads continue.
 func TestOutage(t *testing.T) {
 	dir, calls := t.TempDir(), startPager(t)
 	e := &engine{dir: dir, name: "shared", address: outside.Address(t)}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A starvation keeps a process from running for much of each period, like a CPU limit that is too low. The periods of a
-// cgroup are shorter. These periods are not a multiple of the requests' interval, so each request is due at another
-// place.
+// A starvation keeps a process from running for much of each period, like a CPU
+// limit that is too low. The periods of a cgroup are shorter. These periods are not
+// a multiple of the requests' interval, so each request is due at another place.
 type starvation struct{ stop func() }
 
 const (

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// notes returns helm's text after an installation. Helm prints it only with a cluster, so a copy of the chart has it as
-// an object.
+// notes returns helm's text after an installation. Helm prints it
+// only with a cluster, so a copy of the chart has it as an object.
 func notes(t *testing.T, mode string, values ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "replayd")

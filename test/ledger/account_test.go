@@ -108,8 +108,8 @@ func received(t *testing.T, e engine) (n int) {
 	return n
 }
 
-// differs lists the names that an output lacks or has with another number than the account. An output that rounds has a
-// tolerance.
+// differs lists the names that an output lacks or has with another
+// number than the account. An output that rounds has a tolerance.
 func differs(want, got account, rounds float64) (faults []string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		v, said := got[name]

@@ -25,8 +25,8 @@ var mutants = map[string][2]string{
 	"eligible": {"Eligible: c.eligible,", "Eligible: c.eligible + 1,"},
 }
 
-// TestMutants builds replayd with a ledger that is off by one in one place. The judgement of a run must find each
-// mutant.
+// TestMutants builds replayd with a ledger that is off by one
+// in one place. The judgement of a run must find each mutant.
 func TestMutants(t *testing.T) {
 	if os.Getenv(binaryEnv) != "" {
 		t.Skip("this is a mutant's judgement")

@@ -91,8 +91,8 @@ var daemons = []daemon{
 	},
 }
 
-// judge plays the workload once and compares the page, Prometheus, /live, the records and a report of them with one
-// account.
+// judge plays the workload once and compares the page, Prometheus,
+// /live, the records and a report of them with one account.
 func (d *daemon) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	t.Helper()
 	dir := t.TempDir()

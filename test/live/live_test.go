@@ -102,8 +102,8 @@ func (p *tab) moves(t *testing.T) {
 	}
 }
 
-// fits: nothing reaches over the screen's edge. The window's width does not show that: a phone's grows with its
-// content.
+// fits: nothing reaches over the screen's edge. The window's
+// width does not show that: a phone's grows with its content.
 func (p *tab) fits(t *testing.T, width int) {
 	t.Helper()
 	var got struct {
@@ -135,8 +135,8 @@ func (p *tab) labels(t *testing.T, width int) {
 	}
 }
 
-// contrast computes the contrast ratio of WCAG 2.2 for each element with its own text, against the backgrounds behind
-// it.
+// contrast computes the contrast ratio of WCAG 2.2 for each
+// element with its own text, against the backgrounds behind it.
 const contrast = `(() => {
 	const parse = c => { const [r, g, b, a = 1] = c.match(/[\d.]+/g).map(Number); return { r, g, b, a } }
 	const over = (top, under) => ({ r: top.r * top.a + under.r * (1 - top.a), g: top.g * top.a + under.g * (1 - top.a), b: top.b * top.a + under.b * (1 - top.a), a: 1 })

@@ -16,8 +16,8 @@ import (
 	"replayd/internal/result"
 )
 
-// synthetic is a closed loop against a server that warms up and is saturated beyond 200 requests at once, with some
-// failures.
+// synthetic is a closed loop against a server that warms up and
+// is saturated beyond 200 requests at once, with some failures.
 func synthetic(name string, requests, concurrency int, seed uint64) result.Run {
 	random := rand.New(rand.NewPCG(seed, 1))
 	lognormal := func(middle, spread float64) float64 { return middle * math.Exp(spread*random.NormFloat64()) }

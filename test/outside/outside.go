@@ -1,5 +1,5 @@
-// Package outside has what tests share that observe the real binary, third-party programs or an inference server from
-// outside.
+// Package outside has what tests share that observe the real
+// binary, third-party programs or an inference server from outside.
 package outside
 
 import (

@@ -75,8 +75,8 @@ func (p *Plan) Position(t time.Time) time.Duration {
 	return time.Duration(float64(min(in, p.Offset(len(p.Rows)-1))) * p.Speed)
 }
 
-// Plain makes rows without sessions, each at a distinct instant: perSecond rows a second, at a random place in their
-// step.
+// Plain makes rows without sessions, each at a distinct instant:
+// perSecond rows a second, at a random place in their step.
 func Plain(rows int, perSecond float64, input, output int, seed uint64) (all []Row) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	step := 1000 / perSecond // ms

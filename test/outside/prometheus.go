@@ -63,8 +63,8 @@ func (p Prometheus) Ask(ctx context.Context, path string, form url.Values, data 
 	return nil
 }
 
-// A Series is a series in the result of a query: an instant query gives a Value or a Histogram, a range query Values or
-// Histograms.
+// A Series is a series in the result of a query: an instant query
+// gives a Value or a Histogram, a range query Values or Histograms.
 type Series struct {
 	Metric     map[string]string
 	Value      Sample

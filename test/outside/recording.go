@@ -71,8 +71,8 @@ func (r *Recording) metric(name string, labels map[string]string, m *dto.Metric)
 	delete(labels, "le")
 }
 
-// add appends the value of this scrape to a series. A series is stale at the first scrape that it misses, as in
-// Prometheus.
+// add appends the value of this scrape to a series. A series is
+// stale at the first scrape that it misses, as in Prometheus.
 func (r *Recording) add(name string, labels map[string]string, value float64) {
 	var id strings.Builder
 	id.WriteString(name)
@@ -126,8 +126,8 @@ func (f Firing) String() string {
 // evaluation is the interval of rule evaluations over a recording.
 const evaluation = time.Minute
 
-// Alerts evaluates rule files with promtool each minute over the recording. It returns each firing of an alert, sorted
-// by its begin.
+// Alerts evaluates rule files with promtool each minute over the
+// recording. It returns each firing of an alert, sorted by its begin.
 func (r *Recording) Alerts(t *testing.T, promtool string, rules ...string) (all []Firing) {
 	t.Helper()
 	var file bytes.Buffer

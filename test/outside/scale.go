@@ -15,9 +15,9 @@ import (
 // subqueries in the expressions, and interval, query_offset, for and keep_firing_for. So a test sees in a minute what
 // takes an hour. Texts of annotations and numbers of seconds in an expression stay unchanged.
 //
-// The error holds every fault: an expression that Prometheus' parser refuses, an instant (@), which cannot be scaled, a
-// duration that is then not a whole number of milliseconds, and an unknown key of a group or a rule, which could be a
-// duration.
+// The error holds every fault: an expression that Prometheus' parser refuses, an
+// instant (@), which cannot be scaled, a duration that is then not a whole number of
+// milliseconds, and an unknown key of a group or a rule, which could be a duration.
 func ScaleRules(path string, factor int64) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

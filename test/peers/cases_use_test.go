@@ -60,8 +60,8 @@ var useCases = []peer{
 		name:  "five concurrencies",
 		typed: `aiperf profile --model qwen3-0.6b --url "$ENDPOINT_URL" --endpoint-type chat --streaming --concurrency $c --request-count 1000 --isl 1000 --osl 500 --tokenizer Qwen/Qwen3-0.6B --artifact-dir "artifacts/pareto-c$c"`,
 		cut:   []string{"--request-count 1000", "--request-count 600", "--osl 500", "--osl 100"},
-		// An answer takes longer the more requests are in flight; otherwise the first ends before the five hundredth is
-		// sent.
+		// An answer takes longer the more requests are in flight;
+		// otherwise the first ends before the five hundredth is sent.
 		engine: []string{"--ttft", "100ms", "--decode-rate", "2000", "--batch-cost", "0.03", "--chunk-tokens", "25", "--slots", "1000", "--cache-tokens", "0"},
 		alone:  true,
 		judge: func(t *testing.T, dir string, s seen) {

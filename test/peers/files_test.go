@@ -58,8 +58,8 @@ func head(name string, rows int) func(*testing.T, string, string) {
 	}
 }
 
-// fiveTimes cuts a part of the trace and speeds it up with replayd's own tools: 45 s, where the document has five
-// minutes.
+// fiveTimes cuts a part of the trace and speeds it up with
+// replayd's own tools: 45 s, where the document has five minutes.
 func fiveTimes(t *testing.T, dir, _ string) {
 	outside.Conversation(t, filepath.Join(dir, "whole.jsonl"), 2*time.Minute)
 	well(t, shell(t, dir, "", "replayd trace slice whole.jsonl --to 45s | replayd trace synth - --speedup 5 > mooncake_trace_5min_5x.jsonl"))

@@ -18,10 +18,10 @@ var update = flag.Bool("update", false, "rewrite testdata/requests")
 // listed is the number of requests in a golden file; its digest covers all of them.
 const listed = 10
 
-// frozen compares the requests of a command with its golden file: every body, and in an open loop every planned
-// instant. In a closed loop an answer decides when the next request is due, so there is no instant to compare. An
-// intended difference needs `go test -tags peers -run CommandLines ./test/peers/ -update`, and its reason in the
-// commit.
+// frozen compares the requests of a command with its golden file: every body, and in an
+// open loop every planned instant. In a closed loop an answer decides when the next
+// request is due, so there is no instant to compare. An intended difference needs `go test
+// -tags peers -run CommandLines ./test/peers/ -update`, and its reason in the commit.
 func (s seen) frozen(t *testing.T, name, dir string, open bool) {
 	t.Helper()
 	if os.Getenv("REPLAYD_TRACES") == "" {

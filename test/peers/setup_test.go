@@ -116,8 +116,8 @@ func (e engine) received(t *testing.T) []request {
 	return requests(t, e.log)
 }
 
-// shell runs a command. $ENDPOINT_URL is the engine's address, replayd is in the path, and Hugging Face's folder is
-// empty.
+// shell runs a command. $ENDPOINT_URL is the engine's address,
+// replayd is in the path, and Hugging Face's folder is empty.
 func shell(t *testing.T, dir, address, command string) (s seen) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-ec", command)

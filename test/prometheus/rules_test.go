@@ -193,9 +193,9 @@ func (p prometheus) haveValues(t *testing.T, names []string) {
 
 // agree compares the rules with the engine's pages, and with one another.
 //
-// Replayd's metrics of the engine are up to one scrape interval (1 s) old, at either end of a window whose samples span
-// 29 s. A rate is off by 1/29 at most, a ratio of two rates, of pages that are not read together, by 2/29. The load is
-// even.
+// Replayd's metrics of the engine are up to one scrape interval (1 s) old, at either
+// end of a window whose samples span 29 s. A rate is off by 1/29 at most, a ratio of
+// two rates, of pages that are not read together, by 2/29. The load is even.
 func (p prometheus) agree(t *testing.T, before, after [2]float64) {
 	tokens, joules := after[0]-before[0], after[1]-before[1]
 	const tolerance = 2. / 29

@@ -203,8 +203,8 @@ func startLlama(t *testing.T) llama {
 
 	_, port, _ := net.SplitHostPort(outside.Address(t))
 	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its cleanup
-	// One thread: several threads busy-wait for each other, and on a busy machine of 2 cores the rows took 9 times as
-	// long.
+	// One thread: several threads busy-wait for each other, and
+	// on a busy machine of 2 cores the rows took 9 times as long.
 	server := exec.CommandContext(ctx, program, "--model", model, "--alias", "tiny", "--host", "127.0.0.1", "--port", port,
 		"--parallel", strconv.Itoa(slots), "--ctx-size", strconv.Itoa(slots*contextTokens), "--threads", "1",
 		"--metrics", "--no-ui", "--offline")

@@ -50,8 +50,8 @@ func sample(t *testing.T, dir string) string {
 	return path
 }
 
-// Two shards of one replay share only their start: every row is sent once, sessions stay whole, and both have the same
-// salt.
+// Two shards of one replay share only their start: every row is
+// sent once, sessions stay whole, and both have the same salt.
 func TestTwoShards(t *testing.T) {
 	dir := t.TempDir()
 	engine, log := engineWith(t, dir)

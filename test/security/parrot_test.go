@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// A parrot is a hostile server. It repeats the secrets that it was sent in each place of an answer that replayd could
-// show. The first word of a path names the place. Under /own/ it answers correctly, except for what the second word
-// names.
+// A parrot is a hostile server. It repeats the secrets that it was sent in each
+// place of an answer that replayd could show. The first word of a path names the
+// place. Under /own/ it answers correctly, except for what the second word names.
 type parrot struct {
 	*httptest.Server
 	elsewhere *httptest.Server // the target of redirects: no request may come

