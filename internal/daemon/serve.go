@@ -50,7 +50,8 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	board := live.New(live.Options{Version: o.Version})
+	engines, gpus := scrape.NewCollector(reg), gpu.NewCollector(reg)
+	board := live.New(live.Options{Version: o.Version, Servers: liveServers(engines, gpus)})
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
@@ -69,7 +70,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 
 	failures := newFailureLog(o.Log)
 	k.g, err = Build(work, Options{
-		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), UserAgent: "replayd/" + o.Version, Log: o.Log,
+		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: engines, GPUs: gpus, UserAgent: "replayd/" + o.Version, Log: o.Log,
 		Observers: o.Observers, LogFailure: failures.add, Patient: true,
 		Failed: func(err error) {
 			o.Log.Error("stopped early: the other workloads continue", "err", err)

@@ -17,6 +17,9 @@ const keptNotes = 50
 // Options are the options of a Board.
 type Options struct {
 	Version string
+
+	// Servers returns what engines and GPUs report, by target. Run's goroutine calls it, only while somebody watches. nil: nothing is known.
+	Servers func() map[string]Server
 }
 
 // A Board is the page and its content. Its methods are safe for concurrent use.
@@ -25,7 +28,11 @@ type Board struct {
 	files   map[string]file
 	build   string // identifies the files of this binary
 
+	serversNow func() map[string]Server
+
 	mu        sync.Mutex
+	servers   map[string]Server // by target, read in the slot serversOf; nil while nobody watches
+	serversOf int
 	workloads []*Workload // in the order in which they came
 	notes     []note      // the last ones, the oldest first
 	noted     bool        // there are new notes since the last tick
@@ -41,7 +48,7 @@ type Board struct {
 // New returns an empty Board.
 func New(o Options) *Board {
 	files, build := loadFiles()
-	return &Board{version: o.Version, files: files, build: build, viewers: map[*viewer]struct{}{}}
+	return &Board{version: o.Version, serversNow: o.Servers, files: files, build: build, viewers: map[*viewer]struct{}{}}
 }
 
 // A note is an event of the whole process.
@@ -86,6 +93,7 @@ func (b *Board) tick(now time.Time, slot int) {
 	b.mu.Lock()
 	asked := slices.Clone(b.workloads)
 	b.mu.Unlock()
+	b.readServers(slot)
 	states := make(map[*Workload]State, len(asked))
 	for _, w := range asked { // without the lock: State may take a lock of the runner
 		states[w] = w.options.State()

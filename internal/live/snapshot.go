@@ -104,6 +104,7 @@ func (b *Board) snapshot() snapshot {
 	each := make([]workloadValues, len(b.workloads))
 	for i, w := range b.workloads {
 		each[i] = w.values(b.now)
+		each[i].Server = b.server(w.options.Target)
 		w.history.mu.Lock()
 		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
 		w.history.mu.Unlock()
@@ -134,6 +135,7 @@ func (b *Board) news(rows [][]row) []byte {
 	}
 	for i, w := range b.workloads {
 		n.Workloads[i] = w.values(b.now)
+		n.Workloads[i].Server = b.server(w.options.Target)
 		w.history.mu.Lock()
 		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
 		w.history.mu.Unlock()

@@ -13,6 +13,8 @@ type workloadValues struct {
 	TargetText string  `json:"target_text"`
 	Started    instant `json:"started"`
 
+	Server *serverValues `json:"server,omitempty"` // of its target
+
 	Loop         int64 `json:"loop"`
 	Position     span  `json:"position"`
 	LoopDuration span  `json:"loop_duration"`

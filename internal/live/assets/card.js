@@ -25,13 +25,19 @@ const cells = n => () => {
   return tr
 }
 
+// The last text of each says how it is computed.
 const latencies = [
-  ['ttft', 'TTFT', 'time to first token'], ['tpot', 'TPOT', 'time per output token'], ['lateness', 'Lateness', 'of sending: replayd’s own'],
+  ['ttft', 'TTFT', 'time to first token', 'First chunk with content − first byte of the request, of the ok requests of the last minute'],
+  ['tpot', 'TPOT', 'time per output token', '(Last − first chunk with content) ÷ (output tokens − 1), of the ok requests of the last minute'],
+  ['lateness', 'Lateness', 'of sending: replayd’s own', 'First byte of the request − due time, of the requests of the last minute'],
 ]
 const tiles = [
-  ['In flight', 'in_flight'], ['Requests/s', 'ok_per_second', 'failed_per_second', 'dropped_per_second'],
-  ['Output tokens/s', 'output_tokens_per_second'], ['Prompt tokens/s', 'prompt_tokens_per_second'],
+  ['In flight', ['in_flight'], 'Requests that are sent and not finished, now'],
+  ['Requests/s', ['ok_per_second', 'failed_per_second', 'dropped_per_second'], 'Requests that ended in the last 10 s ÷ 10 s; due: rows that fell due in the same time'],
+  ['Output tokens/s', ['output_tokens_per_second'], 'Output tokens of the requests that ended ok in the last 10 s ÷ 10 s'],
+  ['Prompt tokens/s', ['prompt_tokens_per_second'], 'Prompt tokens of the requests that ended ok in the last 10 s ÷ 10 s'],
 ]
+const unsent = ['cancelled', 'aborted'] // ended by replayd: no failure of the server
 
 export class Card {
   constructor(board, w, open) {
@@ -40,15 +46,17 @@ export class Card {
     this.el.addEventListener('toggle', () => this.fill(), true)
     this.t = {}
     for (const el of this.el.querySelectorAll('[data-t]')) this.t[el.dataset.t] = el
-    this.tiles = tiles.map(([title]) => {
+    this.tiles = tiles.map(([title, , how]) => {
       const el = this.el.querySelector('.tiles').appendChild(copy('tile'))
       put(el.firstChild, title)
+      el.title = how
       return el
     })
-    this.latencies = latencies.map(([, title, meaning]) => {
+    this.latencies = latencies.map(([, title, meaning, how]) => {
       const el = this.el.querySelector('.latencies').appendChild(copy('latency'))
       el.firstChild.firstChild.textContent = title
       el.firstChild.lastChild.textContent = meaning
+      el.title = how
       return el
     })
     this.describe(board, w)
@@ -113,6 +121,7 @@ export class Card {
     this.curve ??= new Curve(this.el.querySelector('.curve'), t, w)
     this.curve.move(f.position)
     this.fillFigures()
+    this.fillServer()
     this.fillOutcomes()
     this.fillErrors()
     if (!this.drawn) this.draw()
@@ -150,16 +159,63 @@ export class Card {
     for (const [name, n] of Object.entries({ expected: f.expected, finished: f.finished, dropped: f.dropped, flying: f.in_flight, waiting: f.waiting })) put(t[name], count(n))
   }
 
+  // What the engine and its GPUs report of themselves, of all their traffic.
+  fillServer() {
+    const s = this.f.server, el = this.el.querySelector('.server')
+    el.hidden = !s
+    if (!s) return
+    const share = v => v == null ? null : percent(v)
+    const groups = [
+      [['Running', s.running == null ? null : count(s.running), 'Requests that the engine works on'], ['Waiting', s.waiting == null ? null : count(s.waiting), 'Requests in the engine’s queue'],
+        ['KV cache', share(s.kv_cache), 'Usage of the fullest KV cache'], ['Prefix hits', share(s.prefix_hits), 'Prompt tokens found in the prefix cache ÷ those looked for, in the last minute']],
+      [['GPUs', s.gpus ? count(s.gpus) : null, 'GPUs of the target'], ['Power', s.power == null ? null : short(s.power) + ' W', 'Power of all GPUs'], ['Utilization', share(s.utilization), 'SM activity, else utilization, mean over the GPUs']],
+    ]
+    groups.forEach((group, i) => {
+      const known = group.filter(([, text]) => text != null)
+      const [, dl, none] = el.children[i].children
+      none.hidden = known.length > 0
+      list(dl, known, () => {
+        const pair = make('div')
+        pair.append(make('dt'), make('dd'))
+        return pair
+      }, (pair, [name, text, how]) => {
+        put(pair.firstChild, name)
+        put(pair.lastChild, text)
+        pair.title = how
+      })
+    })
+  }
+
+  // One bar for all that was expected: its parts add up.
+  fillBar() {
+    const { f } = this
+    const ended = Object.entries(f.outcomes)
+    const sum = of => of.reduce((n, [, each]) => n + each, 0)
+    const parts = [
+      ['ok', f.outcomes.ok ?? 0], ['failed', sum(ended.filter(([o]) => o !== 'ok' && !unsent.includes(o)))],
+      ['cancelled or aborted', sum(ended.filter(([o]) => unsent.includes(o)))], ['dropped', f.dropped], ['in flight', f.in_flight], ['waiting', f.waiting],
+    ]
+    const bar = this.el.querySelector('.bar')
+    list(bar, parts, () => make('i'), (i, [name, n]) => {
+      i.className = name.split(' ')[0]
+      i.style.flexGrow = n
+      i.title = `${name}: ${count(n)} of ${count(f.expected)}`
+    })
+    bar.setAttribute('aria-label', `${count(f.expected)} expected: ` + parts.filter(([, n]) => n).map(([name, n]) => `${name} ${count(n)}`).join(', '))
+  }
+
   fillOutcomes() {
     const { f, board } = this
+    this.fillBar()
     const all = [
       ...board.outcomes.map(o => [o, o, f.outcomes[o] ?? 0, f.minute.outcomes[o] ?? 0]),
       ...board.drop_reasons.map(r => [r, 'dropped: ' + r, f.drops[r] ?? 0, f.minute.drops[r] ?? 0]),
     ]
     list(this.el.querySelector('.chips'), all.filter(([key, , n]) => n || key === 'ok'), () => make('li'), (li, [key, name, n, minute]) => {
-      const good = key === 'ok' || key === 'cancelled' || !minute
-      li.className = key === 'ok' ? 'ok' : good ? '' : 'bad'
-      put(li, `${name} ${count(n)}` + (good ? '' : `, ${count(minute)} in the last minute`))
+      const asked = key === 'ok' || key === 'filtered' || unsent.includes(key) // by nature or by the configuration
+      li.className = key === 'ok' ? 'ok' : asked ? '' : board.drop_reasons.includes(key) ? 'dropped' : 'bad'
+      put(li, `${name} ${count(n)}` + (asked || !minute ? '' : `, ${count(minute)} in the last minute`))
+      li.title = meaning[key] ?? ''
     })
     const body = this.el.querySelector('.outcomes tbody')
     if (body.closest('details').open) {
@@ -191,7 +247,7 @@ export class Card {
 
   draw() {
     const { w, f, board } = this
-    this.tiles.forEach((el, i) => { el.most = rates(el.children[2], tiles[i].slice(1).map(c => this.column(c))) })
+    this.tiles.forEach((el, i) => { el.most = rates(el.children[2], tiles[i][1].map(c => this.column(c))) })
     latencies.forEach(([name], i) => band(this.latencies[i], this.column(name + '_p50'), this.column(name + '_p99'), w.bounds[name], board.slot_seconds, f.minute[name]))
 
     // A row a minute, for who wants no pictures: of its slots the mean, the middle p50, the highest p99.

@@ -12,7 +12,10 @@ function say(plot, text) {
 // The load of the trace over its own time.
 export class Curve {
   constructor(figure, t, w) {
-    const { bin, requests, input_tokens, output_tokens } = w.curve, n = requests.length
+    const { bin } = w.curve
+    const from = Math.floor(w.trace.from / bin), to = Math.ceil((w.trace.to || w.trace.length + 1) / bin) // only what is played
+    const [requests, input_tokens, output_tokens] = ['requests', 'input_tokens', 'output_tokens'].map(of => w.curve[of].slice(from, to)), n = requests.length
+    this.origin = from * bin
     this.plot = figure.querySelector('.plot')
     this.t = t
     this.width = bin * n // the last bin ends after the trace
@@ -26,14 +29,15 @@ export class Curve {
     const rate = (values, what) => `${what}, peak ${short(draw.most(values) / bin)}/s`
     t.tokens.textContent = rate(tokens, 'tokens')
     t.requests.textContent = rate(requests, 'requests')
-    const end = t.end.textContent = clock(w.trace.length)
-    this.text = `Load of the trace over ${end}: ${rate(tokens, 'tokens')}, ${rate(requests, 'requests')}; `
+    t.begin.textContent = clock(this.origin)
+    const end = t.end.textContent = clock(w.trace.to || w.trace.length)
+    this.text = `Load of the trace from ${t.begin.textContent} to ${end}: ${rate(tokens, 'tokens')}, ${rate(requests, 'requests')}; `
     this.plot.style.setProperty('--from', this.place(w.trace.from))
     this.plot.style.setProperty('--to', this.place(w.trace.to || w.trace.length))
-    draw.read(this.plot, n, figure.querySelector('.read'), i => `${clock(i * bin)}: ${short(tokens[i] / bin)} tokens/s, ${short(requests[i] / bin)} requests/s`)
+    draw.read(this.plot, n, figure.querySelector('.read'), i => `${clock(this.origin + i * bin)}: ${short(tokens[i] / bin)} tokens/s, ${short(requests[i] / bin)} requests/s`)
   }
 
-  place(s) { return 100 * Math.min(1, s / this.width) + '%' }
+  place(s) { return 100 * Math.max(0, Math.min(1, (s - this.origin) / this.width)) + '%' }
 
   move(position) {
     if (!this.width) return

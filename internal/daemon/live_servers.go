@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"replayd/internal/live"
+)
+
+// hitReadings is how many readings the prefix hits of the live page span: a minute, at one every 5 s.
+const hitReadings = 12
+
+// A prefixReading is what the prefix caches of a target's engines have counted, in tokens.
+type prefixReading struct{ queries, hits float64 }
+
+// liveServers reads what engines and GPUs report for the live page, by target. The collectors have it at hand: nothing is scraped for
+// it. The function that it returns is for one goroutine.
+func liveServers(engines, gpus prometheus.Collector) func() map[string]live.Server {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(engines, gpus)
+	before := map[string][]prefixReading{}
+	return func() map[string]live.Server {
+		families, _ := reg.Gather() // a family that cannot be gathered is logged where /metrics is scraped
+		values := map[string][]*dto.Metric{}
+		for _, f := range families {
+			values[f.GetName()] = f.GetMetric()
+		}
+		targets := map[string]live.Server{}
+		for _, name := range []string{"replayd_engine_up", "replayd_gpu_up"} {
+			for _, m := range values[name] {
+				targets[labelOf(m, "target")] = live.Server{}
+			}
+		}
+		for target := range targets {
+			engine := func(name string) reported {
+				return reportedBy(values["replayd_engine_"+name], target, "replica", "rank")
+			}
+			gpu := func(name string) reported { return reportedBy(values["replayd_gpu_"+name], target, "hostname", "uuid") }
+			power, busy := gpu("power_watts"), gpu("sm_active_ratio")
+			if len(busy) == 0 {
+				busy = gpu("utilization_ratio")
+			}
+			kept := append(before[target], prefixReading{engine("prefix_cache_queries_tokens_total").sum(), engine("prefix_cache_hits_tokens_total").sum()})
+			kept = kept[max(0, len(kept)-hitReadings-1):]
+			before[target] = kept
+			targets[target] = live.Server{
+				Running: engine("requests_running").sum(), Waiting: engine("requests_waiting").sum(), KVCache: engine("kv_cache_usage_ratio").most(),
+				PrefixHits: hitRatio(kept[0], kept[len(kept)-1]), GPUs: max(len(power), len(busy)), Power: power.sum(), Utilization: busy.sum() / float64(len(busy)),
+			}
+		}
+		return targets
+	}
+}
+
+// hitRatio is NaN where nothing was looked for between two readings, an engine does not count it, or one has restarted.
+func hitRatio(first, last prefixReading) float64 {
+	queries, hits := last.queries-first.queries, last.hits-first.hits
+	if !(queries > 0) || hits < 0 || hits > queries {
+		return math.NaN()
+	}
+	return hits / queries
+}
+
+// reported are the values of one metric of a target, each replica, rank or GPU once.
+type reported map[[2]string]float64
+
+// reportedBy returns the largest value for each pair of labels. MIG instances are left out: they are parts of their GPU.
+func reportedBy(metrics []*dto.Metric, target, first, second string) reported {
+	r := reported{}
+	for _, m := range metrics {
+		if labelOf(m, "target") != target || labelOf(m, "mig_instance") != "" {
+			continue
+		}
+		key := [2]string{labelOf(m, first), labelOf(m, second)}
+		v := m.GetGauge().GetValue() + m.GetCounter().GetValue() // one of them is set
+		if old, ok := r[key]; !ok || v > old {
+			r[key] = v
+		}
+	}
+	return r
+}
+
+// sum is NaN of no values.
+func (r reported) sum() float64 {
+	if len(r) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, v := range r {
+		sum += v
+	}
+	return sum
+}
+
+// most is NaN of no values.
+func (r reported) most() float64 {
+	most := math.NaN()
+	for _, v := range r {
+		if !(most >= v) {
+			most = v
+		}
+	}
+	return most
+}
+
+func labelOf(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
