@@ -8,8 +8,8 @@ import (
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
 
-// azureTimes are the ways in which the data sets of 2023 and 2024 write an instant; a fraction of a second of any
-// length may follow the seconds.
+// azureTimes are the layouts of instants in the data sets of 2023 and 2024. time.Parse accepts a fraction of a second
+// of any length after the seconds.
 var azureTimes = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
 
 func azureLayout(header []byte) (layout, bool) {
@@ -48,7 +48,7 @@ func decodeAzure(line []byte, r *row) []fault {
 func azureInstant(s string) (nanos int64, ok bool) {
 	for _, layout := range azureTimes {
 		if at, err := time.Parse(layout, s); err == nil {
-			return at.UnixNano(), at.Year() >= 1970 && at.Year() < 2255 // UnixNano holds no more
+			return at.UnixNano(), at.Year() >= 1970 && at.Year() < 2255 // UnixNano overflows in 2262
 		}
 	}
 	return 0, false

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// decodeBailian reads a row of alibaba-edu/qwen-bailian-usagetraces-anon (its README, as of 2026): seconds from the start,
-// blocks of 16 tokens, and chats that name the one that they follow. A row's input holds the chats before it.
+// decodeBailian reads a row of alibaba-edu/qwen-bailian-usagetraces-anon (its README, as of 2026). Timestamps are
+// seconds from the start, blocks have 16 tokens, and a chat names its parent chat. A row's input includes the earlier
+// chats of its conversation.
 func decodeBailian(line []byte, r *row) []fault {
 	return dialect{unit: time.Second, lengths: true, chats: true}.decode(line, r)
 }
@@ -17,7 +18,7 @@ const bailianBlock = 16
 // noParent is the parent_chat_id of a chat that begins a conversation.
 const noParent = -1
 
-// readChat reads what only Bailian's rows have. The type (text, search, image, file) is passed over.
+// readChat reads the fields that only Bailian's rows have. It ignores the type (text, search, image, file).
 func (f *fields) readChat(key string, c *cursor) bool {
 	r := f.row
 	switch key {
@@ -27,7 +28,7 @@ func (f *fields) readChat(key string, c *cursor) bool {
 		return ok && n <= math.MaxInt64
 	case "parent_chat_id":
 		negative := c.accept('-')
-		digit := c.digit() || !negative // nothing may stand between
+		digit := c.digit() || !negative // no blank may follow the sign
 		n, ok := c.whole()
 		if r.parent = int64(n); negative {
 			r.parent = -r.parent
@@ -44,7 +45,7 @@ func (f *fields) readChat(key string, c *cursor) bool {
 	return false
 }
 
-// chat does the same the long way.
+// chat is readChat for rows that json reads.
 func (o *object) chat(r *row) {
 	id := func(key string, otherwise int64) int64 {
 		v := o.value(key)
@@ -66,18 +67,18 @@ func (o *object) chat(r *row) {
 	}
 }
 
-// chats know which conversation a chat belongs to: that of its parent, where the parent stands before it in the file, else
-// its own. What is kept while the file is open are the chats that follow others.
+// chats maps each chat to its conversation. A chat belongs to the conversation of its parent if the parent stands
+// before it in the file, else it begins its own. After the check, only chats that follow others are kept.
 type chats struct {
-	first map[int64]int64    // the chat that began the conversation
-	seen  map[int64]struct{} // chats so far, while the file is checked
+	first map[int64]int64    // by chat: the chat that began its conversation
+	seen  map[int64]struct{} // chats so far; nil after the check
 }
 
 func newChats() *chats {
 	return &chats{first: map[int64]int64{}, seen: map[int64]struct{}{}}
 }
 
-// add learns of a row while the file is checked, and gives it its session.
+// add registers a row during the check and sets its session.
 func (c *chats) add(r *row) {
 	if _, known := c.seen[r.parent]; known && r.parent != r.chat {
 		first, follows := c.first[r.parent]
@@ -92,7 +93,7 @@ func (c *chats) add(r *row) {
 
 func (c *chats) settle() { c.seen = nil }
 
-// find gives a row its session.
+// find sets the row's session.
 func (c *chats) find(r *row) {
 	first, follows := c.first[r.chat]
 	if !follows {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// burstHeader is that of BurstGPT_1.csv and _2.csv. In _3.csv, Session ID and Elapsed time follow Timestamp
+// burstHeader is the header of BurstGPT_1.csv and _2.csv. In _3.csv, Session ID and Elapsed time follow Timestamp
 // (HPMLL/BurstGPT, releases v1.1 and v2.0).
 const burstHeader = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
 
-// The columns that a row is read from; the others may be there or not.
+// The columns that are read. Other columns are optional and ignored.
 const (
 	burstTime    = "Timestamp" // seconds since midnight of the collection's first day
 	burstInput   = "Request tokens"
@@ -22,7 +22,7 @@ const (
 	burstSession = "Session ID"      // not in all files
 )
 
-// A burst knows where the columns of a BurstGPT file stand.
+// A burst holds the positions of the columns in a BurstGPT file.
 type burst struct {
 	columns           int
 	at, input, output int
@@ -77,9 +77,9 @@ func (b burst) decode(line []byte, r *row) []fault {
 	return faults
 }
 
-// cells takes a line of CSV apart.
+// cells splits a line of CSV.
 func cells(line []byte) (columns []string, ok bool) {
-	if !bytes.ContainsRune(line, '"') { // as all lines of the published files are
+	if !bytes.ContainsRune(line, '"') { // true for all lines of the published files
 		for column := range bytes.SplitSeq(line, []byte(",")) {
 			columns = append(columns, string(column))
 		}

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// epochMillis parts files that count from 0 from those that count from the Unix epoch: three years of trace, or 1973.
+// epochMillis separates timestamps that count from 0 from timestamps that count from the Unix epoch. In milliseconds it
+// is three years of trace, or the year 1973.
 const epochMillis = 100_000_000_000
 
-// check reads the whole file, sets everything that Rows needs, and Stats.
+// check reads the whole file and sets Stats and all fields that Rows needs.
 func (f *File) check(ctx context.Context, o Options) error {
 	size := o.BlockTokens
 	if size == 0 {
@@ -24,7 +25,7 @@ func (f *File) check(ctx context.Context, o Options) error {
 		if err := p.run(ctx); err != nil {
 			return err
 		}
-		// The votes do not depend on the size that was assumed: this happens once at most.
+		// The votes for a block size do not depend on the assumed size, so this happens at most once.
 		if best := p.best(); o.BlockTokens == 0 && best != size {
 			size = best
 			continue
@@ -50,24 +51,24 @@ type pass struct {
 	format          Format
 	layout          layout
 	number          int // rows so far
-	failed          int // requests without an answer, which are left out
+	failed          int // requests without an answer; they are left out
 	scratch         row
 	hash            string
 
-	first     int // line of the first good row, which decides whether rows have timestamps
+	first     int // line of the first good row; that row decides whether rows have timestamps
 	timed     bool
 	sorted    bool
-	fractions bool  // of a millisecond, in a timestamp
+	fractions bool  // a timestamp has a fraction of a millisecond
 	base      int64 // earliest instant
 	disorder  disorder
 	turns     map[string]turn
 	inherited []int64
 	index     []mark
 	figures   *statsCollector
-	exact     [len(blockSizes)]int // rows whose ids are as many as blocks of that size
+	exact     [len(blockSizes)]int // by block size: rows with exactly as many ids as their prompt has blocks
 }
 
-// A turn is the last one so far of a session.
+// A turn is the latest turn of a session so far.
 type turn struct {
 	at   int64
 	line int
@@ -115,7 +116,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 }
 
-// zero is what the file's own clock shows at offset 0, by the rows so far.
+// zero returns the time of the file's own clock at offset 0, as far as the rows so far tell.
 func (p *pass) zero() int64 {
 	if p.layout.rebased || p.base >= epochMillis*1e6 {
 		return p.base
@@ -123,7 +124,7 @@ func (p *pass) zero() int64 {
 	return 0
 }
 
-// settle gives the file what Rows needs.
+// settle sets Stats and the fields of the file that Rows needs.
 func (p *pass) settle() {
 	f := p.file
 	f.index, f.inherited, f.base = p.index, p.inherited, p.zero()
@@ -150,7 +151,8 @@ func (p *pass) settle() {
 	}
 }
 
-// measure completes Stats. What depends on the order of rows is counted again, in due order, where the file's is another.
+// measure completes Stats. If the file is not in due order, measure reads the rows again in due order, because some
+// figures depend on it.
 func (f *File) measure(ctx context.Context, p *pass) error {
 	figures := p.figures
 	if !f.Stats.Sorted {

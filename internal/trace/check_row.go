@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// blockSizes are tried in this order; the first that is exact on most rows is the file's, unless the format's own is too.
+// blockSizes are the block sizes to detect. The size that matches the most rows wins; in a tie the format's own size
+// wins, else the first in this list.
 var blockSizes = [...]int{512, 256, 128, 64, 32, 16, 1024}
 
 func (p *pass) row(line []byte, in *lines) {
@@ -38,7 +39,8 @@ func (p *pass) row(line []byte, in *lines) {
 	}
 }
 
-// place checks the row's instant against those of the rows before, and finds it for a turn that has none.
+// place checks the row's instant against earlier rows. A turn without a timestamp inherits the instant of the previous
+// turn.
 func (p *pass) place(r *row) []fault {
 	if p.first == 0 {
 		p.first, p.timed, p.base = r.Line, r.timed, r.at
@@ -69,7 +71,7 @@ func (p *pass) place(r *row) []fault {
 	return nil
 }
 
-// instant shows a time as the file has it.
+// instant formats a time as the file does.
 func (p *pass) instant(at int64) string {
 	if p.layout.unit == 0 {
 		return time.Unix(0, at).UTC().Format(azureTimes[0] + ".0000000")
@@ -77,7 +79,7 @@ func (p *pass) instant(at int64) string {
 	return string(appendUnits(nil, time.Duration(at), p.layout.unit))
 }
 
-// fit holds the row's ids against its length.
+// fit checks the number of ids against the row's length.
 func (p *pass) fit(r *row) []fault {
 	if len(r.Blocks) == 0 {
 		return nil
@@ -103,7 +105,7 @@ func (p *pass) fit(r *row) []fault {
 
 func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }
 
-// best is the block size that most rows agree with, and of those that tie the format's own.
+// best returns the block size that matches the most rows. In a tie the format's own size wins.
 func (p *pass) best() int {
 	best := max(0, slices.Index(blockSizes[:], p.layout.block))
 	for i := range blockSizes {

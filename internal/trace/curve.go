@@ -4,11 +4,11 @@ import (
 	"time"
 )
 
-// Curve is a trace's load over its own time: what is due in each of at most 240 bins, the first from offset 0 on, the last
-// one that of the last row. Without timestamps there are none.
+// Curve is a trace's load over its own time, in at most 240 bins. The first bin starts at offset 0; the last one
+// contains the last row. Without timestamps there are no bins.
 type Curve struct {
-	Bin                                 time.Duration // their width: 2ⁿ s, from 1/128 s on
-	Requests, InputTokens, OutputTokens []int64       // as in Requests, Input and Output of Stats
+	Bin                                 time.Duration // width of a bin: 2ⁿ s, at least 1/128 s
+	Requests, InputTokens, OutputTokens []int64       // due in each bin; counted as in Requests, Input and Output of Stats
 }
 
 const (
@@ -16,12 +16,12 @@ const (
 	narrowest = int64(time.Second) / 128 // short traces have a curve too; long ones have bins of whole seconds
 )
 
-// A curve fills a Curve in one pass, however long the trace turns out to be: where a row lies beyond the last bin, all
-// become twice as wide, two and two of them one. Its zero value has no rows.
+// A curve builds a Curve in one pass over a trace of unknown length. If a row lies beyond the last bin, the bins are
+// merged in pairs, which doubles their width. The zero value has no rows.
 type curve struct {
 	width int64 // of a bin, nanoseconds
 	bins  [curveBins]load
-	used  int // bins up to the last one that has a row
+	used  int // number of bins up to the last one with a row
 }
 
 type load struct{ requests, input, output int64 }

@@ -33,7 +33,7 @@ func TestCurve(t *testing.T) {
 	f("Azure, soon after 1970", Curve{narrow, []int64{1, 1}, []int64{374, 3}, []int64{44, 4}},
 		azureHeader, "1970-01-01 00:00:05.0000000,374,44", "1970-01-01 00:00:05.0100000,3,4")
 
-	// Two rows, one of them at the end: as wide as needed and no wider.
+	// Two rows, one of them at the end: bins are as wide as needed and no wider.
 	for _, c := range []struct {
 		last float64 // milliseconds
 		bin  time.Duration
@@ -59,7 +59,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// The same by division once the width is known, from rows in any order.
+// The same bins computed by division, once the width is known, from rows in any order.
 func TestCurveASecondWay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 100 {
@@ -128,7 +128,7 @@ func TestCurveHasAllOfATrace(t *testing.T) {
 			}
 			defer f.Close()
 			check(name, f.Stats)
-			if f.Stats.Curve.Bin != 16*time.Second { // of 3,537 s and of 3,502 s
+			if f.Stats.Curve.Bin != 16*time.Second { // the traces have 3,537 s and 3,502 s
 				t.Errorf("bins of %v, want 16s", f.Stats.Curve.Bin)
 			}
 		})

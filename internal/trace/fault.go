@@ -12,10 +12,10 @@ type fault struct{ field, want, got string }
 
 func (f fault) String() string { return f.field + ": want " + f.want + ", got " + f.got }
 
-// maxFaults is how many are told; the others are counted.
+// maxFaults is how many faults are listed; further faults are only counted.
 const maxFaults = 20
 
-// faults are what was found wrong in a file, bounded.
+// faults collects the faults of a file. It keeps the first maxFaults and counts all.
 type faults struct {
 	name  string
 	first []string
@@ -28,7 +28,7 @@ func (f *faults) add(line int, what fault) {
 	}
 }
 
-// list returns the first ones and, when there are more, how many there are in all.
+// list returns the first faults and, if there are more, a line with the total.
 func (f *faults) list(noun string) []string {
 	if f.count <= maxFaults {
 		return f.first
@@ -46,7 +46,7 @@ func (f *faults) err() error {
 
 const excerptBytes = 40
 
-// excerpt shows the beginning of what stands in a file, safe to print.
+// excerpt returns the beginning of b in quotes, safe to print.
 func excerpt(b []byte) string {
 	if len(b) <= excerptBytes {
 		return strconv.Quote(string(b))

@@ -34,8 +34,8 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// A daemon opens its trace again at a reload: it takes no pipe, and does not wait for anybody to write. What has no end is read
-// by nobody.
+// A daemon reopens its trace at a reload, so it refuses a pipe and does not wait for a writer. A device is refused too:
+// it may have no end.
 func TestNoFile(t *testing.T) {
 	path := fifo(t)
 	for path, want := range map[string]string{
@@ -50,7 +50,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// Nobody ever writes, or somebody who says nothing: the wait ends with the context.
+// The context ends the wait for a pipe that has no writer or a silent one.
 func TestSilentPipe(t *testing.T) {
 	path := fifo(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -13,7 +13,7 @@ type Format string
 
 // Formats.
 const (
-	Auto     Format = "auto"     // told by the first line; VLLM looks like Mooncake and must be named
+	Auto     Format = "auto"     // detected from the first line; cannot detect VLLM, which looks like Mooncake
 	Mooncake Format = "mooncake" // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
 	Azure    Format = "azure"    // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
 	BurstGPT Format = "burstgpt" // HPMLL/BurstGPT: CSV; seconds
@@ -21,18 +21,19 @@ const (
 	Bailian  Format = "bailian"  // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
 )
 
-// formats are those that a file can have, in the order in which errors name them.
+// formats lists the formats that a file can have, in the order in which errors name them.
 var formats = []Format{Mooncake, Azure, BurstGPT, VLLM, Bailian}
 
-// A layout is how a file is read.
+// A layout says how to read a file.
 type layout struct {
 	decode  decoder
-	unit    time.Duration // of a timestamp; 0 where it is a date
-	block   int           // tokens of a block, where no row tells; 0: 512
-	rebased bool          // offset 0 is the first instant, wherever the file's own clock begins
+	unit    time.Duration // of a timestamp; 0 if timestamps are dates
+	block   int           // tokens of a block if no row tells; 0: 512
+	rebased bool          // offset 0 is the earliest instant in the file, not 0 on the file's own clock
 }
 
-// detect looks at the first line, which in CSV is no row.
+// detect sets the format and the layout from the file's first line. It reports whether that line is a CSV header and
+// not a row.
 func (p *pass) detect(line []byte, number int) (header bool, err error) {
 	named := p.options.Format
 	csv := map[Format]func([]byte) (layout, bool){Azure: azureLayout, BurstGPT: burstLayout}
@@ -73,9 +74,9 @@ func headerOf(f Format) string {
 	return burstHeader
 }
 
-// hasChat tells a row of Bailian's, by the two fields that link its chats.
+// hasChat reports whether the line is a row of Bailian's format, by the two fields that link its chats.
 func hasChat(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"parent_chat_id"`)) { // most files end here
+	if !bytes.Contains(line, []byte(`"parent_chat_id"`)) { // true for most files
 		return false
 	}
 	var o map[string]json.RawMessage
@@ -99,7 +100,7 @@ func (f Format) check() error {
 	return fmt.Errorf("trace format: want auto, %s, got %q", strings.Join(names, ", "), string(f))
 }
 
-// unitName is what timestamps are counted in.
+// unitName names the unit of the timestamps.
 func (l layout) unitName() string { return unitName(l.unit) }
 
 func unitName(unit time.Duration) string {

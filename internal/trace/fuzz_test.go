@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// accepted opens content and, when it is taken for good, holds what is streamed against what was counted.
+// accepted opens content and, if Open accepts it, compares the streamed rows with Stats.
 func accepted(t *testing.T, content []byte, format Format, from int64) {
 	path := filepath.Join(t.TempDir(), "t")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -104,7 +104,7 @@ func FuzzBailian(f *testing.F) {
 	})
 }
 
-// Whatever can be read can be written, and comes back.
+// Every trace that can be read can be written, and reads back the same.
 func FuzzWriter(f *testing.F) {
 	mixed, err := os.ReadFile("testdata/mixed.jsonl")
 	if err != nil {
@@ -130,7 +130,7 @@ func FuzzWriter(f *testing.F) {
 			defer file.Close()
 			all = read(t, file, 0)
 			for i := range all {
-				all[i].Number, all[i].Line, all[i].Turn = 0, 0, 0 // of rows in another order, and what Mooncake has no place for
+				all[i].Number, all[i].Line, all[i].Turn = 0, 0, 0 // differ if rows are in another order, or have no place in Mooncake
 			}
 			return all, file.Stats
 		}
@@ -146,7 +146,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// What the short way takes, encoding/json takes too, and to the same effect.
+// encoding/json accepts every row that plain accepts, with the same result.
 func FuzzPlainRow(f *testing.F) {
 	for _, s := range []string{
 		`{"timestamp":0,"input_length":6758,"output_length":500,"hash_ids":[0,1]}`, `{"input_length":5,"session_id":"a b","delay":7}`,

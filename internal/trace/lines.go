@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// lines reads a file line by line and knows where each one stands. A byte order mark, CRLF and blank lines are
-// passed over.
+// lines reads a file line by line and tracks the position of each line. It accepts CRLF and skips a byte order mark and
+// blank lines.
 type lines struct {
 	in     *bufio.Reader
-	end    int64  // byte after the line that was read last
-	start  int64  // its first byte
-	number int    // its number, from 1
+	end    int64  // offset of the byte after the last line read
+	start  int64  // offset of the first byte of that line
+	number int    // number of that line, from 1
 	long   []byte // a line that does not fit into the reader's buffer
 }
 
@@ -23,12 +23,12 @@ var (
 	errNoLineEnd = fmt.Errorf("row: want a line of at most %d bytes, got no end of it in %d", MaxLineBytes, maxUnendedBytes)
 )
 
-// newLines reads on after a number of lines that end at byte offset.
+// newLines starts at byte offset, after number lines.
 func newLines(in io.Reader, offset int64, number int) *lines {
 	l := &lines{in: bufio.NewReaderSize(in, 64<<10), end: offset, number: number}
 	if offset == 0 {
 		mark := []byte("\xef\xbb\xbf")
-		if head, _ := l.in.Peek(len(mark)); bytes.Equal(head, mark) { // an error comes again with the first line
+		if head, _ := l.in.Peek(len(mark)); bytes.Equal(head, mark) { // an error recurs with the first line
 			n, _ := l.in.Discard(len(mark))
 			l.end = int64(n)
 		}
@@ -36,8 +36,8 @@ func newLines(in io.Reader, offset int64, number int) *lines {
 	return l
 }
 
-// next returns the next line that is not blank, without the blanks around it. It is valid until the next call.
-// After errLongLine the next line can be read; after any other error none can.
+// next returns the next line that is not blank, without surrounding blanks. The line is valid until the next call.
+// After errLongLine the caller can read on; any other error is final.
 func (l *lines) next() ([]byte, error) {
 	for {
 		line, err := l.raw()
@@ -69,7 +69,7 @@ func (l *lines) raw() ([]byte, error) {
 		}
 		line = l.long
 	}
-	if errors.Is(err, io.EOF) && len(line) > 0 { // the last line has no end
+	if errors.Is(err, io.EOF) && len(line) > 0 { // the last line may lack a line end
 		err = nil
 	}
 	if err == nil && len(line) > MaxLineBytes {

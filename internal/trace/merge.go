@@ -8,9 +8,9 @@ import (
 	"math"
 )
 
-// Merge streams the rows of several files as one, by Offset, those due together in the order of the files. Rows of
-// different files have no ids and no sessions in common, so that they share no prefix, unless shareIDs says that the files
-// mean the same by them. Number and Line stay those of the file.
+// Merge streams the rows of several files as one trace, by Offset. Rows that are due together keep the order of the
+// files. Ids and sessions of different files are kept apart, so that rows of different files share no prefix; with
+// shareIDs, equal ids and sessions mean the same in all files. Number and Line stay as in the row's file.
 func Merge(files []*File, shareIDs bool) (next func() (Record, error), err error) {
 	if err := mergeable(files); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Merge(files []*File, shareIDs bool) (next func() (Record, error), err error
 	}, nil
 }
 
-// mergeable finds what keeps files from being one trace.
+// mergeable reports why the files cannot become one trace.
 func mergeable(files []*File) error {
 	var errs []error
 	var ids *File
@@ -65,10 +65,10 @@ func mergeable(files []*File) error {
 	return errors.Join(errs...)
 }
 
-// A source is one of the files that are merged.
+// A source is one of the merged files.
 type source struct {
 	rows  *Rows
-	apart func(*Record) // gives ids and sessions their new names; nil: they keep them
+	apart func(*Record) // renames ids and sessions; nil: they stay
 	head  Record
 	over  bool
 }
@@ -84,8 +84,9 @@ func (s *source) advance() (err error) {
 	return err
 }
 
-// apartOf renames what file i has. Ids that count from 0, as Mooncake's, follow those of the files before. Where they are
-// hashes there is no room behind them: then each file but the first has its own bijection, and what is left is chance.
+// apartOf returns a function that renames the ids and sessions of file i. If ids count from 0, as in Mooncake, the ids
+// of a file follow those of the files before. If ids are hashes, there is no room behind them: each file but the first
+// has its own bijection, and two ids collide only by chance.
 func apartOf(files []*File, i int) func(*Record) {
 	var before, all uint64
 	counted := true

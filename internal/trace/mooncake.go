@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// A row is a Record as its line says it, before the file as a whole has given it its place.
+// A row is a Record as its own line states it, before the rest of the file completes it.
 type row struct {
 	Record
 	at     int64 // nanoseconds on the file's own clock
 	timed  bool  // the line has a timestamp
-	failed bool  // the line is of a request that was not answered, and no row
+	failed bool  // the request got no answer; the line does not count as a row
 
-	chat, parent int64 // of Bailian's format
+	chat, parent int64 // only in Bailian's format
 }
 
-// A decoder fills a row from a line. Blocks is overwritten in place; everything else in the row belongs to it.
+// A decoder fills a row from a line. It reuses the memory of Blocks and of no other field.
 type decoder func(line []byte, r *row) []fault
 
-// maxMillis keeps instants, in nanoseconds, inside an int64: the year 2255.
+// maxMillis is the latest timestamp, in the year 2255. In nanoseconds it fits into an int64.
 const maxMillis = 9_000_000_000_000
 
 func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}} }
 
-// A dialect is a kind of JSON rows.
+// A dialect is a variant of the JSON formats.
 type dialect struct {
 	unit    time.Duration // of a timestamp
-	lengths bool          // rows have timestamp, input_length, output_length and hash_ids, and nothing else counts
-	chats   bool          // and the fields that link chats
+	lengths bool          // rows have timestamp, input_length, output_length and hash_ids; other fields are ignored
+	chats   bool          // rows also have the fields that link chats
 }
 
-// decodeMooncake reads a row of any kind that Mooncake's format has.
+// decodeMooncake reads a row of Mooncake's format, of any kind.
 func decodeMooncake(line []byte, r *row) []fault {
 	return dialect{unit: time.Millisecond}.decode(line, r)
 }
 
-// decodeVLLM reads a row as vllm bench serve --dataset-name timed_trace does (vllm/benchmarks/datasets/datasets.py, class
-// TimedTrace, as of v0.20): timestamps are seconds unless --timed-trace-sec-multiplier says otherwise, and input and
-// output length must be there.
+// decodeVLLM reads a row as vllm bench serve --dataset-name timed_trace does (vllm/benchmarks/datasets/datasets.py,
+// class TimedTrace, as of v0.20). Timestamps are seconds unless --timed-trace-sec-multiplier says otherwise. Input and
+// output length are required.
 func decodeVLLM(line []byte, r *row) []fault {
 	return dialect{unit: time.Second, lengths: true}.decode(line, r)
 }
@@ -45,8 +45,8 @@ func decodeVLLM(line []byte, r *row) []fault {
 // vllmBlock is how many tokens an id stands for in a timed trace, unless --timed-trace-chunk-hash-size says otherwise.
 const vllmBlock = 16
 
-// decode takes the rows that big traces consist of by a short way, 20 times as fast as encoding/json, which takes all
-// others and words every fault.
+// decode tries plain first, which reads the rows of big traces 20 times as fast as encoding/json. If plain fails, json
+// reads the row and words its faults.
 func (d dialect) decode(line []byte, r *row) []fault {
 	r.clear()
 	if d.plain(line, r) {
@@ -56,8 +56,8 @@ func (d dialect) decode(line []byte, r *row) []fault {
 	return d.json(line, r)
 }
 
-// plain reads an object of numbers, with hash_ids and a plain session_id where it has them. It returns false at the first
-// thing that is out of the ordinary; the row is then in disorder.
+// plain reads an object of numbers, with or without hash_ids and a plain session_id. It returns false at the first
+// thing that is out of the ordinary; the content of the row is then undefined.
 func (d dialect) plain(line []byte, r *row) bool {
 	c := cursor{b: line}
 	if !c.accept('{') {
@@ -83,12 +83,12 @@ func (d dialect) plain(line []byte, r *row) bool {
 	}
 }
 
-// fields are what plain has read so far.
+// fields is what plain has read so far.
 type fields struct {
 	dialect       dialect
 	row           *row
 	input, output uint64
-	inRange, chat bool // output_length is in range, and chat_id there, or absent where it may be
+	inRange, chat bool // output_length is in range, and chat_id is present; true from the start if the field is optional
 }
 
 func (f *fields) read(key []byte, c *cursor) (ok bool) {
@@ -134,7 +134,7 @@ func (c *cursor) blanks() {
 	}
 }
 
-// accept moves over one byte of punctuation, if it is the next.
+// accept skips one byte of punctuation, if it comes next.
 func (c *cursor) accept(want byte) bool {
 	c.blanks()
 	if c.i < len(c.b) && c.b[c.i] == want {
@@ -144,7 +144,7 @@ func (c *cursor) accept(want byte) bool {
 	return false
 }
 
-// word reads a string that is neither empty nor has escapes, controls or anything beyond ASCII.
+// word reads a string that is not empty, is ASCII and has no escapes or control characters.
 func (c *cursor) word() ([]byte, bool) {
 	if !c.accept('"') {
 		return nil, false
@@ -161,7 +161,7 @@ func (c *cursor) word() ([]byte, bool) {
 	return nil, false
 }
 
-// time reads a number of units that has no exponent, as nanoseconds.
+// time reads a number of units without an exponent, as nanoseconds.
 func (c *cursor) time(unit time.Duration) (nanoseconds int64, ok bool) {
 	c.blanks()
 	start := c.i
@@ -179,10 +179,11 @@ func (c *cursor) time(unit time.Duration) (nanoseconds int64, ok bool) {
 	return nanos(string(c.b[start:c.i]), unit)
 }
 
-// digit says whether the next byte is one.
+// digit reports whether the next byte is a digit.
 func (c *cursor) digit() bool { return c.i < len(c.b) && c.b[c.i]-'0' <= 9 }
 
-// whole reads a whole number that fits 64 bits. What must not follow one (a point, an exponent) stops the caller.
+// whole reads an integer that fits 64 bits. The caller fails on whatever must not follow an integer (a point, an
+// exponent).
 func (c *cursor) whole() (n uint64, ok bool) {
 	c.blanks()
 	start := c.i

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// What a row's prompt can come from: one of these, exactly.
+// promptKinds are the fields that can hold a row's prompt. A row has exactly one of them.
 var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
 
-// json reads any row and finds all that is wrong with it. null is the same as absent, as AIPerf writes it; fields that
-// are unknown are ignored, as in AIPerf.
+// json reads any row and reports all of its faults. A null field counts as absent, because AIPerf writes null for
+// absent fields. Unknown fields are ignored, as in AIPerf.
 func (d dialect) json(line []byte, r *row) []fault {
 	o := object{}
 	if err := json.Unmarshal(line, &o.values); err != nil {
 		got := excerpt(line)
-		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // which names a type of Go
+		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // its text names a Go type
 			got += fmt.Sprintf(" (%v)", err)
 		}
 		return []fault{{"row", "a JSON object", got}}
@@ -64,7 +64,7 @@ func (d dialect) json(line []byte, r *row) []fault {
 	return o.faults
 }
 
-// An object is a JSON object that is being taken apart.
+// An object is a JSON object and the faults found in it.
 type object struct {
 	values map[string]json.RawMessage
 	faults []fault
@@ -74,7 +74,7 @@ func (o *object) fault(field, want, got string) {
 	o.faults = append(o.faults, fault{field, want, got})
 }
 
-// value returns nil for what is absent or null.
+// value returns nil for a field that is absent or null.
 func (o *object) value(key string) json.RawMessage {
 	if v := o.values[key]; string(v) != "null" {
 		return v
@@ -98,7 +98,7 @@ func (o *object) onePrompt() {
 	}
 }
 
-// needs are the fields without which a row of lengths is none.
+// needs reports the missing ones of the fields that every row of lengths must have.
 func (o *object) needs(unit time.Duration) {
 	for _, f := range []struct{ key, want string }{
 		{"timestamp", unitName(unit)}, {"input_length", "an integer ≥ 1"}, {"output_length", "an integer ≥ 1"},
@@ -109,7 +109,7 @@ func (o *object) needs(unit time.Duration) {
 	}
 }
 
-// length reads a count of tokens; 0 is absent. 12.0 is the whole number that it looks like: pandas writes them so.
+// length reads a count of tokens; 0 means absent. It accepts 12.0 as an integer, because pandas writes integers so.
 func (o *object) length(key string) int {
 	v := o.value(key)
 	if v == nil {
@@ -144,7 +144,7 @@ func (o *object) time(key string, unit time.Duration) (nanoseconds int64, ok boo
 	return 0, true
 }
 
-// ids reads a list of integers. Negative ones, as Python's hashes can be, stand for their two's complement.
+// ids reads a list of integers. A negative integer, as Python's hashes can be, is read as its two's complement.
 func (o *object) ids(key string, into []uint64) []uint64 {
 	v := o.value(key)
 	if v == nil {
@@ -188,7 +188,7 @@ func (o *object) text(key string, limit int) string {
 	return s
 }
 
-// composite returns a list or an object as it stands, if it holds something.
+// composite returns a list or an object verbatim, if it is not empty.
 func (o *object) composite(key string, opens byte, want string) json.RawMessage {
 	v := o.value(key)
 	if v == nil {
@@ -201,7 +201,7 @@ func (o *object) composite(key string, opens byte, want string) json.RawMessage 
 	return v
 }
 
-// shown is a JSON value in a fault: as it stands when it is short, in quotes and cut when it is not.
+// shown formats a JSON value for a fault: verbatim if it is short, else cut and in quotes.
 func shown(v json.RawMessage) string {
 	if len(v) <= excerptBytes {
 		return string(v)

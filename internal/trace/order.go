@@ -2,7 +2,7 @@ package trace
 
 import "container/heap"
 
-// A peak is the latest instant up to some row, and the line that has it.
+// A peak is the latest instant of the rows so far, and the line that has it.
 type peak struct {
 	at   int64
 	line int
@@ -11,11 +11,11 @@ type peak struct {
 // disorder finds rows that stand more than Window rows behind their place in due order.
 type disorder struct {
 	latest peak
-	behind [Window + 1]peak // latest as it was after each of the last rows, in a ring
+	behind [Window + 1]peak // ring buffer: latest after each of the last Window+1 rows
 	rows   int
 }
 
-// add returns the line that is ahead of this one's time by more than Window rows, if there is one.
+// add reports whether a row more than Window rows before this one is due later, and returns that row's peak.
 func (d *disorder) add(at int64, line int) (ahead peak, far bool) {
 	slot := &d.behind[d.rows%len(d.behind)]
 	ahead, far = *slot, d.rows >= len(d.behind) && slot.at > at
@@ -27,17 +27,18 @@ func (d *disorder) add(at int64, line int) (ahead peak, far bool) {
 	return ahead, far
 }
 
-// A spot is where a row stands in the file and in due order.
+// A spot is the position of a row in the file and in due order.
 type spot struct {
 	at     int64
 	number int
 	line   int
-	start  int64 // first byte
+	start  int64 // offset of the first byte
 	bytes  int
 }
 
-// spots is a heap, the row due first on top. With Window+1 rows in it, its top is due before all rows still to come:
-// one of those that is due earlier would have the whole heap as later rows ahead of it, one more than disorder allows.
+// spots is a heap with the row due first on top. With Window+1 rows in the heap, the top is due before every row still
+// to come. If a later row were due earlier than the top, all Window+1 rows of the heap would be ahead of it, one more
+// than disorder allows.
 type spots []spot
 
 func (s spots) Len() int { return len(s) }

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// A Record is one request of a trace. Exactly one of InputTokens, Text, Messages and Payload says what to send; Parts, where
-// there are any, say how the InputTokens are shared between messages.
+// A Record is one request of a trace. Exactly one of InputTokens, Text, Messages and Payload is set and says what to
+// send. Parts, if set, divides InputTokens among messages.
 type Record struct {
-	Number int           // place among the file's data rows, from 0: the row's identity in request ids, shards and records
+	Number int           // index among the file's data rows, from 0; identifies the row in request ids, shards and records
 	Line   int           // line in the file, from 1
-	Offset time.Duration // since the trace's first instant, ≥ 0
+	Offset time.Duration // since the start of the trace, ≥ 0
 
-	InputTokens  int      // length of the prompt to synthesize; 0 when the row brings its own text, messages or payload
-	OutputTokens int      // length of the answer to ask for; 0 when the row does not say
-	Blocks       []uint64 // prefix-cache blocks of the prompt, at most ceil(InputTokens / block size); nil when the row has none
+	InputTokens  int      // length of the prompt to synthesize; 0 if the row has its own text, messages or payload
+	OutputTokens int      // length of the answer to request; 0 if the row does not say
+	Blocks       []uint64 // ids of the prompt's prefix-cache blocks, at most ceil(InputTokens / block size); nil if the row has none
 
-	Parts []Part // messages to synthesize, in order, InputTokens long together; nil: the prompt is one text
+	Parts []Part // messages to synthesize, in order; their tokens sum to InputTokens; nil: the prompt is one text
 
 	Text     string          // text_input: sent as it is
 	Messages json.RawMessage // a JSON array: sent as it is
-	Tools    json.RawMessage // a JSON array, only beside Messages; nil otherwise
-	Payload  json.RawMessage // a JSON object: the request body as it is
+	Tools    json.RawMessage // a JSON array, only together with Messages; else nil
+	Payload  json.RawMessage // a JSON object: the request body, sent as it is
 	Extra    json.RawMessage // a JSON object merged into the body; nil when absent
 
-	Session string        // rows that share it are turns of one conversation, in file order; "" for none
-	Turn    int           // place in the conversation, from 0; what is given as history counts
-	Delay   time.Duration // wait after the end of the turn before
-	Gap     time.Duration // least time from when the turn before was due to when this one is; 0: none
-	Pass    int64         // which time this row comes round in a loop that holds the trace more than once, from 0
+	Session string        // rows with the same Session are turns of one conversation, in file order; "" for none
+	Turn    int           // index of the turn in the conversation, from 0; turns that are given only as history count
+	Delay   time.Duration // wait after the end of the previous turn
+	Gap     time.Duration // least time between the due times of the previous turn and this one; 0: none
+	Pass    int64         // number of this repetition of the row, from 0, in a loop that holds the trace more than once
 }
 
-// A Part is one message of a prompt that is to be synthesized: the beginning of an endless text that belongs to its ID, so
-// that rows which share a part share its text.
+// A Part is one message of a prompt to synthesize. Its text is the beginning of an endless text that depends only on
+// ID, so rows that share a part share its text.
 type Part struct {
 	Role   string // system, user or assistant
 	ID     uint64

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// Rows streams a File's rows in due order: by Offset, then by Number. It must not be used by two goroutines at once;
-// several Rows of one File may be.
+// Rows streams a File's rows in due order: by Offset, then by Number. Two goroutines must not use the same Rows
+// concurrently; several Rows of one File may be used concurrently.
 type Rows struct {
 	file      *File
 	in        *lines
 	scratch   row
-	number    int   // rows of the file that were passed, whether from here or by the mark
-	inherited int   // of these, in File.inherited
-	from      int64 // rows before this instant are left out
-	last      int64 // instant of the row that was returned last
-	ahead     spots // in an unsorted file, the rows that were read but are not due before all that were not
+	number    int   // rows of the file before the next one to read
+	inherited int   // how many of these are in File.inherited
+	from      int64 // rows due before this instant are skipped
+	last      int64 // instant of the row returned last
+	ahead     spots // only for an unsorted file: rows that were read and not yet returned
 	line      []byte
 }
 
-// Rows starts with the first row whose Offset is at least from. It reads at most a few thousand rows to get there. The
-// error is ErrChanged when the file is no longer the one that Open checked.
+// Rows starts at the first row whose Offset is at least from. It skips at most a few thousand rows to get there. The
+// error wraps ErrChanged if the file changed after Open checked it.
 func (f *File) Rows(from time.Duration) (*Rows, error) {
 	if err := f.unchanged(); err != nil {
 		return nil, err
 	}
 	start := f.base + min(int64(max(from, 0)), math.MaxInt64-f.base)
-	// The last mark with no row before it that is due at start or later. The first mark has none before it at all.
+	// Take the last mark that has no earlier row due at start or later. The first mark has no earlier rows at all.
 	i := sort.Search(len(f.index)-1, func(i int) bool { return f.index[i+1].latest >= start })
 	m := f.index[i]
 	section := io.NewSectionReader(f.data, m.offset, f.size-m.offset)
@@ -43,8 +43,8 @@ func (f *File) Rows(from time.Duration) (*Rows, error) {
 	}, nil
 }
 
-// Next returns the next row, which is the caller's to keep, or io.EOF after the last. Any other error is the end too;
-// it is ErrChanged when the file is no longer the one that Open checked.
+// Next returns the next row, or io.EOF after the last. The caller may keep the row. Any other error is final too; it
+// wraps ErrChanged if the file changed after Open checked it.
 func (r *Rows) Next() (Record, error) {
 	for {
 		next := r.read
@@ -66,7 +66,7 @@ func (r *Rows) Next() (Record, error) {
 	}
 }
 
-// fromHeap leaves the row due next in scratch. The heap holds where rows stand and not what they hold, which may be
+// fromHeap leaves the row due next in scratch. The heap holds the positions of rows and not their content, which may be
 // megabytes each.
 func (r *Rows) fromHeap() (at int64, err error) {
 	for len(r.ahead) <= Window {
@@ -101,8 +101,8 @@ func (r *Rows) fromHeap() (at int64, err error) {
 	return s.at, nil
 }
 
-// read leaves the file's next row in scratch and returns its instant, and io.EOF only where the file ended when it was
-// checked.
+// read leaves the file's next row in scratch and returns its instant. It returns io.EOF only if the file still has as
+// many rows as when Open checked it.
 func (r *Rows) read() (at int64, err error) {
 	if r.number%markRows == 0 {
 		if err := r.file.unchanged(); err != nil {
@@ -137,7 +137,7 @@ func (r *Rows) otherCount() error {
 	return fmt.Errorf("%s: %w: it no longer has %d rows", r.file.name, ErrChanged, r.file.Stats.Requests)
 }
 
-// place gives the row in scratch what does not stand in its own line, and returns its instant.
+// place fills in what the row's own line does not say, and returns the row's instant.
 func (r *Rows) place(found []fault) (at int64, err error) {
 	r.scratch.Number, r.scratch.Line = r.number, r.in.number
 	r.number++
@@ -157,7 +157,7 @@ func (r *Rows) place(found []fault) (at int64, err error) {
 	return r.scratch.at, nil
 }
 
-// record gives what scratch holds its place.
+// record returns a copy of scratch with its Offset and without surplus block ids.
 func (r *Rows) record(at int64) Record {
 	out := r.scratch.Record
 	out.Offset = time.Duration(at - r.file.base)
@@ -172,7 +172,7 @@ func (r *Rows) changed(what fault) error {
 	return fmt.Errorf("%s:%d: %w: %s", r.file.name, r.scratch.Line, ErrChanged, what)
 }
 
-// Each calls do with every row, in due order.
+// Each calls do for every row, in due order.
 func (f *File) Each(ctx context.Context, do func(*Record)) error {
 	rows, err := f.Rows(0)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// disordered returns n rows, every one at most reach rows behind one with a later timestamp.
+// disordered returns n timestamps in which no row is more than reach rows behind a row with a later timestamp.
 func disordered(rng *rand.Rand, n, reach int) []int {
 	at := make([]int, n)
 	for i := range at {
-		at[i] = i / 3 * 10 // ticks of three rows
+		at[i] = i / 3 * 10 // three rows per tick
 	}
 	for i := 0; i < n; i += reach + 1 {
 		part := at[i:min(i+reach+1, n)]
@@ -56,7 +56,7 @@ func TestSortedAsByStableSort(t *testing.T) {
 		if diff := cmp.Diff(want, read(t, f, 0)); diff != "" {
 			t.Fatalf("%+v: %s", c, diff)
 		}
-		for range starts { // from anywhere
+		for range starts { // from random offsets
 			from := time.Duration(rng.IntN(at[0]+c.rows*4)) * time.Millisecond
 			first := sort.Search(len(want), func(i int) bool { return want[i].Offset >= from })
 			got := read(t, f, from)
@@ -95,7 +95,7 @@ func TestTooFarOutOfOrderAzure(t *testing.T) {
 	}
 }
 
-// Later turns without a timestamp keep their place when reading begins behind them.
+// Later turns without a timestamp keep their place when reading starts in the middle of the file.
 func TestTurnsFromTheMiddle(t *testing.T) {
 	var b strings.Builder
 	const sessions = 2000
@@ -149,12 +149,12 @@ func TestFileChanges(t *testing.T) {
 	content := strings.Repeat(line, 5000)
 	spaces := strings.Repeat(" ", len(line)-1) + "\n"
 	pad := func(s string) string { return s + strings.Repeat(" ", len(line)-1-len(s)) + "\n" }
-	at := 3000 * len(line) // far behind what the reader has in its buffer
+	at := 3000 * len(line) // far beyond the reader's buffer
 	put := func(s string) string { return content[:at] + s + content[at+len(s):] }
 	for _, c := range []struct {
 		name, first, content string
 		want                 string
-		touch                bool // the change shows in the file's time
+		touch                bool // change the file's modification time
 	}{
 		{"longer", content, content + line, "t.jsonl: the trace changed after it was checked: want 265000 bytes, got 265053", false},
 		{"written to", content, content, "t.jsonl: the trace changed after it was checked: it was written to at ", true},
@@ -190,7 +190,7 @@ func TestFileChanges(t *testing.T) {
 	}
 }
 
-// overwrite puts content into the same file.
+// overwrite writes content into the same file.
 func overwrite(t *testing.T, f *File, content string, touch bool) {
 	t.Helper()
 	if err := os.WriteFile("t.jsonl", []byte(content), 0o600); err != nil {

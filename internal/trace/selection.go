@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A Selection is the part of a trace that is kept.
+// A Selection says which rows of a trace to keep.
 type Selection struct {
-	From, To        time.Duration // offsets from From on and before To; To 0: to the end
-	FirstRow, ToRow int           // rows by Number, from FirstRow on and before ToRow; ToRow 0: to the last
-	Sample          float64       // share of conversations, and of rows without one; whole conversations stay or go
-	Seed            uint64        // of the sample: another seed draws other rows
-	KeepTimes       bool          // offsets stay as they are; else the first row that is kept is due at 0
+	From, To        time.Duration // keep offsets ≥ From and < To; To 0: to the end
+	FirstRow, ToRow int           // keep rows with Number ≥ FirstRow and < ToRow; ToRow 0: to the last
+	Sample          float64       // share of sessions, and of rows without one, to keep; sessions are kept whole or not at all
+	Seed            uint64        // of the sample: another seed selects other rows
+	KeepTimes       bool          // keep offsets as they are; else the first kept row is due at 0
 }
 
-// Rows streams what is kept of a file, in due order.
+// Rows streams the selected rows of a file, in due order.
 func (s Selection) Rows(f *File) (next func() (Record, error), err error) {
 	if err := s.check(f); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s Selection) has(r *Record) bool {
 	return float64(mix(h.Sum64()^mix(s.Seed))>>11)/(1<<53) < s.Sample
 }
 
-// mix is a bijection of 64 bits that spreads each of them over all: the finalizer of splitmix64.
+// mix is a bijection of 64 bits in which every input bit affects all output bits: the finalizer of splitmix64.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -60,11 +60,11 @@ func TestSelections(t *testing.T) {
 	}
 	delete(whole, "")
 	for session, turns := range whole {
-		if turns < 33 { // of 1000 rows, each 30th
+		if turns < 33 { // each session has 33 or 34 of the 1000 rows
 			t.Errorf("session %s: %d turns were kept, want all or none", session, turns)
 		}
 	}
-	if n := len(all); n < 240 || n > 360 { // 3 deviations of conversations and rows together
+	if n := len(all); n < 240 || n > 360 { // within 3 standard deviations, for sessions and single rows together
 		t.Errorf("a sample of 0.3 has %d of 1000 rows", n)
 	}
 	if !cmp.Equal(all, of(Selection{Sample: 0.3, Seed: 1})) || cmp.Equal(all, of(Selection{Sample: 0.3, Seed: 2})) {
@@ -164,7 +164,7 @@ func TestMerge(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// Ids that are hashes: within a file they stay as equal as they were, between files none is.
+	// Ids that are hashes: equal ids within a file stay equal, and different files share none.
 	hashed := strings.ReplaceAll(a, "[0,1]", "[9223372036854775807,1]")
 	got := merged(false, hashed, hashed, b)
 	seen := map[uint64]int{}

@@ -14,10 +14,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxZstdWindow is what the zstd tool itself decompresses without being told more: --ultra -22, --long.
+// maxZstdWindow is the largest window that the zstd tool decompresses by default. It covers files compressed with
+// --ultra -22 or --long.
 const maxZstdWindow = 128 << 20
 
-// open sets data to a plain regular file: the one at path, or a spool of what it or stdin holds.
+// open sets data to a regular file that is not compressed: the file at path, or a spool of the content of path or
+// stdin.
 func (f *File) open(ctx context.Context, path string, o Options) error {
 	if path == "-" {
 		if o.Stdin == nil {
@@ -25,7 +27,7 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 		}
 		return f.spoolFrom(ctx, o.Stdin, o)
 	}
-	if err := CheckKind(path, !o.Regular); err != nil { // before it is opened, which may wait
+	if err := CheckKind(path, !o.Regular); err != nil { // first, because opening a pipe may block
 		return err
 	}
 	file, err := openPath(ctx, path)
@@ -49,8 +51,8 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 	return errors.Join(f.spoolFrom(ctx, file, o), file.Close())
 }
 
-// CheckKind says why a path cannot be read to its end: it is a directory or a device, or a pipe where none may be. A path that
-// cannot be read is left to the open call.
+// CheckKind returns an error if path cannot be read to its end: it is a directory or a device, or it is a pipe and pipe
+// is false. It returns nil if os.Stat fails, because opening the path fails too.
 func CheckKind(path string, pipe bool) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -76,7 +78,8 @@ func CheckKind(path string, pipe bool) error {
 	return fmt.Errorf("%s: want a file, got %s", path, kind)
 }
 
-// openPath opens a file. Opening a named pipe waits for its writer: when ctx ends first, a writer is made up.
+// openPath opens a file. Opening a named pipe blocks until it has a writer. If ctx ends first, openPath opens the pipe
+// for writing itself to end the wait.
 func openPath(ctx context.Context, path string) (*os.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -105,7 +108,7 @@ func (f *File) attach(file *os.File) error {
 	return nil
 }
 
-// compression tells gzip and zstd by their first bytes.
+// compression returns "gzip", "zstd" or "", by the first bytes.
 func compression(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -116,9 +119,9 @@ func compression(head []byte) string {
 	return ""
 }
 
-// spoolFrom copies what in holds, decompressed, to a temporary file.
+// spoolFrom writes the decompressed content of in to a temporary file.
 func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
-	// A read of a silent pipe ends with the context, where the reader knows deadlines.
+	// If the reader supports deadlines, the end of ctx ends a read of a silent pipe.
 	if timed, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
 		stop := context.AfterFunc(ctx, func() { _ = timed.SetReadDeadline(time.Unix(1, 0)) })
 		defer stop()
@@ -127,7 +130,8 @@ func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
 	if err != nil {
 		return fmt.Errorf("%s: spool: %w", f.name, err)
 	}
-	// Without a name the spool cannot outlive the process. Where an open file keeps its name, Close removes it.
+	// A spool without a name cannot outlive the process. If the system cannot remove the name of an open file, Close
+	// removes it.
 	if os.Remove(spool.Name()) != nil {
 		f.spool = spool.Name()
 	}
@@ -138,11 +142,11 @@ func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
 	return f.attach(spool)
 }
 
-// fill writes at most limit decompressed bytes. Its errors say how far it came.
+// fill writes the decompressed content of in, at most limit bytes. Its errors give the position reached.
 func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit int64) error {
 	raw := &counted{in: in}
 	plain, kind, err := decompress(raw)
-	var written, unended int64 // decompressed bytes; those since the last line's end
+	var written, unended int64 // decompressed bytes: all, and those since the last line end
 	lines := 1
 	for buf := make([]byte, 256<<10); err == nil; {
 		if err = ctx.Err(); err != nil {
@@ -166,15 +170,15 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
-	case ctx.Err() != nil: // also when the read was cut short for it
+	case ctx.Err() != nil: // also if ctx ended the read
 		return fmt.Errorf("%s: %w", f.name, ctx.Err())
 	}
 	return fmt.Errorf("%s:%d: want a whole %s stream, got %w at byte %d (%d bytes decompressed)",
 		f.name, lines, kind, err, raw.bytes, written)
 }
 
-// Decompress reads what is gzip, zstd or neither, by its first bytes. The reader that it returns holds no goroutine and no
-// file.
+// Decompress returns a reader of the decompressed content of in: gzip, zstd or plain, by the first bytes. The reader
+// holds no goroutine and no file.
 func Decompress(in io.Reader) (io.Reader, error) {
 	plain, kind, err := decompress(in)
 	if err != nil {
@@ -183,7 +187,7 @@ func Decompress(in io.Reader) (io.Reader, error) {
 	return plain, nil
 }
 
-// decompress looks at the first bytes. The reader that it returns holds no goroutine and no file.
+// decompress is Decompress, and also returns the kind: "gzip", "zstd" or "plain".
 func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	head, err := buffered.Peek(4)
@@ -193,7 +197,7 @@ func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	switch kind = compression(head); kind {
 	case "gzip":
 		plain, err = gzip.NewReader(buffered)
-		if errors.Is(err, io.EOF) { // a stream cut inside its own header
+		if errors.Is(err, io.EOF) { // the stream ends inside its header
 			err = io.ErrUnexpectedEOF
 		}
 	case "zstd":
@@ -205,7 +209,7 @@ func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	return plain, kind, err
 }
 
-// counted counts the bytes that were read through it.
+// counted counts the bytes read through it.
 type counted struct {
 	in    io.Reader
 	bytes int64

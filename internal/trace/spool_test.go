@@ -73,7 +73,7 @@ func TestSpooled(t *testing.T) {
 	}
 }
 
-// A system that keeps the name of an open file: Close removes it.
+// On a system that keeps the name of an open file, Close removes the spool.
 func TestCloseRemovesNamedSpool(t *testing.T) {
 	f := open(t, threeRows, Options{})
 	f.spool = write(t, "spool", "")
@@ -120,8 +120,8 @@ func TestSpoolFaults(t *testing.T) {
 	}
 }
 
-// Where no line ends nobody reads on: a sparse file of 16 GiB, a stream of zeros without an end, and one that is compressed
-// cost 64 MiB of reading. Nothing of it is held beyond what a line may have.
+// Input without line ends is not read to its end: a sparse file of 16 GiB, an endless stream of zeros and a compressed
+// one each cost 64 MiB of reading. No more than the longest valid line stays in memory.
 func TestNoLineEnd(t *testing.T) {
 	sparse := write(t, "sparse.jsonl", threeRows)
 	if err := os.Truncate(sparse, 16<<30); err != nil {
@@ -150,7 +150,7 @@ func TestNoLineEnd(t *testing.T) {
 	}
 }
 
-// zero is a stream of zeros without an end.
+// zero is an endless stream of zeros.
 type zero struct{}
 
 func (zero) Read(b []byte) (int, error) {
@@ -161,7 +161,7 @@ func (zero) Read(b []byte) (int, error) {
 func TestCancelled(t *testing.T) {
 	path := write(t, "t.jsonl", threeRows)
 	ctx, cancel := context.WithCancel(t.Context())
-	// Cancelled after the spool was begun.
+	// Cancelled after spooling has begun.
 	_, err := Open(ctx, "-", Options{Stdin: io.MultiReader(strings.NewReader(threeRows), readerFunc(func() { cancel() }))})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("while it was spooled: %v", err)
@@ -175,7 +175,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// readerFunc reads blank lines for ever.
+// readerFunc returns endless blank lines and is called at each read.
 type readerFunc func()
 
 func (f readerFunc) Read(b []byte) (int, error) {

@@ -7,12 +7,12 @@ import (
 	"replayd/internal/trace/prefix"
 )
 
-// Stats is what a trace holds. Figures that need timestamps are 0 without them, figures of prefixes without ids.
+// Stats describes a trace. Figures that need timestamps are 0 without timestamps; prefix figures are 0 without ids.
 type Stats struct {
 	Path   string // as it was given
 	Format Format
 	SHA256 string // of the decompressed content, hexadecimal
-	Bytes  int64  // of the same
+	Bytes  int64  // of the decompressed content
 
 	Requests int
 	Prompts  Prompts
@@ -23,26 +23,26 @@ type Stats struct {
 	Sorted        bool          // the file's order is the due order
 	First, Span   time.Duration // offsets of the first and the last row
 	Instants      int           // distinct timestamps
-	Burst         int           // most rows at one of them
+	Burst         int           // most rows at one timestamp
 	Tick          time.Duration // median gap between distinct timestamps, of the first 65,536 gaps
-	GapCV         float64       // standard deviation of the gaps between rows over their mean; the population's
+	GapCV         float64       // coefficient of variation of the gaps between rows: population standard deviation / mean
 	Rate          float64       // requests per second, from the first row to the last
-	Curve         Curve         // the same over time, and tokens
+	Curve         Curve         // requests and tokens over time
 
-	Input, Output stats.CountSummary // tokens, of the rows that say
+	Input, Output stats.CountSummary // tokens, of the rows that have a length
 	Balance       [3]Balance
 
-	BlockTokens int // detected or given; 512 where there was nothing to tell it by
+	BlockTokens int // given or detected; else the format's own size or 512
 	RowsWithIDs int
-	SurplusRows int // of these, rows with more ids than their prompt has blocks; the surplus counts nowhere
+	SurplusRows int // of these, rows with more ids than their prompt has blocks; surplus ids are ignored
 	Prefix      prefix.Sharing
 }
 
-// Prompts counts rows by where their prompt comes from.
+// Prompts counts rows by the source of their prompt.
 type Prompts struct{ Synthesized, Text, Messages, Payload int }
 
-// Balance is how evenly shards share a trace's tokens when row i goes to shard i mod N.
+// Balance is how evenly a trace's tokens are divided among shards if row i goes to shard i mod N.
 type Balance struct {
 	Shards  int
-	Largest float64 // tokens, in and out, of the largest shard over the mean
+	Largest float64 // input and output tokens of the largest shard / mean over shards
 }

@@ -9,7 +9,7 @@ import (
 	"replayd/internal/trace/prefix"
 )
 
-// statsCollector gathers Stats from rows that come in due order.
+// statsCollector computes Stats from rows in due order.
 type statsCollector struct {
 	prompts       Prompts
 	input, output stats.Counts
@@ -20,9 +20,9 @@ type statsCollector struct {
 	rows        int
 	first, last int64
 	instants    int
-	burst, most int     // rows at the current instant, and at the fullest
-	ticks       []int64 // gaps between distinct instants, the first maxTicks
-	squares     float64 // sum of the squared distances of the gaps between rows from their mean
+	burst, most int     // rows at the current instant; most rows at one instant
+	ticks       []int64 // gaps between distinct instants; only the first maxTicks
+	squares     float64 // sum of squared deviations of the gaps between rows from their mean
 }
 
 const maxTicks = 1 << 16
@@ -35,7 +35,7 @@ func newStatsCollector(blockTokens int) *statsCollector {
 	return g
 }
 
-// add counts a row that is due at an instant of the file's own clock, which shows base at offset 0.
+// add counts a row. at is the row's instant on the file's own clock, and base is the clock's time at offset 0.
 func (g *statsCollector) add(r *Record, at, base int64) {
 	switch {
 	case r.Text != "":
@@ -77,7 +77,8 @@ func (g *statsCollector) time(at int64) {
 	g.burst++
 	g.most = max(g.most, g.burst)
 
-	// Welford's way: it loses nothing where the gaps are alike and many. The mean of n gaps is known from the ends.
+	// Welford's algorithm keeps its precision for many similar gaps. The mean of n gaps follows from the first and the
+	// last instant.
 	n := float64(g.rows - 1)
 	mean := float64(at-g.first) / n
 	if n > 1 {

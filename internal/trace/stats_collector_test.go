@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Published figures carry so many digits.
+// near tolerates the rounding of published figures.
 func near(digits float64) cmp.Option { return cmpopts.EquateApprox(0, digits) }
 
 func TestFiveRows(t *testing.T) {
@@ -41,7 +41,7 @@ func TestFiveRows(t *testing.T) {
 	}
 }
 
-// One id at two lengths is one prefix, and shares what both have.
+// An id with two lengths is one prefix. A hit counts the shorter length.
 func TestHitsOfCutBlocks(t *testing.T) {
 	for _, c := range []struct {
 		lines  string
@@ -59,7 +59,7 @@ func TestHitsOfCutBlocks(t *testing.T) {
 	}
 }
 
-// The same figures from sets of whole prefixes, as their definitions read.
+// naivePrefix computes the figures from sets of whole prefixes, by their definitions.
 func naivePrefix(rows []Record, size int) prefix.Sharing {
 	var p prefix.Sharing
 	ids, moved, lengths := map[uint64]string{}, map[uint64]bool{}, map[uint64]map[int]bool{}
@@ -122,7 +122,7 @@ func TestPrefixFiguresASecondWay(t *testing.T) {
 		var b strings.Builder
 		for range 1 + rng.IntN(200) {
 			tokens := 1 + rng.IntN(160)
-			at := rng.IntN(1000) // unsorted: figures go by due order
+			at := rng.IntN(1000) // not sorted: figures follow due order
 			fmt.Fprintf(&b, `{"timestamp":%d,"input_length":%d`, at, tokens)
 			if rng.IntN(5) > 0 {
 				ids := make([]string, blocksOf(tokens, 32))
@@ -215,8 +215,8 @@ func TestFiguresOfMooncake(t *testing.T) {
 	}
 	defer f.Close()
 	exact := Stats{
-		Path: f.Stats.Path, SHA256: f.Stats.SHA256, Bytes: 3_029_533, // the file's, not figures
-		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published, as some of the lengths below: those have tests of their own
+		Path: f.Stats.Path, SHA256: f.Stats.SHA256, Bytes: 3_029_533, // properties of the file
+		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published, like some lengths below; other tests check them
 		Format: Mooncake, Requests: 12_031, Prompts: Prompts{Synthesized: 12_031},
 		HasTimestamps: true, Sorted: true, Span: 3_536_999 * ms, Instants: 1_180, Burst: 28, Tick: 3 * time.Second, Rate: 3.40147,
 		Input: stats.CountSummary{

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/stats"
 )
 
-// WriteTable writes the figures for people, with their units.
+// WriteTable writes the figures as a table for people, with units.
 func (s Stats) WriteTable(w io.Writer) error {
 	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	t.line("trace", s.Path)
@@ -22,7 +22,7 @@ func (s Stats) WriteTable(w io.Writer) error {
 	t.line("sessions", number.Whole(s.Sessions))
 	s.writeTimes(t)
 	for _, b := range s.Balance {
-		if b.Largest == 0 { // no row says how long it is
+		if b.Largest == 0 { // no row has a length
 			continue
 		}
 		t.line(fmt.Sprintf("largest of %d shards", b.Shards), fmt.Sprintf("%.3f of the mean, tokens in and out, row i to shard i mod %d", b.Largest, b.Shards))
@@ -80,7 +80,7 @@ func (s Stats) writePrefix(t table) {
 
 type table struct{ *tabwriter.Writer }
 
-// line writes cells. Errors stay in the tabwriter, which returns them from Flush.
+// line writes one line of cells. A write error stays in the tabwriter, which returns it from Flush.
 func (t table) line(cells ...string) {
 	_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
@@ -94,7 +94,7 @@ func (t table) distribution(name string, d stats.CountSummary) {
 		number.Whole(d.Min), number.Whole(d.Max), number.Whole(d.Sum), number.Whole(d.Count))
 }
 
-// millis shows a duration in the unit that trace files have, with the digits that it needs.
+// millis formats a duration in milliseconds, the unit of trace files, with as many digits as it needs.
 func millis(d time.Duration) string {
 	return number.Whole(d/time.Millisecond) + strings.TrimPrefix(strings.TrimRight(fmt.Sprintf("%.6f", float64(d%time.Millisecond)/1e6), ".0"), "0") + " ms"
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nanos reads a number of units, ≥ 0, as nanoseconds. What is written with a point is exact to the nanosecond (a float64
-// of seconds since 1970 would be off by 100 of them); with an exponent it is as exact as a float64.
+// nanos parses a number of units, ≥ 0, as nanoseconds. A decimal number is exact to the nanosecond (a float64 of
+// seconds since 1970 would be off by 100 ns). A number with an exponent is as exact as a float64.
 func nanos(text string, unit time.Duration) (n int64, ok bool) {
 	whole, rest, point := text, "", false
 	for i, c := range []byte(text) {
@@ -28,7 +28,7 @@ func nanos(text string, unit time.Duration) (n int64, ok bool) {
 	scale := int64(unit)
 	for _, c := range []byte(rest) {
 		digit := int64(c - '0')
-		if scale == 1 { // half a nanosecond and more is one
+		if scale == 1 { // round half up
 			if digit >= 5 {
 				n++
 			}
@@ -41,7 +41,7 @@ func nanos(text string, unit time.Duration) (n int64, ok bool) {
 }
 
 func nanosOfFloat(text string, unit time.Duration) (int64, bool) {
-	if strings.Trim(text, "+-.0123456789Ee") != "" { // neither hexadecimal nor Inf
+	if strings.Trim(text, "+-.0123456789Ee") != "" { // no hexadecimal number, Inf or NaN
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(text, 64)
@@ -52,7 +52,8 @@ func nanosOfFloat(text string, unit time.Duration) (int64, bool) {
 	return int64(whole)*int64(unit) + int64(math.Round(fraction*float64(unit))), true
 }
 
-// appendUnits writes a duration ≥ 0 as a number of units (a power of ten of nanoseconds), with as many digits as it needs.
+// appendUnits appends a duration ≥ 0 as a number of units, with as many digits as it needs. A unit is a power of ten of
+// nanoseconds.
 func appendUnits(dst []byte, d, unit time.Duration) []byte {
 	dst = strconv.AppendInt(dst, int64(d/unit), 10)
 	rest := d % unit

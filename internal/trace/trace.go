@@ -1,8 +1,8 @@
-// Package trace reads and writes request traces: Mooncake's JSON lines, Azure's and BurstGPT's CSV, vLLM's timed traces,
-// and reads Bailian's; plain, gzip or zstd, from a file or a pipe.
+// Package trace reads and writes request traces: Mooncake's JSON lines, Azure's and BurstGPT's CSV, and vLLM's timed
+// traces. It also reads Bailian's JSON lines. Input is plain, gzip or zstd, from a file or a pipe.
 //
-// Open checks a whole file in one pass, with every fault and every figure; Rows then streams it in due order from any
-// place, a row at a time, so that memory does not grow with the trace. A Writer writes rows one by one.
+// Open checks a whole file, reports every fault and computes all figures. Rows then streams the file in due order from
+// any offset, one row at a time, so memory does not grow with the trace. A Writer writes rows one by one.
 package trace
 
 import (
@@ -17,12 +17,12 @@ import (
 // Bounds on what a file may hold.
 const (
 	MaxLineBytes    = 8 << 20 // one line, its end included; a prompt of a million tokens is about half of it
-	MaxTokens       = 1 << 24 // a length, and a block
+	MaxTokens       = 1 << 24 // in a length, and in a block
 	MaxSessionBytes = 256     // a session_id
-	Window          = 4096    // a row may stand at most so many rows behind its place in due order
+	Window          = 4096    // most rows that a row may stand behind its place in due order
 
 	defaultSpoolBytes = 16 << 30
-	maxUnendedBytes   = 64 << 20 // reading gives up where no line ends for so long: it is not a text
+	maxUnendedBytes   = 64 << 20 // most bytes without a line end; input with more is not text
 )
 
 // Options of Open. The zero value detects everything.
@@ -31,8 +31,8 @@ type Options struct {
 	BlockTokens int    // tokens of a prefix-cache block; 0: detected
 	Strict      bool   // more ids than the prompt has blocks are an error, not a warning
 
-	Regular       bool      // a pipe is refused: the trace is to be opened again
-	Stdin         io.Reader // what the path "-" reads
+	Regular       bool      // refuse a pipe, because the trace will be opened again
+	Stdin         io.Reader // read for the path "-"
 	TempDir       string    // where pipes and compressed files are spooled; "" is os.TempDir()
 	MaxSpoolBytes int64     // most decompressed bytes to spool; 0: 16 GiB
 }
@@ -57,38 +57,38 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// A File is a trace that was found to be good. Its methods may be called at once.
+// A File is a trace that passed the checks of Open. Its methods may be called concurrently.
 type File struct {
 	Stats Stats
 
-	name     string // in errors
+	name     string // used in errors
 	data     *os.File
-	spool    string // still to be removed by Close; "" when there is none
+	spool    string // path that Close still has to remove; "" if there is none
 	size     int64
 	modified time.Time
 
 	decode    decoder
-	chats     *chats // of Bailian's format; nil
-	base      int64  // what the file's own clock shows at offset 0, nanoseconds
-	maxID     uint64 // largest of all hash_ids
+	chats     *chats // only for Bailian's format; else nil
+	base      int64  // time of the file's own clock at offset 0, nanoseconds
+	maxID     uint64 // largest hash_id
 	index     []mark
-	inherited []int64 // instants of the rows that take theirs from the turn before, in file order
+	inherited []int64 // instants of the turns that inherit theirs from the previous turn, in file order
 }
 
-// A mark is a place where reading can begin: every markRows rows, so that a search reads few rows in vain.
+// A mark is a place where reading can begin. There is one every markRows rows, so that a seek skips few rows.
 type mark struct {
 	offset    int64 // byte at which the row's line starts
 	lines     int   // lines before it
 	number    int   // the row's Record.Number
-	inherited int   // rows before it that are in File.inherited
-	latest    int64 // latest instant of the rows before it
+	inherited int   // how many earlier rows are in File.inherited
+	latest    int64 // latest instant of all earlier rows
 }
 
 const markRows = 1024
 
-// Open spools the file if it must (a pipe, gzip, zstd), then checks it in one pass; a second one follows when blocks
-// turn out not to be of 512 tokens, or rows not to be in due order. Its error holds the first 20 faults, each as
-// file:line: field: want X, got Y, and says how many there are. The path "-" is Options.Stdin.
+// Open spools the file if needed (a pipe, gzip, zstd) and checks it in one pass. It reads the file once more if blocks
+// turn out not to hold 512 tokens, and once more if rows are not in due order. The error lists the first 20 faults,
+// each as file:line: field: want X, got Y, and gives their total. The path "-" is Options.Stdin.
 func Open(ctx context.Context, path string, o Options) (*File, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 	return f, nil
 }
 
-// Close removes the spool, if there is one. Rows that are still open fail.
+// Close closes the file and removes the spool, if there is one. Rows that are still open fail.
 func (f *File) Close() error {
 	err := f.data.Close()
 	if f.spool != "" {
@@ -117,10 +117,10 @@ func (f *File) Close() error {
 	return err
 }
 
-// ErrChanged is in the errors of Rows and Next when the file is no longer the one that was checked.
+// ErrChanged is wrapped by the errors of Rows and Next if the file changed after Open checked it.
 var ErrChanged = errors.New("the trace changed after it was checked")
 
-// unchanged looks at the open file, not at the path: a file put in its place by rename does no harm.
+// unchanged checks the open file, not the path: replacing the file by rename does no harm.
 func (f *File) unchanged() error {
 	info, err := f.data.Stat()
 	if err != nil {

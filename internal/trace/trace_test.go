@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write puts content into a file of the given name in a directory that becomes the current one, so that errors show
-// a short path.
+// write creates a file in a new directory and makes that directory the current one, so that errors show a short path.
 func write(t testing.TB, name, content string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -171,7 +170,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 	}
 }
 
-// lineOf has as many ids as its tokens have blocks of the given size.
+// lineOf returns a row with as many ids as its tokens have blocks of the given size.
 func lineOf(tokens, size int) string {
 	ids := make([]string, blocksOf(tokens, size))
 	for i := range ids {
@@ -206,7 +205,7 @@ func TestBlockSize(t *testing.T) {
 	}
 }
 
-// Short rows fit every block size: then it is the format's.
+// Short rows fit every block size: then the format's own size wins.
 func TestBlockSizeOfTheFormat(t *testing.T) {
 	const row = `{"chat_id":1,"parent_chat_id":-1,"timestamp":1,"input_length":5,"output_length":1,"hash_ids":[1]}`
 	for format, want := range map[Format]int{Bailian: 16, VLLM: 16, Mooncake: 512} {
@@ -261,7 +260,7 @@ func TestReaderOfRealTraces(t *testing.T) {
 		if last.Number != c.last.Number || last.Line != c.last.Line || last.Offset != c.last.Offset {
 			t.Errorf("%s: the last row is %v, want %v", c.path, last, c.last)
 		}
-		// Whatever is skipped, the rest is the same.
+		// The rows after a seek are the same as in a full read.
 		for i := 0; i < len(all); i += 997 {
 			first := i
 			for first > 0 && all[first-1].Offset == all[i].Offset {

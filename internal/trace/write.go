@@ -9,18 +9,18 @@ import (
 	"io"
 )
 
-// WriterOptions say of all rows what a Writer must know before the first.
+// WriterOptions describe the rows. A Writer needs them before the first row.
 type WriterOptions struct {
-	Untimed     bool // rows have no times of their own: their Offset is not written
-	Sessions    bool // BurstGPT: the columns of the files that have a Session ID
+	Untimed     bool // rows have no timestamps: Offset is not written
+	Sessions    bool // BurstGPT only: write the columns of the files that have a Session ID
 	BlockTokens int  // tokens of a block of Record.Blocks; 0: 512
 }
 
-// A Writer writes rows in one of the formats Mooncake, Azure, BurstGPT and VLLM. Offsets are written as times since the
-// start, Azure's as dates since 1970. What a format has no place for is left out and counted: see Warnings.
+// A Writer writes rows as Mooncake, Azure, BurstGPT or VLLM. It writes an Offset as the time since the start, in Azure
+// as a date since 1970. It leaves out and counts whatever the format has no place for: see Warnings.
 //
-// What Mooncake's rows hold comes back as it was when it is read. Not among it are Line, Turn, Parts, Gap and Pass, and
-// Number where rows are written in another order than they were read.
+// A row that is written as Mooncake is read back unchanged, except for Line, Turn, Parts, Gap and Pass, and for Number
+// if rows are written in another order than they were read.
 type Writer struct {
 	out     *bufio.Writer
 	format  Format
@@ -29,19 +29,19 @@ type Writer struct {
 	line  []byte
 	text  bytes.Buffer
 	rows  int
-	given int    // rows that were given, whether they could be written or not
-	fresh uint64 // ids that were made up
+	given int    // rows passed to Write, written or not
+	fresh uint64 // number of ids made up
 	lost  []loss
 }
 
-// A loss is something that was not written as it was, in how many rows, and why.
+// A loss is one kind of change or omission, the reason for it, and the number of rows that it affects.
 type loss struct {
 	what, why string
 	rows      int
 }
 
-// NewWriter returns a Writer, and an error where the format is none that can be written, or needs times that rows have not.
-// Close must be called at the end; it does not close out.
+// NewWriter returns a Writer. It fails if the format cannot be written, or if the format needs timestamps and the rows
+// have none. The caller must call Close at the end; Close does not close out.
 func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 	if o.BlockTokens == 0 {
 		o.BlockTokens = blockSizes[0]
@@ -69,7 +69,7 @@ func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 	return w, w.end()
 }
 
-// Write writes one row, or counts it where the format cannot hold it at all.
+// Write writes one row. It only counts a row that the format cannot hold at all.
 func (w *Writer) Write(r *Record) error {
 	w.given++
 	if w.format != Mooncake && (r.InputTokens == 0 || r.OutputTokens == 0) {
@@ -103,10 +103,10 @@ func (w *Writer) end() error {
 	return err
 }
 
-// Rows is how many were written.
+// Rows returns the number of rows written.
 func (w *Writer) Rows() int { return w.rows }
 
-// Close writes what is still in memory. Its error is ErrNoRows where nothing was written.
+// Close flushes the buffer. The error wraps ErrNoRows if no row was written.
 func (w *Writer) Close() error {
 	if w.rows == 0 {
 		return fmt.Errorf("%w: %d were given to write as %s", ErrNoRows, w.given, w.format)
@@ -114,10 +114,10 @@ func (w *Writer) Close() error {
 	return w.out.Flush()
 }
 
-// ErrNoRows is in the error of Close when there was nothing to write: a trace has at least one row.
+// ErrNoRows is wrapped by the error of Close if no row was written: a trace has at least one row.
 var ErrNoRows = errors.New("want at least one row, got none")
 
-// Warnings say what was changed or lost when rows were written: a line for each kind, with the number of rows.
+// Warnings lists what was changed or lost in writing: one line for each kind, with its number of rows.
 func (w *Writer) Warnings() []string {
 	var list []string
 	for _, l := range w.lost {
@@ -136,7 +136,7 @@ func (w *Writer) lose(what, why string) {
 	w.lost = append(w.lost, loss{what, why, 1})
 }
 
-// without counts what the row has and the format has no place for.
+// without counts the fields that the row has and the format has no place for.
 func (w *Writer) without(r *Record, fields ...string) {
 	for _, field := range fields {
 		has := false
@@ -160,7 +160,7 @@ func (w *Writer) without(r *Record, fields ...string) {
 	}
 }
 
-// value appends a key and a JSON value that is already written, on one line.
+// value appends a key and an encoded JSON value on one line.
 func (w *Writer) value(key string, v json.RawMessage) error {
 	if v == nil {
 		return nil
@@ -192,7 +192,7 @@ func (w *Writer) string(key, s string) error {
 	return nil
 }
 
-// key begins a field of a JSON object: the line is never empty after the first.
+// key begins a field of a JSON object. Only before the first field is the line empty.
 func (w *Writer) key(key string) {
 	open := byte(',')
 	if len(w.line) == 0 {

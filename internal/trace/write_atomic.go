@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file and puts it in the place of the one at path, if there is one, once it is whole: no reader sees half of
-// it, and on an error the old one stays. What is no regular file (a pipe, a terminal) is written to as it is.
+// Replace writes a file and renames it to path once it is complete. No reader sees a partial file, and after an error
+// the old file is still there. If path exists and is not a regular file (a pipe, a terminal), Replace writes to it
+// directly.
 func Replace(path string, write func(io.Writer) error) (err error) {
 	mode := fs.FileMode(0o666)
 	if to, err := filepath.EvalSymlinks(path); err == nil {

@@ -41,8 +41,8 @@ func (w *Writer) mooncake(r *Record) error {
 	return nil
 }
 
-// vllm writes what vllm bench serve --dataset-name timed_trace reads. A prompt there is as long as its ids reach, so a row
-// without them gets some of its own.
+// vllm writes a row for vllm bench serve --dataset-name timed_trace. That tool makes prompts as long as their ids
+// reach, so a row with too few ids gets new ones.
 func (w *Writer) vllm(r *Record) {
 	w.without(r, "parts", "session_id", "delay", "gap", "extra")
 	blocks := r.Blocks
@@ -61,12 +61,13 @@ func (w *Writer) vllm(r *Record) {
 	w.line = append(w.line, '}')
 }
 
-// firstFresh is far above ids that count from 0, and chance alone makes a hash meet one above it.
+// firstFresh is the first id made up for vllm. It is far above ids that count from 0; an id that is a hash collides
+// only by chance.
 const firstFresh = 1 << 60
 
 func (w *Writer) azure(r *Record) {
 	w.without(r, "parts", "hash_ids", "session_id", "delay", "gap", "extra")
-	fraction := ".0000000" // 100 ns, as the data set of 2023
+	fraction := ".0000000" // 100 ns, as in the data set of 2023
 	if r.Offset%100 != 0 {
 		fraction = ".000000000"
 	}
@@ -78,8 +79,8 @@ func (w *Writer) azure(r *Record) {
 // burstSessions is the header of BurstGPT_3.csv.
 const burstSessions = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type"
 
-// burst writes GPT-4 as the model: vllm bench serve --dataset-name burstgpt reads only such rows. How long the answer took
-// is left empty.
+// burst writes a row of BurstGPT. The model is GPT-4, because vllm bench serve --dataset-name burstgpt reads only rows
+// with that model. Elapsed time is left empty.
 func (w *Writer) burst(r *Record) error {
 	w.without(r, "parts", "hash_ids", "delay", "gap", "extra")
 	w.line = appendUnits(w.line, r.Offset, time.Second)

@@ -123,7 +123,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// following lists n ids.
+// following returns n consecutive ids, comma-separated.
 func following(first uint64, n int) string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -181,7 +181,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// randomRows are of every shape that Mooncake's format has, in due order, with instants to the nanosecond.
+// randomRows returns rows of every kind in Mooncake's format, in due order, with instants to the nanosecond.
 func randomRows(rng *rand.Rand, n, block int) []Record {
 	text := func() string { return string([]rune("a\"\\\n<ü\u2028 \t漢🙂")[rng.IntN(11):]) + "x" }
 	rows := make([]Record, n)
@@ -245,7 +245,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Formats of lengths keep lengths and times (from the first row on, in CSV), and vLLM's ids too.
+// The formats of lengths keep lengths and times (in CSV, times from the first row on). vLLM keeps ids too.
 func TestReadWhatWasWrittenAsLengths(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 3))
 	var want []Record

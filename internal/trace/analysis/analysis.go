@@ -1,4 +1,4 @@
-// Package analysis takes a second look at a trace: lengths, prefixes, caches of every size, bursts, sessions.
+// Package analysis analyzes a trace in detail: lengths, prefixes, caches of every size, bursts, sessions.
 package analysis
 
 import (
@@ -10,42 +10,43 @@ import (
 	"replayd/internal/trace"
 )
 
-// Analysis is what a second look at a trace finds beyond its Stats. Figures that need timestamps are 0 without them,
-// figures of prefixes without ids; lengths are those of the rows that say them.
+// Analysis is what Analyze finds beyond the Stats of a trace. Figures that need timestamps are 0 without timestamps;
+// prefix figures are 0 without ids. Lengths are those of the rows that have them.
 type Analysis struct {
 	Stats trace.Stats
 
-	Total     stats.CountSummary // tokens of a row, in and out
+	Total     stats.CountSummary // input and output tokens of a row
 	Sizes     []Size             // rows by Total
 	Interval  time.Duration
-	Intervals []Interval // without timestamps none
+	Intervals []Interval // none without timestamps
 
-	// AIPerf's words, tokens. Context: a row's blocks whose id stands at the same place of another row too, wherever that row
-	// stands. UniquePrompt: the others. HitRate: of each row with ids, what Prefix.CacheHitRate is the mean of.
+	// AIPerf's metrics, in tokens. Context: a row's blocks whose id occurs at the same position of another row, earlier
+	// or later. UniquePrompt: the row's other blocks. HitRate: the values for each row with ids; their mean is
+	// Prefix.CacheHitRate.
 	Context, UniquePrompt stats.CountSummary
 	HitRate               stats.Summary
 
 	Tree      Tree
 	LRU       LRU
-	Caches    []Cache // LRU at the sizes that were asked for
-	CurveHits []int64 // tokens that a cache of all prefixes hits, by the bins of Stats.Curve
+	Caches    []Cache // LRU at the requested sizes
+	CurveHits []int64 // tokens that a cache of all prefixes hits, in each bin of Stats.Curve
 
 	Seconds, Minutes Dispersion
-	Gaps             stats.Summary // between rows, seconds; where more than 65,536 differ, percentiles to 1/128
+	Gaps             stats.Summary // between rows, seconds; with more than 65,536 distinct gaps, percentiles are exact to 1/128
 
-	Turns            stats.CountSummary // of the sessions
-	TurnGaps, Delays stats.Summary      // seconds between turns: from due to due, and where rows say it from the end of the turn before
+	Turns            stats.CountSummary // turns per session
+	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; after the end of the previous turn, for rows with a delay
 
-	InputShape, OutputShape, GapShape, TurnShape stats.Shape // of GapShape only X and Below
+	InputShape, OutputShape, GapShape, TurnShape stats.Shape // GapShape has only X and Below
 }
 
-// A Named is a figure of AIPerf's report.
+// A Named is a distribution of AIPerf's report.
 type Named struct {
 	Name string
 	stats.Summary
 }
 
-// AIPerf returns the distributions of AIPerf's report, in its order; their Count is 0 where no row has such a figure.
+// AIPerf returns the distributions of AIPerf's report, in its order. Count is 0 if no row has the figure.
 func (a Analysis) AIPerf() []Named {
 	return []Named{
 		{"Input length", a.Stats.Input.Summary()},
@@ -58,22 +59,23 @@ func (a Analysis) AIPerf() []Named {
 
 // A Size is a range of lengths: From ≤ tokens < Below.
 type Size struct {
-	From, Below int // tokens; Below 0: no end
+	From, Below int // tokens; Below 0: no upper bound
 	Rows        int64
 	Share       float64 // of rows with a length
 }
 
-// sizes are the ranges in which AIPerf's documents describe a dataset.
+// sizes are the lower bounds of the ranges in which AIPerf's documents describe a dataset.
 var sizes = []int{0, 5_000, 10_000, 20_000, 40_000, 60_000, 80_000, 100_000}
 
-// An Interval is what is due from one offset on until another.
+// An Interval is the requests due from offset From to offset To.
 type Interval struct {
-	From, To                               time.Duration // To is that of the last row in the last interval
+	From, To                               time.Duration // in the last interval, To is the offset of the last row
 	Requests                               int64
-	InputTokens, OutputTokens, CacheTokens int64 // CacheTokens: of the input, what a cache of all prefixes hits
+	InputTokens, OutputTokens, CacheTokens int64 // CacheTokens: input tokens that a cache of all prefixes hits
 }
 
-// PerMinute is how many requests a minute are due. An interval that is nothing but its last row's instant has no rate: 0.
+// PerMinute returns how many requests are due per minute. It returns 0 for an interval of length 0, at the last row's
+// instant.
 func (w Interval) PerMinute() float64 {
 	if w.To <= w.From {
 		return 0
@@ -84,30 +86,31 @@ func (w Interval) PerMinute() float64 {
 // Tree is the shape of the tree of prefixes.
 type Tree struct {
 	Roots, Leaves int
-	Reused        int     // prefixes that more than one row has
-	MaxDepth      int     // blocks of the row with most of them
-	MeanDepth     float64 // blocks of a row with ids
+	Reused        int     // prefixes of more than one row
+	MaxDepth      int     // most blocks of a row
+	MeanDepth     float64 // mean blocks of a row with ids
 }
 
-// Intervals of a trace are five minutes long, and double until there are at most maxIntervals.
+// Intervals start at five minutes and double until there are at most maxIntervals.
 const (
 	interval     = 5 * time.Minute
 	maxIntervals = 288 // a day
 )
 
-// A Cache is what an LRU cache of one size hits.
+// A Cache is the hits of an LRU cache of one size.
 type Cache struct {
 	Blocks               int
 	HitBlocks, HitTokens int64
 }
 
-// maxCaches is how many sizes of a cache an analysis shows.
+// maxCaches is the most cache sizes in one analysis.
 const maxCaches = 1000
 
-// Analyze reads the rows again, and once more where some have ids. Its memory grows with distinct prefixes (a trace of 4.6
-// million takes 660 MB, of which Open takes 390), sessions and lengths, not with rows.
+// Analyze reads the rows again, and once more if any row has ids. Its memory grows with distinct prefixes, sessions and
+// lengths, not with rows: a trace of 4.6 million distinct prefixes takes 660 MB, of which Open takes 390 MB.
 //
-// caches are the sizes to show of LRU caches, blocks; nil: a dozen of 1, 2, 5, 10, 20, 50 and so on, until one holds every prefix.
+// caches are the sizes of the LRU caches to show, in blocks. nil means about a dozen sizes (1, 2, 5, 10, 20, 50 and so
+// on) up to the first that holds every prefix.
 func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error) {
 	for _, n := range caches {
 		if n < 1 || len(caches) > maxCaches {
@@ -119,7 +122,7 @@ func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error)
 		return Analysis{}, err
 	}
 	if g.prefixes.Rows == 0 {
-		g.own, g.context.N = g.input, g.input.N // nothing is shared, as often as there are rows
+		g.own, g.context.N = g.input, g.input.N // every row's context is 0
 	} else if err := f.Each(ctx, g.addContext); err != nil {
 		return Analysis{}, err
 	}
@@ -136,7 +139,7 @@ func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error)
 	return a, nil
 }
 
-// roundSizes are sizes such as 100, 200, 500, 1000 and so on, the last one of them not below most.
+// roundSizes returns sizes such as 100, 200, 500, 1000 and so on, up to the first that is at least most.
 func roundSizes(most int) (sizes []int) {
 	first := 1
 	for first*2000 <= most {

@@ -34,7 +34,7 @@ func analyze(t testing.TB, f *trace.File, caches ...int) Analysis {
 	return a
 }
 
-// summarize is a Summary from sorted values, as numpy's functions of the same names have it.
+// summarize computes a Summary with numpy's definitions.
 func summarize[T int | float64](values []T) stats.Summary {
 	if len(values) == 0 {
 		return stats.Summary{}
@@ -61,7 +61,8 @@ func summarize[T int | float64](values []T) stats.Summary {
 	return s
 }
 
-// AIPerf's figures of the five rows, by its definitions: row 4 begins with another root, and shares only the 3 at its second place.
+// AIPerf's figures for the five rows, by its definitions. Row 4 begins with another root and shares only id 3 at its
+// second position.
 func TestAIPerfOfFiveRows(t *testing.T) {
 	a := analyze(t, openFile(t, fiveRows, trace.Options{}))
 	want := []Named{

@@ -8,21 +8,21 @@ import (
 	"replayd/internal/trace/prefix"
 )
 
-// analyst gathers an Analysis.
+// analyst computes an Analysis, one row at a time.
 type analyst struct {
 	stats         *trace.Stats
 	input, output stats.Counts
 	total         stats.Counts
 	intervals     []Interval
 	width         time.Duration
-	from          time.Duration // of the first interval
+	from          time.Duration // start of the first interval
 	curveHits     []int64
 
 	prefixes  prefix.Tree
 	recency   *recency
 	recurring *recurring
 	fronts    map[float64]int64
-	parents   []bool // by node: one stands behind it
+	parents   []bool // by node: it has a child
 	depth     int
 
 	context, own stats.Counts
@@ -103,7 +103,7 @@ func (g *analyst) time(r *trace.Record, hits int64) {
 	}
 }
 
-// addContext is the second look, when it is known which ids come again.
+// addContext adds a row during the second reading, when all repeated ids are known.
 func (g *analyst) addContext(r *trace.Record) {
 	if r.InputTokens == 0 {
 		return

@@ -2,15 +2,15 @@ package analysis
 
 import "time"
 
-// Dispersion is how evenly requests come, by how many of them fall into windows of one length. Whole windows count, from the
-// first row's instant on.
+// Dispersion measures how evenly requests arrive, by the number of requests in windows of one length. Windows start at
+// the first row's instant. Only whole windows count.
 type Dispersion struct {
 	Window  time.Duration
 	Windows int64
-	Mean    float64 // requests in a window
-	Peak    int64   // most in one
-	// Index is the variance of these numbers over their mean: 1 for a Poisson process, 0 for a metronome; 0 too without a
-	// whole window. PeakToMean is 0 there.
+	Mean    float64 // requests per window
+	Peak    int64   // most requests in one window
+	// Index is the variance of the requests per window over their mean: 1 for a Poisson process, 0 for a metronome.
+	// Without a whole window, Index and PeakToMean are 0.
 	Index, PeakToMean float64
 }
 
@@ -18,15 +18,15 @@ type Dispersion struct {
 type dispersion struct {
 	window time.Duration
 	first  time.Duration
-	place  int64 // of the window that is being counted, from 0
-	rows   int64 // in it
+	place  int64 // index of the current window, from 0
+	rows   int64 // in the current window
 
-	sum, peak int64 // of the windows before it
+	sum, peak int64 // of all earlier windows
 	squares   float64
 }
 
 func (d *dispersion) add(offset time.Duration) {
-	if d.rows == 0 { // only at the first row: a window that is being counted has one
+	if d.rows == 0 { // true only at the first row: later the current window always has a row
 		d.first = offset
 	}
 	if place := int64((offset - d.first) / d.window); place != d.place {
@@ -38,7 +38,7 @@ func (d *dispersion) add(offset time.Duration) {
 	d.rows++
 }
 
-// figures leaves the last window out: no row says that it is whole.
+// figures leaves out the last window, which may be incomplete.
 func (d *dispersion) figures() Dispersion {
 	out := Dispersion{Window: d.window, Windows: d.place, Peak: d.peak}
 	if d.place == 0 {

@@ -5,7 +5,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// What the analysis says beside AIPerf's figures: times in seconds, ratios of 1.
+// The types below hold the figures that AIPerf's analysis does not have. Times are in seconds; ratios are not
+// percentages.
 
 type documentTrace struct {
 	Path        string       `json:"path"`

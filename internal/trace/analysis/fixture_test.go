@@ -53,7 +53,7 @@ func publicTrace(t testing.TB, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// rowsAt are rows of one token at those milliseconds.
+// rowsAt returns rows of one token at the given milliseconds.
 func rowsAt(at ...int) string {
 	var b strings.Builder
 	for _, milliseconds := range at {
@@ -62,10 +62,10 @@ func rowsAt(at ...int) string {
 	return b.String()
 }
 
-// approximately equates numbers whose distance is at most that.
+// approximately equates numbers that differ by at most distance.
 func approximately(distance float64) cmp.Option { return cmpopts.EquateApprox(0, distance) }
 
-// A failingWriter fails.
+// A failingWriter returns err from every Write.
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

@@ -8,9 +8,9 @@ import (
 	"replayd/internal/stats"
 )
 
-// WriteJSON writes the analysis as one JSON object. What stands on its first level is AIPerf's analysis under AIPerf's
-// names (AnalysisStats in its src/aiperf/dataset/synthesis, read in 2026), so that what reads one reads the other; what
-// AIPerf does not have lies in objects of its own. Ratios are unrounded; null is what is not defined.
+// WriteJSON writes the analysis as one JSON object. The first level holds AIPerf's analysis under AIPerf's names
+// (AnalysisStats in its src/aiperf/dataset/synthesis, read in 2026), so a script for AIPerf's file can read it. Figures
+// that AIPerf does not have are in nested objects. Ratios are unrounded; undefined figures are null.
 func (a Analysis) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -137,7 +137,7 @@ func (a Analysis) documentTimes() *documentTimes {
 	return t
 }
 
-// ratio is 0 where there is nothing.
+// ratio returns part / whole, or 0 if whole is 0.
 func ratio(part, whole int64) float64 {
 	if whole == 0 {
 		return 0

@@ -7,21 +7,24 @@ import (
 	"replayd/internal/trace/prefix"
 )
 
-// LRU is what prefix caches of every size hit in a trace, each of a fixed number of blocks, least recently used out first.
+// LRU holds the hits of prefix caches of every size on a trace. Each cache has a fixed number of blocks and evicts the
+// least recently used one.
 //
-// A block is a prefix: the same id behind other ids is another block. When a row comes, its blocks hit from the front
-// until the first that is not in the cache. Then all of its blocks are used, its last one first and its first one last: what
-// is forgotten first of a prompt is its end, as in vLLM, which frees a request's blocks in reverse. So no block outlives
-// the one before it, a block that is in the cache has all before it there too, and "hits" means "is among the N blocks that
-// were used last". How many others were used since is the same for every N: one pass gives all sizes exactly (Mattson et al.,
-// "Evaluation techniques for storage hierarchies", 1970), in O(log prefixes) a block and 40 bytes a distinct prefix.
+// A block is a prefix: the same id after other ids is another block. The blocks of a row hit from the front up to the
+// first block that is not in the cache. Then the row uses all of its blocks, from the last to the first, so the end of
+// a prompt is evicted first. vLLM does the same: it frees a request's blocks in reverse. Therefore no block outlives
+// the block before it, and if a block is in the cache, all blocks before it are. A block hits a cache of N blocks if it
+// is among the N blocks used last. The number of other blocks used since is the same for every N, so one pass gives all
+// sizes exactly (Mattson et al., "Evaluation techniques for storage hierarchies", 1970), in O(log prefixes) per block
+// and 40 bytes per distinct prefix.
 //
-// Tokens of a hit are those that a row before it had there, as in Prefix: a cache of all prefixes hits Prefix.HitTokens.
+// The tokens of a hit are the tokens that an earlier row had there, as in Prefix. A cache of all prefixes hits
+// Prefix.HitTokens.
 type LRU struct {
-	blocks, tokens []int64 // hits of a cache of 1, 2, 3 … blocks, until more make no difference
+	blocks, tokens []int64 // hits of a cache of 1, 2, 3 … blocks, up to the size beyond which hits do not grow
 }
 
-// Hits returns the blocks and the tokens that a cache of so many blocks hits.
+// Hits returns the blocks and the tokens that a cache of cacheBlocks blocks hits.
 func (l LRU) Hits(cacheBlocks int) (blocks, tokens int64) {
 	i := min(cacheBlocks, len(l.blocks)) - 1
 	if i < 0 {
@@ -30,8 +33,8 @@ func (l LRU) Hits(cacheBlocks int) (blocks, tokens int64) {
 	return l.blocks[i], l.tokens[i]
 }
 
-// Enough returns the least size, in blocks, that hits the given part of the tokens that a cache of all prefixes hits, 0 to
-// 1; 0 where nothing ever hits.
+// Enough returns the smallest cache size, in blocks, that hits the given part (0 to 1) of the tokens that a cache of
+// all prefixes hits. It returns 0 if nothing ever hits.
 func (l LRU) Enough(part float64) int {
 	if len(l.tokens) == 0 {
 		return 0
@@ -40,15 +43,15 @@ func (l LRU) Enough(part float64) int {
 	return min(sort.Search(len(l.tokens), func(i int) bool { return float64(l.tokens[i]) >= want }), len(l.tokens)-1) + 1
 }
 
-// recency knows how many prefixes were used since each of them was.
+// recency counts how many prefixes were used since the last use of each prefix.
 type recency struct {
 	used  []uint32 // by node: the slot of its last use, from 1; 0: never
-	slots []uint32 // by slot, from 1: the node that was used; 0: it was used again since
-	marks []uint32 // a Fenwick tree over slots: how many hold a node
+	slots []uint32 // by slot, from 1: the node that was used; 0 if it was used again since
+	marks []uint32 // Fenwick tree over slots: how many hold a node
 	next  int      // slot of the next use
-	live  int      // prefixes
+	live  int      // number of prefixes used
 
-	blocks, tokens []int64 // hits by how many prefixes were used since, and itself
+	blocks, tokens []int64 // hits by the number of prefixes used since, including the prefix itself
 }
 
 func newRecency() *recency { return &recency{next: 1} }
@@ -74,7 +77,7 @@ func (r *recency) add(row []prefix.Step) {
 	}
 }
 
-// before returns how many slots before one hold a node.
+// before returns how many earlier slots hold a node.
 func (r *recency) before(slot uint32) (n int) {
 	for i := slot - 1; i > 0; i &= i - 1 {
 		n += int(r.marks[i])
@@ -104,8 +107,8 @@ func (r *recency) mark(slot int, by uint32) {
 	}
 }
 
-// compact closes the gaps between slots and leaves room for as many uses as there are prefixes, so that each use pays for
-// a constant part of it.
+// compact closes the gaps between slots. It leaves room for as many uses as there are prefixes, so that the amortized
+// cost per use is constant.
 func (r *recency) compact(more int) {
 	slots := make([]uint32, 1, max(2*r.live, 4096)+more+1)
 	for _, node := range r.slots[:min(r.next, len(r.slots))] {
@@ -128,7 +131,7 @@ func (r *recency) compact(more int) {
 	}
 }
 
-// lru returns the curve.
+// lru returns the hits by cache size.
 func (r *recency) lru() LRU {
 	for i := 1; i < len(r.blocks); i++ {
 		r.blocks[i] += r.blocks[i-1]

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// simulate is a cache of so many blocks as its definition reads: a list of prefixes, the one used last in front.
+// simulate is an LRU cache of capacity blocks by its definition: a list of prefixes, the most recently used one in
+// front.
 func simulate(rows []trace.Record, size, capacity int) (blocks, tokens int64) {
 	var cache []string
 	longest := map[string]int{}
@@ -68,7 +69,7 @@ func TestLRUIsThatOfACache(t *testing.T) {
 	}
 }
 
-// The least size that is enough is: one block fewer is not.
+// checkEnough checks that one block fewer than Enough returns is not enough.
 func checkEnough(t *testing.T, l LRU) {
 	t.Helper()
 	_, all := l.Hits(math.MaxInt)
@@ -85,7 +86,7 @@ func checkEnough(t *testing.T, l LRU) {
 	}
 }
 
-// Room for uses is made again and again here, against a list that the latest used one is moved to the front of.
+// compact runs many times here. The reference is a list whose most recently used node moves to the front.
 func TestLRUOfManyUses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
 	r := newRecency()
@@ -118,12 +119,12 @@ func TestLRUOfMooncake(t *testing.T) {
 	a := analyze(t, f)
 	t.Logf("288,500 blocks: %v", time.Since(start))
 	rows := allRows(t, f)
-	// Each id of this trace has one predecessor, so that it stands for its prefix.
+	// Each id of this trace has one predecessor, so an id identifies its prefix.
 	const gone = math.MaxUint64
 	for _, n := range []int{1, 1000, 20_000} {
 		var blocks int64
-		used := map[uint64]int{} // id to its place in order
-		var order []uint64       // each use; gone where it was used again since
+		used := map[uint64]int{} // id to its index in order
+		var order []uint64       // each use; gone if the id was used again since
 		first, live := 0, 0
 		for _, r := range rows {
 			for _, id := range r.Blocks {

@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// naiveContext is AIPerf's: repeated pairs of place and id, of all rows.
+// naiveContext computes AIPerf's context: pairs of position and id that occur in more than one row.
 func naiveContext(rows []trace.Record, size int) (context, own []int) {
 	pairs := map[[2]uint64]int{}
 	for _, r := range rows {
@@ -38,7 +38,7 @@ func naiveContext(rows []trace.Record, size int) (context, own []int) {
 	return context, own
 }
 
-// The rest from rows in memory, each by the words of its definition.
+// checkNaively computes the other figures from rows in memory, by their definitions.
 func checkNaively(t *testing.T, f *trace.File) {
 	t.Helper()
 	a, rows := analyze(t, f), allRows(t, f)
@@ -171,7 +171,7 @@ func naiveDispersion(rows []trace.Record, window time.Duration) Dispersion {
 	return d
 }
 
-// randomTrace has ids that stand in several places, cut blocks, rows without ids and rows without lengths.
+// randomTrace has ids at several positions, cut blocks, rows without ids and rows without lengths.
 func randomTrace(rng *rand.Rand, size int) string {
 	var b strings.Builder
 	span := 1 + rng.IntN(4_000_000)

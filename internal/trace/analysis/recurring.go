@@ -2,24 +2,24 @@ package analysis
 
 import "replayd/internal/trace/prefix"
 
-// recurring knows which ids come at the same place of more than one row: what AIPerf calls a row's context. Nearly every id
-// has one place, so that one stands with the id's number, and only further ones need a map.
+// recurring finds the ids that occur at the same position of more than one row: AIPerf calls them a row's context.
+// Nearly every id has one position. That position is stored by the id's number, and only further positions need a map.
 type recurring struct {
-	first []placed // by the id's number
+	first []placed // by id number
 	more  map[rowPlace]bool
 }
 
 type placed struct {
-	at    uint32 // from 1
+	at    uint32 // position in the row, from 1; 0: none
 	again bool
 }
 
-// A rowPlace is a block of a row, from 1, with the number of its id.
+// A rowPlace is a position in a row, from 1, and the number of the id there.
 type rowPlace struct{ at, number uint32 }
 
 func newRecurring() *recurring { return &recurring{more: map[rowPlace]bool{}} }
 
-// add takes a row's blocks, each from its number on.
+// add adds the blocks of a row.
 func (r *recurring) add(row []prefix.Step) {
 	for i, s := range row {
 		at := uint32(i) + 1
@@ -38,7 +38,8 @@ func (r *recurring) add(row []prefix.Step) {
 	}
 }
 
-// tokens returns how many of a row's tokens lie in blocks that recur at their place. All rows were added before.
+// tokens returns how many of a row's tokens are in blocks whose id recurs at the same position. All rows must have been
+// added.
 func (r *recurring) tokens(known *prefix.Numbers, blocks []uint64, tokens, size int) (n int) {
 	for i, id := range blocks {
 		number, _ := known.Find(id)

@@ -16,7 +16,7 @@ type sessions struct {
 
 type session struct {
 	turns int
-	last  time.Duration // when its last turn so far is due
+	last  time.Duration // due time of its latest turn
 }
 
 func (s *sessions) add(r *trace.Record, timed bool) {
@@ -34,7 +34,7 @@ func (s *sessions) add(r *trace.Record, timed bool) {
 	s.open[r.Session] = session{before.turns + 1, r.Offset}
 }
 
-// settle counts the sessions when all rows have come.
+// settle counts the turns of each session, after the last row.
 func (s *sessions) settle() {
 	for _, one := range s.open {
 		s.turns.Add(min(one.turns, trace.MaxTokens))

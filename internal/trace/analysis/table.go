@@ -10,8 +10,8 @@ import (
 	"replayd/internal/stats"
 )
 
-// WriteTable writes the analysis for people: AIPerf's figures, then those of a dataset as AIPerf's documents show them, then
-// lengths, prefixes, caches, bursts and sessions.
+// WriteTable writes the analysis as tables for people: AIPerf's figures, the dataset as AIPerf's documents show it,
+// then lengths, prefixes, caches, bursts and sessions.
 func (a Analysis) WriteTable(w io.Writer) error {
 	t := tables{bufio.NewWriter(w)}
 	t.line("Trace analysis: %s", a.Stats.Path)

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/number"
 )
 
-// tables writes paragraphs. Errors stay in the writer, which returns them from Flush.
+// tables writes headings, lines and columns. A write error stays in the bufio.Writer, which returns it from Flush.
 type tables struct{ *bufio.Writer }
 
 func (t tables) line(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
@@ -20,10 +20,10 @@ func (t tables) heading(text string) {
 	t.line("\n%s\n%s", text, strings.Repeat("-", utf8.RuneCountInString(text)))
 }
 
-// grid writes columns, the first one and bars to the left, the others to the right.
+// grid writes columns. The first column and bars are left-aligned, all others right-aligned.
 func (t tables) grid(rows ...[]string) { t.columns(rows, true) }
 
-// left writes names, and texts beside them.
+// left writes left-aligned columns.
 func (t tables) left(rows ...[]string) { t.columns(rows, false) }
 
 func (t tables) columns(rows [][]string, right bool) {
@@ -55,7 +55,7 @@ func (t tables) columns(rows [][]string, right bool) {
 
 const full, some = "█", "▏"
 
-// bar is one character for every two percent, and a thin one for what is less than half of that.
+// bar returns one character for every two percent, or a thin one if a share above 0 rounds to none.
 func bar(share float64) string {
 	n := int(share*50 + 0.5)
 	if n == 0 && share > 0 {

@@ -2,18 +2,18 @@ package prefix
 
 import "slices"
 
-// Numbers gives ids their numbers. Ids that count from 0, as Mooncake's, have theirs in a slice, which takes a tenth of a map's
-// time; ids that are hashes are in a map.
+// Numbers maps ids to numbers. Ids that count from 0, as in Mooncake, are in a slice, which takes a tenth of a map's
+// time. Ids that are hashes are in a map.
 type Numbers struct {
-	low  []uint32 // by id: its number and 1; 0: it is not here
+	low  []uint32 // by id: its number + 1; 0: not here
 	high map[uint64]uint32
 	n    int
 }
 
-// lowest ids are in the slice whatever they are.
+// Ids below lowest are always in the slice.
 const lowest = 1 << 16
 
-// Find gives the number of an id.
+// Find returns the number of an id.
 func (t *Numbers) Find(id uint64) (number uint32, ok bool) {
 	if id < uint64(len(t.low)) && t.low[id] != 0 {
 		return t.low[id] - 1, true
@@ -25,7 +25,8 @@ func (t *Numbers) Find(id uint64) (number uint32, ok bool) {
 	return number, ok
 }
 
-// add takes an id that is not there. It is in the slice where that has not more than three empty places for one that is used.
+// add adds a new id. The slice takes an id only below four times the number of ids, so that most of a large slice is
+// never empty.
 func (t *Numbers) add(id uint64, number uint32) {
 	t.n++
 	if id >= uint64(max(lowest, 4*t.n)) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Ids have the numbers that a map would give them, whether they count, are hashes, or both.
+// Numbers agrees with a map, for ids that count, ids that are hashes, and both mixed.
 func TestNumbers(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 4))

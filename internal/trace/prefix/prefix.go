@@ -1,61 +1,65 @@
-// Package prefix knows which rows of a trace begin with the same blocks: the tree of all sequences of ids.
+// Package prefix finds which rows of a trace begin with the same blocks. It builds the tree of all id sequences.
 package prefix
 
 import "slices"
 
-// Sharing is what rows share, by their ids in due order. A prefix is a sequence of ids from the first on.
+// Sharing is what rows have in common, by their ids in due order. A prefix is a sequence of ids that begins with a
+// row's first id.
 type Sharing struct {
 	Blocks  int64 // of all rows
 	IDs     int   // distinct
-	Moved   int   // ids that stand behind more than one prefix
-	Resized int   // ids that have more than one length
+	Moved   int   // ids that follow more than one prefix
+	Resized int   // ids that occur with more than one length
 
-	// What a cache that never forgets would hit: the longest prefix that came before. Where a block was
-	// shorter then than it is now, or longer, the tokens that both have.
+	// The hits of a cache that never forgets: each row hits its longest prefix that came before. If a block had another
+	// length before, the hit counts the shorter of the two lengths.
 	HitBlocks, HitTokens         int64
-	HitBlockRatio, HitTokenRatio float64 // of Blocks; of all input tokens, rows without ids included
+	HitBlockRatio, HitTokenRatio float64 // of Blocks; of all input tokens, including rows without ids
 
 	Unique      int // distinct prefixes
 	SharedRoots int // distinct first ids that more than one row begins with
 
-	// AIPerf's words. CacheHitRate: the mean over rows with ids of the share of their ids, counted from the front, that
-	// came before anywhere. ReuseRatio: of all occurrences of prefixes, those of prefixes that occur more than once.
+	// AIPerf's metrics. CacheHitRate: the share of a row's ids, counted from the front, that came before anywhere in
+	// the trace; the mean over rows with ids. ReuseRatio: the share of prefix occurrences whose prefix occurs more than
+	// once.
 	CacheHitRate, ReuseRatio float64
 }
 
-// A Tree is the tree of all id sequences. Nearly every id of a real trace has one place in it, so the place stands with
-// the id, and only further ones need a map: about 40 bytes a distinct id, and 30 where ids count from 0.
+// A Tree is the tree of all id sequences. Nearly every id of a real trace has one place in the tree. That place is
+// stored with the id, and only further places need a map. A Tree takes about 40 bytes per distinct id, or 30 if ids
+// count from 0.
 type Tree struct {
 	size int // tokens of a block
 
-	Numbers Numbers // id to its place in ids
+	Numbers Numbers // id to its index in ids
 	ids     []knownID
-	more    map[place]uint32 // nodes of ids that have several
-	Nodes   []node           // 0 is the root, above all first ids
+	more    map[place]uint32 // further nodes of ids that have several
+	Nodes   []node           // 0 is the root, the parent of all first ids
 
 	Blocks, hitBlocks, hitTokens int64
-	reused                       int64 // occurrences of nodes that occurred more than once
+	reused                       int64 // occurrences of nodes that occur more than once
 	Roots, sharedRoots           int
 	moved, resized               int
 	Rows                         int
-	fronts                       float64 // sum over rows of the share of ids in front that came before
+	fronts                       float64 // sum of Share.Front over rows
 
-	Row []Step // of the row that came last
+	Row []Step // of the last row added
 }
 
-// A Step is one block of a row: its place in ids and in nodes, and how many of its tokens a row before it had there.
+// A Step is one block of a row: its index in ids, its index in Nodes, and how many of its tokens an earlier row had
+// there.
 type Step struct {
 	Number, Node uint32
-	Known        int32 // tokens; 0 where the prefix is new
+	Known        int32 // tokens; 0 if the prefix is new
 }
 
-// A Share is what of one row came before.
+// A Share is how much of one row came before.
 type Share struct {
-	Tokens int64   // that a cache which never forgets would hit
-	Front  float64 // part of its ids, counted from the front, that came before anywhere
+	Tokens int64   // hit by a cache that never forgets
+	Front  float64 // share of the row's ids, counted from the front, that came before anywhere
 }
 
-// A knownID is an id that occurred: its first place in the tree, and its length there.
+// A knownID is an id that has occurred: its first place in the tree, and its length there.
 type knownID struct {
 	parent, node   uint32
 	tokens         int32
@@ -66,16 +70,16 @@ type place struct{ parent, id uint32 }
 
 // A node is one distinct prefix.
 type node struct {
-	longest int32 // tokens of its last block, at most
+	longest int32 // most tokens of its last block
 	Again   bool  // it occurred more than once
 }
 
-// New is the tree of no rows, for blocks of so many tokens.
+// New returns an empty tree for blocks of size tokens.
 func New(size int) Tree {
 	return Tree{size: size, more: map[place]uint32{}, Nodes: make([]node, 1)}
 }
 
-// Add takes a row's ids, of which there are as many as its tokens have blocks.
+// Add adds a row and returns its Share. A row has no ids or exactly as many as its tokens have blocks.
 func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 	p.Row = p.Row[:0]
 	if len(blocks) == 0 {
@@ -115,7 +119,7 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 	return had
 }
 
-// know returns the number of an id and whether it came before. A new one gets a node below parent.
+// know returns the number of an id and whether the id came before. It records parent as the place of a new id.
 func (p *Tree) know(id uint64, parent uint32, tokens int32) (number uint32, known bool) {
 	number, known = p.Numbers.Find(id)
 	if !known {
@@ -131,11 +135,11 @@ func (p *Tree) know(id uint64, parent uint32, tokens int32) (number uint32, know
 	return number, true
 }
 
-// enter returns the node of an id below parent, and whether it is new.
+// enter returns the node of an id below parent, and whether the node is new.
 func (p *Tree) enter(number, parent uint32) (at uint32, fresh bool) {
 	k := &p.ids[number]
 	switch {
-	case k.node == 0: // the root is the place of no id
+	case k.node == 0: // the id has no node yet: node 0 is the root
 		k.node = uint32(len(p.Nodes))
 	case k.parent == parent:
 		return k.node, false
@@ -153,7 +157,8 @@ func (p *Tree) enter(number, parent uint32) (at uint32, fresh bool) {
 	return uint32(len(p.Nodes) - 1), true
 }
 
-// Push doubles what is full: append's own steps of a quarter would copy each of a million elements four times.
+// Push appends v and doubles the capacity of a full slice. append grows a large slice by only a quarter, and so would
+// copy each of a million elements four times.
 func Push[T any](s []T, v T) []T {
 	if len(s) == cap(s) {
 		s = slices.Grow(s, max(len(s), 1024))
@@ -167,13 +172,13 @@ func (p *Tree) repeat(n *node, root bool) {
 		return
 	}
 	n.Again = true
-	p.reused++ // its first occurrence
+	p.reused++ // count the first occurrence too
 	if root {
 		p.sharedRoots++
 	}
 }
 
-// Stats is what the rows share; inputTokens are those of all rows, without ids included.
+// Stats returns what the rows share. inputTokens is the total over all rows, including rows without ids.
 func (p *Tree) Stats(inputTokens int64) Sharing {
 	s := Sharing{
 		Blocks: p.Blocks, IDs: len(p.ids), Moved: p.moved, Resized: p.resized,
