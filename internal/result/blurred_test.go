@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure/measuretest"
 )
 
-// Chunks that are read together are said from 1 read of 100 on.
+// Merged reads are reported from 1 read in 100 on.
 func TestBlurred(t *testing.T) {
 	table := func(merged, reads int) (*Summary, string) {
 		s := NewSummary(measure.SLO{})

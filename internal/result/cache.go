@@ -7,30 +7,30 @@ import (
 	"replayd/internal/measure"
 )
 
-// A CacheSource is who said how many prompt tokens came from the server's prefix cache.
+// A CacheSource says where the number of cached prompt tokens comes from.
 type CacheSource string
 
 // Sources, best first.
 const (
-	CacheUsage  CacheSource = "usage"  // the answers, of this run's requests alone
-	CacheEngine CacheSource = "engine" // the server's own counters while the run went on, other clients' requests included
+	CacheUsage  CacheSource = "usage"  // usage in the answers, of this run's requests alone
+	CacheEngine CacheSource = "engine" // the server's own counters during the run, other clients' requests included
 )
 
-// A Cache is how much of a run's prompts the server had in its prefix cache, and how much of that the load itself explains. A server
-// that was cold has no more than that. Nil stands for a run of which it is not known.
+// A Cache says how many of a run's prompt tokens were in the server's prefix cache, and how many of them the load
+// itself explains. A cache that was empty at the start hits no more than that. A nil Cache is not known.
 type Cache struct {
 	Source    CacheSource `json:"source"`
-	Prompt    int64       `json:"prompt_tokens"`              // of ok requests, as Source has it
-	Cached    int64       `json:"cached_tokens"`              // of Prompt
+	Prompt    int64       `json:"prompt_tokens"`              // of ok requests, as counted by Source
+	Cached    int64       `json:"cached_tokens"`              // part of Prompt
 	Explained *int64      `json:"explained_tokens,omitempty"` // upper bound of the hits of a cache that was empty at the start; nil: not known
 }
 
-// warmShare is the least share of prompt tokens, cached and not explained by the load, that is worth a warning. A smaller share can
-// come from the chat template or the end of a block.
+// warmShare is the smallest share of prompt tokens, cached and not explained by the load, that causes a warning. A
+// smaller share can come from the chat template or the end of a block.
 const warmShare = 0.01
 
-// Beyond is the part of the prompt tokens that were in the cache and that the load does not explain, 0 to 1. It is not known where
-// either is not.
+// Beyond returns the share of prompt tokens, 0 to 1, that were cached and that the load does not explain. known is
+// false if either number is not known.
 func (c *Cache) Beyond() (share float64, known bool) {
 	if c == nil || c.Explained == nil || c.Prompt <= 0 {
 		return 0, false
@@ -38,7 +38,7 @@ func (c *Cache) Beyond() (share float64, known bool) {
 	return max(0, float64(c.Cached-*c.Explained)/float64(c.Prompt)), true
 }
 
-// Warm says in a sentence that the cache held more than the load explains; "" where that is not so, or not known.
+// Warm returns a sentence if the cache held more than the load explains, else "".
 func (c *Cache) Warm() string {
 	beyond, _ := c.Beyond()
 	if beyond < warmShare {
@@ -51,7 +51,7 @@ func (c *Cache) Warm() string {
 	return text
 }
 
-// String says how much was cached, and what the load explains.
+// String says how much was cached and how much the load explains.
 func (c *Cache) String() string {
 	if c == nil {
 		return "unknown: neither the answers nor the server's counters say how many prompt tokens it held"
@@ -66,10 +66,11 @@ func (c *Cache) String() string {
 	return text + fmt.Sprintf("; the load explains at most %.1f %%", 100*float64(min(*c.Explained, c.Prompt))/float64(max(1, c.Prompt)))
 }
 
-// Add is the cache of two shards. The prompts of one process do not explain the cache hits of another.
+// Add returns the cache of two shards. Explained is then not known, because the prompts of one process do not explain
+// the cache hits of another.
 func (c *Cache) Add(other *Cache) *Cache {
 	if c == nil || other == nil || c.Source != other.Source || c.Source == CacheEngine {
-		return nil // each shard read the same counters
+		return nil // all shards read the same counters
 	}
 	return &Cache{Source: c.Source, Prompt: c.Prompt + other.Prompt, Cached: c.Cached + other.Cached}
 }
@@ -77,12 +78,12 @@ func (c *Cache) Add(other *Cache) *Cache {
 // A CacheMeter observes the finished requests of a run and computes its Cache.
 type CacheMeter struct {
 	mu       sync.Mutex
-	told     bool  // of one request at least it was said: some servers say it only where it is more than 0
+	told     bool  // some answer reported cached tokens; some servers report them only if above 0
 	sum      Cache // of ok requests
-	template int64 // tokens around their prompts, the same in all
+	template int64 // template tokens around the prompts; all prompts share them
 }
 
-// Observe takes a finished request.
+// Observe adds a finished request.
 func (m *CacheMeter) Observe(r *measure.Request) {
 	if r.Outcome != measure.OK {
 		return
@@ -95,8 +96,9 @@ func (m *CacheMeter) Observe(r *measure.Request) {
 	m.template += int64(max(r.Overhead, r.Usage.Prompt-r.InputTokens, 0))
 }
 
-// Cache is what was seen. The tokens are those that the prompts share with each other; without them shared is false. Beside are
-// the server's own counters, for where its answers say nothing.
+// Cache returns the cache of the observed requests. tokens is the number of tokens that the prompts share with each
+// other; shared is false if that is not known. The server's own counters in beside are used if no answer reported
+// cached tokens.
 func (m *CacheMeter) Cache(tokens int64, shared bool, beside []ServerSeries) *Cache {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +117,8 @@ func (m *CacheMeter) Cache(tokens int64, shared bool, beside []ServerSeries) *Ca
 	return &c
 }
 
-// engineCache is what the server's counters grew by. It is not ok where it has none, or looked up nothing.
+// engineCache returns the growth of the server's counters. ok is false if the server has no such counters or looked up
+// no tokens.
 func engineCache(beside []ServerSeries) (c Cache, ok bool) {
 	c.Source = CacheEngine
 	hits := false

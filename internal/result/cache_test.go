@@ -8,7 +8,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// Cached prompt tokens beyond what the load explains are said, with their share; a template's tokens are a part of the load.
+// Cached prompt tokens beyond what the load explains are reported with their share. Template tokens are part of the
+// load.
 func TestCache(t *testing.T) {
 	ok := func(told bool, prompt, cached, overhead int) measure.Request {
 		return measure.Request{Outcome: measure.OK, InputTokens: 100, Overhead: overhead, Usage: measure.Usage{Prompt: prompt, Cached: cached, CacheTold: told}}
@@ -49,7 +50,7 @@ func TestCache(t *testing.T) {
 	f("nobody says", 0, true, nil, 0, false, "unknown", ok(false, 100, 0, 0))
 }
 
-// The prompts of one shard may be those that another found: only what was cached adds up.
+// A shard may hit prompts that another shard sent, so only cached tokens are added up.
 func TestCacheOfShards(t *testing.T) {
 	explained := int64(7)
 	a, b := &Cache{Source: CacheUsage, Prompt: 100, Cached: 40, Explained: &explained}, &Cache{Source: CacheUsage, Prompt: 50, Cached: 10}

@@ -13,43 +13,43 @@ import (
 	"replayd/internal/records"
 )
 
-// mostGaps is how many gaps between chunks a Collector and a reader keep: 128 MiB of them.
+// mostGaps is the most gaps between chunks that a Collector or a reader keeps: 128 MiB.
 const mostGaps = 1 << 24
 
 // CollectorOptions say what a Collector keeps.
 type CollectorOptions struct {
 	Path      string // of profile_export.jsonl; "": no file
-	Gaps      bool   // keep the gaps between chunks, in memory and in the file: one number a chunk
+	Gaps      bool   // keep the gaps between chunks, in memory and in the file: one number per chunk
 	Processor string // record_processor_id, the same for all requests of this process
 	Log       *slog.Logger
 }
 
 const rowsAtOnce = 1 << 13
 
-// A Collector keeps the requests of a run while it goes on, and writes each into profile_export.jsonl within a second of its
-// end. Its methods may be called at once. In memory are at most 2^20 requests of some 500 bytes and 2^24 gaps of 8: what comes
-// beyond them is in the file alone, and the Run says how much that is. The file takes records as measure.Sink does: no request
-// waits for a disk, lines are whole, and after a crash what was written is there.
+// A Collector keeps the requests of a run in memory and writes each to profile_export.jsonl within a second of its end.
+// Methods may be called concurrently. Memory holds at most 2^20 requests of some 500 bytes and 2^24 gaps of 8 bytes.
+// Everything beyond that is only in the file, and the Run says how much. The file takes lines as records.Sink does: no
+// request waits for a disk, lines are whole, and after a crash all lines written before are there.
 type Collector struct {
 	options  CollectorOptions
 	settings Settings
 	sink     *records.Sink
-	most     int // rows
+	most     int // maximum number of rows
 
 	mu       sync.Mutex
 	clock    wallClock
-	rows     [][]Row          // rowsAtOnce each: growing one slice would copy hundreds of MB while lanes wait
+	rows     [][]Row          // of rowsAtOnce rows each: growing one slice would copy hundreds of MB while lanes wait
 	kept     int              // in rows
 	beyond   int              // requests that are not in rows
 	gaps     int              // in rows
 	gapless  int              // rows whose gaps are not kept
 	sessions map[string]int64 // session_num of each conversation
-	next     int64            // session_num
+	next     int64            // next session_num
 }
 
-// NewCollector makes an empty collector. The error is that the file cannot be opened.
+// NewCollector returns an empty collector. It fails if the file cannot be opened.
 func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
-	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // on no page: the Run says it
+	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // not exported: the Run reports lost lines
 	c := &Collector{
 		options: o, settings: s, sink: records.NewSink(lost, o.Log), most: mostRows,
 		sessions: map[string]int64{},
@@ -60,17 +60,17 @@ func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
 	return c, nil
 }
 
-// Run writes the file until ctx is cancelled and the rest is written too; no request may finish after that. The error says why
-// lines were lost at its end.
+// Run writes the file until ctx is cancelled, and then the rest. No request may finish after that. The error says why
+// lines were lost at the end.
 func (c *Collector) Run(ctx context.Context) error { return c.sink.Run(ctx) }
 
-// Observe takes a finished request. It keeps nothing of r.
+// Observe adds a finished request. It keeps nothing of r.
 func (c *Collector) Observe(r *measure.Request) {
 	row := c.add(r)
 	if c.options.Path == "" {
 		return
 	}
-	line := AppendExport(nil, row) // not under the lock of the sink
+	line := AppendExport(nil, row) // outside the sink's lock
 	c.sink.Append(func(b []byte) []byte { return append(b, line...) })
 }
 
@@ -98,8 +98,8 @@ func (c *Collector) add(r *measure.Request) Row {
 	return row
 }
 
-// session numbers the conversations as they come. When there are too many to remember they are forgotten: one that goes on
-// after that has a new number.
+// session numbers conversations as they come. If there are too many to remember, it forgets all of them, and a
+// conversation that goes on gets a new number.
 func (c *Collector) session(row Row) int64 {
 	if row.Conversation == "" {
 		c.next++
@@ -118,7 +118,7 @@ func (c *Collector) session(row Row) int64 {
 	return n
 }
 
-// Collected is the run as far as it went, without its ledger, which its workload has.
+// Collected returns the run so far, without a ledger: the workload has the ledger.
 func (c *Collector) Collected() Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,18 +25,19 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const ms = time.Millisecond
 
-// begin is when the example's first request was due.
+// begin is the due time of the example's first request.
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// settings are those of the example.
+// settings are the settings of the example.
 var settings = Settings{
 	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
 	SLO:         measure.SLO{{Quantity: measure.TTFT, Limit: 300}, {Quantity: measure.TPOT, Limit: 9.5}, {Quantity: measure.PerUser, Limit: 95}},
 	Percentiles: []float64{75, 99.9}, Streamed: true,
 }
 
-// example is a run of 3 requests that warm up and 120 others over 40 s, as measured: the first 10 s are slower; two in three
-// belong to conversations; some are refused for their length, one cannot be sent, some are cancelled, one has one token.
+// example returns the requests of a run, as measured: 3 warm-up requests and 120 others over 40 s. The first 10 s are
+// slower; two in three requests belong to conversations; some are refused for their length, one cannot be sent, some
+// are cancelled, and one has one token.
 func example() []*measure.Request {
 	random := rand.New(rand.NewPCG(7, 7))
 	var all []*measure.Request
@@ -92,7 +93,7 @@ func fail(r *measure.Request, o measure.Outcome, status int, text string) {
 	r.Timeline.Chunks, r.Timeline.End = nil, r.Timeline.Head
 }
 
-// collected is the example as a Collector has it, and the file that it wrote.
+// collected returns the example as a Collector collects it, and the file that the Collector wrote.
 func collected(t *testing.T) (Run, []byte) {
 	path := filepath.Join(t.TempDir(), ExportName)
 	var run Run
@@ -120,7 +121,7 @@ func collected(t *testing.T) (Run, []byte) {
 	return run, file
 }
 
-// golden compares with a file of testdata, or with -update writes it.
+// golden compares got with a file in testdata, or writes the file with -update.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -146,7 +147,7 @@ func TestExportFile(t *testing.T) {
 	golden(t, "run/"+ExportName, file)
 }
 
-// What is read from the file is what was collected, to the last bit.
+// The rows read from the file equal the collected ones, to the last bit.
 func TestReadExportGivesWhatWasCollected(t *testing.T) {
 	want, file := collected(t)
 	got, err := one(ReadExport(bytes.NewReader(file), ExportName))
@@ -198,7 +199,8 @@ func TestCollectorWithoutAFile(t *testing.T) {
 	}
 }
 
-// The instants of a run lie as far apart as the monotonic clock says: a step of the wall clock between them does not show.
+// The distances between the instants of a run are those of the monotonic clock. A step of the wall clock does not
+// change them.
 func TestInstantsKeepTheirDistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c wallClock
@@ -216,7 +218,7 @@ func TestInstantsKeepTheirDistance(t *testing.T) {
 	})
 }
 
-// One JSON answer has a latency and nothing else: no first token, no gap, no rate per user.
+// An answer that is not streamed has a latency and nothing else: no first token, no gap, no rate per user.
 func TestWholeAnswer(t *testing.T) {
 	r := example()[4-1]
 	r.Timeline.Whole, r.Timeline.Chunks = true, []time.Duration{800 * ms}
@@ -235,7 +237,7 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
-// What is beyond the bounds of the memory is counted, and in the file all the same.
+// Requests beyond the memory limit are counted and still written to the file.
 func TestCollectorIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ExportName)
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestCollectorIsBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.Run(ctx) }()
-		for _, r := range example()[3:11] { // of each of 0, 1 and 2 mod 3
+		for _, r := range example()[3:11] { // 8 requests, of all three remainders mod 3
 			c.Observe(r)
 		}
 		cancel()
@@ -270,7 +272,7 @@ func TestCollectorIsBounded(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing costs lines of the file, which is said, and no figure.
+// A full disk costs lines of the file, which are reported, and no figure.
 func TestCollectorOnAFullDisk(t *testing.T) {
 	const device = "/dev/full"
 	if _, err := os.Stat(device); err != nil {
@@ -309,7 +311,7 @@ func BenchmarkCollector(b *testing.B) {
 	}
 }
 
-// Turns of one pass are one conversation, those of the next another.
+// Turns of one pass are one conversation; turns of the next pass are another.
 func TestCorrelation(t *testing.T) {
 	for id, want := range map[string]string{
 		"run/0/4": "run/0/s", "run/0/5": "run/0/s", "run/0/4.1": "run/0/s.1", "run/0/5.1": "run/0/s.1", "a.b/7/1": "a.b/7/s", "run/warmup/0": "run/warmup/s",

@@ -8,12 +8,12 @@ import (
 	"replayd/internal/measure"
 )
 
-// An exportLine is a line of profile_export.jsonl: AIPerf's (docs/tutorials/working-with-profile-exports.md), with a few fields
-// of ours. A metric that is not defined is absent, and so are all latencies of a request that did not end ok.
+// An exportLine is a line of profile_export.jsonl in AIPerf's format (docs/tutorials/working-with-profile-exports.md),
+// with a few fields of replayd's. An undefined metric is absent. A request that did not end ok has no latencies.
 type exportLine struct {
 	Metadata exportMetadata `json:"metadata"`
 	Metrics  exportMetrics  `json:"metrics"`
-	Error    *ExportError   `json:"error"` // null of an ok request
+	Error    *ExportError   `json:"error"` // null if the request ended ok
 }
 
 type exportMetadata struct {
@@ -34,14 +34,14 @@ type exportMetadata struct {
 	WasCancelled bool    `json:"was_cancelled"`
 	Cancel       instant `json:"cancellation_time_ns"`
 
-	// Ours: the plan's instant, the first content, replayd's word for how it ended, the HTTP status.
+	// replayd's own: due time, first content, outcome, HTTP status.
 	Due     instant         `json:"due_ns"`
 	First   instant         `json:"first_content_ns"`
 	Outcome measure.Outcome `json:"outcome,omitempty"`
 	Status  int             `json:"status,omitempty"`
 }
 
-// An instant is Unix time in ns; null when it did not come.
+// An instant is Unix time in ns; null if it did not happen.
 type instant int64
 
 func (i instant) MarshalJSON() ([]byte, error) {
@@ -64,13 +64,13 @@ type exportMetrics struct {
 	Input      *exportValue  `json:"input_sequence_length,omitempty"`
 	ErrorInput *exportValue  `json:"error_isl,omitempty"` // the input of a request that did not end ok
 
-	// Ours.
+	// replayd's own.
 	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
 	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
 	Lateness       *exportValue `json:"lateness,omitempty"`
-	ReadDelay      *exportValue `json:"read_delay,omitempty"`   // mean of its reads
-	Reads          *exportValue `json:"reads,omitempty"`        // with content, that the kernel stamped
-	Merged         *exportValue `json:"merged_reads,omitempty"` // that held several chunks; absent: none
+	ReadDelay      *exportValue `json:"read_delay,omitempty"`   // mean over the request's reads
+	Reads          *exportValue `json:"reads,omitempty"`        // reads with content and a kernel timestamp
+	Merged         *exportValue `json:"merged_reads,omitempty"` // reads that held several chunks; absent: none
 }
 
 type exportValue struct {
@@ -83,15 +83,15 @@ type exportValues struct {
 	Unit  string    `json:"unit"`
 }
 
-// An ExportError says why a request failed: the HTTP status, or 499 of a cancellation, as AIPerf has it; the kind, which is
-// replayd's outcome; and the words.
+// An ExportError says why a request failed. Code is the HTTP status, or 499 for a cancellation, as in AIPerf. Type is
+// replayd's outcome. Message is the error text.
 type ExportError struct {
 	Code    *int   `json:"code"`
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// cancelledCode is what AIPerf gives a request that it cancelled itself.
+// cancelledCode is AIPerf's code for a request that it cancelled itself.
 const cancelledCode = 499
 
 // AppendExport appends the line of a row, with its newline.
@@ -129,7 +129,7 @@ func AppendExport(b []byte, r Row) []byte {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(line); err != nil {
-		panic("result: " + err.Error()) // numbers and strings: NaN was left out
+		panic("result: " + err.Error()) // impossible: the line holds numbers and strings, and no NaN
 	}
 	return out.Bytes()
 }
@@ -141,7 +141,7 @@ func defined(v float64, unit string) *exportValue {
 	return &exportValue{v, unit}
 }
 
-// FailureOf is what a line says of a request that did not end ok.
+// FailureOf returns the error in the line of a request that did not end ok.
 func FailureOf(r Row) *ExportError {
 	e := &ExportError{Type: string(r.Outcome), Message: r.Error}
 	switch {
@@ -154,7 +154,7 @@ func FailureOf(r Row) *ExportError {
 	return e
 }
 
-// counted is NaN for a number that is not known.
+// counted returns NaN for a number that is not known.
 func counted(n int) float64 {
 	if n <= 0 {
 		return math.NaN()

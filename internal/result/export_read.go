@@ -12,21 +12,21 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of what is read.
+// Limits on a file of requests.
 const (
-	mostLine   = 16 << 20 // bytes of a line: the gaps of half a million chunks
-	mostFaults = 10       // bad lines that are told one by one
+	mostLine   = 16 << 20 // bytes in a line: the gaps of half a million chunks
+	mostFaults = 10       // bad lines that are listed one by one
 )
 
-// Each of replayd's own records begins with the one, each ledger among them with the other; see measure.Sink.
+// Each of replayd's records begins with recordStart, and each ledger with ledgerStart; see records.Sink.
 var (
 	recordStart = []byte(`{"id":`)
 	ledgerStart = []byte(`{"ledger":`)
 )
 
-// ReadExport reads the requests of a run from AIPerf's profile_export.jsonl or replayd's, or of all runs that wrote into a file of
-// replayd's records, in their order. Name is that of the file, for messages. A last line that was cut, and lines that are no JSON,
-// are left out; Partial says so. The error is that the file cannot be read on, or holds something else.
+// ReadExport reads the requests of a run from profile_export.jsonl, AIPerf's or replayd's. In a file of replayd's
+// records it reads all runs, in their order. name is the file's name in messages. ReadExport leaves out a cut last line
+// and lines that are not JSON, and Partial says so. It fails if reading fails or if the file holds something else.
 func ReadExport(r io.Reader, name string) ([]Run, error) {
 	return readExport(r, name, mostRows)
 }
@@ -51,7 +51,7 @@ func readExport(r io.Reader, name string, most int) ([]Run, error) {
 	}
 }
 
-// readLine reads up to a newline. A line over the bound is read to its end and not kept: whole is false then.
+// readLine reads up to a newline. It reads a line over mostLine to its end but does not keep it; whole is then false.
 func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -71,23 +71,22 @@ type exportReader struct {
 	line, rows int
 	gaps       int
 
-	runs []Run // before this one
+	runs []Run // earlier runs
 	run  Run
-	// Of this run:
+	// Of the current run:
 	faults, beyond, gapless int
-	sessions                map[string]int64    // of records, which have no session_num
-	ids                     map[string]struct{} // of records, where no ledger tells the runs apart
-	last                    int64               // the latest instant of its rows, Unix ns
+	sessions                map[string]int64    // session numbers of records, which have no session_num
+	ids                     map[string]struct{} // of records, if no ledger tells the runs apart
+	last                    int64               // latest instant of the run's rows, Unix ns
 	telling                 []measure.LedgerLine
 }
 
-// startRun begins a run.
 func (x *exportReader) startRun() {
 	x.run, x.faults, x.beyond, x.gapless, x.last = Run{}, 0, 0, 0, 0
 	x.sessions, x.ids = map[string]int64{}, map[string]struct{}{}
 }
 
-// readLine reads a line. Last is the one that no newline ends.
+// readLine handles one line. last marks a line that no newline ends.
 func (x *exportReader) readLine(line []byte, whole, last bool) error {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -127,7 +126,7 @@ func (x *exportReader) readLine(line []byte, whole, last bool) error {
 	return nil
 }
 
-// Bounds of what a row may say, so that differences and sums of them are numbers.
+// Limits on the values of a row, so that differences and sums do not overflow.
 const (
 	lastInstant = 1 << 62 // Unix ns: the year 2116
 	mostTime    = 1e12    // ms: 31 years
@@ -178,7 +177,7 @@ func (x *exportReader) fault(what string) {
 	}
 }
 
-// close ends a run.
+// close completes the current run.
 func (x *exportReader) close() {
 	partial := func(n int, format string, values ...any) {
 		if n > 0 {

@@ -22,7 +22,7 @@ import (
 	"replayd/internal/records"
 )
 
-// one is the only run of a file.
+// one returns the only run of a file.
 func one(runs []Run, err error) (Run, error) {
 	if err != nil {
 		return Run{}, err
@@ -47,7 +47,7 @@ func read(t *testing.T, name string) Run {
 	return run
 }
 
-// Lines in AIPerf's shape: ok with and without gaps, warm-up, a cancellation, errors of several kinds, other units.
+// Lines in AIPerf's format: ok with and without gaps, warm-up, a cancellation, errors of several kinds, other units.
 func TestReadExportOfAIPerf(t *testing.T) {
 	run := read(t, "aiperf_export.jsonl")
 	nan := math.NaN()
@@ -110,7 +110,7 @@ func TestReadExportOfAIPerf(t *testing.T) {
 	}
 }
 
-// recorded is the file of records of the requests that a func observes.
+// recorded returns the file of records of the requests that each observes.
 func recorded(t *testing.T, each func(observe func(*measure.Request))) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "records.jsonl")
@@ -119,7 +119,7 @@ func recorded(t *testing.T, each func(observe func(*measure.Request))) []byte {
 		t.Fatal(err)
 	}
 	each(sink.Observe)
-	if err := sink.Use(records.Options{}); err != nil { // writes what there is
+	if err := sink.Use(records.Options{}); err != nil { // flushes pending records
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -129,7 +129,7 @@ func recorded(t *testing.T, each func(observe func(*measure.Request))) []byte {
 	return b
 }
 
-// Records of replayd give the same rows as its export, but for what only the export has.
+// replayd's records give the same rows as its export, except for fields that only the export has.
 func TestReadRecords(t *testing.T) {
 	b := recorded(t, func(observe func(*measure.Request)) {
 		for _, r := range example() {
@@ -146,7 +146,7 @@ func TestReadRecords(t *testing.T) {
 	}
 }
 
-// A cut anywhere costs the line that it is in, and that is said; a newline more or less costs nothing.
+// A cut costs only the line in which it is, and Partial reports it. A missing last newline costs nothing.
 func TestReadExportCut(t *testing.T) {
 	_, file := collected(t)
 	lines := bytes.SplitAfter(file, []byte("\n"))
@@ -201,7 +201,7 @@ func TestReadExportFaults(t *testing.T) {
 	}
 }
 
-// numbered are texts for the lines from first to last.
+// numbered returns one text for each line from first to last.
 func numbered(format string, first, last int) (texts []string) {
 	for i := first; i <= last; i++ {
 		texts = append(texts, fmt.Sprintf(format, i))
@@ -243,7 +243,7 @@ func FuzzReadExport(f *testing.F) {
 	})
 }
 
-// What is said of reads is in the file, and read again.
+// Figures of reads are written to the file and read back.
 func TestReadsInTheExport(t *testing.T) {
 	for _, want := range []Row{{Reads: 7, Merged: 2, ReadDelay: 1.25}, {}, {Merged: 3}} {
 		want.Start, want.ID = 1, "a/0/1"

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// row is what a line says. Metrics come in any unit of time.
+// row converts the line to a Row. Metrics may have any unit of time.
 func (l exportLine) row() (Row, error) {
 	md := l.Metadata
 	r := Row{
@@ -68,7 +68,7 @@ func (l exportLine) row() (Row, error) {
 	return r, errors.Join(errs...)
 }
 
-// phase reads what a request was sent for.
+// phase parses the phase of a request.
 func phase(name string) (measure.RunPhase, error) {
 	switch name {
 	case measure.Profiling.String(), "":
@@ -79,7 +79,7 @@ func phase(name string) (measure.RunPhase, error) {
 	return "", fmt.Errorf("want warmup or profiling, got %q", name)
 }
 
-// toReport is what makes milliseconds of a unit of time.
+// toReport returns the factor from a unit of time to milliseconds; it is 1 for counts.
 func toReport(unit string) (float64, error) {
 	switch unit {
 	case "ms", "tokens", "tokens/sec/user":
@@ -94,8 +94,8 @@ func toReport(unit string) (float64, error) {
 	return 0, fmt.Errorf("metrics: unit: want ms, sec, us or ns, got %q", unit)
 }
 
-// outcome is how the request of a line ended. A line of replayd's says so; of AIPerf's the error tells: its code is the HTTP
-// status, its type the name of an exception.
+// outcome returns the outcome, HTTP status and error text of a line. replayd's lines name the outcome. In AIPerf's
+// lines the error decides: its code is the HTTP status, its type the name of an exception.
 func (l exportLine) outcome() (measure.Outcome, int, string) {
 	status := l.Metadata.Status
 	if l.Error == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// jsonFault says what is wrong with JSON: the field, what was wanted and what was found. Encoding/json says it in types of Go.
+// jsonFault rewords a decoding error: the field, the wanted and the found type. encoding/json names Go types instead.
 func jsonFault(err error) error {
 	wrong := (*json.UnmarshalTypeError)(nil)
 	if !errors.As(err, &wrong) {
@@ -36,7 +36,7 @@ func jsonFault(err error) error {
 	var field []string
 	for name := range strings.SplitSeq(wrong.Field, ".") {
 		if name != "" && name[0] >= 'a' && name[0] <= 'z' && !strings.ContainsFunc(name, func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
-			field = append(field, name) // the others are embedded types of Go
+			field = append(field, name) // other names are those of embedded Go types
 		}
 	}
 	if len(field) == 0 {

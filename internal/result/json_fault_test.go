@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever stands in a file, its error names line, field, what was wanted and what was found, and no type of Go.
+// An error names line, field, wanted and found type, and no Go type, for any JSON.
 func TestGarbageIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		`[1]`:                               "want a JSON object, got a list",

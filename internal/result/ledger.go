@@ -7,10 +7,10 @@ import (
 	"replayd/internal/measure"
 )
 
-// mostCounted is the greatest count of a ledger that is read, so that sums of them are numbers.
+// mostCounted is the largest count of a ledger that is accepted from a file. It keeps sums of counts from overflowing.
 const mostCounted = 1 << 50
 
-// balanced says what is wrong with a ledger of a file.
+// balanced checks a ledger from a file.
 func balanced(l measure.Ledger) error {
 	if max(l.Expected, l.Filtered) > mostCounted {
 		return fmt.Errorf("ledger: want counts of at most %d, got %d expected and %d filtered", int64(mostCounted), l.Expected, l.Filtered)
@@ -28,7 +28,7 @@ func balanced(l measure.Ledger) error {
 	return l.Balance()
 }
 
-// Statistics are what the run came to, with those of its ledger.
+// Statistics returns the figures of the run, including those of its ledger.
 func (r Run) Statistics() Statistics {
 	f := Aggregate(r.Rows, r.Settings)
 	l := r.Ledger

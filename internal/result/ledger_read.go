@@ -11,13 +11,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of what a file of records says of its runs.
+// Limits on the runs in a file of records.
 const (
-	mostWorkloads = 10_000 // of one run
-	mostRunsOfOne = 200    // in one file
+	mostWorkloads = 10_000 // per run
+	mostRunsOfOne = 200    // per file
 )
 
-// ledger takes a line {"ledger":{…}}. Those of one instant belong together: one for each workload of a process.
+// ledger reads a line {"ledger":{…}}. Lines of one instant belong together: there is one for each workload of a
+// process.
 func (x *exportReader) ledger(text []byte) error {
 	var line struct {
 		Ledger measure.LedgerLine `json:"ledger"`
@@ -44,8 +45,9 @@ func (x *exportReader) ledger(text []byte) error {
 	return nil
 }
 
-// told takes the ledgers of one instant, which are whole now. Where none of them goes on with one of the run, another run begins. So it
-// does where the rows before them, which no ledger goes with, are older than they: an old replayd wrote them.
+// told adds the ledgers of one instant, now complete, to the run. It begins another run if none of the ledgers
+// continues a counting of this run. It also begins another run if this run has no ledger and its rows are older than
+// the ledgers began: an old replayd wrote those rows.
 func (x *exportReader) told() error {
 	if len(x.telling) == 0 {
 		return nil
@@ -74,7 +76,7 @@ func (x *exportReader) told() error {
 	return nil
 }
 
-// again begins another run where a record has the id of one before, and no ledger tells the runs apart.
+// again begins another run if a record repeats an id and no ledger tells the runs apart.
 func (x *exportReader) again(id string) error {
 	if len(x.run.Told) > 0 {
 		return nil
@@ -99,7 +101,8 @@ func (x *exportReader) next() error {
 	return nil
 }
 
-// counting names the counts of one workload in one run. A ledger that has the same goes on with them.
+// A counting identifies the counts of one workload in one run. A later ledger with the same counting continues these
+// counts.
 type counting struct {
 	workload, target, shard string
 	began                   int64
@@ -109,7 +112,7 @@ func countingOf(l measure.LedgerLine) counting {
 	return counting{l.Workload, l.Target, l.Shard, l.Began}
 }
 
-// latest are the last of all ledgers that go on with the same counts.
+// latest returns the last ledger of each counting.
 func latest(lists ...[]measure.LedgerLine) (all []measure.LedgerLine) {
 	at := map[counting]int{}
 	for _, lines := range lists {
@@ -127,7 +130,7 @@ func latest(lists ...[]measure.LedgerLine) (all []measure.LedgerLine) {
 	return all
 }
 
-// sumOf is the sum of ledgers; nil of none.
+// sumOf returns the sum of ledgers, or nil if there are none.
 func sumOf(lines []measure.LedgerLine) *measure.Ledger {
 	if len(lines) == 0 {
 		return nil
@@ -139,7 +142,7 @@ func sumOf(lines []measure.LedgerLine) *measure.Ledger {
 	return &sum
 }
 
-// judge takes the service level by which the requests were judged, where all workloads have one.
+// judge sets the SLO of the ledgers, if all workloads have the same one.
 func (r *Run) judge(name string) {
 	for _, l := range r.Told {
 		if l.SLO != r.Told[0].SLO {
@@ -157,8 +160,9 @@ func (r *Run) judge(name string) {
 	r.Settings.SLO = slo
 }
 
-// checkLedger holds the ledger against the rows. Where a process was killed, rows stand after its last ledger, and how long that was before them
-// is how long nothing is known of what was never sent.
+// checkLedger compares the ledger with the rows and reports differences in Partial. If a process was killed, rows
+// follow its last ledger. For the time from that ledger to the last row, nothing is known of requests that were never
+// sent.
 func (r *Run) checkLedger(name string) {
 	if r.Ledger == nil {
 		return
@@ -185,7 +189,7 @@ func (r *Run) checkLedger(name string) {
 	}
 }
 
-// equal says whether two ledgers are known and the same.
+// equal reports whether two ledgers are known and equal.
 func equal(a, b *measure.Ledger) bool {
 	return a != nil && b != nil && a.Expected == b.Expected && a.InFlight == b.InFlight && a.Waiting == b.Waiting && a.Filtered == b.Filtered &&
 		a.Good == b.Good && a.Eligible == b.Eligible && maps.Equal(a.Outcomes, b.Outcomes) && maps.Equal(a.Dropped, b.Dropped)
@@ -197,8 +201,8 @@ func positive(counts map[measure.Outcome]int64) map[measure.Outcome]int64 {
 	return counts
 }
 
-// addUp is the ledger of several shards, or of several files of one; nil where that of one is not known. It says which shards are not
-// there.
+// addUp returns the summed ledger of several shards, or of several files of one shard. It returns nil if the ledger of
+// one of them is not known. missing lists the shards without a file.
 func addUp(shards []Run) (sum *measure.Ledger, told []measure.LedgerLine, missing string) {
 	total := measure.Ledger{}
 	for _, s := range shards {
@@ -214,7 +218,7 @@ func addUp(shards []Run) (sum *measure.Ledger, told []measure.LedgerLine, missin
 	return sumOf(told), told, missingShards(told)
 }
 
-// missingShards says which shards of a run have no ledger among these; "" where none is missing.
+// missingShards lists the shards of a run that have no ledger in told; "" if none is missing.
 func missingShards(told []measure.LedgerLine) string {
 	var there []bool
 	for _, l := range told {

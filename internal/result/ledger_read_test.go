@@ -12,22 +12,23 @@ import (
 	"replayd/internal/measure"
 )
 
-// at is an instant of these tests, seconds after 2027-01-15 08:00:00.
+// at returns an instant: seconds after 2027-01-15 08:00:00.
 func at(second int) int64 { return (1_800_000_000 + int64(second)) * 1e9 }
 
-// record is a line of an ok request that was sent at an instant and ended a second later.
+// record returns the line of an ok request that was sent at an instant and ended a second later.
 func record(id string, second int) string {
 	return fmt.Sprintf(`{"id":%q,"outcome":"ok","due_ns":%d,"write_ns":%d,"end_ns":%d}`+"\n", id, at(second), at(second), at(second+1))
 }
 
-// told is a ledger line of a workload that began at an instant, with so many requests ok and so many dropped.
+// told returns the ledger line of a workload: when it began, the line's instant, and its numbers of ok and dropped
+// requests.
 func told(workload, shard string, began, now, ok, dropped int) string {
 	return fmt.Sprintf(`{"ledger":{"time_ns":%d,"began_ns":%d,"workload":%q,"target":"t","shard":%q,"slo":"","expected":%d,"in_flight":0,"waiting":0,`+
 		`"outcomes":{"ok":%d},"dropped":{"overload":%d},"filtered":0,"good":%d,"eligible":%d}}`+"\n",
 		at(now), at(began), workload, shard, ok+dropped, ok, dropped, ok, ok)
 }
 
-// foundRun is what these tests look at.
+// foundRun holds the properties of a run that these tests compare.
 type foundRun struct {
 	Rows, Expected, Dropped int // Expected is −1 without a ledger
 	Partial                 string
@@ -44,7 +45,8 @@ func foundRuns(runs []Run) (all []foundRun) {
 	return all
 }
 
-// The last ledger of each workload counts, several workloads add up, and another began_ns, or ids that begin again, are another run.
+// The last ledger of each workload counts, and several workloads are added up. Another began_ns, or a repeated id,
+// begins another run.
 func TestReadLedgers(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -104,7 +106,7 @@ func TestReadLedgers(t *testing.T) {
 	}
 }
 
-// A ledger that cannot be one is refused with its line.
+// An invalid ledger is refused with its line number.
 func TestLedgerFaults(t *testing.T) {
 	good := told("w", "0/1", 0, 5, 4, 0)
 	for _, c := range []struct{ old, text, want string }{
@@ -124,8 +126,8 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// Ledgers of shards add up, those of two files of one run do not; a shard that is missing is told, and a shard without a ledger leaves
-// that of the run unknown.
+// Ledgers of shards are added up, ledgers of two files of one shard are not. A missing shard is reported. A shard
+// without a ledger leaves the ledger of the run unknown.
 func TestMergeLedgers(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, lines ...string) string {
@@ -170,7 +172,7 @@ func TestMergeLedgers(t *testing.T) {
 	}
 }
 
-// The files of a run that was cut by a rotation say so one by one.
+// Each file of a shard that was rotated says that rows are missing.
 const s0Partial = "s0.jsonl.0: the ledger counts 2 finished requests, 1 are in this file"
 
 func cutDir(texts []string, dir string) (all []string) {
@@ -180,7 +182,8 @@ func cutDir(texts []string, dir string) (all []string) {
 	return all
 }
 
-// The ledger of an export stands in the file of figures beside it; so do settings of the one of several runs that has the same ledger.
+// The ledger of an export is in the file of figures beside it. If there are several runs, the settings in that file
+// belong to the run with the same ledger.
 func TestLedgerBesideTheRequests(t *testing.T) {
 	dir := t.TempDir()
 	const figures = `{"input_config":{"cli_command":"replayd run x"},"was_cancelled":true,` +

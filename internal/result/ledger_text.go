@@ -10,10 +10,11 @@ import (
 	"replayd/internal/number"
 )
 
-// UnknownLedger is said of files that hold no ledger: those of AIPerf, and old ones.
+// UnknownLedger is the text for files without a ledger: AIPerf's files, and old ones.
 const UnknownLedger = "what was never sent is not in these files"
 
-// DroppedText says how many expected requests were never sent and why: "30 dropped (overload)"; "" of none.
+// DroppedText says how many expected requests were never sent and why: "30 dropped (overload)". It returns "" if there
+// are none.
 func DroppedText(l measure.Ledger) string {
 	if l.Unsent() == 0 {
 		return ""
@@ -21,7 +22,7 @@ func DroppedText(l measure.Ledger) string {
 	return fmt.Sprintf("%s dropped (%s)", number.Whole(l.Unsent()), WhyDropped(l))
 }
 
-// NeverSentText says the same in a sentence: "30 of 40 expected requests were never sent (overload)".
+// NeverSentText says the same as a sentence: "30 of 40 expected requests were never sent (overload)".
 func NeverSentText(l measure.Ledger) string {
 	were := "were"
 	if l.Unsent() == 1 {
@@ -30,7 +31,8 @@ func NeverSentText(l measure.Ledger) string {
 	return fmt.Sprintf("%s of %s %s never sent (%s)", number.Whole(l.Unsent()), number.Count(int(l.Expected), "expected request"), were, WhyDropped(l))
 }
 
-// WhyDropped are the reasons, the most frequent first, with their numbers where there are several: "overload", "20 overload, 10 guard".
+// WhyDropped lists the drop reasons, the most frequent first, with counts if there are several: "overload", "20
+// overload, 10 guard".
 func WhyDropped(l measure.Ledger) string {
 	var reasons []measure.DropReason
 	for _, why := range measure.DropReasons() {
@@ -50,14 +52,14 @@ func WhyDropped(l measure.Ledger) string {
 	return strings.Join(texts, ", ")
 }
 
-// AttainmentTexts are the numerator and denominator of attainment and of service attainment, as texts.
+// AttainmentTexts returns the numerator and denominator of attainment and of service attainment, as texts.
 func AttainmentTexts(l measure.Ledger) (attainment, service string) {
 	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
 	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))
 	return attainment, service
 }
 
-// UnfinishedText says how many requests had not ended when the ledger was written; "" of none.
+// UnfinishedText says how many requests had not ended when the ledger was written. It returns "" if there are none.
 func UnfinishedText(l measure.Ledger) string {
 	n := l.InFlight + l.Waiting
 	if n == 0 {
@@ -66,6 +68,6 @@ func UnfinishedText(l measure.Ledger) string {
 	return fmt.Sprintf("%s not ended when the ledger was written", number.Whole(n))
 }
 
-// AllThere says whether the rows of a run are all that its ledger counts as finished. They are more where a process was killed after
-// its last ledger, and fewer where files are missing.
+// AllThere reports whether a run has as many rows as its ledger counts as finished. There are more rows if a process
+// was killed after its last ledger, and fewer if files are missing.
 func AllThere(r Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }

@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// MergeShards makes one run of the requests of several shards of it: all rows by when they were sent, sessions numbered anew, so
-// that its figures are those of a single process that had sent them all. A request that is there twice is an error, because
-// then they are not shards of one run. Ledgers and concurrency add up; other settings are the first one's.
+// MergeShards merges the shards of one run. Rows are in the order in which they were sent and sessions are renumbered,
+// so that the figures are those of a single process that sent all requests. A request that occurs twice is an error,
+// because then the shards are not of one run. Ledgers and concurrency are added up; other settings are the first
+// shard's.
 func MergeShards(shards []Run) (Run, error) {
 	if len(shards) == 0 {
 		return Run{}, errors.New("merge: want the files of at least one shard, got none")
 	}
 	merged := Run{Name: shards[0].Name, Settings: shards[0].Settings}
 	merged.Settings.Concurrency = 0
-	from := map[string]int{} // the shard of each request
+	from := map[string]int{} // shard of each request
 	twice := 0
 	var first error
 	rows := 0
@@ -59,8 +60,8 @@ func MergeShards(shards []Run) (Run, error) {
 	return merged, nil
 }
 
-// numberSessions gives each conversation, and each request without one, a number in the order in which their first one ended,
-// as a single process would have.
+// numberSessions numbers conversations, and requests without one, in the order in which their first request ended, as a
+// single process does.
 func numberSessions(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) })
 	numbers := map[string]int64{}

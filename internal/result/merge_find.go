@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Names of what a run leaves in its directory, as far as it is read again: the files of requests and of figures as AIPerf 0.5 has
-// them, replayd's records, and the folder of earlier runs.
+// Names of the files in a run's directory that are read back: requests and figures as in AIPerf 0.5, replayd's records,
+// and the folder of earlier runs.
 const (
 	ExportName  = "profile_export.jsonl"
 	JSONName    = "profile_export_aiperf.json"
@@ -22,24 +22,24 @@ const (
 	BeforeName  = "before"
 )
 
-// Bounds of what is looked through for runs.
+// Limits of the search for runs.
 const (
 	mostRuns    = 200
 	mostFolders = 10_000
-	deepest     = 5 // folders below a path that was named
+	deepest     = 5 // levels of folders below a given path
 )
 
-// A Source is where a run can be read: a folder, or a file of requests.
+// A Source is a place to read a run from: a folder, or a file of requests.
 type Source struct {
 	Name  string
-	Dir   string   // of the settings; "" beside no files
-	Files []string // of requests; several are shards of one run
+	Dir   string   // folder of the settings
+	Files []string // of requests; several files are shards of one run
 }
 
-// FindRuns looks for runs: a path can be a file of requests, a folder of one run, or a folder with such folders below it. A folder
-// with requests of its own is one run, and what is below it is not looked at, as AIPerf has it; within says to look there too.
-// A folder with shard*.jsonl is one run of several shards. What moved to a folder named before is left out, unless
-// it is named. Names are the last parts of paths, as many as tell them apart.
+// FindRuns finds runs. A path can be a file of requests, the folder of one run, or a folder with such folders below it.
+// A folder with requests of its own is one run. As in AIPerf, FindRuns does not search below that folder, unless within
+// is true. A folder with shard*.jsonl is one run of several shards. A folder named before is skipped, unless it is one
+// of paths or has requests of its own. The name of a run is the last parts of its path, as many as tell the runs apart.
 func FindRuns(paths []string, within bool) ([]Source, error) {
 	f := finder{within: within, seen: map[string]bool{}}
 	for _, path := range paths {
@@ -100,7 +100,7 @@ func (f *finder) walk(dir string, depth int) error {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if e.Name() == BeforeName { // of earlier runs, unless a run has that name
+		if e.Name() == BeforeName { // has earlier runs, unless it is a run itself
 			if files, err := requestFiles(path); err != nil || len(files) == 0 {
 				continue
 			}
@@ -112,7 +112,7 @@ func (f *finder) walk(dir string, depth int) error {
 	return nil
 }
 
-// requestFiles are the files of requests of a folder: one, or those of shards.
+// requestFiles returns a folder's files of requests: a single file, or the files of shards.
 func requestFiles(dir string) ([]string, error) {
 	for _, name := range []string{ExportName, RecordsName} {
 		path := filepath.Join(dir, name)
@@ -125,12 +125,12 @@ func requestFiles(dir string) ([]string, error) {
 	return shards, err
 }
 
-// escapeGlob makes a path mean itself in a pattern.
+// escapeGlob escapes a path for use in a pattern.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// nameApart makes of each path its last parts, one more as long as two have the same name.
+// nameApart names each source by the last parts of its path, with as many parts as all names need to differ.
 func nameApart(found []Source) {
 	paths := slices.Clone(found)
 	for parts := 1; ; parts++ {
@@ -146,7 +146,7 @@ func nameApart(found []Source) {
 	}
 }
 
-// lastParts are the last parts of a path, without the end of a file's name.
+// lastParts returns the last n parts of a path, without the extensions .gz and .jsonl.
 func lastParts(path string, n int) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
@@ -156,9 +156,9 @@ func lastParts(path string, n int) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".jsonl")
 }
 
-// Read reads the run, or all that wrote into a file of records. Files that are not whole are read as far as they go, and Partial says so;
-// without settings beside the requests those stay empty. The error is that there is no file that can be read, or that shards do not
-// belong together.
+// Read reads the run, or all runs in a file of records. It reads an incomplete file as far as possible, and Partial
+// says so. Without a file of settings beside the requests, the settings stay empty. Read fails if a file of requests
+// cannot be read or if the shards do not belong together.
 func (s Source) Read() ([]Run, error) {
 	var shards []Run
 	for _, path := range s.Files {
@@ -184,14 +184,14 @@ func (s Source) Read() ([]Run, error) {
 	}
 	run.Name = s.Name
 	if read := beside(s.Dir); read != nil && !s.apart() {
-		read.Ledger = nil // of one of them
+		read.Ledger = nil // it is the ledger of one shard
 		run.adoptServerSeries(read)
 	}
 	return []Run{run}, nil
 }
 
-// named are the runs of one file with their names and settings. Of several, what stands beside them is that of the one with the same
-// ledger.
+// named gives the runs of one file their names and settings. If there are several runs, the settings beside the file
+// belong to the run with the same ledger.
 func (s Source) named(runs []Run) []Run {
 	read := beside(s.Dir)
 	for i := range runs {
@@ -210,7 +210,7 @@ func (s Source) named(runs []Run) []Run {
 	return runs
 }
 
-// apart says whether the files lie in folders of their own.
+// apart reports whether each file is in a folder of its own.
 func (s Source) apart() bool {
 	folders := map[string]bool{}
 	for _, path := range s.Files {
@@ -219,7 +219,8 @@ func (s Source) apart() bool {
 	return len(folders) > 1 && len(folders) == len(s.Files)
 }
 
-// beside reads what stands in a run's other files; nil where there are none. One that cannot be read is a run whose Partial says so.
+// beside reads the file of figures in dir, or returns nil if there is none. If the file cannot be read, beside returns
+// a run whose Partial says so.
 func beside(dir string) *Run {
 	f, err := os.Open(filepath.Join(dir, JSONName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -235,12 +236,13 @@ func beside(dir string) *Run {
 	return &Run{Partial: []string{err.Error()}}
 }
 
-// adoptServerSeries takes what was read beside the requests; their own ledger stays.
+// adoptServerSeries adopts settings, cache and Partial of the file of figures. It adopts the ledger only if the run has
+// none.
 func (r *Run) adoptServerSeries(read *Run) {
 	if read == nil {
 		return
 	}
-	read.Settings.Streamed = r.Settings.Streamed // what was seen, not what was asked for
+	read.Settings.Streamed = r.Settings.Streamed // as observed, not as requested
 	r.Settings, r.Cut, r.Cache, r.Partial = read.Settings, read.Cut, read.Cache, append(r.Partial, read.Partial...)
 	if r.Ledger == nil && read.Ledger != nil {
 		r.Ledger = read.Ledger
@@ -263,7 +265,7 @@ func readRequests(path string) ([]Run, error) {
 	return ReadExport(in, path)
 }
 
-// Shards makes one source of several, as shards of one run. It is called as the first one is.
+// Shards returns one source for several shards of one run, with the name and the folder of the first.
 func Shards(sources []Source) Source {
 	all := Source{Name: sources[0].Name, Dir: sources[0].Dir}
 	for _, s := range sources {
@@ -272,7 +274,7 @@ func Shards(sources []Source) Source {
 	return all
 }
 
-// Stamp changes when the run's files do.
+// Stamp returns a text that changes when the run's files change.
 func (s Source) Stamp() string {
 	text := ""
 	for _, path := range s.Files {

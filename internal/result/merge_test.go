@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// However a run's lines are cut into shards, merged they are the run again: rows, sessions, spans and every figure.
+// However a run's lines are divided among shards, merging restores the run: rows, sessions, spans and every figure.
 func TestMergeShards(t *testing.T) {
 	_, file := collected(t)
 	lines := strings.SplitAfter(strings.TrimSpace(string(file))+"\n", "\n")
@@ -55,7 +55,7 @@ func TestMergeShards(t *testing.T) {
 	}
 }
 
-// sessions are the ids of the rows of each session, in the order of the rows.
+// sessions returns the row ids of each session, in the order of the rows.
 func sessions(rows []Row) [][]string {
 	by := map[int64][]string{}
 	var order []int64

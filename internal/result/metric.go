@@ -7,17 +7,17 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Metric is one figure of some requests: a distribution of one value a request, or a single value of them all.
+// A Metric is one figure of a set of requests: a distribution with one value per request, or a single value.
 type Metric struct {
 	Tag    string // AIPerf's: time_to_first_token
 	Name   string // for people: Time to First Token
 	Unit   string // ms, tokens, tokens/sec/user, tokens/sec, requests/sec, requests, sec
 	Of     stats.Distribution
 	Single bool
-	Value  float64 // of a single one
+	Value  float64 // only if Single
 }
 
-// Avg is the mean, or the single value; NaN where there is none.
+// Avg returns the mean or the single value, or NaN if there is none.
 func (m Metric) Avg() float64 {
 	switch {
 	case m.Single:
@@ -28,7 +28,7 @@ func (m Metric) Avg() float64 {
 	return m.Of.Mean
 }
 
-// Std is the population's standard deviation; NaN where there is no distribution.
+// Std returns the population standard deviation, or NaN if there is no distribution.
 func (m Metric) Std() float64 {
 	if m.Of.N() == 0 {
 		return math.NaN()
@@ -36,18 +36,18 @@ func (m Metric) Std() float64 {
 	return m.Of.Std
 }
 
-// A Quantity is a metric of which a request has one value.
+// A Quantity is a metric with one value per request.
 type Quantity struct {
 	measure.Quantity
 	Name  string
 	Extra bool // in files, but not in AIPerf's table
 }
 
-// Quantities are the metrics that each ok request has, in the order of AIPerf's table. Definitions are those of AIPerf
-// (docs/metrics-reference.md): times count from when the request was sent, to the first and last chunk with content, and from the
-// first to the second. Two differ a little: an answer all of whose tokens came in one chunk has no inter-token latency, where
-// AIPerf has 0; token counts are the server's own where it sends them. The two "from due" and the lateness are ours: from the
-// instant at which the plan has the request go out.
+// Quantities are the metrics of each ok request, in the order of AIPerf's table. Definitions are those of AIPerf
+// (docs/metrics-reference.md): times count from the send to the first and to the last content chunk, and from the first
+// to the second. There are two differences. An answer whose tokens all came in one chunk has no inter-token latency,
+// where AIPerf has 0. Token counts are the server's own if it sends them. The two "from due" metrics and the lateness
+// are replayd's own and count from the due time.
 var Quantities = []Quantity{
 	{measure.TTFT, "Time to First Token", false},
 	{measure.SecondToken, "Time to Second Token", false},
@@ -60,13 +60,13 @@ var Quantities = []Quantity{
 	{measure.ReasoningCount, "Reasoning Token Count", true},
 	{measure.TTFTFromDue, "Time to First Token From Due", true},
 	{measure.E2EFromDue, "Request Latency From Due", true},
-	{measure.Lateness, "Lateness", true}, // of every request that was sent, not of ok ones alone
+	{measure.Lateness, "Lateness", true}, // of every request that was sent, not only of ok ones
 }
 
-// Value is a row's, NaN where it is not defined.
+// Value returns the quantity of a row, or NaN if it is not defined.
 func (q Quantity) Value(r Row) float64 { return r.Values()[q.Quantity] }
 
-// QuantityOf finds a quantity by its name in AIPerf's files.
+// QuantityOf returns the quantity with a name in AIPerf's files.
 func QuantityOf(tag string) (Quantity, bool) {
 	for _, q := range Quantities {
 		if q.Tag() == tag {
@@ -76,17 +76,17 @@ func QuantityOf(tag string) (Quantity, bool) {
 	return Quantity{}, false
 }
 
-// Statistics are what some requests came to, the warm-up left out.
+// Statistics are the figures of a set of requests, without the warm-up.
 type Statistics struct {
-	Metrics []Metric // those that are defined
+	Metrics []Metric // only defined ones
 
-	OK, Failed, Cancelled int // requests by how they ended
+	OK, Failed, Cancelled int // requests by outcome
 
 	Start, End  int64 // AIPerf's span, Unix ns: the first start to the last end of ok requests
-	First, Last int64 // vLLM's: the same of all that were sent, whatever became of them
+	First, Last int64 // vLLM's span: the same over all requests that were sent, whatever their outcome
 }
 
-// Aggregate computes the figures of rows. Spans and rates are AIPerf's; those of vLLM's table come from WriteVLLMTable.
+// Aggregate computes the figures of rows. Spans and rates are AIPerf's; WriteVLLMTable computes those of vLLM's table.
 func Aggregate(rows []Row, s Settings) Statistics {
 	var f Statistics
 	var gaps []float64
@@ -131,7 +131,7 @@ func (f *Statistics) count(r Row) {
 	f.First, f.Last = earlier(f.First, r.Start), max(f.Last, r.End)
 }
 
-// earlier is the lesser of two instants, of which 0 is none.
+// earlier returns the earlier of two instants; 0 is no instant.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -139,7 +139,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// add takes a metric that is defined.
+// add appends a metric if it is defined.
 func (f *Statistics) add(m Metric) {
 	if m.Single && !math.IsNaN(m.Value) && !math.IsInf(m.Value, 0) || m.Of.N() > 0 {
 		f.Metrics = append(f.Metrics, m)
@@ -150,7 +150,7 @@ func (f *Statistics) single(tag, name, unit string, value float64) {
 	f.add(Metric{Tag: tag, Name: name, Unit: unit, Single: true, Value: value})
 }
 
-// Metric finds a metric by its tag. It is false where that is not defined.
+// Metric returns the metric with a tag, or false if it is not defined.
 func (f Statistics) Metric(tag string) (Metric, bool) {
 	for _, m := range f.Metrics {
 		if m.Tag == tag {
@@ -160,11 +160,11 @@ func (f Statistics) Metric(tag string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Seconds is AIPerf's benchmark duration.
+// Seconds returns AIPerf's benchmark duration in seconds.
 func (f Statistics) Seconds() float64 { return float64(f.End-f.Start) / 1e9 }
 
-// totals adds what is one value for all requests. Rates are per second of AIPerf's benchmark duration, of ok requests; tokens
-// that reason are output too.
+// totals adds the metrics with a single value. Rates are per second of AIPerf's benchmark duration and count ok
+// requests. Output includes reasoning tokens.
 func (f *Statistics) totals(input, output, reasoning, good int, s Settings) {
 	span := f.Seconds()
 	f.single("output_token_throughput", "Output Token Throughput", "tokens/sec", float64(output)/span)

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// sent is an ok request of 4 tokens by its start and latency in seconds.
+// sent returns an ok request of 4 tokens. start and latency are in seconds.
 func sent(start, latency float64) Row {
 	return Row{
 		Outcome: measure.OK, Start: begin.UnixNano() + int64(start*1e9), End: begin.UnixNano() + int64((start+latency)*1e9),
@@ -18,7 +18,7 @@ func sent(start, latency float64) Row {
 	}
 }
 
-// AIPerf's span goes from the first start to the last end of ok requests, vLLM's over all that were sent.
+// AIPerf's span is from the first start to the last end of ok requests, vLLM's is over all requests that were sent.
 func TestSpans(t *testing.T) {
 	early, late, warm := sent(-5, 1), sent(1, 30), sent(-60, 1)
 	early.Outcome, late.Outcome, warm.Phase = measure.HTTP5xx, measure.Cancelled, measure.Warmup

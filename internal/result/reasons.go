@@ -11,20 +11,21 @@ import (
 	"replayd/internal/number"
 )
 
-// mostReason is how many characters of a server's words an error report shows.
+// mostReason is the most characters of a server's message in an error report.
 const mostReason = 160
 
-// A Reason is why requests failed: the same outcome with the same words, numbers apart.
+// A Reason groups failed requests with the same outcome, status and message. Messages that differ only in numbers are
+// the same.
 type Reason struct {
 	Outcome  measure.Outcome
 	Status   int
-	Text     string // of the first one
+	Text     string // of the first request
 	Requests int
 }
 
 // Reasons groups the failures of rows, the most frequent first.
 func Reasons(rows []Row) []Reason {
-	at := map[Reason]int{} // by the reason without numbers, of no requests yet
+	at := map[Reason]int{} // index in all, by the reason with masked numbers and without Requests
 	var all []Reason
 	for _, r := range rows {
 		if !r.Outcome.Failed() {
@@ -43,16 +44,16 @@ func Reasons(rows []Row) []Reason {
 	return all
 }
 
-// numbers are masked when messages are grouped.
+// numbers matches the digits that are masked to group messages.
 var numbers = regexp.MustCompile(`\p{Nd}+`)
 
 func (r Reason) String() string {
-	text := strings.Join(strings.Fields(r.Text), " ") // in one line
+	text := strings.Join(strings.Fields(r.Text), " ") // on one line
 	kind := string(r.Outcome)
 	if r.Status >= 300 {
 		kind = fmt.Sprintf("HTTP %d", r.Status)
 	}
-	if strings.HasPrefix(text, kind) { // the words say it themselves
+	if strings.HasPrefix(text, kind) { // the message already says it
 		kind = ""
 	}
 	if letters := []rune(text); len(letters) > mostReason {

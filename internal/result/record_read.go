@@ -12,7 +12,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// A recordLine is a line of replayd's records, as far as reports use it; measure.Sink lists the fields. Durations are ns.
+// A recordLine is a line of replayd's records, as far as reports use it; records.Sink lists the fields. Durations are
+// in ns.
 type recordLine struct {
 	ID      string          `json:"id"`
 	Session string          `json:"session"`
@@ -76,7 +77,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	e2e := *l.E2E
 	r.Output, r.Reasoning = l.Output, l.Reasoning
 	r.Latency, r.End = msOf(l.E2E), l.Write+e2e
-	if l.FromDue != nil { // of the monotonic clock: instants are as far apart as the wall clock said
+	if l.FromDue != nil { // a duration of the monotonic clock; the distance of two instants is the wall clock's
 		r.Due = r.End - *l.FromDue
 	}
 	r.Second, r.TTFT = msOf(l.Second), msOf(l.TTFT)
@@ -87,7 +88,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	return r, nil
 }
 
-// msOf is a duration of a record in milliseconds; NaN of null.
+// msOf returns a duration of a record in milliseconds, or NaN for null.
 func msOf(ns *int64) float64 {
 	if ns == nil {
 		return math.NaN()
@@ -95,7 +96,7 @@ func msOf(ns *int64) float64 {
 	return float64(*ns) / 1e6
 }
 
-// session numbers the conversations of records in the order of the file, as far as rows are kept.
+// session numbers the conversations of records in the order of the file. It remembers at most x.most conversations.
 func (x *exportReader) session(correlation string) int64 {
 	n, known := x.sessions[correlation]
 	if !known {

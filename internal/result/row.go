@@ -9,11 +9,11 @@ import (
 	"replayd/internal/measure"
 )
 
-// A wallClock gives instants as Unix time. It looks at the wall clock once, so that its instants lie as far apart as the durations
-// between them were, whatever steps the wall clock makes.
+// A wallClock converts instants to Unix time. It uses the wall clock of the first instant only, so the distances
+// between instants are those of the monotonic clock, whatever steps the wall clock makes.
 type wallClock struct{ base time.Time }
 
-// ns is an instant in Unix nanoseconds; 0 of one that did not come.
+// ns returns an instant in Unix nanoseconds, or 0 if it did not happen.
 func (c *wallClock) ns(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -24,8 +24,8 @@ func (c *wallClock) ns(t time.Time) int64 {
 	return c.base.UnixNano() + int64(t.Sub(c.base))
 }
 
-// correlation names one conversation of one pass: its turns share workload, loop, pass and session. Of an id that is
-// workload/loop/row, and workload/loop/row.pass where rows come round.
+// correlation returns the name of one conversation of one pass. Its turns share workload, loop, pass and session. id is
+// workload/loop/row, or workload/loop/row.pass if a loop repeats rows.
 func correlation(id, session string) string {
 	slash := strings.LastIndexByte(id, '/')
 	_, pass, again := strings.Cut(id[slash+1:], ".")
@@ -35,7 +35,7 @@ func correlation(id, session string) string {
 	return id[:slash+1] + session
 }
 
-// row is what reports keep of a finished request, all but its session number.
+// row returns the Row of a finished request, without its session number.
 func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row {
 	t, v := &r.Timeline, r.Values()
 	row := Row{

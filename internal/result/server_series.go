@@ -7,25 +7,24 @@ import (
 	"replayd/internal/stats"
 )
 
-// A BesideKind is how the values of a series are to be read.
+// A BesideKind says how to read the values of a series.
 type BesideKind string
 
 // Kinds of series.
 const (
-	Counter BesideKind = "counter" // it only grows, and begins at 0 again when its process does
+	Counter BesideKind = "counter" // only grows, and restarts at 0 with its process
 	Gauge   BesideKind = "gauge"
 )
 
-// ServerSeries is one series that the server or a GPU counted during a run. Times and Values belong
-// together, in order of time.
+// ServerSeries is one series of the server or a GPU during a run. Values[i] was read at Times[i]; Times ascends.
 type ServerSeries struct {
-	Source string            // where it was read: the page's URL, or the name of a GPU source
+	Source string            // page's URL, or the name of a GPU source
 	Name   string            // of the series
-	Help   string            // what it is; "" when not known
-	Unit   string            // seconds, tokens and so on; "" when not known
+	Help   string            // help text; "" if not known
+	Unit   string            // seconds, tokens and so on; "" if not known
 	Labels map[string]string // of the series
 	Kind   BesideKind
-	GPU    bool // it is of a GPU: labels gpu, uuid, model_name, hostname
+	GPU    bool // series of a GPU, with labels gpu, uuid, model_name, hostname
 
 	Times  []time.Time
 	Values []float64
@@ -34,12 +33,12 @@ type ServerSeries struct {
 // SeriesStatistics are the figures of one engine or GPU series.
 type SeriesStatistics struct {
 	Total float64            // growth of a counter; counts between the last scrape before a reset and the reset are lost
-	Avg   float64            // of a gauge; of a counter Total over the time from the first to the last value, per second
-	Of    stats.Distribution // of a gauge; of a counter the rates between two values
+	Avg   float64            // mean of a gauge; Total of a counter per second, from the first to the last value
+	Of    stats.Distribution // values of a gauge; rates of a counter between two values
 }
 
-// Statistics computes what a series came to. False: there are not enough values, one of a gauge and two of a counter with time
-// between them.
+// Statistics computes the figures of a series. It returns false if there are too few values: a gauge needs one, a
+// counter two with time between them.
 func (b ServerSeries) Statistics() (f SeriesStatistics, ok bool) {
 	n := min(len(b.Times), len(b.Values))
 	if n == 0 {
@@ -57,7 +56,7 @@ func (b ServerSeries) Statistics() (f SeriesStatistics, ok bool) {
 	var rates []float64
 	for i := 1; i < n; i++ {
 		grown := b.Values[i] - b.Values[i-1]
-		if grown < 0 { // as Prometheus' rate has it: after a reset it grew from 0
+		if grown < 0 { // a reset; as in Prometheus' rate, the counter grew from 0
 			grown = b.Values[i]
 		}
 		if math.IsNaN(grown) {

@@ -31,12 +31,12 @@ type Config struct {
 	} `json:"input"`
 	Command string `json:"cli_command,omitempty"`
 
-	// Ours.
+	// replayd's own fields.
 	GPUs        int       `json:"gpus,omitempty"`
 	Percentiles []float64 `json:"percentiles,omitempty"`
 }
 
-// ConfigOf are settings as AIPerf writes them.
+// ConfigOf returns settings in AIPerf's form.
 func ConfigOf(s Settings) Config {
 	var c Config
 	if s.Model != "" {
@@ -55,11 +55,12 @@ func ConfigOf(s Settings) Config {
 	return c
 }
 
-// mostSettings bounds a file of figures that is read.
+// mostSettings is the most bytes read from a file of figures.
 const mostSettings = 64 << 20
 
-// ReadJSON reads from a profile_export_aiperf.json, AIPerf's or replayd's, what the requests of the run do not tell: its settings,
-// its ledger, and whether it was stopped. What is no ledger is left out, and Partial says so.
+// ReadJSON reads what the requests of a run do not tell from profile_export_aiperf.json, AIPerf's or replayd's: the
+// settings, the ledger, the prefix cache, and whether the run was stopped. It leaves out invalid values, and Partial
+// says so.
 func ReadJSON(r io.Reader, name string) (Run, error) {
 	var file struct {
 		Config struct {

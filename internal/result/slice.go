@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// A Slice is the requests of a run that were sent in one stretch of time. Its figures are AIPerf's of these requests alone,
-// wherever they ended: the rates are over the time from the first of them that was sent to the last that ended.
+// A Slice is the requests of a run that were sent in one period of time. Its figures are AIPerf's for these requests
+// alone, whenever they ended. Rates are over the time from the slice's first send to its last end.
 type Slice struct {
-	Index      int   // from 0; those in which nothing was sent are left out
+	Index      int   // from 0; periods without a send have an index but no Slice
 	Start, End int64 // Unix ns
-	Complete   bool  // requests were sent until its end, or after it
+	Complete   bool  // the run sent requests until the end of the period or later
 	Figures    Statistics
 	Rows       []Row
 }
 
-// Slices cuts a run into stretches of Settings.Slice, from when the first request was sent; nil without that. AIPerf cuts at
-// multiples of the duration since the Unix epoch, so that its first slice is mostly short.
+// Slices cuts a run into periods of Settings.Slice, from the first send on. It returns nil if Settings.Slice is 0.
+// AIPerf cuts at multiples of the duration since the Unix epoch, so its first slice is mostly short.
 func (r Run) Slices() []Slice {
 	length := int64(r.Settings.Slice)
 	rows := r.Measured()

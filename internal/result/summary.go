@@ -9,27 +9,27 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Summary collects the latencies of a run; how many requests there were and what became of them is in its ledger. Its methods may
-// be called from several goroutines at once. Its memory is bounded: some 20 MiB, however many requests it sees.
+// A Summary collects the latencies of a run. The run's ledger has the number of requests and their outcomes. Methods
+// may be called concurrently. Memory is bounded to some 20 MiB, however many requests the Summary sees.
 type Summary struct {
 	slo measure.SLO
 
 	mu        sync.Mutex
-	samples   [measure.NumQuantities]stats.Sample // of those in a table: lateness of every request sent, the others of ok ones
+	samples   [measure.NumQuantities]stats.Sample // by quantity of the table: lateness of every request sent, all others of ok requests
 	itl       stats.Sample                        // of ok requests
-	readDelay stats.Sample                        // of every read that held content and that the kernel stamped
-	merged    int64                               // reads that held several chunks; without stamps these are counted too
-	worst     measure.Values                      // of the bounded quantities
-	decoded   int64                               // output tokens behind the first ones
-	decoding  time.Duration                       // the time that they took
+	readDelay stats.Sample                        // of every read with content and a kernel timestamp
+	merged    int64                               // reads that held several chunks, with or without a kernel timestamp
+	worst     measure.Values                      // worst value of each bounded quantity
+	decoded   int64                               // output tokens after the first ones
+	decoding  time.Duration                       // time that the decoded tokens took
 	first     time.Time                           // the earliest due instant
 	last      time.Time                           // the latest end, whatever the outcome
 }
 
-// NewSummary makes an empty summary that knows the worst of what slo bounds.
+// NewSummary returns an empty summary. It tracks the worst value of each quantity that slo bounds.
 func NewSummary(slo measure.SLO) *Summary { return &Summary{slo: slo, worst: measure.NoValues()} }
 
-// Observe adds a finished request, unless it was sent to warm the server up. It keeps nothing of r.
+// Observe adds a finished request, unless it belongs to the warm-up. It keeps nothing of r.
 func (s *Summary) Observe(r *measure.Request) {
 	if r.Phase == measure.Warmup {
 		return
@@ -67,10 +67,11 @@ func (s *Summary) Observe(r *measure.Request) {
 	}
 }
 
-// span is from the first due instant to the end of the last request. The lock is held.
+// span returns the time from the first due instant to the end of the last request. The caller holds the lock.
 func (s *Summary) span() time.Duration { return s.last.Sub(s.first) }
 
-// perUser is Σ (output tokens − 1) ÷ Σ (last content − first content): tokens/s that one user sees; 0 without any. The lock is held.
+// perUser returns Σ (output tokens − 1) ÷ Σ (last content − first content), the tokens/s that one user sees, or 0
+// without data. The caller holds the lock.
 func (s *Summary) perUser() float64 {
 	if s.decoding == 0 {
 		return 0
@@ -78,22 +79,24 @@ func (s *Summary) perUser() float64 {
 	return float64(s.decoded) / s.decoding.Seconds()
 }
 
-// blurred says whether so many reads held several chunks, 1 in 100 or more, that the gaps between chunks are not to be trusted
-// in their p99: of chunks that are read together all but the last have too late a time. It is so past what the machine carries, and
-// where the server writes several at once: then the read delay is small. The lock is held.
+// blurred reports whether at least 1 in 100 reads held several chunks. Then the p99 of the gaps between chunks is not
+// reliable: all chunks of a read but the last have too late a time. The cause is a load beyond the capacity of the
+// machine, or a server that writes several chunks at once; in the second case the read delay is small. The caller holds
+// the lock.
 func (s *Summary) blurred() bool { return s.merged > 0 && s.merged*100 >= s.readDelay.Durations().N }
 
-// A miss is one bound of an SLO that requests of a run broke, or, as error, that requests did not end ok.
+// A miss is one bound of an SLO that requests of a run broke. The miss named error stands for requests that did not end
+// ok.
 type miss struct {
-	slo      string        // the quantity's name, or error
-	bound    measure.Bound // zero of error
-	requests int64         // of the expected ones; under error also those that were never sent
-	worst    float64       // in the quantity's unit; 0 of error
-	p99      time.Duration // of all that have the quantity, those within the bound too; 0 where it is not known
+	slo      string        // name of the quantity, or error
+	bound    measure.Bound // zero for error
+	requests int64         // expected requests that broke the bound; for error, including those that were never sent
+	worst    float64       // in the quantity's unit; 0 for error
+	p99      time.Duration // of all requests that have the quantity, within the bound or not; 0: not known
 }
 
-// misses are the bounds that were broken, a request under each of its own, in the order of the quantities, then error; nil when all that
-// was expected is good. The lock is held.
+// misses returns the broken bounds in the order of the quantities, then error. A request counts under each bound that
+// it broke. misses returns nil if all expected requests are good. The caller holds the lock.
 func (s *Summary) misses(l measure.Ledger) (misses []miss) {
 	for _, b := range s.slo {
 		if n := l.Broken[b.Quantity.String()]; n > 0 {

@@ -18,7 +18,7 @@ import (
 	"replayd/internal/stats"
 )
 
-// A ran is a Summary beside the workload whose requests it observes.
+// A ran is a Summary and the workload whose requests it observes.
 type ran struct {
 	*Summary
 	w *metrics.Workload
@@ -28,7 +28,7 @@ func newRan(slo measure.SLO) ran {
 	return ran{NewSummary(slo), metrics.NewMeter(prometheus.NewRegistry()).Workload(metrics.Labels{Workload: "conversation", Target: "vllm", Model: "qwen"}, metrics.WorkloadOptions{SLO: slo})}
 }
 
-// ends has a request fall due, go out and end.
+// ends makes a request fall due, go out and end.
 func (r ran) ends(one *measure.Request) {
 	r.w.Expected(1)
 	r.w.Sent()
@@ -47,7 +47,8 @@ func (r ran) table(t *testing.T, width int, more ...float64) string {
 	return b.String()
 }
 
-// scripted is a run of seven requests, four drops and five filtered rows, in which what was left waiting or in flight was cut at last.
+// scripted returns a run of seven requests, four drops and five filtered rows. Requests that were waiting or in flight
+// at the end were cut.
 func scripted() ran {
 	r := newRan(measuretest.SLO)
 	r.w.Expected(13)
@@ -89,8 +90,8 @@ func TestFigures(t *testing.T) {
 	eq("lateness max", r.found(measure.Lateness).Max.Seconds(), 0.003)
 }
 
-// Nine answers of 11 tokens take 1 s behind their first, 10 tokens/s. One that was read almost at once must not decide the rate that a
-// user sees: as a mean of 1/TPOT it would be 1,009.
+// Nine answers of 11 tokens take 1 s after their first token, 10 tokens/s. One answer that was read almost at once must
+// not decide the rate per user: as a mean of 1/TPOT the rate would be 1,009.
 func TestOneMergedReadDoesNotDecideTheUserRate(t *testing.T) {
 	r := newRan(nil)
 	for range 9 {
@@ -111,8 +112,8 @@ func TestOneMergedReadDoesNotDecideTheUserRate(t *testing.T) {
 	}
 }
 
-// The bounds of slo are 100 ms, 15 ms and 1 s. Of script's four ok requests the second is over the first two and the third over
-// the last two; four others failed and five were dropped.
+// The bounds of the SLO are 100 ms, 15 ms and 1 s. Of the script's four ok requests the second breaks the first two
+// bounds and the third the last two. Four others failed and five were dropped.
 func TestMisses(t *testing.T) {
 	r := scripted()
 	want := []miss{
@@ -136,7 +137,7 @@ func TestMisses(t *testing.T) {
 	}
 }
 
-// A share that is almost the one that was wanted is not shown as if it were.
+// A share just below the wanted one is not shown as if it reached it.
 func TestMissedByALittle(t *testing.T) {
 	l := measure.Ledger{Expected: 400_000, Good: 399_999, Outcomes: map[measure.Outcome]int64{measure.OK: 399_999, measure.Empty: 1}}
 	const want = "error: 1 of 400000 (0.00025 %) did not end ok: 1 empty; attainment 0.9999, want at least 1"
@@ -148,7 +149,7 @@ func TestMissedByALittle(t *testing.T) {
 	}
 }
 
-// Whatever a request breaks, it is good or in a miss, and no miss is counted twice for it.
+// Each request is either good or in a miss, and no miss counts it twice.
 func TestMissesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	bound := measure.SLO{{Quantity: measure.TTFT, Limit: 50}, {Quantity: measure.TPOT, Limit: 10}, {Quantity: measure.E2E, Limit: 100}}
@@ -182,8 +183,8 @@ func TestMissesAddUp(t *testing.T) {
 	}
 }
 
-// A request that the workload cancelled itself was expected, and is not good: the plan asked for less than it could give. The service
-// is not judged on it.
+// A request that the workload cancelled itself was expected and is not good, because the plan asked for less than the
+// whole answer. Service attainment does not count it.
 func TestCancelledIsExpected(t *testing.T) {
 	s := newRan(measuretest.SLO)
 	s.ends(measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond))
@@ -203,7 +204,7 @@ func TestCancelledIsExpected(t *testing.T) {
 	}
 }
 
-// What was sent to warm the server up is in no figure.
+// Warm-up requests are in no figure.
 func TestWarmupIsInNoFigure(t *testing.T) {
 	s := newRan(measuretest.SLO)
 	warm := measuretest.Request("", 0, measure.OK, 10*time.Millisecond, 20*time.Millisecond)
@@ -214,7 +215,7 @@ func TestWarmupIsInNoFigure(t *testing.T) {
 	}
 }
 
-// One JSON answer has no first token and no gap: only its end is a sample.
+// An answer that is not streamed has no first token and no gap: only its end is a sample.
 func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
 	s := newRan(measuretest.SLO)
 	whole := measuretest.Request("", 0, measure.OK, 20*time.Millisecond)
@@ -225,7 +226,7 @@ func TestWholeAnswersHaveNoFirstToken(t *testing.T) {
 	}
 }
 
-// More percentiles stand among the others, each once.
+// Additional percentiles are sorted among the usual ones, each once.
 func TestTablePercentiles(t *testing.T) {
 	golden(t, "table_percentiles.golden", []byte(scripted().table(t, 0, 99.9, 50, 5)))
 }

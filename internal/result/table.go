@@ -15,10 +15,11 @@ import (
 	"replayd/internal/terminal"
 )
 
-// tablePercentiles are the columns that a table always has.
+// tablePercentiles are the percentile columns of every table.
 var tablePercentiles = []float64{25, 50, 75, 90, 99}
 
-// tabled are the quantities that a table shows, by the name that they have there. ITL, which is no quantity of a request, stands before e2e.
+// tabled are the quantities of the table, with their names in it. ITL is not a quantity of a request and is shown
+// before e2e.
 var tabled = []struct {
 	measure.Quantity
 	name string
@@ -145,7 +146,8 @@ func (s *Summary) writeBlurred(out *terminal.Table) {
 	}
 }
 
-// shareText is a share with four digits, cut off and not rounded: what is short of a bound must not look as if it had reached it.
+// shareText formats a share with four digits. It truncates: a share just below a bound must not look as if it reached
+// the bound.
 func shareText(share float64, known bool) string {
 	if !known {
 		return "no data"
@@ -153,8 +155,8 @@ func shareText(share float64, known bool) string {
 	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
 }
 
-// Missed says in one line which bounds a run broke, in how many of the expected requests and how far, and what attainment was wanted,
-// 0 to 1.
+// Missed returns one line: the bounds that a run broke, in how many of the expected requests and by how much, and the
+// wanted attainment least, 0 to 1.
 func (s *Summary) Missed(l measure.Ledger, least float64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +176,7 @@ func (s *Summary) Missed(l measure.Ledger, least float64) string {
 	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
 }
 
-// beyond says on which side of a bound a request is that broke it.
+// beyond returns the side of a bound on which a request breaks it: over or under.
 func beyond(b measure.Bound) string {
 	if b.Quantity.LargerIsBetter() {
 		return "under"
@@ -182,7 +184,7 @@ func beyond(b measure.Bound) string {
 	return "over"
 }
 
-// short writes a value of the bounded quantity with four or more digits.
+// short formats a value of the bounded quantity with four or more digits.
 func short(b measure.Bound, value float64) string {
 	if b.Quantity.Unit() == measure.Milliseconds {
 		return number.Precise(measure.FromMilliseconds(value))
@@ -190,7 +192,7 @@ func short(b measure.Bound, value float64) string {
 	return strconv.FormatFloat(value, 'g', 6, 64)
 }
 
-// failed counts what did not end ok, by outcome and reason.
+// failed counts the requests that did not end ok, by outcome and drop reason.
 func failed(l measure.Ledger) string {
 	var parts []string
 	for _, o := range measure.Outcomes() {

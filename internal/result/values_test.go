@@ -15,7 +15,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// drawn is a request of any kind, to the nanosecond.
+// drawn returns a random request, with instants to the nanosecond.
 func drawn(r *rand.Rand, n int) *measure.Request {
 	due := time.Unix(1_700_000_000, r.Int64N(1e9)).Add(time.Duration(n) * time.Second)
 	ready := due.Add(time.Duration(r.Int64N(2)) * time.Duration(r.Int64N(1e9)))
@@ -46,8 +46,7 @@ func drawn(r *rand.Rand, n int) *measure.Request {
 	return m
 }
 
-// One rule judges a request while it is live, and when its line in an export or in the records is read: each of its values is the
-// same number, to the last bit.
+// A request has the same values live and read back from an export or the records, to the last bit.
 func TestValuesAreTheSameReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	live := map[string]measure.Values{}
@@ -75,7 +74,7 @@ func TestValuesAreTheSameReadBack(t *testing.T) {
 	}
 }
 
-// Answers of one token have no TPOT. Such a bound is kept in the figures of the files too: what the run printed, they say.
+// An answer of one token has no TPOT and keeps a bound on TPOT. The figures of the files count it as good too.
 func TestUndefinedBoundIsKept(t *testing.T) {
 	one := Row{Outcome: measure.OK, Start: 1, End: 1e9, TTFT: 100, Latency: 100, ITL: math.NaN(), Second: math.NaN(), Lateness: 0, Output: 1}
 	f := Aggregate([]Row{one, one}, Settings{SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 2000}, {Quantity: measure.TPOT, Limit: 50}, {Quantity: measure.PerUser, Limit: 1e6}}})
@@ -87,7 +86,7 @@ func TestUndefinedBoundIsKept(t *testing.T) {
 	}
 }
 
-// AIPerf bounds more than replayd knows. Such a bound judges nothing here, and the report says so.
+// AIPerf has bounds that replayd does not know. Such a bound judges nothing, and the report says so.
 func TestUnknownBoundOfAIPerf(t *testing.T) {
 	run, err := ReadJSON(strings.NewReader(`{"input_config":{"input":{"goodput":{"inter_chunk_latency":5,"request_latency":648}}}}`), "x.json")
 	if err != nil || run.Settings.SLO.String() != "e2e:648ms" {

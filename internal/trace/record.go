@@ -14,7 +14,7 @@ type Record struct {
 
 	InputTokens  int      // length of the prompt to synthesize; 0 if the row has its own text, messages or payload
 	OutputTokens int      // length of the answer to request; 0 if the row does not say
-	Blocks       []uint64 // ids of the prompt's prefix-cache blocks, at most ceil(InputTokens / block size); nil if the row has none
+	Blocks       []uint64 // prefix-cache block ids, at most ceil(InputTokens / block size); nil if the row has none
 
 	Parts []Part // messages to synthesize, in order; their tokens sum to InputTokens; nil: the prompt is one text
 

@@ -1,4 +1,4 @@
-// Package resulttest has the run that the tests of export and report write.
+// Package resulttest provides the example run for the tests of export and report.
 package resulttest
 
 import (
@@ -18,17 +18,17 @@ import (
 // Update rewrites golden files.
 var Update = flag.Bool("update", false, "rewrite golden files")
 
-// Begin is when the example's first request was due.
+// Begin is the due time of the example's first request.
 var Begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Settings are those of the example.
+// Settings are the settings of the example.
 var Settings = result.Settings{
 	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
 	SLO:         measure.SLO{{Quantity: measure.TTFT, Limit: 300}, {Quantity: measure.TPOT, Limit: 9.5}, {Quantity: measure.PerUser, Limit: 95}},
 	Percentiles: []float64{75, 99.9}, Streamed: true,
 }
 
-// Collected is the example of package result, and its file: a run of 3 requests that warm up and 120 others over 40 s.
+// Collected returns the example of package result and its file: a run of 3 warm-up requests and 120 others over 40 s.
 func Collected(t *testing.T) (result.Run, []byte) {
 	t.Helper()
 	file, err := os.ReadFile("../result/testdata/run/" + result.ExportName)
@@ -51,7 +51,7 @@ func Collected(t *testing.T) (result.Run, []byte) {
 	return run, file
 }
 
-// Run is the example with what was counted beside it.
+// Run returns the example with server series and an entry in Partial.
 func Run(t *testing.T) result.Run {
 	t.Helper()
 	run, _ := Collected(t)
@@ -60,7 +60,7 @@ func Run(t *testing.T) result.Run {
 	return run
 }
 
-// Golden compares with a file of testdata, or with -update writes it.
+// Golden compares got with a file in testdata, or writes the file with -update.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -81,7 +81,7 @@ func Golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// Series are series of a server with two replicas and of a GPU, over the example's 40 s.
+// Series returns series of a server with two replicas and of a GPU, over the example's 40 s.
 func Series() []result.ServerSeries {
 	times := make([]time.Time, 5)
 	for i := range times {
@@ -90,7 +90,7 @@ func Series() []result.ServerSeries {
 	return []result.ServerSeries{
 		{
 			Source: "http://vllm-1:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,
-			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // its process began again
+			Labels: map[string]string{"model_name": "qwen3-0.6b"}, Times: times, Values: []float64{100, 300, 300, 50, 90}, // the process restarted
 		},
 		{
 			Source: "http://vllm-0:8000/metrics", Name: "vllm:generation_tokens_total", Help: "Tokens generated.", Unit: "tokens", Kind: result.Counter,

@@ -35,7 +35,7 @@ type Analysis struct {
 	Gaps             stats.Summary // between rows, seconds; with more than 65,536 distinct gaps, percentiles are exact to 1/128
 
 	Turns            stats.CountSummary // turns per session
-	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; after the end of the previous turn, for rows with a delay
+	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; delays of the rows that have one
 
 	InputShape, OutputShape, GapShape, TurnShape stats.Shape // GapShape has only X and Below
 }
