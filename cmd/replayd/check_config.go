@@ -61,8 +61,8 @@ guards for which the page has no metric.`,
 	return c
 }
 
-// probe holds the guards of a configuration against running engines. Unseen: the page of one could not be read, which says nothing
-// of the configuration.
+// probe checks the guards of a configuration against running engines. unseen is true if an engine's page could not be
+// read, which says nothing about the configuration.
 func probe(ctx context.Context, flags []string, c config.Config) (unseen bool, err error) {
 	engines, err := probed(flags, c)
 	if err != nil {
@@ -73,12 +73,12 @@ func probe(ctx context.Context, flags []string, c config.Config) (unseen bool, e
 	return err != nil && !errors.As(err, &bad), err
 }
 
-// probed are the engines that --probe names, by target; "" is every other target's.
+// probed returns the engines that --probe names, by target. The key "" stands for all other targets.
 func probed(flags []string, c config.Config) (map[string]string, error) {
 	engines := map[string]string{}
 	for _, flag := range flags {
 		target, address, named := strings.Cut(flag, "=")
-		if !named || strings.Contains(target, "/") { // an address may have a query
+		if !named || strings.Contains(target, "/") { // the = may be in the query of an address
 			target, address = "", flag
 		}
 		if named && target != "" && !slices.ContainsFunc(c.Targets, func(t config.Target) bool { return t.Name == target }) {
@@ -92,7 +92,7 @@ func probed(flags []string, c config.Config) (map[string]string, error) {
 	return engines, nil
 }
 
-// loadConfig reads a configuration and what flags, if there are any, say in its place.
+// loadConfig reads a configuration. flags, if there are any, override its keys.
 func loadConfig(w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
 	return config.Load(path, w.env, flags, func(name string) {
 		w.log.Debug("environment variable ignored: it is no key of the configuration", "variable", name)

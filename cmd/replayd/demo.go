@@ -23,7 +23,7 @@ import (
 	"replayd/internal/terminal"
 )
 
-// demoLoop holds the bundled sample.
+// demoLoop is the length of a loop; the bundled sample fits in it.
 const demoLoop = 3 * time.Minute
 
 // demoText tells a newcomer where to look, in 80 columns: the engine's address, a loop's minutes, the page's address.
@@ -58,7 +58,7 @@ func newDemo(w *world) *cobra.Command {
 		Use: "demo", Short: "Run a simulated engine, the bundled trace and the daemon",
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !c.Flags().Changed("log.level") { // a newcomer looks at the figures, not at the log
+			if !c.Flags().Changed("log.level") { // a new user looks at the figures, not at the log
 				if err := c.Flags().Set("log.level", "warn"); err != nil {
 					return err
 				}
@@ -125,16 +125,16 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	return errors.Join(err, engineErr)
 }
 
-// taken says whether another process has the address.
+// taken reports whether another process listens on the address.
 func taken(address string) bool {
 	l, err := net.Listen("tcp", address)
 	if err == nil {
-		l.Close() // it only tried
+		l.Close() // only a test
 	}
 	return errors.Is(err, syscall.EADDRINUSE)
 }
 
-// demoConfig is what the demo would be as a configuration file.
+// demoConfig returns the configuration of the demo.
 func demoConfig(sample, engine, listen string) config.Config {
 	c := config.Default()
 	c.Web.Listen, c.Drain = listen, config.Duration(2*time.Second)

@@ -28,7 +28,7 @@ func newHealth(w *world) *cobra.Command {
 	return c
 }
 
-// A daemonCall is one request to a daemon that runs: what health, pause and resume have in common.
+// A daemonCall is one request to a running daemon. health, pause and resume use it.
 type daemonCall struct {
 	method, path string
 	timeout      time.Duration
@@ -36,7 +36,7 @@ type daemonCall struct {
 }
 
 const (
-	daemonURL = "http://127.0.0.1:9797" // where serve listens unless it is told otherwise
+	daemonURL = "http://127.0.0.1:9797" // default address of serve
 	maxAnswer = 64 << 10                // bytes
 )
 
@@ -46,8 +46,8 @@ func (d *daemonCall) flags(c *cobra.Command) {
 		"Prometheus' HTTP client configuration: keys, passwords, TLS")
 }
 
-// do sends the request to the URL of a command's arguments, or to the default one, and prints the daemon's answer. A
-// status other than 200 is an error with what the daemon says.
+// do sends the request to the URL in args, or to the default one, and prints the daemon's answer. A status other than
+// 200 is an error that contains the answer.
 func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.Values) error {
 	u, err := daemonAt(args)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.V
 		return err
 	}
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what came is enough to print
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // print what came, even after an error
 	text := strings.TrimSpace(string(body))
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: want status 200, got %s: %s%s", u.Redacted(), resp.Status, text, d.advice(resp.StatusCode))
@@ -84,7 +84,7 @@ func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.V
 	return err
 }
 
-// advice is what to do about an answer, on a line of its own.
+// advice returns a hint for a status, on a line of its own.
 func (d *daemonCall) advice(status int) string {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -95,7 +95,7 @@ func (d *daemonCall) advice(status int) string {
 	return ""
 }
 
-// daemonAt is the address that a command is given, with or without a scheme.
+// daemonAt returns the address in args, with or without a scheme, or the default one.
 func daemonAt(args []string) (*url.URL, error) {
 	if len(args) == 0 {
 		return url.Parse(daemonURL)
@@ -103,7 +103,7 @@ func daemonAt(args []string) (*url.URL, error) {
 	u, err := url.Parse(cli.WithScheme(args[0]))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		got := strconv.Quote(args[0])
-		if strings.Contains(got, "@") { // whatever stands before it may be a password
+		if strings.Contains(got, "@") { // the text before the @ may be a password
 			got = "one that is none and has an @ in it"
 		}
 		return nil, fmt.Errorf("want an http or https address such as %s, got %s", daemonURL, got)
@@ -112,7 +112,8 @@ func daemonAt(args []string) (*url.URL, error) {
 	return u, nil
 }
 
-// client follows no redirects: the page behind one, such as a proxy's login, would pass for the daemon's answer.
+// client returns a client that follows no redirects: the page behind one, such as a proxy's login, would pass for the
+// daemon's answer.
 func (d *daemonCall) client() (*http.Client, error) {
 	client := &http.Client{}
 	if d.clientFile != "" {

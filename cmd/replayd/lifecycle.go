@@ -17,7 +17,7 @@ func newResume(w *world) *cobra.Command {
 	return newLifecycle(w, "resume", "Resume a paused daemon")
 }
 
-// newLifecycle is a command for one of the paths of a daemon's lifecycle API.
+// newLifecycle returns the command for one of the paths of a daemon's lifecycle API.
 func newLifecycle(w *world, verb, short string) *cobra.Command {
 	call := daemonCall{method: http.MethodPost, path: "/-/" + verb, timeout: 10 * time.Second}
 	var workload string
@@ -29,7 +29,7 @@ func newLifecycle(w *world, verb, short string) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			form := url.Values{}
 			if c.Flags().Changed("workload") {
-				if workload == "" { // an empty variable of a script must not pause everything
+				if workload == "" { // an empty variable in a script must not pause everything
 					return wrongInput(errors.New(`--workload: want the name of a workload, or no such flag for all, got ""`))
 				}
 				form.Set("workload", workload)

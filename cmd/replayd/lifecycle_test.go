@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// execute runs one command as main does, less the root around it.
+// execute runs one command as main does, but without the root command.
 func execute(t *testing.T, command func(*world) *cobra.Command, args ...string) (code int, out, say string) {
 	t.Helper()
 	var stdout bytes.Buffer
@@ -87,7 +87,7 @@ func TestCallsOfADaemon(t *testing.T) {
 	}
 }
 
-// A daemon that does not answer is left alone when the time is over.
+// A call to a daemon that does not answer ends at the timeout.
 func TestCallOfADaemonThatHangs(t *testing.T) {
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
@@ -99,7 +99,7 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 	}
 }
 
-// One file of prometheus/common's gives the CA and the password to all of them.
+// One HTTP client configuration file gives the CA and the password to all calls.
 func TestCallsOfASecuredDaemon(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "sesame" {

@@ -1,4 +1,4 @@
-// Command replayd replays LLM request traces against an OpenAI-compatible server and puts what a client sees on
+// Command replayd replays LLM request traces against an OpenAI-compatible server and exposes client-side metrics on
 // /metrics.
 package main
 
@@ -27,14 +27,14 @@ import (
 // Exit codes.
 const (
 	exitDone   = 0
-	exitFailed = 1 // at run time; run: also when no request ended ok
+	exitFailed = 1 // failed at run time; run: also if no request ended ok
 	exitInput  = 2 // wrong usage, configuration or input file
-	exitMissed = 3 // the run finished but missed what it was told to hold
+	exitMissed = 3 // the run finished but missed its SLO or --min-goodput
 
-	exitSignal = 128 // and the signal's number, as shells count: run was cut short
+	exitSignal = 128 // plus the signal's number, as in shells: run was cut short
 )
 
-// world is what a command touches of the outside, so that tests can run one.
+// world is everything outside the process that a command uses. Tests replace it to run a command.
 type world struct {
 	in       io.Reader
 	out, err io.Writer
@@ -46,7 +46,7 @@ type world struct {
 	dropped  func() uint64 // lines of err that were not written; nil: none are
 }
 
-// screen is where progress can be drawn; nil where it belongs into the log.
+// screen returns the terminal for progress, or nil if progress belongs in the log.
 func (w *world) screen() *terminal.Screen {
 	s, ok := w.err.(*terminal.Screen)
 	if !ok || !s.Terminal() || w.format == "json" {
@@ -57,21 +57,22 @@ func (w *world) screen() *terminal.Screen {
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		// Little garbage is made while requests are in flight, so collecting it twice as often costs nothing that could
-		// be measured, and a sidecar's memory is its pod's.
+		// Little garbage is made while requests are in flight, so collecting it twice as often has no measurable cost.
+		// The memory of a sidecar counts as its pod's.
 		debug.SetGCPercent(50)
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
-		// A thread that the kernel makes wait keeps its place in Go's scheduler, and those that stand in line there. With a
-		// place more than there are cores, another thread reads on: docs/decisions/0017.
+		// A thread that blocks in the kernel keeps its P in Go's scheduler, and the goroutines in that P's queue wait.
+		// With one P more than there are cores, another thread goes on reading: docs/decisions/0017.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
-	if version.Version == "" { // not stamped by the linker, as the Makefile does it
+	if version.Version == "" { // not set by the linker, as the Makefile does
 		version.Version = "dev"
 	}
 	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// Else a pipe that is closed would end the process: writes to it fail, and each writer handles that.
+	// Without this, a write to a closed pipe would end the process. With it, the write fails and its writer handles the
+	// error.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	lines := terminal.NewBacklog(os.Stderr)
 	go lines.Run() // until the process ends
@@ -82,7 +83,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one command line. The first signal cancels the command's context, the second the one that Stop gives.
+// run executes one command line. The first signal cancels the command's context, the second cancels the context of
+// hardStop.
 func run(args []string, signals <-chan os.Signal, w *world) int {
 	hard, abort := context.WithCancel(context.Background())
 	defer abort()
@@ -102,7 +104,7 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	root.SetErr(w.err)
 	err := root.ExecuteContext(ctx)
 	if s := stopped(ctx); errors.Is(err, errOutputClosed) || s != nil && s.signal == syscall.SIGPIPE {
-		return exitSignal + int(syscall.SIGPIPE) // as shells know it of programs that end by it, and as silently
+		return exitSignal + int(syscall.SIGPIPE) // the exit code of a program that SIGPIPE ended, without a message
 	}
 	if err == nil {
 		return exitDone
@@ -125,7 +127,7 @@ type signalled struct{ signal os.Signal }
 
 func (s *signalled) Error() string { return "stopped by " + s.name() }
 
-// name is the one that kill takes, with SIG.
+// name returns the name of the signal with SIG, as in kill.
 func (s *signalled) name() string {
 	if s.signal == os.Interrupt {
 		return "SIGINT"
@@ -138,7 +140,7 @@ func (s *signalled) code() int {
 	return exitSignal + int(n)
 }
 
-// stopped is the signal that has cancelled a command's context; nil when none has.
+// stopped returns the signal that cancelled a command's context, or nil.
 func stopped(ctx context.Context) *signalled {
 	var s *signalled
 	if errors.As(context.Cause(ctx), &s) {
@@ -147,12 +149,13 @@ func stopped(ctx context.Context) *signalled {
 	return nil
 }
 
-// hardKey is the context key of the context that ends requests in flight: it is cancelled by the second signal.
+// hardKey is the context key of the hard-stop context. The second signal cancels that context, which ends requests in
+// flight.
 type hardKey struct{}
 
 func hardStop(ctx context.Context) context.Context { return ctx.Value(hardKey{}).(context.Context) }
 
-// exitError is an error with the exit code it stands for.
+// exitError is an error with its exit code.
 type exitError struct {
 	code int
 	err  error

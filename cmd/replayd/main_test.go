@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts run the real command line in a process of its own.
+// The scripts run the real command line in a separate process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"replayd": main})
 }

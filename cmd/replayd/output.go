@@ -11,10 +11,11 @@ import (
 	"replayd/internal/terminal"
 )
 
-// errOutputClosed says that the reader of stdout has closed it, as with "| head -1".
+// errOutputClosed means that the reader of stdout has closed it, as with "| head -1".
 var errOutputClosed = errors.New("stdout was closed")
 
-// An output is stdout. The first write that finds it closed calls closed; with onwards the command goes on without it.
+// An output is stdout. The first write to a closed stdout calls closed. With onwards, the command goes on without
+// stdout instead.
 type output struct {
 	file    io.Writer
 	closed  func()
@@ -39,14 +40,14 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, errOutputClosed
 }
 
-// outlive lets a command go on when stdout is closed: it has more to do than to fill that.
+// outlive lets a command go on when stdout is closed, because it does more than print.
 func (w *world) outlive() {
 	if o, ok := w.out.(*output); ok {
 		o.onwards = true
 	}
 }
 
-// A stdout comes after what stderr was given before, where both lead to the same place.
+// A stdout flushes stderr before each write, so that lines stay in order if both lead to the same place.
 type stdout struct{ stderr *terminal.Backlog }
 
 // Write implements io.Writer.

@@ -21,10 +21,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// commandTime bounds a command that should end by itself.
+// commandTime is the time limit of a command that should end by itself.
 const commandTime = 2 * time.Minute
 
-// refusal runs a command line that should be refused, and gives the lines of its error.
+// refusal runs a command line that must be refused, and returns the lines of its error.
 func refusal(args ...string) string {
 	signals := make(chan os.Signal, 2)
 	stop := time.AfterFunc(commandTime, func() { signals <- syscall.SIGTERM; signals <- syscall.SIGTERM })
@@ -43,8 +43,8 @@ func refusal(args ...string) string {
 	return lines.String()
 }
 
-// What check-config says of a faulty file is what serve says when it is to begin with it, and what a running daemon says when it
-// is to take it over: every fault, with file, line and workload, in the order of the lines. The daemon runs on as it was.
+// For a faulty file, check-config, serve at its start and a running daemon at a reload report the same faults: all of
+// them, with file, line and workload, in the order of the lines. The running daemon keeps its old configuration.
 func TestCheckConfigIsServe(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -120,7 +120,7 @@ func TestCheckConfigIsServe(t *testing.T) {
 	}
 }
 
-// daemonThatStays serves a good replayd.yaml, which may become another then, until the test is over.
+// daemonThatStays serves a valid replayd.yaml until the test is over. The test may then replace the file.
 func daemonThatStays(t *testing.T) (url string) {
 	t.Helper()
 	const good = `web: {listen: "%s", enable_lifecycle: true}

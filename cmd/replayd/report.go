@@ -22,7 +22,7 @@ import (
 	"replayd/internal/result"
 )
 
-// reportFlags are what report was asked for.
+// reportFlags are the flags of report.
 type reportFlags struct {
 	paths     []string
 	merge     bool
@@ -73,7 +73,7 @@ is ./artifacts.`,
 	return c
 }
 
-// find checks the flags and looks for the runs.
+// find checks the flags and finds the runs.
 func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	var errs []error
 	if !slices.Contains([]string{"auto", "dark", "light"}, o.theme) {
@@ -113,7 +113,7 @@ func made(now time.Time) string {
 	return fmt.Sprintf("Made by replayd %s at %s UTC.", version.Version, now.UTC().Format(time.DateTime))
 }
 
-// read reads the runs. Those that cannot be read are left out, as long as there are others.
+// read reads the runs. It leaves out runs that cannot be read, as long as there are others.
 func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run, leftOut []error, err error) {
 	for _, s := range sources {
 		read, err := s.Read()
@@ -137,7 +137,7 @@ func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run
 	return runs, leftOut, nil
 }
 
-// write makes the file.
+// write writes the report.
 func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) error {
 	runs, leftOut, err := o.read(w, sources)
 	switch {
@@ -174,7 +174,7 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	return err
 }
 
-// place is where the file goes.
+// place returns the folder and the name of the page's file.
 func (o *reportFlags) place() (dir, name string) {
 	switch {
 	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):
@@ -190,7 +190,7 @@ func (o *reportFlags) place() (dir, name string) {
 	return ".", export.PageName
 }
 
-// serve is the dashboard until ctx is cancelled.
+// serve serves the dashboard until ctx is cancelled.
 func (o *reportFlags) serve(ctx context.Context, w *world, sources []result.Source) error {
 	l, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
 	if err != nil {

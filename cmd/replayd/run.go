@@ -17,7 +17,7 @@ import (
 	"replayd/internal/terminal"
 )
 
-// A runCommand runs what its flags ask for.
+// A runCommand executes run with its flags.
 type runCommand struct{ *cli.Flags }
 
 func newRun(w *world) *cobra.Command {
@@ -68,10 +68,10 @@ func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
 	return err
 }
 
-// reachTime is how long after its first request was due a run goes on without a connection.
+// reachTime is how long a run goes on without a connection after its first request was due.
 const reachTime = 30 * time.Second
 
-// once runs an order from its beginning to its report.
+// once executes an order, from its start to its report.
 func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, error) {
 	a := &account{
 		world: w, order: r, summary: result.NewSummary(r.SLO), progress: &terminal.Progress{}, failures: &terminal.Failures{},
@@ -108,7 +108,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 		a.fail(a.putBack())
 	}
 	if screen := w.screen(); screen != nil {
-		screen.End() // what was waited for until the end
+		screen.End() // ends the display of the wait
 	}
 	if s := stopped(c.Context()); s != nil && !a.closed {
 		return a, &exitError{s.code(), fmt.Errorf("%w before anything was sent", s)}
@@ -125,8 +125,8 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 	return a, a.verdict
 }
 
-// await sets what is done until the target is ready. An instant of --start is when the replay begins, so nothing waits
-// beyond it: a run that joined its plan late would leave out rows and look good. next: can follow the target.
+// await sets up the wait for the target. The wait ends at the time of --start, when the replay begins: a run that
+// joined its plan late would leave out rows and look good. With next: the replay begins after the target is ready.
 func (o *runCommand) await(once *daemon.Once, w *world) {
 	once.WaitReady = time.Duration(o.Wait)
 	if o.Wait == 0 {
@@ -134,7 +134,7 @@ func (o *runCommand) await(once *daemon.Once, w *world) {
 	}
 	if strings.HasPrefix(o.Start, "next:") {
 		once.Epoch = func(ready time.Time) time.Time {
-			epoch, _ := cli.StartInstant(o.Start, ready) // it could be read before
+			epoch, _ := cli.StartInstant(o.Start, ready) // no error: it was read before
 			return epoch
 		}
 	} else if until := time.Until(once.Config.Workloads[0].Epoch); until > 0 {

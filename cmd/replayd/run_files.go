@@ -18,19 +18,19 @@ import (
 	"replayd/internal/secret"
 )
 
-// files are what a run collects and writes beside its table.
+// files are the data and files of a run other than its table.
 type files struct {
 	folder    *export.Artifacts // nil: none
-	collected result.Run        // of a run with a collector, when it has ended
+	collected result.Run        // set when a run with a collector has ended
 	collector *result.Collector // nil: single requests are not kept
 	sampler   *export.Sampler   // nil: server and GPU metrics are not kept
 	prompts   *promptFile       // nil: none
-	clipped   atomic.Int64      // rows that were cut to a limit
+	clipped   atomic.Int64      // rows cut to a limit
 	written   chan error
 	stop      context.CancelFunc
 }
 
-// open makes everything that can be at fault before anything is sent.
+// open creates everything that can fail, before any request is sent.
 func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
@@ -72,7 +72,7 @@ func (a *account) open(o *cli.Flags) error {
 	return a.openPrompts()
 }
 
-// putBack leaves the artifact directory as it was: the files of the run before are worth more than those of one that sent
+// putBack restores the artifact directory: the files of an earlier run are worth more than those of a run that sent
 // nothing.
 func (a *account) putBack() error {
 	if a.folder == nil {
@@ -86,7 +86,7 @@ func (a *account) putBack() error {
 	return a.folder.PutBack()
 }
 
-// stopWriting ends the files that are written while the run goes on; once.
+// stopWriting closes the files that are written during the run. A second call does nothing.
 func (a *account) stopWriting() {
 	if a.stop != nil {
 		a.stop()
@@ -109,7 +109,7 @@ func (a *account) observers() []replay.Observer {
 	return all
 }
 
-// warmed hear of what counts in no figure.
+// warmed returns the observers of warm-up requests.
 func (a *account) warmed() []replay.Observer {
 	if a.collector == nil {
 		return nil
@@ -117,7 +117,7 @@ func (a *account) warmed() []replay.Observer {
 	return []replay.Observer{a.collector}
 }
 
-// pageOf is the address that a target's figures come from, as far as the configuration says it.
+// pageOf returns the address of a target's metrics, as far as the configuration has it.
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.Config.Targets {
 		if t.Name == target && t.Metrics.URL != "" {
@@ -190,7 +190,7 @@ func (a *account) report() error {
 	return errors.Join(errs...)
 }
 
-// write makes the files of the artifact directory.
+// write writes the files of the artifact directory.
 func (a *account) write(run result.Run) error {
 	type file struct {
 		name  string
@@ -210,7 +210,7 @@ func (a *account) write(run result.Run) error {
 	return errors.Join(errs...)
 }
 
-// writable makes a folder and sees that files can be made there.
+// writable creates a folder and checks that files can be created in it.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -222,7 +222,7 @@ func writable(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// writeFile makes a file anew.
+// writeFile creates or truncates a file and writes it.
 func writeFile(path string, write func(*os.File) error) error {
 	f, err := os.Create(path)
 	if err != nil {

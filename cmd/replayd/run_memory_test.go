@@ -16,9 +16,9 @@ import (
 	"replayd/test/outside"
 )
 
-// What a run without artifacts keeps of its requests does not grow with them. After the first 300,000 every sample of latencies is a
-// histogram. Then 10 minutes more at 1,000 requests/s are played in virtual time, or, with RUN_REQUESTS=3600000, the whole of an hour: each
-// request has its own instants, times, id and, where it fails, its own words.
+// The memory of a run without artifacts does not grow with its requests. After the first 300,000 requests every latency
+// sample is a histogram. Then the test plays 10 more minutes at 1,000 requests/s in virtual time, or a whole hour with
+// RUN_REQUESTS=3600000. Each request has its own instants, times, id and, if it fails, error text.
 func TestMemoryOfALongRun(t *testing.T) {
 	requests := outside.Knob(t, "RUN_REQUESTS", 900_000, strconv.Atoi)
 	slo, err := measure.ParseSLO("ttft:1s,tpot:50ms")
@@ -56,7 +56,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 	held := func() int64 {
 		var s runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what the first one only marked as finished
+		runtime.GC() // frees what the first one only marked
 		runtime.ReadMemStats(&s)
 		return int64(s.HeapAlloc)
 	}

@@ -15,7 +15,7 @@ import (
 	"replayd/internal/terminal"
 )
 
-// An account is what a run shows, and what it comes to.
+// An account holds what a run shows and reports, and its verdict.
 type account struct {
 	*world
 	order    cli.Order
@@ -23,17 +23,17 @@ type account struct {
 	progress *terminal.Progress
 	failures *terminal.Failures
 	meter    result.CacheMeter
-	reuse    synth.Reuse    // what the prompts share with each other
-	ledger   measure.Ledger // when the run has ended
-	least    float64        // attainment that is to be held
+	reuse    synth.Reuse    // tokens that the prompts share with each other
+	ledger   measure.Ledger // set when the run has ended
+	least    float64        // required attainment
 	files
 
-	requests int // that there should be; 0: not known
+	requests int // expected number of requests; 0: not known
 	end      chan struct{}
 	shown    sync.WaitGroup
-	begun    bool // something may have been sent
+	begun    bool // a request may have been sent
 	closed   bool
-	verdict  error // of a run that came to its end without failing
+	verdict  error // error of a run that did not fail, such as a missed bound
 
 	mu     sync.Mutex
 	failed []error
@@ -45,7 +45,7 @@ func (a *account) fail(err error) {
 	a.failed = append(a.failed, err)
 }
 
-// start shows how it goes, until close.
+// start shows the progress of the run until close.
 func (a *account) start(ctx context.Context, requests int, now func() daemon.Progress) {
 	a.requests, a.begun = requests, true
 	if a.folder != nil && a.folder.Moved != "" {
@@ -66,7 +66,7 @@ func (a *account) start(ctx context.Context, requests int, now func() daemon.Pro
 	})
 }
 
-// close prints the report and finds the verdict.
+// close prints the report and determines the verdict.
 func (a *account) close(ledger measure.Ledger, cut error) {
 	close(a.end)
 	a.shown.Wait()
@@ -102,7 +102,8 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	}
 }
 
-// cutShort is the verdict over a run that a signal stopped; nil when that came so late that nothing was left out.
+// cutShort returns the verdict of a run that a signal stopped, or nil if the signal came so late that no request was
+// left out.
 func (a *account) cutShort(s *signalled) error {
 	done, of := a.ledger.Finished(), ""
 	if a.requests > 0 {
@@ -114,7 +115,8 @@ func (a *account) cutShort(s *signalled) error {
 	return &exitError{s.code(), fmt.Errorf("cut short by %s after %d%s requests", s.name(), done, of)}
 }
 
-// cache is what the server had of the prompts. What the other shards of a plan sent is not known here.
+// cache returns how many prompt tokens the server's prefix cache had. With several shards, how much the load explains
+// is not known, because this process does not know what the other shards sent.
 func (a *account) cache() *result.Cache {
 	tokens, known := a.reuse.Tokens()
 	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.ServerSeries)

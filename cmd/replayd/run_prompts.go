@@ -17,23 +17,23 @@ import (
 	"replayd/internal/trace"
 )
 
-// A promptFile is a trace of the requests that were sent: it replays to the same bodies, byte for byte, in the plan's order.
-// A lane writes its request's line while it waits for the answer, whose times are the kernel's: so nothing is lost to a slow
-// disk, and nothing is measured of it. Rows that are due together go out over several connections, and their lines come
-// in any order: close sorts them.
+// A promptFile is a trace of the requests that were sent. It replays to the same bodies, byte for byte, in the plan's
+// order. A lane writes the line of its request while it waits for the answer. Times of the answer are the kernel's, so
+// a slow disk loses no line and does not distort the measurement. Rows that are due together are sent over several
+// connections and their lines come in any order, so close sorts the lines.
 type promptFile struct {
 	path  string
 	timed bool // the plan has instants
 
 	mu     sync.Mutex
 	file   *os.File
-	lines  []savedLine // as they stand in the file
+	lines  []savedLine // in the file's order
 	size   int64       // of the file, in bytes
-	long   int         // requests that no line of a trace can hold
-	failed error       // the first that went wrong; nothing is written after it
+	long   int         // requests too long for a line of a trace
+	failed error       // the first error; nothing is written after it
 }
 
-// A savedLine is where a request stands in the file, and where it belongs.
+// A savedLine is the position of a request in the file and in the plan.
 type savedLine struct {
 	due        time.Time
 	pass       int64
@@ -41,7 +41,7 @@ type savedLine struct {
 	from, size int64 // bytes
 }
 
-// savedRow is what a line, in Mooncake's form, begins with.
+// savedRow is the beginning of a line in Mooncake's format.
 type savedRow struct {
 	Timestamp *float64 `json:"timestamp,omitempty"` // ms
 	Session   string   `json:"session_id,omitempty"`
@@ -50,7 +50,7 @@ type savedRow struct {
 	Output    int      `json:"output_length,omitempty"`
 }
 
-// openPrompts makes the file anew.
+// openPrompts creates the file.
 func (a *account) openPrompts() error {
 	if a.order.SavePrompts == "" {
 		return nil
@@ -63,7 +63,7 @@ func (a *account) openPrompts() error {
 	return nil
 }
 
-// saved takes each request that was sent; nil when prompts are not saved.
+// saved returns the func that writes each request that was sent, or nil if prompts are not saved.
 func (a *account) saved() func(replay.Sent) {
 	if a.prompts == nil {
 		return nil
@@ -90,7 +90,7 @@ func (p *promptFile) add(s replay.Sent) {
 		body.Messages, body.Tools = nil, nil
 	}
 	line, err := json.Marshal(row)
-	if err != nil { // of text and finite numbers there is none
+	if err != nil { // impossible with text and finite numbers
 		return
 	}
 	line = line[:len(line)-1]
@@ -114,7 +114,8 @@ func (p *promptFile) add(s replay.Sent) {
 	p.lines, p.size = append(p.lines, at), p.size+at.size
 }
 
-// appendRaw adds a field whose JSON stays as it is, blanks included: a body that is made of it is the same to the byte.
+// appendRaw appends a field and keeps its JSON as it is, blanks included, so that the replayed body is the same to the
+// byte.
 func appendRaw(line []byte, name string, raw json.RawMessage) []byte {
 	if len(raw) == 0 {
 		return line
@@ -126,14 +127,14 @@ func appendRaw(line []byte, name string, raw json.RawMessage) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 {
 		return append(line, raw...)
 	}
-	var one bytes.Buffer // it would be two lines
+	var one bytes.Buffer // newlines would split the line
 	if json.Compact(&one, raw) != nil {
 		return append(line, "null"...)
 	}
 	return append(line, one.Bytes()...)
 }
 
-// close ends the file, and says what is not in it. Nothing is added any more.
+// close completes the file and reports the requests that are not in it. No request may be added after it.
 func (p *promptFile) close() error {
 	defer p.file.Close()
 	if p.failed != nil {

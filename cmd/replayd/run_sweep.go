@@ -20,14 +20,14 @@ import (
 	"replayd/internal/synth"
 )
 
-// sweep makes a run at each concurrency, and names the knee. What is wrong with one run ends the sweep, but for a bound that
-// was missed: that is what the higher ones are for.
+// sweep makes a run at each concurrency and reports the knee. An error of a run ends the sweep, except a missed bound:
+// higher concurrencies are meant to find it.
 func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 	if o.Start != "" || o.Hold > 0 {
 		return wrongInput(errors.New("--concurrency: want one number with --start or --hold"))
 	}
 	var folder export.Artifacts
-	if r.Artifacts != "" { // a folder of a sweep holds no run of its own
+	if r.Artifacts != "" { // the folder of a sweep has no run of its own
 		var err error
 		if folder, err = export.OpenArtifacts(r.Artifacts, time.Now()); err != nil {
 			return wrongInput(fmt.Errorf("--artifact-dir: %w", err))
@@ -35,7 +35,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 	}
 	var points []report.ParetoPoint
 	var missed error
-	var warned []string // of runs whose prompts the server had
+	var warned []string // warnings of runs whose prompts were in the server's cache
 	for i, n := range r.Concurrency {
 		one := r
 		one.Concurrency = []int{n}
@@ -62,10 +62,10 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 		if errors.As(err, &code) && code.code == exitMissed {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
-			if len(points) > 0 { // what there is
+			if len(points) > 0 { // print the runs so far
 				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warned))
 			} else if !a.begun && r.Artifacts != "" {
-				_ = os.Remove(one.Artifacts) // it is empty, unless it holds files of another program
+				_ = os.Remove(one.Artifacts) // fails if the folder holds files of another program
 				err = errors.Join(err, folder.PutBack())
 			}
 			return err
@@ -87,9 +87,9 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 	return nil
 }
 
-// cold gives a run of a sweep texts of its own, so that none finds in the server's prefix cache what the one before sent. In place of
-// "none" they follow from the seed and the run's index: a repeated command sends equal bytes. "loop" tells runs apart by the
-// second in which they begin, so this one begins in another.
+// cold gives a run of a sweep its own texts, so that it does not hit prompts of the previous run in the server's prefix
+// cache. The salt "none" becomes a salt of the seed and the run's index, so that a repeated command sends equal bytes.
+// The salt "loop" depends on the second in which a run begins, so cold waits for the next second.
 func cold(ctx context.Context, p *config.Prompt, index int) {
 	switch {
 	case p.Salt == string(synth.SaltNone):
@@ -103,7 +103,7 @@ func cold(ctx context.Context, p *config.Prompt, index int) {
 	}
 }
 
-// within moves a file of the artifact directory into a folder there.
+// within returns a file's path in a subfolder of its folder.
 func within(folder, path string) string {
 	if path == "" {
 		return ""
@@ -119,7 +119,7 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, extension), n, extension)
 }
 
-// writeSweep prints a line a run, and the knee.
+// writeSweep prints a line for each run, then the knee.
 func writeSweep(w io.Writer, points []report.ParetoPoint, warned []string) error {
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "%-12s %16s %16s %16s %12s\n", "concurrency", "output tokens/s", "per GPU", "per user", "TTFT mean")

@@ -20,10 +20,11 @@ import (
 	"replayd/test/outside"
 )
 
-// patience bounds every wait of a script.
+// patience is the time limit of every wait in a script.
 const patience = 30 * time.Second
 
-// exit CODE PROGRAM ARGS… runs a program and wants that exit code; stdout and stderr then look at its output.
+// exit CODE PROGRAM ARGS… runs a program and expects the exit code. The commands stdout and stderr then check its
+// output.
 func exit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exit CODE PROGRAM ARGS…")
@@ -42,7 +43,7 @@ func exit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// freeport VAR puts into VAR an address of this host on which nothing listens.
+// freeport VAR sets VAR to an address of this host on which nothing listens.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport VAR")
@@ -63,7 +64,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// waitfor URL [PATTERN] asks until the page is there with status 200 and, if given, matches the pattern.
+// waitfor URL [PATTERN] polls a page until its status is 200 and it matches the pattern, if given.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: waitfor URL [PATTERN]")
@@ -103,7 +104,7 @@ func page(ctx context.Context, url string) ([]byte, error) {
 	return body, err
 }
 
-// signal TERM|INT WORD sends a signal to the programs in the background that have the word among their arguments.
+// signal TERM|INT WORD sends a signal to the background programs that have the word among their arguments.
 func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt}
 	if neg || len(args) != 2 || signals[args[0]] == nil {
@@ -121,7 +122,7 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines N FILE wants that many lines.
+// lines N FILE expects the file to have N lines.
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lines N FILE")
@@ -131,7 +132,7 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// saw FILE PATTERN waits until a file is there and matches the pattern: what a program in the background has said so far.
+// saw FILE PATTERN waits until a file exists and matches the pattern, such as the output of a background program.
 func saw(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: saw FILE PATTERN")
@@ -154,7 +155,7 @@ func saw(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// make FILE KIND writes a trace that cannot well stand in a script.
+// make FILE KIND writes a trace that does not fit in a script.
 func makeTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: make FILE KIND")
@@ -166,7 +167,7 @@ func makeTrace(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[1] {
 	case "long-line": // 10 MB on line 2
 		b.WriteString(row(0) + `{"text_input": "` + strings.Repeat("x", 10_000_000) + `"}` + "\n" + row(2))
-	case "unsorted": // the first row belongs behind more rows than the window holds
+	case "unsorted": // the first row belongs after more rows than the window holds
 		b.WriteString(row(9000))
 		for i := range 5000 {
 			b.WriteString(row(i))

@@ -23,12 +23,12 @@ func newServe(w *world) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			var watcher *config.Watcher
 			if watch {
-				watcher = config.NewWatcher(file) // before it is loaded
+				watcher = config.NewWatcher(file) // before the file is loaded
 			}
 			load := func() (config.Config, error) { return loadConfig(w, file, c.Flags()) }
 			cfg, err := load()
 			if err != nil {
-				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // with the faults of the files
+				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // adds the faults of the files
 			}
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)

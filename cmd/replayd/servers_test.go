@@ -15,15 +15,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A stranger is a server that is not what replayd hopes for. It counts connections, and the requests of a trace that it
-// read whole: not those that ask for models or probe.
+// A stranger is a server that does not behave as replayd expects. It counts connections, and the requests of a trace
+// that it read completely, but not requests for models or probes.
 type stranger struct {
 	listener net.Listener
 	behaviour
 	connections atomic.Int64
 	hits        atomic.Int64
 	mu          sync.Mutex
-	heard       string // what it was sent of a trace: heads, sorted, with the bodies behind them
+	heard       string // requests of a trace: sorted heads, each with its body
 	closed      chan struct{}
 	serving     sync.WaitGroup
 }
@@ -34,10 +34,10 @@ const goodEvents = `data: {"choices":[{"index":0,"delta":{"content":"word"}}]}` 
 	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":1}}` + "\n\n" +
 	"data: [DONE]\n\n"
 
-// A behaviour is what a stranger does after it has read a request, before it closes the connection.
+// A behaviour is what a stranger does after it has read a request and before it closes the connection.
 type behaviour struct {
-	answer func(conn net.Conn, closed <-chan struct{}) // nil: it closes at once, before it has read anything
-	lists  bool                                        // but a list of one model is given as it should be
+	answer func(conn net.Conn, closed <-chan struct{}) // nil: closes at once, before it reads anything
+	lists  bool                                        // lists one model, as a good server does
 }
 
 var behaviours = map[string]behaviour{
@@ -66,7 +66,7 @@ func say200(kind, headers, body string) func(net.Conn, <-chan struct{}) {
 	}
 }
 
-// drip writes a byte a second until the client has left.
+// drip writes one byte per second until the client has left.
 func drip(conn net.Conn, closed <-chan struct{}, text string) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -94,7 +94,7 @@ func (s *stranger) serve() {
 			if s.answer == nil {
 				return
 			}
-			_ = conn.SetDeadline(time.Now().Add(patience)) // whatever happens, a script ends
+			_ = conn.SetDeadline(time.Now().Add(patience)) // a script must end
 			req, err := http.ReadRequest(bufio.NewReader(conn))
 			if err != nil {
 				return
@@ -118,7 +118,7 @@ func (s *stranger) serve() {
 
 func (s *stranger) keep(head http.Header, body []byte) {
 	var text strings.Builder
-	_ = head.Write(&text) // a builder takes all
+	_ = head.Write(&text) // a Builder never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.heard) < 1<<20 {
@@ -126,7 +126,7 @@ func (s *stranger) keep(head http.Header, body []byte) {
 	}
 }
 
-// heard VAR writes to the script's stdout what the server behind VAR was sent of a trace.
+// heard VAR writes to the script's stdout the requests of a trace that the server behind VAR received.
 func heard(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: heard VAR")
@@ -160,7 +160,7 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Value(strangersKey{}).(map[string]*stranger)[args[0]] = s
 }
 
-// hits N VAR wants that the server behind VAR has read that many requests of a trace.
+// hits N VAR expects that the server behind VAR has read N requests of a trace.
 func hits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: hits N VAR")
@@ -170,7 +170,7 @@ func hits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// untouched VAR wants that nobody has connected to the server behind VAR.
+// untouched VAR expects that no client has connected to the server behind VAR.
 func untouched(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: untouched VAR")

@@ -60,7 +60,7 @@ series on /metrics, and dcgm-exporter's on /dcgm/metrics.`,
 	return c
 }
 
-// simFlags are those that say which engine is simulated.
+// simFlags adds the flags of the simulated engine.
 func simFlags(help *cli.Headings, o *sim.Options) {
 	f := help.Under("Engine")
 	f.StringVar(&o.Model, "model", o.Model, "name of the model")
@@ -92,7 +92,7 @@ func simFlags(help *cli.Headings, o *sim.Options) {
 	f.Float64Var(&o.Faults.ErrorEvent, "fault-error-event", 0, "with an error event in the stream")
 }
 
-// simFlagOf names the flags behind the fields of sim.Options, for errors.
+// simFlagOf maps fields of sim.Options to flags, for errors.
 var simFlagOf = map[string]string{
 	"Model": "model", "Slots": "slots", "MaxQueue": "max-queue", "MaxModelLen": "max-model-len",
 	"PrefillRate": "prefill-rate", "DecodeRate": "decode-rate", "BatchCost": "batch-cost", "PreemptCost": "preempt-cost", "TTFT": "ttft", "ITL": "itl",
@@ -102,7 +102,7 @@ var simFlagOf = map[string]string{
 	"Faults.Stalled": "fault-stalled", "Faults.ErrorEvent": "fault-error-event",
 }
 
-// inFlags puts a flag in place of the name that each line of a fault begins with.
+// inFlags replaces the name at the start of each line of an error with its flag.
 func inFlags(err error, flagOf map[string]string) error {
 	if err == nil {
 		return nil
@@ -111,14 +111,14 @@ func inFlags(err error, flagOf map[string]string) error {
 	for i, line := range lines {
 		name, rest, _ := strings.Cut(line, ": ")
 		if strings.Contains(name, " ") {
-			continue // of a row
+			continue // an error of a row, not of a flag
 		}
 		lines[i] = "--" + cmp.Or(flagOf[name], name) + ": " + rest
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// simulate serves an engine on l until ctx is cancelled; streams may go on for a second then.
+// simulate serves an engine on l until ctx is cancelled. Streams may then go on for a second.
 func simulate(ctx context.Context, o sim.Options, l net.Listener, started func()) error {
 	e, err := sim.New(o)
 	if err != nil {
@@ -131,15 +131,15 @@ func simulate(ctx context.Context, o sim.Options, l net.Listener, started func()
 		grace, done := context.WithTimeout(context.Background(), time.Second)
 		defer done()
 		if server.Shutdown(grace) != nil {
-			server.Close() // streams are cut: that is what stopping an engine does
+			server.Close() // stopping an engine cuts its streams
 		}
 	})
 	started()
 	err = server.Serve(l)
 	if detach() {
-		return err // it ended by itself
+		return err // the server ended by itself
 	}
-	<-stopped // Serve does not wait for answers under way
+	<-stopped // Serve does not wait for answers in progress
 	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -42,7 +42,7 @@ func newTraceValidate(w *world) *cobra.Command {
 	})
 }
 
-// showTrace makes c a command that shows something of one trace.
+// showTrace makes c a command that shows figures of one trace.
 func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.Stats) error) *cobra.Command {
 	var o traceFlags
 	c.Args = usage(cobra.ExactArgs(1))
@@ -58,7 +58,7 @@ func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.S
 	return c
 }
 
-// traceFlags say how a trace file is read.
+// traceFlags say how to read a trace file.
 type traceFlags struct {
 	format string
 	block  int

@@ -15,7 +15,7 @@ import (
 	"replayd/internal/trace/analysis"
 )
 
-// analyzeFlags say how a trace is analyzed, and where the analysis goes besides the terminal.
+// analyzeFlags say how to analyze a trace, and where to write the analysis besides the terminal.
 type analyzeFlags struct {
 	file   traceFlags
 	output string
@@ -53,7 +53,7 @@ func newTraceAnalyze(w *world) *cobra.Command {
 	c.Flags().StringVar(&o.html, "html", "", "write a page with charts to this file")
 	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of the caches in blocks, such as 8192,16384; empty: a dozen")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "block-size" { // AIPerf's
+		if name == "block-size" { // AIPerf's name
 			name = "block-tokens"
 		}
 		return pflag.NormalizedName(name)
@@ -61,7 +61,7 @@ func newTraceAnalyze(w *world) *cobra.Command {
 	return c
 }
 
-// write writes everything that was asked for. Standard output is kept for one thing.
+// write writes all requested outputs. If the JSON goes to stdout, the table is not printed.
 func (o *analyzeFlags) write(w *world, a analysis.Analysis, now time.Time) error {
 	if o.output == "-" {
 		return errors.Join(a.WriteJSON(w.out), o.page(a, now))
@@ -89,7 +89,7 @@ func (o *analyzeFlags) page(a analysis.Analysis, now time.Time) error {
 	return save("--html", o.html, p.Write)
 }
 
-// save writes a file whole, in a folder that is made if it is not there.
+// save writes a file whole and creates its folder if needed.
 func save(flag, path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)

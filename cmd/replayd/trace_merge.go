@@ -9,7 +9,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// mostMerged bounds how many files are open at once.
+// mostMerged is the most files that are open at once.
 const mostMerged = 256
 
 func newTraceMerge(w *world) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// traceOutput says where a trace is written to, and as what.
+// traceOutput says where to write a trace, and in which format.
 type traceOutput struct {
 	path   string
 	format string
@@ -28,8 +28,8 @@ func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
 	c.Flags().StringVar(&o.format, formatFlag, "", writableFormats+"; empty: "+otherwise)
 }
 
-// choose is the format to write: the one that was asked for, else keep, unless the file's name says that it holds the other
-// kind, JSON lines or CSV.
+// choose returns the format to write: the requested one, else keep. If the file's extension is .csv or .jsonl and keep
+// is of the other kind, choose returns Azure or Mooncake.
 func (o *traceOutput) choose(keep trace.Format) trace.Format {
 	csv := map[trace.Format]bool{trace.Azure: true, trace.BurstGPT: true}
 	switch extension := filepath.Ext(strings.ToLower(o.path)); {
@@ -37,13 +37,13 @@ func (o *traceOutput) choose(keep trace.Format) trace.Format {
 		return trace.Format(o.format)
 	case extension == ".csv" && !csv[keep]:
 		return trace.Azure
-	case extension == ".jsonl" && csv[keep], keep == trace.Bailian: // which is only read
+	case extension == ".jsonl" && csv[keep], keep == trace.Bailian: // Bailian can only be read
 		return trace.Mooncake
 	}
 	return keep
 }
 
-// write writes the rows that next gives, until io.EOF.
+// write writes the rows that next returns, until io.EOF.
 func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, options trace.WriterOptions, next func() (trace.Record, error)) error {
 	var rows *trace.Writer
 	put := func(out io.Writer) (err error) {
@@ -86,7 +86,7 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 	return err
 }
 
-// writeTo writes to a file, which is replaced once the new one is whole, or to standard output for "-".
+// writeTo writes to standard output for "-". Otherwise it replaces the file at path once the new one is complete.
 func writeTo(w *world, path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(w.out)
@@ -94,7 +94,7 @@ func writeTo(w *world, path string, write func(io.Writer) error) error {
 	return trace.Replace(path, write)
 }
 
-// writerOptions are what a Writer has to know of the files that its rows come from.
+// writerOptions returns the options of a Writer for rows from files.
 func writerOptions(files ...*trace.File) trace.WriterOptions {
 	o := trace.WriterOptions{}
 	for _, f := range files {
@@ -107,7 +107,7 @@ func writerOptions(files ...*trace.File) trace.WriterOptions {
 	return o
 }
 
-// openNoisy opens a trace and prints its warnings to stderr, because stdout may be the new trace.
+// openNoisy opens a trace and prints its warnings to stderr, because stdout may carry the new trace.
 func (o *traceFlags) openNoisy(c *cobra.Command, w *world, path string) (*trace.File, error) {
 	f, err := o.open(c, w, path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"replayd/internal/trace/analysis"
 )
 
-// analysisPage is an analysis as a page with pictures.
+// analysisPage returns an analysis as a page with charts.
 func analysisPage(a analysis.Analysis) report.Page {
 	s := a.Stats
 	p := report.Page{
@@ -59,7 +59,8 @@ func analysisPage(a analysis.Analysis) report.Page {
 
 func share(part float64) string { return number.Value(100*part, "%") }
 
-// overTime has a value for each bin of the trace's curve, but for a last one that is not whole.
+// overTime returns a series with a value for each bin of the trace's curve. It leaves out the last bin, which may be
+// incomplete, unless that is the only one.
 func overTime(a analysis.Analysis, value func(bin int) float64) chart.Series {
 	s := chart.Series{Kind: chart.Step}
 	width := a.Stats.Curve.Bin.Seconds()

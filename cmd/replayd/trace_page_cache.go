@@ -11,7 +11,7 @@ import (
 	"replayd/internal/trace/analysis"
 )
 
-// cacheSteps is how many sizes of a cache the curve shows.
+// cacheSteps is the number of logarithmic steps between the cache sizes of the curve.
 const cacheSteps = 200
 
 func analysisPrefixes(a analysis.Analysis) report.Section {
@@ -53,7 +53,7 @@ func reuseOverTime(a analysis.Analysis) chart.Plot {
 	}
 }
 
-// cacheCurve is what an LRU cache hits by its size.
+// cacheCurve returns a plot of the hits of an LRU cache by its size.
 func cacheCurve(a analysis.Analysis) chart.Plot {
 	s := a.Stats
 	tokens, blocks := chart.Series{Name: "of tokens", Kind: chart.Line}, chart.Series{Name: "of blocks", Kind: chart.Line, Soft: true}
@@ -112,7 +112,7 @@ func analysisGaps(a analysis.Analysis) report.Section {
 		poisson.X, poisson.Y = append(poisson.X, at), append(poisson.Y, 100*(1-math.Exp(-at/a.Gaps.Mean)))
 	}
 	gaps := chart.Series{Name: "gaps", Kind: chart.Step, X: a.GapShape.X, Y: a.GapShape.Below}
-	if gaps.X[0] == 0 { // on a logarithmic axis, from its left end on
+	if gaps.X[0] == 0 { // a logarithmic axis has no 0: begin at its left end
 		gaps.X = append([]float64{poisson.X[0]}, gaps.X[1:]...)
 	}
 	title := fmt.Sprintf("Half of the gaps are %s or less", number.Value(a.Gaps.P50, "s"))
@@ -155,7 +155,7 @@ func analysisSessions(a analysis.Analysis) report.Section {
 	return section
 }
 
-// analysisAIPerf is AIPerf's report as a table.
+// analysisAIPerf returns AIPerf's report as a table.
 func analysisAIPerf(a analysis.Analysis) report.Section {
 	s := a.Stats
 	section := report.Section{

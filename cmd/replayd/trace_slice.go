@@ -48,7 +48,7 @@ func newTraceSlice(w *world) *cobra.Command {
 	return c
 }
 
-// rowRange reads FIRST:END, either of which may be left out.
+// rowRange parses FIRST:END. Either number may be left out.
 func rowRange(text string) (first, end int, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -39,7 +39,7 @@ func newTraceSynth(w *world) *cobra.Command {
 	return c
 }
 
-// synthFlags say what is changed in a trace, or what one is made up of.
+// synthFlags say how to change a trace, or how to make one up.
 type synthFlags struct {
 	file   traceFlags
 	scale  synth.RescaleOptions
@@ -100,7 +100,7 @@ func (o *synthFlags) add(c *cobra.Command) {
 	})
 }
 
-// check finds flags that do not go together, and words that mean nothing.
+// check reports flags that contradict each other, and invalid values.
 func (o *synthFlags) check(flags *pflag.FlagSet, args []string) error {
 	var errs []error
 	flags.Visit(func(f *pflag.Flag) {
@@ -147,7 +147,7 @@ func (o *synthFlags) check(flags *pflag.FlagSet, args []string) error {
 	return errors.Join(errs...)
 }
 
-// rows are those of the new trace.
+// rows returns the rows of the new trace.
 func (o *synthFlags) rows(c *cobra.Command, w *world, args []string) (rows []trace.Record, untimed bool, err error) {
 	if len(args) == 0 {
 		rows, err = o.draft.Records()
@@ -203,7 +203,7 @@ func (o *synthFlags) write(w *world, out io.Writer, rows []trace.Record, untimed
 	return to.Close()
 }
 
-// synthFlagOf names the flags behind the names that synth has for its options, where they are others.
+// synthFlagOf maps synth's names of options to flags, if they differ.
 var synthFlagOf = map[string]string{
 	"prefix_len": "prefix-len-multiplier", "prompt_len": "prompt-len-multiplier", "prefix_root": "prefix-root-multiplier",
 	"max_input": "max-isl", "max_output": "max-osl", "block_tokens": "block-tokens",

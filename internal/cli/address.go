@@ -9,7 +9,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// WithScheme is an address that may have been typed without http://.
+// WithScheme returns an address with http:// in front if it has no scheme.
 func WithScheme(address string) string {
 	if strings.Contains(address, "://") {
 		return address
@@ -17,7 +17,8 @@ func WithScheme(address string) string {
 	return "http://" + address
 }
 
-// HTTPConfig reads a file of Prometheus' HTTP client configuration. Paths in it begin where it lies. The error names the file.
+// HTTPConfig reads a file of Prometheus' HTTP client configuration. Paths in it are relative to the file. The error
+// names the file.
 func HTTPConfig(path string) (commoncfg.HTTPClientConfig, error) {
 	c, _, err := commoncfg.LoadHTTPConfigFile(path)
 	if err != nil {

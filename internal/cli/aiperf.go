@@ -16,17 +16,18 @@ import (
 	"replayd/internal/synth"
 )
 
-// A faults function takes what is wrong with a flag.
+// A faults function records an error in a flag.
 type faults func(flag string, err error)
 
-// unlimited lanes: nothing waits for one. Each that is needed costs a connection, and no others are made.
+// unlimited is a number of lanes so large that no request waits for a lane. A lane opens a connection only when it is
+// needed.
 const unlimited = 1 << 16
 
 // longPatience is how long AIPerf 0.5 waits for a request.
 const longPatience = 6 * time.Hour
 
-// peerDefaults lays the other programs' defaults over replayd's: a server at port 8000, the same texts in each run, nothing
-// dropped, no limit on an answer but a long one on the whole.
+// peerDefaults replaces replayd's defaults with those of the other programs: a server at port 8000, the same texts in
+// each run, no dropped requests, and no timeout but a long one on the whole request.
 func (o *Flags) peerDefaults(who Spelling, given *pflag.FlagSet) {
 	unless := func(flag string, set func()) {
 		if !given.Changed(flag) {
@@ -49,7 +50,7 @@ func (o *Flags) peerDefaults(who Spelling, given *pflag.FlagSet) {
 		unless("arrival", func() { w.Arrival = "concurrency" })
 		w.KeepLane = true
 	} else {
-		o.Gaps = true // its table has them
+		o.Gaps = true // trace_replay.py's table shows them
 	}
 }
 
@@ -87,7 +88,7 @@ func (o *Flags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 	o.takeHeaders(fault)
 }
 
-// takeEndpoint finds the API and what stands before it in the path.
+// takeEndpoint sets the API, and adds the prefix of the endpoint's path to the URL.
 func (o *Flags) takeEndpoint(fault faults) {
 	a, t := &o.Aliases, &o.Target
 	switch a.endpointType {
@@ -109,15 +110,15 @@ func (o *Flags) takeEndpoint(fault faults) {
 	t.URL = strings.TrimRight(t.URL, "/") + prefix
 }
 
-// traceTypes are AIPerf's types of files that are traces, by replayd's names.
+// traceTypes maps AIPerf's types of trace files to replayd's formats.
 var traceTypes = map[string]string{
 	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian",
 }
 
-// textTypes are those that are texts.
+// textTypes are AIPerf's types of text files.
 var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
 
-// takeRows finds out where the rows come from: a trace, texts, or lengths to be drawn.
+// takeRows determines the source of the rows: a trace, texts, or synthetic lengths.
 func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	a, w := &o.Aliases, &o.Workload
 	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" {
@@ -178,7 +179,7 @@ func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 	}
 }
 
-// madeUp are the flags that say what to make up.
+// madeUp are the flags of synthetic requests.
 var madeUp = []string{
 	"isl", "isl-stddev", "osl", "osl-stddev", "sequence-distribution", "shared-system-prompt-length", "num-dataset-entries",
 	"session-turns-mean", "session-turns-stddev", "session-turn-delay-mean", "session-turn-delay-stddev",
@@ -206,14 +207,15 @@ func (o *Flags) takeSynthetic(given *pflag.FlagSet, fault faults) {
 	o.Workload.Synthetic = s
 }
 
-// Where nothing says how many, AIPerf 0.5 sends fewRequests, in a closed loop fewRounds for each place in it if that is more
-// (user_config.py, validate_timing_mode). It does so with a file too; here a file is sent once.
+// If no flag gives the number of requests, AIPerf 0.5 sends FewRequests, or in a closed loop FewRounds times the
+// concurrency if that is more (user_config.py, validate_timing_mode). AIPerf does so with a file too; replayd sends a
+// file once.
 const (
 	FewRequests = 10
 	FewRounds   = 2
 )
 
-// takeTiming finds out when rows are due, and how many there are.
+// takeTiming determines when rows are due, and how many there are.
 func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	a, w := &o.Aliases, &o.Workload
 	modes := map[string]bool{"--fixed-schedule": a.fixedSchedule, "--request-rate": a.requestRate != "", "--user-centric-rate": given.Changed("user-centric-rate")}
@@ -259,7 +261,7 @@ func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	case a.users != 0:
 		fault("--num-users", errors.New("want --user-centric-rate too"))
 	case a.rescale.Speedup != 1 && o.Workload.Trace.Path != "" && a.requestRate == "" && o.concurrency == "" && !given.Changed("arrival"):
-		w.Arrival = "exact" // times that are scaled are times that are kept
+		w.Arrival = "exact" // a speedup of the trace's times implies these times
 	case o.concurrency == "" && !given.Changed("arrival"):
 		o.concurrency = "1"
 		if strings.EqualFold(a.requestRate, "inf") {
@@ -288,7 +290,7 @@ func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	}
 }
 
-// takeWindow reads the part of the file that is sent.
+// takeWindow determines which part of the file is sent.
 func (o *Flags) takeWindow(given *pflag.FlagSet, fault faults) {
 	a, w := &o.Aliases, &o.Workload
 	for _, name := range []string{"start", "end", "auto"} {
@@ -303,7 +305,7 @@ func (o *Flags) takeWindow(given *pflag.FlagSet, fault faults) {
 	if given.Changed("fixed-schedule-start-offset") {
 		w.Trace.From = config.Duration(time.Duration(a.startOffset) * time.Millisecond)
 	}
-	if given.Changed("fixed-schedule-end-offset") { // a row at the end itself is sent
+	if given.Changed("fixed-schedule-end-offset") { // the end is inclusive
 		w.Trace.To = config.Duration(time.Duration(a.endOffset+1) * time.Millisecond)
 	}
 }
@@ -335,7 +337,7 @@ func extraBody(inputs []string, fault faults) map[string]any {
 	return body
 }
 
-// exactly reads JSON with its numbers as they are written.
+// exactly decodes one JSON value and keeps numbers as they are written.
 func exactly(text string, into any) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/config"
 )
 
-// ordered reads a command line as run does.
+// ordered evaluates a command line as run does.
 func ordered(t *testing.T, line string) (Order, error) {
 	t.Helper()
 	o := NewFlags()
@@ -23,7 +23,7 @@ func ordered(t *testing.T, line string) (Order, error) {
 	return o.Order(c.Flags().Args(), c.Flags())
 }
 
-// words splits at blanks that are not within double quotes.
+// words splits a line at blanks outside double quotes.
 func words(line string) (all []string) {
 	for i, part := range strings.Split(line, `"`) {
 		if i%2 == 1 {
@@ -61,7 +61,7 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		"--isl 10 --streaming --benchmark-duration 5":                               {AIPerf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
 		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {AIPerf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 
-		// A trace without a time of its own is taken as fast as can be; with one, or a speed of it, at its times.
+		// A trace is sent at its own times with --fixed-schedule or a speedup, else as fast as --concurrency allows.
 		"--input-file t.jsonl":                                 {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule":                 {AIPerf, "http://localhost:8000", true, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 		"t.jsonl --streaming --fixed-schedule --concurrency 9": {AIPerf, "http://localhost:8000", true, "exact", 9, "none", none, longPatience, "aiperf", "artifacts", 0, none},
@@ -89,7 +89,7 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 	}
 }
 
-// What contradicts, or cannot mean anything, is refused with its flag.
+// Contradictory or meaningless flags are refused by name.
 func TestPeersFlagsThatAreRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"t.jsonl --fixed-schedule --user-centric-rate 1 --num-users 2": "--user-centric-rate: contradicts --fixed-schedule",
@@ -188,7 +188,7 @@ func TestTypedHidesSecrets(t *testing.T) {
 	}
 }
 
-// What AIPerf has in flags of its own arrives where replayd keeps it.
+// AIPerf's flags set the corresponding fields of replayd.
 func TestPeersFlagsArrive(t *testing.T) {
 	r, err := ordered(t, `--streaming --url h:1/gw --endpoint /v1/chat/completions --endpoint-type chat --extra-inputs ignore_eos:true "name:abc" -H X-A:b --api-key k
 		--request-cancellation-rate 20 --request-cancellation-delay 0.5 --session-turns-mean 3 --session-turn-delay-mean 250 --random-seed 7

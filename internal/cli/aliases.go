@@ -10,7 +10,7 @@ import (
 	"replayd/internal/config"
 )
 
-// A Spelling is whose flags a command line is written in. It decides the defaults.
+// A Spelling is the program whose flags a command line uses. It decides the defaults.
 type Spelling string
 
 // Spellings.
@@ -20,13 +20,13 @@ const (
 	TraceReplay Spelling = "tracereplay" // trace_replay.py
 )
 
-// aliases are the flags of other load generators that run takes, with the meaning that they have there. docs/from-aiperf.md
-// and docs/from-tracereplay.md go through them one by one.
+// aliases are the flags of other load generators that run accepts, with their original meaning. docs/from-aiperf.md and
+// docs/from-tracereplay.md describe each flag.
 type aliases struct {
 	endpointType, endpoint string
 	streaming              bool
 	inputFile, datasetType string
-	madeUp                 config.Synthetic // of made-up requests; the delays are in turnDelay
+	madeUp                 config.Synthetic // synthetic requests; the delays are in turnDelay and turnDelayStddev
 	rescale                config.Rescale
 	randomSeed             uint64
 	fixedSchedule          bool
@@ -61,7 +61,7 @@ type aliases struct {
 	resultDir              string
 }
 
-// sets are the aliases by the program that they come from.
+// sets returns the aliases by the program that they come from.
 func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	sets := map[Spelling]*pflag.FlagSet{}
 	f := pflag.NewFlagSet(string(AIPerf), pflag.ContinueOnError)
@@ -127,7 +127,8 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	return sets
 }
 
-// spelled finds out whose flags were given. Flags of both at once contradict each other, but for those of saving.
+// spelled returns the program whose flags were given. Flags of two programs contradict each other, except for the flags
+// of saving.
 func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, error) {
 	first := map[Spelling]string{}
 	given.Visit(func(f *pflag.Flag) {
@@ -149,12 +150,12 @@ func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, 
 	return Own, nil
 }
 
-// isSaving says of a flag of trace_replay.py that it goes with any spelling.
+// isSaving reports whether a flag of trace_replay.py can be used with any spelling.
 func isSaving(name string) bool {
 	return name == "save-prompts" || name == "save-result" || name == "result-dir"
 }
 
-// secondsValue is a length of time that may be given as a number of seconds, as other load generators have it.
+// secondsValue is a duration that can be given as a number of seconds, as in other load generators.
 type secondsValue time.Duration
 
 func (s *secondsValue) Set(text string) error {

@@ -8,7 +8,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// flagOf names the flag behind a key of the configuration, for errors.
+// flagOf maps keys of the configuration to flags, for errors.
 var flagOf = map[string]string{
 	"targets[0].url": "--url", "targets[0].api": "--api", "targets[0].output": "--output",
 	"targets[0].timeouts.connect": "--timeout-connect", "targets[0].timeouts.first_token": "--timeout-first-token",
@@ -32,7 +32,7 @@ var flagOf = map[string]string{
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address", "max_waiting": "--max-waiting",
 }
 
-// aliasOf names the flag in another program's spelling, where it is another.
+// aliasOf maps keys to another program's flags, if they differ from flagOf.
 var aliasOf = map[Spelling]map[string]string{
 	AIPerf: {
 		"workloads[0].trace.path": "--input-file", "workloads[0].trace.format": "--custom-dataset-type", "workloads[0].dataset.path": "--input-file",
@@ -44,7 +44,7 @@ var aliasOf = map[Spelling]map[string]string{
 	TraceReplay: {"workloads[0].trace.path": "--trace-path", "workloads[0].dataset.format": "--dataset-name", "targets[0].url": "--host"},
 }
 
-// flagOf names the flag behind a key.
+// flagOf returns the flag for a key.
 func (o *Flags) flagOf(key string, who Spelling) string {
 	if name := aliasOf[who][key]; name != "" {
 		return name
@@ -64,7 +64,8 @@ func (o *Flags) flagOf(key string, who Spelling) string {
 	return key
 }
 
-// ByFlag is an error with what was found wrong when the files were opened. What is wrong in a file has its place already.
+// ByFlag returns the faults found when the files were opened, with their flags. A fault in a file already names its
+// place.
 func (o *Flags) ByFlag(found config.Faults, who Spelling) error {
 	var errs []error
 	for _, f := range found {

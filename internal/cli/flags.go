@@ -12,7 +12,7 @@ import (
 	"replayd/internal/config"
 )
 
-// Flags are run's own; the fields of config that flags write to directly are in it.
+// Flags are the flags of run. Many flags write directly to fields of Target and Workload.
 type Flags struct {
 	Target   config.Target
 	Workload config.Workload
@@ -36,24 +36,24 @@ type Flags struct {
 
 	duration config.Duration
 	requests int
-	Few      bool            // requests follow from the concurrency, as AIPerf has it
+	Few      bool            // requests follows from the concurrency, as in AIPerf
 	Wait     config.Duration // --wait-ready
 	Hold     config.Duration
 
 	maxWaiting config.Bytes
 
-	KeepTrying bool // also where no connection is ever made
+	KeepTrying bool // go on even if no connection is ever made
 	SLO        string
 	goodput    string
 	Least      float64
 }
 
-// NewFlags are those of run with their defaults.
+// NewFlags returns the flags of run with their defaults.
 func NewFlags() *Flags {
 	return &Flags{Target: config.DefaultTarget(), Workload: config.DefaultWorkload()}
 }
 
-// Add gives c the flags, in groups, and a help that shows them so.
+// Add adds the flags to c, in groups, with a help that shows the groups.
 func (o *Flags) Add(c *cobra.Command) {
 	t, l := &o.Target, &o.Workload
 
@@ -131,7 +131,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	o.addAliases(c)
 }
 
-// addAliases adds the flags of other programs, with a help of their own.
+// addAliases adds the flags of other programs. They are hidden in run's help; --help-aliases shows them.
 func (o *Flags) addAliases(c *cobra.Command) {
 	o.peers = o.Aliases.sets()
 	for _, who := range []Spelling{AIPerf, TraceReplay} {
@@ -161,7 +161,7 @@ func (o *Flags) ShowAliases(w io.Writer) error {
 	return err
 }
 
-// A scalar lets a flag write a value of the configuration, which reads itself.
+// A scalar is a flag whose value is a configuration value that parses itself.
 type scalar struct {
 	value interface {
 		encoding.TextMarshaler
@@ -170,15 +170,15 @@ type scalar struct {
 	kind string
 }
 
-// Duration lets a flag write a duration of the configuration.
+// Duration returns a flag value that writes to a duration of the configuration.
 func Duration(d *config.Duration) pflag.Value { return scalar{d, "duration"} }
 
 func (s scalar) Set(text string) error { return s.value.UnmarshalText([]byte(text)) }
 func (s scalar) Type() string          { return s.kind }
 
-// String is what help shows as the default; a duration of 0 is none.
+// String returns the default that help shows; "" for a duration of 0.
 func (s scalar) String() string {
-	text, _ := s.value.MarshalText() // it cannot fail
+	text, _ := s.value.MarshalText() // never fails
 	if string(text) == "0s" {
 		return ""
 	}

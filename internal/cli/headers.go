@@ -13,23 +13,23 @@ import (
 	"replayd/internal/secret"
 )
 
-// A login is what --api-key and --header say of credentials. They are the target's, as those of a configuration file are, so that
-// nothing shows them.
+// A login holds the credentials of --api-key and --header. They become the target's credentials, like those of a
+// configuration file, so that they are never shown.
 type login struct {
 	authorization *commoncfg.Authorization
 	basic         *commoncfg.BasicAuth
-	headers       *commoncfg.Headers // Cookie, and those whose names sound like a secret
-	flags         []string           // that have said so
+	headers       *commoncfg.Headers // Cookie, and headers with a name like a secret's
+	flags         []string           // flags that gave credentials
 }
 
-// takeHeaders reads --header. What is no credential is a request header of the workload.
+// takeHeaders reads --header. A header that is not a credential becomes a request header of the workload.
 func (o *Flags) takeHeaders(fault faults) {
 	const flag = "--header"
 	for _, line := range o.Aliases.headers {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
-			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // it may be a secret
+			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // the line may be a secret and is not shown
 			continue
 		}
 		switch canonical := http.CanonicalHeaderKey(name); {
@@ -56,7 +56,7 @@ func (o *Flags) takeHeaders(fault faults) {
 	}
 }
 
-// authorize takes the value of an Authorization header.
+// authorize parses the value of an Authorization header.
 func (l *login) authorize(value string) error {
 	if l.authorization != nil || l.basic != nil {
 		return errors.New("want it once")
@@ -78,7 +78,7 @@ func (l *login) authorize(value string) error {
 	return nil
 }
 
-// add takes another header that may hold a secret.
+// add adds another header that may hold a secret.
 func (l *login) add(name, value string) error {
 	if l.headers == nil {
 		l.headers = &commoncfg.Headers{Headers: map[string]commoncfg.Header{}}
@@ -90,7 +90,7 @@ func (l *login) add(name, value string) error {
 	return nil
 }
 
-// logIn puts the credentials of flags into a target's client.
+// logIn sets the flags' credentials in a target's client configuration.
 func (o *Flags) logIn(c *commoncfg.HTTPClientConfig, fault faults) {
 	l := &o.login
 	if key := o.Aliases.apiKey; key != "" {

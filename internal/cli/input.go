@@ -7,10 +7,11 @@ import (
 	"os"
 )
 
-// longestLook bounds the line by which a file's type is told.
+// longestLook is the most bytes of a file's first line that typeOf reads.
 const longestLook = 1 << 20
 
-// typeOf tells AIPerf's type of a file of texts by its first row, as AIPerf does; "" is a trace, or what its reader will refuse.
+// typeOf detects AIPerf's type of a text file by its first row, as AIPerf does. It returns "" for a trace, and for a
+// file that its reader will refuse.
 func typeOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -19,7 +20,7 @@ func typeOf(path string) string {
 	if info.IsDir() {
 		return "random_pool"
 	}
-	if !info.Mode().IsRegular() { // a pipe is read once
+	if !info.Mode().IsRegular() { // a pipe can be read only once
 		return ""
 	}
 	f, err := os.Open(path)

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/spelling"
 )
 
-// secondNames are AIPerf 0.5's further names of flags that run has.
+// secondNames maps AIPerf 0.5's alternative flag names to the names that run has.
 var secondNames = map[string]string{
 	"model-names": "model", "output-artifact-dir": "artifact-dir", "custom-endpoint": "endpoint",
 	"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev",
@@ -24,7 +24,7 @@ var secondNames = map[string]string{
 	"num-requests": "request-count", "num-warmup-requests": "warmup-request-count",
 }
 
-// firstName is the name that a flag is kept under, whichever was typed.
+// firstName returns the name under which a flag is stored.
 func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if first := secondNames[name]; first != "" {
 		name = first
@@ -32,7 +32,7 @@ func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// notTaken says of AIPerf's other flags why run has none of them, or what does the same.
+// notTaken says, for each other flag of AIPerf, why run does not accept it, or what does the same.
 var notTaken = map[string]string{
 	"num-sessions":                "conversations are not counted: --request-count is how many requests are sent",
 	"num-conversations":           "conversations are not counted: --request-count is how many requests are sent",
@@ -60,7 +60,7 @@ var notTaken = map[string]string{
 	"profile-export-file":         "the files have AIPerf's names, in --artifact-dir",
 }
 
-// renamedFlags are flags of run's own that have another name now.
+// renamedFlags maps the former names of run's own flags to the current ones.
 var renamedFlags = map[string]string{"carry": "history"}
 
 // WrongFlag explains what is wrong with a flag.
@@ -107,10 +107,10 @@ var wordLists = map[string]func(word string) bool{
 	"--paths":          func(string) bool { return true },
 }
 
-// InWords repeats the flag before each further word of those that take several, which pflag does not know.
+// InWords repeats a flag that takes several words before each further word, because pflag takes one word per flag.
 func InWords(args []string) []string {
 	var out []string
-	list := "" // the flag that words still belong to
+	list := "" // flag to which further words belong
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		more := wordLists[list]
@@ -132,13 +132,13 @@ func InWords(args []string) []string {
 	return out
 }
 
-// isAddress tells an address, with or without scheme, from the path of a trace.
+// isAddress reports whether a word is an address, with or without a scheme, and not the path of a trace.
 func isAddress(word string) bool {
 	host, port, ok := strings.Cut(word, ":")
 	return ok && host != "" && (strings.HasPrefix(port, "//") || port != "" && port[0] >= '0' && port[0] <= '9')
 }
 
-// isPair tells NAME:VALUE, or a JSON object, from the path of a trace.
+// isPair reports whether a word is NAME:VALUE or a JSON object, and not the path of a trace.
 func isPair(word string) bool {
 	name, _, ok := strings.Cut(word, ":")
 	return ok && name != ""

@@ -10,10 +10,10 @@ import (
 // secretFlags have values that may be secret.
 var secretFlags = []string{"--header", "-H", "--extra-inputs", "--api-key"}
 
-// Typed is a command line as it was typed, less what may be a secret.
+// Typed returns a command line as typed, without values that may be secret.
 func Typed(args []string) string {
 	words := slices.Clone(args)
-	hide := false // the word before was a secret flag, or another secret of it
+	hide := false // the previous word was a secret flag or one of its values
 	for i, word := range args {
 		name, _, joined := strings.Cut(word, "=")
 		switch isFlag := strings.HasPrefix(word, "-"); {

@@ -18,23 +18,24 @@ import (
 	"replayd/internal/measure"
 )
 
-// SampleEvery is how often the engine's and the GPUs' figures are read and kept for the summary of a run, which may be short.
+// SampleEvery is the interval at which the metrics of engines and GPUs are read for the summary of a run, which may be
+// short.
 const SampleEvery = time.Second
 
-// An Order is what a command line asks for.
+// An Order is a parsed command line.
 type Order struct {
 	Config      config.Config
 	Who         Spelling
 	SLO         measure.SLO
-	Concurrency []int // several: a run each; empty: no closed loop
+	Concurrency []int // several: one run each; empty: no closed loop
 	Table       string
 	Artifacts   string // folder; "": none
 	SavePrompts string // file; "": none
 	SaveExcel   string // file; "": none
-	Collect     bool   // single requests are wanted afterwards
+	Collect     bool   // keep each request, for a later report
 }
 
-// Order reads the flags; its error holds every fault.
+// Order evaluates the flags. Its error joins all faults.
 func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 	var errs []error
 	fault := func(flag string, err error) { errs = append(errs, fmt.Errorf("%s: %w", flag, err)) }
@@ -81,7 +82,7 @@ func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 	return r, errors.Join(errs...)
 }
 
-// closed reads --concurrency. With an arrival that has times it bounds what is in flight.
+// closed reads --concurrency. With an arrival that has due times, --concurrency limits the requests in flight.
 func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
 	w := &o.Workload
 	if o.concurrency == "" {
@@ -118,7 +119,7 @@ func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
 	return all
 }
 
-// levels reads --slo and --goodput in either spelling.
+// levels reads --slo and --goodput, in replayd's or AIPerf's spelling.
 func (o *Flags) levels(fault faults) measure.SLO {
 	name, text := "--goodput", o.goodput
 	if o.SLO != "" {
@@ -134,7 +135,7 @@ func (o *Flags) levels(fault faults) measure.SLO {
 	return slo
 }
 
-// layout is whose table is printed.
+// layout returns the program whose table is printed.
 func (o *Flags) layout(who Spelling, fault faults) string {
 	switch o.table {
 	case "":
@@ -146,7 +147,7 @@ func (o *Flags) layout(who Spelling, fault faults) string {
 	return o.table
 }
 
-// saving finds where files go.
+// saving determines where files are written.
 func (o *Flags) saving(r *Order, given *pflag.FlagSet, fault faults) {
 	a := &o.Aliases
 	dir := cmp.Or(a.resultDir, r.Artifacts, ".")
@@ -164,10 +165,10 @@ func (o *Flags) saving(r *Order, given *pflag.FlagSet, fault faults) {
 	}
 }
 
-// config is the configuration that the flags stand for.
+// config returns the configuration that the flags describe.
 func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 	c := config.Default()
-	c.Records = config.Records{Path: o.records} // whole: a run that ends keeps all of its records
+	c.Records = config.Records{Path: o.records} // no rotation: a run keeps all of its records
 	c.MaxWaiting = o.maxWaiting
 	if o.Listen != "" {
 		c.Web.Listen = o.Listen
@@ -208,7 +209,7 @@ func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 	if !(o.Least >= 0 && o.Least <= 1) {
 		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.Least))
 	}
-	if o.Least > 0 && o.Least < 1 { // else the default: with all or nothing there is no budget of errors to show
+	if o.Least > 0 && o.Least < 1 { // with 0 or 1 there is no error budget to show: keep the default
 		l.SLO.Objective = o.Least
 	}
 	var err error
@@ -223,7 +224,7 @@ func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 	return c
 }
 
-// bounded says when the plan is over.
+// bounded sets the end of the plan.
 func (o *Flags) bounded(l *config.Workload, fault faults) {
 	l.Repeat.Mode, l.Rows = "once", o.requests
 	if o.requests < 0 {
@@ -240,7 +241,7 @@ func (o *Flags) bounded(l *config.Workload, fault faults) {
 	}
 }
 
-// beside adds what is read beside the server: further metrics pages, and GPUs.
+// beside adds further metrics pages and GPUs to read.
 func (o *Flags) beside(c *config.Config, fault faults) {
 	if o.artifacts != "" {
 		c.Targets[0].Metrics.Interval = config.Duration(SampleEvery)
@@ -255,7 +256,7 @@ func (o *Flags) beside(c *config.Config, fault faults) {
 		g := config.DefaultGPU()
 		g.Interval = config.Duration(SampleEvery)
 		g.Target = c.Targets[0].Name
-		if page == "pynvml" { // AIPerf's word for this host's own GPUs
+		if page == "pynvml" { // AIPerf's name for the GPUs of this host
 			g.NvidiaSMI = "auto"
 			c.GPUs = append(c.GPUs, g)
 			continue
@@ -264,7 +265,7 @@ func (o *Flags) beside(c *config.Config, fault faults) {
 			fault("--gpu-telemetry", fmt.Errorf("want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page))
 		}
 		page = WithScheme(page)
-		t := config.DefaultTarget() // of its own, so that each page's figures can be told apart; nothing is sent there
+		t := config.DefaultTarget() // a target per page keeps their figures apart; no request is sent to it
 		t.Name, t.URL, t.Metrics.URL, t.Metrics.Interval = fmt.Sprintf("gpus%d", len(c.GPUs)+1), c.Targets[0].URL, page, 0
 		c.Targets = append(c.Targets, t)
 		g.Target, g.DCGMExporter = t.Name, page
@@ -283,11 +284,11 @@ func shardOf(s string, shard *config.Shard) error {
 	return nil
 }
 
-// startSoonest is how far ahead an instant of next: is at least: one that comes before the first messages are built would lose
-// the rows that are due at it.
+// startSoonest is the least time between now and a start of next:. With an earlier start, rows that are due before the
+// first messages are built would be lost.
 const startSoonest = 250 * time.Millisecond
 
-// StartInstant reads --start; the zero instant for "".
+// StartInstant reads --start. It returns the zero time for "".
 func StartInstant(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An instant of next: is a border that is not about to pass.
+// next: is the next boundary that is not about to pass.
 func TestStartInstant(t *testing.T) {
 	at := func(text string) time.Time {
 		instant, err := time.Parse(time.RFC3339Nano, "2026-01-02T"+text+"Z")
@@ -14,7 +14,7 @@ func TestStartInstant(t *testing.T) {
 		}
 		return instant
 	}
-	for _, c := range [][3]string{ // --start, now, the instant
+	for _, c := range [][3]string{ // --start, now, want
 		{"next:1m", "10:00:00", "10:01:00"},
 		{"next:1m", "10:00:59.7", "10:01:00"},
 		{"next:1m", "10:00:59.75", "10:02:00"},

@@ -1,6 +1,6 @@
-// Package dataset reads texts to send: prompts and conversations as people publish them, and a small set of its own. They
-// are trace rows without times: Records. Texts cuts prompts of an exact number of tokens from them, for rows that have
-// only a length.
+// Package dataset reads texts to send: published prompts and conversations, and a small bundled set. They become trace
+// rows without times: Records. For rows that have only a length, Texts makes prompts of an exact number of tokens from
+// these texts.
 package dataset
 
 import (
@@ -21,62 +21,63 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Format is the shape of a set's file.
+// A Format is the format of a dataset's file.
 type Format string
 
 // Formats.
 const (
-	ShareGPT   Format = "sharegpt"    // a JSON list of conversations, as anon8231489123/ShareGPT_Vicuna_unfiltered has it
-	SingleTurn Format = "single_turn" // AIPerf's: a JSON object with a prompt a line
-	MultiTurn  Format = "multi_turn"  // AIPerf's: a JSON object with a conversation a line
-	RandomPool Format = "random_pool" // AIPerf's: prompts a line, drawn with replacement; of a folder, one from each file
+	ShareGPT   Format = "sharegpt"    // a JSON list of conversations, as in anon8231489123/ShareGPT_Vicuna_unfiltered
+	SingleTurn Format = "single_turn" // AIPerf's: one JSON object with a prompt per line
+	MultiTurn  Format = "multi_turn"  // AIPerf's: one JSON object with a conversation per line
+	RandomPool Format = "random_pool" // AIPerf's: one prompt per line, drawn with replacement; in a folder, one from each file
 	Bundled    Format = "bundled"     // the set in this package; it has no file
 )
 
-// Bounds on what a set may hold.
+// Limits of a dataset.
 const (
-	MaxEntryBytes = trace.MaxLineBytes // a line, or a conversation of ShareGPT's
-	MaxBytes      = 1 << 30            // what the rows hold together, with the pools or conversations that they come from
+	MaxEntryBytes = trace.MaxLineBytes // a line, or a conversation of ShareGPT
+	MaxBytes      = 1 << 30            // all rows together, with the pools or conversations that they come from
 	maxFiles      = 1024               // in a folder
-	defaultDraws  = 100                // AIPerf's
+	defaultDraws  = 100                // AIPerf's default
 )
 
 // Options of Open. The zero value is good for every format.
 type Options struct {
 	Tokenizer *token.Tokenizer // counts texts; nil: nothing is counted
 	Seed      uint64           // of RandomPool's draws
-	Draws     int              // how many rows RandomPool has; 0: 100
-	Most      int              // other formats: reading ends with the line or entry that has the last of so many rows; 0: with the file
-	Regular   bool             // a pipe is refused: the file is to be opened again
-	Turns     bool             // ShareGPT: whole conversations, not the first prompt of each
+	Draws     int              // number of rows of RandomPool; 0: 100
+	Most      int              // other formats: stop after the line or entry with this many rows; 0: read the whole file
+	Regular   bool             // refuse a pipe, because the file will be opened again
+	Turns     bool             // ShareGPT: take whole conversations, not only the first prompt of each
 }
 
-// A Set is what was read. It does not change, and may be used by several goroutines at once.
+// A Set is a dataset that was read. It does not change and may be used concurrently.
 type Set struct {
-	// Warnings say what was left out or is not used, one line each.
+	// Warnings lists what was left out or is not used, one line each.
 	Warnings []string
-	// Unanswered says that conversations lack what the assistant said: their later turns have empty answers in its place,
-	// for the server's own.
+	// Unanswered means that conversations lack answers of the assistant. Their later turns then have empty answers, in
+	// place of which the server's own answers can be sent.
 	Unanswered bool
 
 	records   []trace.Record
-	texts     []string // the users' prompts without blanks around them, in order; none is empty
+	texts     []string // the users' prompts, trimmed and in order; none is empty
 	hash      string
 	tokenizer *token.Tokenizer
 }
 
-// Records are the rows, in the file's order, turns of a conversation one after the other. Offset is 0. OutputTokens is
-// what the file says, else the length of the answer that it has, where there is a tokenizer to count it. The slice is
-// shared: leave it as it is.
+// Records returns the rows in the file's order; the turns of a conversation follow one another. Offset is 0.
+// OutputTokens is the length in the file, else the length of the answer in the file if there is a tokenizer to count
+// it. The slice is shared and must not be changed.
 func (s *Set) Records() []trace.Record { return s.records }
 
-// SHA256 is that of the files' content, hexadecimal.
+// SHA256 returns the hash of the files' content, in hexadecimal.
 func (s *Set) SHA256() string { return s.hash }
 
 //go:embed bundled.jsonl
 var bundled string
 
-// Open reads a whole set. Its error says where: file:line: field, in a JSON list the number of the entry.
+// Open reads a whole dataset. Its error gives the place as file:line: field; in a JSON list it gives the number of the
+// entry.
 func Open(ctx context.Context, format Format, path string, o Options) (*Set, error) {
 	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
 	err := b.open(format, path)
@@ -96,7 +97,7 @@ func Open(ctx context.Context, format Format, path string, o Options) (*Set, err
 	return b.set, nil
 }
 
-// A builder makes a Set.
+// A builder builds a Set.
 type builder struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as Open
 	options Options
@@ -104,11 +105,11 @@ type builder struct {
 	hash    hash.Hash
 	faults  faults
 	bytes   int
-	pending int // turns of conversations that are no rows yet
+	pending int // turns of conversations that are not rows yet
 
-	sessions      map[string]int // conversations by their session's name
+	sessions      map[string]int // index or number of the conversation, by session name
 	conversations []conversation
-	short, long   int // entries of ShareGPT's that were left out, and why
+	short, long   int // ShareGPT entries that were left out: without prompt and answer; of a length out of range
 	times         int // lines with a timestamp
 }
 
@@ -159,9 +160,9 @@ func wantPath(format Format, path string) error {
 	return fmt.Errorf("dataset %s: want the path of a file, got none", format)
 }
 
-// file hands over what a file holds, decompressed.
+// file passes the decompressed content of a file to read.
 func (b *builder) file(path string, read func(in io.Reader, name string) error) error {
-	if err := trace.CheckKind(path, !b.options.Regular); err != nil { // before it is opened, which may wait
+	if err := trace.CheckKind(path, !b.options.Regular); err != nil { // first, because opening a pipe may block
 		return err
 	}
 	f, err := os.Open(path)
@@ -176,7 +177,7 @@ func (b *builder) file(path string, read func(in io.Reader, name string) error) 
 	return read(io.TeeReader(in, b.hash), path)
 }
 
-// files are those of a folder, by name, or the one file.
+// files returns the files of a folder, by name, or the one file.
 func files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -201,14 +202,14 @@ func files(path string) ([]string, error) {
 	return all, nil
 }
 
-// add takes a row into the set.
+// add adds a row to the set.
 func (b *builder) add(r trace.Record, name string) error {
 	r.Number = len(b.set.records)
 	b.set.records = append(b.set.records, r)
 	return b.reserve(len(r.Text)+len(r.Messages)+len(r.Extra), name)
 }
 
-// reserve counts bytes of prompts: those of rows, and of what rows will be made of.
+// reserve counts bytes of prompts: those of rows, and those of turns that become rows later.
 func (b *builder) reserve(bytes int, name string) error {
 	if b.bytes += bytes; b.bytes > MaxBytes {
 		return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
@@ -216,12 +217,12 @@ func (b *builder) reserve(bytes int, name string) error {
 	return nil
 }
 
-// full says whether there are as many rows as were asked for.
+// full reports whether the set has as many rows as requested.
 func (b *builder) full() bool {
 	return b.options.Most > 0 && len(b.set.records)+b.pending >= b.options.Most
 }
 
-// texts are what Texts cuts from.
+// texts adds texts for Texts to cut from.
 func (b *builder) texts(list ...string) {
 	for _, text := range list {
 		if text = strings.TrimSpace(text); text != "" {
@@ -230,7 +231,7 @@ func (b *builder) texts(list ...string) {
 	}
 }
 
-// count is the length of an answer in tokens; 0 where it is empty or there is no tokenizer.
+// count returns the length of an answer in tokens. It returns 0 if the answer is empty or there is no tokenizer.
 func (b *builder) count(text string) int {
 	if b.options.Tokenizer == nil {
 		return 0

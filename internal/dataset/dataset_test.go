@@ -18,7 +18,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// write puts a file into the current directory, which it makes a new one, so that errors show a short path.
+// write creates a file in a new directory and makes that directory the current one, so that errors show a short path.
 func write(t testing.TB, name, content string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -37,7 +37,8 @@ func open(t testing.TB, format Format, content string, o Options) *Set {
 	return s
 }
 
-// tokenizer is a small one of tiktoken's kind: each byte is a token, and so are pairs of small letters, a blank and one, and two.
+// tokenizer returns a small tokenizer of tiktoken's kind. Its tokens are all single bytes, a blank with a lower-case
+// letter, and pairs of lower-case letters.
 func tokenizer(t testing.TB) *token.Tokenizer {
 	t.Helper()
 	var b strings.Builder
@@ -175,7 +176,7 @@ func TestRandomPool(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"a", "b", "c"} {
-		if n := seen[text]; n < 900 || n > 1100 { // 4 deviations of 3000 draws of a third
+		if n := seen[text]; n < 900 || n > 1100 { // 4 standard deviations of 3000 draws with probability 1/3
 			t.Errorf("%s was drawn %d times of 3000", text, n)
 		}
 	}
@@ -237,7 +238,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
-	// All that vllm bench serve takes has an answer.
+	// Named has an answer for every name that vllm bench serve accepts.
 	for _, name := range strings.Fields("burstgpt sonnet random random-mm random-rerank hf custom_audio custom_image prefix_repetition spec_bench speed_bench timed_trace") {
 		if _, err := Named(name); err == nil || !strings.HasPrefix(err.Error(), "dataset "+name+": ") {
 			t.Errorf("%s: got %v, want why not", name, err)

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults is how many are told; the others are counted.
+// maxFaults is how many faults are listed; further faults are only counted.
 const maxFaults = 20
 
-// faults are what was found wrong in a set's files.
+// faults collects the faults in a dataset's files.
 type faults struct {
 	first []error
 	count int
@@ -31,7 +31,7 @@ func (f *faults) err() error {
 
 const excerptBytes = 40
 
-// excerpt shows the beginning of what stands in a file, safe to print.
+// excerpt returns the beginning of b in quotes, safe to print.
 func excerpt(b []byte) string {
 	if len(b) <= excerptBytes {
 		return strconv.Quote(string(b))

@@ -78,14 +78,14 @@ func TestLongEntries(t *testing.T) {
 	if want := "set: entry 1: want at most 8388608 bytes, got more"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	// Blanks behind an entry are not part of it.
+	// Blanks after an entry are not part of it.
 	last := `{"conversations":[{"value":"` + long[:MaxEntryBytes-150] + `"},{"value":"a"}]}`
 	if _, err := Open(t.Context(), ShareGPT, write(t, "set", "["+last+strings.Repeat(" ", 1000)+"]"), Options{}); err != nil {
 		t.Errorf("an entry of %d bytes: %v", len(last), err)
 	}
 }
 
-// What a set holds is bounded where it is read: conversations become rows only at the end of their files.
+// The size limit applies while a file is read, because conversations become rows only at the end.
 func TestTooMuch(t *testing.T) {
 	for name, read := range map[string]func(b *builder) error{
 		"conversations": func(b *builder) error {

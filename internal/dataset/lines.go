@@ -13,7 +13,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// lines reads a JSON object a line. Blank lines are passed over.
+// lines reads one JSON object per line and skips blank lines.
 func (b *builder) lines(in io.Reader, name string, read func(o object) error) error {
 	scan := bufio.NewScanner(in)
 	scan.Buffer(make([]byte, 64<<10), MaxEntryBytes)
@@ -42,7 +42,7 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 	}
 	err := scan.Err()
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // what was not read belongs to the hash
+		_, err = io.Copy(io.Discard, in) // the hash covers the rest too
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -50,16 +50,16 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 	return nil
 }
 
-// An object is a JSON object that is being taken apart. Unknown fields are ignored.
+// An object is the JSON object of a line. Unknown fields are ignored.
 type object struct {
 	b      *builder
 	name   string // of the file
-	at     string // file:line, and where in the line
+	at     string // file:line, and the place in the line
 	number int
 	values map[string]json.RawMessage
 }
 
-// value returns nil for what is absent or null.
+// value returns nil for a field that is absent or null.
 func (o object) value(key string) json.RawMessage {
 	if v := o.values[key]; string(v) != "null" {
 		return v
@@ -88,7 +88,7 @@ func (o object) text(key string, most int) string {
 	return s
 }
 
-// tokens reads a count; 0 is absent.
+// tokens reads a count; 0 means absent.
 func (o object) tokens(key string) int {
 	v := o.value(key)
 	if v == nil {
@@ -102,7 +102,7 @@ func (o object) tokens(key string) int {
 	return int(n)
 }
 
-// millis reads a pause.
+// millis reads a delay in milliseconds.
 func (o object) millis(key string) time.Duration {
 	v := o.value(key)
 	if v == nil {
@@ -117,21 +117,21 @@ func (o object) millis(key string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// A turn is one message of a user, or of whom it says.
+// A turn is one message of a user, or of the given role.
 type turn struct {
 	texts  []string
 	role   string
-	answer string // what the assistant said then; "" where the set does not have it
+	answer string // the assistant's answer; "" if the set does not have it
 	delay  time.Duration
-	output int // tokens; 0 where nothing is known
+	output int // tokens; 0: not known
 	extra  json.RawMessage
 }
 
-// media are the fields of AIPerf's lines that replayd has no use for.
+// media are the fields of AIPerf's lines that replayd refuses.
 var media = []string{"image", "images", "audio", "audios", "video", "videos"}
 
-// turn reads what AIPerf's SingleTurn has (aiperf src/aiperf/dataset/loader/models.py, 2026), and prompt and output_tokens
-// of the lines of vllm bench serve --dataset-name custom.
+// turn reads the fields of AIPerf's SingleTurn (aiperf src/aiperf/dataset/loader/models.py, 2026), and the fields
+// prompt and output_tokens of vllm bench serve --dataset-name custom.
 func (o object) turn() turn {
 	for _, key := range media {
 		if o.value(key) != nil {
@@ -167,7 +167,7 @@ func (o object) turn() turn {
 	return t
 }
 
-// texts reads a list of strings, or of objects that each have such a list as their contents.
+// texts reads a list of strings, or a list of objects with a list of strings as contents.
 func (o object) texts(key string) []string {
 	v := o.value(key)
 	if v == nil {

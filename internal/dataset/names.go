@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// formats are those that Named takes as they are.
+// formats are the names that Named accepts as they are.
 var formats = []Format{ShareGPT, SingleTurn, MultiTurn, RandomPool, Bundled}
 
-// Named tells which format one of our own names means, or one of those that vllm bench serve's --dataset-name takes
-// (vllm/benchmarks/datasets/datasets.py, 2026). The error says why there is none, and what does the same.
+// Named returns the format for a name of replayd's own or of vllm bench serve's --dataset-name
+// (vllm/benchmarks/datasets/datasets.py, 2026). The error says why there is no format for the name, and what does the
+// same.
 func Named(name string) (Format, error) {
 	if slices.Contains(formats, Format(name)) {
 		return Format(name), nil
@@ -24,7 +25,7 @@ func Named(name string) (Format, error) {
 	return "", fmt.Errorf("dataset %s: %s", name, why)
 }
 
-// elsewhere says of vLLM's other names why they are no dataset here.
+// elsewhere says why vLLM's other names are no dataset here.
 var elsewhere = map[string]string{
 	"random":            "has no texts: synthetic rows are made of random words, and so are a trace's rows without a dataset",
 	"prefix_repetition": "has no texts: synthetic rows with a system prompt, or trace synth, make prompts that share prefixes",

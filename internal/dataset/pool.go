@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// randomPool draws rows with replacement. Each file is a pool, and a row has one prompt of each.
+// randomPool draws rows with replacement. Each file is a pool, and a row has one prompt from each pool.
 func (b *builder) randomPool(path string) error {
 	paths, err := files(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *builder) draw(pools [][]turn, name string) error {
 	return nil
 }
 
-// mix draws 64 bits by a key: splitmix64's finalizer, once for each part.
+// mix returns 64 random bits for a key, with splitmix64's finalizer once for each part.
 func mix(parts ...uint64) (z uint64) {
 	for _, part := range parts {
 		z = (z ^ part) + 0x9e3779b97f4a7c15
@@ -75,7 +75,7 @@ func mix(parts ...uint64) (z uint64) {
 	return z
 }
 
-// below makes a number from 0 to n−1 of 64 drawn bits.
+// below maps 64 random bits to a number from 0 to n−1.
 func below(drawn uint64, n int) int {
 	high, _ := bits.Mul64(drawn, uint64(n))
 	return int(high)

@@ -9,19 +9,20 @@ import (
 	"replayd/internal/trace"
 )
 
-// shareGPTSource says where the file comes from, as vLLM's documents and AIPerf do.
+// shareGPTSource says where to get the file, as vLLM's documentation and AIPerf do.
 const shareGPTSource = "it can be had from https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/" +
 	"ShareGPT_V3_unfiltered_cleaned_split.json"
 
-// What vLLM and AIPerf take of ShareGPT (is_valid_sequence in vllm/benchmarks/datasets, 2026, and in aiperf's
-// base_loader.py): neither prompt nor answer shorter than 4 tokens, no prompt longer than 1,024, no both longer than 2,048.
+// The lengths that vLLM and AIPerf accept from ShareGPT (is_valid_sequence in vllm/benchmarks/datasets, 2026, and in
+// aiperf's base_loader.py): prompt and answer at least 4 tokens each, prompt at most 1,024, both together at most
+// 2,048.
 const (
 	leastTokens  = 4
 	promptTokens = 1024
 	bothTokens   = 2048
 )
 
-// shareGPT reads the list of conversations, one at a time.
+// shareGPT reads the list of conversations, one conversation at a time.
 func (b *builder) shareGPT(in io.Reader, name string) error {
 	bounded := &bounded{in: in, left: MaxEntryBytes}
 	dec := json.NewDecoder(bounded)
@@ -32,7 +33,7 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 		return fmt.Errorf("%s: want a JSON list of conversations, got %w", name, err)
 	}
 	more := func() bool {
-		bounded.left = MaxEntryBytes // what stands between two entries is part of neither
+		bounded.left = MaxEntryBytes // separators between entries do not count
 		return dec.More()
 	}
 	for number := 0; !b.full() && more(); number++ {
@@ -62,13 +63,13 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 			return fmt.Errorf("%s: want a whole JSON list, got %w", name, err)
 		}
 	}
-	if _, err := io.Copy(io.Discard, bounded.in); err != nil { // what was not read belongs to the hash
+	if _, err := io.Copy(io.Discard, bounded.in); err != nil { // the hash covers the rest too
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// An entry is a conversation of ShareGPT's. Who speaks is human or gpt, and in some entries system and others.
+// An entry is a conversation of ShareGPT. The speakers are human and gpt; some entries also have system and others.
 type entry struct {
 	ID            string    `json:"id"`
 	Conversations []message `json:"conversations"`
@@ -117,7 +118,7 @@ func (b *builder) tooShortOrLong(t *turn) bool {
 	return prompt < leastTokens || t.output < leastTokens || prompt > promptTokens || prompt+t.output > bothTokens
 }
 
-// first takes the first message as the prompt and the second as the answer, whatever their roles, as vLLM does.
+// first returns the first message as the prompt and the second as the answer, whatever their roles, as vLLM does.
 func (e *entry) first() []turn {
 	if len(e.Conversations) < 2 {
 		return nil
@@ -129,8 +130,8 @@ func (e *entry) first() []turn {
 	return []turn{{texts: []string{prompt}, role: "user", answer: answer}}
 }
 
-// pairs takes each message of a human that is followed by one of gpt, the others passed over, as AIPerf does. Where nobody
-// is called so, the first two messages are the pair.
+// pairs returns each message of human that is followed by one of gpt. As in AIPerf, other speakers are skipped. If no
+// speaker is human or gpt, pairs returns the first two messages as the only pair.
 func (e *entry) pairs() (turns []turn) {
 	var said []message
 	for _, m := range e.Conversations {
@@ -155,7 +156,7 @@ func (e *entry) pairs() (turns []turn) {
 
 var errLongEntry = errors.New("entry too long")
 
-// bounded ends a reader of one entry after so many bytes.
+// bounded limits how many bytes are read for one entry.
 type bounded struct {
 	in   io.Reader
 	left int

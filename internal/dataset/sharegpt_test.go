@@ -52,7 +52,7 @@ func TestShareGPTFirstPrompts(t *testing.T) {
 // The limits are those of vLLM's is_valid_sequence, to the token.
 func TestShareGPTLengths(t *testing.T) {
 	tok := tokenizer(t)
-	bytes := func(n int) string { return strings.Repeat("A", n) } // capitals are tokens of their own
+	bytes := func(n int) string { return strings.Repeat("A", n) } // each capital letter is a token
 	if tok.Count([]byte(bytes(1024))) != 1024 {
 		t.Fatal("the tokenizer is another one")
 	}

@@ -9,14 +9,15 @@ import (
 	"replayd/internal/trace"
 )
 
-// tries is from how many places a text is begun before one that is not quite as long is taken.
+// tries is how many beginnings of a text are tried before a slightly shorter text is taken.
 const tries = 8
 
-// Texts returns a func that appends to dst a text of so many tokens for a row: the set's prompts one after the other, from
-// one on that depends on the seed, the salt, the row's number and its pass, cut where the tokenizer counts so many. Where
-// no cut counts exactly so, because the last token's place is inside of a character or ends in a blank that a chat template
-// would trim, another beginning is tried; after eight of them the text is a little shorter. The func may be used by several
-// goroutines at once. It is nil where the set was opened without a tokenizer, and where all its prompts are blank.
+// Texts returns a func that appends a text of the given number of tokens for a row to dst. The text is the set's
+// prompts one after the other, cut where the tokenizer counts that many tokens. Seed, salt, row number and pass select
+// the first prompt. Sometimes no cut has that exact count, because the last token ends inside a character or in a blank
+// that a chat template would trim. Then the func tries another beginning; after eight beginnings, the text is a little
+// shorter. The func may be called concurrently. Texts returns nil if the set was opened without a tokenizer or if all
+// its prompts are blank.
 func (s *Set) Texts(seed uint64) func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte {
 	if s.tokenizer == nil || len(s.texts) == 0 {
 		return nil
@@ -28,7 +29,7 @@ func (s *Set) Texts(seed uint64) func(dst []byte, r *trace.Record, salt uint64, 
 		for try := range uint64(tries) {
 			at := below(mix(place, try), len(s.texts))
 			first := s.texts[at]
-			if try > 0 { // in the middle of it: a whole number of rounds ends between two prompts, wherever it begins
+			if try > 0 { // begin inside the prompt: a text of whole rounds ends between two prompts, whichever it begins with
 				if _, rest, found := strings.Cut(first[below(mix(place, try, 1), len(first)):], " "); found && rest != "" {
 					first = rest
 				}
@@ -45,10 +46,10 @@ func (s *Set) Texts(seed uint64) func(dst []byte, r *trace.Record, salt uint64, 
 	}
 }
 
-// cut appends a prompt and those from a place on, and cuts them.
+// cut appends first and then the prompts from place on, and cuts the text at tokens.
 func (s *Set) cut(dst []byte, first string, place, tokens int) (text []byte, got int) {
 	start := len(dst)
-	room := 4*tokens + 256 // most texts have about 4 bytes to the token
+	room := 4*tokens + 256 // most texts have about 4 bytes per token
 	dst = append(dst, strings.TrimSpace(first)...)
 	for {
 		for ; len(dst)-start < room; place++ {

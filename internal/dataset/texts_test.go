@@ -13,7 +13,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// Texts of every length are that long by the tokenizer, and a function of seed, row and pass.
+// A text of any length has exactly that length by the tokenizer. It depends on seed, row and pass alone.
 func TestTextsAreExact(t *testing.T) {
 	tok := tokenizer(t)
 	rows := 300
@@ -67,7 +67,7 @@ func TestTextsAreExact(t *testing.T) {
 	}
 }
 
-// A whole number of rounds through the set ends behind a blank line, whichever prompt it begins with.
+// A text of whole rounds through the set would end after a blank line, whichever prompt it begins with.
 func TestTextsOfWholeRounds(t *testing.T) {
 	tok := tokenizer(t)
 	s := open(t, SingleTurn, `{"text": "one two"}`+"\n"+`{"text": "three four five"}`, Options{Tokenizer: tok})
@@ -80,7 +80,8 @@ func TestTextsOfWholeRounds(t *testing.T) {
 	}
 }
 
-// Where each character is three tokens only every third length can be met: the longest shorter one is given.
+// If each character is three tokens, only every third length is possible. For other lengths Texts returns the longest
+// shorter text.
 func TestTextsThatCannotBeExact(t *testing.T) {
 	tok := tokenizer(t)
 	s := open(t, SingleTurn, `{"text": "漢字漢字"}`, Options{Tokenizer: tok})

@@ -8,8 +8,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// single takes a line with one prompt. Lines of one session are sent one after the other, each as it is: without those
-// before it, as AIPerf sends them.
+// single reads a line with one prompt. As in AIPerf, lines of one session are sent one after the other, each without
+// the earlier ones.
 func (b *builder) single(o object) error {
 	if o.value("turns") != nil {
 		o.fault("turns", "one prompt a line: conversations are for the format "+string(MultiTurn))
@@ -18,14 +18,14 @@ func (b *builder) single(o object) error {
 	t := o.turn()
 	r := t.row()
 	r.Line, r.Session = o.number, o.text("session_id", trace.MaxSessionBytes)
-	if b.faults.count > 0 { // nothing will be made of it
+	if b.faults.count > 0 { // the set is refused anyway
 		return nil
 	}
 	b.texts(t.texts...)
 	return b.add(r, o.name)
 }
 
-// bytes are what is kept of a turn until it is a row.
+// bytes returns the size of what is kept of a turn until it is a row.
 func (t *turn) bytes() int {
 	n := len(t.answer) + len(t.extra)
 	for _, text := range t.texts {
@@ -34,7 +34,7 @@ func (t *turn) bytes() int {
 	return n
 }
 
-// row is a turn without any before it: a text where it can be one.
+// row returns the row of a turn without earlier turns: a text if possible, else messages.
 func (t *turn) row() trace.Record {
 	r := trace.Record{OutputTokens: t.output, Extra: t.extra, Delay: t.delay}
 	if t.role == "user" && len(t.texts) == 1 {
@@ -52,7 +52,7 @@ type conversation struct {
 	turns         []turn
 }
 
-// multi takes a line with turns. Lines of one session are one conversation.
+// multi reads a line with turns. Lines of one session are one conversation.
 func (b *builder) multi(o object) error {
 	var list []map[string]json.RawMessage
 	if v := o.value("turns"); v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
@@ -84,7 +84,7 @@ func (b *builder) multi(o object) error {
 	return nil
 }
 
-// either takes a line of the bundled set.
+// either reads a line of the bundled set.
 func (b *builder) either(o object) error {
 	if o.value("turns") != nil {
 		return b.multi(o)
@@ -106,8 +106,8 @@ func (b *builder) converse() error {
 	return nil
 }
 
-// turns makes a row of each turn: its messages are those of the turns before, what was answered to them, and its own. A
-// first turn with a system's role, and nothing else to it, is no turn: it stands at the head of all of them, as in AIPerf.
+// turns makes a row of each turn. Its messages are the earlier turns, their answers, and the turn itself. A first turn
+// that has the role system and nothing else is not a turn: as in AIPerf, its message stands at the head of all rows.
 func (b *builder) turns(c *conversation) error {
 	history := []byte{'['}
 	turns := c.turns
@@ -133,7 +133,7 @@ func (b *builder) turns(c *conversation) error {
 	return nil
 }
 
-// appendMessage appends a chat message. Several texts are its parts, as in OpenAI's API.
+// appendMessage appends a chat message. Several texts become parts of the message, as in OpenAI's API.
 func appendMessage(dst []byte, role string, texts ...string) []byte {
 	dst = appendString(append(dst, `{"role":`...), role)
 	dst = append(dst, `,"content":`...)
@@ -154,6 +154,6 @@ func appendString(dst []byte, s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // every string can be written
+	_ = enc.Encode(s) // never fails for a string
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
