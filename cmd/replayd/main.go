@@ -57,8 +57,8 @@ func (w *world) screen() *terminal.Screen {
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		// Little garbage is made while requests are in flight, so collecting it twice as often has no measurable cost.
-		// The memory of a sidecar counts as its pod's.
+		// Requests in flight make little garbage, so collecting it twice as often has no measurable cost and saves
+		// memory of a sidecar's pod.
 		debug.SetGCPercent(50)
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -66,7 +66,7 @@ func main() {
 		// With one P more than there are cores, another thread goes on reading: docs/decisions/0017.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
-	if version.Version == "" { // not set by the linker, as the Makefile does
+	if version.Version == "" { // the Makefile sets it with the linker
 		version.Version = "dev"
 	}
 	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop

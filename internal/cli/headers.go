@@ -29,7 +29,7 @@ func (o *Flags) takeHeaders(fault faults) {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
-			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // the line may be a secret and is not shown
+			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // it may be a secret
 			continue
 		}
 		switch canonical := http.CanonicalHeaderKey(name); {

@@ -29,7 +29,7 @@ const (
 	ShareGPT   Format = "sharegpt"    // a JSON list of conversations, as in anon8231489123/ShareGPT_Vicuna_unfiltered
 	SingleTurn Format = "single_turn" // AIPerf's: one JSON object with a prompt per line
 	MultiTurn  Format = "multi_turn"  // AIPerf's: one JSON object with a conversation per line
-	RandomPool Format = "random_pool" // AIPerf's: one prompt per line, drawn with replacement; in a folder, one from each file
+	RandomPool Format = "random_pool" // AIPerf's: a prompt per line, drawn with replacement; from a folder, one of each file
 	Bundled    Format = "bundled"     // the set in this package; it has no file
 )
 
@@ -46,7 +46,7 @@ type Options struct {
 	Tokenizer *token.Tokenizer // counts texts; nil: nothing is counted
 	Seed      uint64           // of RandomPool's draws
 	Draws     int              // number of rows of RandomPool; 0: 100
-	Most      int              // other formats: stop after the line or entry with this many rows; 0: read the whole file
+	Most      int              // other formats: stop after the entry with this many rows; 0: read all
 	Regular   bool             // refuse a pipe, because the file will be opened again
 	Turns     bool             // ShareGPT: take whole conversations, not only the first prompt of each
 }

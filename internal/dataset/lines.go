@@ -127,7 +127,7 @@ type turn struct {
 	extra  json.RawMessage
 }
 
-// media are the fields of AIPerf's lines that replayd refuses.
+// media are the fields of AIPerf's lines for media, which replayd refuses.
 var media = []string{"image", "images", "audio", "audios", "video", "videos"}
 
 // turn reads the fields of AIPerf's SingleTurn (aiperf src/aiperf/dataset/loader/models.py, 2026), and the fields

@@ -29,7 +29,7 @@ func (s *Set) Texts(seed uint64) func(dst []byte, r *trace.Record, salt uint64, 
 		for try := range uint64(tries) {
 			at := below(mix(place, try), len(s.texts))
 			first := s.texts[at]
-			if try > 0 { // begin inside the prompt: a text of whole rounds ends between two prompts, whichever it begins with
+			if try > 0 { // begin inside the prompt, because all texts of whole rounds end between two prompts
 				if _, rest, found := strings.Cut(first[below(mix(place, try, 1), len(first)):], " "); found && rest != "" {
 					first = rest
 				}

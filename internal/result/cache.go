@@ -17,7 +17,8 @@ const (
 )
 
 // A Cache says how many of a run's prompt tokens were in the server's prefix cache, and how many of them the load
-// itself explains. A cache that was empty at the start hits no more than that. A nil Cache is not known.
+// itself explains. A cache that was empty at the start has no more hits than the load explains. A nil Cache means that
+// this is not known.
 type Cache struct {
 	Source    CacheSource `json:"source"`
 	Prompt    int64       `json:"prompt_tokens"`              // of ok requests, as counted by Source
@@ -78,7 +79,7 @@ func (c *Cache) Add(other *Cache) *Cache {
 // A CacheMeter observes the finished requests of a run and computes its Cache.
 type CacheMeter struct {
 	mu       sync.Mutex
-	told     bool  // some answer reported cached tokens; some servers report them only if above 0
+	told     bool  // at least one answer reported cached tokens; some servers report them only if above 0
 	sum      Cache // of ok requests
 	template int64 // template tokens around the prompts; all prompts share them
 }

@@ -46,8 +46,8 @@ func (x *exportReader) ledger(text []byte) error {
 }
 
 // told adds the ledgers of one instant, now complete, to the run. It begins another run if none of the ledgers
-// continues a counting of this run. It also begins another run if this run has no ledger and its rows are older than
-// the ledgers began: an old replayd wrote those rows.
+// continues a counting of this run. It also begins another run if this run has rows but no ledger, and all rows are
+// from before the ledgers began: an old replayd wrote those rows.
 func (x *exportReader) told() error {
 	if len(x.telling) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func DroppedText(l measure.Ledger) string {
 	return fmt.Sprintf("%s dropped (%s)", number.Whole(l.Unsent()), WhyDropped(l))
 }
 
-// NeverSentText says the same as a sentence: "30 of 40 expected requests were never sent (overload)".
+// NeverSentText is DroppedText as a sentence: "30 of 40 expected requests were never sent (overload)".
 func NeverSentText(l measure.Ledger) string {
 	were := "were"
 	if l.Unsent() == 1 {

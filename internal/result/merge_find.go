@@ -236,8 +236,8 @@ func beside(dir string) *Run {
 	return &Run{Partial: []string{err.Error()}}
 }
 
-// adoptServerSeries adopts settings, cache and Partial of the file of figures. It adopts the ledger only if the run has
-// none.
+// adoptServerSeries adopts Settings, Cut, Cache and Partial of the file of figures. It adopts the ledger only if the
+// run has none.
 func (r *Run) adoptServerSeries(read *Run) {
 	if read == nil {
 		return

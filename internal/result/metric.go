@@ -46,8 +46,8 @@ type Quantity struct {
 // Quantities are the metrics of each ok request, in the order of AIPerf's table. Definitions are those of AIPerf
 // (docs/metrics-reference.md): times count from the send to the first and to the last content chunk, and from the first
 // to the second. There are two differences. An answer whose tokens all came in one chunk has no inter-token latency,
-// where AIPerf has 0. Token counts are the server's own if it sends them. The two "from due" metrics and the lateness
-// are replayd's own and count from the due time.
+// where AIPerf has 0. Token counts are the server's own if it sends them. The lateness and the two "from due" metrics
+// are replayd's own; "from due" counts from the due time.
 var Quantities = []Quantity{
 	{measure.TTFT, "Time to First Token", false},
 	{measure.SecondToken, "Time to Second Token", false},

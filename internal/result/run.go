@@ -23,7 +23,7 @@ type Run struct {
 	Settings     Settings
 	Rows         []Row
 	Ledger       *measure.Ledger      // what became of all requests that fell due, without the warm-up; nil: not known
-	Told         []measure.LedgerLine // the last ledger line of each workload in the records; Ledger is their sum; nil: Ledger has another source
+	Told         []measure.LedgerLine // last ledger line of each workload in the records, summed up in Ledger; nil: none
 	Cache        *Cache               // prompt tokens in the server's prefix cache; nil: not known
 	ServerSeries []ServerSeries       // series of the server and the GPUs during the run
 	Cut          bool                 // the run was stopped before its end
@@ -69,7 +69,7 @@ type Row struct {
 	ID           string // x_request_id
 	Conversation string // session of the trace; "" for none
 	Correlation  string // x_correlation_id: one conversation of one pass
-	Session      int64  // session_num: numbers conversations, and requests without one, in the order in which their first request ended
+	Session      int64  // session_num: number of the conversation or single request, by the end of its first request
 	Turn         int    // turn_index, from 0
 	Worker       string // worker_id
 	Processor    string // record_processor_id
@@ -78,14 +78,14 @@ type Row struct {
 	Status       int
 	Error        string
 
-	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took the request; End: last content, else when the request was finished
+	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took it; End: last content, else the end of the request
 
 	TTFT, Latency, ITL float64   // of ok requests; ITL is AIPerf's: (latency − TTFT) / (output − 1), one value per request
 	Second             float64   // time_to_second_token: second content chunk − first
 	ReadDelay          float64   // mean over Reads of: time of the read − the kernel's receive time; 0 without Reads
 	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
 	Gaps               []float64 // between content chunks; nil if not kept
-	Input, Output      int       // input_sequence_length: as requested, else as counted, else from the server; output_sequence_length of an ok request
+	Input, Output      int       // input_sequence_length: as requested, else counted, else the server's; output_sequence_length if ok
 	Reasoning          int       // part of Output
 	Reads, Merged      int       // reads with content and a kernel timestamp; reads that held several content chunks
 }

@@ -18,13 +18,13 @@ const (
 
 // ServerSeries is one series of the server or a GPU during a run. Values[i] was read at Times[i]; Times ascends.
 type ServerSeries struct {
-	Source string            // page's URL, or the name of a GPU source
+	Source string            // URL of the page, or the name of a GPU source
 	Name   string            // of the series
 	Help   string            // help text; "" if not known
 	Unit   string            // seconds, tokens and so on; "" if not known
 	Labels map[string]string // of the series
 	Kind   BesideKind
-	GPU    bool // series of a GPU, with labels gpu, uuid, model_name, hostname
+	GPU    bool // a GPU's series, with labels gpu, uuid, model_name, hostname
 
 	Times  []time.Time
 	Values []float64

@@ -15,7 +15,7 @@ type Summary struct {
 	slo measure.SLO
 
 	mu        sync.Mutex
-	samples   [measure.NumQuantities]stats.Sample // by quantity of the table: lateness of every request sent, all others of ok requests
+	samples   [measure.NumQuantities]stats.Sample // of tabled: lateness of all sent requests, the others of ok requests
 	itl       stats.Sample                        // of ok requests
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
 	merged    int64                               // reads that held several chunks, with or without a kernel timestamp

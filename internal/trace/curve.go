@@ -8,7 +8,7 @@ import (
 // contains the last row. Without timestamps there are no bins.
 type Curve struct {
 	Bin                                 time.Duration // width of a bin: 2ⁿ s, at least 1/128 s
-	Requests, InputTokens, OutputTokens []int64       // due in each bin; counted as in Requests, Input and Output of Stats
+	Requests, InputTokens, OutputTokens []int64       // per bin, counted as in Requests, Input and Output of Stats
 }
 
 const (

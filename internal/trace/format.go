@@ -13,7 +13,7 @@ type Format string
 
 // Formats.
 const (
-	Auto     Format = "auto"     // detected from the first line; cannot detect VLLM, which looks like Mooncake
+	Auto     Format = "auto"     // detected from the first line; VLLM must be named, because it looks like Mooncake
 	Mooncake Format = "mooncake" // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
 	Azure    Format = "azure"    // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
 	BurstGPT Format = "burstgpt" // HPMLL/BurstGPT: CSV; seconds

@@ -130,7 +130,7 @@ func FuzzWriter(f *testing.F) {
 			defer file.Close()
 			all = read(t, file, 0)
 			for i := range all {
-				all[i].Number, all[i].Line, all[i].Turn = 0, 0, 0 // differ if rows are in another order, or have no place in Mooncake
+				all[i].Number, all[i].Line, all[i].Turn = 0, 0, 0 // Mooncake does not keep these
 			}
 			return all, file.Stats
 		}

@@ -18,7 +18,7 @@ type row struct {
 // A decoder fills a row from a line. It reuses the memory of Blocks and of no other field.
 type decoder func(line []byte, r *row) []fault
 
-// maxMillis is the latest timestamp, in the year 2255. In nanoseconds it fits into an int64.
+// maxMillis is the largest timestamp in milliseconds, in the year 2255. In nanoseconds it fits into an int64.
 const maxMillis = 9_000_000_000_000
 
 func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}} }
@@ -88,7 +88,7 @@ type fields struct {
 	dialect       dialect
 	row           *row
 	input, output uint64
-	inRange, chat bool // output_length is in range, and chat_id is present; true from the start if the field is optional
+	inRange, chat bool // output_length is in range, chat_id is present; true from the start if the field is optional
 }
 
 func (f *fields) read(key []byte, c *cursor) (ok bool) {
@@ -122,7 +122,7 @@ func (f *fields) read(key []byte, c *cursor) (ok bool) {
 	return f.dialect.chats && f.readChat(string(key), c)
 }
 
-// A cursor goes through one line of JSON.
+// A cursor reads one line of JSON.
 type cursor struct {
 	b []byte
 	i int

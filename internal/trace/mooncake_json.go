@@ -98,7 +98,7 @@ func (o *object) onePrompt() {
 	}
 }
 
-// needs reports the missing ones of the fields that every row of lengths must have.
+// needs reports each missing field that a row of lengths must have.
 func (o *object) needs(unit time.Duration) {
 	for _, f := range []struct{ key, want string }{
 		{"timestamp", unitName(unit)}, {"input_length", "an integer ≥ 1"}, {"output_length", "an integer ≥ 1"},

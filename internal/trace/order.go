@@ -37,8 +37,8 @@ type spot struct {
 }
 
 // spots is a heap with the row due first on top. With Window+1 rows in the heap, the top is due before every row still
-// to come. If a later row were due earlier than the top, all Window+1 rows of the heap would be ahead of it, one more
-// than disorder allows.
+// to come. If a later row were due before the top, all Window+1 rows of the heap would stand before it and be due after
+// it, one more than disorder allows.
 type spots []spot
 
 func (s spots) Len() int { return len(s) }

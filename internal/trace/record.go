@@ -8,7 +8,7 @@ import (
 // A Record is one request of a trace. Exactly one of InputTokens, Text, Messages and Payload is set and says what to
 // send. Parts, if set, divides InputTokens among messages.
 type Record struct {
-	Number int           // index among the file's data rows, from 0; identifies the row in request ids, shards and records
+	Number int           // index among the file's rows, from 0; identifies the row in request ids, shards and records
 	Line   int           // line in the file, from 1
 	Offset time.Duration // since the start of the trace, ≥ 0
 
@@ -25,7 +25,7 @@ type Record struct {
 	Extra    json.RawMessage // a JSON object merged into the body; nil when absent
 
 	Session string        // rows with the same Session are turns of one conversation, in file order; "" for none
-	Turn    int           // index of the turn in the conversation, from 0; turns that are given only as history count
+	Turn    int           // index of the turn in the conversation, from 0; turns given only as history count too
 	Delay   time.Duration // wait after the end of the previous turn
 	Gap     time.Duration // least time between the due times of the previous turn and this one; 0: none
 	Pass    int64         // number of this repetition of the row, from 0, in a loop that holds the trace more than once

@@ -12,7 +12,7 @@ import (
 type Selection struct {
 	From, To        time.Duration // keep offsets ≥ From and < To; To 0: to the end
 	FirstRow, ToRow int           // keep rows with Number ≥ FirstRow and < ToRow; ToRow 0: to the last
-	Sample          float64       // share of sessions, and of rows without one, to keep; sessions are kept whole or not at all
+	Sample          float64       // share to keep of sessions, which are kept whole, and of rows without a session
 	Seed            uint64        // of the sample: another seed selects other rows
 	KeepTimes       bool          // keep offsets as they are; else the first kept row is due at 0
 }

@@ -9,7 +9,7 @@ import (
 
 // Stats describes a trace. Figures that need timestamps are 0 without timestamps; prefix figures are 0 without ids.
 type Stats struct {
-	Path   string // as it was given
+	Path   string // as given
 	Format Format
 	SHA256 string // of the decompressed content, hexadecimal
 	Bytes  int64  // of the decompressed content
@@ -25,7 +25,7 @@ type Stats struct {
 	Instants      int           // distinct timestamps
 	Burst         int           // most rows at one timestamp
 	Tick          time.Duration // median gap between distinct timestamps, of the first 65,536 gaps
-	GapCV         float64       // coefficient of variation of the gaps between rows: population standard deviation / mean
+	GapCV         float64       // coefficient of variation of the gaps between rows: population std deviation / mean
 	Rate          float64       // requests per second, from the first row to the last
 	Curve         Curve         // requests and tokens over time
 

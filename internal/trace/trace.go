@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Bounds on what a file may hold.
+// Limits of a file.
 const (
 	MaxLineBytes    = 8 << 20 // one line, its end included; a prompt of a million tokens is about half of it
 	MaxTokens       = 1 << 24 // in a length, and in a block
@@ -33,7 +33,7 @@ type Options struct {
 
 	Regular       bool      // refuse a pipe, because the trace will be opened again
 	Stdin         io.Reader // read for the path "-"
-	TempDir       string    // where pipes and compressed files are spooled; "" is os.TempDir()
+	TempDir       string    // where to spool pipes and compressed files; "" is os.TempDir()
 	MaxSpoolBytes int64     // most decompressed bytes to spool; 0: 16 GiB
 }
 

@@ -32,7 +32,7 @@ type Analysis struct {
 	CurveHits []int64 // tokens that a cache of all prefixes hits, in each bin of Stats.Curve
 
 	Seconds, Minutes Dispersion
-	Gaps             stats.Summary // between rows, seconds; with more than 65,536 distinct gaps, percentiles are exact to 1/128
+	Gaps             stats.Summary // between rows, seconds; percentiles to 1/128 if more than 65,536 gaps differ
 
 	Turns            stats.CountSummary // turns per session
 	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; delays of the rows that have one

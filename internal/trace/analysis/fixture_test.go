@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// openFile opens a trace of the given content in a directory that becomes the current one.
+// openFile opens a trace with the given content in a new directory and makes that directory the current one.
 func openFile(t testing.TB, content string, o trace.Options) *trace.File {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -25,8 +25,8 @@ func (t *Numbers) Find(id uint64) (number uint32, ok bool) {
 	return number, ok
 }
 
-// add adds a new id. The slice takes an id only below four times the number of ids, so that most of a large slice is
-// never empty.
+// add adds a new id. The slice takes an id below four times the number of ids, so that it has at most about three empty
+// places for each used one.
 func (t *Numbers) add(id uint64, number uint32) {
 	t.n++
 	if id >= uint64(max(lowest, 4*t.n)) {
