@@ -38,7 +38,7 @@ func rows(title, description, section, by string, columns []column, sortedBy ...
 		override("^(model|namespace)$", "custom.width", 84, "custom.filterable", false).
 		override("^(cluster|rank)$", "custom.width", 64, "custom.filterable", false)
 	for _, c := range columns {
-		wide := max(56, 16+8*len(c.name)) // so that its name can be read on a narrow page too, where the table scrolls sideways
+		wide := max(56, 16+8*len(c.name)) // so that its name can be read on a narrow page, where the table scrolls sideways
 		for _, s := range sortedBy {
 			if s["displayName"] == c.name {
 				wide += 16 // for the arrow

@@ -83,8 +83,8 @@ func (p *panel) dashed(pattern, color string) *panel {
 // ago ends a selector of the earlier place of the trace: see before.
 const ago = " offset ${before}ms"
 
-// compared returns a query and the same query at the earlier place of the trace. The earlier one is pale (see
-// paleBefore), and is drawn below for that reason.
+// compared returns a query and the same query at the earlier place of the trace. The earlier one comes first, so that
+// its pale line (see paleBefore) is drawn below.
 func compared(expr func(offset string) string, legend string) []query {
 	return []query{{expr(ago), strings.TrimSpace(legend + " before")}, {expr(""), legend}}
 }

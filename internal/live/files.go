@@ -77,7 +77,7 @@ func (b *Board) serveFile(w http.ResponseWriter, r *http.Request) {
 	body, tag := f.plain, f.digest
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		body, tag = f.zipped, f.digest+"-gz" // another body has another ETag, because a part of it can be requested
+		body, tag = f.zipped, f.digest+"-gz" // another body has another ETag, because a range of it can be requested
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))

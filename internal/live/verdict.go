@@ -100,8 +100,8 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 // down reports whether the target is known not to answer.
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
-// judgeRequests judges requests that failed, and requests that were dropped for another reason than a pause, guard or
-// budget. A workload that sheds load as configured is at most strained.
+// judgeRequests judges requests that failed, and requests that were dropped as overload, missed, session_failed or
+// invalid. A workload that sheds load as configured is at most strained.
 func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {

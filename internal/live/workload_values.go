@@ -48,7 +48,7 @@ type rates struct {
 type lastMinute struct {
 	Outcomes  map[measure.Outcome]int64    `json:"outcomes"`
 	Drops     map[measure.DropReason]int64 `json:"drops"`
-	WithinSLO value                        `json:"within_slo"` // service attainment; null without an SLO, or if no request was eligible
+	WithinSLO value                        `json:"within_slo"` // service attainment; null without an SLO or eligible requests
 	TTFT      quantiles                    `json:"ttft"`
 	TPOT      quantiles                    `json:"tpot"`
 	Lateness  quantiles                    `json:"lateness"`

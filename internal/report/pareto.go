@@ -101,7 +101,7 @@ func Capacity(points []ParetoPoint) string {
 	}
 	n, _ := servers(capacityRate, points[at].Requests)
 	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(n))
-	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN sorts below every number
+	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN sorts first
 	switch within, some := servers(capacityRate, best.Good); {
 	case some:
 		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", number.Whole(within), best.Concurrency)

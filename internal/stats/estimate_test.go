@@ -59,7 +59,7 @@ func TestEstimateByHand(t *testing.T) {
 		t.Errorf("8 blocks that are worth %.1f bound nothing, got %+v", s.worth(), in)
 	}
 
-	apart := NewEstimate([]Block{{2, 1}, {9, 1}, {4, 1}, {5, 1}, {4, 1}, {7, 1}, {4, 1}, {5, 1}}) // a negative correlation of neighbors does not reduce the error
+	apart := NewEstimate([]Block{{2, 1}, {9, 1}, {4, 1}, {5, 1}, {4, 1}, {7, 1}, {4, 1}, {5, 1}}) // a negative correlation counts as 0
 	in := apart.Interval(0.05)
 	within(t, "high", in.High, 5+2.3646*math.Sqrt(32.0/7/8), 1e-3)
 	within(t, "low", in.Low, 5-2.3646*math.Sqrt(32.0/7/8), 1e-3)

@@ -126,7 +126,7 @@ func TestEqualRunsHaveNoVerdict(t *testing.T) {
 		s := total[k]
 		bound := upper(s.any, s.pairs)
 		table.Note("%s: %d of %d pages have any verdict, %.2f %%; the upper 95 %% bound of the share is %.2f %%.", kind.name, s.any, s.pairs, 100*share(s.any, s.pairs), 100*bound)
-		if s.pairs >= 1000 && bound > most || 1-atMost(s.any-1, s.pairs, most) < 0.01 { // with few pairs: such a number is unlikely
+		if s.pairs >= 1000 && bound > most || 1-atMost(s.any-1, s.pairs, most) < 0.01 { // with few pairs: so many are unlikely
 			t.Errorf("%s: %d of %d pages have a verdict, want at most 6 %%", kind.name, s.any, s.pairs)
 		}
 	}

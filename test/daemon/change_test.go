@@ -25,7 +25,7 @@ type change struct {
 	speed   float64
 	guest   bool
 	edition int // edition of the trace that is replaced
-	number  int // number of the configuration, which is the milliseconds of the drain, so that /config shows which one runs
+	number  int // number of the configuration: the milliseconds of the drain, so that /config shows which one runs
 }
 
 // A reloading is one test of reloads.
@@ -103,7 +103,7 @@ func (r *reloading) step(t *testing.T, i int) {
 		if n := len(r.guests); n > 0 && r.guests[n-1].To.After(begin) {
 			r.guests[n-1].To = begin
 		}
-		r.guests = append(r.guests, shift{From: begin, To: end.Add(time.Second), Plan: to}) // the guest joins a little after the answer
+		r.guests = append(r.guests, shift{From: begin, To: end.Add(time.Second), Plan: to}) // the guest joins a little later
 	}
 }
 

@@ -129,7 +129,7 @@ func inHosts(t *testing.T, dir, hosts, config string) daemon {
 	return daemon{p, "http://" + listen}
 }
 
-// cost returns how much of a core the idle daemon uses, in percent.
+// cost returns how much of a core the daemon uses while nobody scrapes it, in percent.
 func cost(t *testing.T, d daemon, watched time.Duration) float64 {
 	t.Helper()
 	used := func() time.Duration {

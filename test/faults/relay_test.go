@@ -43,11 +43,11 @@ type fault struct {
 	headers string        // further lines of the head
 	framing framing
 	edit    func(x *exchange, n int, line []byte) (out []byte, spoiled bool) // a line of the body, from 0; nil: unchanged
-	pieces  func(x *exchange, b []byte) [][]byte                             // splits a line into chunks and writes; nil: one
+	pieces  func(x *exchange, b []byte) [][]byte                             // splits a line into writes; nil: one write
 	pause   func(x *exchange) time.Duration                                  // before a write; nil: none
 	whole   bool                                                             // everything is written at once, at the end
-	stop    func(x *exchange) int                                            // number of bytes after which it ends; nil: never
-	last    bool                                                             // the connection ends after the answer, without its last chunk
+	stop    func(x *exchange) int                                            // bytes after which it ends; nil: never
+	last    bool                                                             // the connection ends without the last chunk
 	ending  ending
 }
 

@@ -90,7 +90,8 @@ func copyContext(t *testing.T, words []string, to string) {
 	}
 }
 
-// ignore parses .dockerignore: `*`, then prefixes of paths that are included after all, then names excluded anywhere.
+// ignore parses .dockerignore: `*` excludes everything, `!name` includes a top-level name, `**/name` excludes a base
+// name anywhere. The function that it returns reports whether a path is excluded.
 func ignore(t *testing.T) func(path string) bool {
 	t.Helper()
 	text, err := os.ReadFile(repository + "/.dockerignore")

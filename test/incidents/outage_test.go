@@ -58,7 +58,7 @@ func TestOutage(t *testing.T) {
 		return p.Sum("replayd_requests_total", "a", "ok") > before.Sum("replayd_requests_total", "a", "ok")+100 &&
 			p.Sum("replayd_requests_total", "b", "ok") > before.Sum("replayd_requests_total", "b", "ok")+100
 	})
-	if err := os.WriteFile(trace, []byte(outageTrace(2*perSecond)), 0o600); err != nil { // the same file, while it is being read
+	if err := os.WriteFile(trace, []byte(outageTrace(2*perSecond)), 0o600); err != nil { // in place, while it is being read
 		t.Fatal(err)
 	}
 	rows := int((loop / 2).Seconds()) * 2 * perSecond

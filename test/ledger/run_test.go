@@ -104,7 +104,7 @@ var runs = []run{
 	},
 	{
 		name: "warmed up", engine: []string{"--ttft", "20ms"}, trace: rows(20, 50*time.Millisecond, lengths(20, 3)),
-		args: []string{"--warmup", "5", "--slo", "ttft:20s"}, expected: 20, atOnce: true, // --start and a warm-up exclude each other
+		args: []string{"--warmup", "5", "--slo", "ttft:20s"}, expected: 20, atOnce: true, // a warm-up excludes --start
 	},
 	{
 		name: "as AIPerf has it", engine: []string{"--ttft", "20ms", "--itl", "2ms"},

@@ -41,7 +41,7 @@ func full(t *testing.T) bool { return outside.Knob(t, "PEERS_FULL", false, strco
 type peer struct {
 	name   string
 	typed  string                                  // as in the document, one blank between words
-	cut    []string                                // pairs: a size as typed, and a smaller one if the run would last minutes
+	cut    []string                                // pairs: a size as typed, and a smaller one if the run would take minutes
 	engine []string                                // further flags of the simulated engine
 	files  func(t *testing.T, dir, address string) // makes the files that the document makes or downloads before
 	judge  func(t *testing.T, dir string, s seen)  // checks the result

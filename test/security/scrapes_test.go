@@ -77,7 +77,7 @@ func pester(ctx context.Context, server string, from net.IP, path string) {
 		for err == nil && ctx.Err() == nil {
 			_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a TCP connection has one
 			_, err = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: here\r\n\r\n")
-			if errors.Is(err, os.ErrDeadlineExceeded) { // the server has not read the requests before, so the connection is still open
+			if errors.Is(err, os.ErrDeadlineExceeded) { // the server has not read the earlier requests, so the connection is open
 				err = nil
 			}
 			<-tick.C

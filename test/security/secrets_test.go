@@ -131,7 +131,7 @@ func TestDaemonKeepsItsSecrets(t *testing.T) {
 	}
 }
 
-// allHeard returns an error for each place that was not requested yet.
+// allHeard returns an error that names a place not requested yet.
 func (p *parrot) allHeard(faults []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func TestFlagsAreNotRepeated(t *testing.T) {
 func TestRunKeepsItsSecrets(t *testing.T) {
 	p := newParrot(t)
 	t.Cleanup(func() { p.untouchedElsewhere(t) })
-	for i, fault := range []string{"none", "401", "302", "503-packed", "no-http-cut", "garbage-cut", "finish"} { // TestDaemonKeepsItsSecrets meets all of them
+	for i, fault := range []string{"none", "401", "302", "503-packed", "no-http-cut", "garbage-cut", "finish"} { // the daemon meets all faults
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

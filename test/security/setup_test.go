@@ -34,7 +34,7 @@ func word(place string) string { return mark + place + mark }
 func clean(t *testing.T, where, text string) {
 	t.Helper()
 	low := strings.ToLower(text)
-	for _, part := range []string{mark, mark[:5], "a2FuYXJpZ", "thbmFyaW", "rYW5hcml"} { // in base64 too, at each of the three offsets
+	for _, part := range []string{mark, mark[:5], "a2FuYXJpZ", "thbmFyaW", "rYW5hcml"} { // base64 has three offsets
 		at := strings.Index(text, part)
 		if part == strings.ToLower(part) {
 			at = strings.Index(low, part)

@@ -61,7 +61,7 @@ func TestShards(t *testing.T) {
 	n := w.first
 	const dead = 2
 	until(t, before(n+1))
-	w.replicas[dead].process.Signal(t, syscall.SIGKILL) // as for lack of memory; nothing is in flight, so the whole loop can be judged
+	w.replicas[dead].process.Signal(t, syscall.SIGKILL) // nothing is in flight, so the whole loop can be judged
 	killed := time.Now()
 
 	records := make([][]record, len(w.replicas))

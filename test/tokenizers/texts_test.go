@@ -75,7 +75,7 @@ func texts(n int) []string {
 					part += string(block + random.Int32N(256))
 				}
 			case 4:
-				part = strings.Repeat(part[:min(len(part), 1+random.IntN(12))], 1+random.IntN(30)) // it may end in the middle of a character
+				part = strings.Repeat(part[:min(len(part), 1+random.IntN(12))], 1+random.IntN(30)) // may end in mid-character
 			case 5:
 				part = strings.ReplaceAll(part, " ", "  ")
 			}
