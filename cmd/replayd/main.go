@@ -190,7 +190,7 @@ client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.`,
 	root.PersistentFlags().Var(logLevel{level}, "log.level", "debug, info, warn or error")
 	root.PersistentFlags().Var(&w.format, "log.format", "auto (for people on a terminal, else logfmt), logfmt or json")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return wrongInput(cli.UnknownFlag(c, err))
+		return wrongInput(cli.FlagError(c, err))
 	})
 	cli.SetHelp(root)
 	root.Version = version.Print("replayd")

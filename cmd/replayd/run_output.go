@@ -96,7 +96,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	switch share, _ := ledger.Attainment(); {
 	case a.verdict != nil:
 	case ledger.Outcomes[measure.OK] == 0:
-		a.verdict = errors.New("no request ended ok")
+		a.verdict = errors.New("no request ended ok" + because(ledger))
 	case share < a.least:
 		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
 	}
@@ -120,4 +120,12 @@ func (a *account) cutShort(s *signalled) error {
 func (a *account) cache() *result.Cache {
 	tokens, known := a.reuse.Tokens()
 	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.ServerSeries)
+}
+
+// because counts what came of the requests of a ledger instead, and is empty if there were none.
+func because(l measure.Ledger) string {
+	if text := result.NotOK(l); text != "" {
+		return ": " + text
+	}
+	return ""
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,6 +30,9 @@ func newServe(w *world) *cobra.Command {
 			}
 			load := func() (config.Config, error) { return loadConfig(w, file, c.Flags()) }
 			cfg, err := load()
+			if errors.Is(err, fs.ErrNotExist) && !c.Flags().Changed("config") {
+				return wrongInput(fmt.Errorf("%w: name a configuration file with --config, or try replayd demo, which needs none", err))
+			}
 			if err != nil {
 				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // adds the faults of the files
 			}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,17 +76,39 @@ func WrongFlag(c *cobra.Command, err error) error {
 	case unknown:
 		err = unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
 	default:
-		err = fmt.Errorf("%w (replayd run --help and --help-aliases say what each flag wants)", err)
+		err = wrongValue(err, "replayd run --help and --help-aliases say what each flag wants")
 	}
 	return err
 }
 
-// UnknownFlag adds the nearest of a command's flags to the error of one that it does not have.
-func UnknownFlag(c *cobra.Command, err error) error {
+// wrongValue names the flag of a wrong value and what it wants.
+func wrongValue(err error, list string) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return fmt.Errorf("%w (%s)", err, list)
+	}
+	f, cause := bad.GetFlag(), errors.Unwrap(bad)
+	if !errors.As(cause, new(*strconv.NumError)) {
+		return fmt.Errorf("--%s: %w", f.Name, cause)
+	}
+	want := "a number"
+	switch kind := f.Value.Type(); {
+	case strings.HasPrefix(kind, "uint"):
+		want = "an integer ≥ 0"
+	case strings.HasPrefix(kind, "int"):
+		want = "an integer"
+	case kind == "bool":
+		want = "true or false"
+	}
+	return fmt.Errorf("--%s: want %s, got %q", f.Name, want, bad.GetValue())
+}
+
+// FlagError explains an error of reading flags: it names the nearest flag of one that the command does not have, and what a value wants.
+func FlagError(c *cobra.Command, err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		return unknownFlag(c, name, c.CommandPath()+" --help lists the flags")
 	}
-	return fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())
+	return wrongValue(err, c.CommandPath()+" --help lists the flags")
 }
 
 func unknownFlag(c *cobra.Command, name, list string) error {

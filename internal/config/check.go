@@ -12,6 +12,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/openai"
+	"replayd/internal/spelling"
 	"replayd/internal/synth"
 )
 
@@ -169,7 +170,7 @@ func (f *Faults) name(at, name string, seen map[string]bool) {
 
 func (f *Faults) oneOf(path, got string, want ...string) {
 	if !slices.Contains(want, got) {
-		f.add(path, "want %s, got %q", strings.Join(want, " or "), got)
+		f.add(path, "%s", spelling.Want(want, got))
 	}
 }
 

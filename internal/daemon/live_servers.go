@@ -42,12 +42,13 @@ func liveServers(engines, gpus prometheus.Collector) func() map[string]live.Serv
 			if len(busy) == 0 {
 				busy = gpu("utilization_ratio")
 			}
-			kept := append(before[target], prefixReading{engine("prefix_cache_queries_tokens_total").sum(), engine("prefix_cache_hits_tokens_total").sum()})
-			kept = kept[max(0, len(kept)-hitReadings-1):]
+			now := prefixReading{engine("prefix_cache_queries_tokens_total").sum(), engine("prefix_cache_hits_tokens_total").sum()}
+			kept := before[target]
+			kept = append(kept[max(0, len(kept)-hitReadings):], now)
 			before[target] = kept
 			targets[target] = live.Server{
 				Running: engine("requests_running").sum(), Waiting: engine("requests_waiting").sum(), KVCache: engine("kv_cache_usage_ratio").most(),
-				PrefixHits: hitRatio(kept[0], kept[len(kept)-1]), GPUs: max(len(power), len(busy)), Power: power.sum(), Utilization: busy.sum() / float64(len(busy)),
+				PrefixHits: hitRatio(kept[0], now), GPUs: max(len(power), len(busy)), Power: power.sum(), Utilization: busy.sum() / float64(len(busy)),
 			}
 		}
 		return targets

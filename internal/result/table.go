@@ -171,7 +171,7 @@ func (s *Summary) Missed(l measure.Ledger, least float64) string {
 				beyond(m.bound), m.bound.Text(m.bound.Limit), p99, short(m.bound, m.worst)))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected), failed(l)))
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected), NotOK(l)))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
 }
@@ -192,8 +192,8 @@ func short(b measure.Bound, value float64) string {
 	return strconv.FormatFloat(value, 'g', 6, 64)
 }
 
-// failed counts the requests that did not end ok, by outcome and drop reason.
-func failed(l measure.Ledger) string {
+// NotOK counts the requests that did not end ok, by outcome and drop reason: "3 connect, 1 dropped overload".
+func NotOK(l measure.Ledger) string {
 	var parts []string
 	for _, o := range measure.Outcomes() {
 		if n := l.Outcomes[o]; n > 0 && o != measure.OK {

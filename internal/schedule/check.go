@@ -3,8 +3,9 @@ package schedule
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"replayd/internal/spelling"
 )
 
 // A Fault is what is wrong with one of the options, or several, and not with reading the source.
@@ -21,7 +22,7 @@ func (f *Faults) add(key, format string, args ...any) { *f = append(*f, faulty(k
 
 func (f *Faults) oneOf(key, got string, want ...string) {
 	if !slices.Contains(want, got) {
-		f.add(key, "want %s, got %q", strings.Join(want, " or "), got)
+		f.add(key, "%s", spelling.Want(want, got))
 	}
 }
 

@@ -170,9 +170,9 @@ func TestNewNamesEveryFault(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact or spread or constant or poisson or gamma or users or concurrency, got ""`+"\n"+
+	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact, spread, constant, poisson, gamma, users or concurrency, got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
-		`mode: want once or loop or cron, got ""`)
+		`mode: want once, loop or cron, got ""`)
 	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)
 	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without`)
 	f(src, func(o *Options) { o.Speed = 1001 }, `speed: want 0.001 to 1000, got 1001`)

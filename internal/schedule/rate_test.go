@@ -212,7 +212,7 @@ func TestRateFaults(t *testing.T) {
 		`rate: want a number > 0 for arrival poisson, got none`,
 		`burstiness: needs arrival gamma, got arrival poisson`, `users: needs arrival users, got arrival poisson`,
 		`from, to: want none for rows without timestamps, got 1s to 0s`, `rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
-		`mode: want once or loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
+		`mode: want once, loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
 	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
 		`rate: needs arrival constant, poisson, gamma or users, got arrival exact`, `stages: needs arrival constant, poisson or gamma, got arrival exact`,
 		`burstiness: needs arrival gamma, got arrival exact`, `users: needs arrival users, got arrival exact`)

@@ -1,6 +1,11 @@
 // Package spelling finds the name that a misspelt word stands for.
 package spelling
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Nearest returns the name that is closest to a word: that with the fewest typing mistakes (a character inserted, deleted, replaced, or two
 // swapped), at most one in three characters. It returns "" if there is none.
 func Nearest(word string, names []string) string {
@@ -19,6 +24,15 @@ func DidYouMean(word, prefix string, names []string) string {
 		return " (did you mean " + prefix + name + "?)"
 	}
 	return ""
+}
+
+// Want is the text of an error about a word that is none of the names: "want a, b or c, got "x" (did you mean b?)".
+func Want(names []string, got string) string {
+	list := names[0]
+	if n := len(names) - 1; n > 0 {
+		list = strings.Join(names[:n], ", ") + " or " + names[n]
+	}
+	return fmt.Sprintf("want %s, got %q%s", list, got, DidYouMean(got, "", names))
 }
 
 // distance is the optimal string alignment distance between two words, in bytes.

@@ -17,6 +17,18 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestWant(t *testing.T) {
+	for got, want := range map[string]string{
+		Want([]string{"a"}, "x"):                                `want a, got "x"`,
+		Want([]string{"chat", "completions"}, "chta"):           `want chat or completions, got "chta" (did you mean chat?)`,
+		Want([]string{"exact", "poisson", "gamma"}, "constant"): `want exact, poisson or gamma, got "constant"`,
+	} {
+		if got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}
+
 func FuzzDistance(f *testing.F) {
 	f.Add("abc", "acb")
 	f.Fuzz(func(t *testing.T, a, b string) {
