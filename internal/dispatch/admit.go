@@ -12,16 +12,16 @@ type hold uint8
 
 const (
 	nothing  hold = iota
-	paused        // by an operator
-	guarded       // by the guard
-	tooLarge      // it alone is more than the whole budget
-	spent         // the budget has too little left
-	noLane        // no lane is free for it
-	invalid       // its message cannot be built or written
-	unbuilt       // its message is not there yet
+	paused        // an operator has paused the workload
+	guarded       // a limit of the guard is open
+	tooLarge      // the request alone exceeds the whole budget
+	spent         // the rest of the budget is too small for the request
+	noLane        // no lane is free
+	invalid       // the message cannot be built or written
+	unbuilt       // the message is not built yet
 )
 
-// reason is the drop reason of a held row in a loop that does not let it wait.
+// reason is the drop reason of a held row, in a loop where the row cannot wait.
 func (h hold) reason() measure.DropReason {
 	return [...]measure.DropReason{
 		paused: measure.Paused, guarded: measure.Guarded, tooLarge: measure.Budget, spent: measure.Budget,
@@ -29,7 +29,7 @@ func (h hold) reason() measure.DropReason {
 	}[h]
 }
 
-// may answers the one question of admission: may this row go now, with before rows waiting ahead of it? It changes nothing.
+// may decides admission: it returns why a row may not be sent now, with before rows waiting ahead of it. It changes nothing.
 //
 // The checks are in order of precedence:
 //

@@ -38,9 +38,8 @@ func (r *Row) size() int {
 	return n
 }
 
-// nextToBuild picks the row that needs its message soonest; nil when none may be built now. The first row in line for a free lane
-// is exempt from the bound on bytes: so one message can always be built, and a late turn of a session is not held up by rows due
-// after it.
+// nextToBuild returns the row whose message is needed soonest, or nil if none may be built now. The bound on bytes does not apply to
+// the first row that waits for a free lane: one message can always be built, and rows due later do not delay a late turn of a session.
 func (d *Dispatcher) nextToBuild() *Row {
 	if r := d.waiting.front(); d.free > 0 && r != nil && r.isUnbuilt() {
 		return r
@@ -55,14 +54,14 @@ func (d *Dispatcher) nextToBuild() *Row {
 	if r := d.unbuilt.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead) {
 		return d.unbuilt.pop()
 	}
-	// Turns that wait for an earlier one may take half of the bound: they must not starve the rows that can go.
+	// Turns that wait for an earlier turn may take half of the bound, so that they do not starve the rows that can be sent.
 	if r := d.behind.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead/2) {
 		return d.behind.pop()
 	}
 	return nil
 }
 
-// isUnbuilt says whether a row's message is still to be built.
+// isUnbuilt reports whether a row's message has not been built yet.
 func (r *Row) isUnbuilt() bool {
 	return r.Message.Body == nil && r.Message.Err == nil && !r.building && r.state != gone && r.state != flying
 }

@@ -3,10 +3,10 @@ package dispatch
 import "time"
 
 // A Clock is one instant read from two clocks: the process' monotonic clock and the wall clock. A plan's instants are wall clock
-// times, and a Clock maps them to monotonic time. Setting the wall clock later does not move them; it shows as Skew.
+// times, and a Clock maps them to monotonic time. If the wall clock is set later, the mapping stays, and Skew reports the difference.
 type Clock struct {
-	Own  time.Time // with its monotonic reading
-	Wall time.Time // without
+	Own  time.Time // has a monotonic reading
+	Wall time.Time // has no monotonic reading
 }
 
 // At maps a planned instant to the monotonic clock.

@@ -11,14 +11,14 @@ import (
 // burst would be a load that the trace never had.
 const missedAfter = time.Second
 
-// rejoin detects a standstill of the process: rows that were due during it are missed.
+// rejoin detects that the process was not running for a while. Rows that were due meanwhile are missed.
 func (d *Dispatcher) rejoin(now time.Time) {
 	if at := d.next(); !at.IsZero() {
 		d.rejoinAfter(at, now)
 	}
 }
 
-// rejoinAfter detects it by an instant that passed more than missedAfter ago, unless it lies in a standstill that is known.
+// rejoinAfter detects a standstill by an instant that passed more than missedAfter ago and lies in no known standstill.
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) && at.After(d.held) {
 		d.lag = lag
@@ -26,13 +26,13 @@ func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	}
 }
 
-// miss drops waiting rows now, and rows due until now when they come.
+// miss drops the waiting rows, and rows due until now as soon as they are read.
 func (d *Dispatcher) miss(now time.Time) {
 	d.rejoined = now
 	d.dropWaiting(measure.Missed, now)
 }
 
-// isMissed says whether an instant lies in a standstill.
+// isMissed reports whether the process was not running at an instant.
 func (d *Dispatcher) isMissed(at time.Time) bool {
 	return !d.rejoined.IsZero() && !at.After(d.rejoined)
 }
@@ -73,7 +73,7 @@ func (d *Dispatcher) align(now Clock) (moved bool) {
 	return true
 }
 
-// letGo forgets rows that have not come due. They were never expected, and their loops do not count as completed.
+// letGo forgets rows that are not due yet. They were never expected, and their loops do not count as completed.
 func (d *Dispatcher) letGo() {
 	d.forgetUpcoming(func(*Row) bool { return true })
 	for _, l := range d.loops {

@@ -21,10 +21,10 @@ const (
 // conversations are read until all lanes are busy or this bound is reached.
 const PoolBytes = 256 << 20
 
-// full says whether enough rows have been read ahead.
+// full reports whether enough rows have been read ahead.
 func (d *Dispatcher) full() bool { return d.upcoming.len() >= d.closed.pool || d.weight >= PoolBytes }
 
-// join queues a row of a closed loop: behind the turn before it, or with the rows that a lane may take.
+// join queues a row of a closed loop: after the turn before it, or among the rows that a lane may take.
 func (d *Dispatcher) join(r *Row) {
 	r.Ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
 	s := r.session
@@ -74,7 +74,7 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 	d.draw(now)
 }
 
-// rest takes a free lane out of use for restFor.
+// rest keeps a free lane out of use for restFor.
 func (d *Dispatcher) rest(now time.Time) {
 	d.free--
 	d.closed.resting = append(d.closed.resting, now.Add(restFor))
@@ -88,7 +88,7 @@ func (d *Dispatcher) tryAgain(now time.Time) {
 	}
 }
 
-// draw lets one row come due for each free lane.
+// draw makes one row due for each free lane.
 func (d *Dispatcher) draw(now time.Time) {
 	c := d.closed
 	c.again = time.Time{}
@@ -99,7 +99,8 @@ func (d *Dispatcher) draw(now time.Time) {
 	}
 }
 
-// drawn takes one row from the plan: it comes due, is dropped, or waits for its turn. False: no row may go now.
+// drawn takes one row from the plan. The row comes due, is dropped, or waits for the turn before it. drawn returns false if no row may be
+// sent now.
 func (d *Dispatcher) drawn(now time.Time) bool {
 	c, before := d.closed, d.waiting.len()
 	if now.Before(c.opens) || d.hasEnded(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
@@ -158,7 +159,7 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 	}
 }
 
-// comeUp lets a row of a closed loop come due.
+// comeUp makes a row of a closed loop due.
 func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 	d.enter(r.loop)
 	r.dueNow(now)

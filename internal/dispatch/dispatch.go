@@ -6,17 +6,21 @@
 //
 // The files:
 //
-//	step.go     the order of work in a Step
-//	admit.go    admission: pause, guard, budget, lane, message
-//	open.go     open loop: rows come due at their instants
-//	closed.go   closed loop: a row comes due when a lane is free
-//	session.go  the turns of a conversation go one after the other
-//	line.go     rows that wait for a lane
-//	waiting.go  the bound on the memory of waiting rows
-//	build.go    the order in which messages are built, within a bound on bytes
-//	rejoin.go   after a standstill of the process or a change of the wall clock
-//	drop.go     rows that are not sent
-//	end.go      the end of the plan, retirement, stop
+//	step.go       the order of work in a Step
+//	admit.go      admission: pause, guard, budget, lane, message
+//	open.go       open loop: rows come due at their instants
+//	closed.go     closed loop: a row comes due when a lane is free
+//	session.go    the turns of a conversation go one after the other
+//	queue.go      rows that wait for a lane or for an earlier turn
+//	waiting.go    the bound on the memory of waiting rows
+//	build.go      the order in which messages are built, within a bound on bytes
+//	guard.go      the guard, judged by readings of the engine's load
+//	drop.go       rows that are not sent
+//	clock_jump.go the process was not running, or the wall clock was set
+//	end.go        the end of the plan, retirement, stop
+//	event.go      the events and the actions
+//	row.go        the data of a row, a message and a loop
+//	state.go      what the runner asks: is there room, what is played, is it done
 package dispatch
 
 import (
@@ -28,21 +32,21 @@ import (
 // Config has the options of a Dispatcher.
 type Config struct {
 	Lanes       int           // most requests in flight
-	Closed      bool          // a row comes due when a lane is free, and not at an instant
-	HoldLanes   bool          // in a closed loop a conversation keeps its lane while a delay between its turns runs
+	Closed      bool          // a row comes due when a lane is free instead of at an instant
+	HoldLanes   bool          // closed loop: a conversation keeps its lane during the delay between turns
 	DropLate    bool          // a row that finds no free lane at its instant is dropped at once
 	MaxWait     time.Duration // longest wait for a lane; 0: without limit
 	History     bool          // later turns contain the server's answers to earlier turns
-	Ahead       int           // bytes of messages built and not yet sent
-	FollowsWall bool          // the plan's instants are the wall clock's, also when that is set
-	Paused      bool          // begins paused
+	Ahead       int           // most bytes of messages that are built and not sent yet
+	FollowsWall bool          // the plan's instants follow the wall clock, also after it is set
+	Paused      bool          // the dispatcher begins paused
 	HoldReader  bool          // at the bound of Waiting the reader waits; else rows are dropped as overload
 
 	Breaker  *limits.Breaker // nil: no guard
 	Budget   limits.Budget
 	Spending *limits.Spending // of the workload, over reloads; nil without a budget
 	Waiting  *Waiting         // shared by all workloads of a process; nil: no bound
-	Slots    *Slots           // shared with the dispatchers that this one takes over from and those that take over from it
+	Slots    *Slots           // shared with the predecessors and the successors of this dispatcher
 }
 
 // Slots count the waiting and in-flight requests of a workload over all reloads. A closed loop that takes over subtracts its
@@ -62,16 +66,16 @@ type Dispatcher struct {
 	playing *Loop        // of the row that came due last; nil before the first loop
 	played  time.Time    // planned, just after the last row that came due
 	free    int          // lanes that would take a row now
-	flying  int          // rows that lanes have
-	wakes   time.Time    // the last WakeAt
+	flying  int          // rows in flight
+	wakes   time.Time    // instant of the last WakeAt
 	crowded limits.Spell // during which rows were dropped at the bound of Waiting
 	paused  bool         // an open loop drops rows that come due; in a closed loop none comes due
 	judged  uint64       // order of the latest reading that the guard was judged by
 	out     []Action     // of the running Step
-	sends   bool         // one of them is Send
+	sends   bool         // out has a Send
 }
 
-// New makes a dispatcher of nothing.
+// New returns a dispatcher without rows.
 func New(c Config) *Dispatcher {
 	d := &Dispatcher{Config: c, loops: map[int64]*Loop{}, free: c.Lanes, paused: c.Paused}
 	if d.Slots == nil {
@@ -84,7 +88,7 @@ func New(c Config) *Dispatcher {
 	return d
 }
 
-// do adds an action to those of the running Step.
+// do adds an action to the result of the running Step.
 func (d *Dispatcher) do(a Action) { d.out = append(d.out, a) }
 
 // lists are the queues of rows by state.
@@ -93,7 +97,7 @@ type lists struct {
 	called   fifo  // closed loop: turns that may go, taken before new conversations
 	delayed  turns // turns in their delay or gap, a heap by ready
 	waiting  fifo  // in order of ready
-	weight   int   // bytes that rows which have not come due take
+	weight   int   // bytes of the rows that are not due yet
 }
 
 // messages are the rows without a message yet, and the bytes of built messages.
@@ -108,20 +112,20 @@ type messages struct {
 type missed struct {
 	rejoined time.Time     // rows due until this instant are missed
 	held     time.Time     // until when Waiting held the reader back: rows read late for that are not missed
-	lag      time.Duration // length of a standstill that is yet to be reported; 0: none
+	lag      time.Duration // length of a standstill that is not reported yet; 0: none
 }
 
 // ending is the state of the end of a plan.
 type ending struct {
-	ends      time.Time // nothing comes due from this instant on; zero: for ever
-	until     time.Time // planned instant from which on rows are another dispatcher's; zero: none are
+	ends      time.Time // nothing comes due from this instant on; zero: no end
+	until     time.Time // planned instant from which on rows belong to the successor; zero: there is none
 	retiresAt time.Time // until on the monotonic clock when Retire came; used where the plan does not follow the wall clock
 	exhausted bool      // nothing comes due any more, by ends
-	astray    bool      // the plan is to be entered anew where the clock is
+	astray    bool      // the plan must be entered again at the present instant
 	fed       bool      // no more rows will be read
 	stopped   bool      // nothing new is sent
 	done      bool      // nothing is left and nothing will come
-	unsettled bool      // a loop may be over
+	unsettled bool      // a loop may be over; settle finds out
 }
 
 // A closedLoop is the extra state of a closed loop. Its rows have no instants: each time a lane is free one row comes due, a turn of a

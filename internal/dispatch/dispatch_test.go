@@ -3,6 +3,9 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,5 +164,23 @@ func want[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
 		t.Errorf("%s: want %v, got %v", what, w, g)
+	}
+}
+
+// TestPackageCommentNamesFiles: the files that the package comment lists exist.
+func TestPackageCommentNamesFiles(t *testing.T) {
+	text, err := os.ReadFile("dispatch.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about, _, _ := strings.Cut(string(text), "\npackage ")
+	named := regexp.MustCompile(`(?m)^//\t(\w+\.go) `).FindAllStringSubmatch(about, -1)
+	if len(named) < 10 {
+		t.Errorf("want files in the package comment, got %v", named)
+	}
+	for _, m := range named {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// filter counts a row that is too long.
+// filter counts a row that exceeds the length limits.
 func (d *Dispatcher) filter(r *Row) {
 	d.do(Action{Kind: Filter, Row: r})
 	d.forget(r)
@@ -48,10 +48,10 @@ func (d *Dispatcher) detach(r *Row) {
 	d.unsettled = d.unsettled || r.loop.Over()
 }
 
-// hasEnded says whether the plan has ended at an instant.
+// hasEnded reports whether the plan has ended at an instant.
 func (d *Dispatcher) hasEnded(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
-// giveUp drops a row that has just come due, and with it the later turns of its session.
+// giveUp drops a row that has just come due, and the later turns of its session.
 func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {
 	d.expect(r)
 	d.drop(r, reason)
@@ -60,7 +60,7 @@ func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {
 	}
 }
 
-// forgetUpcoming takes rows that have not come due off the end of the list.
+// forgetUpcoming removes rows that are not due yet from the end of the list.
 func (d *Dispatcher) forgetUpcoming(which func(*Row) bool) {
 	for r := d.upcoming.back(); r != nil && which(r); r = d.upcoming.back() {
 		d.upcoming.popBack()

@@ -25,7 +25,7 @@ func (d *Dispatcher) retire(at time.Time, now Clock) {
 	d.unsettled = true
 }
 
-// beyond says whether a row planned for an instant is the successor's.
+// beyond reports whether a row planned for an instant belongs to the successor.
 func (d *Dispatcher) beyond(planned time.Time) bool {
 	switch {
 	case d.until.IsZero():
@@ -36,7 +36,7 @@ func (d *Dispatcher) beyond(planned time.Time) bool {
 	return !planned.Round(0).Before(d.until)
 }
 
-// retires is the instant of the handover on the monotonic clock; zero: there is none.
+// retires returns the instant of the handover on the monotonic clock; zero: there is none.
 func (d *Dispatcher) retires(now Clock) time.Time {
 	switch {
 	case d.until.IsZero():
@@ -106,7 +106,7 @@ func (d *Dispatcher) settle() {
 	}
 }
 
-// stop drops rows that were due and not sent. Rows that were not due yet were never expected and are forgotten.
+// stop drops the rows that were due and not sent. It forgets the rows that were not due yet: they were never expected.
 func (d *Dispatcher) stop() {
 	d.stopped, d.unsettled = true, true
 	d.forgetUndue()

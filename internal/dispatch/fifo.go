@@ -1,6 +1,6 @@
 package dispatch
 
-// turns is a heap of session turns whose delay runs, the soonest first.
+// turns is a heap of session turns in their delay, by the instant at which they are ready.
 type turns []*Row
 
 func (t turns) front() *Row {
@@ -56,7 +56,7 @@ func (f *fifo) popBack() {
 	f.items = f.items[:len(f.items)-1]
 }
 
-// skip drops items from the front as long as f says so, and gives the first that stays.
+// skip removes items from the front while f returns true, and returns the first item that stays.
 func (f *fifo) skip(over func(*Row) bool) *Row {
 	for it := f.front(); it != nil; it = f.front() {
 		if !over(it) {
@@ -85,7 +85,7 @@ func (f *fifo) pop() *Row {
 	return it
 }
 
-// remove takes out the item at a place, counted from the front.
+// remove removes the item at an index, counted from the front.
 func (f *fifo) remove(i int) {
 	rest := f.items[f.head : f.head+i+1]
 	copy(rest[1:], rest)
@@ -93,5 +93,5 @@ func (f *fifo) remove(i int) {
 	f.head++
 }
 
-// all gives the rows from the front on, each with its place.
+// all yields the rows from the front, with their indices.
 func (f *fifo) all() []*Row { return f.items[f.head:] }

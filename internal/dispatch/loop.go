@@ -6,7 +6,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// beginLoop makes room for the rows of a loop. One that was left may be entered again.
+// beginLoop begins a loop, or enters a loop again that was left.
 func (d *Dispatcher) beginLoop(l schedule.Loop, now Clock, period time.Duration, salt time.Time) {
 	d.astray = false
 	lp := d.loops[l.Number]
@@ -23,7 +23,7 @@ func (d *Dispatcher) beginLoop(l schedule.Loop, now Clock, period time.Duration,
 	}
 }
 
-// enter notes the loop that is played.
+// enter records the loop of the row that came due.
 func (d *Dispatcher) enter(l *Loop) {
 	if d.playing != l {
 		d.playing = l
@@ -31,10 +31,10 @@ func (d *Dispatcher) enter(l *Loop) {
 	}
 }
 
-// Loop is the one of a number; nil where none of its rows is on its way and it is not being read.
+// Loop returns the loop with a number, or nil if none of its rows is left and it is not being read.
 func (d *Dispatcher) Loop(number int64) *Loop { return d.loops[number] }
 
-// read takes a row of a loop from the plan.
+// read adds a row of a loop that was read from the plan.
 func (d *Dispatcher) read(l *Loop, r *Row) {
 	l.open++
 	r.Offset = r.Due.At.Sub(l.Start)

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// fireOpen lets rows come due at their instants, and drops rows that waited longer than MaxWait.
+// fireOpen makes rows due at their instants, and drops rows that have waited longer than MaxWait.
 func (d *Dispatcher) fireOpen(now time.Time) {
 	d.rejoin(now)
 	for {
@@ -32,7 +32,7 @@ func (d *Dispatcher) fireOpen(now time.Time) {
 	}
 }
 
-// comeDue takes a row at its planned instant: behind the turn before it, or ready.
+// comeDue handles a row at its planned instant: the row waits for the turn before it, or is ready.
 func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 	s := r.session
 	switch {
@@ -65,7 +65,7 @@ func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 	}
 }
 
-// firstOpen takes the first row of the line that may go, and drops those before it that the budget has too little for.
+// firstOpen removes the first waiting row that may be sent, and drops the rows before it that exceed the rest of the budget.
 func (d *Dispatcher) firstOpen(now time.Time) *Row {
 	d.rejoin(now) // another event may come before the instant of the last WakeAt is noticed
 	d.expire(now)

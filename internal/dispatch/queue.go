@@ -34,20 +34,20 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		d.dropTurn(r, measure.Budget, now)
 	case r.Waited && (d.DropLate || r.state == upcoming && d.crowds(now)): // a turn that waits already is among those that do
 		d.dropTurn(r, measure.Overload, now)
-	default: // a lane and the message may still come, and the budget is asked when they have
+	default: // the row waits for a lane and its message; the budget is checked when it is sent
 		d.tryOut(r, now)
 		d.enqueue(r)
 	}
 }
 
-// wait puts a row at the end of the line.
+// wait adds a row to the end of the queue for a lane.
 func (d *Dispatcher) enqueue(r *Row) {
 	r.state = waiting
 	d.Slots.taken++
 	d.waiting.push(r)
 }
 
-// unwait takes the first waiting row out of the line; nil: there is none.
+// unwait removes and returns the first waiting row; nil: there is none.
 func (d *Dispatcher) dequeue() *Row {
 	r := d.waiting.pop()
 	if r != nil {
@@ -56,7 +56,7 @@ func (d *Dispatcher) dequeue() *Row {
 	return r
 }
 
-// dropTurn drops a row that is due, and with it the later turns of its session.
+// dropTurn drops a row that is due, and the later turns of its session.
 func (d *Dispatcher) dropTurn(r *Row, reason measure.DropReason, now time.Time) {
 	d.drop(r, reason)
 	d.endTurn(r, reason, now)
@@ -68,7 +68,7 @@ func (d *Dispatcher) dropWaiting(reason measure.DropReason, now time.Time) {
 	}
 }
 
-// expire drops rows that no lane took within MaxWait.
+// expire drops rows that have waited longer than MaxWait for a lane.
 func (d *Dispatcher) expire(now time.Time) {
 	if d.MaxWait <= 0 {
 		return
@@ -93,7 +93,7 @@ func (d *Dispatcher) nextInLine() *Row {
 	return nil
 }
 
-// release makes a session's turn ready, now or at the end of its delay and gap.
+// release makes a turn of a session ready, now or after its delay and gap.
 func (d *Dispatcher) release(r *Row, now time.Time) {
 	s := r.session
 	if s.first() == r {
@@ -159,7 +159,7 @@ func (d *Dispatcher) pause(on bool, now time.Time) {
 	}
 }
 
-// next is the earliest instant at which fire has work; zero: there is none.
+// next returns the earliest instant at which fire has work; zero: there is none.
 func (d *Dispatcher) next() (at time.Time) {
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {

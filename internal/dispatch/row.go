@@ -7,66 +7,67 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A Row is one row of the plan on its way: read, due, waiting, in flight. Who reads the plan sets the first block.
+// A Row is one row of the plan until its request has ended: read, due, waiting, in flight. The reader of the plan sets the first block of
+// fields.
 type Row struct {
-	ID       string       // X-Request-Id: workload/loop/row, and the pass where that is not the first
-	Due      schedule.Due // At is on the monotonic clock once the row was read, and the due instant once that has come
-	Seq      int64        // order of the plan, breaks ties
-	Weight   int          // bytes that the row itself takes
-	Size     int          // bytes that its message takes, about, without answers
-	Filtered bool         // it is too long, and only counted at its instant
-	Clipped  bool         // it was too long, and cut
-	Cancel   bool         // its answer is to be cancelled
+	ID       string       // X-Request-Id: workload/loop/row, and the pass from the second pass on
+	Due      schedule.Due // At is on the monotonic clock after the row was read, and the due instant after it came due
+	Seq      int64        // position in the plan; breaks ties
+	Weight   int          // bytes of the row in memory
+	Size     int          // estimated bytes of the message, without answers to earlier turns
+	Filtered bool         // the row exceeds the length limits; it is counted at its instant and not sent
+	Clipped  bool         // the row was cut to the length limits
+	Cancel   bool         // the request will be cancelled
 	Message  Message
 
-	Planned time.Time     // the plan's instant, on the monotonic clock; of a closed loop's row that at which it came due
-	Offset  time.Duration // of Planned, since the loop's start
+	Planned time.Time     // planned instant on the monotonic clock; in a closed loop the instant at which the row came due
+	Offset  time.Duration // Planned − start of the loop
 	Ready   time.Time     // max(due, end of the session wait)
-	Waited  bool          // no lane was free when it became ready
-	Answers [][]byte      // to the session's earlier turns, where they are carried; never changed in place
+	Waited  bool          // no lane was free when the row became ready
+	Answers [][]byte      // answers to the earlier turns, with History; never changed in place
 
 	loop     *Loop
-	session  *session    // nil for a row of no session
-	charged  time.Time   // when it was charged to the budget; zero: it was not
-	cost     limits.Cost // that was charged
-	reserved int         // bytes of the bound on messages
+	session  *session    // nil: the row is part of no session
+	charged  time.Time   // when the budget was charged; zero: not charged
+	cost     limits.Cost // the charge
+	reserved int         // bytes reserved within the bound on messages
 	state    state
-	expected bool // its due instant has come
-	counted  bool // it is among the rows that Waiting bounds
-	follows  bool // an earlier turn of its session was still open when it was planned
-	late     bool // its message cannot be built before the turn before has ended
-	building bool // the builder is at it
-	trial    bool // it was let through to see whether the target has recovered
-	held     bool // it came due in a closed loop, which then was paused or guarded
+	expected bool // the row has come due
+	counted  bool // Waiting includes the row
+	follows  bool // an earlier turn of the session was open when the row was planned
+	late     bool // the message cannot be built before the turn before has ended
+	building bool // the builder works on the message
+	trial    bool // the trial of a half-open guard
+	held     bool // due in a closed loop that was then paused or guarded
 }
 
-// Loop is the pass over the trace that it is a row of.
+// Loop returns the loop of the row.
 func (r *Row) Loop() *Loop { return r.loop }
 
-// Reserved is how many bytes its message may take, as they were reserved for it.
+// Reserved returns the bytes that are reserved for the message.
 func (r *Row) Reserved() int { return r.reserved }
 
-// InSession says whether it is a turn of a conversation.
+// InSession reports whether the row is a turn of a conversation.
 func (r *Row) InSession() bool { return r.session != nil }
 
-// A Message is an HTTP request as bytes, with the token counts of its building.
+// A Message is an HTTP request as bytes, with the token counts found while it was built.
 type Message struct {
-	Body    []byte // nil until built and after it was sent
-	Cut     int    // template tokens taken off the prompt
+	Body    []byte // nil before the message is built and after it was sent
+	Cut     int    // tokens of the chat template that were subtracted from the prompt
 	Counted int    // tokens of the row's own text, by a tokenizer
-	Err     error  // it could not be built
+	Err     error  // why the message could not be built
 }
 
-// A state says in which list a row stands.
+// A state says in which list a row is.
 type state uint8
 
 const (
-	upcoming state = iota // its instant has not come
+	upcoming state = iota // not due yet
 	blocked               // due, or a turn of a closed loop, but the turn before has not ended
-	delayed               // the turn before ended, its delay or gap runs
-	called                // a turn of a closed loop that goes with the next free lane
-	waiting               // may be sent, waits for a lane or for its message
-	flying                // a lane has it
+	delayed               // in the delay or gap after the turn before
+	called                // a turn of a closed loop that takes the next free lane
+	waiting               // waits for a lane or for its message
+	flying                // in flight
 	gone                  // finished or dropped
 )
 
@@ -74,19 +75,19 @@ const (
 type Loop struct {
 	schedule.Loop
 	Salt   time.Time     // Start, but where it is to have the texts of a warm-up; never changed once there are rows
-	Period time.Duration // from its start to the next one's
+	Period time.Duration // from the start of the loop to the start of the next
 
 	clock    Clock // maps its instants to the monotonic clock
 	sessions map[sessionKey]*session
-	resting  []rest // sessions without open turns, the one longest at rest first
-	atRest   int    // bytes of their answers
-	open     int    // rows not gone
-	read     bool   // no more rows will come
-	cut      bool   // not all of its rows came: it does not count as completed
+	resting  []rest // sessions without open turns, by the time since their last turn, longest first
+	atRest   int    // bytes of the answers of resting sessions
+	open     int    // rows that are not finished or dropped
+	read     bool   // all rows were read
+	cut      bool   // some rows were not played: the loop does not count as completed
 }
 
-// Clock lays the loop's planned instants on the monotonic clock.
+// Clock maps the loop's planned instants to the monotonic clock.
 func (l *Loop) Clock() Clock { return l.clock }
 
-// Over says whether all its rows were read and none is left.
+// Over reports whether all rows of the loop were read and none is left.
 func (l *Loop) Over() bool { return l.read && l.open == 0 }

@@ -7,20 +7,20 @@ import (
 	"replayd/internal/measure"
 )
 
-// A session is a conversation in one loop, and in one pass of r: its turns go out one after the other.
+// A session is a conversation in one pass of a loop. Its turns are sent one after the other.
 type session struct {
-	open    int                // turns not gone
+	open    int                // turns that are not finished or dropped
 	busy    bool               // a turn is delayed, called, waiting or flying
-	over    measure.DropReason // why later turns are not sent; "": they are
-	due     time.Time          // of the latest turn that became ready; zero before the first
+	over    measure.DropReason // why later turns are dropped; "": they are sent
+	due     time.Time          // due instant of the latest turn that became ready; zero before the first
 	ended   time.Time          // end of the last turn; zero before the first
-	turns   []*Row             // those that have not been let go, in order, some of them gone
-	answers [][]byte           // to its turns, nil for an empty one; only where they are carried
-	bytes   int                // of answers
+	turns   []*Row             // turns that part has not removed, in order; some have ended
+	answers [][]byte           // answers to the turns, nil for an empty one; only with History
+	bytes   int                // bytes of answers
 	rests   int                // how often r came to have no open turns
 }
 
-// A sessionKey tells the conversations of a loop apart.
+// A sessionKey identifies a conversation within a loop.
 type sessionKey struct {
 	name string
 	pass int64
@@ -40,7 +40,7 @@ const (
 	restingBytes    = 64 << 20 // of answers
 )
 
-// enroll makes a row a turn of its session.
+// enroll adds a row to its session.
 func (d *Dispatcher) enroll(r *Row) {
 	if r.Due.Session == "" {
 		return
@@ -63,7 +63,7 @@ func (d *Dispatcher) enroll(r *Row) {
 	}
 }
 
-// first is the earliest turn that has not been let go; nil when there is none.
+// first returns the earliest turn that is still in the session; nil: there is none.
 func (s *session) first() *Row {
 	for len(s.turns) > 0 && s.turns[0].state == gone {
 		s.turns = s.turns[1:]
@@ -74,7 +74,7 @@ func (s *session) first() *Row {
 	return s.turns[0]
 }
 
-// part ends a row's being a turn of its session.
+// part removes a row from its session.
 func (d *Dispatcher) part(r *Row) {
 	s := r.session
 	if s == nil {
@@ -99,7 +99,8 @@ func (d *Dispatcher) part(r *Row) {
 	}
 }
 
-// soonest is when a turn may go: by the plan, its delay after the end of the turn before, and its gap after that one's instant.
+// soonest returns when a turn may be sent: at its planned instant, its delay after the end of the turn before, and its gap after the due
+// instant of the turn before, whichever is latest.
 func (s *session) soonest(r *Row) time.Time {
 	at := r.Ready
 	if !s.ended.IsZero() {

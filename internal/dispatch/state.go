@@ -6,39 +6,39 @@ import (
 	"replayd/internal/limits"
 )
 
-// IsPaused says whether an operator has paused the workload.
+// IsPaused reports whether an operator has paused the workload.
 func (d *Dispatcher) IsPaused() bool { return d.paused }
 
-// IsStopped says whether nothing new is sent.
+// IsStopped reports whether the dispatcher has stopped sending.
 func (d *Dispatcher) IsStopped() bool { return d.stopped }
 
-// IsDone says whether nothing is left and nothing will come.
+// IsDone reports whether no row is left and none will come.
 func (d *Dispatcher) IsDone() bool { return d.done }
 
-// Held is how many bytes of messages are reserved that are not sent yet.
+// Held returns the bytes reserved for messages that are not sent yet.
 func (d *Dispatcher) Held() int { return d.bytes }
 
-// Weight is how many bytes rows take that were read and have not come due.
+// Weight returns the bytes of the rows that were read and are not due yet.
 func (d *Dispatcher) Weight() int { return d.weight }
 
-// Playing is the loop of the row that came due last, or the first that was begun; nil before.
+// Playing returns the loop of the row that came due last, before that the first loop that was begun; nil: no loop was begun.
 func (d *Dispatcher) Playing() *Loop { return d.playing }
 
-// Played is a planned instant: all rows before it have come due. Where the wall clock was set back it can lie ahead of that.
+// Played returns a planned instant: all rows before it have come due. After the wall clock was set back, the instant can be in the future.
 func (d *Dispatcher) Played() time.Time { return d.played }
 
-// A Room says whether the feed may read on.
+// A Room tells the feed whether it may read the next row.
 type Room uint8
 
 // Answers of Dispatcher.Room.
 const (
-	Free    Room = iota // it may
-	Full                // there are enough rows for now; ReadOn tells when there may be room
+	Free    Room = iota // the feed may read
+	Full                // enough rows were read; ReadOn tells when there may be room again
 	Crowd               // too much waits: an event Held tells the dispatcher that the reader is held back by that
-	Early               // the row is due too late to be read now
+	Early               // the row is due too far in the future
 	Over                // nothing comes due any more
-	Astray              // the plan is to be entered anew where the clock is
-	Another             // later rows are another dispatcher's
+	Astray              // the plan must be entered again at the present instant
+	Another             // later rows belong to the successor
 )
 
 // An open loop's rows are read at most this far ahead of the clock and at most this many.
@@ -74,7 +74,7 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 	return Free, 0
 }
 
-// Soon is how many requests come due within a span from now for which there are lanes.
+// Soon returns how many requests come due within a span from now, at most as many as there are free lanes.
 func (d *Dispatcher) Soon(span time.Duration, now time.Time) (n int) {
 	most := d.free
 	switch d.Breaker.State() {

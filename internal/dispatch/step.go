@@ -99,7 +99,7 @@ func (d *Dispatcher) handle(now Clock, e Event) {
 	}
 }
 
-// fire lets rows and turns come due whose instant has come.
+// fire makes rows and turns due whose instant has come.
 func (d *Dispatcher) fire(now time.Time) {
 	if d.closed != nil {
 		d.fireClosed(now)
@@ -108,7 +108,7 @@ func (d *Dispatcher) fire(now time.Time) {
 	}
 }
 
-// assign hands rows that may go to lanes that are free.
+// assign gives rows that may be sent to free lanes.
 func (d *Dispatcher) assign(now time.Time) {
 	for d.free > 0 {
 		r := d.first(now)
@@ -125,7 +125,7 @@ func (d *Dispatcher) assign(now time.Time) {
 	}
 }
 
-// first takes the row that goes next out of the line; nil: none may go now.
+// first removes and returns the row that is sent next; nil: none may be sent now.
 func (d *Dispatcher) first(now time.Time) *Row {
 	if d.closed != nil {
 		return d.firstClosed(now)
@@ -133,7 +133,7 @@ func (d *Dispatcher) first(now time.Time) *Row {
 	return d.firstOpen(now)
 }
 
-// refuse drops a row that was to be sent and cannot be written: nothing went out, and its lane is free.
+// refuse drops a row whose message could not be written. Nothing was sent, and its lane is free.
 func (d *Dispatcher) refuse(r *Row, err error, now time.Time) {
 	d.flying--
 	d.Slots.taken--
@@ -145,7 +145,7 @@ func (d *Dispatcher) refuse(r *Row, err error, now time.Time) {
 	}
 }
 
-// ended ends a row that a lane had.
+// ended handles the end of a row in flight.
 func (d *Dispatcher) ended(now time.Time, e Event) {
 	r, o := e.Row, e.Outcome
 	d.giveBack(r)

@@ -7,16 +7,16 @@ import (
 
 // Waiting bounds the memory of rows that have come due and wait for a lane or an earlier turn, over all workloads of a process. Rows
 // of closed loops are not counted: there are at most as many as lanes. The sum is atomic, since each workload has a lock of its own.
-// A nil Waiting is no bound.
+// A nil Waiting has no limit.
 type Waiting struct{ most, bytes atomic.Int64 }
 
-// Bound sets the limit in bytes; 0: none. Rows that wait already stay when the limit is lowered.
+// Bound sets the limit in bytes; 0: no limit. If the limit is lowered, rows that wait already stay.
 func (w *Waiting) Bound(most int64) { w.most.Store(most) }
 
-// Bytes is the present sum.
+// Bytes returns the bytes of the waiting rows.
 func (w *Waiting) Bytes() int64 { return w.bytes.Load() }
 
-// full says whether the sum is over the limit.
+// full reports whether the waiting rows exceed the limit.
 func (w *Waiting) full() bool {
 	if w == nil {
 		return false
@@ -25,7 +25,7 @@ func (w *Waiting) full() bool {
 	return most > 0 && w.bytes.Load() > most
 }
 
-// crowds says whether a row that would have to wait is over the limit.
+// crowds reports whether a row that must wait exceeds the limit.
 func (d *Dispatcher) crowds(now time.Time) bool {
 	if d.HoldReader || !d.Waiting.full() {
 		return false
