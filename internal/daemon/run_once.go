@@ -146,21 +146,32 @@ func (o Once) sample(reg prometheus.Gatherer) (end func()) {
 	}
 }
 
-// outlast waits until all plans are over, or what was in flight has ended after ctx was cancelled: then it gives the cause.
+// outlast waits until all plans are over, or until the requests in flight have ended after ctx was cancelled. It returns the cause of
+// the cancellation if that cut a plan short. The workload tells: it can be over before its cancellation is noticed here.
 func (g *Generation) outlast(ctx context.Context) (cut error) {
-	for _, w := range g.workloads {
-		select {
-		case <-w.over:
-			continue
-		case <-ctx.Done():
-		}
-		if cut == nil && !w.ended() {
-			cut = context.Cause(ctx)
+	told := context.AfterFunc(ctx, func() {
+		if !g.ended() {
 			g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
 		}
+	})
+	defer told()
+	for _, w := range g.workloads {
 		<-w.over
+		if w.current().Cut() {
+			cut = context.Cause(ctx)
+		}
 	}
 	return cut
+}
+
+// ended reports whether all workloads are over.
+func (g *Generation) ended() bool {
+	for _, w := range g.workloads {
+		if !w.ended() {
+			return false
+		}
+	}
+	return true
 }
 
 // awaitLastScrape waits until a last scrape can have been.

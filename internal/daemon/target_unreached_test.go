@@ -98,3 +98,23 @@ func TestUnreached(t *testing.T) {
 		o.Config.Workloads[0].Trace.To = config.Duration(26 * time.Second)
 	})
 }
+
+// TestCutIsTold: a run that is cut says so, however soon after the cut its workload is over.
+func TestCutIsTold(t *testing.T) {
+	path := write(t, "trace.jsonl", `{"timestamp": 0, "input_length": 20, "output_length": 4}`+"\n"+`{"timestamp": 3600000, "input_length": 20, "output_length": 4}`+"\n")
+	for range 1000 {
+		synctest.Test(t, func(t *testing.T) {
+			o := Once{Options: (&heard{}).options(conf([]config.Target{target("gone", "http://gone:8000")}, once("w", "gone", path))), Patience: 2 * time.Second, Started: nothing}
+			o.Sleeper = func() replay.Sleeper { return replay.NewTimers() }
+			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
+			var cut error
+			o.Ended = func(_ measure.Ledger, why error) { cut = why }
+			if err := o.Run(t.Context(), t.Context(), prometheus.NewRegistry()); !errors.Is(err, ErrUnreached) || !errors.Is(cut, ErrUnreached) {
+				t.Errorf("want a run that is cut since nothing was reached, got %v, cut by %v", err, cut)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -79,8 +79,13 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	if !natural() {
 		<-stopped
 	}
-	if errors.Is(feedErr, errRetired) ||
-		work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)) {
+	switch {
+	case errors.Is(feedErr, errRetired):
+		return nil
+	case work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)):
+		r.mu.Lock()
+		r.cut = true // rows were left, however few requests there were to wait for
+		r.mu.Unlock()
 		return nil
 	}
 	return feedErr
@@ -133,6 +138,9 @@ func (r *Runner) close() {
 
 // stop ends the taking of new work.
 func (r *Runner) stop() {
+	r.mu.Lock()
+	r.cut = !r.over
+	r.mu.Unlock()
 	r.tell(dispatch.Event{Kind: dispatch.Stop})
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,6 +39,7 @@ type Runner struct {
 	succeeds   bool      // it takes over from another runner
 	until      time.Time // planned instant from which on rows are another runner's; zero: none are
 	over       bool      // nothing is left and nothing will come
+	cut        bool      // a stop came before that
 	told       told
 	logQueue   []func()  // log lines and callbacks, told by writeLog
 	drops      drops     // not told yet

@@ -22,6 +22,13 @@ const (
 	Over     Phase = "over"     // nothing is left
 )
 
+// Cut reports whether the runner was stopped before its plan was over and its last request had ended.
+func (r *Runner) Cut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
+}
+
 // A State is where a runner stands.
 type State struct {
 	Phase    Phase
