@@ -2,7 +2,7 @@ package replay
 
 import "replayd/internal/dispatch"
 
-// A build is an order to the builder: a row, and a buffer for its message.
+// A build is a message to build: the row and a buffer for the message.
 type build struct {
 	row *dispatch.Row
 	buf []byte
@@ -22,8 +22,8 @@ func (r *Runner) build() {
 	}
 }
 
-// nextBuild waits for the next message to build; none follows an empty one. A Step that sends leaves the choice of the row to the
-// builder: it is not made between a due instant and a write.
+// nextBuild waits for the next message to build. After an empty build no other follows. After a Step that sends, the builder chooses the
+// row, so that the choice takes no time between a due instant and a write.
 func (r *Runner) nextBuild() (b build) {
 	r.mu.Lock()
 	for r.toBuild.row == nil && !r.over {
@@ -40,10 +40,10 @@ func (r *Runner) nextBuild() (b build) {
 	return b
 }
 
-// messageFrame is a generous size of everything in a message but what the row brings.
+// messageFrame is an upper estimate of the bytes of a message without the row's own content.
 const messageFrame = 1 << 10
 
-// bytes estimates the size of a row's message without carried answers.
+// bytes estimates the size of a row's message without answers to earlier turns.
 func (r *Runner) bytes(row *dispatch.Row) int {
 	return messageFrame + r.w.Prompt.Bytes(&row.Due.Record) + row.Weight
 }
@@ -54,7 +54,7 @@ type buffers struct {
 	bytes int
 }
 
-// get gives the smallest free buffer with room for n bytes, or a new one.
+// get returns the smallest free buffer with a capacity of n bytes or more, or a new one.
 func (b *buffers) get(n int) []byte {
 	best := -1
 	for i, f := range b.free {
@@ -73,7 +73,7 @@ func (b *buffers) get(n int) []byte {
 	return f[:0]
 }
 
-// give keeps a buffer unless more bytes than room would be kept.
+// give keeps a buffer for reuse unless that would keep more than room bytes.
 func (b *buffers) give(f []byte, room int) {
 	if cap(f) == 0 || b.bytes+cap(f) > room {
 		return

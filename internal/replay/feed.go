@@ -13,28 +13,28 @@ import (
 	"replayd/internal/trace"
 )
 
-// lead is how long after the target's first answer a replay without an epoch begins: so that the first rows too have
-// their messages built and their connections open at their instants.
+// lead is the time from the target's first answer to the begin of a replay without an epoch. It suffices to build the
+// messages and open the connections of the first rows.
 const lead = warmAhead + 2*warmEvery
 
 // A feed reads the rows of a stage.
 type feed struct {
 	r        *Runner
 	first    time.Time // start of the first loop
-	seq      int64     // rows read, without filtered ones
-	filtered int       // rows that were filtered since the last that was not
+	seq      int64     // rows read, without filtered rows
+	filtered int       // filtered rows since the last row that was not filtered
 	held     bool      // it was logged that max_waiting holds the reader back
 }
 
 // A reading is a loop that is being read.
 type reading struct {
 	*dispatch.Loop
-	rows   int   // read so far
-	passes int64 // of the last of them
+	rows   int   // rows read so far
+	passes int64 // pass of the last row
 }
 
-// run reads the plan loop by loop. It hands rows to the dispatcher some seconds before they are due; in a closed loop as lanes take
-// them.
+// run reads the plan loop by loop. It passes rows to the dispatcher some seconds before they are due, and in a closed loop as fast as
+// lanes take them.
 func (f *feed) run(ctx context.Context) (err error) {
 	defer func() { f.r.tell(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
 	now, from, epoch, err := f.join(ctx)
@@ -82,9 +82,9 @@ func (f *feed) run(ctx context.Context) (err error) {
 	}
 }
 
-// bound tells the dispatcher the begin and the end of the plan.
+// bound tells the dispatcher when the plan begins and ends.
 func (f *feed) bound(l schedule.Loop, from time.Time) {
-	if f.r.phase == measure.Warmup { // which begins at once
+	if f.r.phase == measure.Warmup { // a warm-up begins at once
 		return
 	}
 	if l.Start.After(from) {
@@ -93,7 +93,8 @@ func (f *feed) bound(l schedule.Loop, from time.Time) {
 	f.r.tell(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: f.r.length})
 }
 
-// after is the next loop. A closed loop at the end of its plan, and a warm-up, repeat the trace until they had their number of rows.
+// after returns the next loop. A closed loop at the end of its plan, and a warm-up, repeat the trace until they have read their number
+// of rows.
 func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 	if f.r.phase != measure.Warmup {
 		if next, ok := f.r.w.Plan.Next(lp.Loop.Loop, now); ok && (!f.r.closed || lp.rows > 0) {
@@ -106,8 +107,8 @@ func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
 }
 
-// join says where in the plan the replay begins: from is the first instant that is its own, epoch the start of loop 0
-// where the wall clock does not say.
+// join returns where in the plan the replay begins: from is the first instant of this runner, epoch the start of loop 0
+// of a plan that does not follow the wall clock.
 func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.Time, err error) {
 	if f.r.w.Begin.IsZero() && f.r.epoch.IsZero() {
 		if err := f.r.w.Target.await(ctx); err != nil {
@@ -136,7 +137,7 @@ func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.T
 	return now, from, epoch, nil
 }
 
-// openLoop has the dispatcher make room for a loop.
+// openLoop begins a loop in the dispatcher.
 func (f *feed) openLoop(l schedule.Loop) *reading {
 	e := dispatch.Event{Kind: dispatch.LoopBegun, Plan: l, Period: f.r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
 	if l.Start.Equal(f.first) {
@@ -151,14 +152,14 @@ func (f *feed) openLoop(l schedule.Loop) *reading {
 	return &reading{Loop: lp}
 }
 
-// Why a feed ends, or begins anew.
+// Reasons for which a feed ends or begins again.
 var (
 	errEnough  = errors.New("enough rows")
 	errRetired = errors.New("later rows are another runner's")
 	errAstray  = errors.New("the clock was set back by more than a loop")
 )
 
-// readLoop reads one loop from an instant on.
+// readLoop reads the rows of one loop from an instant on.
 func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 	rows, err := f.r.w.Plan.Rows(l.Loop.Loop, from)
 	if err != nil {
@@ -202,17 +203,17 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 	return nil
 }
 
-// A plan with this many filtered rows in a row is refused: a closed loop would read such a trace for ever in a busy loop.
+// A plan with this many filtered rows in succession is refused: a closed loop would read such a trace for ever in a busy loop.
 const (
 	maxFiltered = 1 << 20
-	fewFiltered = 1 << 12 // where they are whole loops: those of made-up rows differ
+	fewFiltered = 1 << 12 // if whole loops are filtered; loops of synthetic rows differ
 )
 
 func (f *feed) tooLong() error {
 	return fmt.Errorf("workload %s: %d rows one after the other are over the length limits", f.r.w.Name, f.filtered)
 }
 
-// id is a request's X-Request-Id.
+// id returns the X-Request-Id of a request.
 func (f *feed) id(due *schedule.Due) string {
 	if f.r.phase != measure.Warmup {
 		return f.r.w.Name + "/" + due.ID()
@@ -224,16 +225,16 @@ func (f *feed) id(due *schedule.Due) string {
 	return id
 }
 
-// weigh is about how many bytes a row takes.
+// weigh estimates the bytes of a row in memory.
 func weigh(r *trace.Record) int {
 	const itself = 768
 	return itself + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
 }
 
-// hand hands a row to the dispatcher.
+// hand passes a row to the dispatcher.
 func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	e := dispatch.Event{Kind: dispatch.RowRead, Loop: l.Loop, Row: row}
-	if f.r.closed || !row.Due.At.After(readClock(f.r.w.Wall).Wall) { // it may go at once
+	if f.r.closed || !row.Due.At.After(readClock(f.r.w.Wall).Wall) { // the row may be sent at once
 		e.Seen = f.r.look()
 	}
 	f.r.mu.Lock()
@@ -251,13 +252,13 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	return nil
 }
 
-// noRoom says why no more rows are read.
+// noRoom returns why no more rows are read.
 var noRoom = map[dispatch.Room]error{dispatch.Over: errEnough, dispatch.Astray: errAstray, dispatch.Another: errRetired}
 
-// pollRoom is the interval at which the feed of an open loop looks again whether it may read on.
+// pollRoom is the interval at which the feed of an open loop checks whether it may read.
 const pollRoom = 10 * time.Millisecond
 
-// room waits until a row planned for an instant may be read: it is due soon, and not too many rows were read ahead.
+// room waits until a row planned for an instant may be read: the row is due soon, and not too many rows are read ahead.
 func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 	for {
 		f.r.mu.Lock()
@@ -282,7 +283,7 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 	}
 }
 
-// tellHeldBack logs once that max_waiting holds the reader back: from here on the load is not the planned one.
+// tellHeldBack logs once that max_waiting holds the reader back: the load differs from the plan from then on.
 func (f *feed) tellHeldBack() {
 	if f.held {
 		return
@@ -295,7 +296,7 @@ func (f *feed) tellHeldBack() {
 	})
 }
 
-// rest waits for a span, or until ReadOn; a span of 0 waits for ReadOn alone.
+// rest waits for a span or until ReadOn. With a span of 0 it waits for ReadOn only.
 func (f *feed) rest(ctx context.Context, span time.Duration) error {
 	var over <-chan time.Time
 	if span > 0 {

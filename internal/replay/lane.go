@@ -12,18 +12,18 @@ import (
 
 // A lane carries one request at a time.
 type lane struct {
-	work   chan struct{} // a request is in next; room for one, so that the pacer never waits
+	work   chan struct{} // tells the lane that next is a request; capacity 1, so that the pacer never waits
 	phase  measure.RunPhase
-	whole  bool // it asks for answers in one piece
-	number int  // among the runner's lanes, from 0
+	whole  bool // requests unstreamed answers
+	number int  // index among the runner's lanes
 	wire   *openai.Lane
 	req    measure.Request
-	next   handed // what req is about; of a free lane its last
+	next   handed // the row of req; of a free lane its last row
 }
 
 type handed struct {
 	row *dispatch.Row
-	at  time.Time // when the lane was free for it
+	at  time.Time // when the row was given to the lane
 }
 
 // startLane starts one more lane, with the lock held.
@@ -34,7 +34,7 @@ func (r *Runner) startLane() *lane {
 	return l
 }
 
-// carry is a lane's life: requests until its channel is closed.
+// carry is the goroutine of a lane: it sends requests until the channel is closed.
 func (r *Runner) carry(hard context.Context, l *lane) {
 	defer l.wire.Close()
 	for range l.work {
@@ -60,12 +60,12 @@ func (l *lane) fill() {
 	}
 }
 
-// writeFirst writes the first bytes of the lane's next item, where that can be done without waiting.
+// writeFirst writes the first bytes of the lane's next item if that does not block.
 func (l *lane) writeFirst() {
 	l.wire.Begin(l.next.row.Message.Body, &l.req)
 }
 
-// send streams the lane's next request to its end.
+// send sends the lane's next request and reads the answer to its end.
 func (r *Runner) send(hard context.Context, l *lane) {
 	row := l.next.row
 	l.wire.Do(hard, row.Message.Body, &l.req, openai.Hooks{
@@ -79,7 +79,7 @@ func (r *Runner) send(hard context.Context, l *lane) {
 
 var headEnd = []byte("\r\n\r\n")
 
-// sent gives the bytes of a lane's message back, which was written or never will be: a retry builds them again.
+// sent releases the bytes of a lane's message after it was written or has failed. A retry builds them again.
 func (r *Runner) sent(l *lane) {
 	row := l.next.row
 	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
@@ -96,8 +96,8 @@ func (r *Runner) sent(l *lane) {
 	r.start(given)
 }
 
-// finish reports a request that has ended and gives the lane what waits for one. False: it is free, and no longer its
-// goroutine's to touch, or the runner is done.
+// finish reports a request that has ended and gives the lane the next row that waits. It returns false if the lane is free,
+// after which its goroutine must not touch it, or if the runner is done.
 func (r *Runner) finish(l *lane) (more bool) {
 	row, req := l.next.row, &l.req
 	r.count.Finished(req)
@@ -110,7 +110,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 	if !req.TextCut {
 		e.Text = req.Text
 	}
-	var room [4]*lane // on the stack, as long as it is enough
+	var room [4]*lane // on the stack unless there are more
 	r.mu.Lock()
 	r.freed = l
 	given := r.step(e, room[:0])
@@ -118,9 +118,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 	r.freed = nil
 	switch {
 	case more:
-		given = given[1:] // itself, the first that a row was handed to
+		given = given[1:] // the lane itself, which got the first row
 	case r.over:
-		close(l.work) // as end does for lanes that are free
+		close(l.work) // end closes those of free lanes
 	default:
 		r.idle = append(r.idle, l)
 	}

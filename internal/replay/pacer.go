@@ -9,24 +9,25 @@ import (
 	"time"
 )
 
-// A Pacer runs the steps of all runners of a process at their instants on one goroutine; with NewSleeper on one locked thread. It
-// never waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps log nothing
-// themselves; writeLog does.
+// A Pacer runs the steps of all runners of a process at their instants, on one goroutine; with NewSleeper on one locked thread. It never
+// waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps do not log; writeLog
+// does.
 type Pacer struct {
 	sleeper Sleeper
 	made    time.Time
-	overdue atomic.Int64 // when a lane may do the next step in the pacer's place, in ns since made; 0: never
+	overdue atomic.Int64 // when a lane may run the next step instead of the pacer, in ns since made; 0: never
 
 	mu     sync.Mutex
-	alarms alarms    // those that are set, the earliest first
-	asleep bool      // it sleeps, or is about to
-	until  time.Time // the instant that it sleeps to; zero: until it is woken
+	alarms alarms    // the alarms that are set, the earliest first
+	asleep bool      // the pacer sleeps or is about to
+	until  time.Time // end of the sleep; zero: until the pacer is woken
 }
 
-// NewPacer gives a pacer that sleeps with s, and closes it at the end of its Run.
+// NewPacer returns a pacer that sleeps with s. Run closes s at its end.
 func NewPacer(s Sleeper) *Pacer { return &Pacer{sleeper: s, made: time.Now()} }
 
-// Run does steps until ctx is done. All runners must have ended by then. Its goroutine ends with it: its thread may be locked.
+// Run runs steps until ctx is done. All runners must have ended by then. The goroutine must end with Run, because its thread may be
+// locked.
 func (p *Pacer) Run(ctx context.Context) {
 	woken := make(chan struct{})
 	context.AfterFunc(ctx, func() {
@@ -60,8 +61,8 @@ func (p *Pacer) Close() {
 	_ = p.sleeper.Close()
 }
 
-// next takes the earliest alarm whose instant has come by now. Nil: there is none, and the pacer sleeps until an instant; a zero
-// one means that only a wake ends the sleep.
+// next removes and returns the earliest alarm whose instant has come. If there is none, it returns nil and the end of the pacer's sleep;
+// a zero end means that only a wake-up ends it.
 func (p *Pacer) next(now time.Time) (a *alarm, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +77,7 @@ func (p *Pacer) next(now time.Time) (a *alarm, until time.Time) {
 	return nil, until
 }
 
-// pop takes the earliest alarm out of the calendar if its instant is not after now. The lock is held.
+// pop removes and returns the earliest alarm if its instant is not after now. The lock is held.
 func (p *Pacer) pop(now time.Time) *alarm {
 	if len(p.alarms) == 0 || p.alarms[0].at.After(now) {
 		return nil
@@ -86,10 +87,10 @@ func (p *Pacer) pop(now time.Time) *alarm {
 	return a
 }
 
-// grace is how long after an instant the pacer is left to come by itself.
+// grace is how long after its instant a step is left to the pacer.
 const grace = 20 * time.Microsecond
 
-// expect notes from when on the next step is overdue. The lock is held.
+// expect sets the instant from which on the next step is overdue. The lock is held.
 func (p *Pacer) expect() {
 	due := int64(0)
 	if len(p.alarms) > 0 {

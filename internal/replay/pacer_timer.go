@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// An alarm is a runner's place at the pacer: when its next step is to be done, and how.
+// An alarm is the timer of one runner at the pacer: the instant of the runner's next step, and the step.
 type alarm struct {
 	pacer *Pacer
 	lock  *runnerLock
-	step  func() (done bool) // it never blocks, and unlocks by release; false: the lock is taken
+	step  func() (done bool) // never blocks, and unlocks by release; false: the lock is taken
 
-	at    time.Time // zero: it is not set. This and the next two are the pacer's lock's
-	place int       // among the pacer's alarms, while it is set
+	at    time.Time // zero: not set. The pacer's lock guards this field and the next two
+	place int       // index among the pacer's alarms while it is set
 	left  bool
 
-	listed atomic.Bool  // it is among the steps that the lock wants done
-	after  *alarm       // the one behind it there
-	steps  sync.RWMutex // held for reading by each step; for ever by leave
+	listed atomic.Bool  // in the list of steps to run at the next unlock
+	after  *alarm       // the next in that list
+	steps  sync.RWMutex // each step holds it for reading; leave locks it for ever
 }
 
-// join gives a runner its alarm, which is not set yet.
+// join returns the alarm of a runner. It is not set yet.
 func (p *Pacer) join(g *runnerLock, step func() (done bool)) *alarm {
 	return &alarm{pacer: p, lock: g, step: step}
 }
 
-// set has the step be done at an instant, and not at the one that was set before; zero: at none. The lock is held, or instants
-// could overtake each other. Of a nil alarm there is none to do.
+// set moves the step to an instant; zero: there is no step. The runner's lock is held, so that instants do not overtake each other. A nil
+// alarm ignores it.
 func (a *alarm) set(at time.Time) {
 	if a == nil {
 		return
@@ -48,7 +48,7 @@ func (a *alarm) set(at time.Time) {
 	}
 }
 
-// move puts the alarm in its new place, with the pacer's lock held.
+// move moves the alarm to its new index. The pacer's lock is held.
 func (a *alarm) move(at time.Time) {
 	was := a.at
 	a.at = at
@@ -63,7 +63,7 @@ func (a *alarm) move(at time.Time) {
 	}
 }
 
-// want has the step be done at the next unlock. A nil alarm has no step.
+// want runs the step at the next unlock. A nil alarm has no step.
 func (a *alarm) want() {
 	if a == nil || !a.listed.CompareAndSwap(false, true) {
 		return
@@ -76,7 +76,7 @@ func (a *alarm) want() {
 	}
 }
 
-// enter takes the lock for the step. False: it is taken, and its holder does the step before unlocking.
+// enter takes the lock for the step. It returns false if the lock is taken; then its holder runs the step before it unlocks.
 func (a *alarm) enter() bool {
 	if a.lock.mu.TryLock() {
 		return true
@@ -85,14 +85,14 @@ func (a *alarm) enter() bool {
 	return a.lock.mu.TryLock() // its holder may have looked before that
 }
 
-// ring does the step now, or leaves it to the one who has the lock. It waits for neither.
+// ring runs the step now, or leaves it to the holder of the lock. It does not wait.
 func (a *alarm) ring() {
 	if a.try() {
 		a.lock.catchUp()
 	}
 }
 
-// try does the step. False: the lock is taken, or the runner has left.
+// try runs the step. It returns false if the lock is taken or the runner has left.
 func (a *alarm) try() (done bool) {
 	if !a.steps.TryRLock() {
 		return false
@@ -101,7 +101,7 @@ func (a *alarm) try() (done bool) {
 	return a.step()
 }
 
-// leave ends it: when it returns no step runs any more, and none will. The lock is not held.
+// leave ends the alarm: after it returns, no step runs. The caller does not hold the lock.
 func (a *alarm) leave() {
 	a.steps.Lock() // never unlocked
 	p := a.pacer

@@ -55,7 +55,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 		close(stopped)
 	})
 	finished := make(chan struct{})
-	go func() { // waited for in every case below
+	go func() { // every case below waits for it
 		rooms.Wait()
 		r.running.Wait()
 		endWarming()
@@ -91,7 +91,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	return feedErr
 }
 
-// read reads the rows of the warm-up, and then those of the plan.
+// read reads the rows of the warm-up, and then the rows of the plan.
 func (r *Runner) read(ctx context.Context) error {
 	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
 		if err := r.warmUp(ctx); err != nil {
@@ -104,7 +104,7 @@ func (r *Runner) read(ctx context.Context) error {
 	return (&feed{r: r}).run(ctx)
 }
 
-// ownPacer has a pacer run for this runner alone, where it was given none.
+// ownPacer runs a pacer for this runner alone if the workload has none.
 func (r *Runner) ownPacer() (end func(), err error) {
 	if r.w.Pacer != nil {
 		return func() {}, nil

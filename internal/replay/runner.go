@@ -1,9 +1,9 @@
-// Package replay runs a plan against a target: it lets each row go at its due instant, through lanes that bound
-// what is in flight, and reports every request when it has ended.
+// Package replay runs a plan against a target: it sends each row at its due instant, on lanes that bound the requests in
+// flight, and reports every request when it has ended.
 //
-// A row passes four goroutines, none of which waits for a later one: the feed reads the plan some seconds ahead,
-// the builder makes HTTP messages within a budget of bytes, the pacer of all runners sleeps to absolute instants on
-// a thread of its own, and a lane writes the message and reads the answer.
+// A row passes through four goroutines. None of them waits for a later one. The feed reads the plan some seconds ahead.
+// The builder makes HTTP messages within a bound on bytes. The pacer, shared by all runners, sleeps to absolute instants
+// on its own thread. A lane writes the message and reads the answer.
 package replay
 
 import (
@@ -22,48 +22,48 @@ type Runner struct {
 	w       Workload
 	breaker *limits.Breaker
 	looks   atomic.Uint64      // readings of the engine's load
-	launch  func(*lane)        // starts a lane
+	launch  func(*lane)        // starts the goroutine of a lane
 	endWork context.CancelFunc // stops the taking of new work
 
 	*shared    // its lock guards the fields below
-	stage      // changes only while no row is on its way
+	stage      // changes only while the runner has no row
 	d          *dispatch.Dispatcher
-	toBuild    build     // the message to build next; its row is nil: none
-	builder    sync.Cond // the builder waits here for it
+	toBuild    build     // the message to build next; a nil row: none
+	builder    sync.Cond // the builder waits here for toBuild
 	buffers    buffers
-	idle       []*lane   // free lanes; the last one used is the last in the slice
-	lanes      int       // started so far
-	freed      *lane     // the lane whose request has just ended, during that Step
+	idle       []*lane   // free lanes; the lane used last is last
+	lanes      int       // lanes started so far
+	freed      *lane     // the lane whose request has just ended; set during a Step
 	alarm      *alarm    // nil until Run
 	entered    bool      // a loop was entered
-	succeeds   bool      // it takes over from another runner
-	until      time.Time // planned instant from which on rows are another runner's; zero: none are
+	succeeds   bool      // the runner takes over from another runner
+	until      time.Time // planned instant from which on rows belong to the successor; zero: there is none
 	over       bool      // nothing is left and nothing will come
 	cut        bool      // a stop came before that
 	told       told
-	logQueue   []func()  // log lines and callbacks, told by writeLog
-	drops      drops     // not told yet
-	logDropped int       // lines left out, at mostLogLines
+	logQueue   []func()  // log lines and callbacks for writeLog
+	drops      drops     // drops that are not logged yet
+	logDropped int       // lines left out beyond mostLogLines
 	said       sync.Cond // writeLog waits here
 
-	warmed chan struct{} // closed when nothing of the warm-up is left
-	moved  chan struct{} // holds one: the feed is to look again whether there is room
-	salt   time.Time     // start of the first loop as its texts have it, where a warm-up has had them; zero: as it is
+	warmed chan struct{} // closed when all requests of the warm-up have ended
+	moved  chan struct{} // capacity 1: tells the feed to check again whether it may read
+	salt   time.Time     // start of the first loop in the salt of its texts, if a warm-up used them; zero: the start itself
 
-	running sync.WaitGroup // lanes
+	running sync.WaitGroup // goroutines of the lanes
 }
 
-// New prepares a runner; nothing is started and nothing is sent.
+// New prepares a runner. It starts no goroutine and sends nothing.
 func New(w Workload) *Runner {
 	r := &Runner{
 		w: w, stage: w.plan(), breaker: limits.NewBreaker(w.Guard),
 		shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
-		endWork: func() {}, // before Run there is none
+		endWork: func() {}, // until Run sets it
 	}
 	if w.After != nil {
 		r.shared, r.succeeds = w.After.shared, true
 		r.follow(w.After)
-		r.w.After = nil // or runners would keep each other in memory, reload after reload
+		r.w.After = nil // otherwise each reload would keep one more runner in memory
 	}
 	r.said.L, r.builder.L = &r.mu, &r.mu
 	r.mu.Lock()
@@ -76,7 +76,7 @@ func New(w Workload) *Runner {
 	return r
 }
 
-// config has the options of the plan's dispatcher.
+// config returns the options of the plan's dispatcher.
 func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
@@ -90,15 +90,15 @@ func (r *Runner) config() dispatch.Config {
 // A stage is a part of a run: the warm-up, then the plan.
 type stage struct {
 	phase     measure.RunPhase
-	closed    bool          // it is a closed loop
-	rows      int           // after which it is over, filtered ones not counted; 0: all
-	length    time.Duration // nothing comes due later than this after it begins; 0: no limit
-	epoch     time.Time     // start of the first loop; zero: when it begins
+	closed    bool          // a closed loop
+	rows      int           // number of rows, without filtered ones; 0: all
+	length    time.Duration // nothing comes due later than this after the begin; 0: no limit
+	epoch     time.Time     // start of the first loop; zero: the begin of the stage
 	count     counters
 	observers []Observer
 }
 
-// plan is the stage after the warm-up.
+// plan returns the stage after the warm-up.
 func (w *Workload) plan() stage {
 	return stage{
 		phase: measure.Profiling, closed: w.Plan.Closed(), rows: w.Rows, length: w.Duration, epoch: w.Epoch,

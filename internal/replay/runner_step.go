@@ -9,10 +9,10 @@ import (
 	"replayd/internal/measure"
 )
 
-// Pacer, lanes, builder and feed all work alike: the goroutine with an event passes it to the dispatcher, and carries out the actions
-// itself. So a row is handed to a lane by the first goroutine that is awake.
+// Pacer, lanes, builder and feed all work alike: the goroutine that has an event passes it to the dispatcher and carries out the actions
+// itself. So the first goroutine that is awake gives a row to a lane.
 
-// tell steps the dispatcher by an event, with the engine's present load, and starts the lanes that are given a request.
+// tell passes an event to the dispatcher, with the engine's present load, and starts the lanes that get a request.
 func (r *Runner) tell(e dispatch.Event) {
 	e.Seen = r.look()
 	r.mu.Lock()
@@ -21,8 +21,8 @@ func (r *Runner) tell(e dispatch.Event) {
 	r.start(given)
 }
 
-// step steps the dispatcher by an event and carries out its actions, with the lock held. Lanes that are given a request are appended
-// to given; the caller passes them to start after unlocking.
+// step passes an event to the dispatcher and carries out its actions, with the lock held. It appends the lanes that get a request to
+// given. The caller passes given to start after unlocking.
 func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 	var refused []dispatch.Event
 	now := readClock(r.w.Wall)
@@ -92,7 +92,7 @@ func (r *Runner) expect(row *dispatch.Row) {
 	}
 }
 
-// assign hands a row to a free lane: the lane whose request has just ended, else the lane used last, which has the youngest connection.
+// assign gives a row to a free lane: the lane whose request has just ended, otherwise the lane used last, whose connection is youngest.
 func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	switch n := len(r.idle); {
 	case r.freed != nil:
@@ -108,8 +108,8 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	return l
 }
 
-// start starts the lanes that were given a request. The calling thread is awake, so it writes the first bytes of each request itself.
-// Waking a goroutine takes as long as a write: lanes and builder are woken after the last write.
+// start starts the lanes that got a request. The calling thread is awake, so it writes the first bytes of each request itself. Waking a
+// goroutine takes as long as a write, so lanes and builder are woken after the last write.
 func (r *Runner) start(given []*lane) {
 	for _, l := range given {
 		l.writeFirst()
@@ -120,7 +120,7 @@ func (r *Runner) start(given []*lane) {
 	r.builder.Signal()
 }
 
-// done ends a stage of which no row is left.
+// done ends a stage without rows.
 func (r *Runner) done() {
 	if r.phase == measure.Warmup {
 		close(r.warmed)
@@ -146,7 +146,7 @@ func (r *Runner) end() {
 	r.readOn()
 }
 
-// readOn has the feed look again whether there is room.
+// readOn tells the feed to check again whether it may read.
 func (r *Runner) readOn() {
 	select {
 	case r.moved <- struct{}{}:
@@ -154,21 +154,21 @@ func (r *Runner) readOn() {
 	}
 }
 
-// tick is the runner's step at an instant. It never blocks; it runs on the pacer, on a lane in its place, or in runnerLock.Unlock. False: the
-// lock is taken, and its holder runs the step.
+// tick is the runner's step at an instant. It never blocks. It runs on the pacer, on a lane that does the pacer's work, or in
+// runnerLock.Unlock. It returns false if the lock is taken; then the holder of the lock runs the step.
 func (r *Runner) tick() (done bool) {
 	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.look()}
 	if !r.alarm.enter() {
 		return false
 	}
-	var room [16]*lane // on the stack, as long as it is enough
+	var room [16]*lane // on the stack unless there are more
 	given := r.step(e, room[:0])
 	r.mu.release()
 	r.start(given)
 	return true
 }
 
-// enter tells of the loop that is played, with the lock held.
+// enter reports the loop that is played. The lock is held.
 func (r *Runner) enter(l *dispatch.Loop) {
 	if !r.entered {
 		r.entered = true
@@ -177,7 +177,7 @@ func (r *Runner) enter(l *dispatch.Loop) {
 	r.count.LoopStarted(l.Number, l.Period)
 	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.Period
 	level := slog.LevelInfo
-	if r.closed { // which may be over in no time
+	if r.closed { // such a loop can be over at once
 		level = slog.LevelDebug
 	}
 	r.say(func() {

@@ -5,15 +5,15 @@ import (
 	"replayd/internal/limits"
 )
 
-// A shared is the state that the runners of one workload share over reloads: one lock, the count of lanes in use, the spending.
+// A shared is the state that all runners of one workload share over reloads: the lock, the count of lanes in use, the spending.
 type shared struct {
 	mu       runnerLock
 	slots    dispatch.Slots
 	spending *limits.Spending // nil: no budget, now or before
-	runners  []*Runner        // those that run, in the order in which they took over
+	runners  []*Runner        // the running ones, in the order in which they took over
 }
 
-// wakeOthers lets the other runners of the workload step again: a slot may be free. The lock is held.
+// wakeOthers makes the other runners of the workload step: a slot may be free. The lock is held.
 func (r *Runner) wakeOthers() {
 	for _, one := range r.runners {
 		if one != r && one.closed {
