@@ -6,21 +6,21 @@
 //
 // The files:
 //
-//	step.go       the order of work in a Step
-//	admit.go      admission: pause, guard, budget, lane, message
-//	open.go       open loop: rows come due at their instants
-//	closed.go     closed loop: a row comes due when a lane is free
-//	session.go    the turns of a conversation go one after the other
-//	queue.go      rows that wait for a lane or for an earlier turn
-//	waiting.go    the bound on the memory of waiting rows
-//	build.go      the order in which messages are built, within a bound on bytes
-//	guard.go      the guard, judged by readings of the engine's load
-//	drop.go       rows that are not sent
-//	clock_jump.go the process was not running, or the wall clock was set
-//	end.go        the end of the plan, retirement, stop
-//	event.go      the events and the actions
-//	row.go        the data of a row, a message and a loop
-//	state.go      what the runner asks: is there room, what is played, is it done
+//	step.go        the order of work in a Step
+//	admit.go       admission: pause, guard, budget, lane, message
+//	open_loop.go   open loop: rows come due at their instants
+//	closed_loop.go closed loop: a row comes due when a lane is free
+//	session.go     the turns of a conversation go one after the other
+//	queue.go       rows that wait for a lane or for an earlier turn
+//	waiting.go     the bound on the memory of waiting rows
+//	build.go       the order in which messages are built, within a bound on bytes
+//	guard.go       the guard, judged by readings of the engine's load
+//	drop.go        rows that are not sent
+//	clock_jump.go  the process was not running, or the wall clock was set
+//	end.go         the end of the plan, retirement, stop
+//	event.go       the events and the actions
+//	row.go         the data of a row, a message and a loop
+//	state.go       what the runner asks: is there room, what is played, is it done
 package dispatch
 
 import (
