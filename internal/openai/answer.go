@@ -11,20 +11,20 @@ import (
 	"replayd/internal/openai/internal/wire"
 )
 
-// An answer is what is known of the stream so far.
+// An answer is the state of reading a stream.
 type answer struct {
 	done     bool     // [DONE] came
 	finished bool     // a finish reason came
-	settled  *failure // an error event came: the outcome, whatever follows
+	settled  *failure // outcome after an error event, whatever follows; nil: none came
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
-	merged   bool     // which brought others too
+	merged   bool     // that read brought other content chunks, too
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
 const maxChunks = 1 << 20
 
-// event acts on one event.
+// event handles one event of the stream.
 func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	if string(e.Data) == "[DONE]" {
 		x.answer.done = true
@@ -55,15 +55,15 @@ func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	return nil
 }
 
-// reported is the failure that a chunk reports. Its words may have been cut, and a credential with them.
+// reported returns the failure that a chunk reports. Its text may have been cut in the middle of a credential.
 func (x *exchange) reported() *failure {
 	return failed(measure.ErrorEvent, "%s", x.client.front([]byte(x.chunk.Message), errorBodyBytes-utf8.UTFMax))
 }
 
-// longData is what takes so long to read that a deadline may pass meanwhile, in bytes.
+// longData is the size in bytes from which parsing can take so long that a deadline passes meanwhile.
 const longData = 256 << 10
 
-// find reads data into the lane's chunk. late is why it was not read to its end.
+// find parses data into the lane's chunk. late says why it was not parsed to its end.
 func (x *exchange) find(ctx context.Context, data []byte) (known bool, late *failure) {
 	if len(data) > longData {
 		return x.findLong(ctx, data)
@@ -79,7 +79,7 @@ func (x *exchange) findLong(ctx context.Context, data []byte) (known bool, late 
 	return known, late
 }
 
-// notJSON shows data that is no JSON object. What began as one is a chunk, of which a text may be private: it is not shown.
+// notJSON describes data that is not a JSON object. Data that begins like one is a chunk, whose text may be private, and is not shown.
 func (c *Client) notJSON(data []byte) string {
 	if len(data) > 0 && data[0] == '{' {
 		return fmt.Sprintf("a broken one of %d bytes", len(data))
@@ -109,7 +109,7 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 	return nil
 }
 
-// content puts a content chunk on the timeline.
+// content adds a content chunk to the timeline.
 func (x *exchange) content(a wire.Arrival, t *measure.Timeline) {
 	first := len(t.Chunks) == 0
 	at, least := a.At.Sub(t.Write), time.Duration(0)

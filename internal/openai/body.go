@@ -9,24 +9,23 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A Body is what one request asks. Exactly one of Prompt, IDs, Messages and Payload is set.
+// A Body is the content of one request. Exactly one of Prompt, IDs, Messages and Payload is set.
 type Body struct {
-	Prompt   []byte          // plain text; in chat the one user message
+	Prompt   []byte          // plain text; in chat the only user message
 	IDs      json.RawMessage // a JSON array of token ids, for completions
 	Messages json.RawMessage // a JSON array, for chat
-	Payload  json.RawMessage // a JSON object: the body as it is, but for whether it streams, and that it names a model
+	Payload  json.RawMessage // a JSON object: the whole body, except for stream and model
 	Tools    json.RawMessage // a JSON array beside Messages; nil for none
 	Extra    json.RawMessage // a JSON object merged into the body over everything but Request; nil for none
 
-	MaxTokens int    // output length to ask for; 0 for no limit. Not applied to a Payload
+	MaxTokens int    // output length to request; 0: no limit. Not applied to a Payload
 	RequestID string // X-Request-Id; "" for none
-	Stream    bool   // else one JSON answer is asked for, see measure.Timeline.Whole
+	Stream    bool   // false requests one JSON answer, see measure.Timeline.Whole
 	Request   RequestFields
 }
 
-// AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once, but for credentials that are in files: a
-// lane puts these in. Until a model is known
-// (configured, or by Choose) the body names none.
+// AppendRequest appends the whole HTTP/1.1 message to dst, which grows at most once. It leaves out the credentials in files: a lane adds
+// them. Until a model is known, configured or by Choose, the body has no model.
 func (c *Client) AppendRequest(dst []byte, b Body) ([]byte, error) {
 	return c.appendRequest(dst, b, c.target.Output)
 }
@@ -62,10 +61,10 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 	return append(dst, '}'), nil
 }
 
-// headerRoom is what a message takes beside its body, unless credentials are long: then dst grows twice.
+// headerRoom is an estimate of the bytes of a message without its body. With long credentials dst grows twice.
 const headerRoom = 2 << 10
 
-// fields are the members of the body in their order: our own, then those of extra_body, of the row and of Request that are new.
+// fields returns the members of the body in order: our own, then the new ones of extra_body, of the row and of Request.
 func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 	if n := btoi(b.Prompt != nil) + btoi(b.IDs != nil) + btoi(b.Messages != nil) + btoi(b.Payload != nil); n != 1 {
 		return nil, fmt.Errorf("want one of prompt, ids, messages and payload, got %d", n)
@@ -140,7 +139,7 @@ func lengthFields(api API, mode OutputMode, e engine, n int) []field {
 	return append(fields, field{key: "ignore_eos", value: []byte("true")})
 }
 
-// appendHeader appends the head of a message; a length below 0 is one without a body.
+// appendHeader appends the head of a message; a negative length means that there is no body.
 func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, fields RequestFields) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(method)
@@ -152,7 +151,7 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 		h.SetContentLength(length)
 	}
 	h.Set("Accept", accept)
-	h.Set("Accept-Encoding", "identity") // a compressed stream comes in lumps
+	h.Set("Accept-Encoding", "identity") // compression would delay and merge the chunks of a stream
 	if id != "" {
 		h.Set("X-Request-Id", id)
 	}

@@ -47,7 +47,7 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *fai
 	return nil, failed(measure.ConnectFailed, "%v", err)
 }
 
-// Connected says whether a connection was ever made, with TLS where the address asks for it.
+// Connected reports whether a connection was ever made, TLS handshake included.
 func (c *Client) Connected() bool { return c.connected.Load() }
 
 func (c *Client) open(ctx context.Context) (*wire.Conn, error) {
@@ -70,7 +70,7 @@ func (c *Client) open(ctx context.Context) (*wire.Conn, error) {
 	return made, nil
 }
 
-// tlsConfig reads certificates as they are now.
+// tlsConfig reads the certificates from their files.
 func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	own := c.target.HTTP.TLSConfig
 	cfg, err := config.NewTLSConfigWithContext(ctx, &own)
@@ -84,15 +84,15 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Warm opens connections until n that no lane has taken yet are in the pool, none older than Idle; it returns when
-// they are there, or with the first error. A lane without a fresh connection takes one from the pool before it
-// dials, so that nothing is dialled at a due instant. Called again while connections are missing, it adds those.
+// Warm opens connections until n of them are in the pool, none older than Idle. It returns then, or with the first error. A
+// lane without a fresh connection takes one from the pool before it dials, so that no lane dials at a due instant. A later
+// call adds the connections that are missing.
 func (c *Client) Warm(ctx context.Context, n int) error {
 	missing := n - c.pool.Fresh(time.Now(), c.target.Idle)
 	if missing <= 0 {
 		return nil
 	}
-	const together = 16 // handshakes at once: enough to hide a distant server's round trips, not enough to flood it
+	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
 	joint, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -106,7 +106,7 @@ func (c *Client) Warm(ctx context.Context, n int) error {
 			for range tickets {
 				made, f := c.connect(joint, time.Time{})
 				if f != nil {
-					cancel(errors.New(f.text)) // the others have no better luck
+					cancel(errors.New(f.text)) // the others would fail, too
 					return
 				}
 				c.pool.Put(made)

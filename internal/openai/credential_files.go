@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Messages are built long before they are written. So what comes from files with credentials is not in them: it is put in when a
-// message is written, and a key that was changed or taken away acts then. The files are read by WatchCredentials alone, every
-// credentialsAge: a slow disk must not hold up a write, or the pacer.
+// Messages are built long before they are written, so they are built without the credentials in files. A lane adds these when it writes
+// the message, so that a changed or removed key takes effect. Only WatchCredentials reads the files, every credentialsAge: a slow disk must
+// not delay a write or the pacer.
 const credentialsAge = 900 * time.Millisecond
 
-// late are the header lines from files, or why these cannot be read. It never changes.
+// late has the header lines from files, or why the files cannot be read. It never changes.
 type late struct {
 	lines []line
 	err   error
@@ -26,7 +26,7 @@ type line struct {
 	text []byte
 }
 
-// Ready says why no message can be written now: a file with credentials could not be read. It reads none itself.
+// Ready returns why no message can be written now: a file with credentials could not be read. It reads no file itself.
 func (c *Client) Ready() error {
 	if l := c.late.Load(); l != nil {
 		return l.err
@@ -34,7 +34,7 @@ func (c *Client) Ready() error {
 	return nil
 }
 
-// WatchCredentials reads the files with credentials again and again until ctx ends. It returns at once where there are none.
+// WatchCredentials reads the files with credentials repeatedly until ctx ends. Without such files it returns at once.
 func (c *Client) WatchCredentials(ctx context.Context) {
 	if c.late.Load() == nil {
 		return
@@ -44,14 +44,14 @@ func (c *Client) WatchCredentials(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			_ = c.readCredentials() // Ready gives it
+			_ = c.readCredentials() // Ready returns the error
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// readCredentials reads the files, where there are any, and says as Ready does why they cannot be read.
+// readCredentials reads the files, if there are any. Its error is that of Ready.
 func (c *Client) readCredentials() error {
 	if c.late.Load() == nil {
 		return nil
@@ -68,7 +68,7 @@ func (c *Client) readCredentials() error {
 	return nil
 }
 
-// keepCredentials takes credentials that were read. Those that they replace stay hidden: answers to them are on the way.
+// keepCredentials replaces the credentials. The old ones stay hidden, because answers to requests with them may still come.
 func (c *Client) keepCredentials(headers []header, secrets []string) {
 	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
 		if old != nil {
@@ -91,7 +91,7 @@ func (c *Client) keepCredentials(headers []header, secrets []string) {
 
 var headEnd = []byte("\r\n\r\n")
 
-// compose gives a message with its credentials: first is the beginning, all of a small one.
+// compose returns a message with its credentials: first is its beginning, or all of a small message.
 func (l *Lane) compose(message []byte) (first, rest []byte, err error) {
 	late := l.client.late.Load()
 	if late == nil {

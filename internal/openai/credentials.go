@@ -16,14 +16,14 @@ import (
 	"replayd/internal/secret"
 )
 
-// A header is one line that a message carries beside the usual ones.
+// A header is one additional header line of a message.
 type header struct {
 	name, value string
-	late        bool // from a file, or beside one: it is put in when the message is written
+	late        bool // added when the message is written: its value, or another of its name, is in a file
 }
 
-// credentials reads the authorization and http_headers of the configuration, its files as they are now, and gives what is
-// secret in them.
+// credentials reads authorization and http_headers of the configuration, with their files, and returns the headers and the
+// secrets in them.
 func (c *Client) credentials() (headers []header, secrets []string, err error) {
 	secrets = slices.Clone(c.own)
 	cfg := c.target.HTTP
@@ -52,7 +52,7 @@ func (c *Client) credentials() (headers []header, secrets []string, err error) {
 	return append(headers, more...), append(secrets, hidden...), err
 }
 
-// headerLines reads http_headers likewise.
+// headerLines does the same for http_headers.
 func headerLines(h *config.Headers) (headers []header, secrets []string, err error) {
 	if h == nil {
 		return nil, nil, nil
@@ -85,13 +85,13 @@ func headerLines(h *config.Headers) (headers []header, secrets []string, err err
 // maxSecret bounds a file with a secret, well above the 8 to 16 KiB of headers that servers take.
 const maxSecret = 64 << 10
 
-// valueOrFile is a value, or what its file has now. A file that is empty is one that is being written, or was emptied to take
-// the key away.
+// valueOrFile returns the value, or the present content of its file. An empty file is an error: it is being written, or was
+// emptied to remove the key.
 func valueOrFile(value, file string) (string, error) {
 	if file == "" {
 		return value, nil
 	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for who writes to it
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a FIFO would block until it has a writer
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +112,7 @@ func valueOrFile(value, file string) (string, error) {
 	return value, nil
 }
 
-// secretsIn are the texts under names that sound like a secret, at any depth.
+// secretsIn returns the texts at any depth whose names suggest a secret.
 func secretsIn(v any, within bool) (texts []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -132,14 +132,14 @@ func secretsIn(v any, within bool) (texts []string) {
 	return texts
 }
 
-// opens says of the name of a text in a body whether it sounds like a secret: tokenizer and stop_token_strings do not, though
-// they speak of tokens.
+// opens reports whether the name of a text in a body suggests a secret. tokenizer and stop_token_strings do not, although they
+// contain "token".
 func opens(name string) bool {
 	name = strings.ToLower(name)
 	return secret.IsName(name) && (strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || secret.IsName(strings.ReplaceAll(name, "token", "")))
 }
 
-// secrets are the values of headers whose names sound like it.
+// secrets returns the values of the headers whose names suggest a secret.
 func (m *RequestFields) secrets() []string {
 	var secrets []string
 	for name, value := range m.Headers {
@@ -153,7 +153,7 @@ func (m *RequestFields) secrets() []string {
 // maxRequestSecrets bounds how many secrets of request headers are remembered: those of 16 workloads with all the headers that they may have.
 const maxRequestSecrets = 256
 
-// hide remembers values that no error text may show, the newest of them.
+// hide remembers the newest values that no error text may show.
 func (c *Client) hide(values []string) {
 	for _, v := range values {
 		for {

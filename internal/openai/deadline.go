@@ -9,14 +9,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of reading the rest of an answer whose outcome is settled, so that the connection can be kept.
+// Bounds of reading the rest of an answer whose outcome is settled. A connection that is read to the end can be kept.
 const (
 	drainTime  = time.Second
 	drainBytes = 64 << 10
 )
 
-// limit sets the deadline of everything that follows to d after from, 0 for none, but never later than the total's and
-// the cancellation's.
+// limit sets the deadline to d after from, 0: no limit, but never later than the end of Timeouts.Total or the
+// cancellation.
 func (x *exchange) limit(from time.Time, d time.Duration, o measure.Outcome) {
 	x.until, x.late = time.Time{}, o
 	if d > 0 {
@@ -26,7 +26,7 @@ func (x *exchange) limit(from time.Time, d time.Duration, o measure.Outcome) {
 	x.sooner(x.cancel, measure.Cancelled)
 }
 
-// sooner brings the deadline forward to an instant; zero is none.
+// sooner moves the deadline to an instant if that is earlier; zero: no change.
 func (x *exchange) sooner(at time.Time, o measure.Outcome) {
 	if !at.IsZero() && (x.until.IsZero() || at.Before(x.until)) {
 		x.until, x.late = at, o
@@ -34,7 +34,7 @@ func (x *exchange) sooner(at time.Time, o measure.Outcome) {
 	x.conn.Until(x.until)
 }
 
-// cutShort is the failure when it was us who ended the reading, or nil.
+// cutShort returns the failure if this process ended the reading: by a deadline, a cancellation or a stop; else nil.
 func (x *exchange) cutShort(ctx context.Context, err error) *failure {
 	switch {
 	case ctx.Err() != nil:
@@ -45,7 +45,7 @@ func (x *exchange) cutShort(ctx context.Context, err error) *failure {
 	return nil
 }
 
-// overdue is the failure of a request that may not go on while it is busy with what has come, or nil.
+// overdue returns the failure of a request that was aborted or exceeded Timeouts.Total while received data is handled, or nil.
 func (x *exchange) overdue(ctx context.Context) *failure {
 	switch {
 	case ctx.Err() != nil:

@@ -13,19 +13,19 @@ import (
 // A Model is one entry of GET /v1/models.
 type Model struct {
 	ID      string
-	OwnedBy string // which engine serves it, where the engine says so
+	OwnedBy string // names the engine, if the engine reports it
 }
 
-// served is what requests are made for, as far as it is known.
+// served has the model and the engine for which requests are built, as far as they are known.
 type served struct {
 	model  string
 	engine engine
 }
 
-// An engine is known by the fields that it takes beside the length limit.
+// An engine has the fields that an engine accepts beside the length limit.
 type engine struct {
-	strict        bool // refuses or ignores ignore_eos: an exact length cannot be asked for
-	min           bool // takes min_tokens
+	strict        bool // refuses or ignores ignore_eos, so an exact length cannot be requested
+	min           bool // accepts min_tokens
 	maxCompletion bool // wants max_completion_tokens in chat
 }
 
@@ -51,10 +51,10 @@ func engineOf(m Model) engine {
 // modelsBytes bounds the answer to GET /v1/models; public catalogues of 400 models have 600 KB.
 const modelsBytes = 4 << 20
 
-// ErrNotSent is in the error of a question that could not be asked, for a reason that is not the target's.
+// ErrNotSent is in the error of a probe request that was not sent for a reason on this side.
 var ErrNotSent = errors.New("not sent")
 
-// Models asks the target what it serves. The connection is bounded by Timeouts.Connect, the answer by ctx
+// Models requests the target's list of models. The connection is bounded by Timeouts.Connect, the answer by ctx
 // and Timeouts.FirstToken and Total. Without an HTTP answer its error is ErrNoAnswer; where credentials cannot be read it is
 // ErrNotSent.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
@@ -74,11 +74,11 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	return models, nil
 }
 
-// ErrSeveralModels is that the server lists several models and the configuration names none.
+// ErrSeveralModels means that the server lists several models and the configuration names none.
 var ErrSeveralModels = errors.New("model: the server lists several, name one")
 
-// Choose settles which of the listed models later messages name, and by its owner which engine they suit: the
-// configured model, listed or not, else the only one. It may be called again while lanes run.
+// Choose sets the model that later messages name: the configured model, listed or not, else the only listed one. The owner of
+// the model determines the engine. Choose may be called again while lanes run.
 func (c *Client) Choose(models []Model) (Model, error) {
 	var m Model
 	switch {
@@ -109,8 +109,8 @@ func (c *Client) Choose(models []Model) (Model, error) {
 	return m, nil
 }
 
-// ownerFor is the owner of a model that may be an alias of the listed one: an owner that only repeats the
-// listed name repeats the alias then.
+// ownerFor returns the owner of a model, which may be an alias of the listed one. An owner that repeats the listed name
+// becomes the alias then.
 func ownerFor(id string, listed Model) string {
 	if listed.OwnedBy == listed.ID {
 		return id
@@ -118,8 +118,8 @@ func ownerFor(id string, listed Model) string {
 	return listed.OwnedBy
 }
 
-// Overhead finds the tokens that the server puts around a prompt: one message of one word that is one token
-// everywhere, and what usage says beyond it. Not streamed, and one token is asked for.
+// Overhead measures the tokens that the server adds to a prompt: it sends one word that is one token in every tokenizer,
+// unstreamed and with an output of one token, and subtracts one from the reported prompt tokens.
 func (c *Client) Overhead(ctx context.Context) (overhead int, err error) {
 	message, err := c.appendRequest(nil, Body{Prompt: []byte("about"), MaxTokens: 1, RequestID: "replayd/probe"}, OutputMax)
 	if err != nil {

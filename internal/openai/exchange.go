@@ -10,18 +10,18 @@ import (
 	"replayd/internal/openai/internal/chunk"
 )
 
-// An exchange is one request of a lane and its answer, from the write of the message to the end of the reading. Nothing of it
-// outlives the request.
+// An exchange is one request of a lane and its answer, from the write of the message to the end of reading. It ends with the
+// request.
 type exchange struct {
 	*Lane
 	req    *measure.Request // nil: there is none
-	hooks  Hooks            // Sent is nil when it was called
+	hooks  Hooks            // Sent is nil after it was called
 	out    departure
-	upload *upload // nil: the message is written, or not yet
+	upload *upload // a write in progress; nil: none
 	answer answer
 
 	total  time.Time       // when Timeouts.Total ends; zero: never
-	cancel time.Time       // when the request is to be cancelled; zero: never, or its message is not written
+	cancel time.Time       // when the request is cancelled; zero: never, or the message is not written yet
 	until  time.Time       // the present deadline
 	late   measure.Outcome // outcome if the present deadline passes
 }
@@ -29,7 +29,7 @@ type exchange struct {
 // A reader reads the body of an answer.
 type reader func(*exchange, context.Context) *failure
 
-// prepare makes a request ready for a new answer.
+// prepare resets a request for a new answer.
 func (x *exchange) prepare(req *measure.Request) {
 	t := &req.Timeline
 	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
@@ -81,7 +81,7 @@ func (x *exchange) dial(ctx context.Context) *failure {
 	return nil
 }
 
-// attempt is one try over the lane's connection.
+// attempt sends the message and reads the answer over the lane's connection, once.
 func (x *exchange) attempt(ctx context.Context, message []byte, read reader) *failure {
 	x.in.Reset(x.conn)
 	stop := context.AfterFunc(ctx, x.conn.Cut)
@@ -96,7 +96,7 @@ func (x *exchange) attempt(ctx context.Context, message []byte, read reader) *fa
 		x.req.Timeline.Cancel = time.Now() // before anybody can see it
 	}
 	reusable := x.endUpload()
-	// Only a connection on which one answer came to its end, and nothing behind it, can carry the next.
+	// A connection can be reused only after a complete answer with no data behind it.
 	if stop() && reusable && x.in.Clean() && !x.closing() {
 		x.conn.Used(time.Now())
 	} else {
@@ -109,7 +109,7 @@ func (x *exchange) closing() bool {
 	return x.head.ConnectionClose() || bytes.EqualFold(x.head.Peek("Connection"), []byte("close"))
 }
 
-// end tells the request how it went, and makes the lane's buffers ready for the next.
+// end sets the outcome of the request and empties the lane's buffers for the next.
 func (x *exchange) end(f *failure) {
 	x.release()
 	if f != nil {

@@ -11,11 +11,11 @@ import (
 	"replayd/internal/openai/internal/chunk"
 )
 
-// A failure is why a request did not end well.
+// A failure is the outcome of a request that did not end ok.
 type failure struct {
 	outcome measure.Outcome
 	text    string
-	stale   bool // a kept connection had been closed: worth a second try
+	stale   bool // a kept connection had been closed: the request is retried
 }
 
 func failed(o measure.Outcome, format string, args ...any) *failure {
@@ -26,14 +26,14 @@ func aborted(ctx context.Context) *failure {
 	return failed(measure.Aborted, "stopped by replayd: %v", context.Cause(ctx))
 }
 
-// Bounds of what a server says about its own errors.
+// Bounds on the texts of a server about its own errors.
 const (
 	errorBodyBytes = chunk.MaxMessage
 	errorTextBytes = 512
-	shownBytes     = 64 // of what is no answer at all
+	shownBytes     = 64 // of data that is not an answer
 )
 
-// words makes a line out of what may hold a server's text: printable, at most 512 bytes, without our credentials.
+// words makes one line of a text that may be a server's: printable, at most 512 bytes, without our credentials.
 func (c *Client) words(text string) string {
 	text = strings.ToValidUTF8(c.redact(text), "\uFFFD")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {

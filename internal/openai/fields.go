@@ -17,7 +17,7 @@ type field struct {
 	after []byte // what follows the text
 }
 
-// merge puts more over fields: a known key keeps its place and takes the new value.
+// merge merges more into fields: an existing key keeps its position and gets the new value.
 func merge(fields, more []field) []field {
 	for _, f := range more {
 		if i := slices.IndexFunc(fields, func(have field) bool { return have.key == f.key }); i >= 0 {
@@ -29,7 +29,7 @@ func merge(fields, more []field) []field {
 	return fields
 }
 
-// ready turns a text that needs escapes into its JSON, so that what stays is a plain copy.
+// ready replaces a text that needs escapes by its JSON, so that only a copy remains to be done.
 func (f field) ready() field {
 	for _, c := range f.text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -52,7 +52,7 @@ func (f field) append(dst []byte) []byte {
 	return append(dst, f.after...)
 }
 
-// quote is s as a JSON string, with <, > and & left as they are.
+// quote returns s as a JSON string in which <, > and & are not escaped.
 func quote(s string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -75,7 +75,7 @@ func fieldsOf(object map[string]any) ([]field, error) {
 	return objectFields(raw)
 }
 
-// objectFields takes a JSON object apart and keeps its order; of a key that comes twice the last value stands.
+// objectFields splits a JSON object into its fields, in order. If a key occurs twice, the last value is kept.
 func objectFields(raw json.RawMessage) ([]field, error) {
 	if raw == nil {
 		return nil, nil

@@ -20,21 +20,20 @@ type Lane struct {
 	head    fasthttp.ResponseHeader
 	scan    wire.Scanner
 	chunk   chunk.Chunk
-	texts   chunk.Texts // their content is the request's
+	texts   chunk.Texts // their content belongs to the request
 	body    []byte      // of an answer in one piece
 	first   []byte      // the beginning of a message, with credentials from files
 	present exchange
 }
 
-// Lane gives a lane without a connection. Close it.
+// Lane returns a lane without a connection. The caller must close it.
 func (c *Client) Lane() *Lane {
 	l := &Lane{client: c, in: wire.NewReader(readBytes)}
 	l.present.Lane = l
 	return l
 }
 
-// Fresh reports whether the lane holds a connection that will be used at now, so that nothing need be dialled, unless it
-// turns out to have ended.
+// Fresh reports whether the lane has a connection young enough to be used at now. The server may still have closed it.
 func (l *Lane) Fresh(now time.Time) bool {
 	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle)
 }
@@ -65,10 +64,10 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 	l.play(ctx, message, req, h, read)
 }
 
-// play is Do with a given reader for the body.
+// play is Do with the given reader of the body.
 func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h Hooks, read reader) {
 	x := &l.present
-	if x.req == nil { // else Begin has begun it
+	if x.req == nil { // otherwise Begin has begun the exchange
 		x.prepare(req)
 	}
 	x.hooks = h
@@ -77,21 +76,21 @@ func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h
 		x.chunk.Form = chunk.Whole
 	}
 	x.end(x.run(ctx, message, read))
-	l.present = exchange{Lane: l} // the request and the hooks are the caller's
+	l.present = exchange{Lane: l} // keeps nothing of the caller's request and hooks
 }
 
-// beginLooks is how many connections of the pool Begin looks at: where a server has closed them all, the next request waits for
-// the pacer.
+// beginLooks is how many connections of the pool Begin checks. If the server has closed them all, a longer search would delay the
+// pacer, and with it the next request.
 const beginLooks = 4
 
-// Begin writes the first bytes of message, as far as the kernel takes them at once, and returns without waiting: it is
-// for a pacer, whose own thread is awake at the due instant while the lane's has yet to be woken. It is false, and nothing was written, when
-// that cannot be: no open connection at hand, a transport without descriptors. Do with the same arguments must follow,
-// whatever Begin says; the lane may be handed to another goroutine in between.
+// Begin writes the first bytes of message, as many as the kernel accepts at once, and does not block. It is for a pacer, whose
+// thread is awake at the due instant while the lane's must still be woken. Begin returns false, with nothing written, if there
+// is no open connection or the transport has no descriptor. Do with the same arguments must follow in both cases; the lane may
+// be passed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	first, rest, err := l.compose(message)
 	if err != nil || !l.ensureConn(time.Now(), beginLooks) || !l.conn.Stamped() {
-		return false // Do says why
+		return false // Do finds the error again
 	}
 	l.present.prepare(req)
 	l.present.writeFirst(first, rest)

@@ -7,10 +7,10 @@ import (
 	"replayd/internal/openai/internal/wire"
 )
 
-// maxWhole bounds an answer in one piece: the longest of today have a megabyte, and ten times that with log probabilities.
+// maxWhole bounds an unstreamed answer. The longest ones have a megabyte, and ten times as much with log probabilities.
 const maxWhole = 16 << 20
 
-// whole reads the answer's body as one JSON object. It is one chunk, which came with the last byte of the object.
+// whole reads the answer's body as one JSON object. It is one chunk with the arrival time of its last byte.
 func (x *exchange) whole(ctx context.Context) *failure {
 	if f := x.unfit(ctx, jsonObject); f != nil {
 		return f
@@ -24,7 +24,7 @@ func (x *exchange) whole(ctx context.Context) *failure {
 	switch known, late := x.find(ctx, x.body); {
 	case late != nil:
 		return late
-	case !known && x.in.ToClose() && c.Short: // nothing else tells that a part is missing
+	case !known && x.in.ToClose() && c.Short: // the only sign of a missing part
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(x.body))
 	case !known:
 		return failed(measure.BadStream, "want a JSON object, got %s", x.client.notJSON(x.body))

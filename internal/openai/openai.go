@@ -1,11 +1,12 @@
 // Package openai speaks the OpenAI HTTP API on the wire. It is the only package that imports fasthttp.
 //
 // A [Client] knows one target: it builds whole HTTP messages ahead of time ([Client.AppendRequest]) and opens
-// connections. A [Lane] owns one connection and plays one message at a time over it, filling a measure.Request
-// while the answer streams in, or comes in one piece. Between the socket and the timeline nothing is allocated. A [Probe] asks
-// a target for its model and the overhead of its chat template before load is sent.
+// connections. A [Lane] owns one connection, sends one message at a time over it, and fills a measure.Request while the
+// answer arrives, streamed or as one JSON object. Nothing is allocated between the socket and the timeline. A [Probe] finds
+// out a target's model and the overhead of its chat template before load is sent.
 //
-// Two inner packages know no requests: internal/wire moves bytes and timestamps them, internal/chunk parses the JSON of answers.
+// Two inner packages know nothing of requests: internal/wire moves bytes and timestamps them, internal/chunk parses the JSON of
+// answers.
 package openai
 
 import (
@@ -33,7 +34,7 @@ const (
 	Completions API = "completions" // /v1/completions
 )
 
-// An OutputMode says how the length of an answer is asked for. A request without a length sends no limit in any.
+// An OutputMode says how the length of an answer is requested. Without a length a request has no limit in any mode.
 type OutputMode string
 
 // Output modes.
@@ -49,30 +50,30 @@ const (
 // FirstToken or Stall. An answer in one piece has neither a first token nor anything to stall: it is bounded by Connect and
 // Total, and by nothing once it is connected where Total is 0.
 type Timeouts struct {
-	Connect    time.Duration // name, TCP and TLS together, each time that a connection is opened
+	Connect    time.Duration // name resolution, TCP and TLS together, for each connection
 	FirstToken time.Duration // from the write to the first content chunk; covers the write itself
 	Stall      time.Duration // from one data event to the next, once content has come
-	Total      time.Duration // from Do to the end of the answer, dialling and the retry included
+	Total      time.Duration // from Do to the end of the answer, dialing and the retry included
 }
 
-// DefaultIdle is how long a kept connection may rest before it is not used again: uvicorn closes at 5 s.
+// DefaultIdle is the idle time after which a kept connection is not used again: uvicorn closes connections after 5 s.
 const DefaultIdle = 4 * time.Second
 
-// A Target is where requests go and how they look.
+// A Target has the address of a server and the form of its requests.
 type Target struct {
 	Name      string // in errors
 	URL       string // http or https (http when it has no scheme), with or without a path; a trailing /v1 is understood
 	API       API
-	Model     string                  // empty: the one that the server lists, see Client.Choose
+	Model     string                  // empty: the only model that the server lists, see Client.Choose
 	HTTP      config.HTTPClientConfig // files in it are read again: see WatchCredentials; certificates for every connection
-	ExtraBody map[string]any          // merged into every body, over this package's own fields
+	ExtraBody map[string]any          // merged into every body; replaces this package's own fields
 	Output    OutputMode
 	Timeouts  Timeouts
 	Idle      time.Duration // 0: DefaultIdle
 	UserAgent string        // "replayd/VERSION"
 
-	// Dial opens a connection's transport; nil: a net.Dialer. What it gives over something else than TCP has no
-	// kernel stamps.
+	// Dial opens the transport of a connection; nil: a net.Dialer. A transport other than TCP has no kernel
+	// timestamps.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -84,13 +85,13 @@ type Client struct {
 	own            []string // secrets in target.ExtraBody
 	clock          *wire.Clock
 	served         atomic.Pointer[served]
-	inline         []header               // the credentials that are in no file
-	late           atomic.Pointer[late]   // the others; nil: there are none
-	reading        sync.Mutex             // one reads the files at a time
-	secrets        atomic.Pointer[hidden] // what no error text may show, as of the credentials that were read last
+	inline         []header               // credentials that are not in files
+	late           atomic.Pointer[late]   // credentials in files; nil: there are none
+	reading        sync.Mutex             // held while the files are read
+	secrets        atomic.Pointer[hidden] // what no error text may show, of the credentials that were read last
 	requestSecrets atomic.Pointer[hidden] // likewise, of the request headers of all workloads
 	pool           wire.Pool
-	stamps         io.Closer // keeps the kernel stamping; nil where it does not
+	stamps         io.Closer // keeps the kernel's timestamps on; nil: there are none
 
 	connected atomic.Bool // a connection was made
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
@@ -113,7 +114,7 @@ func New(t Target) (*Client, error) {
 	return c, nil
 }
 
-// check takes the target apart and gives every fault in it.
+// check parses the target and returns every fault in it.
 func (c *Client) check() (errs []error) {
 	note := func(err error) {
 		if err != nil {
@@ -171,13 +172,13 @@ func (t *Target) optionFaults() (errs []error) {
 	return errs
 }
 
-// Name is the target's.
+// Name returns the target's name.
 func (c *Client) Name() string { return c.target.Name }
 
-// Timeouts are the target's.
+// Timeouts returns the target's timeouts.
 func (c *Client) Timeouts() Timeouts { return c.target.Timeouts }
 
-// API is the target's.
+// API returns the target's API.
 func (c *Client) API() API { return c.target.API }
 
 // Close closes the connections in the pool and stops Warm from adding any. Lanes are closed by their owners.

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// probeTimeout bounds one question, where the target has no timeout for it.
+// probeTimeout bounds one probe request if the target has no timeout for it.
 const probeTimeout = 5 * time.Second
 
 // A Probe finds out whether a target is reached, its model and the tokens that its chat template adds, by small requests of its own
@@ -19,54 +19,54 @@ const probeTimeout = 5 * time.Second
 // Set the fields before the first use.
 type Probe struct {
 	Client   *Client
-	Template bool               // the tokens that the chat template adds are wanted
-	Patient  bool               // a load waits where the server lists several models and none was known before
-	Named    func(model string) // is called with the model's name each time that it is learnt
+	Template bool               // measure the tokens that the chat template adds
+	Patient  bool               // the load waits if the server lists several models and none was known before
+	Named    func(model string) // called with the model's name each time it is found
 	Log      *slog.Logger
 
 	overhead atomic.Int64
 
 	mu      sync.Mutex
 	answer  Answer
-	lost    bool   // it was not reached when something was last heard
+	lost    bool   // the latest request or probe did not reach the target
 	model   string // that requests name; "" before the first answer
-	unclear error  // why its latest list of models says nothing; nil where it does
+	unclear error  // why the latest list of models determines no model; nil: it does
 }
 
-// An Answer is the present knowledge about a target.
+// An Answer is what is known about a target now.
 type Answer struct {
-	Reached bool   // the last request or question reached it: an HTTP answer came
-	Up      bool   // it answered as expected when it was last asked, and requests reach it
+	Reached bool   // the latest request or probe got an HTTP answer
+	Up      bool   // the latest probe was answered as expected, and requests reach the target
 	Text    string // in words: the model, or why not; "" before the first answer or failure
 }
 
 // News is the result of one probe or request.
 type News struct {
-	Heard   bool // whether the target is reached, as far as it can be known now
-	Back    bool // it answers after it was lost: it may be another server now, with another chat template
-	Chosen  bool // the model is known, for the first time
-	Changed bool // it serves another model
-	Well    bool // a request went well while the questions failed
+	Heard   bool // it is known whether the target is reached
+	Back    bool // the target answers after it was lost: it may be another server with another chat template
+	Chosen  bool // the model is known for the first time
+	Changed bool // the target serves another model than before
+	Well    bool // a request ended ok while the probes failed
 }
 
-// Answer is the present knowledge about the target.
+// Answer returns what is known about the target now.
 func (p *Probe) Answer() Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.answer
 }
 
-// Overhead is the number of template tokens that were found last; 0 before.
+// Overhead returns the number of template tokens measured last; 0: not measured yet.
 func (p *Probe) Overhead() int { return int(p.overhead.Load()) }
 
-// Unclear is why the latest list of models says nothing; nil where it does.
+// Unclear returns why the latest list of models determines no model; nil: it does.
 func (p *Probe) Unclear() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unclear
 }
 
-// Nameless is why requests cannot be made yet: the server lists several models, and none was known before. Nil where they can.
+// Nameless returns why requests cannot be built yet: the server lists several models, and none was known before. nil: they can.
 func (p *Probe) Nameless() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Probe) Nameless() error {
 	return nil
 }
 
-// Ask asks for the models. The target is not up where it fails to answer.
+// Ask requests the list of models. If that fails, the target is not up.
 func (p *Probe) Ask(ctx context.Context) (News, error) {
 	news, err := p.Look(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Probe) Ask(ctx context.Context) (News, error) {
 	return news, err
 }
 
-// Look asks for the models as well, but an error does not change Up.
+// Look requests the list of models, too, but an error does not change Up.
 func (p *Probe) Look(ctx context.Context) (News, error) {
 	patience := p.Client.Timeouts().Connect
 	if patience == 0 {
@@ -145,7 +145,7 @@ func (p *Probe) tellUnclear(err, before error, model string) {
 	}
 }
 
-// Measure learns the template's tokens, where they are wanted. The target is up with them, and not without.
+// Measure measures the template's tokens if Template is set. If that fails, the target is not up.
 func (p *Probe) Measure(ctx context.Context) error {
 	if err := p.measure(ctx); err != nil {
 		p.fails(err)
@@ -177,14 +177,14 @@ func (p *Probe) measure(ctx context.Context) error {
 	return nil
 }
 
-// fails notes why the target is of no use now.
+// fails records why the target cannot be used now.
 func (p *Probe) fails(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer.Up, p.answer.Text = false, err.Error()
 }
 
-// Ended tells from a request that has ended whether the target was reached.
+// Ended updates whether the target is reached from a request that has ended.
 func (p *Probe) Ended(req *measure.Request) News {
 	switch o := req.Outcome; {
 	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
@@ -197,7 +197,7 @@ func (p *Probe) Ended(req *measure.Request) News {
 	return News{}
 }
 
-// Answered notes that an HTTP answer came, or more of one.
+// Answered records that an HTTP answer, or a further part of one, came.
 func (p *Probe) Answered() News {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +206,7 @@ func (p *Probe) Answered() News {
 	return News{Heard: true, Back: back}
 }
 
-// misses notes that a request, or a question of our own without an id, did not reach it.
+// misses records that a request, or a probe, which has no id, did not reach the target.
 func (p *Probe) misses(why, id string) News {
 	p.mu.Lock()
 	was := p.answer.Up

@@ -2,7 +2,7 @@ package openai
 
 import "replayd/internal/secret"
 
-// hidden are values that no text may show. It never changes.
+// hidden has values that no text may show. It never changes.
 type hidden struct {
 	values []string
 	set    secret.Set
@@ -10,7 +10,7 @@ type hidden struct {
 
 func hide(values []string) *hidden { return &hidden{values, secret.NewSet(values)} }
 
-// hiding are the target's own credentials and the secrets in request headers.
+// hiding returns the target's credentials and the secrets in request headers.
 func (c *Client) hiding() secret.Set {
 	own, request := c.secrets.Load(), c.requestSecrets.Load()
 	switch {
@@ -24,11 +24,11 @@ func (c *Client) hiding() secret.Set {
 	return secret.NewSet(nil, own.set, request.set)
 }
 
-// redact takes them out of what a server wrote: some repeat the key that they refuse.
+// redact removes the hidden values from a server's text: some servers repeat the key that they refuse.
 func (c *Client) redact(text string) string { return c.hiding().Hide(text) }
 
-// front is the beginning of what a server sent, at most n bytes, without our credentials: not even the part of one that the
-// cut has left.
+// front returns the beginning of a server's text, at most n bytes, without our credentials and without the part of one at
+// the cut.
 func (c *Client) front(b []byte, n int) string {
 	if len(b) < n {
 		return c.redact(string(b))

@@ -19,7 +19,7 @@ const (
 	jsonObject  = "application/json"
 )
 
-// unfit is the failure of an answer that is not what was asked for.
+// unfit returns the failure of an answer with another content type than requested.
 func (x *exchange) unfit(ctx context.Context, want string) *failure {
 	h := &x.head
 	if x.req.Status < 200 || x.req.Status > 299 {
@@ -40,7 +40,7 @@ func (x *exchange) unfit(ctx context.Context, want string) *failure {
 	return nil
 }
 
-// refused is the failure that a status other than 2xx means, with the server's words.
+// refused returns the failure of a status other than 2xx, with the server's text.
 func (x *exchange) refused(ctx context.Context) *failure {
 	text := x.serverText(ctx)
 	switch s := x.req.Status; {
@@ -56,7 +56,7 @@ func (x *exchange) refused(ctx context.Context) *failure {
 	return failed(measure.BadStream, "want HTTP status 200 to 599, got %d", x.req.Status)
 }
 
-// location is where a redirect points, without what may be secret in it.
+// location returns the target of a redirect, without parts that may be secret.
 func location(raw []byte) string {
 	u, err := url.Parse(string(raw))
 	if err != nil {
@@ -66,17 +66,17 @@ func location(raw []byte) string {
 	return u.Redacted()
 }
 
-// serverText reads what a server says about an error: the beginning of it, and for a second at most.
+// serverText reads the beginning of a server's text about an error, for one second at most.
 func (x *exchange) serverText(ctx context.Context) string {
 	x.limit(time.Now(), drainTime, x.late)
-	body, _, _ := x.readBody(ctx, nil, errorBodyBytes) // a part will do
+	body, _, _ := x.readBody(ctx, nil, errorBodyBytes) // a part is enough
 	if len(body) == errorBodyBytes {
 		return x.client.front(body, errorBodyBytes) // it is no whole JSON
 	}
 	return chunk.ErrorText(body)
 }
 
-// readBody appends a body that is no stream, up to most bytes of it, to dst, which is empty. The arrival is that of its last bytes.
+// readBody appends the body of an unstreamed answer to dst, which is empty, up to most bytes. The arrival is that of the last bytes.
 func (x *exchange) readBody(ctx context.Context, dst []byte, most int) (body []byte, a wire.Arrival, f *failure) {
 	body, a, err := x.in.All(dst, most)
 	switch {
@@ -93,21 +93,21 @@ func (x *exchange) readBody(ctx context.Context, dst []byte, most int) (body []b
 	return body, a, failed(measure.Truncated, "the answer was cut short: %v", err)
 }
 
-// ErrNoAnswer is in the error of a question that got no HTTP answer: the target was not reached, or said nothing in time.
+// ErrNoAnswer is in the error of a probe without an HTTP answer: the target was not reached, or did not answer in time.
 var ErrNoAnswer = errors.New("no HTTP answer")
 
-// unanswered has the text of the error itself.
+// unanswered is an error with the text of its cause that is ErrNoAnswer.
 type unanswered struct{ error }
 
 func (u unanswered) Is(err error) bool { return err == ErrNoAnswer }
 func (u unanswered) Unwrap() error     { return u.error }
 
-// fetch sends a message of our own and returns the body of its answer, at most the given bytes long.
+// fetch sends a probe message and returns the body of its answer, up to a number of bytes.
 func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, error) {
 	if err := c.readCredentials(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	const patience = time.Minute // where the target has no timeouts
+	const patience = time.Minute // if the target has no timeouts
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	l := c.Lane()

@@ -13,17 +13,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// RequestFields tell requests apart from those of a server's users, for a server or a gateway that treats the two differently.
-// They go before whatever else says the same: http_headers, extra_body, a row's own extra, a payload. The zero value sets
-// none. docs/sidecar.md has what each engine makes of it.
+// RequestFields mark requests, so that a server or a gateway can treat them differently from those of its users. They replace
+// the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none. docs/sidecar.md
+// says what each engine does with them.
 type RequestFields struct {
-	Priority  *int64            // the body's priority; nil: none is sent, which is not 0
+	Priority  *int64            // the body's priority; nil: none is sent, which differs from 0
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none
-	Headers   map[string]string // one line of each name, which CheckHeader has passed; no error text shows the secret ones
+	Headers   map[string]string // header lines that CheckHeader has accepted; no error text shows the secret ones
 }
 
-// fields are the members of the body.
+// fields returns the members of the body.
 func (m *RequestFields) fields() []field {
 	var fields []field
 	if m.Priority != nil {
@@ -38,7 +38,7 @@ func (m *RequestFields) fields() []field {
 	return fields
 }
 
-// setHeaders puts the lines in, in the place of any others of their names.
+// setHeaders sets the lines and replaces others of the same names.
 func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) { // the same bytes every time
 		h.Del(name)
@@ -49,8 +49,8 @@ func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 // maxHeaderValue bounds a header, in bytes: servers refuse a head of more than 8 to 16 KiB.
 const maxHeaderValue = 1 << 10
 
-// CheckHeader says why requests may not have a header: the name is none, or the message's own; the value would end the line.
-// The text does not repeat the value, which may be secret.
+// CheckHeader returns why a header is refused: the name is invalid or belongs to the message itself, or the value would end the
+// line. The text does not repeat the value, which may be secret.
 func CheckHeader(name, value string) error {
 	if !isToken(name) || len(name) > maxHeaderValue {
 		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])

@@ -10,14 +10,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// headBytes bounds the head of an answer. readBytes is a lane's buffer until a head needs more: heads have some hundred
-// bytes, and most of a lane's memory is this.
+// headBytes bounds the head of an answer. readBytes is the size of a lane's read buffer until a head needs more: heads have
+// some hundred bytes, and this buffer is most of a lane's memory.
 const (
 	headBytes = 16 << 10
 	readBytes = 4 << 10
 )
 
-// hear waits for the answer and reads its head, interim ones passed over.
+// hear waits for the answer and reads its head. It skips interim answers (1xx).
 func (x *exchange) hear(ctx context.Context) *failure {
 	if err := x.in.Fill(); err != nil {
 		return x.unheard(ctx, err)
@@ -38,7 +38,8 @@ func (x *exchange) hear(ctx context.Context) *failure {
 	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
 }
 
-// unheard is the failure of an answer without a byte. The error of the write, if there is one, explains it better than that of the read.
+// unheard returns the failure of a request without a byte of an answer. An error of the write explains it better than the error of the
+// read.
 func (x *exchange) unheard(ctx context.Context, err error) *failure {
 	wrote := x.out.err
 	if x.upload != nil {
