@@ -2,18 +2,17 @@ package schedule
 
 import "time"
 
-// arrivals are the instants of a loop's rows at a rate, one after the other.
+// arrivals yields the instants of a loop's rows at a rate, in order.
 //
-// A row is due when as many requests are expected as its place among the rows says: with Constant 1, 2, 3 …, with Users
-// 0, 1, 2 …, with Poisson and Gamma after gaps that are drawn, of 1 in the mean. So the first row comes after the first gap,
-// as in AIPerf (src/aiperf/timing/strategies/request_rate.py) and in vLLM's bench (vllm/benchmarks/serve.py, which then
-// stretches its gaps so that they make the mean exactly; nothing is stretched here), and the first user at once, as in
-// AIPerf (user_centric_rate.py). Gaps are drawn by the seed and nothing else: row i has the same instant in every loop, in
-// every process, and of every shard.
+// A row is due when the integral of the rate reaches the row's count: 1, 2, 3 … with Constant, 0, 1, 2 … with Users, and the sum
+// of drawn gaps with mean 1 with Poisson and Gamma. So the first row comes after the first gap, as in AIPerf
+// (src/aiperf/timing/strategies/request_rate.py) and in vLLM's bench (vllm/benchmarks/serve.py, which then scales the gaps to
+// their exact mean; this package does not), and the first user comes at once, as in AIPerf (user_centric_rate.py). Gaps depend
+// on the seed only: row i has the same instant in every loop, every process and every shard.
 type arrivals struct {
 	rate     profile
 	gaps     *gammaGaps // nil: all are 1
-	expected float64    // requests at the next row's instant
+	expected float64    // integral of the rate at the next row's instant
 }
 
 func (p *Plan) arrivals() *arrivals {
@@ -37,30 +36,30 @@ func (a *arrivals) gap() float64 {
 	return a.gaps.next()
 }
 
-// next is the next row's time after the loop's start; not ok where it never comes.
+// next returns the next row's time after the loop's start; ok is false if that row never comes.
 func (a *arrivals) next() (at time.Duration, ok bool) {
 	at, ok = a.rate.at(a.expected)
 	a.expected += a.gap()
 	return at, ok
 }
 
-// within says whether a row that is due so long after its loop's start is part of the loop.
+// within reports whether a row at a time after its loop's start is part of the loop.
 func (p *Plan) within(at time.Duration) bool {
 	return p.o.Duration == 0 || at < p.o.Duration || at == p.o.Duration && p.afterGap()
 }
 
-// afterGap says whether the first row comes after a gap. Such a loop has the instant of its end, and not that of its
-// start: it has as many rows as are expected in its time, and the last may be due when the next loop begins.
+// afterGap reports whether the first row comes after a gap. Such a loop includes the instant of its end instead of the instant
+// of its start: it has the number of rows expected in its length, and the last row may be due when the next loop begins.
 func (p *Plan) afterGap() bool {
 	return p.o.Arrival == Constant || p.o.Arrival == Poisson || p.o.Arrival == Gamma
 }
 
-// mostRows bounds the rows of a loop that has instants by a rate; each of them is counted when the plan is made.
+// mostRows bounds the rows of a loop at a rate, because New counts each of them.
 const mostRows = 100_000_000
 
-// countArrivals settles how many rows a loop has, at most so many, 0: any number, and when the last is due. It returns how
-// long the loop lasts by itself: until the next row would be due after its last one, less the gap that the next loop begins
-// with; or until Duration, or the end of the rate, where these cut it off.
+// countArrivals sets the number of rows of a loop, at most the given number (0: any), and the instant of the last row. It returns
+// the loop's own length: the time until the row after its last one would be due, less the gap at the begin of the next loop; or
+// the time until Duration or the end of the rate if that ends the loop.
 func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	a := p.arrivals()
 	at, ok := a.next()

@@ -8,7 +8,7 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// A calendar knows the instants at which a cron expression fires by the clocks of a time zone: its activations.
+// A calendar yields the activations of a cron expression: the instants at which it fires in a time zone.
 //
 // Where these clocks change it does what the manuals of ISC cron and of go-cron say. An expression that names hours fires
 // once for all that is left out, as soon as the clocks have gone on, and for what comes twice at the first time: in
@@ -42,13 +42,13 @@ func newCalendar(expression, zone string) (c calendar, f Faults) {
 
 func parseZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // which may be something else on every machine
+	if err != nil || name == "Local" { // Local differs between machines
 		return nil, fmt.Errorf("want a name of the IANA database such as Europe/Berlin, got %q", name)
 	}
 	return zone, nil
 }
 
-// from is the first activation at or after an instant.
+// from returns the first activation at or after an instant.
 func (c *calendar) from(t time.Time) time.Time {
 	for {
 		s := c.stretch(t)
@@ -65,7 +65,7 @@ func (c *calendar) from(t time.Time) time.Time {
 	}
 }
 
-// last is the last activation at or before an instant.
+// last returns the last activation at or before an instant.
 func (c *calendar) last(t time.Time) time.Time {
 	for {
 		s := c.stretch(t)
@@ -81,8 +81,8 @@ func (c *calendar) last(t time.Time) time.Time {
 	}
 }
 
-// A stretch is a time in which a zone's clocks do not change, half a year or what a new year leaves of it. Its ends are zero
-// where there is none.
+// A stretch is a time without a clock change in a zone: half a year, or a part of it that a new year cuts off. An end is zero
+// if there is none.
 type stretch struct {
 	start, end     time.Time
 	offset, before time.Duration // of local time from UTC: in it, and before it
@@ -108,10 +108,10 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// local is what the clocks show at an instant of the stretch, as if it was UTC.
+// local returns the local time at an instant of the stretch, as if it was UTC.
 func (s stretch) local(t time.Time) time.Time { return t.UTC().Add(s.offset) }
 
-// leftOut says whether an expression that names hours fires in the time that was left out before a stretch.
+// leftOut reports whether an expression that names hours fires in the local time skipped before a stretch.
 func (c *calendar) leftOut(s stretch) bool {
 	if !c.named || s.start.IsZero() || s.offset <= s.before {
 		return false
@@ -120,7 +120,7 @@ func (c *calendar) leftOut(s stretch) bool {
 	return c.spec.Next(skipped.Add(-1)).Before(s.local(s.start))
 }
 
-// opens is the instant from which on the clocks show in a stretch what they have not shown before.
+// opens returns the instant of a stretch from which on no local time repeats an earlier one.
 func (c *calendar) opens(s stretch) time.Time {
 	if !c.named || s.start.IsZero() || s.offset >= s.before {
 		return s.start

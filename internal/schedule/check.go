@@ -8,12 +8,12 @@ import (
 	"replayd/internal/spelling"
 )
 
-// A Fault is what is wrong with one of the options, or several, and not with reading the source.
+// A Fault is an invalid value of one or several options. Errors of reading the source are no Faults.
 type Fault struct{ Key, Want string }
 
 func (f Fault) Error() string { return f.Key + ": " + f.Want }
 
-// Faults are all that is wrong with the options.
+// Faults are all invalid options.
 type Faults []Fault
 
 func faulty(key, format string, args ...any) Fault { return Fault{key, fmt.Sprintf(format, args...)} }
@@ -26,7 +26,7 @@ func (f *Faults) oneOf(key, got string, want ...string) {
 	}
 }
 
-// Check finds what is wrong with the options themselves. New holds them against the source, too.
+// Check checks the options alone. New checks them against the source, too.
 func (o *Options) Check() Faults {
 	return slices.Concat(o.checkArrival(), o.checkRate(), o.checkRepeat(), o.Shard.check())
 }
@@ -34,7 +34,7 @@ func (o *Options) Check() Faults {
 func (o *Options) checkArrival() (f Faults) {
 	f.oneOf("arrival", string(o.Arrival), "exact", "spread", "constant", "poisson", "gamma", "users", "concurrency")
 	switch {
-	case !(o.Speed >= 0.001 && o.Speed <= 1000): // in this form NaN is refused too
+	case !(o.Speed >= 0.001 && o.Speed <= 1000): // true for NaN, too
 		f.add("speed", "want 0.001 to 1000, got %v", o.Speed)
 	case len(f) == 0 && !o.timed() && o.Speed != 1:
 		f.add("speed", "needs arrival exact or spread, got arrival %s", o.Arrival)
@@ -104,7 +104,7 @@ func (o *Options) checkLoops() (f Faults) {
 	return f
 }
 
-// checkNoLoops refuses the lengths of loops where there are none.
+// checkNoLoops refuses loop lengths of plans without loops.
 func (o *Options) checkNoLoops(where, here string) (f Faults) {
 	for _, k := range []struct {
 		key string
@@ -128,7 +128,7 @@ func (s Shard) check() (f Faults) {
 	return f
 }
 
-// checkSource holds the options against the source.
+// checkSource checks the options against the source.
 func (o *Options) checkSource(src Source) (f Faults) {
 	span := src.Last - o.From
 	switch {

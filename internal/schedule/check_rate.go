@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// mostRate is far above what a process sends, and keeps the instants of rows apart.
+// mostRate is far above what one process can send; at this rate rows still have distinct instants.
 const mostRate = 1e6
 
-// mostStages bounds the pieces of a rate.
+// mostStages bounds the number of stages.
 const mostStages = 1000
 
-// checkRate holds what only some arrivals have against the arrival: rate, stages, burstiness and users.
+// checkRate checks the options that only some arrivals use: rate, stages, burstiness and users.
 func (o *Options) checkRate() (f Faults) {
 	switch {
-	case !(o.Rate >= 0 && o.Rate <= mostRate): // in this form NaN is refused too
+	case !(o.Rate >= 0 && o.Rate <= mostRate): // true for NaN, too
 		f.add("rate", "want 0 to %.0f, got %v", float64(mostRate), o.Rate)
 	case !o.byGaps() && o.Arrival != Users && o.Rate != 0:
 		f.add("rate", "needs arrival constant, poisson, gamma or users, got arrival %s", o.Arrival)

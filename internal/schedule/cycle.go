@@ -7,14 +7,14 @@ import (
 	"replayd/internal/trace"
 )
 
-// A cycle reads the window's rows, and begins again after the last, without an end.
+// A cycle reads the window's rows again and again, without an end.
 type cycle struct {
 	p    *Plan
 	rows func() (trace.Record, error)
 	pass int64
 }
 
-// openCycle begins behind so many rows.
+// openCycle skips a number of rows.
 func (p *Plan) openCycle(skip int) (*cycle, error) {
 	c := &cycle{p: p}
 	if p.users == nil && p.window > 0 {
@@ -48,7 +48,7 @@ func (c *cycle) next() (trace.Record, error) {
 			return r, err
 		}
 		if r, err = c.rows(); errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // there were rows when they were counted
+			err = io.ErrUnexpectedEOF // countWindow found rows
 		}
 	}
 	r.Pass += c.pass

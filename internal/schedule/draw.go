@@ -8,22 +8,22 @@ import (
 // gammaGaps draws gaps from the gamma distribution with a shape and the mean 1. Their coefficient of variation is
 // 1 / √shape; with shape 1 it is the exponential distribution, and the arrivals are Poisson's.
 //
-// What it draws is the same to the last bit on every machine: it is made of operations that IEEE 754 rounds correctly, with
-// none fused (hence the conversions of products, which the Go language forbids to fuse), and of no function of package
-// math whose code depends on the processor.
+// The draws are the same to the last bit on every machine: only operations that IEEE 754 rounds correctly are used, none of them
+// fused (hence the conversions of products, which Go does not fuse), and no function of package math with
+// processor-specific code.
 type gammaGaps struct {
 	shape float64
 	rng   rand.PCG
 }
 
-// stream tells gaps from whatever else is drawn by the same seed.
+// stream separates gaps from other draws with the same seed.
 const stream = 0x6172726976616c73
 
 func newGammaGaps(shape float64, seed uint64) *gammaGaps {
 	return &gammaGaps{shape: shape, rng: *rand.NewPCG(seed, stream)}
 }
 
-// next is a draw by Marsaglia and Tsang's method (ACM Transactions on Mathematical Software 26, 2000, p. 363), for a shape
+// next draws by Marsaglia and Tsang's method (ACM Transactions on Mathematical Software 26, 2000, p. 363), for a shape
 // below 1 with their note on a power of a uniform number.
 func (g *gammaGaps) next() float64 {
 	if g.shape == 1 {
@@ -36,7 +36,7 @@ func (g *gammaGaps) next() float64 {
 	return exp(log) / g.shape
 }
 
-// gamma is a draw of a shape of at least 1 and mean shape.
+// gamma draws from the gamma distribution with a shape of 1 or more and the mean shape.
 func (g *gammaGaps) gamma(shape float64) float64 {
 	d := shape - 1.0/3
 	c := 1 / math.Sqrt(9*d)
@@ -53,7 +53,7 @@ func (g *gammaGaps) gamma(shape float64) float64 {
 	}
 }
 
-// normal is a draw from the standard normal distribution by the polar method.
+// normal draws from the standard normal distribution by the polar method.
 func (g *gammaGaps) normal() float64 {
 	for {
 		x, y := float64(2*g.uniform())-1, float64(2*g.uniform())-1
@@ -63,10 +63,10 @@ func (g *gammaGaps) normal() float64 {
 	}
 }
 
-// uniform is one of the multiples of 2⁻⁵³ above 0 and up to 1.
+// uniform draws one of the multiples of 2⁻⁵³ in (0, 1].
 func (g *gammaGaps) uniform() float64 { return float64(g.rng.Uint64()>>11+1) / (1 << 53) }
 
-// ln is the natural logarithm of a positive number, by the series of 2 artanh((f − 1) / (f + 1)) about 1.
+// ln returns the natural logarithm of a positive number, by the series of 2 artanh((f − 1) / (f + 1)) about 1.
 func ln(x float64) float64 {
 	f, e := math.Frexp(x)
 	if f < math.Sqrt2/2 {
@@ -80,7 +80,7 @@ func ln(x float64) float64 {
 	return float64(float64(e)*math.Ln2) + float64(2*s*sum)
 }
 
-// exp is e to the power of y, by the series about 0; 0 where that is too small.
+// exp returns e to the power of y, by the series about 0; 0 if the result is too small.
 func exp(y float64) float64 {
 	k := math.Round(y / math.Ln2)
 	r := y - float64(k*math.Ln2) // at most 0.3466 either way

@@ -11,9 +11,8 @@ var ladder = []time.Duration{
 	1 * time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 }
 
-// fit settles the loop's length, given how long it lasts by itself, 0 where that is nothing but the time to its last row.
-// The last row lies inside its loop: strictly before the border, where the next begins; or at the latest there, where a loop's
-// end is part of it and its start is not.
+// fit sets the loop's length, given its own length, or 0 if that is the time to its last row. The last row lies inside its loop:
+// strictly before the border at which the next loop begins, or at that border if a loop includes its end instead of its start.
 func (p *Plan) fit(natural time.Duration) (f Faults) {
 	p.every = p.length
 	switch p.o.Mode {
@@ -51,7 +50,7 @@ func (p *Plan) fit(natural time.Duration) (f Faults) {
 	return f
 }
 
-// shortest is the first step of the ladder, else the fewest whole days, that is not below least.
+// shortest returns the first step of the ladder of at least least, or else the fewest whole days.
 func shortest(least time.Duration) time.Duration {
 	for _, step := range ladder {
 		if step >= least {

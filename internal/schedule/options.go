@@ -2,19 +2,19 @@ package schedule
 
 import "time"
 
-// Arrival says what makes rows due.
+// Arrival says when rows come due.
 type Arrival string
 
 // Arrivals.
 const (
 	Exact  Arrival = "exact"  // at the trace's own instants, bursts included
-	Spread Arrival = "spread" // likewise, the rows of a tick evenly over it
+	Spread Arrival = "spread" // at the trace's own instants, rows of one tick evenly over the tick
 
 	Constant    Arrival = "constant"    // at a rate, all gaps the same
 	Poisson     Arrival = "poisson"     // at a rate, gaps from the exponential distribution
 	Gamma       Arrival = "gamma"       // at a rate, gaps from the gamma distribution of shape Burstiness
-	Users       Arrival = "users"       // at a rate, by so many users in turn; see Source.Turns
-	Concurrency Arrival = "concurrency" // a closed loop: when a lane is free
+	Users       Arrival = "users"       // at a rate, from a number of users in turn; see Source.Turns
+	Concurrency Arrival = "concurrency" // closed loop: when a lane is free
 )
 
 // Mode says how often the trace is played.
@@ -27,25 +27,25 @@ const (
 	Cron  Mode = "cron" // one pass from each activation of an expression
 )
 
-// Align says where loop borders lie.
+// Align says at which instants loops begin.
 type Align string
 
-// Phases.
+// Alignments.
 const (
 	WallClock Align = "wall_clock" // at multiples of Every since the Unix epoch, plus Offset
-	Start     Align = "start"      // from the epoch that the replay was given
+	Start     Align = "start"      // from the epoch of the replay
 )
 
-// Overlap says what becomes of an activation that falls into a run: one that comes before the run's last row is due.
+// Overlap says what happens to an activation before the last row of the run before it is due.
 type Overlap string
 
 // Overlaps.
 const (
-	Skip  Overlap = "skip"  // it is skipped
-	Queue Overlap = "queue" // its run begins when the other is over; more of them meanwhile make no second one
+	Skip  Overlap = "skip"  // the activation is skipped
+	Queue Overlap = "queue" // one run begins when the run before is over, however many activations there were meanwhile
 )
 
-// Shard picks the rows of one of several replayers: by session, else by record number.
+// Shard selects the rows of one of several processes: by session, else by record number.
 type Shard struct{ Index, Of int }
 
 // Options of a plan; the zero value of a field is its default where the comment names one.
@@ -63,29 +63,29 @@ type Options struct {
 	Overlap  Overlap       // for mode Cron; "": Skip
 	Shard    Shard         // zero value: everything
 
-	Rate       float64 // requests per second, for the arrivals that have a rate; with Stages what it is at first
-	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: it does not
+	Rate       float64 // requests per second, for arrivals at a rate; with Stages the rate at the begin
+	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: the rate is constant
 	Burstiness float64 // for Gamma: the shape of the distribution of gaps, 0.01 to 1000; 1 is Poisson, less is burstier
-	Users      int     // for Users: how many
-	Seed       uint64  // for Poisson and Gamma: other gaps for other seeds
+	Users      int     // for Users: their number
+	Seed       uint64  // for Poisson and Gamma: seed of the gaps
 
-	// Rows is how many rows a loop has; where the source has fewer they come round again, except with Exact and Spread, which
-	// refuse that. 0: so many as are in its window.
+	// Rows is the number of rows of a loop. A source with fewer rows is repeated, except with Exact and Spread, for which that is
+	// an error. 0: the number of rows in the window.
 	Rows int
 
-	// Duration is how long after a loop's start no more rows are due; 0: there is no such time. With Constant, Poisson and
-	// Gamma, whose first row comes after a gap, a row at that very instant still is. With Concurrency, where rows have no
-	// instants, it is the caller's to hold to it.
+	// Duration is the time after a loop's start from which on no rows are due; 0: no limit. With Constant, Poisson and Gamma,
+	// whose first row comes after a gap, a row at exactly that time is due. With Concurrency rows have no instants, and the
+	// caller enforces Duration.
 	Duration time.Duration
 }
 
 // Longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
 const Longest = 10 * 365 * 24 * time.Hour
 
-// timed says whether the trace's own times are those of its rows.
+// timed reports whether rows are due at the trace's own times.
 func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }
 
-// byGaps says whether the gaps between rows follow from a rate.
+// byGaps reports whether the gaps between rows follow from a rate.
 func (o *Options) byGaps() bool {
 	return o.Arrival == Constant || o.Arrival == Poisson || o.Arrival == Gamma
 }

@@ -10,23 +10,22 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Plan says when each row of a trace is due, in loop after loop. It is a pure function of the trace, its options
-// and the instants that it is given, and may be used by several goroutines at once.
+// A Plan determines when each row of a trace is due, loop after loop. It is a pure function of the trace, its options and its
+// arguments. Several goroutines may use it at once.
 //
-// A closed plan, that of Concurrency, only says in which order the rows go: a row is due when a lane is free. It has one
-// Start, from which its loops follow each other, each as soon as the one before has no more rows; what tells their rows apart
-// is Due.Passes.
+// A closed plan, with Concurrency, determines only the order of the rows: a row is due when a lane is free. Its loops have one
+// Start, and each begins when the loop before has no more rows. Due.Passes distinguishes their rows.
 type Plan struct {
 	o      Options
 	src    Source
-	length time.Duration // wall time from a loop's start to the last row's instant
-	every  time.Duration // from one loop's start to the next one's; with Once and Cron to the last row
+	length time.Duration // wall time from a loop's start to its last row
+	every  time.Duration // from one loop's start to the start of the next; with Once and Cron to the last row
 	runs   *runs         // of mode Cron
 
 	window int     // rows of the source that are in the window; likewise
-	rows   int     // rows of a loop; 0 without an end. Not counted with Exact and Spread
-	rate   profile // of the arrivals that have one
-	users  *users  // of a source that has conversations one after the other
+	rows   int     // rows of a loop; 0: no end. Not counted with Exact and Spread
+	rate   profile // of arrivals at a rate
+	users  *users  // deals the conversations out to users
 	final  final   // with Rows and the trace's own times
 }
 
@@ -37,8 +36,8 @@ type Due struct {
 	Loop Loop
 }
 
-// Passes counts how often the source came round since the loop's Start, before this row: with that it tells a row's bytes
-// from those of the same row at other times.
+// Passes returns how often the source was repeated since the loop's Start before this row. It distinguishes repetitions of a row,
+// so that each has its own bytes.
 func (d *Due) Passes() int64 { return d.Loop.Pass + d.Pass }
 
 // ID is unique among the rows of a plan: the loop's number and the row's, with a pass of the loop above 0 behind it, as in
@@ -51,7 +50,7 @@ func (d *Due) ID() string {
 	return id
 }
 
-// New makes a plan. Its error joins a Fault for all that is wrong with the options at once.
+// New makes a plan. Its error joins a Fault for each invalid option.
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
 	rows, repeat := slices.Concat(o.checkArrival(), o.checkRate(), o.checkSource(src)), o.checkRepeat()
@@ -77,8 +76,8 @@ func New(src Source, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// lay finds out how many rows a loop has and where the last of them lies, as far as the arrival needs to know. It returns
-// how long a loop lasts by itself; 0: to its last row.
+// lay determines the number of rows of a loop and the instant of the last one, as far as the arrival needs them. It returns the
+// loop's own length; 0: the time to its last row.
 func (p *Plan) lay() (natural time.Duration, err error) {
 	if p.o.timed() {
 		return 0, p.layTimed()
@@ -113,11 +112,11 @@ func (p *Plan) Period(l Loop) time.Duration {
 	return p.every
 }
 
-// FollowsWall says whether loops begin at instants of the wall clock, with align wall_clock and Cron, so that a clock that is
-// set moves the place in the trace.
+// FollowsWall reports whether loops begin at instants of the wall clock, with align wall_clock and Cron. Then setting the clock
+// moves the position in the trace.
 func (p *Plan) FollowsWall() bool {
 	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Align == WallClock && !p.Closed()
 }
 
-// Closed says whether the plan is a closed loop: its rows have no instants of their own, each is due when a lane is free.
+// Closed reports whether the plan is a closed loop: a row has no instant, and is due when a lane is free.
 func (p *Plan) Closed() bool { return p.o.Arrival == Concurrency }

@@ -12,9 +12,9 @@ import (
 //
 // with Options.Rate 0. The last stage's rate stays; with rate 0 nothing is due any more.
 type Stage struct {
-	Rate float64       // requests per second at its end
-	Over time.Duration // how long the rate takes to get there, on a straight line; 0: it is there at once
-	Hold time.Duration // how long it then stays, until the next stage begins; the last stage has none
+	Rate float64       // requests per second at the end of Over
+	Over time.Duration // time of the linear change to Rate; 0: at once
+	Hold time.Duration // time at Rate before the next stage; the last stage has none
 }
 
 // A profile is a rate as a function of time, and the count of requests that it makes expected: its integral, in pieces that
@@ -49,8 +49,8 @@ func newProfile(rate float64, stages []Stage) profile {
 	return append(p, piece{begin, before, rate, rate, math.Inf(1)})
 }
 
-// at is the first instant by which a count of requests is expected, to the nearest nanosecond where that is 13 days (2⁵⁰ ns)
-// or less after a piece's begin; not ok where that is never, or beyond Longest.
+// at returns the first instant at which the integral of the rate reaches a count, to the nearest nanosecond if that is 13 days
+// (2⁵⁰ ns) or less after the begin of its piece; ok is false if that is never, or beyond Longest.
 func (p profile) at(count float64) (at time.Duration, ok bool) {
 	for len(p) > 1 && count > p[1].before {
 		p = p[1:]
@@ -63,7 +63,7 @@ func (p profile) at(count float64) (at time.Duration, ok bool) {
 	return at, at <= Longest
 }
 
-// nanoseconds is how long it takes from the piece's begin until more requests are expected.
+// nanoseconds returns the time from the piece's begin until the integral has grown by more.
 func (p *piece) nanoseconds(more float64) float64 {
 	const second = 1e9
 	switch {
@@ -78,7 +78,7 @@ func (p *piece) nanoseconds(more float64) float64 {
 	return min(2*more/(p.from+root), p.seconds) * second
 }
 
-// ends says whether nothing is due any more from some instant on, and which that is.
+// ends returns the instant from which on nothing is due, and whether there is one.
 func (p profile) ends() (time.Duration, bool) {
 	last := p[len(p)-1]
 	return last.begin, last.to == 0

@@ -6,7 +6,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// Rows gives the rows of one loop with their instants.
+// Rows yields the rows of one loop with their instants.
 type Rows struct {
 	p    *Plan
 	loop Loop
@@ -14,8 +14,9 @@ type Rows struct {
 	next func() (trace.Record, time.Duration, error) // with the row's time after the loop's start
 }
 
-// Rows returns the rows of a loop that are due at or after an instant, in order of their instants; rows due together
-// in order of the source. Of several shards it gives its own rows only. Of a closed plan's loop it gives all, at its start.
+// Rows returns the rows of a loop that are due at or after an instant, in order of their instants, rows of one instant in order
+// of the source. It returns only the rows of the plan's shard. For a loop of a closed plan it returns all rows, at the loop's
+// start.
 func (p *Plan) Rows(l Loop, from time.Time) (*Rows, error) {
 	r := &Rows{p: p, loop: l, from: from}
 	var err error
@@ -56,7 +57,7 @@ func (r *Rows) Next() (Due, error) {
 	}
 }
 
-// has says whether a row is one of the shard's.
+// has reports whether a row belongs to the shard.
 func (s Shard) has(r *trace.Record) bool {
 	if s.Of <= 1 {
 		return true

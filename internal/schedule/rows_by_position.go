@@ -8,17 +8,17 @@ import (
 	"replayd/internal/trace"
 )
 
-// counted reads the rows of a loop whose instants, if there are any, go by their place in it.
+// counted reads the rows of a loop whose instants, if any, follow from their positions in the loop.
 type counted struct {
 	p        *Plan
 	rows     *cycle
-	left     int           // rows still to come; below 0: without an end
+	left     int           // rows left; negative: no end
 	at       time.Duration // of the next row
 	arrivals *arrivals     // after it; nil in a closed loop
-	turnGap  time.Duration // from one turn of a user to its next; 0: there are no users
+	turnGap  time.Duration // between two turns of a user; 0: there are no users
 }
 
-// openCounted begins with the first row that is due so long after its loop's start, or later.
+// openCounted begins with the first row that is due at a time after the loop's start, or later.
 func (p *Plan) openCounted(passed time.Duration) (*counted, error) {
 	r := &counted{p: p, left: p.rows}
 	if p.rows == 0 {
@@ -61,7 +61,7 @@ func (r *counted) next() (trace.Record, time.Duration, error) {
 	return rec, at, nil
 }
 
-// openWindow reads the rows of the window once, from the first on.
+// openWindow reads the rows of the window once.
 func (p *Plan) openWindow() (func() (trace.Record, error), error) {
 	rows, err := p.src.Rows(p.o.From)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Plan) openWindow() (func() (trace.Record, error), error) {
 	}, nil
 }
 
-// countWindow settles how many rows are in the window. Conversations that users share are held from then on.
+// countWindow counts the rows in the window. From then on it keeps conversations that users share in memory.
 func (p *Plan) countWindow() error {
 	if p.src.Endless {
 		return nil

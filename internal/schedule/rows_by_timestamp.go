@@ -9,7 +9,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// timed reads the window's rows, which lie where the trace's own times say. It holds no more than a row or two in memory.
+// timed reads the window's rows at the trace's own times. It holds one or two rows in memory.
 type timed struct {
 	p    *Plan
 	rows func() (trace.Record, error)
@@ -31,14 +31,14 @@ type tick struct {
 
 const noTick = time.Duration(-1)
 
-// final is the row with which Options.Rows ends a loop: at so much of trace time, this many of the rows there. The zero value
-// ends nothing.
+// final is the last row of a loop with Options.Rows: its trace time, and how many rows at that time belong to the loop. The zero
+// value is no limit.
 type final struct {
 	at   time.Duration
 	rows int
 }
 
-// openTimed reads the window's rows from an offset on, which is at or after From.
+// openTimed reads the window's rows from an offset on, which must be at or after From.
 func (p *Plan) openTimed(offset time.Duration) (*timed, error) {
 	r := &timed{p: p, scouted: trace.Record{Offset: noTick}, tick: tick{at: noTick}}
 	var err error
@@ -84,8 +84,8 @@ func (r *timed) next() (trace.Record, time.Duration, error) {
 	return rec, at, nil
 }
 
-// look counts the rows of the tick that begins. It ends at the next timestamp, but is no longer than is usual: rows
-// before a pause are not drawn out over it.
+// look counts the rows of the tick that begins. The tick ends at the next timestamp, or after the usual width: rows before a pause
+// are not spread over the pause.
 func (r *timed) look(at time.Duration) error {
 	r.tick = tick{at: at, width: r.p.src.Tick}
 	if r.scouted.Offset == at {
@@ -109,7 +109,7 @@ func (r *timed) look(at time.Duration) error {
 	}
 }
 
-// place is given × width / rows, in parts that do not overflow.
+// place returns given × width / rows without overflow.
 func (t *tick) place() time.Duration {
 	given, rows := time.Duration(t.given), time.Duration(t.rows)
 	return t.width/rows*given + t.width%rows*given/rows
@@ -121,7 +121,7 @@ func (p *Plan) wall(offset time.Duration) time.Duration {
 	return time.Duration(math.Round(float64(offset) / p.o.Speed))
 }
 
-// layTimed finds the window's last row.
+// layTimed finds the last row of the window.
 func (p *Plan) layTimed() error {
 	if p.o.Rows > 0 {
 		if err := p.findFinal(); err != nil {
@@ -157,7 +157,7 @@ func (p *Plan) layTimed() error {
 	}
 }
 
-// lastFrom is when the last of the rows from an offset on is due; not ok when there are none.
+// lastFrom returns when the last of the rows from an offset on is due; ok is false if there are none.
 func (p *Plan) lastFrom(offset time.Duration) (last time.Duration, ok bool, err error) {
 	rows, err := p.openTimed(offset)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *Plan) lastFrom(offset time.Duration) (last time.Duration, ok bool, err 
 	}
 }
 
-// findFinal finds the row that is the last one by Options.Rows.
+// findFinal finds the last row with Options.Rows.
 func (p *Plan) findFinal() error {
 	next, err := p.openWindow()
 	if err != nil {

@@ -17,7 +17,7 @@ type runs struct {
 
 const week = 7 * 24 * time.Hour
 
-// frame is the time from one border to the next.
+// frame returns the time from one border to the next.
 func (r *runs) frame() time.Duration {
 	return max(1, (4*r.length+week-1)/week) * week
 }
@@ -40,10 +40,10 @@ func (r *runs) at(t time.Time) time.Time {
 	return start
 }
 
-// dueBefore says whether all rows of a run are due before an instant.
+// dueBefore reports whether all rows of a run are due before an instant.
 func (r *runs) dueBefore(start, t time.Time) bool { return start.Add(r.length).Before(t) }
 
-// after is the start of the run that follows the one that began at start.
+// after returns the start of the run after the one that began at start.
 func (r *runs) after(start time.Time) time.Time {
 	over := start.Add(r.length)
 	var next time.Time

@@ -10,22 +10,22 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Source is a trace as a plan needs it; FromFile, FromRecords and Generated make one.
+// A Source is the rows of a plan. FromFile, FromRecords and Generated make one.
 type Source struct {
 	HasTimestamps bool
 	Last          time.Duration // offset of the last row
-	Tick          time.Duration // median gap between distinct timestamps; 0 where there is but one
+	Tick          time.Duration // median gap between distinct timestamps; 0 if there is only one
 
-	Count   int  // how many rows there are; 0: not known before they are read
+	Count   int  // number of rows; 0: unknown until they are read
 	Endless bool // there is no last row
-	Turns   bool // with Users row i is a turn of user i mod n already; else the plan deals the conversations out
+	Turns   bool // with Users, row i is already a turn of user i mod n; else the plan deals the conversations out
 
 	// Rows starts at the first row whose Offset is at least from; rows without timestamps, at the first row. Its next gives rows in
 	// order of Offset, then of the file, and io.EOF after the last.
 	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
 }
 
-// FromFile is the Source of a checked trace file, which must stay open as long as the plan is used.
+// FromFile returns the Source of a checked trace file, which must stay open while the plan is used.
 func FromFile(f *trace.File) Source {
 	return Source{
 		HasTimestamps: f.Stats.HasTimestamps, Last: f.Stats.Span, Tick: f.Stats.Tick, Count: f.Stats.Requests,
@@ -39,7 +39,7 @@ func FromFile(f *trace.File) Source {
 	}
 }
 
-// FromRecords is the Source of rows in memory, which must stay as they are. Timed says that their Offsets count.
+// FromRecords returns the Source of rows in memory, which must not change. timed says that their Offsets are used.
 func FromRecords(rows []trace.Record, timed bool) Source {
 	src := Source{HasTimestamps: timed, Count: len(rows)}
 	if timed {
@@ -63,7 +63,7 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 	return src
 }
 
-// measure takes times from rows in order.
+// measure derives the times from rows in order.
 func (s *Source) measure(rows []trace.Record) {
 	var gaps []time.Duration
 	for i, r := range rows {
@@ -77,8 +77,8 @@ func (s *Source) measure(rows []trace.Record) {
 	}
 }
 
-// Generated is the Source of n rows that are made up, 0: without an end, each time anew and the same. With Users they are
-// taken as the turns of so many users, one after the other.
+// Generated returns the Source of n synthetic rows, 0: without an end, that are generated each time and are the same each time. With
+// Users they are the turns of the users in turn.
 func Generated(n int, rows func() (next func() trace.Record)) Source {
 	return Source{
 		Count: n, Endless: n == 0, Turns: true,

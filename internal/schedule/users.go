@@ -17,7 +17,7 @@ type users struct {
 	n             int
 	conversations [][]trace.Record // in the order of their first rows
 	place         map[string]int   // of a session among them
-	size          int              // bytes of what the rows bring
+	size          int              // bytes of the rows' own content
 	left          []int
 }
 
@@ -25,10 +25,10 @@ type users struct {
 const (
 	mostUsers     = 1 << 20
 	mostUserBytes = 1 << 30
-	rowBytes      = 512 // of a row without what it brings
+	rowBytes      = 512 // of a row without its own content
 )
 
-// add takes the next row of the window.
+// add adds the next row of the window.
 func (u *users) add(r trace.Record) error {
 	u.size += rowBytes + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks)
 	if u.size > mostUserBytes {
@@ -92,13 +92,13 @@ func gcd(a, b int) int {
 	return a
 }
 
-// A user is in the midst of a conversation.
+// A user plays a conversation.
 type user struct {
-	rows []trace.Record // still to come
+	rows []trace.Record // the turns left
 	pass int64
 }
 
-// rows gives the turns of all users, without an end.
+// rows yields the turns of all users, without an end.
 func (u *users) rows() func() (trace.Record, error) {
 	all := make([]user, u.n)
 	i, begun := 0, 0
@@ -120,7 +120,7 @@ func (u *users) rows() func() (trace.Record, error) {
 	}
 }
 
-// turnGap is the time from one turn of a user to its next.
+// turnGap returns the time between two turns of a user.
 func (o *Options) turnGap() time.Duration {
 	return time.Duration(math.Round(float64(o.Users) / o.Rate * float64(time.Second)))
 }
