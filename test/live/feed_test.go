@@ -99,7 +99,9 @@ func serve(t *testing.T, address string, names ...string) (s site, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := live.New(live.Options{Version: "1.2.3"})
+	b := live.New(live.Options{Version: "1.2.3", Servers: func() map[string]live.Server {
+		return map[string]live.Server{"vllm": {Running: 5, Waiting: 2, KVCache: 0.25, PrefixHits: 0.5, GPUs: 2, Power: 612, Utilization: 0.75}}
+	}})
 	var loads []*load
 	for i, name := range names {
 		loads = append(loads, newLoad(b, name, i == 1))

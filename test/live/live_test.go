@@ -47,12 +47,12 @@ func TestPage(t *testing.T) {
 func (p *tab) figures(t *testing.T) {
 	t.Helper()
 	var cards []struct {
-		Name, Phase, Flight, Rate, TTFT, Where, End, Errors, Verdict, Address string
-		Silent, Injected                                                      int
+		Name, Phase, Flight, Rate, TTFT, Where, Begin, End, Server, Errors, Verdict, Address string
+		Silent, Injected                                                                     int
 	}
 	p.eval(t, `[...document.querySelectorAll('.card')].map(c => ({
 		name: c.querySelector('h2').innerText, phase: c.querySelector('summary b').innerText, where: c.querySelector('[data-t=where]').innerText,
-		end: c.querySelector('[data-t=end]').innerText, flight: c.querySelectorAll('.tiles b')[0].innerText, rate: c.querySelectorAll('.tiles b')[1].innerText,
+		begin: c.querySelector('[data-t=begin]').innerText, end: c.querySelector('[data-t=end]').innerText, server: c.querySelector('.server').innerText.replace(/\s+/g, ' '), flight: c.querySelectorAll('.tiles b')[0].innerText, rate: c.querySelectorAll('.tiles b')[1].innerText,
 		ttft: c.querySelectorAll('.latencies dd')[2].innerText, errors: c.querySelector('.errors').innerText,
 		verdict: c.querySelector('.why').innerText, address: c.querySelector('[data-t=address]').innerText,
 		silent: [...c.querySelectorAll('[role=img]')].filter(i => !i.getAttribute('aria-label')).length,
@@ -62,7 +62,8 @@ func (p *tab) figures(t *testing.T) {
 		t.Fatalf("cards: got %+v", cards)
 	}
 	for _, c := range cards {
-		if c.Phase != "running" || len(c.Flight) != 2 || !strings.HasSuffix(c.TTFT, "s") || !strings.HasPrefix(c.Where, "loop 7") || c.End != "59:50" {
+		if c.Phase != "running" || len(c.Flight) != 2 || !strings.HasSuffix(c.TTFT, "s") || !strings.HasPrefix(c.Where, "loop 7") || c.Begin != "5:00" || c.End != "50:00" ||
+			c.Server != "Engine Running 5 Waiting 2 KV cache 25 % Prefix hits 50 % GPUs GPUs 2 Power 612 W Utilization 75 %" {
 			t.Errorf("%s: got %+v", c.Name, c)
 		}
 		if rate, err := strconv.ParseFloat(c.Rate, 64); err != nil || rate < 20 || rate > 41 { // a busy machine has fewer
@@ -252,7 +253,7 @@ func TestKeyboard(t *testing.T) {
 			return { text: e.innerText.split('\n')[0], outline: getComputedStyle(e).outlineStyle, seen: r.top >= 0 && r.top < innerHeight } })()`, &focus)
 	}
 	var way []string
-	for range 11 {
+	for range 14 {
 		tab()
 		way = append(way, focus.Text)
 		if focus.Outline != "solid" || !focus.Seen {
@@ -260,7 +261,7 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Skip to the workloads", "tools", "chat", "Open all", "Close all", "chat", "All outcomes and drops", "The last 10 minutes in figures",
+		"Skip to the workloads", "Metrics", "Config", "Documents", "tools", "chat", "Open all", "Close all", "chat", "All outcomes and drops", "The last 10 minutes in figures",
 		"tools", "All outcomes and drops", "The last 10 minutes in figures",
 	}
 	if !slices.Equal(way, want) {
