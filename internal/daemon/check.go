@@ -16,15 +16,15 @@ import (
 	"replayd/internal/web"
 )
 
-// Check opens all that a configuration names, as Build does, one workload after the other, and keeps nothing open. It asks no
-// network. Loaded is the error that came with the configuration, or nil. The error that Check gives holds the faults of both,
-// each with its line: what is at fault already is not opened.
+// Check opens everything that a configuration names, as Build does, one workload after the other, and keeps nothing open. It does
+// not use the network. loaded is the error of loading the configuration, or nil. The error of Check has the faults of both, each
+// with its line. A key with a known fault is not opened.
 func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error) error {
 	var known config.Faults
 	if loaded != nil {
 		bad := (*config.Invalid)(nil)
 		if !errors.As(loaded, &bad) {
-			return loaded // there is no configuration to look at
+			return loaded // there is no configuration to check
 		}
 		known = bad.Faults
 	}
@@ -38,12 +38,12 @@ func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error)
 	faults := g.open(ctx, nil, known)
 	closed := g.discard()
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // it was stopped, whatever the files hold
+		return context.Cause(ctx) // the check was stopped
 	}
 	return errors.Join(c.Refuse(append(known, faults...)), closed)
 }
 
-// checkWeb looks at the file of TLS and passwords. A reload that leaves the section alone leaves the file alone too.
+// checkWeb checks the file of TLS and passwords. A reload that does not change the section does not read the file.
 func (g *Generation) checkWeb(old *Generation) config.Faults {
 	w := g.options.Config.Web
 	if old != nil && old.options.Config.Web == w {

@@ -11,38 +11,38 @@ import (
 	"replayd/internal/measure"
 )
 
-// quiet is how long a failure that was logged is only counted when it comes again.
+// quiet is how long repetitions of a logged failure are only counted.
 const quiet = time.Minute
 
-// A failureLog logs what goes wrong with requests: the first of a kind at once, then how many came in each minute. A kind
-// is a workload and an outcome or a drop reason, so there are few.
+// A failureLog logs failed and dropped requests: the first of a kind at once, then the number in each minute. A kind is a
+// workload with an outcome or a drop reason, so there are few kinds.
 type failureLog struct {
 	log *slog.Logger
-	new chan struct{} // holds one: there are firsts
+	new chan struct{} // capacity 1: firsts is not empty
 
 	mu     sync.Mutex
 	kinds  map[kind]*repeated
-	firsts []failureLine // not logged yet
+	firsts []failureLine // first failures that are not logged yet
 }
 
 type failureLine struct {
 	kind
 	text, id, err string
-	count         int // 0: it is a first
+	count         int // 0: the first of its kind
 }
 
 type kind struct{ workload, what string }
 
 type repeated struct {
 	more    int
-	id, err string // of the last one
+	id, err string // of the latest failure
 }
 
 func newFailureLog(log *slog.Logger) *failureLog {
 	return &failureLog{log: log, new: make(chan struct{}, 1), kinds: map[kind]*repeated{}}
 }
 
-// add takes n requests that failed, or were dropped. It does not block: the log is written by run.
+// add records n requests that failed or were dropped. It does not block: run writes the log.
 func (c *failureLog) add(workload, what string, n int, id, err string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *failureLog) takeFirsts() []failureLine {
 	return firsts
 }
 
-// sum gives the lines to log: first failures of a kind, then counts. A kind that did not come again is new the next time.
+// sum returns the lines to log: first failures of a kind, then counts. A kind that did not occur again is new the next time.
 func (c *failureLog) sum() []failureLine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func (c *failureLog) write(all []failureLine) {
 	}
 }
 
-// A failureObserver is the observer of one workload.
+// A failureObserver observes the requests of one workload.
 type failureObserver struct {
 	workload string
 	add      func(workload, what string, n int, id, err string)

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/config"
 )
 
-// faultsAt are those that an error tells of a key, one a line.
+// faultsAt returns the faults of a key in an error, one per line.
 func faultsAt(path string, err error) (faults config.Faults) {
 	if err == nil {
 		return nil
@@ -18,11 +18,11 @@ func faultsAt(path string, err error) (faults config.Faults) {
 	return faults
 }
 
-// option is how a room names one of its options in an error: every, http.tls_config, stages[0].rate.
+// option matches the name of an option at the begin of an error: every, http.tls_config, stages[0].rate.
 var option = regexp.MustCompile(`^[a-z_]+(\[[0-9]+\]|\.[A-Za-z0-9_-]+)*$`)
 
-// faultsOf are those that an error tells of the options that stand below a key, one a line: OPTION: want X, got Y. Keys are those
-// of options that the configuration calls something else.
+// faultsOf returns the faults of the options below a key in an error, one per line: OPTION: want X, got Y. keys maps options to
+// keys where the names differ.
 func faultsOf(path string, err error, keys map[string]string) (faults config.Faults) {
 	for _, f := range faultsAt(path, err) {
 		name, want, ok := strings.Cut(f.Want, ": ")

@@ -1,5 +1,5 @@
-// Package daemon is the life of the process: it builds everything that a configuration asks for, runs it, replaces it
-// by what the next configuration asks for, and stops it in the reverse order.
+// Package daemon runs a configuration: it builds everything that the configuration names, runs it, replaces it on a reload, and
+// stops it in the reverse order.
 package daemon
 
 import (
@@ -24,66 +24,66 @@ import (
 	"replayd/internal/synth"
 )
 
-// Options of a Generation. All but the configuration hold for every generation of a process.
+// Options of a Generation. All except the configuration are the same for every generation of a process.
 type Options struct {
 	Config    config.Config
 	Meter     *metrics.Meter
 	Board     *live.Board       // nil: there is no live page
-	Engines   *scrape.Collector // nil: no engine's page is scraped
-	GPUs      *gpu.Collector    // nil: no GPUs are read
+	Engines   *scrape.Collector // nil: no engine is scraped
+	GPUs      *gpu.Collector    // nil: no GPU is read
 	UserAgent string
 	Log       *slog.Logger
-	Stdin     io.Reader // what the trace "-" is
+	Stdin     io.Reader // read as the trace "-"
 
 	Observers  []replay.Observer
-	Warmed     []replay.Observer                                  // hear of warm-up requests, of which Observers do not
-	Saved      func(replay.Sent)                                  // is called with every request that was written; nil: not called
+	Warmed     []replay.Observer                                  // observe warm-up requests, which Observers do not
+	Saved      func(replay.Sent)                                  // called with every request that was written; nil: not called
 	Reuse      *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
 	Clipped    *atomic.Int64                                      // counts requests that were clipped; nil: not counted
-	LogFailure func(workload, what string, n int, id, err string) // is called with n requests that failed or were dropped; nil: not called
+	LogFailure func(workload, what string, n int, id, err string) // called with n requests that failed or were dropped; nil: not called
 
-	// Patient has nothing end that fails and may pass: a trace that changed is read anew, and where a target lists several
-	// models its workloads wait. Else these are errors.
+	// Patient keeps workloads alive after faults that can pass: a trace that has changed is read again, and workloads wait for a
+	// target that lists several models. Without it these are errors.
 	Patient bool
 
-	// Failed is called with what ended before its time: a trace that changed while it was read, a target that cannot be
-	// used. Everything else goes on.
+	// Failed is called with the error that ended a workload early: a trace that changed while it was read, a target that
+	// cannot be used. The other workloads go on.
 	Failed func(error)
 
-	// A life in virtual time has its own connections, sleeper of the pacer and wall clock. Nil: TCP's, the most exact of this system, and its own.
+	// For tests in virtual time: connections, the pacer's sleeper and the wall clock. nil: TCP, the most exact sleeper, time.Now.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	Sleeper func() replay.Sleeper
 	Wall    func() time.Time
 }
 
-// A Generation is everything that one configuration asks for, built and checked, and then run. What the one before
-// has and this one wants unchanged is taken over as it runs.
+// A Generation is everything that one configuration names, built, checked and then run. It takes over the running parts of the
+// generation before that have not changed.
 type Generation struct {
 	options   Options
 	servers   map[string]*server // by the target's name
 	scrapers  []*scraper
 	workloads []*workload
-	named     map[string]*workload // likewise
+	named     map[string]*workload // by name
 	shared    *shared
-	checks    bool      // it is only to find faults: no workload stays open
-	asked     []*server // are held until it runs: settle waits for their answers
-	paused    bool      // all workloads are, and so are those that come
+	checks    bool      // only finds faults: no workload stays open
+	asked     []*server // kept until the generation runs: settle waits for their answers
+	paused    bool      // all workloads are paused, and so are those that a reload adds
 }
 
-// shared is what all generations of a process have together.
+// shared is the state that all generations of a process share.
 type shared struct {
 	sink     *records.Sink
-	endSink  context.CancelFunc // nil: it does not run
+	endSink  context.CancelFunc // nil: the sink does not run
 	sinkDone chan error
-	pacer    *replay.Pacer    // of all workloads; nil where nothing is to run
+	pacer    *replay.Pacer    // of all workloads; nil: nothing runs
 	waiting  dispatch.Waiting // of all workloads
 	paced    sync.WaitGroup
 	running  sync.WaitGroup                        // workloads, watches over targets, scrapers
 	engines  atomic.Pointer[map[string]loadSource] // of the latest generation, by the target's name
 }
 
-// Build opens and checks all that the configuration names. Nothing runs and nothing is sent before Start. The
-// error holds every fault; then nothing stays open.
+// Build opens and checks everything that the configuration names. Nothing runs and nothing is sent before Start. The error has
+// every fault; in that case nothing stays open.
 func Build(ctx context.Context, o Options) (*Generation, error) {
 	sleeper, err := o.sleeper()
 	if err != nil {
@@ -102,8 +102,8 @@ func (o *Options) sleeper() (replay.Sleeper, error) {
 	return replay.NewSleeper()
 }
 
-// Next builds the generation that is to replace this one, and lets new targets answer, which takes 5 s at most. This one may be
-// paused meanwhile, and nothing else: one next is built at a time. An error changes nothing.
+// Next builds the generation that will replace this one, and gives new targets up to 5 s to answer. Meanwhile only Pause may be
+// called on this one: one successor is built at a time. An error changes nothing.
 func (g *Generation) Next(ctx context.Context, c config.Config) (*Generation, error) {
 	next := &Generation{options: g.options, shared: g.shared}
 	next.options.Config = c
@@ -119,11 +119,11 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 	if err != nil {
 		return errors.Join(err, g.discard())
 	}
-	g.options.Config.Places = nil // of a large file they are many, and nothing is at fault
+	g.options.Config.Places = nil // frees memory: without faults no line is needed
 	return nil
 }
 
-// open opens and checks all that the configuration names, but what has a known fault, and gives the other faults.
+// open opens and checks everything that the configuration names, except keys with a known fault, and returns the other faults.
 func (g *Generation) open(ctx context.Context, old *Generation, known config.Faults) config.Faults {
 	c, around := &g.options.Config, known.Around()
 	g.servers, g.named = map[string]*server{}, map[string]*workload{}
@@ -135,7 +135,7 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 	for i, t := range c.Targets {
 		at := fmt.Sprintf("targets[%d]", i)
 		if around[at+".name"] {
-			continue // another may have it
+			continue // another target may have the name
 		}
 		found := g.addServer(at, t, probed[t.Name], old)
 		sound := !around[at+".url"] && !around[at+".metrics"]
@@ -155,7 +155,7 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 		switch {
 		case w == nil:
 		case g.checks:
-			_ = w.rows.Close() // it was only looked at
+			_ = w.rows.Close() // it was only checked
 		default:
 			g.workloads = append(g.workloads, w)
 			g.named[w.config.Name] = w
@@ -164,10 +164,10 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 	return faults.Without(known)
 }
 
-// discard closes what was opened for a generation that never ran, and not for the one before.
+// discard closes what was opened for a generation that never ran, without the parts of the generation before.
 func (g *Generation) discard() error {
 	errs := []error{g.discardScrapers()}
-	if g.shared.pacer != nil && g.shared.endSink == nil { // it never runs
+	if g.shared.pacer != nil && g.shared.endSink == nil { // the pacer will never run
 		g.shared.pacer.Close()
 	}
 	for _, w := range g.workloads {
@@ -182,13 +182,13 @@ func (g *Generation) discard() error {
 	return errors.Join(errs...)
 }
 
-// OpenRecords lets records go where this generation wants them. An error leaves it to the sink to try again.
+// OpenRecords directs the records to this generation's file. After an error the sink tries again.
 func (g *Generation) OpenRecords() error {
 	r := g.options.Config.Records
 	return g.shared.sink.Use(records.Options{Path: r.Path, MaxBytes: int64(r.MaxBytes), Keep: r.Keep, Gzip: r.Gzip})
 }
 
-// Start replays all workloads. When ctx is cancelled they drain; hard cuts what is in flight.
+// Start replays all workloads. When ctx is cancelled they drain; cancelling hard aborts the requests in flight.
 func (g *Generation) Start(ctx, hard context.Context) {
 	side, end := context.WithCancel(context.WithoutCancel(ctx))
 	g.shared.endSink, g.shared.sinkDone = end, make(chan error, 1)
@@ -201,7 +201,7 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	}
 }
 
-// Requests is how many requests there will be, when that is known before: one pass over whole traces. 0 when it is not.
+// Requests returns the number of requests if it is known in advance, which it is for one pass over whole traces; else 0.
 func (g *Generation) Requests() int {
 	n := 0
 	for _, w := range g.workloads {
@@ -219,8 +219,8 @@ func (g *Generation) Requests() int {
 	return n
 }
 
-// Close waits until nothing of this generation and those before runs any more, and frees what they held. Call it when
-// they were told to stop, or instead of Start. The series stay where they are.
+// Close waits until this generation and those before it have ended, and frees their resources. It is called after they were
+// told to stop, or instead of Start. The series stay registered.
 func (g *Generation) Close() error {
 	if g.shared.endSink == nil {
 		return g.discard()

@@ -12,7 +12,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// show puts a workload on the live page, where there is one.
+// show adds a workload to the live page, if there is one.
 func (w *workload) show(b *live.Board) {
 	if b == nil {
 		return
@@ -24,20 +24,20 @@ func (w *workload) show(b *live.Board) {
 		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: c.SLO.Bounds.Levels(), Sheds: c.Overload == "drop", Trace: traceInfo(stats),
 		State: func() live.State { return w.state(started) },
 	}
-	if config.Timed(c.Arrival) { // else the trace's own times are nobody's
+	if config.Timed(c.Arrival) { // else rows are not due at the trace's own times
 		o.From, o.To = time.Duration(c.Trace.From), time.Duration(c.Trace.To)
 		o.Length, o.Curve = stats.Span, stats.Curve
 	}
 	w.shown.Store(b.Workload(o))
 }
 
-// A card observes for the live page.
+// A card passes requests to the live page.
 type card struct{ w *workload }
 
 // Observe implements replay.Observer.
 func (c card) Observe(r *measure.Request) { c.w.shown.Load().Observe(r) }
 
-// inWords says when a workload sends its rows, and what is done to them.
+// inWords describes when a workload sends its rows, and how it changes them.
 func inWords(c config.Workload, t config.Target) string {
 	r := c.Repeat
 	words := r.Mode
@@ -78,7 +78,7 @@ func inWords(c config.Workload, t config.Target) string {
 	return words
 }
 
-// rateInWords says by which rate rows are due: "poisson 2/s, then 20/s over 10m".
+// rateInWords describes the rate of a workload: "poisson 2/s, then 20/s over 10m".
 func rateInWords(c config.Workload) string {
 	words := fmt.Sprintf("%s %v/s", c.Arrival, c.Rate)
 	if c.Arrival == string(schedule.Users) {
@@ -102,10 +102,10 @@ func rateInWords(c config.Workload) string {
 	return words
 }
 
-// most stages are told.
+// most is the number of stages that are described.
 const most = 4
 
-// state is asked once a second.
+// state returns the workload's state. The live page calls it once a second.
 func (w *workload) state(started time.Time) live.State {
 	r, answer := w.current().State(), w.server.watch.Answer()
 	text := answer.Text

@@ -15,8 +15,8 @@ const hitReadings = 12
 // A prefixReading is what the prefix caches of a target's engines have counted, in tokens.
 type prefixReading struct{ queries, hits float64 }
 
-// liveServers reads what engines and GPUs report for the live page, by target. The collectors have it at hand: nothing is scraped for
-// it. The function that it returns is for one goroutine.
+// liveServers returns a function that reads what engines and GPUs report, by target, for the live page. It reads the collectors and
+// scrapes nothing. The function is for one goroutine.
 func liveServers(engines, gpus prometheus.Collector) func() map[string]live.Server {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(engines, gpus)
@@ -55,7 +55,8 @@ func liveServers(engines, gpus prometheus.Collector) func() map[string]live.Serv
 	}
 }
 
-// hitRatio is NaN where nothing was looked for between two readings, an engine does not count it, or one has restarted.
+// hitRatio returns the hit ratio between two readings. It is NaN without queries, if an engine does not count them, and after a
+// restart.
 func hitRatio(first, last prefixReading) float64 {
 	queries, hits := last.queries-first.queries, last.hits-first.hits
 	if !(queries > 0) || hits < 0 || hits > queries {
@@ -64,7 +65,7 @@ func hitRatio(first, last prefixReading) float64 {
 	return hits / queries
 }
 
-// reported are the values of one metric of a target, each replica, rank or GPU once.
+// reported has the values of one metric of a target, one for each replica, rank or GPU.
 type reported map[[2]string]float64
 
 // reportedBy returns the largest value for each pair of labels. MIG instances are left out: they are parts of their GPU.
@@ -83,7 +84,7 @@ func reportedBy(metrics []*dto.Metric, target, first, second string) reported {
 	return r
 }
 
-// sum is NaN of no values.
+// sum returns the sum, NaN without values.
 func (r reported) sum() float64 {
 	if len(r) == 0 {
 		return math.NaN()
@@ -95,7 +96,7 @@ func (r reported) sum() float64 {
 	return sum
 }
 
-// most is NaN of no values.
+// most returns the maximum, NaN without values.
 func (r reported) most() float64 {
 	most := math.NaN()
 	for _, v := range r {

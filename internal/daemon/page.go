@@ -7,15 +7,15 @@ import (
 	"replayd/internal/web"
 )
 
-// A page is the HTTP side while it is served.
+// A page is the HTTP server while it runs.
 type page struct {
 	*web.Server
 	end  context.CancelFunc
 	done chan error
 }
 
-// openPage binds the address and serves; scrapes are refused until the server is told that it is ready. lost is called
-// when it ends without having been told to, and close must be.
+// openPage binds the address and serves. Scrapes are refused until Ready is called. If the server ends by itself, lost is called.
+// The caller must call close.
 func openPage(ctx context.Context, o web.Options, lost func()) (*page, error) {
 	s, err := web.Listen(o)
 	if bad := (*web.ConfigError)(nil); errors.As(err, &bad) {
@@ -36,7 +36,7 @@ func openPage(ctx context.Context, o web.Options, lost func()) (*page, error) {
 	return p, nil
 }
 
-// close lets answers under way end and says why the page ended earlier, if it did.
+// close waits for answers in progress. Its error says why the server ended by itself, if it did.
 func (p *page) close() error {
 	p.end()
 	return <-p.done

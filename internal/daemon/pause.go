@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Pause holds back what falls due of a workload, "" of all, or lets it go again, and gives the names of those that it has changed.
-// It waits for nothing. A pause of all holds for workloads that reloads add, too, until all are let go. Not known: there is none of
-// that name, and nothing has changed.
+// Pause pauses or resumes a workload, with "" all of them, and returns the names of the workloads that it has changed. It does not
+// block. A pause of all also applies to workloads that reloads add, until all are resumed. known is false if there is no workload of
+// that name.
 func (g *Generation) Pause(workload string, paused bool) (changed []string, known bool) {
 	if workload == "" {
 		g.paused, known = paused, true
@@ -18,7 +18,7 @@ func (g *Generation) Pause(workload string, paused bool) (changed []string, know
 		}
 		known = true
 		for before := w.before.Load(); before != nil; before = before.before.Load() {
-			before.pause(paused) // what is due before the handover is its own
+			before.pause(paused) // rows due before the handover belong to it
 		}
 		if w.pause(paused) {
 			changed = append(changed, w.config.Name)
@@ -27,7 +27,7 @@ func (g *Generation) Pause(workload string, paused bool) (changed []string, know
 	return changed, known
 }
 
-// pauses says whether a workload begins paused: as the one before is, or where there was none, when all are.
+// pauses reports whether a workload begins paused: if its predecessor is paused, or without a predecessor if all are.
 func (g *Generation) pauses(before *workload) bool {
 	if before != nil {
 		return before.current().Paused()
@@ -35,7 +35,7 @@ func (g *Generation) pauses(before *workload) bool {
 	return g.paused
 }
 
-// tellPaused tells what Pause has changed.
+// tellPaused logs what Pause has changed.
 func (g *Generation) tellPaused(workloads []string, paused bool) {
 	verb := map[bool]string{true: "paused", false: "resumed"}[paused]
 	for _, name := range workloads {
@@ -44,7 +44,7 @@ func (g *Generation) tellPaused(workloads []string, paused bool) {
 	}
 }
 
-// note puts an event on the live page.
+// note adds an event to the live page.
 func (o *Options) note(level slog.Level, text string) {
 	if o.Board != nil {
 		o.Board.Note(time.Now(), level, text)

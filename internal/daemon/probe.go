@@ -17,9 +17,9 @@ import (
 // probeTime bounds the reading of one engine's page.
 const probeTime = 10 * time.Second
 
-// Probe reads the metrics pages of running engines, and refuses each limit of a guard whose figure the page of its target does not
-// have. Engines are addresses by the target's name, that under "" is for every other target. A target whose guards need no
-// figure is not asked.
+// Probe reads the metrics pages of running engines, and refuses each limit of a guard whose metric the page of its target lacks.
+// engines maps target names to addresses; the address under "" is for all other targets. A target whose guards need no metric is
+// not read.
 func Probe(ctx context.Context, c config.Config, engines map[string]string, userAgent string) error {
 	var faults config.Faults
 	for _, t := range c.Targets {
@@ -43,13 +43,13 @@ func Probe(ctx context.Context, c config.Config, engines map[string]string, user
 	return c.Refuse(faults)
 }
 
-// A figureLimit is a guard's limit on a figure of the engine's page.
+// A figureLimit is a limit of a guard on a metric of the engine's page.
 type figureLimit struct {
 	path   string // of the key
 	figure func(scrape.Load) float64
 }
 
-// limitsOf are those of the workloads on a target.
+// limitsOf returns the limits of all workloads on a target.
 func limitsOf(c config.Config, target string) (limits []figureLimit) {
 	for i, w := range c.Workloads {
 		if w.Target != target {
@@ -84,7 +84,7 @@ func look(ctx context.Context, t config.Target, address, userAgent string) (scra
 	return scrape.Look(ctx, o)
 }
 
-// lacking are the limits whose figure a page does not have.
+// lacking returns a fault for each limit whose metric the page lacks.
 func lacking(limits []figureLimit, l scrape.Load, address string) (faults config.Faults) {
 	shows := "neither figure"
 	switch {

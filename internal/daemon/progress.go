@@ -6,14 +6,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// A Progress is how far plans that end have come.
+// A Progress is the progress of plans that end.
 type Progress struct {
 	Ledger measure.Ledger // of all workloads
-	Length time.Duration  // from the first instant of the longest plan to its last row's; 0: not known yet, or rows beyond a number are left out
-	Left   time.Duration  // until the last row of all plans is due; more than Length before they begin
+	Length time.Duration  // from the first instant of the longest plan to its last row; 0: not known yet, or the number of rows is limited
+	Left   time.Duration  // until the last row of all plans is due; more than Length before the plans begin
 }
 
-// Progress tells where the generation is now. It must have been started, and none of its plans may loop.
+// Progress returns the progress of the generation. The generation must have been started, and none of its plans may loop.
 func (g *Generation) Progress() Progress {
 	s := Progress{Ledger: g.options.Meter.Ledger()}
 	known := true

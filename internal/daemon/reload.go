@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// handoverAhead is how long before its instant a handover is arranged: the successor has its first messages built and
-// its connections open by then.
+// handoverAhead is the time from arranging a handover to its instant. It suffices for the successor to build its first messages
+// and open its connections.
 const handoverAhead = time.Second
 
-// Replace lets a generation run in the place of the one that it was built from: workloads that it took over run on
-// untouched, new ones begin. One that changed begins with the first row due at an instant a second from now, at which
-// the one before stops and drains; one that is gone drains at once, and its series go with it. What is paused stays so, and where
-// all are, so is a new one. It waits for nothing.
+// Replace starts a generation in place of the one that it was built from. Workloads that it took over continue, and new ones
+// begin. A changed workload begins with the first row due a second from now; its predecessor stops at that instant and drains. A
+// removed workload drains at once, and its series are removed after it. Paused workloads stay paused, and new ones are paused if
+// all are. Replace does not block.
 func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.paused = old.paused
 	g.startScrapers(ctx)
@@ -50,8 +50,8 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.releaseAsked()
 }
 
-// settle lets targets that are new answer first, where rows would go out uncorrected or late without that: a successor begins at
-// an instant, whether they have or not. That takes 5 s at most.
+// settle waits up to 5 s for new targets to answer if rows would otherwise be sent uncorrected or late: a successor begins at its
+// instant whether they have answered or not.
 func (g *Generation) settle(ctx context.Context, old *Generation) {
 	for _, w := range g.workloads {
 		if !w.started() && old.workload(w.config.Name) != nil {
@@ -71,7 +71,7 @@ func (g *Generation) settle(ctx context.Context, old *Generation) {
 	}
 }
 
-// releaseAsked leaves the servers that settle has held to the workloads.
+// releaseAsked releases the servers that settle has kept; the workloads keep them.
 func (g *Generation) releaseAsked() {
 	for _, s := range g.asked {
 		s.release()
@@ -79,7 +79,7 @@ func (g *Generation) releaseAsked() {
 	g.asked = nil
 }
 
-// remove lets a workload's series go when it has ended.
+// remove removes a workload's series when it has ended.
 func (w *workload) remove() {
 	w.removed.Store(true)
 	close(w.leave)
@@ -94,8 +94,8 @@ func (w *workload) ended() bool {
 	}
 }
 
-// after is the instant at which a workload takes over: at, or where the clock was set back, later, so that no row goes out twice. A
-// clock that was set back by more than a loop has it join the loop where the clock is, as it does without a reload.
+// after returns the instant at which a workload takes over: at, or later after the clock was set back, so that no row is sent twice.
+// If the clock was set back by more than a loop, the workload joins the loop at the present instant, as it does without a reload.
 func (w *workload) after(before *workload, at time.Time) time.Time {
 	played := before.current().Played()
 	if !w.plan.FollowsWall() || !played.After(at) || played.Sub(at) > w.plan.Period(w.plan.Loop(time.Time{}, at)) {
@@ -104,7 +104,7 @@ func (w *workload) after(before *workload, at time.Time) time.Time {
 	return played
 }
 
-// wall is the wall clock's time.
+// wall returns the wall clock's time.
 func (g *Generation) wall() time.Time {
 	if g.options.Wall != nil {
 		return g.options.Wall().Round(0)

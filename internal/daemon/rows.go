@@ -18,17 +18,17 @@ import (
 	"replayd/internal/trace"
 )
 
-// A rowSource is where the rows of a workload come from.
+// A rowSource is the source of a workload's rows.
 type rowSource struct {
 	source schedule.Source
-	stats  trace.Stats   // of rows that are not a trace's as noTrace says
-	files  []os.FileInfo // of filesOf the configuration when they were opened; nil for a pipe
-	texted string        // digest of the dataset that gives the texts; "" without one
+	stats  trace.Stats   // of the trace; of other rows see noTrace
+	files  []os.FileInfo // filesOf the configuration when they were opened; nil for a pipe
+	texted string        // digest of the dataset with the texts; "": there is none
 	texts  func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 	close  func() error
 }
 
-// Close frees the file, if there is one.
+// Close closes the file, if there is one.
 func (r *rowSource) Close() error {
 	if r.close == nil {
 		return nil
@@ -36,7 +36,7 @@ func (r *rowSource) Close() error {
 	return r.close()
 }
 
-// openRows opens a trace, reads a dataset, or makes rows up.
+// openRows opens a trace, reads a dataset, or generates rows.
 func (g *Generation) openRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
 	files := filesOf(c)
 	r, faults := g.openSource(ctx, at, c, t)
@@ -91,7 +91,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	}
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
 		Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
-		Regular: g.options.Stdin == nil, // a daemon opens it again at a reload
+		Regular: g.options.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func all(s schedule.Source) ([]trace.Record, error) {
 	}
 }
 
-// syntheticRows are made up as they are wanted.
+// syntheticRows generates rows as they are needed.
 func syntheticRows(c config.Workload) (*rowSource, error) {
 	made, err := c.Made()
 	if err != nil {
@@ -150,20 +150,20 @@ func syntheticRows(c config.Workload) (*rowSource, error) {
 	if n == 0 {
 		n = c.Rows
 	}
-	// What is held against another time is of one digest: other lengths or another seed are other rows.
+	// Comparisons over time need one digest: other lengths or another seed make other rows.
 	digest := sha256.Sum256(fmt.Appendf(nil, "%+v %d", made, n))
 	return &rowSource{source: schedule.Generated(n, made.Rows), stats: noTrace("", "synthetic", n, hex.EncodeToString(digest[:]))}, nil
 }
 
-// noTrace is what is known of rows that are not a trace's: how many there are, 0: no end of them, and what they come from. What a
-// prefix cache could hit of them is not.
+// noTrace returns the statistics of rows that are not from a trace: their number, 0: no end, and their origin. Their ideal prefix hit
+// ratio is unknown.
 func noTrace(path, format string, rows int, sha256 string) trace.Stats {
 	s := trace.Stats{Path: path, Format: trace.Format(format), Requests: rows, SHA256: sha256}
 	s.Prefix.HitTokenRatio = math.NaN()
 	return s
 }
 
-// datasetRows are texts in their file's order.
+// datasetRows returns a dataset's texts in the order of the file.
 func (g *Generation) datasetRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
 	set, err := g.openDataset(ctx, c, t)
 	if err != nil {

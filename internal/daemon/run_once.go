@@ -18,39 +18,39 @@ import (
 
 // Once runs a configuration whose plans end.
 type Once struct {
-	Options // its Meter is set by Run
+	Options // Run sets its Meter
 
 	Serve      bool          // serve Config.Web meanwhile
 	Version    string        // on the landing page
-	LogDropped func() uint64 // log lines that were not written; nil: none are
+	LogDropped func() uint64 // number of log lines that were not written; nil: 0
 
-	WaitReady time.Duration                           // how long the targets may take until they answer; 0: they are not waited for
-	Tried     func(url string, err error)             // is called with the result of each try to reach one; not nil with WaitReady
-	Epoch     func(ready time.Time) time.Time         // start of all plans, asked for when the targets are ready; nil: as configured
-	Started   func(requests int, now func() Progress) // is called when everything runs; requests as Requests
+	WaitReady time.Duration                           // longest wait for the targets to answer; 0: no wait
+	Tried     func(url string, err error)             // called with the result of each try to reach a target; not nil with WaitReady
+	Epoch     func(ready time.Time) time.Time         // returns the start of all plans, called when the targets are ready; nil: as configured
+	Started   func(requests int, now func() Progress) // called when everything runs; requests is Generation.Requests
 
-	// Sample is given what is on the page every SampleEvery, and once more before the end; nil: not called. With it engines
-	// and GPUs are read even where no page is served.
+	// Sample is called with the gathered metrics every SampleEvery, and once before the end; nil: not called. With it engines
+	// and GPUs are read even if no page is served.
 	Sample      func(at time.Time, page []*dto.MetricFamily)
 	SampleEvery time.Duration
 
-	// Patience is how long after the first row was due a connection may be missing: then the run is cut, and ErrUnreached is in
-	// its error. 0: it is not cut for that.
+	// Patience is the time after the first due row without any connection after which the run is cut, with ErrUnreached in its
+	// error. 0: the run is not cut for that.
 	Patience time.Duration
 
-	// Ended is called when everything has ended: what became of all requests, as on /metrics, and what cut it: ctx's cause, ErrUnreached, or
-	// nil. /metrics is still served then.
+	// Ended is called when all requests have ended, with their ledger, as on /metrics, and with what cut the run: ctx's cause,
+	// ErrUnreached or nil. /metrics is still served then.
 	Ended func(ledger measure.Ledger, cut error)
-	Hold  time.Duration // how long it is served still; ends with ctx, and so not at all when ctx was cancelled
+	Hold  time.Duration // how long /metrics is served after that; ends with ctx, so it is 0 after ctx was cancelled
 }
 
-// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. A page that
-// fails meanwhile is an error at the end: the run is worth finishing without it.
+// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. If the page fails
+// meanwhile, the run goes on without it, and Run returns the error at the end.
 func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	o.Meter = metrics.NewMeter(reg)
 	ready, address := func() {}, ""
-	if o.Serve || o.Sample != nil { // else they would not be seen
+	if o.Serve || o.Sample != nil { // else nobody reads them
 		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
 	}
 	if o.Serve {
@@ -78,7 +78,7 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	endSampling := o.sample(reg)
 	endLookout := g.lookout(o.Patience, func(why error) {
 		giveUp(why)
-		drop() // no request has a connection
+		drop() // no request has a connection to drain
 	})
 	cut := g.outlast(work)
 	endLookout()
@@ -94,12 +94,12 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	return err
 }
 
-// prepare builds the generation and waits for its targets. Everything that is at fault in files is told before that.
+// prepare builds the generation and waits for its targets. All faults in files are reported before the wait.
 func (o Once) prepare(ctx context.Context) (*Generation, error) {
 	g, err := Build(ctx, o.Options)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx) // it was stopped, whatever the files hold
+			return nil, context.Cause(ctx) // the run was stopped
 		}
 		return nil, &ErrBuild{err}
 	}
@@ -117,13 +117,13 @@ func (o Once) prepare(ctx context.Context) (*Generation, error) {
 	return g, nil
 }
 
-// sample hands the page to Sample until the end that it returns is called.
+// sample calls Sample repeatedly until the function that it returns is called.
 func (o Once) sample(reg prometheus.Gatherer) (end func()) {
 	if o.Sample == nil {
 		return func() {}
 	}
 	take := func() {
-		page, _ := reg.Gather() // what could be gathered
+		page, _ := reg.Gather() // the metrics that could be gathered
 		o.Sample(time.Now(), page)
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -174,7 +174,7 @@ func (g *Generation) ended() bool {
 	return true
 }
 
-// awaitLastScrape waits until a last scrape can have been.
+// awaitLastScrape waits for Hold, so that a last scrape sees the end of the run.
 func (o Once) awaitLastScrape(ctx context.Context, address string) {
 	timer := time.NewTimer(o.Hold)
 	defer timer.Stop()

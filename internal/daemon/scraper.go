@@ -19,25 +19,25 @@ import (
 	"replayd/internal/scrape"
 )
 
-// A scraper reads what stands beside the requests: the pages of a target's engines, or GPUs. The configuration alone
-// says which there are, so that a workload runs on untouched when only they change.
+// A scraper reads the metrics pages of a target's engines, or GPUs. Scrapers depend on the configuration only, so that a
+// workload continues if only they change.
 type scraper struct {
-	config any    // what it was made from
-	show   func() // has it on the page from now on
+	config any    // the section that it was made from
+	show   func() // registers its series
 	run    func(ctx context.Context) error
-	engine *scrape.Target     // nil: it reads GPUs
-	close  func() error       // of one that never ran; nil: it holds nothing then
-	end    context.CancelFunc // nil before it runs
+	engine *scrape.Target     // nil: the scraper reads GPUs
+	close  func() error       // frees a scraper that never ran; nil: nothing to free
+	end    context.CancelFunc // nil before the scraper runs
 }
 
-// pageOf is all that the scraping of a target's engines depends on.
+// pageOf is everything on which the scraping of a target's engines depends.
 type pageOf struct {
 	name, url string
 	metrics   config.Metrics
 	http      config.HTTP
 }
 
-// addEngine takes over the scraper of the generation before, or makes one. Targets whose interval is 0 have none.
+// addEngine takes over the scraper of the generation before, or makes one. A target with an interval of 0 has none.
 func (g *Generation) addEngine(at string, t config.Target, old *Generation) config.Faults {
 	if g.options.Engines == nil || t.Metrics.Interval == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (g *Generation) addEngine(at string, t config.Target, old *Generation) conf
 	if g.keep(c, old) {
 		return nil
 	}
-	machine, _ := os.Hostname() // without one a loopback address says what it is
+	machine, _ := os.Hostname() // if it is unknown, a loopback address stays as it is
 	o := scrape.TargetOptions{
 		Hostname: machine, Target: t.Name, URL: t.URL, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas, Interval: time.Duration(t.Metrics.Interval),
 		HTTP: c.http.HTTPClientConfig, UserAgent: g.options.UserAgent, Log: g.options.Log, Dial: g.options.Dial,
@@ -93,7 +93,7 @@ func (g *Generation) addGPU(at string, c config.GPU, old *Generation) config.Fau
 	return nil
 }
 
-// hostOf is an address without what may be secret in it.
+// hostOf returns an address without parts that may be secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -102,7 +102,7 @@ func hostOf(address string) string {
 	return strings.ToValidUTF8(u.Host, "\uFFFD")
 }
 
-// keep takes over the scraper that was made from the same.
+// keep takes over the scraper that was made from an equal section.
 func (g *Generation) keep(c any, old *Generation) bool {
 	if old == nil {
 		return false
@@ -116,11 +116,11 @@ func (g *Generation) keep(c any, old *Generation) bool {
 	return false
 }
 
-// A loadSource is what sees a target's engines, and what saw them before a reload: until the new one has looked they are known by
-// the old, or a guard would be blind meanwhile.
+// A loadSource is the scraper of a target's engines, and the scraper before a reload: until the new one has scraped, guards use the
+// load of the old one.
 type loadSource struct{ now, before *scrape.Target }
 
-// blind says that the one of now has not looked yet.
+// blind reports whether the new scraper has not scraped yet.
 func (s loadSource) blind() bool {
 	_, err := s.now.Load()
 	return errors.Is(err, scrape.ErrNotScraped)
@@ -134,7 +134,7 @@ func (s loadSource) load() (scrape.Load, error) {
 	return l, err
 }
 
-// startScrapers lets run what is new. Its series are on the page when it returns.
+// startScrapers starts the new scrapers. Their series are registered when it returns.
 func (g *Generation) startScrapers(ctx context.Context) {
 	engines := map[string]loadSource{}
 	before := g.shared.engines.Load()
@@ -157,7 +157,7 @@ func (g *Generation) startScrapers(ctx context.Context) {
 		case !known:
 		case old.now == s.engine:
 			engines[c.name] = old
-		case old.blind(): // two reloads before it could look
+		case old.blind(): // two reloads before the first scrape
 			engines[c.name] = loadSource{s.engine, old.before}
 		default:
 			engines[c.name] = loadSource{s.engine, old.now}
@@ -175,7 +175,7 @@ func (g *Generation) endScrapers(next *Generation) {
 	}
 }
 
-// discardScrapers frees what those hold that never ran.
+// discardScrapers frees scrapers that never ran.
 func (g *Generation) discardScrapers() error {
 	var errs []error
 	for _, s := range g.scrapers {
@@ -188,7 +188,7 @@ func (g *Generation) discardScrapers() error {
 
 var errNotScraped = errors.New("the target is not scraped")
 
-// load tells how busy the engines behind a target are, as the latest generation sees them.
+// load returns the load of the engines behind a target, as the latest generation knows it.
 func (s *shared) load(target string) (limits.Load, error) {
 	engine, known := (*s.engines.Load())[target]
 	if !known {
@@ -198,7 +198,7 @@ func (s *shared) load(target string) (limits.Load, error) {
 	return limits.Load(l), err
 }
 
-// words says the same for a person; nothing where the target is not scraped.
+// words describes the load of a target; "" if the target is not scraped.
 func (s *shared) words(target string) string {
 	l, err := s.load(target)
 	if errors.Is(err, errNotScraped) {

@@ -25,28 +25,29 @@ type ServeOptions struct {
 	Config     config.Config
 	Version    string
 	Log        *slog.Logger
-	LogDropped func() uint64 // log lines that were not written; nil: none are
+	LogDropped func() uint64 // number of log lines that were not written; nil: 0
 	Observers  []replay.Observer
 
-	// Started is called when everything runs, with the address and a func for the ledger of all requests; nil: not called.
+	// Started is called when everything runs, with the address and a function that returns the ledger of all requests; nil: not called.
 	Started func(url string, ledger func() measure.Ledger)
 
 	Load   func() (config.Config, error) // reads the configuration again; nil: there is no reload
-	Hangup <-chan os.Signal              // each one reloads; nil: none comes
-	Watch  *config.Watcher               // is asked every few seconds: a change reloads; nil: none
+	Hangup <-chan os.Signal              // each signal reloads; nil: none
+	Watch  *config.Watcher               // checked every few seconds: a change reloads; nil: none
 }
 
-// ErrBuild wraps what is wrong with a configuration or with the files that it names.
+// ErrBuild wraps the faults of a configuration or of the files that it names.
 type ErrBuild struct{ Err error }
 
 func (e *ErrBuild) Error() string { return e.Err.Error() }
 
-// Unwrap gives the faults.
+// Unwrap returns the faults.
 func (e *ErrBuild) Unwrap() error { return e.Err }
 
-// Serve runs a configuration, and those that reloads bring, until ctx is cancelled and what is in flight has drained,
-// or hard is cancelled. That records could not be written is logged and counted, and is no error. A workload that is over leaves its series on /metrics. The order of the stop is the reverse of
-// the start: requests first, the page last, so that a last scrape sees how they ended.
+// Serve runs a configuration, and those of later reloads, until ctx is cancelled and the requests in flight have drained, or
+// until hard is cancelled. Records that cannot be written are logged and counted, and are no error. The series of a workload
+// that is over stay on /metrics. The stop is the start in reverse: requests first, the page last, so that a last scrape sees
+// how the requests ended.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
@@ -57,9 +58,9 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
 	k := newSupervisor(work, o, process)
-	p, err := openPage(ctx, k.page(reg, board), stop) // a daemon that nobody can scrape has no purpose
+	p, err := openPage(ctx, k.page(reg, board), stop) // if the page ends, the daemon stops
 	if build := (*ErrBuild)(nil); errors.As(err, &build) {
-		if all := Check(work, o.Config, o.Log, nil); all != nil { // with what else is at fault
+		if all := Check(work, o.Config, o.Log, nil); all != nil { // reports the other faults, too
 			build.Err = all
 		}
 	}
@@ -79,7 +80,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	})
 	if err != nil {
 		if work.Err() != nil {
-			return nil // it was stopped, whatever the files hold
+			return nil // the daemon was stopped
 		}
 		return &ErrBuild{err}
 	}
@@ -99,13 +100,13 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	k.run(work, hard)
 	o.Log.Info("stopping: no new requests, those in flight may finish", "drain", k.g.options.Config.Drain)
 	if err := k.g.Close(); err != nil {
-		o.Log.Error("records were lost", "lost", k.g.shared.sink.Lost(), "err", err) // and counted: no reason to call the stop a failure
+		o.Log.Error("records were lost", "lost", k.g.shared.sink.Lost(), "err", err) // they are counted, too; the stop itself did not fail
 	}
 	o.Log.Info("stopped: no request is in flight")
 	return nil
 }
 
-// page is the HTTP side's options.
+// page returns the options of the HTTP server.
 func (k *supervisor) page(reg *prometheus.Registry, board *live.Board) web.Options {
 	w := k.options.Config.Web
 	o := web.Options{

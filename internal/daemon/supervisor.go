@@ -11,20 +11,20 @@ import (
 	"replayd/internal/metrics"
 )
 
-// A supervisor owns the generation that runs. Everything that changes it happens on the goroutine of its run, one after the other,
-// and none of that waits for a file, a target or the log: a pause takes effect at once, whatever else is under way. Reloads have
-// a goroutine of their own, which asks the owner for the switch only.
+// A supervisor owns the running generation. All changes happen on the goroutine of run, one after the other. None of them waits for a
+// file, a target or the log, so that a pause takes effect at once. Reloads have their own goroutine, which asks run only for the
+// switch.
 type supervisor struct {
 	options ServeOptions
 	process *metrics.Process
-	g       *Generation                            // written by the owner; reloads may read it, too, because only they have it written
-	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once: there may be hundreds of workloads in it
+	g       *Generation                            // written by run at the request of reloads, so reloads may read it, too
+	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once because it can be long
 	calls   chan func()
-	wanted  chan chan<- error // reloads whose result is waited for
-	over    <-chan struct{}   // closed when no more calls are taken
+	wanted  chan chan<- error // reloads whose callers wait for the result
+	over    <-chan struct{}   // closed when run takes no more calls
 
-	reloading bool     // the owner's
-	later     []func() // the owner's: what waits for the end of the reload under way
+	reloading bool     // only run uses it
+	later     []func() // only run uses it: calls that wait for the end of the reload in progress
 }
 
 func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *supervisor {
@@ -35,7 +35,7 @@ func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *su
 
 var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
-// run takes calls until work is cancelled. When it returns no reload is under way.
+// run takes calls until work is cancelled. When it returns, no reload is in progress.
 func (k *supervisor) run(work, hard context.Context) {
 	var side sync.WaitGroup
 	defer side.Wait()
@@ -50,12 +50,12 @@ func (k *supervisor) run(work, hard context.Context) {
 	}
 }
 
-// call has f done by run, and waits for its end. It is false, and f is not done, when run takes no calls any more or ctx is over.
+// call lets run execute f, and waits for its end. It returns false, and f is not executed, if run takes no more calls or ctx is done.
 func (k *supervisor) call(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
 	select {
 	case k.calls <- func() { defer close(done); f() }:
-		<-done // soon: no call waits for anything
+		<-done // soon: no call blocks
 		return true
 	case <-k.over:
 	case <-ctx.Done():
@@ -63,7 +63,7 @@ func (k *supervisor) call(ctx context.Context, f func()) bool {
 	return false
 }
 
-// gone is why a call was not done, or not answered.
+// gone returns why a call was not executed or not answered.
 func (k *supervisor) gone(ctx context.Context) error {
 	select {
 	case <-k.over:
@@ -73,12 +73,12 @@ func (k *supervisor) gone(ctx context.Context) error {
 	}
 }
 
-// pause holds back what falls due of a workload, "" of all, or lets it go again. A name that only the generation of a reload under
-// way may have waits for that reload.
+// pause pauses or resumes a workload, with "" all of them. An unknown name waits for a reload in progress, whose generation may have
+// it.
 func (k *supervisor) pause(ctx context.Context, workload string, paused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	var g *Generation // that it was done to
+	var g *Generation // the one that was paused
 	var changed []string
 	done := make(chan error, 1)
 	try := func() (known bool) {
@@ -116,11 +116,11 @@ func (k *supervisor) pause(ctx context.Context, workload string, paused bool) er
 	return k.gone(ctx)
 }
 
-// shows has show give another configuration.
+// shows sets the configuration that show returns.
 func (k *supervisor) shows(c config.Config) {
 	text := sync.OnceValues(c.Show)
 	k.shown.Store(&text)
 }
 
-// show is the running configuration without its secrets.
+// show returns the running configuration without its secrets.
 func (k *supervisor) show() ([]byte, error) { return (*k.shown.Load())() }

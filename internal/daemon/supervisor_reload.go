@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// watchEvery is how often the configuration file is looked at.
+// watchEvery is the interval of checking the configuration file for changes.
 const watchEvery = 5 * time.Second
 
-// reloads does one reload after the other until work is cancelled. Those that are asked for while one is under way are one reload
-// together, after it: that one may have read the file before it changed.
+// reloads runs one reload after the other until work is cancelled. All requests during a reload lead to one further reload after it,
+// because the one in progress may have read the file before it changed.
 func (k *supervisor) reloads(work, hard context.Context) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
-	var changed chan struct{} // nil: never
+	var changed chan struct{} // nil: the file is not watched
 	if k.options.Watch != nil {
 		changed = make(chan struct{})
 		watch.Go(func() { k.options.Watch.Run(work, watchEvery, changed) })
@@ -49,7 +49,7 @@ func (k *supervisor) reloads(work, hard context.Context) {
 	}
 }
 
-// reloaded asks for a reload and waits for its end. When ctx is over it goes on.
+// reloaded requests a reload and waits for its end. The reload goes on if ctx ends first.
 func (k *supervisor) reloaded(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
@@ -67,7 +67,7 @@ func (k *supervisor) reloaded(ctx context.Context) error {
 	}
 }
 
-// reload reads the configuration, builds its generation and switches to it. An error changes nothing, and is logged.
+// reload reads the configuration, builds its generation and switches to it. An error is logged and changes nothing.
 func (k *supervisor) reload(work, hard context.Context) error {
 	if k.options.Load == nil {
 		return nil
@@ -110,7 +110,7 @@ func (k *supervisor) reload(work, hard context.Context) error {
 	return nil
 }
 
-// end does what has waited for the end of a reload. It is the owner's.
+// end executes the calls that have waited for the end of a reload. Only run calls it.
 func (k *supervisor) end() {
 	k.reloading = false
 	for _, f := range k.later {
@@ -127,14 +127,14 @@ func (k *supervisor) next(ctx context.Context) (*Generation, error) {
 	return k.g.Next(ctx, c)
 }
 
-// openRecords lets the replay go on when records cannot be written: the sink counts them and tries again.
+// openRecords opens the records. If that fails the replay goes on: the sink counts the lost records and tries again.
 func (k *supervisor) openRecords() {
 	if err := k.g.OpenRecords(); err != nil {
 		k.options.Log.Error("records cannot be written: retrying", "err", err)
 	}
 }
 
-// against is a text that says what a generation changes.
+// against describes what a generation changes.
 func (g *Generation) against(old *Generation) string {
 	var same, changed, added, removed int
 	for _, w := range g.workloads {

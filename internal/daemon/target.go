@@ -15,8 +15,8 @@ import (
 	"replayd/internal/replay"
 )
 
-// A server is a target with the watch over it. Several generations and their workloads may share one; it ends with the
-// last of them.
+// A server is a target and its probe. Several generations and their workloads can share a server. It ends with the last of
+// them.
 type server struct {
 	config config.Target
 	probe  bool
@@ -24,22 +24,22 @@ type server struct {
 	watch  *replay.Target
 	shown  *metrics.Target
 	tokens *tokens       // nil: texts are not counted
-	lost   chan struct{} // closed when it cannot be used and asking again does not mend that
+	lost   chan struct{} // closed when the target cannot be used and a retry would not help
 
 	mu    sync.Mutex
-	users int                // generations that list it, and workloads
+	users int                // generations and workloads that keep it
 	end   context.CancelFunc // nil before the first workload
-	err   error              // why it is lost
+	err   error              // why the server is lost
 }
 
-// requestsOf is a target as far as requests to it go; what it says of itself is a scraper's.
+// requestsOf returns the part of a target that requests depend on. Its metrics belong to a scraper.
 func requestsOf(t config.Target) config.Target {
 	t.Metrics = config.Metrics{}
 	return t
 }
 
-// addServer takes over the server of the generation before, when nothing about it changed, or makes one. Probe says that the
-// tokens of its chat template are to be found.
+// addServer takes over the server of the generation before if nothing about it changed, or makes one. probe says whether to
+// measure the tokens of its chat template.
 func (g *Generation) addServer(at string, t config.Target, probe bool, old *Generation) config.Faults {
 	tokens, err := g.openTokenizer(t)
 	if err != nil {
@@ -72,7 +72,7 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 	return nil
 }
 
-// share lets one more generation list the server, unless it is lost. It keeps it until its release.
+// share keeps the server for one more generation until its release. It returns false if the server is lost.
 func (s *server) share() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *server) share() bool {
 	return true
 }
 
-// keepServer keeps a server until its release; the first to hold it starts the watch.
+// keepServer keeps a server until its release. The first to keep it starts the probe.
 func (g *Generation) keepServer(ctx context.Context, s *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (g *Generation) keepServer(ctx context.Context, s *server) {
 	if s.end != nil {
 		return
 	}
-	failed := g.options.Failed // not g, which would stay in memory
+	failed := g.options.Failed // a copy, so that g is not kept in memory
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	g.shared.running.Go(func() {
 		if err := s.watch.Run(ctx); err != nil {
@@ -120,7 +120,7 @@ func (s *server) release() {
 	}
 }
 
-// fault is why the server is lost.
+// fault returns why the server is lost.
 func (s *server) fault() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

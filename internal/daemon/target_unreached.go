@@ -9,14 +9,14 @@ import (
 	"replayd/internal/secret"
 )
 
-// ErrUnreached is that no connection to any target was ever made.
+// ErrUnreached means that no connection to any target was ever made.
 var ErrUnreached = errors.New("no connection was ever made")
 
-// lookEvery is how often a run looks whether a connection was made, and so how late it may end.
+// lookEvery is the interval of checking for a connection, and so how late a run may be cut.
 const lookEvery = time.Second
 
-// lookout calls giveUp when, patience after the first row was due, no connection to any target was ever made. It looks until
-// the end that it returns is called.
+// lookout calls giveUp if no connection to any target was made within patience after the first due row. It checks until the
+// function that it returns is called.
 func (g *Generation) lookout(patience time.Duration, giveUp func(error)) (end func()) {
 	if patience == 0 {
 		return func() {}
@@ -52,7 +52,7 @@ func (g *Generation) lookout(patience time.Duration, giveUp func(error)) (end fu
 	}
 }
 
-// connected says whether a connection to a target that requests go to was ever made.
+// connected reports whether a connection to the target of a workload was ever made.
 func (g *Generation) connected() bool {
 	for _, w := range g.workloads {
 		if w.server.client.Connected() {
@@ -62,7 +62,7 @@ func (g *Generation) connected() bool {
 	return false
 }
 
-// anyDue says whether a row was due yet. Warm-up requests are no rows.
+// anyDue reports whether a row has come due. Warm-up requests do not count.
 func (g *Generation) anyDue() bool {
 	for _, w := range g.workloads {
 		if w.count.Ledger().Expected > 0 {
@@ -72,7 +72,7 @@ func (g *Generation) anyDue() bool {
 	return false
 }
 
-// unreached says which targets were not reached, and why.
+// unreached returns an error with the targets that were not reached, and why.
 func (g *Generation) unreached(patience time.Duration) error {
 	told := map[string]bool{}
 	var errs []error

@@ -9,13 +9,13 @@ import (
 	"replayd/internal/token"
 )
 
-// Tokens are a tokenizer and the digest of its file, by which another one in its place is noticed.
+// tokens is a tokenizer with the digest of its file, which shows whether the file was replaced.
 type tokens struct {
 	*token.Tokenizer
 	digest [sha256.Size]byte
 }
 
-// same says of two, either of which may be nil, whether they count alike.
+// same reports whether two tokenizers, either of which may be nil, count alike.
 func (t *tokens) same(other *tokens) bool {
 	if t == nil || other == nil {
 		return t == other
@@ -23,7 +23,7 @@ func (t *tokens) same(other *tokens) bool {
 	return t.digest == other.digest
 }
 
-// counter counts by it; nil without one.
+// counter returns the function that counts tokens; nil: there is no tokenizer.
 func (t *tokens) counter() func([]byte) int {
 	if t == nil {
 		return nil
@@ -31,7 +31,7 @@ func (t *tokens) counter() func([]byte) int {
 	return t.Count
 }
 
-// tokenizer is what counts; nil where nothing does.
+// tokenizer returns the tokenizer; nil: there is none.
 func (t *tokens) tokenizer() *token.Tokenizer {
 	if t == nil {
 		return nil
@@ -39,8 +39,8 @@ func (t *tokens) tokenizer() *token.Tokenizer {
 	return t.Tokenizer
 }
 
-// openTokenizer finds what a target's texts are counted with; nil where nothing counts. The name of a family whose word list
-// is exact needs no file: lengths come out without one.
+// openTokenizer opens the tokenizer of a target; nil: there is none. The name of a model family whose word list is exact needs
+// no file.
 func (g *Generation) openTokenizer(t config.Target) (*tokens, error) {
 	if t.Tokenizer == "" {
 		return nil, nil

@@ -16,18 +16,18 @@ const (
 	awaitTry   = 5 * time.Second // longest try
 )
 
-// ErrNotReady is that a target did not answer in time.
+// ErrNotReady means that a target did not answer in time.
 var ErrNotReady = errors.New("not ready")
 
-// Await asks each target that requests go to for its models, one target after the other, until it has answered properly. tried is called with how each
-// try went; nil is the target's last. The error is ErrNotReady with the last try's when patience is over, or that of one that asking again
-// does not mend, else ctx's cause. Nothing of the generation needs to run.
+// Await requests the models of each target that has workloads, one target after the other, until it answers as expected. tried is called
+// with the error of each try; nil means that the target is ready. The error of Await is ErrNotReady with the last try's error after
+// patience, an error that a retry would not change, or ctx's cause. The generation need not run.
 func (g *Generation) Await(ctx context.Context, patience time.Duration, tried func(url string, err error)) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, t := range g.options.Config.Targets {
 		if !slices.ContainsFunc(g.options.Config.Workloads, func(w config.Workload) bool { return w.Target == t.Name }) {
-			continue // nothing is sent there
+			continue // no workload sends requests there
 		}
 		c := g.servers[t.Name].client
 		err := await(limited, func(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (g *Generation) Await(ctx context.Context, patience time.Duration, tried fu
 	return nil
 }
 
-// await asks until it is answered, at instants a second apart, or as soon as a try that took longer has failed.
+// await retries every second, or at once after a try that took longer, until the target answers.
 func await(ctx context.Context, ask func(context.Context) error, tried func(error)) error {
 	again := time.NewTicker(awaitEvery)
 	defer again.Stop()
@@ -59,7 +59,7 @@ func await(ctx context.Context, ask func(context.Context) error, tried func(erro
 		err := ask(try)
 		cancel()
 		if err != nil && ctx.Err() != nil && last != nil {
-			return last // a try that was cut short says less
+			return last // the error of a cancelled try says less
 		}
 		tried(err)
 		if err == nil || ctx.Err() != nil || errors.Is(err, openai.ErrSeveralModels) {
@@ -74,7 +74,7 @@ func await(ctx context.Context, ask func(context.Context) error, tried func(erro
 	}
 }
 
-// setEpoch gives all plans an epoch. It is for before Start.
+// setEpoch sets the epoch of all plans. It is called before Start.
 func (g *Generation) setEpoch(epoch time.Time) {
 	for _, w := range g.workloads {
 		w.config.Epoch = epoch

@@ -23,38 +23,38 @@ import (
 	"replayd/internal/trace"
 )
 
-// A workload is rows that were found to be good, their plan and their prompts, and then the runner over them.
+// A workload has checked rows, their plan and prompts, and, after its start, the runner.
 type workload struct {
 	config config.Workload
 	server *server
 
-	mu       sync.Mutex // from the start on, over what play changes
+	mu       sync.Mutex // guards what play changes
 	rows     *rowSource
 	plan     *schedule.Plan
 	prompter *synth.Prompter
 	runner   *replay.Runner
-	earlier  *replay.Runner // of the same workload, with the rows as they were; it may drain still
-	retired  bool           // a successor plays from an instant on
+	earlier  *replay.Runner // the runner of the rows before they were reread; may still drain
+	retired  bool           // a successor takes over from an instant on
 
-	// From its start on.
+	// Set at the start.
 	make    func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner
 	reopen  func(context.Context) (*rowSource, error)
-	lost    chan replay.Lost         // holds one
+	lost    chan replay.Lost         // capacity 1
 	quit    chan struct{}            // closed with retired
-	before  atomic.Pointer[workload] // the one that it took over from, until that has ended
+	before  atomic.Pointer[workload] // the predecessor, until it has ended
 	count   *metrics.Workload
-	shown   atomic.Pointer[live.Workload] // nil without a page
-	engine  func() string                 // how busy the target's engines are, in words; empty when they are not scraped
+	shown   atomic.Pointer[live.Workload] // nil: there is no live page
+	engine  func() string                 // describes the load of the target's engines; "" if they are not scraped
 	stop    context.CancelFunc
 	over    chan struct{} // closed when the runner has ended
 	leave   chan struct{} // closed when the workload is removed
-	removed atomic.Bool   // its series go with it
+	removed atomic.Bool   // the series are removed at the end
 	failure atomic.Pointer[string]
-	broken  atomic.Bool // its rows cannot be read, or it has failed: a reload opens it anew
+	broken  atomic.Bool // the rows cannot be read, or the workload has failed: a reload opens it again
 }
 
-// openWorkload does all of a workload that can be at fault, or takes it over from the generation before. It is nil with faults,
-// and where a known fault, or one of its target, leaves nothing to be run. Around are the keys with known faults.
+// openWorkload opens everything of a workload that can have a fault, or takes the workload over from the generation before. It
+// returns nil with faults, and if a known fault, or a fault of its target, prevents a run. around has the keys with known faults.
 func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workload, old *Generation, around map[string]bool) (*workload, config.Faults) {
 	server, before := g.servers[c.Target], old.workload(c.Name)
 	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && !before.broken.Load()
@@ -72,7 +72,7 @@ func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workl
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	if same && before.plays(opened) { // only put in place anew
+	if same && before.plays(opened) { // the file was replaced by an equal one
 		return before, faultsAt(at+".trace.path", opened.Close())
 	}
 	w := &workload{
@@ -83,13 +83,13 @@ func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workl
 		faults = w.open(at)
 	}
 	if len(faults) > 0 || around[at] || server == nil {
-		_ = opened.Close() // the faults are what matters
+		_ = opened.Close() // the faults are returned
 		return nil, faults
 	}
 	return w, nil
 }
 
-// unchanged says whether a path still holds the file that it held.
+// unchanged reports whether a path still has the same file.
 func unchanged(before, now os.FileInfo) bool {
 	return before != nil && now != nil && os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
@@ -111,7 +111,7 @@ func (w *workload) open(at string) config.Faults {
 	return faultsAt(at+".prompt", err)
 }
 
-// workload is the one of a name; nil when there is none.
+// workload returns the workload with a name; nil: there is none.
 func (g *Generation) workload(name string) *workload {
 	if g == nil {
 		return nil
@@ -119,13 +119,13 @@ func (g *Generation) workload(name string) *workload {
 	return g.named[name]
 }
 
-// A handover is what a workload takes over from the one that it replaces.
+// A handover says from which workload, and when, a workload takes over.
 type handover struct {
-	before *workload // nil: there was none
-	at     time.Time // rows from this planned instant on are its own; zero: from now on
+	before *workload // the predecessor; nil: there is none
+	at     time.Time // planned instant of the first row of its own; zero: now
 }
 
-// start puts a workload's series on the page and lets it run.
+// start registers a workload's series and starts it.
 func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
 	g.prepare(w, from)
 	o, running, sink := g.options, &g.shared.running, g.shared.sink
@@ -138,7 +138,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 	}
 	ctx, w.stop = context.WithCancel(ctx)
 	g.keepServer(ctx, w.server)
-	running.Go(func() { // a target that cannot be used ends its workloads, and no others
+	running.Go(func() { // a target that cannot be used ends only its own workloads
 		select {
 		case <-w.server.lost:
 			w.fail(w.server.fault())
@@ -158,7 +158,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		<-w.leave
 		w.server.release()
 		if w.removed.Load() {
-			sink.Tell() // its last ledger
+			sink.Tell() // writes the last ledger
 			o.Meter.Remove(w.count)
 		}
 		if shown := w.shown.Load(); shown != nil {
@@ -179,9 +179,9 @@ func (w *workload) fail(err error) {
 	w.count.Fault(true)
 }
 
-// prepare makes the runner.
+// prepare prepares the runner.
 func (g *Generation) prepare(w *workload, from handover) {
-	// Not g: a workload that runs on through a reload keeps no old generation in memory.
+	// Copies, not g: a workload that continues over a reload must not keep the old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
 	w.count = o.Meter.Workload(metrics.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, metrics.WorkloadOptions{
 		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
@@ -240,18 +240,18 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.show(o.Board)
 }
 
-// dropped complains of n requests that were due and not sent. Filtered ones are as they were configured.
+// dropped logs n requests that were due and not sent. Filtered ones are configured, and not logged.
 func (o *Options) dropped(workload string, why measure.DropReason, n int) {
 	if o.LogFailure != nil && why != measure.Filtered {
 		o.LogFailure(workload, "dropped: "+string(why), n, "", "")
 	}
 }
 
-// calibrates says whether a server may put tokens around a workload's prompts: a chat template, or the token that some
-// models have at the beginning of any text. Token ids are taken as they are.
+// calibrates reports whether a server may add tokens to a workload's prompts: those of a chat template, or the token that some
+// models put at the begin of a text. Servers add nothing to token ids.
 func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == "text" }
 
-// rowsOf is how many rows the runner counts: a plan whose rows come round counts them itself.
+// rowsOf returns the number of rows that the runner counts: a plan that repeats its rows counts them itself.
 func rowsOf(c config.Workload) int {
 	if config.Timed(c.Arrival) {
 		return c.Rows
@@ -259,7 +259,7 @@ func rowsOf(c config.Workload) int {
 	return 0
 }
 
-// closedFor is after what time a closed loop ends; a plan that has instants ends itself.
+// closedFor returns the time after which a closed loop ends. A plan with instants ends by itself.
 func closedFor(c config.Workload) time.Duration {
 	if c.Arrival == string(schedule.Concurrency) {
 		return time.Duration(c.Duration)

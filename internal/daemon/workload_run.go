@@ -13,14 +13,14 @@ import (
 	"replayd/internal/schedule"
 )
 
-// Between two tries to read rows that could not be read.
+// Pauses between two tries to read the rows again.
 const (
 	rereadFirst = time.Second
 	rereadMost  = time.Minute
 )
 
-// play runs a workload to its end. Where its rows cannot be read any more and it is to be patient, they are read anew until that
-// succeeds, and played from the next loop on.
+// play runs a workload to its end. If its rows can no longer be read and the options are Patient, play reads them again until that
+// succeeds, and continues with the next loop.
 func (w *workload) play(ctx, hard context.Context, o *Options) error {
 	var runs sync.WaitGroup
 	defer runs.Wait()
@@ -37,7 +37,7 @@ func (w *workload) play(ctx, hard context.Context, o *Options) error {
 				return err
 			}
 		}
-		if !lost.More { // one pass, of which a part is gone
+		if !lost.More { // a single pass, which has lost rows
 			return lost.Err
 		}
 		if !w.again(ctx, lost, o) {
@@ -46,7 +46,7 @@ func (w *workload) play(ctx, hard context.Context, o *Options) error {
 	}
 }
 
-// again reads the rows anew until they are good. False: a stop or a successor came first.
+// again reads the rows again until they have no faults. It returns false if a stop or a successor came first.
 func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool {
 	w.broken.Store(true)
 	w.held(lost.Err)
@@ -78,7 +78,8 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 	}
 }
 
-// startFresh reads the rows, and has a new runner begin with the first loop that nothing was sent of. False: the workload has a successor.
+// startFresh reads the rows, and starts a new runner with the first loop of which nothing was sent. begins is false if the workload has
+// a successor.
 func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Options) (begins bool, err error) {
 	rows, err := w.reopen(ctx)
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Option
 	}
 	made := &workload{config: w.config, server: w.server, rows: rows}
 	if err := wants(made.open("")); err != nil {
-		_ = rows.Close() // err is what matters
+		_ = rows.Close() // err is returned
 		return false, err
 	}
 	w.mu.Lock()
@@ -102,11 +103,11 @@ func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Option
 	w.mu.Unlock()
 	w.count.Plays(traceInfo(rows.stats))
 	w.show(o.Board)
-	_ = old.Close() // it could not be read
+	_ = old.Close() // it cannot be read any more
 	return true, nil
 }
 
-// wants are faults whose keys do not matter: the configuration has not changed.
+// wants joins faults without their keys: the configuration has not changed.
 func wants(f config.Faults) error {
 	var errs []error
 	for _, fault := range f {
@@ -115,8 +116,8 @@ func wants(f config.Faults) error {
 	return errors.Join(errs...)
 }
 
-// resume says where a plan of other rows goes on: at the start of the next loop, or of the one after where that is past. Both are
-// zero where it begins by itself.
+// resume returns where a plan with changed rows continues: at the start of the next loop, or of the one after it if that has passed.
+// Both instants are zero for a closed plan, and if no loop had begun: then the plan begins by itself.
 func resume(p *schedule.Plan, next schedule.Loop, now time.Time) (begin, epoch time.Time) {
 	if p.Closed() || next == (schedule.Loop{}) {
 		return time.Time{}, time.Time{}
@@ -125,7 +126,7 @@ func resume(p *schedule.Plan, next schedule.Loop, now time.Time) (begin, epoch t
 	if now = now.Round(0); at.Before(now) {
 		at = now
 	}
-	if !p.FollowsWall() { // the loops go on with the same numbers
+	if !p.FollowsWall() { // the numbers of the loops continue
 		if soonest := now.Add(handoverAhead); at.Before(soonest) {
 			at = soonest
 		}
@@ -138,7 +139,7 @@ func resume(p *schedule.Plan, next schedule.Loop, now time.Time) (begin, epoch t
 	return l.Start.Round(0), time.Time{}
 }
 
-// held shows why nothing comes due, or with nil that this is over.
+// held reports why nothing comes due, or with nil that rows come due again.
 func (w *workload) held(why error) {
 	if why == nil {
 		w.failure.Store(nil)
@@ -161,14 +162,14 @@ func (w *workload) sha256() string {
 	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
 }
 
-// files are those of the rows that are played, as they were when they were opened.
+// files returns the files of the rows that are played, as they were when they were opened.
 func (w *workload) files() []os.FileInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.rows.files)
 }
 
-// plays says whether the rows that are played are the same as others, and then takes note of where these lie.
+// plays reports whether other rows equal the rows that are played. If so, it remembers their files.
 func (w *workload) plays(other *rowSource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +180,7 @@ func (w *workload) plays(other *rowSource) bool {
 	return same
 }
 
-// pause is true where it changes anything.
+// pause pauses or resumes the workload. It reports whether that changed anything.
 func (w *workload) pause(paused bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +199,7 @@ func (w *workload) setDrain(d time.Duration) {
 	w.runner.SetDrain(d)
 }
 
-// retire leaves what is due from an instant on to a successor.
+// retire leaves the rows due from an instant on to a successor.
 func (w *workload) retire(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
