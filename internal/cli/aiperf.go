@@ -143,7 +143,7 @@ func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 			break
 		}
 		w.Dataset = config.Dataset{Format: a.datasetType, Path: a.inputFile}
-		if a.datasetType == "multi_turn" && !given.Changed("carry") {
+		if a.datasetType == "multi_turn" && !given.Changed("history") {
 			w.Prompt.History = true // its turns have no answers
 		}
 	case a.datasetType != "":

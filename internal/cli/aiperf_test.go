@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -222,5 +225,44 @@ func TestPeersFlagsArrive(t *testing.T) {
 	}
 	if got := r.SLO.String(); got != "ttft:370ms,e2e:648ms" {
 		t.Errorf("goodput: got %s", got)
+	}
+}
+
+// TestHistoryOfMultiTurn: the turns of a multi_turn file have no answers, so the server's are used unless a flag says otherwise.
+func TestHistoryOfMultiTurn(t *testing.T) {
+	const line = "--url h:1 --input-file t.jsonl --custom-dataset-type multi_turn"
+	for more, want := range map[string]bool{"": true, " --history=true": true, " --history=false": false} {
+		r, err := ordered(t, line+more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Config.Workloads[0].Prompt.History; got != want {
+			t.Errorf("%q: want history %t, got %t", more, want, got)
+		}
+	}
+}
+
+// TestChangedFlagsExist: pflag says of an unknown name that it was not changed, so a renamed flag would be missed silently.
+func TestChangedFlagsExist(t *testing.T) {
+	c := &cobra.Command{Use: "run"}
+	NewFlags().Add(c)
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`Changed\("([a-z.-]+)"\)`).FindAllStringSubmatch(string(text), -1) {
+			if n++; c.Flags().Lookup(m[1]) == nil {
+				t.Errorf("%s: Changed(%q): there is no such flag", path, m[1])
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("want 10 uses or more, got %d", n)
 	}
 }
