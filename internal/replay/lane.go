@@ -34,8 +34,8 @@ func (r *Runner) startLane() *lane {
 	return l
 }
 
-// carry is the goroutine of a lane: it sends requests until the channel is closed.
-func (r *Runner) carry(hard context.Context, l *lane) {
+// runLane is the goroutine of a lane: it sends requests until the channel is closed.
+func (r *Runner) runLane(hard context.Context, l *lane) {
 	defer l.wire.Close()
 	for range l.work {
 		for more := true; more; {

@@ -28,7 +28,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	r.mu.Lock()
-	r.launch = func(l *lane) { r.running.Go(func() { r.carry(hard, l) }) }
+	r.launch = func(l *lane) { r.running.Go(func() { r.runLane(hard, l) }) }
 	r.endWork = stop
 	r.alarm = r.w.Pacer.join(&r.mu, r.tick)
 	r.alarm.want()
