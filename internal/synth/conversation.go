@@ -8,15 +8,15 @@ import (
 	"replayd/internal/trace"
 )
 
-// A user holds one conversation after the other.
+// A user has one conversation after the other.
 type user struct {
 	conversation
 	begun int // conversations
 }
 
-// next is the user's next row, but for its number.
+// next returns the user's next row without its number.
 func (u *user) next(s *Synthetic, slot int) trace.Record {
-	for u.turn == u.turns { // twice where what was skipped left no room for more
+	for u.turn == u.turns { // twice if the skipped turns left no room for more
 		// Numbers of users differ, whichever conversation ends first.
 		u.begin(s, uint64(slot)+uint64(max(1, s.Users))*uint64(u.begun))
 		if u.begun++; u.begun == 1 && s.Rate > 0 {
@@ -26,7 +26,7 @@ func (u *user) next(s *Synthetic, slot int) trace.Record {
 	return u.nextTurn(s)
 }
 
-// A conversation is one that is under way. What it draws comes from a stream of its number.
+// A conversation is a conversation in progress. Its draws come from the stream of its number.
 type conversation struct {
 	number  uint64
 	session string
@@ -63,7 +63,7 @@ func (c *conversation) begin(s *Synthetic, number uint64) {
 	}
 }
 
-// skip goes over turns that were virtually done: their messages and answers become history.
+// skip skips turns as if they had been sent: their messages and answers become history.
 func (c *conversation) skip(s *Synthetic, turns int) {
 	for c.turn < min(turns, c.turns) {
 		c.nextTurn(s)
@@ -71,7 +71,7 @@ func (c *conversation) skip(s *Synthetic, turns int) {
 	c.fresh = true
 }
 
-// nextTurn is the conversation's next row. The conversation is over when a prompt would hold no more of it.
+// nextTurn returns the conversation's next row. The conversation is over when its next prompt would be too long.
 func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 	input := min(c.lengths.Input.whole(c.rng, trace.MaxTokens), trace.MaxTokens-c.tokens)
 	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn}
@@ -86,7 +86,7 @@ func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 	}
 	if !s.plain() {
 		c.say("user", c.id(2*c.turn), input)
-		// Later turns append behind what this row sees, never into it.
+		// Later turns append after the parts of this row and never change them.
 		r.InputTokens, r.Parts = c.tokens, c.parts[:len(c.parts):len(c.parts)]
 		c.say("assistant", c.id(2*c.turn+1), answer)
 	}
@@ -106,12 +106,12 @@ func (c *conversation) say(role string, id uint64, tokens int) {
 const (
 	systemID = 0
 
-	// standInTokens is the least length of an answer in a history where rows do not say how long answers are to be. With
-	// half of the message where that is more, it is what AIPerf assumes (src/aiperf/dataset/composer/base.py).
+	// standInTokens is the length of an answer in a history if rows have no output length, or half of the message's length if
+	// that is more. AIPerf assumes the same (src/aiperf/dataset/composer/base.py).
 	standInTokens = 128
 )
 
-// id is that of the part at a place of the conversation.
+// id returns the id of the part at a position in the conversation.
 func (c *conversation) id(place int) uint64 {
 	return (c.number+1)<<20 | uint64(place)
 }

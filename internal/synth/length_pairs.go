@@ -148,7 +148,7 @@ func jsonPairs(s string) ([]Pair, error) {
 	return pairs, nil
 }
 
-// checkPairs says what is wrong, and how many tokens the longest pair has in the mean.
+// checkPairs returns the faults, and the mean tokens of the longest pair.
 func checkPairs(pairs []Pair) (longest float64, err error) {
 	if len(pairs) == 0 || len(pairs) > maxPairs {
 		return 0, fmt.Errorf("want 1 to %d pairs, got %d", maxPairs, len(pairs))
@@ -169,7 +169,7 @@ func checkPairs(pairs []Pair) (longest float64, err error) {
 		errs = append(errs, errors.New("shares: want one above 0, got none"))
 	}
 	if longest > 2*trace.MaxTokens {
-		longest = 0 // said above
+		longest = 0 // its fault is reported above
 	}
 	return longest, errors.Join(errs...)
 }

@@ -8,8 +8,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Normal is a normal distribution of which only values ≥ 0 are drawn: a negative one is drawn again, as AIPerf does
-// (src/aiperf/common/random_generator.py). So where Stddev is not small beside Mean, the mean of what is drawn is larger.
+// A Normal is a normal distribution without negative values: a negative value is drawn again, as AIPerf does
+// (src/aiperf/common/random_generator.py). If Stddev is not small compared with Mean, the mean of the draws is larger.
 type Normal struct{ Mean, Stddev float64 }
 
 // tries bounds how often a value is drawn again. As Mean is not negative, half of them are good.
@@ -35,7 +35,7 @@ func (d Normal) whole(rng *rand.Rand, most int) int {
 
 // check wants a mean from least to most.
 func (d Normal) check(name string, least, most float64) (errs []error) {
-	if !(d.Mean >= least && d.Mean <= most) { // in this form NaN is refused too
+	if !(d.Mean >= least && d.Mean <= most) { // true for NaN, too
 		errs = append(errs, fmt.Errorf("%s: want a mean of %.0f to %.0f, got %v", name, least, most, d.Mean))
 	}
 	if !(d.Stddev >= 0 && d.Stddev <= most) {
@@ -47,7 +47,7 @@ func (d Normal) check(name string, least, most float64) (errs []error) {
 // A Pair is one kind of request in a mixture.
 type Pair struct {
 	Input, Output Normal  // tokens
-	Weight        float64 // its share is this over the sum of all
+	Weight        float64 // share = Weight ÷ sum of all weights
 }
 
 // pick draws one of the pairs by their weights.

@@ -41,7 +41,7 @@ func (p *Prompter) AppendMessages(dst []byte, r *trace.Record, salt uint64, over
 	return append(dst, ']'), tokens
 }
 
-// AppendTurns appends a row's parts as AppendText does, one behind the other, with answers as AppendMessages takes them.
+// AppendTurns appends a row's parts as AppendText does, one after the other, with answers as in AppendMessages.
 func (p *Prompter) AppendTurns(dst []byte, r *trace.Record, salt uint64, overhead int, answers [][]byte) (prompt []byte, tokens int) {
 	start := len(dst)
 	for c := p.cut(r, salt, overhead); c.next(); tokens += c.tokens {
@@ -57,7 +57,7 @@ func (p *Prompter) AppendTurns(dst []byte, r *trace.Record, salt uint64, overhea
 	return dst, tokens
 }
 
-// answer is what the server really said, where the piece is an assistant's message and there is one.
+// answer returns the server's own answer if the piece is an assistant's message and there is one.
 func (c *cut) answer(answers [][]byte) []byte {
 	if c.part.Role != "assistant" || c.answers > len(answers) {
 		return nil
@@ -65,8 +65,8 @@ func (c *cut) answer(answers [][]byte) []byte {
 	return answers[c.answers-1]
 }
 
-// appendQuoted appends a JSON string. What is no UTF-8 becomes U+FFFD.
+// appendQuoted appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendQuoted(dst []byte, s string) []byte {
-	quoted, _ := json.Marshal(s) // every string can be one
+	quoted, _ := json.Marshal(s) // it never fails for a string
 	return append(dst, quoted...)
 }

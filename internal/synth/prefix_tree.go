@@ -2,20 +2,20 @@ package synth
 
 import "math"
 
-// A forest is the tree of all prefixes of a trace, and the names of the blocks that scaling makes of its nodes.
+// A forest is the tree of all prefixes of a trace, with the ids of the blocks that scaling makes of its nodes.
 type forest struct {
 	RescaleOptions
 	nodes []node // 0 is the root, above all first ids
 	below map[edge]uint32
-	first map[uint64]uint32 // an id's first node
+	first map[uint64]uint32 // first node of each id
 	names map[label]uint64
-	last  uint64 // id that was given away last
+	last  uint64 // the latest new id
 }
 
 // A node is a block behind a sequence of blocks.
 type node struct {
 	id   uint64
-	rows int // that go through it
+	rows int // number of rows through the node
 }
 
 type edge struct {
@@ -23,7 +23,7 @@ type edge struct {
 	id     uint64
 }
 
-// A label tells a block that has no id yet from all others.
+// A label identifies a block without an id.
 type label struct {
 	tree, copied int
 	node         uint32 // 0 where the id alone says it
@@ -58,7 +58,7 @@ func (f *forest) plant(ids []uint64) []uint32 {
 	return path
 }
 
-// scaled is how many blocks a shared prefix of so many becomes.
+// scaled returns the scaled number of blocks of a shared prefix.
 func (f *forest) scaled(depth int) int {
 	return int(math.Floor(float64(depth)*f.PrefixLen + 0.5))
 }
@@ -90,7 +90,7 @@ func (f *forest) part(path []uint32, tokens int) parts {
 	return p
 }
 
-// name gives a scaled prompt its ids, one for each block.
+// name returns the ids of a scaled prompt, one for each block.
 func (f *forest) name(path []uint32, p parts, tree int) []uint64 {
 	prefix, all := blocks(p.prefix, f.BlockTokens), blocks(p.tokens(), f.BlockTokens)
 	ids := make([]uint64, 0, all)
@@ -133,7 +133,7 @@ func (f *forest) block(at uint32, copied, tree int) uint64 {
 	return name
 }
 
-// unused gives away an id that no block has.
+// unused returns an id that no block has.
 func (f *forest) unused() uint64 {
 	for {
 		f.last++ // after 2⁶⁴ − 1 comes 0

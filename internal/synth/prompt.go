@@ -1,4 +1,4 @@
-// Package synth makes prompts of an exact number of tokens, and made-up traces. It is a function of its input: the
+// Package synth makes prompts with an exact number of tokens, and synthetic traces. It is a function of its input: the
 // same row, seed, salt and overhead give the same bytes on every machine and in every version.
 package synth
 
@@ -12,7 +12,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// Form says what a prompt is made of.
+// Form is the kind of a prompt's content.
 type Form string
 
 // Forms.
@@ -24,12 +24,12 @@ const (
 // Options of a Prompter.
 type Options struct {
 	Words       *token.Words
-	Form        Form   // what Bytes counts
-	Seed        uint64 // replays that must not share a prefix cache take different ones
+	Form        Form   // form for which Bytes counts
+	Seed        uint64 // replays that must not share prefixes use different seeds
 	BlockTokens int    // tokens of a full block; 0 for a trace without blocks
 
-	// Texts, if set, appends about so many tokens of a dataset's text to dst in place of words, for a row without parts. It is
-	// used with the form Text only, and may be called by several goroutines at once.
+	// Texts, if set, appends about a number of tokens of a dataset's text to dst instead of words, for rows without parts. It is
+	// used with form Text only. Several goroutines may call it at once.
 	Texts func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 
@@ -43,7 +43,7 @@ type Prompter struct {
 	texts       func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 
-// New returns all that is wrong with the options at once.
+// New checks all options; its error has every fault.
 func New(o Options) (*Prompter, error) {
 	var errs []error
 	if o.Words == nil {
@@ -142,7 +142,7 @@ func (p *Prompter) cut(r *trace.Record, salt uint64, overhead int) cut {
 	return c
 }
 
-// next turns to the next piece, false at the end. Behind the row's blocks, or where it has none, comes text of its own.
+// next moves to the next piece; it returns false at the end. After the row's blocks, or without blocks, comes text of the row's own.
 func (c *cut) next() bool {
 	if c.left == 0 {
 		return false

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Salt says which loops share the text of their blocks. Where they do, the engine's prefix cache answers a loop
-// from the one before. Beside the two constants there is "fixed:NAME": all loops that use the name share it.
+// A Salt determines which loops share the texts of their blocks. If loops share them, a loop hits the prefix cache entries of
+// earlier loops. Beside the two constants there is "fixed:NAME": all loops that use the name share it.
 type Salt string
 
 // Salts.
@@ -22,7 +22,7 @@ const (
 
 const saltFixed = "fixed:"
 
-// Check says what is wrong with a salt.
+// Check returns why a salt is invalid.
 func (s Salt) Check() error {
 	if name, ok := strings.CutPrefix(string(s), saltFixed); s == SaltLoop || s == SaltNone || ok && name != "" {
 		return nil
@@ -52,7 +52,7 @@ func (s Salt) Text(workload string, loopStart time.Time, pass int64) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// source is what a value is the hash of.
+// source returns the text whose hash is the value.
 func (s Salt) source(workload string, loopStart time.Time, pass int64) string {
 	if name, ok := strings.CutPrefix(string(s), saltFixed); ok {
 		return "fixed\x00" + name

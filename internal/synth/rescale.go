@@ -37,14 +37,14 @@ const (
 	longest = 285 * 365 * 24 * time.Hour // as far as a trace file's times reach
 )
 
-// Check says all that is wrong at once. Each error begins with the field's name, in small letters.
+// Check returns every fault. Each begins with the field's name in lower case.
 func (s *RescaleOptions) Check() error {
 	var errs []error
 	for _, f := range []struct {
 		name      string
 		got, most float64
 	}{{"speedup", s.Speedup, MaxSpeedup}, {"prefix_len", s.PrefixLen, MaxMultiplier}, {"prompt_len", s.PromptLen, MaxMultiplier}} {
-		if f.got != 0 && !(f.got >= 1/f.most && f.got <= f.most) { // in this form NaN is refused too
+		if f.got != 0 && !(f.got >= 1/f.most && f.got <= f.most) { // true for NaN, too
 			errs = append(errs, fmt.Errorf("%s: want %v to %v, got %v", f.name, 1/f.most, f.most, f.got))
 		}
 	}
@@ -110,7 +110,7 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 	return out, nil
 }
 
-// tree is the number of the one that a row is in.
+// tree returns the number of the tree of a row.
 func (s *RescaleOptions) tree(r *trace.Record) int {
 	if s.PrefixRoot <= 1 {
 		return 0
@@ -125,5 +125,5 @@ func (s *RescaleOptions) tree(r *trace.Record) int {
 	return draws.below(uint64(s.PrefixRoot))
 }
 
-// blocks is how many of them so many tokens take.
+// blocks returns the number of blocks of a number of tokens.
 func blocks(tokens, size int) int { return (tokens + size - 1) / size }

@@ -6,17 +6,16 @@ import (
 	"replayd/internal/trace"
 )
 
-// mostReused bounds the pieces that a Reuse knows: some 40 MiB.
+// mostReused bounds the pieces that a Reuse remembers: about 40 MiB.
 const mostReused = 1 << 20
 
-// A Reuse counts how many tokens of the prompts of a run stood at the front of an earlier prompt of the same run: what a prefix cache
-// would hit that was empty when the run began and never forgets. A server can hit no more of these prompts by the load's doing.
-// Its methods may be called at once.
+// A Reuse counts the prompt tokens of a run that an earlier prompt of the run began with, too: the hits of an infinite prefix cache
+// that was empty at the begin of the run. The load itself explains no more hits than these. Several goroutines may call its methods.
 type Reuse struct {
 	mu      sync.Mutex
 	longest map[uint64]int32 // of each distinct front, by its hash: the most tokens of its last piece
 	tokens  int64
-	blind   bool // there were prompts of which the pieces are not known, or too many pieces
+	blind   bool // pieces of a prompt are unknown, or there are too many pieces
 }
 
 // Add takes the next prompt that is sent, with its salt. One that does not count is known to those after it, as a warm-up's is.
@@ -50,7 +49,7 @@ func (u *Reuse) Add(p *Prompter, r *trace.Record, salt uint64, counts bool) {
 	}
 }
 
-// Tokens is the count. It is not known where a prompt was given as text, or after a million distinct pieces.
+// Tokens returns the count. It is unknown if a prompt was given as text, or after a million distinct pieces.
 func (u *Reuse) Tokens() (n int64, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

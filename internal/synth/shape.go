@@ -11,7 +11,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Shape describes a made-up trace of conversations with an assistant.
+// A Shape describes a synthetic trace of conversations with an assistant.
 //
 // Conversations begin by a Poisson process, and beside it in bursts, which come by a Poisson process of their own.
 // Each begins with one of a few system prompts, the k-th with a probability proportional to 1/k, or with none. A turn adds a
@@ -19,7 +19,7 @@ import (
 // its full blocks are the ones that the turn before had. Lengths of messages and answers are lognormal,
 // so most are short and a few are very long.
 type Shape struct {
-	Span        time.Duration // rows come before it
+	Span        time.Duration // length of the trace
 	BlockTokens int
 
 	SessionGap   time.Duration // mean time between conversations that begin alone
@@ -76,7 +76,7 @@ func (s Shape) Records(seed uint64) []trace.Record {
 	return m.rows
 }
 
-// A maker is a trace that is being made.
+// A maker makes one trace.
 type maker struct {
 	Shape
 	rng      *rand.Rand
@@ -161,7 +161,7 @@ func (m *maker) pause(mean time.Duration) time.Duration {
 	return time.Duration(m.rng.ExpFloat64() * float64(mean))
 }
 
-// number gives rows their places, and ids and sessions names in the order in which they come.
+// number numbers the rows, and renames ids and sessions in the order of their first use.
 func number(rows []trace.Record) {
 	ids, sessions := map[uint64]uint64{}, map[string]string{"": ""}
 	for i := range rows {

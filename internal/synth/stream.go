@@ -2,7 +2,7 @@ package synth
 
 import "math/bits"
 
-// A domain keeps streams of different things apart: of block ids, of row numbers, and so on.
+// A domain separates streams for different uses: block ids, row numbers and so on.
 type domain uint64
 
 const (
@@ -37,7 +37,7 @@ func (s *stream) draw() uint64 {
 	return mix(uint64(*s))
 }
 
-// Uint64 makes a stream a rand.Source.
+// Uint64 implements rand.Source.
 func (s *stream) Uint64() uint64 { return s.draw() }
 
 const golden = 0x9e3779b97f4a7c15 // 2⁶⁴ / φ, odd

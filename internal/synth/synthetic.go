@@ -40,7 +40,7 @@ const (
 	MaxDelay = 24 * time.Hour
 )
 
-// Check says all that is wrong at once. Each error begins with the field's name, in small letters.
+// Check returns every fault. Each begins with the field's name in lower case.
 func (s *Synthetic) Check() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -99,13 +99,13 @@ func (s Synthetic) Rows() (next func() trace.Record) {
 	}
 }
 
-// plain says that rows are lengths and nothing else.
+// plain reports whether rows are lengths only.
 func (s *Synthetic) plain() bool { return !s.talks() && s.System == 0 }
 
-// talks says that conversations may have several turns.
+// talks reports whether conversations can have several turns.
 func (s *Synthetic) talks() bool { return s.Turns.Mean > 1 || s.Turns.Stddev > 0 || s.Users > 0 }
 
-// gap is the time between two turns of a user.
+// gap returns the time between two turns of a user.
 func (s *Synthetic) gap() time.Duration {
 	if s.Rate == 0 {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"replayd/internal/trace"
 )
 
-// A Draft describes a made-up trace by its rate, its lengths and what its prompts share, where a Shape tells how people talk.
+// A Draft describes a synthetic trace by its rate, its lengths and what its prompts share. A Shape describes conversations of people.
 type Draft struct {
 	Rate float64       // conversations per second; with one turn each, requests
-	Span time.Duration // rows come before it
+	Span time.Duration // length of the trace
 	Even bool          // conversations begin at equal distances, else by a Poisson process; the first one at 0
 
 	Rows        Synthetic // lengths, turns and delays; Users must be 0
@@ -37,7 +37,7 @@ const (
 	maxPaths = 1 << 40
 )
 
-// Check says all that is wrong at once. Each error begins with the field's name, in small letters.
+// Check returns every fault. Each begins with the field's name in lower case.
 func (d *Draft) Check() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -108,7 +108,7 @@ func (d *Draft) Records() ([]trace.Record, error) {
 	}
 }
 
-// drafting is a trace that is being made.
+// drafting makes one trace.
 type drafting struct {
 	*Draft
 	rng  *rand.Rand
@@ -149,7 +149,7 @@ func (m *drafting) findShared(r *trace.Record) {
 	}
 }
 
-// mean is the mean length of a message.
+// mean returns the mean length of a message.
 func (m *drafting) mean() float64 {
 	if len(m.Rows.Pairs) == 0 {
 		return m.Rows.Input.Mean
