@@ -29,6 +29,7 @@ func TestPage(t *testing.T) {
 			t.Run(fmt.Sprintf("%d-%s", width, scheme), func(t *testing.T) {
 				p := b.open(t, "http://"+at+"/live", width, scheme)
 				p.until(t, ready)
+				p.until(t, `[...document.querySelectorAll('.server')].every(s => !s.hidden)`) // read at the next tick
 				p.picture(t, fmt.Sprintf("%d-%s.png", width, scheme))
 				p.eval(t, `document.querySelectorAll('details').forEach(d => { d.open = true })`, nil)
 				p.until(t, `document.querySelectorAll('.outcomes tbody tr').length >= 3 * 20`)
