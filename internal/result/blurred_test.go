@@ -31,9 +31,9 @@ func TestBlurred(t *testing.T) {
 	}{
 		{0, 100, ""},
 		{1, 101, ""},
-		{1, 100, "read together        1 of 100 (1 %) reads held several chunks: all but the last in each have too late a time\n" +
-			"read delay           2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
-		{3, 0, "read together        3 reads held several chunks: all but the last in each have too late a time\n"},
+		{1, 100, "read together           1 of 100 (1 %) reads held several chunks: all but the last in each have too late a time\n" +
+			"read delay              2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
+		{3, 0, "read together           3 reads held several chunks: all but the last in each have too late a time\n"},
 	} {
 		s, got := table(c.merged, c.reads)
 		if s.blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {

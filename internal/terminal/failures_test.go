@@ -24,10 +24,10 @@ func TestFailures(t *testing.T) {
 	}
 	const want = `
 the first request of each failure
-http_429             w/0/3: text 3
-connect              w/0/5: text 5
-empty                w/0/2: text 2
-http_5xx             w/0/1: text 1
+http_429                w/0/3: text 3
+connect                 w/0/5: text 5
+empty                   w/0/2: text 2
+http_5xx                w/0/1: text 1
 `
 	if out.String() != want {
 		t.Errorf("want %s\n got %s", want, out)

@@ -45,7 +45,7 @@ func (t *Table) Rows(rows [][]string, spare []string) {
 
 // Line writes a name and its text.
 func (t *Table) Line(name, format string, values ...any) {
-	const column = 21 // longer than most names
+	const column = 24 // longer than the names of outcomes and drops
 	if Width(name) >= column {
 		fmt.Fprintln(t, name)
 		name = ""
