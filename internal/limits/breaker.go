@@ -1,7 +1,7 @@
-// Package limits protects the engine and the bill: a circuit breaker on the engine's load and on the workload's error ratio, and
-// budgets over sliding windows.
+// Package limits protects the engine and the bill. A circuit breaker watches the engine's load and the workload's error
+// ratio. Budgets limit requests and tokens over sliding windows.
 //
-// Each is a state machine that takes the instant of every step. It reads no clock, has no lock and does not allocate.
+// Each is a state machine. The caller passes the instant of every step. Nothing here reads a clock, locks or allocates.
 package limits
 
 import (
@@ -14,98 +14,99 @@ import (
 	"replayd/internal/number"
 )
 
-// A BlindMode is the behaviour of a guard while the engine's load is not known.
+// A BlindMode is the behavior of a guard while the engine's load is unknown.
 type BlindMode string
 
-// Treatments of blindness.
+// The behaviors of a blind guard.
 const (
 	BlindPause BlindMode = "pause" // nothing is sent
-	BlindGo    BlindMode = "go"    // the limits that cannot be judged are ignored
+	BlindGo    BlindMode = "go"    // limits whose figures are unknown are ignored
 )
 
-// A Guard has the limits of a circuit breaker. A limit opens when its value is reached, and closes when it was not reached for
-// ResumeAfter. While one is open, requests that come due or wait for a lane are dropped; requests in flight go on. A limit of 0 is
-// none, and the zero value has no limit.
+// A Guard holds the limits of a circuit breaker. A limit opens when its value is reached. It closes when the value was not
+// reached for ResumeAfter. While a limit is open, requests that fall due or wait for a lane are dropped. Requests in flight
+// continue. A limit of 0 is off. The zero value has no limits.
 type Guard struct {
 	Waiting      int     // requests in the engine's queue
-	KVCacheUsage float64 // share of the engine's KV cache that is in use, 0 to 1
+	KVCacheUsage float64 // fraction of the engine's KV cache in use, 0 to 1
 
-	// ErrorRatio is the share of the workload's own requests that failed, of those that finished in the last minute, 0 to 1.
-	// It opens with 5 finished requests at least; cancelled and aborted ones are not counted. While it is open, one finished
-	// request is enough to judge by, and without any the last judgement stays. While it alone is open the breaker is half open:
-	// single trials are sent, one in flight at a time and at most one a second, so that a recovery can be seen.
+	// ErrorRatio is the fraction of failed requests among the workload's requests that finished in the last minute, 0 to 1.
+	// Cancelled and aborted requests are not counted. The limit needs 5 finished requests to open. While it is open, one
+	// finished request is enough for a new judgment; without any, the last judgment holds. While ErrorRatio alone is open,
+	// the breaker is half open: it admits single trials, one in flight at a time and at most one per second, to detect a
+	// recovery.
 	ErrorRatio float64
 
-	Blind       BlindMode     // where it is not BlindGo, Waiting and KVCacheUsage open while their figures are not known
+	Blind       BlindMode     // unless it is BlindGo, Waiting and KVCacheUsage open while their figures are unknown
 	ResumeAfter time.Duration // 0: a limit closes at once
 }
 
-// Scraped says whether a limit needs the engine's figures.
+// Scraped reports whether a limit needs the engine's metrics.
 func (g *Guard) Scraped() bool { return g.Waiting > 0 || g.KVCacheUsage > 0 }
 
-// Load is the engine's load by its own metrics. A figure that its page lacks is NaN.
+// Load is the engine's load according to its own metrics. A figure that the metrics page lacks is NaN.
 type Load struct {
 	Waiting      float64 // requests in its queue
 	KVCacheUsage float64 // 0 to 1
 
-	Engine string // its name; "": not known, or several
-	Pages  int    // whole pages that were read of it, counted up to settledPages
+	Engine string // the engine's name; "": unknown, or several engines
+	Pages  int    // complete scrapes of its metrics page, counted up to settledPages
 }
 
-// settledPages is after how many whole pages a figure that was on none of them counts as unsupported: some engines show a
-// figure only once a request has moved it, so it may still appear.
+// settledPages is the number of complete scrapes after which a missing figure counts as unsupported. Some engines show a
+// figure only after the first request that changes it.
 const settledPages = 3
 
-// Why a guard is blind.
+// Reasons why a guard is blind.
 var (
 	ErrNotScraped = errors.New("the engine's metrics are not scraped")
 	errNoWaiting  = errors.New("the engine's page does not say how many requests wait")
 	errNoUsage    = errors.New("the engine's page does not say how full the KV cache is")
 )
 
-// A Limit is one of a guard's.
+// A Limit is a limit of a guard.
 type Limit int
 
-// Limits of a guard, the whole list.
+// Limits of a guard; the list is complete.
 const (
 	Waiting      Limit = iota // requests that wait in the engine's queue
-	KVCacheUsage              // share of the engine's KV cache that is in use
-	ErrorRatio                // share of the workload's own requests that failed
-	Blind                     // the engine's figures are not known
-	Unsupported               // the engine's page does not have a figure that a limit needs
+	KVCacheUsage              // fraction of the engine's KV cache in use
+	ErrorRatio                // fraction of failed requests of the workload
+	Blind                     // the engine's figures are unknown
+	Unsupported               // the engine's metrics page lacks a figure that a limit needs
 	NumLimits
 )
 
-// String gives the name of a limit as the label of its series has it.
+// String returns the limit's label value.
 func (l Limit) String() string {
 	return [NumLimits]string{"waiting", "kv_cache_usage", "error_ratio", "missing_metrics", "unsupported"}[l]
 }
 
-// A State is the state of a circuit breaker, the strictest last.
+// A State is the state of a circuit breaker. Stricter states are larger.
 type State int
 
 // States of a breaker.
 const (
-	Closed   State = iota // nothing is held back
-	HalfOpen              // single trials go through
-	Open                  // everything is held back
+	Closed   State = iota // all requests are admitted
+	HalfOpen              // single trials are admitted
+	Open                  // no request is admitted
 )
 
-// A Breaker is a Guard at work; nil holds nothing back.
+// A Breaker applies a Guard. A nil Breaker admits every request.
 type Breaker struct {
 	Guard
-	Health *Health // shared with the breaker that takes over on the same target
+	Health *Health // shared with the breaker that replaces this one on the same target
 	open   [NumLimits]bool
 	past   [NumLimits]time.Time // when the limit was last reached
 	figure [NumLimits]float64   // its value then
-	blind  error                // why it was blind then
-	lacks  string               // which figures the engine has never shown; "": it shows those that are needed, or is not known yet
-	failed bool                 // the error ratio was reached when it was last judged
-	seen   bool                 // the figures were known once
-	since  time.Time            // when the first limit opened of those that are open
+	blind  error                // why the guard was blind then
+	lacks  string               // figures that the engine has never shown; "": none, or not known yet
+	failed bool                 // whether the last judgment found the error ratio reached
+	seen   bool                 // the figures were known at least once
+	since  time.Time            // when the first of the open limits opened
 }
 
-// NewBreaker makes a guard's breaker; nil where the guard has no limit.
+// NewBreaker returns a Breaker for a guard, or nil if the guard has no limit.
 func NewBreaker(g Guard) *Breaker {
 	if !g.Scraped() && g.ErrorRatio <= 0 {
 		return nil
@@ -113,7 +114,7 @@ func NewBreaker(g Guard) *Breaker {
 	return &Breaker{Guard: g, Health: newHealth()}
 }
 
-// Step judges every limit at an instant. err says why the load is not known. It does not allocate.
+// Step judges every limit at an instant. err is the reason why the load is unknown. Step does not allocate.
 func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	switch {
 	case err != nil:
@@ -136,7 +137,7 @@ func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	held := g.Scraped() && err != nil && g.Blind != BlindGo
 	blind := held && !unsupported
 	reached := [NumLimits]bool{
-		Waiting:      g.Waiting > 0 && l.Waiting >= float64(g.Waiting), // false of NaN
+		Waiting:      g.Waiting > 0 && l.Waiting >= float64(g.Waiting), // false if the figure is NaN
 		KVCacheUsage: g.KVCacheUsage > 0 && l.KVCacheUsage >= g.KVCacheUsage,
 		ErrorRatio:   g.failed,
 		Blind:        blind,
@@ -157,7 +158,7 @@ func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	if blind {
 		g.blind = err
 	}
-	if !blind && !g.seen { // the first figures end the blindness of the start: it was no trouble that could come back
+	if !blind && !g.seen { // the first figures end the initial blindness at once: it is no fault that could come back
 		g.seen, g.past[Blind], g.open[Blind] = true, time.Time{}, false
 	}
 	if before == [NumLimits]bool{} && g.open != before {
@@ -166,7 +167,7 @@ func (g *Breaker) Step(now time.Time, l Load, err error) (changed bool) {
 	return g.open != before
 }
 
-// State is the present state; Closed for a nil Breaker.
+// State returns the current state; Closed for a nil Breaker.
 func (g *Breaker) State() State {
 	switch {
 	case g == nil || g.open == [NumLimits]bool{}:
@@ -177,22 +178,24 @@ func (g *Breaker) State() State {
 	return Open
 }
 
-// Opened reports the open limits.
+// Opened returns which limits are open.
 func (g *Breaker) Opened() [NumLimits]bool { return g.open }
 
-// Since is when the breaker last left Closed.
+// Since returns when the breaker last left Closed.
 func (g *Breaker) Since() time.Time { return g.since }
 
-// Lacks names the figures that a limit needs and the engine has never shown; "": none, or not known yet.
+// Lacks returns the names of the figures that a limit needs and that the engine has never shown; "": none, or not known
+// yet.
 func (g *Breaker) Lacks() string { return g.lacks }
 
-// Refuses says whether not even a trial would be admitted.
+// Refuses reports whether the breaker would not admit even a trial.
 func (g *Breaker) Refuses(now time.Time) bool {
 	s := g.State()
 	return s == Open || s == HalfOpen && !g.Health.mayTry(now)
 }
 
-// Admit admits a request; as a trial if the breaker is half open. The end or the drop of a trial must be reported to Tried.
+// Admit reports whether a request is admitted, and whether the request is a trial, which it is while the breaker is half
+// open. The caller must report the end or the drop of a trial to Tried.
 func (g *Breaker) Admit(now time.Time) (ok, trial bool) {
 	switch g.State() {
 	case Closed:
@@ -204,13 +207,13 @@ func (g *Breaker) Admit(now time.Time) (ok, trial bool) {
 	return false, false
 }
 
-// Tried ends the trial, so that another can follow. A trial that was never sent does not count.
+// Tried ends the current trial, so that the next one is possible. A trial that was never sent does not count.
 func (g *Breaker) Tried(sent bool) { g.Health.tried(sent) }
 
-// LookEvery is the interval of judging a breaker without requests.
+// LookEvery is the interval at which a breaker is judged while no request falls due.
 const LookEvery = time.Second
 
-// Wait is how long the open limits stay as they are unless one is reached.
+// Wait returns how long the open limits stay open if they are not reached again.
 func (g *Breaker) Wait(now time.Time) time.Duration {
 	d := LookEvery
 	for i, at := range g.past {
@@ -221,7 +224,7 @@ func (g *Breaker) Wait(now time.Time) time.Duration {
 	return d
 }
 
-// Words tell why the guard is open, "" when it is not.
+// Words returns a text that says why the guard is open; "" if it is not.
 func (g *Breaker) Words(now time.Time) string {
 	var why []string
 	for i, limit := range [NumLimits]float64{Waiting: float64(g.Waiting), KVCacheUsage: g.KVCacheUsage, ErrorRatio: g.ErrorRatio} {
@@ -243,7 +246,8 @@ func (g *Breaker) Words(now time.Time) string {
 	return strings.Join(why, ", ")
 }
 
-// lacking says which of the figures that the limits need the engine does not show, and which of them it does.
+// lacking returns the names of the figures that the limits need and the engine does not show, and of the figures that it
+// shows.
 func (g *Breaker) lacking(l Load) string {
 	var lacks, has []string
 	for _, f := range []struct {

@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// A Budget bounds the requests and tokens of a workload. A bound of 0 is none, and the zero value has none.
+// A Budget bounds the requests and tokens of a workload. A bound of 0 is off. The zero value has no bounds.
 //
-// Each bound holds for every minute, hour or day, wherever it begins: it is a sliding window of 60 slots and the running slot, so it
-// is stricter by up to a sixtieth. A request is charged when a lane takes it, and dropped if it does not fit; a request that no lane
-// takes costs nothing. The charge is the length in the trace. A row without lengths reserves the mean of such requests: 1 token until
-// the first has ended, and at most the whole bound. A request that ends ok is corrected to the server's usage; a failed one keeps its
-// charge. So a budget can be exceeded only by usage above plan or mean, of at most as many requests as there are lanes.
+// A bound is a sliding window over a minute, an hour or a day. The window has 60 full slots and the current one, so the
+// bound is stricter than its number by up to 1/60.
+//
+// A request is charged when a lane takes it. A request that does not fit is dropped and costs nothing. The charge is the
+// length in the trace. A row without a length is charged the mean length of such requests: at least 1 token, at most the
+// whole bound. When a request ends ok, its charge is corrected to the usage that the server reports. A failed request keeps
+// its charge. So a budget can only be exceeded by usage above the charge, by at most as many requests as there are lanes.
 type Budget struct {
 	RequestsPerMinute   int64
-	PromptTokensPerHour int64 // those that the server has in its cache count too
+	PromptTokensPerHour int64 // includes tokens that the server has cached
 	OutputTokensPerDay  int64
 }
 
-// budgetSlots are those of a sliding window: 60, and one that is running.
+// budgetSlots is the number of slots in a sliding window: 60 full ones and the current one.
 const budgetSlots = 60 + 1
 
-// A Bound is one of a budget's, by its key in the configuration; "" is none.
+// A Bound is a bound of a budget, named by its configuration key; "" is none.
 type Bound string
 
 // Bounds of a budget.
@@ -31,7 +33,7 @@ const (
 	OutputTokensPerDay  Bound = "output_tokens_per_day"
 )
 
-// Most is the amount of a bound.
+// Most returns the amount of a bound.
 func (b Budget) Most(of Bound) int64 {
 	switch of {
 	case RequestsPerMinute:
@@ -44,22 +46,23 @@ func (b Budget) Most(of Bound) int64 {
 	return 0
 }
 
-// Exceeds says whether a cost alone is more than the whole budget.
+// Exceeds reports whether a cost alone exceeds the budget.
 func (b Budget) Exceeds(c Cost) bool {
 	return exceeds(c.Prompt, b.PromptTokensPerHour) || exceeds(c.Output, b.OutputTokensPerDay)
 }
 
-// A Cost is the charge of requests: their number and tokens.
+// A Cost is a number of requests and their tokens.
 type Cost struct{ Requests, Prompt, Output int64 }
 
-// Spending is the sum of charges in the last minute, hour and day. It is kept over reloads, so that a reload does not reset a budget.
+// Spending is the sum of charges in the last minute, hour and day. It survives reloads, so that a reload does not reset a
+// budget.
 type Spending struct {
 	requests, prompt, output window
-	input, answer            mean // of requests without lengths in the trace
+	input, answer            mean // mean lengths of requests whose rows have no length
 	spell                    Spell
 }
 
-// NewSpending gives a Spending of nothing.
+// NewSpending returns a Spending without charges.
 func NewSpending() *Spending {
 	return &Spending{
 		requests: newWindow(budgetSlots, time.Second),
@@ -68,8 +71,8 @@ func NewSpending() *Spending {
 	}
 }
 
-// Charge adds a cost, unless it exceeds a bound: then full names it. A length of 0 is charged by the mean. charged is the whole
-// charge, for a later refund.
+// Charge adds a cost, unless the cost would exceed a bound: full is that bound. An unknown length (0) is charged the mean.
+// charged is the complete charge, for a later correction by Amend.
 func (s *Spending) Charge(now time.Time, c Cost, b Budget) (charged Cost, full Bound) {
 	if c, full = s.fit(now, c, b); full != "" {
 		return Cost{}, full
@@ -78,13 +81,13 @@ func (s *Spending) Charge(now time.Time, c Cost, b Budget) (charged Cost, full B
 	return c, ""
 }
 
-// Full is the bound that a cost would exceed now; "": it fits.
+// Full returns the bound that a cost would exceed now; "": it fits.
 func (s *Spending) Full(now time.Time, c Cost, b Budget) Bound {
 	_, full := s.fit(now, c, b)
 	return full
 }
 
-// fit fills unknown lengths of a cost by the mean, and gives the first bound that it would exceed.
+// fit replaces unknown lengths of a cost by the mean. It returns the first bound that the cost would exceed.
 func (s *Spending) fit(now time.Time, c Cost, b Budget) (whole Cost, full Bound) {
 	spent := s.Spent(now)
 	if c.Prompt == 0 {
@@ -104,7 +107,7 @@ func (s *Spending) fit(now time.Time, c Cost, b Budget) (whole Cost, full Bound)
 	return c, ""
 }
 
-// Spent is the sum over the last minute of requests, over the last hour of prompt tokens, and over the last day of output tokens.
+// Spent returns the requests of the last minute, the prompt tokens of the last hour and the output tokens of the last day.
 func (s *Spending) Spent(now time.Time) Cost {
 	s.requests.advance(now)
 	s.prompt.advance(now)
@@ -112,31 +115,31 @@ func (s *Spending) Spent(now time.Time) Cost {
 	return Cost{s.requests.sum, s.prompt.sum, s.output.sum}
 }
 
-// Amend adds to the cost of a request that was charged at an instant.
+// Amend corrects the charge of a request that was charged at an instant: it adds c.
 func (s *Spending) Amend(at time.Time, c Cost) {
 	s.requests.add(at, c.Requests)
 	s.prompt.add(at, c.Prompt)
 	s.output.add(at, c.Output)
 }
 
-// Learn adds lengths that the trace lacks to the means; 0 is ignored.
+// Learn adds lengths that the trace lacks to the means. A length of 0 is ignored.
 func (s *Spending) Learn(c Cost) {
 	s.input.learn(c.Prompt)
 	s.answer.learn(c.Output)
 }
 
-// Turn notes that a request was refused or let through, and says whether a spell has begun or is over by that.
+// Turn records that a request was refused or admitted. It reports whether that began or ended a spell of refusals.
 func (s *Spending) Turn(now time.Time, refused bool) (Spell, bool) {
 	return s.spell.Turn(now, refused)
 }
 
-// exceeds says whether an amount is more than a bound; 0 is none.
+// exceeds reports whether an amount is more than a bound. A bound of 0 is off.
 func exceeds(n, bound int64) bool { return bound > 0 && n > bound }
 
-// A mean is that of the latest lengths; the older one is, the less it weighs.
+// A mean is a mean length. After meanOver values it is a moving average.
 type mean struct{ n, value float64 }
 
-// meanOver is of how many requests a mean is, about.
+// meanOver is the approximate number of requests in a mean.
 const meanOver = 100
 
 func (m *mean) learn(tokens int64) {
@@ -146,7 +149,7 @@ func (m *mean) learn(tokens int64) {
 	}
 }
 
-// reserve is the charge of an unknown length: at least 1, at most the bound.
+// reserve returns the charge of an unknown length: at least 1, at most the bound.
 func (m *mean) reserve(bound int64) int64 {
 	n := max(1, int64(math.Ceil(m.value)))
 	if bound > 0 {
@@ -155,17 +158,17 @@ func (m *mean) reserve(bound int64) int64 {
 	return n
 }
 
-// spellQuiet is how long a bound refuses nothing until its spell is over. It limits log lines to two a spell.
+// spellQuiet is the time without a refusal after which a spell is over. It limits the log to two lines per spell.
 const spellQuiet = time.Minute
 
-// A Spell is a period in which a bound refuses requests; the zero value is none.
+// A Spell is a period in which a bound refuses requests. The zero value is no spell.
 type Spell struct {
-	From, Last time.Time // when it refused the first and the latest
+	From, Last time.Time // first and latest refusal
 	Refused    int
 }
 
-// Turn records that a request was refused or admitted. turned: a spell begins, or is over, since nothing was refused for a minute
-// before this request. of is that spell.
+// Turn records that a request was refused or admitted. turned reports whether a spell of refusals has begun or ended. A
+// spell has ended if nothing was refused in the minute before this request. of is the spell.
 func (s *Spell) Turn(now time.Time, refused bool) (of Spell, turned bool) {
 	switch {
 	case refused:

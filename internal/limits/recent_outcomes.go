@@ -2,18 +2,18 @@ package limits
 
 import "time"
 
-// The window of the error ratio, and its trials.
+// The window of the error ratio and its trials.
 const (
-	healthSlots = 60 // of a second
-	healthLeast = 5  // finished requests before a limit opens: one failure of one request is no ratio
+	healthSlots = 60 // of a second each
+	healthLeast = 5  // finished requests before the limit can open: one failure of one request is no ratio
 	trialEvery  = time.Second
 )
 
-// A Health counts the finished and failed requests of the last minute. It is kept over reloads with the same target.
+// A Health counts the finished and failed requests of the last minute. It survives reloads that keep the target.
 type Health struct {
 	finished, failed window
 	trying           bool      // a trial waits or is in flight
-	latest           time.Time // when the last one was let through; zero: there was none, or it was never sent
+	latest           time.Time // start of the latest trial; zero: none, or it was never sent
 }
 
 func newHealth() *Health {
@@ -30,7 +30,7 @@ func (h *Health) Ended(now time.Time, failed bool) {
 	}
 }
 
-// Ratio is the share of finished requests that failed, and how many finished; 0 of none.
+// Ratio returns the fraction of finished requests that failed (0 if none finished) and the number of finished requests.
 func (h *Health) Ratio(now time.Time) (share float64, finished int64) {
 	h.finished.advance(now)
 	h.failed.advance(now)
@@ -40,12 +40,12 @@ func (h *Health) Ratio(now time.Time) (share float64, finished int64) {
 	return float64(h.failed.sum) / float64(h.finished.sum), h.finished.sum
 }
 
-// mayTry says whether a trial would be let through.
+// mayTry reports whether a trial would be admitted.
 func (h *Health) mayTry(now time.Time) bool {
 	return !h.trying && (h.latest.IsZero() || now.Sub(h.latest) >= trialEvery)
 }
 
-// try lets a trial through where one may.
+// try admits a trial if mayTry allows it.
 func (h *Health) try(now time.Time) bool {
 	if !h.mayTry(now) {
 		return false
@@ -54,7 +54,7 @@ func (h *Health) try(now time.Time) bool {
 	return true
 }
 
-// tried ends a trial. One that was never sent was none.
+// tried ends a trial. A trial that was never sent does not count.
 func (h *Health) tried(sent bool) {
 	h.trying = false
 	if !sent {

@@ -2,13 +2,13 @@ package limits
 
 import "time"
 
-// A window is a sum over the last slots of time, the running one among them. It reads no clock: the caller gives
-// instants, and its slots begin with the first of them.
+// A window is a sum over the latest slots of time, including the current slot. It reads no clock: the caller passes
+// instants. The first slot begins with the first instant.
 type window struct {
 	slot  time.Duration
-	n     []int64 // by the number of the slot, modulo how many there are
+	n     []int64 // ring buffer, indexed by the slot's number
 	begin time.Time
-	last  int64 // number of the running slot
+	last  int64 // number of the current slot
 	sum   int64
 }
 
@@ -16,7 +16,7 @@ func newWindow(slots int, slot time.Duration) window {
 	return window{slot: slot, n: make([]int64, slots)}
 }
 
-// advance lets slots that are too old at an instant leave the sum.
+// advance removes slots that are too old at an instant from the sum.
 func (w *window) advance(now time.Time) {
 	if w.begin.IsZero() {
 		w.begin = now
@@ -30,7 +30,8 @@ func (w *window) advance(now time.Time) {
 	w.last = max(w.last, number)
 }
 
-// add counts n, which may be negative, in the slot of an instant up to that of the last advance. What has left the window stays out.
+// add adds n, which may be negative, to the slot of an instant. The instant is not after that of the last advance. A slot
+// that has left the window is ignored.
 func (w *window) add(at time.Time, n int64) {
 	number := w.number(at)
 	if w.last-number >= int64(len(w.n)) {

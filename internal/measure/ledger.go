@@ -6,28 +6,30 @@ import (
 	"slices"
 )
 
-// A Ledger says what became of the requests of a workload up to an instant. Everything that replayd says about how many there were,
-// and how many were good, comes from one. Its maps have no zeros.
+// A Ledger counts what became of a workload's requests up to an instant. Every count of requests and of good requests that
+// replayd shows comes from a ledger. Its maps have no zero counts.
 type Ledger struct {
-	Expected int64                `json:"expected"` // fell due, sent or not
+	Expected int64                `json:"expected"` // fell due, whether sent or not
 	InFlight int64                `json:"in_flight"`
-	Waiting  int64                `json:"waiting"`  // fell due and wait for a lane or for the turn before
+	Waiting  int64                `json:"waiting"`  // fell due and wait for a lane or for the previous turn
 	Outcomes map[Outcome]int64    `json:"outcomes"` // finished requests
 	Dropped  map[DropReason]int64 `json:"dropped"`  // never sent; without Filtered
-	Filtered int64                `json:"filtered"` // over the configured length limits; not expected
-	Good     int64                `json:"good"`     // ended ok, within every bound of the service level
-	Eligible int64                `json:"eligible"` // their fate is known and is the service's; see WorkloadOptions.Sheds
+	Filtered int64                `json:"filtered"` // over the configured length limits; not in Expected
+	Good     int64                `json:"good"`     // ended ok and met every bound of the SLO
+	Eligible int64                `json:"eligible"` // the service is responsible for their outcome; see Eligible
 
 	Retries      int64            `json:"-"`
-	PromptTokens int64            `json:"-"` // of ok requests, as the server counts them
+	PromptTokens int64            `json:"-"` // of ok requests, as counted by the server
 	OutputTokens int64            `json:"-"`
-	Broken       map[string]int64 `json:"-"` // ok requests by the bound that they broke, one under each
+	Broken       map[string]int64 `json:"-"` // ok requests by the bound that they missed, one count for each bound
 }
 
-// Attainment is how much of the planned load was served well: good ÷ expected. It is not ok where nothing was expected.
+// Attainment returns good ÷ expected: the fraction of the planned load that was served well. ok is false if nothing was
+// expected.
 func (l Ledger) Attainment() (share float64, ok bool) { return shareOf(l.Good, l.Expected) }
 
-// ServiceAttainment is how well the service did with what it was given: good ÷ eligible. It is not ok where nothing was eligible.
+// ServiceAttainment returns good ÷ eligible: the fraction of the requests for which the service is responsible that it
+// served well. ok is false if nothing was eligible.
 func (l Ledger) ServiceAttainment() (share float64, ok bool) { return shareOf(l.Good, l.Eligible) }
 
 func shareOf(n, of int64) (share float64, ok bool) {
@@ -37,10 +39,10 @@ func shareOf(n, of int64) (share float64, ok bool) {
 	return float64(n) / float64(of), true
 }
 
-// Finished is how many requests have ended, whatever their outcome.
+// Finished returns the number of requests that ended, with any outcome.
 func (l Ledger) Finished() int64 { return sumOf(l.Outcomes) }
 
-// Unsent is how many expected requests were dropped.
+// Unsent returns the number of expected requests that were dropped.
 func (l Ledger) Unsent() int64 { return sumOf(l.Dropped) }
 
 func sumOf[K comparable](counts map[K]int64) (n int64) {
@@ -50,7 +52,7 @@ func sumOf[K comparable](counts map[K]int64) (n int64) {
 	return n
 }
 
-// Balance tells what is wrong with a ledger that came from outside: a count below 0, or counts that do not add up.
+// Balance returns an error if a ledger from outside has a negative count or if its counts do not add up.
 func (l Ledger) Balance() error {
 	for _, n := range slices.Concat([]int64{l.Expected, l.InFlight, l.Waiting, l.Filtered, l.Good, l.Eligible},
 		slices.Collect(maps.Values(l.Outcomes)), slices.Collect(maps.Values(l.Dropped))) {
@@ -67,7 +69,7 @@ func (l Ledger) Balance() error {
 	return nil
 }
 
-// Add is the ledger of two workloads, or of two shards of one.
+// Add adds a ledger of another workload, or of another shard of the same workload.
 func (l Ledger) Add(other Ledger) Ledger {
 	return Ledger{
 		Expected: l.Expected + other.Expected, InFlight: l.InFlight + other.InFlight, Waiting: l.Waiting + other.Waiting,
@@ -87,14 +89,14 @@ func addUp[K comparable](a, b map[K]int64) map[K]int64 {
 	return sum
 }
 
-// Eligible says whether a request that ended so is eligible: its end was the service's doing, and not ours.
+// Eligible reports whether a request with this outcome is eligible: the service, and not replayd, ended it.
 func (o Outcome) Eligible() bool { return o != Cancelled && o != Aborted }
 
-// Eligible says whether a request that was never sent is eligible. Overload is the service's doing too: its answers took so long that no
-// lane was free. A workload that sheds wants it so.
+// Eligible reports whether a dropped request is eligible. Overload drops are: the service's answers took so long that no
+// lane was free. They are not if the workload sheds load on purpose.
 func (r DropReason) Eligible(sheds bool) bool { return r == SessionFailed || r == Overload && !sheds }
 
-// The closed lists behind label values, in the order in which /metrics and pages show them.
+// Lists of label values, in the order of /metrics and of the pages.
 var (
 	outcomes = [...]Outcome{
 		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
@@ -111,11 +113,11 @@ const (
 	NumGuardLimits = len(guardLimits)
 )
 
-// GuardLimits lists every limit of a guard.
+// GuardLimits returns all limits of a guard.
 func GuardLimits() []GuardLimit { return slices.Clone(guardLimits[:]) }
 
-// Outcomes lists every outcome, ok first, in the order in which /metrics and pages show them.
+// Outcomes returns all outcomes, ok first, in the order of /metrics and of the pages.
 func Outcomes() []Outcome { return slices.Clone(outcomes[:]) }
 
-// DropReasons lists every reason for which a request is never sent.
+// DropReasons returns all reasons for a drop.
 func DropReasons() []DropReason { return slices.Clone(dropReasons[:]) }

@@ -1,12 +1,12 @@
 package measure
 
-// A LedgerLine is what a file of records has of one workload between its records: {"ledger":{…}}.
+// A LedgerLine is a line of a records file that holds the ledger of one workload: {"ledger":{…}}.
 type LedgerLine struct {
-	Time     int64  `json:"time_ns"`  // when it was so; Unix time in ns, like began_ns
-	Began    int64  `json:"began_ns"` // when the counts were 0: it tells the runs of one file apart
+	Time     int64  `json:"time_ns"`  // instant of the ledger, in Unix ns like began_ns
+	Began    int64  `json:"began_ns"` // instant at which all counts were 0; it tells the runs of a file apart
 	Workload string `json:"workload"`
 	Target   string `json:"target"`
-	Shard    string `json:"shard"` // which of how many: 0/2
-	SLO      string `json:"slo"`   // as ParseSLO reads it
+	Shard    string `json:"shard"` // index/count, such as 0/2
+	SLO      string `json:"slo"`   // in the syntax of ParseSLO
 	Ledger
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A Quantity is what a finished request has one value of. Service levels bound quantities, reports show their distributions.
+// A Quantity is a value that every finished request can have. SLOs bound quantities. Reports show their distributions.
 type Quantity int
 
-// Quantities, the whole list.
+// Quantities; the list is complete.
 const (
 	TTFT Quantity = iota
 	TPOT
@@ -17,16 +17,16 @@ const (
 	TTFTFromDue
 	E2EFromDue
 	Lateness
-	SecondToken    // the second content chunk − the first
+	SecondToken    // second content chunk − first content chunk
 	PerUser        // 1 / TPOT of the one request
-	OutputLength   // tokens of the answer, those that reason too
-	InputLength    // tokens of the prompt: as asked for, else as counted, else as the server says
-	OutputCount    // tokens of the answer without those that reason
-	ReasoningCount // tokens that reason
+	OutputLength   // tokens of the answer, including reasoning tokens
+	InputLength    // tokens of the prompt: as requested, else as counted by a tokenizer, else as reported by the server
+	OutputCount    // tokens of the answer without reasoning tokens
+	ReasoningCount // reasoning tokens
 	NumQuantities
 )
 
-// A Unit is what a quantity is measured in.
+// A Unit is the unit of a quantity.
 type Unit string
 
 // Units of quantities.
@@ -36,13 +36,13 @@ const (
 	TokensPerSecond Unit = "tokens/sec/user"
 )
 
-// quantities describe each Quantity. A name is ours, a tag is the one in AIPerf's files; where AIPerf says that larger is better
-// (MetricFlags.LARGER_IS_BETTER), a bound is the least, elsewhere the most that is within it.
+// quantities describes each Quantity. name is replayd's name, tag is the name in AIPerf's files. If AIPerf flags a quantity
+// as larger is better (MetricFlags.LARGER_IS_BETTER), a bound is a minimum; otherwise it is a maximum.
 var quantities = [NumQuantities]struct {
 	name, tag string
 	unit      Unit
 	larger    bool
-	streamed  bool // an answer in one piece has none
+	streamed  bool // undefined for an answer that is not streamed
 }{
 	TTFT:           {"ttft", "time_to_first_token", Milliseconds, false, true},
 	TPOT:           {"tpot", "inter_token_latency", Milliseconds, false, true},
@@ -58,22 +58,22 @@ var quantities = [NumQuantities]struct {
 	ReasoningCount: {"reasoning_token_count", "reasoning_token_count", Tokens, true, false},
 }
 
-// String is replayd's name of a quantity, as service levels and their series have it.
+// String returns replayd's name of the quantity, as in SLOs and series.
 func (q Quantity) String() string { return quantities[q].name }
 
-// Tag is its name in AIPerf's files.
+// Tag returns the quantity's name in AIPerf's files.
 func (q Quantity) Tag() string { return quantities[q].tag }
 
-// Unit is what it is measured in.
+// Unit returns the quantity's unit.
 func (q Quantity) Unit() Unit { return quantities[q].unit }
 
-// LargerIsBetter says that a bound is the least that is within it, not the most.
+// LargerIsBetter reports whether a bound is a minimum.
 func (q Quantity) LargerIsBetter() bool { return quantities[q].larger }
 
-// Streamed says that only an answer that is streamed has it.
+// Streamed reports whether only a streamed answer has the quantity.
 func (q Quantity) Streamed() bool { return quantities[q].streamed }
 
-// Quantities are all of them.
+// Quantities returns all quantities.
 func Quantities() []Quantity {
 	all := make([]Quantity, NumQuantities)
 	for q := range all {
@@ -82,7 +82,7 @@ func Quantities() []Quantity {
 	return all
 }
 
-// QuantityOf finds a quantity by either name.
+// QuantityOf returns the quantity with a name, either replayd's or AIPerf's.
 func QuantityOf(name string) (Quantity, bool) {
 	for q, d := range quantities {
 		if name == d.name || name == d.tag {
@@ -92,11 +92,11 @@ func QuantityOf(name string) (Quantity, bool) {
 	return 0, false
 }
 
-// Values are a finished request's values, by Quantity; NaN where one is not defined. Times are milliseconds, as in the files that
-// reports read back: the same number is judged while a request is live and when its record is read.
+// Values holds the values of a finished request, indexed by Quantity; NaN if a value is undefined. Times are in
+// milliseconds, as in the records files, so that a live request and its record are judged by the same number.
 type Values [NumQuantities]float64
 
-// NoValues are those of a request of which nothing is known.
+// NoValues returns Values of a request about which nothing is known.
 func NoValues() (v Values) {
 	for q := range v {
 		v[q] = math.NaN()
@@ -104,7 +104,7 @@ func NoValues() (v Values) {
 	return v
 }
 
-// Values are those of an ok request; of any other only the lateness.
+// Values returns the values of an ok request. A request with another outcome only has a lateness.
 func (r *Request) Values() Values {
 	v := NoValues()
 	if r.Sent() {
@@ -130,8 +130,8 @@ func (r *Request) Values() Values {
 	return v
 }
 
-// PerToken is a TPOT, ms and not cut to whole nanoseconds: the time from the first to the last content over the tokens after the
-// first. NaN below 2 tokens, and where all of them came in one chunk: no interval was seen then.
+// PerToken returns a TPOT in ms, not rounded to nanoseconds: (last content − first content) / (tokens − 1). It is NaN below
+// 2 tokens, and if all tokens came in one chunk.
 func PerToken(decode time.Duration, tokens, chunks int) float64 {
 	if tokens < 2 || chunks < 2 {
 		return math.NaN()
@@ -139,7 +139,7 @@ func PerToken(decode time.Duration, tokens, chunks int) float64 {
 	return float64(decode) / float64(tokens-1) / 1e6
 }
 
-// SetTPOT sets TPOT, ms, and its reciprocal: all of an answer within one read has no rate.
+// SetTPOT sets TPOT in ms and its reciprocal. An answer that came in a single read has no rate.
 func (v *Values) SetTPOT(ms float64) {
 	v[TPOT] = ms
 	if ms > 0 {
@@ -147,7 +147,7 @@ func (v *Values) SetTPOT(ms float64) {
 	}
 }
 
-// SetLengths sets the lengths in tokens. A length of 0 is not known, and stays undefined.
+// SetLengths sets the lengths in tokens. A length of 0 is unknown and stays undefined.
 func (v *Values) SetLengths(input, output, reasoning int) {
 	set := func(q Quantity, tokens int) {
 		if tokens > 0 {

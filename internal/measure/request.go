@@ -1,5 +1,5 @@
-// Package measure holds what one request was and what it is worth: its timeline and outcome, the latencies that follow from them, and
-// service levels; and the ledger that counts requests by what became of them. It reads no clock: every instant comes with the request.
+// Package measure defines a finished request: its timeline, its outcome and the latencies that follow from them. It also
+// defines SLOs, and the ledger that counts requests by outcome. It reads no clock: every instant comes with the request.
 package measure
 
 import "time"
@@ -7,7 +7,7 @@ import "time"
 // An Outcome is how a request ended. Every finished request has exactly one.
 type Outcome string
 
-// Outcomes, the whole list: label values come from here and nowhere else.
+// Outcomes; the list is complete. Label values come from here only.
 const (
 	OK                Outcome = "ok"
 	HTTP3xx           Outcome = "http_3xx"
@@ -27,16 +27,16 @@ const (
 	Aborted           Outcome = "aborted"
 )
 
-// A RunPhase is what a request was sent for.
+// A RunPhase is the purpose of a request.
 type RunPhase string
 
 // Phases of a run.
 const (
-	Profiling RunPhase = ""       // to be measured
-	Warmup    RunPhase = "warmup" // to warm the server up: it counts in no figure
+	Profiling RunPhase = ""       // it is measured
+	Warmup    RunPhase = "warmup" // it warms up the server and is in no figure
 )
 
-// String is the phase's name in records: profiling or warmup.
+// String returns the phase's name in records: profiling or warmup.
 func (p RunPhase) String() string {
 	if p == Profiling {
 		return "profiling"
@@ -44,106 +44,106 @@ func (p RunPhase) String() string {
 	return string(p)
 }
 
-// Failed says whether an outcome is a failure: a cancellation that the workload asked for is none.
+// Failed reports whether an outcome is a failure. A cancellation that the workload asked for is no failure.
 func (o Outcome) Failed() bool { return o != OK && o != Cancelled }
 
-// A DropReason is why a due request was never sent.
+// A DropReason is the reason why a due request was never sent.
 type DropReason string
 
-// Drop reasons, the whole list of what can happen today.
+// Drop reasons; the list is complete.
 const (
-	Overload DropReason = "overload" // no lane, waited longer than max_wait, or would have to wait beyond max_waiting
+	Overload DropReason = "overload" // no lane was free, longer than max_wait or beyond max_waiting requests
 	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
-	Budget   DropReason = "budget"   // would have been more than the budget of a minute, an hour or a day
+	Budget   DropReason = "budget"   // would have exceeded the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused
-	Missed   DropReason = "missed"   // this process was there but did not run at the due instant: suspended, starved
-	Shutdown DropReason = "shutdown" // still waiting when the workload was stopped or replaced
-	Invalid  DropReason = "invalid"  // its message could not be built: the fault of the row or the configuration, never the target's
+	Missed   DropReason = "missed"   // the process did not run at the due instant: suspended or starved
+	Shutdown DropReason = "shutdown" // still waited when the workload was stopped or replaced
+	Invalid  DropReason = "invalid"  // its message could not be built because of the row or the configuration
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
 
 	// SessionFailed: an earlier turn of the session failed. If an earlier turn was dropped, later turns have its drop reason.
 	SessionFailed DropReason = "session_failed"
 )
 
-// A GuardLimit is what can have a workload hold its requests back.
+// A GuardLimit is a limit of the guard. While it is open, a workload sends no requests.
 type GuardLimit string
 
-// Limits of the guard, the whole list.
+// Limits of the guard; the list is complete.
 const (
 	GuardWaiting      GuardLimit = "waiting"         // requests that wait in the engine's queue
-	GuardKVCacheUsage GuardLimit = "kv_cache_usage"  // share of the engine's KV cache
-	GuardErrorRatio   GuardLimit = "error_ratio"     // share of the workload's own requests that failed
+	GuardKVCacheUsage GuardLimit = "kv_cache_usage"  // fraction of the engine's KV cache in use
+	GuardErrorRatio   GuardLimit = "error_ratio"     // fraction of failed requests of the workload
 	GuardBlind        GuardLimit = "missing_metrics" // the engine metrics cannot be scraped
-	GuardUnsupported  GuardLimit = "unsupported"     // the engine's page does not have a figure that a limit needs
+	GuardUnsupported  GuardLimit = "unsupported"     // the engine's metrics page lacks a figure that a limit needs
 )
 
-// A UsageSource is where the token counts of an answer come from.
+// A UsageSource is the source of an answer's token counts.
 type UsageSource string
 
-// Usage sources, best first.
+// Usage sources, most accurate first.
 const (
 	UsageFinal   UsageSource = "usage"   // usage at the end of the answer
-	UsageChunks  UsageSource = "chunks"  // usage on each chunk, the last one seen
+	UsageChunks  UsageSource = "chunks"  // usage of the last chunk that has one
 	UsageTimings UsageSource = "timings" // llama.cpp's timings
-	UsageText    UsageSource = "text"    // the answer's text, counted by a tokenizer
-	UsageCounted UsageSource = "counted" // content chunks counted: a lower bound
+	UsageText    UsageSource = "text"    // the answer's text, counted with a tokenizer
+	UsageCounted UsageSource = "counted" // number of content chunks: a lower bound
 )
 
-// Usage is what the server says that the request cost, in tokens.
+// Usage is the cost of a request in tokens, as reported by the server.
 type Usage struct {
 	Prompt, Output, Cached, Reasoning int
-	CacheTold                         bool        // the server said how many were Cached, be it none
-	Source                            UsageSource // "" when there was no answer
+	CacheTold                         bool        // the server reported Cached, even if it is 0
+	Source                            UsageSource // "" if there was no answer
 }
 
-// A Timeline is what happened when. Instants that did not come are zero. All carry monotonic readings
-// of this process, so that their differences are true across steps of the wall clock.
+// A Timeline holds the instants of a request. An instant that did not happen is zero. All instants carry monotonic readings
+// of this process, so a step of the wall clock does not change their differences.
 type Timeline struct {
-	Planned time.Time // the plan's instant
-	Due     time.Time // from here all "from due" figures count; the plan's instant in an open loop
-	Ready   time.Time // max(Due, end of the session wait): lateness counts from here
-	Lane    time.Time // a free lane took the request; its lane wait is Lane − Ready when it had to wait, else 0
+	Planned time.Time // instant in the plan
+	Due     time.Time // start of all latencies "from due"; equals Planned in an open loop
+	Ready   time.Time // max(Due, end of the session wait): start of the lateness
+	Lane    time.Time // a free lane took the request; the lane wait is Lane − Ready if Waited, else 0
 	Waited  bool      // no lane was free at Ready
-	Write   time.Time // the first byte was handed to the kernel
-	Head    time.Time // the head of the answer came: its status and headers
-	Cancel  time.Time // the cancellation that the workload asked for closed the connection
-	End     time.Time // the request was finished with, whatever the outcome
+	Write   time.Time // the first byte was passed to the kernel
+	Head    time.Time // status and headers of the answer arrived
+	Cancel  time.Time // the connection was closed by a cancellation that the workload asked for
+	End     time.Time // the request ended, with any outcome
 
-	Whole bool // one JSON answer was asked for, no stream: it is one chunk, and there is no first token
+	Whole bool // the request asked for one JSON answer, not for a stream: one chunk, and no first token
 
-	Connect time.Duration   // time to open a connection for this request (name, dial, TLS); 0 on a kept or warmed one
-	Chunks  []time.Duration // arrival of each content chunk since Write, in order; reused by the next request of the lane
+	Connect time.Duration   // time to open a connection for this request (DNS, dial, TLS); 0 if one was open already
+	Chunks  []time.Duration // arrival of each content chunk since Write, in order; the lane's next request reuses the slice
 
-	ReadDelays  []time.Duration // per socket read that held content: time of the read − kernel's receive time; reused
-	MergedReads int             // reads that held more than one content chunk
-	Kernel      bool            // chunk times are the kernel's receive stamps
+	ReadDelays  []time.Duration // by socket read with content: time of the read − kernel's receive time; reused
+	MergedReads int             // reads with more than one content chunk
+	Kernel      bool            // chunk times are the kernel's receive timestamps
 }
 
-// A Request is one request after it finished: filled once, read by everybody after. Its slices belong to the
-// lane that made it and are overwritten by its next request: an observer that keeps them copies them.
+// A Request is a finished request. It does not change. Its slices belong to the lane, whose next request overwrites them:
+// an observer that keeps a slice must copy it.
 type Request struct {
 	ID       string // workload/loop/row, sent as X-Request-Id
 	Loop     int64
 	Row      int // trace.Record.Number
 	Session  string
 	Turn     int      // trace.Record.Turn
-	Phase    RunPhase // what it was sent for
-	Lane     int      // which lane of the workload carried it, from 0
+	Phase    RunPhase // purpose of the request
+	Lane     int      // index of the lane in the workload, from 0
 	Timeline Timeline
 
 	Outcome      Outcome
-	Error        string // its text, with the server's own words where it gave any; "" when ok; at most 512 bytes
-	Status       int    // HTTP status; 0 when none came
-	Retried      bool   // sent a second time, because a kept connection had been closed
+	Error        string // error text, including the server's own text; "" if ok; at most 512 bytes
+	Status       int    // HTTP status; 0 if none was received
+	Retried      bool   // sent a second time, because the server had closed the kept connection
 	FinishReason string
 
-	InputTokens  int // asked for by the trace; 0 when the row brings its own text
-	OutputTokens int // asked for by the trace; 0 when the row does not say
-	Overhead     int // template tokens taken off the prompt
+	InputTokens  int // requested by the trace; 0 if the row brings its own text
+	OutputTokens int // requested by the trace; 0 if the row does not say
+	Overhead     int // tokens of the chat template that were taken off the prompt
 	Usage        Usage
-	CountedInput int // tokens of the row's own text, messages or payload by a tokenizer; 0 without one
-	Events       int // data events of the stream, content or not
+	CountedInput int // tokens of the row's own text, messages or payload, counted with a tokenizer; 0 without one
+	Events       int // data events of the stream, with or without content
 
-	Text    []byte // the answer's content, where it was to be kept; reused by the next request of the lane
-	TextCut bool   // there was more of it than is kept
+	Text    []byte // the answer's content if it is kept; the lane's next request reuses the slice
+	TextCut bool   // Text is not complete: the answer was longer than the bound
 }

@@ -9,17 +9,19 @@ import (
 	"time"
 )
 
-// An SLO is what an ok request must keep to be good: bounds in the order of the quantities, each quantity at most once.
+// An SLO lists the bounds that an ok request must meet to be good, in the order of the quantities. Each quantity has at
+// most one bound.
 type SLO []Bound
 
-// A Bound is the most of a quantity that is within a service level, or the least where larger is better. Its limit is in the
-// quantity's unit, above 0; a value that equals it is within it.
+// A Bound is the largest value of a quantity that meets an SLO, or the smallest if larger is better. The limit is above 0
+// and in the quantity's unit. A value that equals the limit meets it.
 type Bound struct {
 	Quantity Quantity
 	Limit    float64
 }
 
-// Kept says whether a request keeps a bound. One for which the quantity is not defined, such as the TPOT of one token, keeps it.
+// Kept reports whether a request meets a bound. A request for which the quantity is undefined, such as the TPOT of one
+// token, meets it.
 func (b Bound) Kept(v *Values) bool {
 	if b.Quantity.LargerIsBetter() {
 		return !(v[b.Quantity] < b.Limit)
@@ -27,7 +29,7 @@ func (b Bound) Kept(v *Values) bool {
 	return !(v[b.Quantity] > b.Limit)
 }
 
-// Worse is the worse of two values of the bounded quantity, of which one may be undefined.
+// Worse returns the worse of two values of the bounded quantity. One of them may be undefined.
 func (b Bound) Worse(v, other float64) float64 {
 	switch {
 	case math.IsNaN(v):
@@ -40,12 +42,12 @@ func (b Bound) Worse(v, other float64) float64 {
 	return max(v, other)
 }
 
-// Good says whether a finished request is good: it ended ok and keeps every bound.
+// Good reports whether a finished request is good: it ended ok and meets every bound.
 func (s SLO) Good(o Outcome, v *Values) bool {
 	return o == OK && !slices.ContainsFunc(s, func(b Bound) bool { return !b.Kept(v) })
 }
 
-// A request that did not end ok broke sloError, which stands after the quantities in an array of violations.
+// sloError is the index of requests that did not end ok, after the quantities, in an array of violations.
 const (
 	SLOError = int(NumQuantities)
 	SLOKinds = SLOError + 1
@@ -59,8 +61,8 @@ func SLOName(i int) string {
 	return Quantity(i).String()
 }
 
-// Violations tells which bounds a finished request with these values broke. One that failed has no latency to judge: it broke error, and
-// nothing else. One that the workload itself cancelled breaks nothing and is not good either: no bound applies to it.
+// Violations returns the bounds that a finished request missed. A failed request has no latency to judge: it only missed
+// error. A request that the workload itself cancelled missed nothing and is not good either.
 func (s SLO) Violations(o Outcome, v *Values) (broken [SLOKinds]bool) {
 	if o != OK {
 		broken[SLOError] = o != Cancelled
@@ -72,7 +74,7 @@ func (s SLO) Violations(o Outcome, v *Values) (broken [SLOKinds]bool) {
 	return broken
 }
 
-// String is the form that ParseSLO reads: "ttft:500ms,output_token_throughput_per_user:20"; "" when nothing is bounded.
+// String returns the SLO in the syntax of ParseSLO: "ttft:500ms,output_token_throughput_per_user:20"; "" without bounds.
 func (s SLO) String() string {
 	parts := make([]string, len(s))
 	for i, b := range s {
@@ -81,10 +83,10 @@ func (s SLO) String() string {
 	return strings.Join(parts, ",")
 }
 
-// String is the form that ParseSLO reads.
+// String returns the bound in the syntax of ParseSLO.
 func (b Bound) String() string { return b.Quantity.String() + ":" + b.Text(b.Limit) }
 
-// Text writes a value of the bounded quantity: 500ms, 20.
+// Text formats a value of the bounded quantity: 500ms, 20.
 func (b Bound) Text(value float64) string {
 	if b.Quantity.Unit() == Milliseconds {
 		return FromMilliseconds(value).String()
@@ -92,16 +94,16 @@ func (b Bound) Text(value float64) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
-// FromMilliseconds is a duration of so many milliseconds, to the nanosecond.
+// FromMilliseconds converts milliseconds to a duration, rounded to the nanosecond.
 func FromMilliseconds(ms float64) time.Duration { return time.Duration(math.Round(ms * 1e6)) }
 
-// NewSLO puts bounds into their order.
+// NewSLO returns an SLO of bounds, sorted by quantity.
 func NewSLO(bounds ...Bound) SLO {
 	slices.SortFunc(bounds, func(a, b Bound) int { return cmp.Compare(a.Quantity, b.Quantity) })
 	return bounds
 }
 
-// Limit is that of a quantity, in its unit; 0 where it has none.
+// Limit returns the limit of a quantity in its unit; 0 if it has no bound.
 func (s SLO) Limit(q Quantity) float64 {
 	for _, b := range s {
 		if b.Quantity == q {

@@ -10,9 +10,9 @@ import (
 	"unicode"
 )
 
-// ParseSLO reads bounds by either name of a quantity: "ttft:500ms,tpot:50ms", and as AIPerf's --goodput has them
-// "time_to_first_token:370 request_latency:648". Commas or blanks stand between them, = is as good as the colon, and an empty text
-// bounds nothing. The error names every part that is wrong.
+// ParseSLO parses bounds by either name of a quantity: "ttft:500ms,tpot:50ms", or AIPerf's --goodput syntax
+// "time_to_first_token:370 request_latency:648". Commas or spaces separate bounds. "=" is the same as ":". An empty text
+// has no bounds. The error names every invalid part.
 func ParseSLO(text string) (SLO, error) {
 	var slo SLO
 	var errs []error
@@ -41,17 +41,17 @@ func ParseSLO(text string) (SLO, error) {
 	return NewSLO(slo...), nil
 }
 
-// spaced is what parts a name from its value.
+// spaced matches the separator of a name and its value.
 var spaced = regexp.MustCompile(`\s*([:=])\s*`)
 
-// A bound beyond these is a slip of the pen; up to them a time keeps every nanosecond.
+// Bounds above these are mistakes. Below them, a time keeps its nanoseconds.
 const (
 	mostTime  = 100 * time.Hour
 	mostLimit = 1e12
 )
 
-// ParseBound reads one bound. A time has a unit, as in 500ms; a number without one is milliseconds under a name that AIPerf's
-// files have. A bound of 0 is none. The error does not name the quantity.
+// ParseBound parses one bound. A time has a unit, such as 500ms. A time without a unit is in milliseconds if the quantity
+// has the name in AIPerf's files. A bound of 0 is off. The error does not name the quantity.
 func ParseBound(name, value string) (Bound, error) {
 	q, known := QuantityOf(name)
 	if !known {
@@ -79,7 +79,7 @@ func ParseBound(name, value string) (Bound, error) {
 	return Bound{q, number}, nil
 }
 
-// QuantityNames lists what can be bounded, for people.
+// QuantityNames lists the quantities that can be bounded, as a text.
 func QuantityNames() string {
 	names := make([]string, len(quantities))
 	for i, d := range quantities {

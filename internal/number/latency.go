@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Latency writes a latency for a glance, in the unit that suits it and with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s.
-// The live page's words.js does the same up to 100 s.
+// Latency formats a latency in a suitable unit with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s. Up to 100 s, the
+// live page's words.js does the same.
 func Latency(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 0.9995e-3:
@@ -22,7 +22,7 @@ func Latency(d time.Duration) string {
 	}
 }
 
-// Precise writes a latency with four digits or more, as Go writes durations: 1.234s, 56.789ms.
+// Precise formats a latency with at least four digits in Go's syntax of durations: 1.234s, 56.789ms.
 func Precise(d time.Duration) string {
 	switch {
 	case d >= time.Second:

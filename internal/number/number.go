@@ -1,5 +1,5 @@
-// Package number writes numbers for people: one room for what tables, pages, the live page and log lines show. Files that other
-// programs read, and tables that copy another program's, have formats of their own.
+// Package number formats numbers for people, in tables, pages, the live page and log lines. Files that other programs read,
+// and tables that follow another program's, have their own formats.
 package number
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Value writes a value for a glance, with three digits and its unit: 212 ms, 1.25 s, 12.4k tokens, 3.5 %. A value that is not
-// finite is a dash.
+// Value formats a value with three digits and its unit: 212 ms, 1.25 s, 12.4k tokens, 3.5 %. A value that is not finite is
+// a dash.
 func Value(v float64, unit string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
@@ -26,7 +26,7 @@ func Value(v float64, unit string) string {
 	return Short(v) + " " + unit
 }
 
-// duration writes seconds in the unit that suits them, with so many digits.
+// duration formats seconds in a suitable unit with a number of digits.
 func duration(s float64, n int) string {
 	switch a := math.Abs(s); {
 	case a == 0:
@@ -44,7 +44,7 @@ func duration(s float64, n int) string {
 	}
 }
 
-// clock writes seconds in two units, of which the second is a sixtieth of the first: 5 min 20 s.
+// clock formats seconds in two units, such as 5 min 20 s. The second unit is a sixtieth of the first.
 func clock(s, whole float64, large, small string) string {
 	sixtieths := int(math.Round(s / whole * 60))
 	text := fmt.Sprintf("%d %s", sixtieths/60, large)
@@ -54,7 +54,7 @@ func clock(s, whole float64, large, small string) string {
 	return text
 }
 
-// Short writes a number with three digits: 7.31, 482, 1,234, 12.4k.
+// Short formats a number with three digits: 7.31, 482, 1,234, 12.4k.
 func Short(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 999.5e6:
@@ -69,7 +69,7 @@ func Short(v float64) string {
 	return Digits(v, 3)
 }
 
-// Digits writes a number with so many significant digits, without zeros at the end of a fraction.
+// Digits formats a number with a number of significant digits, without trailing zeros in the fraction.
 func Digits(v float64, n int) string {
 	if v == 0 {
 		return "0"
@@ -81,7 +81,8 @@ func Digits(v float64, n int) string {
 	return Places(v, max(0, min(places, 12)))
 }
 
-// Cell writes a number for a table, with three digits or all in front of the point, and with the zeros at its end: 0.0800, 11.6, 1,879.
+// Cell formats a number for a table cell, with three significant digits or all digits of the integer part, and with
+// trailing zeros: 0.0800, 11.6, 1,879.
 func Cell(v float64) string {
 	if v == 0 {
 		return "0"
@@ -91,7 +92,7 @@ func Cell(v float64) string {
 	return Grouped(v, max(0, min(2-n, 12)))
 }
 
-// Grouped writes a number with so many places and commas between its thousands: 12,031.50.
+// Grouped formats a number with a fixed number of decimals and with commas between thousands: 12,031.50.
 func Grouped(v float64, places int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
@@ -110,10 +111,10 @@ func Grouped(v float64, places int) string {
 	return whole
 }
 
-// Whole writes an integer with commas between its thousands.
+// Whole formats an integer with commas between thousands.
 func Whole[T ~int | ~int64](n T) string { return Grouped(float64(n), 0) }
 
-// Places writes a number with so many decimals at most.
+// Places formats a number with at most so many decimals.
 func Places(v float64, most int) string {
 	text := strconv.FormatFloat(v, 'f', most, 64)
 	if !strings.Contains(text, ".") {
@@ -122,7 +123,7 @@ func Places(v float64, most int) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// Count writes how many there are of a thing, in the plural where there is not one: 1 request, 1,234 requests.
+// Count formats a number of things, in the plural unless the number is 1: 1 request, 1,234 requests.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -130,7 +131,8 @@ func Count(n int, noun string) string {
 	return Whole(n) + " " + noun + "s"
 }
 
-// Percent writes a part of a whole with three digits. What is short of all is cut off, so that it does not look as if it were all.
+// Percent formats part ÷ whole as a percentage with three digits. A part below the whole never shows as 100 %: such a value
+// is rounded down, with four digits.
 func Percent[T ~int | ~int64](part, whole T) string {
 	if whole == 0 {
 		return "no data"

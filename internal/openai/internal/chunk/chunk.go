@@ -1,40 +1,41 @@
-// Package chunk reads the JSON that a server of the OpenAI API sends: a chunk of a stream, an answer in one piece, an
-// error, a list of models. It walks over the bytes once, keeps parts of them and allocates nothing for a chunk; names and
-// texts with escapes, numbers that are written in an odd way and errors take a slower way to the same result.
+// Package chunk parses the JSON that a server of the OpenAI API sends: stream chunks, complete answers, errors and lists of
+// models. It parses in one pass, keeps sub-slices of the input and does not allocate for a chunk. Escapes in names and
+// texts, unusual number formats and errors take a slower path with the same result.
 package chunk
 
-// A Form is how an answer comes.
+// A Form is the form of an answer.
 type Form uint8
 
-// Forms.
+// Forms of an answer.
 const (
 	Streamed Form = iota // each choice of a chunk has a delta
-	Whole                // in one piece: each choice has a message
+	Whole                // not streamed: each choice has a message
 )
 
-// A Chunk has the relevant fields of one data event, or of an answer in one piece.
+// A Chunk holds the relevant fields of one data event, or of an answer that is not streamed.
 type Chunk struct {
-	Form Form // how it is read. It stays when the rest is set again, and so does Keep
-	Keep bool // the texts are wanted, see Texts
+	Form Form // set by the caller, like Keep; Read does not change them
+	Keep bool // keep the texts; see Texts
 
-	Content bool   // text, reasoning, tool-call arguments or token ids: tokens that a reader gets
-	Bare    bool   // no choice in it, as in a usage chunk
-	Finish  []byte // the last choice's finish_reason, or the beginning of one; empty for none, null and ""
+	Content bool   // has text, reasoning, tool-call arguments or token ids: tokens for the client
+	Bare    bool   // has no choice, like a usage chunk
+	Finish  []byte // finish_reason of the last choice, possibly cut; empty if it is missing, null or ""
 	Usage   Counts
-	Timings Counts // llama.cpp's own figures
+	Timings Counts // llama.cpp's own counts
 	Failed  bool   // the server reports an error
-	Message string // and these are its words, MaxMessage bytes of them at most
-	Short   bool   // it is no JSON object, but the beginning of one
+	Message string // error text, at most MaxMessage bytes
+	Short   bool   // not a JSON object, but the beginning of one
 
-	said    said  // the texts, if they are wanted and there is one choice
-	several value // the choices, if the texts are wanted and there is more than one
+	said    said  // the texts, if Keep is set and there is one choice
+	several value // the choices, if Keep is set and there are several
 }
 
-// said is what a choice says, by what it is.
+// said holds the texts of a choice, by kind.
 type said struct{ content, reasoning, calls value }
 
-// Read reads a chunk in one pass and keeps parts of data, so that it allocates nothing but for an error's words. It is
-// false when data is no JSON object, is nested deeper than deepest, or the reading was stopped: stop is asked from time to
+// Read parses a chunk in one pass. It keeps sub-slices of data, and allocates only for an error's text. It returns false if
+// data is not a JSON object, is nested deeper than deepest, or if stop returned true. Read calls stop from time to time; it
+// may be nil. If a key occurs twice, the last value counts, as in encoding/json.
 // time and ends it when it is true; nil: never. Of a key that comes twice the last value counts, as in encoding/json.
 func (c *Chunk) Read(data []byte, stop func() bool) bool {
 	*c = Chunk{Form: c.Form, Keep: c.Keep, Bare: true}
@@ -90,16 +91,16 @@ func (w *scanner) choices(c *Chunk) bool {
 	return ok
 }
 
-// A choice is what one of an answer's choices has that matters here.
+// A choice holds the relevant fields of one choice of an answer.
 type choice struct {
-	own, ids value // a completion's text and token ids
-	part     part  // what it brings
+	own, ids value // text and token ids of a completion
+	part     part  // its delta or message
 	finish   []byte
 }
 
 func (ch *choice) some() bool { return ch.part.some() || ch.own.some() || ch.ids.some() }
 
-// said are its texts. vLLM has given one reasoning under both names for a while.
+// said returns the texts of a choice. Some versions of vLLM send one reasoning text under both names.
 func (ch *choice) said() said {
 	s := said{content: ch.part.text, reasoning: ch.part.thought, calls: ch.part.calls}
 	if !s.content.says() {
@@ -111,7 +112,7 @@ func (ch *choice) said() said {
 	return s
 }
 
-// choice reads one of an answer of a form.
+// choice parses a choice of an answer of the given form.
 func (w *scanner) choice(ch *choice, f Form) bool {
 	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
@@ -138,10 +139,10 @@ func (w *scanner) choice(ch *choice, f Form) bool {
 	})
 }
 
-// A part is what one choice brings.
+// A part holds the relevant fields of a delta or a message.
 type part struct {
 	text, thought, reasoning, ids, calls value
-	called                               bool // a call has arguments
+	called                               bool // a tool call has arguments
 }
 
 func (p *part) some() bool {
@@ -173,7 +174,7 @@ func (w *scanner) part(p *part) bool {
 	})
 }
 
-// eachCall calls each with the arguments of tool calls.
+// eachCall calls each with the arguments of every tool call.
 func (w *scanner) eachCall(each func(arguments value)) bool {
 	return w.array(func() bool {
 		var own value
@@ -195,10 +196,10 @@ func (w *scanner) eachCall(each func(arguments value)) bool {
 	})
 }
 
-// wordBytes bounds a finish reason that has escapes.
+// wordBytes bounds a finish reason with escapes.
 const wordBytes = 64
 
-// word reads a string, or the beginning of one that has escapes. Any other value is passed over.
+// word parses a string. Of a string with escapes it may return only the beginning. Other values are skipped.
 func (w *scanner) word() (word []byte, ok bool) {
 	if w.peek() != '"' {
 		return nil, w.skip()

@@ -1,10 +1,10 @@
 package chunk
 
-// Counts of tokens.
+// Counts are token counts.
 type Counts struct {
 	Prompt, Output, Cached, Reasoning int
-	CacheTold                         bool // the server said how many were cached
-	Set                               bool // the server counted the output
+	CacheTold                         bool // the server reported the cached tokens
+	Set                               bool // the server reported the output tokens
 }
 
 // MaxTokens is the largest number accepted as a token count.
@@ -12,7 +12,7 @@ const MaxTokens = 1_000_000_000
 
 func (w *scanner) usage(u *Counts) bool {
 	*u = Counts{}
-	var own, detail int // SGLang has reasoning_tokens beside the details, too
+	var own, detail int // SGLang has reasoning_tokens next to the details, too
 	ok := w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "prompt_tokens":
@@ -52,14 +52,14 @@ func (w *scanner) timings(t *Counts) bool {
 		}
 		return ok
 	})
-	t.Prompt += t.Cached // prompt_n leaves out what the cache held
+	t.Prompt += t.Cached // prompt_n does not include cached tokens
 	if !t.Set {
 		*t = Counts{}
 	}
 	return ok
 }
 
-// member is one count of an object.
+// member parses one count of an object.
 func (w *scanner) member(name string) (n int, given, ok bool) {
 	ok = w.object(func(key []byte) (ok bool) {
 		if string(key) != name {

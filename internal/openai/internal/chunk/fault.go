@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 )
 
-// MaxMessage bounds the words of an error that are kept, in bytes.
+// MaxMessage bounds the text of an error, in bytes.
 const MaxMessage = 4 << 10
 
-// fault is the text of an error value. failed is false for the values that mean no error: null, false and "". A long text is cut.
+// fault returns the text of an error value, possibly cut. failed is false for values that mean no error: null, false and
+// "".
 func (v value) fault() (words string, failed bool) {
 	switch string(v[:min(len(v), len("false")+1)]) {
 	case "", "null", "false", `""`:
@@ -16,10 +17,10 @@ func (v value) fault() (words string, failed bool) {
 	}
 	if len(v) <= MaxMessage {
 		d := json.NewDecoder(bytes.NewReader(v))
-		d.UseNumber() // a number too large for a float is still JSON
+		d.UseNumber() // a number too large for a float64 is still valid JSON
 		var e any
 		if d.Decode(&e) != nil {
-			return "", true // a scanner has passed it
+			return "", true // the scanner has validated it
 		}
 		return messageOf(e), true
 	}
@@ -42,8 +43,8 @@ func (v value) fault() (words string, failed bool) {
 	return string(said), true
 }
 
-// ErrorText finds the message in the body of an error answer, which engines shape differently:
-// {"error":{"message":…}}, {"error":"…"}, {"message":…}, FastAPI's {"detail":…}, or no JSON at all.
+// ErrorText returns the message in the body of an error answer. Engines use different forms: {"error":{"message":…}},
+// {"error":"…"}, {"message":…}, FastAPI's {"detail":…}, or text that is not JSON.
 func ErrorText(body []byte) string {
 	var shape struct {
 		Error, Message, Detail any
@@ -59,7 +60,7 @@ func ErrorText(body []byte) string {
 	return string(body)
 }
 
-// messageOf is the text of an error value; "" when it has none.
+// messageOf returns the text of an error value; "" if it has none.
 func messageOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -73,7 +74,7 @@ func messageOf(v any) string {
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return "" // it came out of JSON
+		return "" // it came from valid JSON
 	}
 	return string(raw)
 }

@@ -5,16 +5,16 @@ import "unicode/utf8"
 // A Model is one entry of a list of models.
 type Model struct {
 	ID      string
-	OwnedBy string // which engine serves it, where the engine says so
+	OwnedBy string // the engine's name, if the engine sets it
 }
 
-// MaxName bounds a name that the server gives, in bytes: it goes into every request. Some are paths.
+// MaxName bounds the name of a model, in bytes, since every request contains it. Some names are paths.
 const MaxName = 4 << 10
 
-// maxModels bounds how many of the models are kept.
+// maxModels bounds the number of models that are kept.
 const maxModels = 10_000
 
-// Models reads the first 10,000 entries of a list of models. ok is false if the body is not such a list.
+// Models parses the first 10,000 entries of a list of models. ok is false if the body is not a list of models.
 func Models(body []byte) (models []Model, ok bool) {
 	w := scanner{b: body}
 	listed := true
@@ -47,7 +47,7 @@ func Models(body []byte) (models []Model, ok bool) {
 	return models, ok && listed && w.i == len(body)
 }
 
-// name reads a string, as much of it as is needed to tell that it is too long. Any other value is passed over.
+// name parses a string, up to the length at which it is known to be too long. Other values are skipped.
 func (w *scanner) name() (string, bool) {
 	if w.peek() != '"' {
 		return "", w.skip()

@@ -2,23 +2,23 @@ package chunk
 
 import "bytes"
 
-// A scanner reads JSON from left to right and keeps nothing: its memory does not grow with what it reads. Each of its
-// methods reads one value and reports whether it is JSON; once one is not, the walk is over. It takes what
-// encoding/json takes, down to the depth deepest. A walk that failed at the end of b failed because b breaks off there.
+// A scanner parses JSON from left to right. It stores nothing, so its memory does not grow with the input. Each method
+// parses one value and reports whether the value is valid JSON; after an invalid value the scan is over. A scanner accepts
+// what encoding/json accepts, up to a nesting depth of deepest. If a scan fails at the end of b, b is truncated there.
 type scanner struct {
 	b     []byte
 	i     int
 	depth int
-	stop  func() bool // ends the walk when it is true; nil: never asked
-	asked int         // where the walk was when stop was asked last
+	stop  func() bool // ends the scan if it returns true; may be nil
+	asked int         // position at the last call of stop
 }
 
 const (
-	deepest  = 128       // nesting of objects and arrays; chunks have about 6
+	deepest  = 128       // nesting of objects and arrays; chunks have about 6 levels
 	askEvery = 256 << 10 // bytes
 )
 
-// stopped asks stop from time to time.
+// stopped calls stop from time to time.
 func (w *scanner) stopped() bool {
 	if w.i-w.asked < askEvery {
 		return false
@@ -33,7 +33,7 @@ func (w *scanner) space() {
 	}
 }
 
-// peek is the next byte after white space; 0 at the end.
+// peek returns the next byte after white space; 0 at the end.
 func (w *scanner) peek() byte {
 	w.space()
 	if w.i < len(w.b) {
@@ -54,7 +54,7 @@ func (w *scanner) literal(s string) bool {
 	w.space()
 	if rest := w.b[w.i:]; len(rest) < len(s) {
 		if s[:len(rest)] == string(rest) {
-			w.i = len(w.b) // it breaks off
+			w.i = len(w.b) // the input is truncated
 		}
 		return false
 	}
@@ -65,7 +65,7 @@ func (w *scanner) literal(s string) bool {
 	return true
 }
 
-// object calls member for each key of an object, to read its value. Any other value is passed over.
+// object calls member with each key of an object. member parses the value. A value that is not an object is skipped.
 func (w *scanner) object(member func(key []byte) bool) bool {
 	if w.peek() != '{' {
 		return w.skip()
@@ -99,7 +99,7 @@ func (w *scanner) object(member func(key []byte) bool) bool {
 	return true
 }
 
-// names are those of the members that are looked for.
+// names are the names of members that the callers look for.
 var names = [][]byte{
 	[]byte("arguments"), []byte("cache_n"), []byte("cached_tokens"), []byte("choices"), []byte("completion_tokens"),
 	[]byte("completion_tokens_details"), []byte("content"), []byte("data"), []byte("delta"), []byte("error"), []byte("finish_reason"),
@@ -108,7 +108,7 @@ var names = [][]byte{
 	[]byte("timings"), []byte("token_ids"), []byte("tool_calls"), []byte("usage"),
 }
 
-// known is the name that a key with escapes spells, if it is one that is looked for. It allocates nothing.
+// known returns the entry of names that a key with escapes spells, or nil. It does not allocate.
 func known(key []byte) []byte {
 	var said [32]byte
 	name, cut := appendUnquoted(said[:0], key, len(said))
@@ -120,7 +120,7 @@ func known(key []byte) []byte {
 	return nil
 }
 
-// array calls element for each value of an array, to read it. Any other value is passed over.
+// array calls element for each value of an array. element parses the value. A value that is not an array is skipped.
 func (w *scanner) array(element func() bool) bool {
 	if w.peek() != '[' {
 		return w.skip()
@@ -146,7 +146,7 @@ func (w *scanner) array(element func() bool) bool {
 	return true
 }
 
-// ordinary bytes of a string: all but the quote, the backslash and control characters.
+// ordinary bytes of a string: all except quote, backslash and control characters.
 var ordinary = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= ' ' && c != '"' && c != '\\'
@@ -154,8 +154,8 @@ var ordinary = func() (t [256]bool) {
 	return t
 }()
 
-// quoted reads a string that begins here; plain says that it holds no escapes, so that raw is its value
-// (up to bytes that are not UTF-8).
+// quoted parses a string. plain is true if the string has no escapes: then raw is its value, except for bytes that are not
+// UTF-8.
 func (w *scanner) quoted() (raw []byte, plain, ok bool) {
 	b, i := w.b, w.i
 	if i >= len(b) || b[i] != '"' {
@@ -189,7 +189,8 @@ func (w *scanner) quoted() (raw []byte, plain, ok bool) {
 	}
 }
 
-// escape is the length of the escape sequence at the front of b; 0 when it is none. One that breaks off is longer than b.
+// escape returns the length of the escape sequence at the front of b; 0 if it is invalid. The length of a truncated
+// sequence is larger than len(b).
 func escape(b []byte) int {
 	const short, long = len(`\n`), len(`\u0000`)
 	if len(b) < short {
@@ -209,7 +210,7 @@ func escape(b []byte) int {
 	return long
 }
 
-// value reads any value, as it stands there.
+// value parses any value and returns its bytes.
 func (w *scanner) value() (v value, ok bool) {
 	c := w.peek()
 	start := w.i
@@ -221,7 +222,7 @@ func (w *scanner) value() (v value, ok bool) {
 	return w.b[start:w.i], ok
 }
 
-// count reads a number of tokens. Any other value is passed over, and given is false.
+// count parses a token count. Other values are skipped, and given is false.
 func (w *scanner) count() (n int, given, ok bool) {
 	w.space()
 	start := w.i
@@ -236,13 +237,13 @@ func (w *scanner) count() (n int, given, ok bool) {
 			return n, true, true
 		}
 	}
-	w.i = start // a fraction, an exponent, no number at all
+	w.i = start // a fraction, an exponent, or not a number
 	v, ok := w.value()
 	n, given = v.count()
 	return n, given, ok
 }
 
-// skip reads any value.
+// skip parses any value.
 func (w *scanner) skip() bool {
 	switch w.peek() {
 	case '"':
@@ -262,7 +263,7 @@ func (w *scanner) skip() bool {
 	return w.number()
 }
 
-// number reads a number by JSON's grammar (RFC 8259, section 6).
+// number parses a number in JSON's grammar (RFC 8259, section 6).
 func (w *scanner) number() bool {
 	if w.at('-') {
 		w.i++

@@ -1,14 +1,15 @@
 package chunk
 
-// MaxText bounds a text that is kept, in bytes: about a million tokens.
+// MaxText bounds a text that is kept, in bytes. It is about a million tokens.
 const MaxText = 4 << 20
 
-// Texts are the concatenated texts of an answer's chunks; with several choices all contents in the order of arrival.
+// Texts are the concatenated texts of an answer's chunks. If there are several choices, all contents are in the order of
+// arrival.
 type Texts struct {
 	Content, Reasoning, Arguments []byte
 
 	ContentCut bool // the content was longer than MaxText
-	Cut        bool // one of the three was
+	Cut        bool // one of the three texts was longer than MaxText
 }
 
 // Add appends the texts of a chunk that was read with Keep.
@@ -26,7 +27,7 @@ func (t *Texts) Add(c *Chunk) {
 	})
 }
 
-// say takes the texts of a choice.
+// say appends the texts of a choice.
 func (t *Texts) say(s said) {
 	t.Content, t.ContentCut = appendText(t.Content, s.content, t.ContentCut)
 	t.Cut = t.Cut || t.ContentCut
@@ -40,9 +41,10 @@ func (t *Texts) say(s said) {
 	})
 }
 
-// appendText appends the text of a value, up to MaxText bytes in all. cut: text was left out, and no more is appended.
+// appendText appends the text of a value, up to MaxText bytes in total. cut reports that text was left out; after that,
+// nothing more is appended.
 func appendText(dst []byte, v value, cut bool) ([]byte, bool) {
-	if len(v) > 0 && v[0] == '"' { // as nearly all do
+	if len(v) > 0 && v[0] == '"' { // the usual case
 		return appendString(dst, v, cut)
 	}
 	v.texts(func(text value) { dst, cut = appendString(dst, text, cut) })
@@ -56,7 +58,7 @@ func appendString(dst []byte, text value, cut bool) ([]byte, bool) {
 	return appendUnquoted(dst, text[1:len(text)-1], MaxText)
 }
 
-// appendArguments is appendText, for arguments that may be an object which was not put into a string.
+// appendArguments is appendText for arguments, which may be a JSON object instead of a string.
 func appendArguments(dst []byte, v value, cut bool) ([]byte, bool) {
 	if len(v) == 0 || v[0] != '{' {
 		return appendText(dst, v, cut)

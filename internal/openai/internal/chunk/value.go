@@ -9,12 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// A value is a JSON value as it stands in an answer, which a scanner has read; nil for none. It is a part of the answer's
-// own bytes.
+// A value is the bytes of a JSON value that a scanner has validated; nil for none. It is a sub-slice of the answer.
 type value []byte
 
-// some reports whether it brings anything: text that is not empty, or a list (token ids, content parts) or an object
-// (arguments that were not put into a string) with something in it.
+// some reports whether the value has content: a string, a list (token ids, content parts) or an object (arguments that are
+// not a string) that is not empty.
 func (v value) some() bool {
 	if len(v) <= len(`""`) {
 		return false
@@ -30,7 +29,7 @@ func (v value) some() bool {
 	return false
 }
 
-// texts calls each for every string in v: v itself if it is a string, else the text of each content part.
+// texts calls each for every text of v: v itself if it is a string, else the text of each content part.
 func (v value) texts(each func(text value)) {
 	switch {
 	case len(v) == 0:
@@ -55,7 +54,7 @@ func (v value) texts(each func(text value)) {
 	}
 }
 
-// says reports whether a text in it is not empty.
+// says reports whether one of the value's texts is not empty.
 func (v value) says() (said bool) {
 	if len(v) > 0 && v[0] == '"' {
 		return v.some()
@@ -64,10 +63,10 @@ func (v value) says() (said bool) {
 	return said
 }
 
-// maxNumber bounds a number that is taken for a count, in bytes.
+// maxNumber bounds a number that is parsed as a count, in bytes.
 const maxNumber = 64
 
-// count is a whole number of tokens, however it is written.
+// count returns a whole number of tokens in any notation.
 func (v value) count() (n int, ok bool) {
 	if len(v) == 0 || len(v) > maxNumber || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
 		return 0, false
@@ -79,8 +78,8 @@ func (v value) count() (n int, ok bool) {
 	return int(f), true
 }
 
-// appendUnquoted appends what a JSON string says, given without its quotes, as encoding/json reads it: what is not UTF-8,
-// and half of a surrogate pair, becomes U+FFFD. dst grows to at most most bytes; cut is that something was left out.
+// appendUnquoted appends the decoded JSON string raw, which has no quotes. Like encoding/json, it replaces invalid UTF-8
+// and lone surrogates by U+FFFD. dst grows to at most most bytes. cut reports that text was left out.
 func appendUnquoted(dst, in []byte, most int) (_ []byte, cut bool) {
 	if bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) {
 		if room := most - len(dst); len(in) > room {
@@ -102,7 +101,7 @@ func appendUnquoted(dst, in []byte, most int) (_ []byte, cut bool) {
 	return dst, false
 }
 
-// letter is the first letter that a JSON string says, and how many of its bytes say so.
+// letter returns the first decoded character of a JSON string, and the number of bytes that encode it.
 func letter(in []byte) (r rune, n int) {
 	if in[0] != '\\' {
 		return utf8.DecodeRune(in)
@@ -137,7 +136,7 @@ func letter(in []byte) (r rune, n int) {
 
 func hex4(digits []byte) (r rune) {
 	for _, c := range digits {
-		d, _ := hexDigit(c) // a scanner has passed them
+		d, _ := hexDigit(c) // the scanner has validated the digits
 		r = r<<4 | d
 	}
 	return r

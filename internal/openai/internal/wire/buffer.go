@@ -1,7 +1,7 @@
 package wire
 
-// grown is b with room for n more bytes, up to most in all. It doubles, so that little is left behind for the garbage
-// collector: append grows large slices by a quarter at a time.
+// grown returns b with room for n more bytes, up to most bytes in total. It doubles the capacity, so that it leaves less
+// garbage than append, which grows large slices by a quarter.
 func grown(b []byte, n, most int) []byte {
 	if len(b)+n <= cap(b) || len(b)+n > most {
 		return b

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// A Clock places the kernel's receive stamps, which are CLOCK_REALTIME, on this process's monotonic clock.
+// A Clock converts the kernel's receive timestamps, which are CLOCK_REALTIME, to this process's monotonic clock.
 //
-// The distance between the two clocks is measured again when the last figure is over a second old. Slewing moves
-// both alike, so the error is that of the measurement, about the time between two reads of a clock (under 100 ns);
-// after a step of the wall clock by less than a second, stamps are off by that step for at most a second.
+// The offset between the two clocks is measured again when the last measurement is over a second old. Slewing changes both
+// clocks alike, so the error is that of the measurement: about the time between two clock reads (under 100 ns). After a
+// step of the wall clock by less than a second, timestamps are off by that step for at most a second.
 type Clock struct {
 	base     time.Time
 	distance atomic.Int64 // ns since the Unix epoch − ns since base, at one instant
-	measured atomic.Int64 // when that was, in ns since base
+	measured atomic.Int64 // time of the measurement, in ns since base
 }
 
 const (
 	clockAge  = time.Second
-	clockSkew = time.Second // a stamp that is older than this at its read makes us measure again
+	clockSkew = time.Second // a timestamp older than this at its read triggers a new measurement
 )
 
-// NewClock measures the distance of the two clocks now.
+// NewClock returns a Clock and measures the offset.
 func NewClock() *Clock {
 	c := &Clock{base: time.Now()}
 	c.measure()
 	return c
 }
 
-// measure takes the narrowest of a few readings: a thread that lost its processor between two clocks reads nonsense.
+// measure takes the best of several readings: a thread that is preempted between the two clock reads gets a wrong offset.
 func (c *Clock) measure() {
 	narrowest := time.Duration(math.MaxInt64)
 	var distance int64
@@ -44,7 +44,7 @@ func (c *Clock) measure() {
 	c.measured.Store(int64(time.Since(c.base)))
 }
 
-// instant is the stamp (ns since the Unix epoch) of bytes that were read at now; never after now.
+// instant converts the timestamp (ns since the Unix epoch) of bytes that were read at now. The result is never after now.
 func (c *Clock) instant(stamp int64, now time.Time) time.Time {
 	if int64(now.Sub(c.base))-c.measured.Load() > int64(clockAge) {
 		c.measure()

@@ -2,15 +2,15 @@ package wire
 
 import "errors"
 
-// A frame finds the body in the bytes of an HTTP/1.1 answer, wherever reads cut them (RFC 9112, section 6).
+// A frame finds the body in the bytes of an HTTP/1.1 answer, at any split into reads (RFC 9112, section 6).
 //
-// fasthttp's own body reader would do but for one thing: it reads on to the line end behind a chunk before it
-// hands the chunk over, and does not say which read a byte came from. Where the two arrive apart, the chunk would
-// get the later time.
+// fasthttp's own body reader has one disadvantage: it returns a chunk only after it has read the line end behind the chunk,
+// and does not say which read a byte came from. If the chunk and its line end arrive apart, the chunk would get the later
+// time.
 type frame struct {
 	mode  framing
 	state chunkState
-	left  int64 // bytes of the body, or of the chunk, still to come
+	left  int64 // remaining bytes of the body or of the chunk
 	line  int   // bytes since the last chunk, or of its size line
 	digit bool  // the size line has a digit
 	ended bool  // the body is complete
@@ -21,38 +21,38 @@ type framing uint8
 const (
 	byLength framing = iota
 	byChunks
-	byClose // to the end of the connection
+	byClose // until the end of the connection
 )
 
 type chunkState uint8
 
 const (
 	sizeDigits chunkState = iota
-	sizeBlanks            // white space behind the digits
+	sizeBlanks            // white space after the digits
 	sizeRest              // extensions
 	sizeLF
 	chunkData
 	chunkCR
 	chunkLF
-	trailerStart // at the beginning of a trailer line
+	trailerStart // at the start of a trailer line
 	trailerRest
-	trailerLF // CR of the empty line was seen
+	trailerLF // after the CR of the empty line
 )
 
 const (
 	maxChunkBytes = 1 << 40
-	maxDigits     = 16       // of a size, leading zeros included, as in net/http
-	maxAround     = 16 << 10 // a size line, or all trailers
+	maxDigits     = 16       // of a chunk size, including leading zeros, as in net/http
+	maxAround     = 16 << 10 // bytes of a size line, or of all trailers
 )
 
-// ErrChunked is that a body in chunks is none.
+// ErrChunked reports an invalid chunked body.
 var ErrChunked = errors.New("broken chunked encoding")
 
-// reset takes the length as fasthttp gives it: -1 for chunked, below for no length at all.
+// reset takes the body length as fasthttp returns it: -1 for chunked, less than -1 for none.
 func (f *frame) reset(length int, status int) {
 	*f = frame{}
 	switch {
-	case status == 204 || status == 304: // never have a body
+	case status == 204 || status == 304: // these never have a body
 		f.ended = true
 	case length == -1:
 		f.mode = byChunks
@@ -64,8 +64,8 @@ func (f *frame) reset(length int, status int) {
 	}
 }
 
-// next takes the next piece of body off the front of p. data can be empty while rest is not: call again until
-// rest is empty or the body has ended.
+// next removes the next piece of the body from the front of p. data can be empty while rest is not: the caller calls next
+// again until rest is empty or the body has ended.
 func (f *frame) next(p []byte) (data, rest []byte, err error) {
 	switch f.mode {
 	case byClose:
@@ -97,7 +97,7 @@ func (f *frame) cut(p []byte) (data, rest []byte) {
 	return p[:n], p[n:]
 }
 
-// step takes one byte of what stands around the chunks.
+// step consumes one byte between chunks.
 func (f *frame) step(c byte) error {
 	f.line++
 	if f.line > maxAround {
@@ -151,7 +151,7 @@ func (f *frame) step(c byte) error {
 		}
 	case trailerRest:
 		if c == '\n' {
-			f.state = trailerStart // line keeps counting: it bounds all trailers together
+			f.state = trailerStart // line counts on: it bounds the sum of all trailers
 		}
 	case trailerLF:
 		f.ended = c == '\n'
@@ -160,7 +160,7 @@ func (f *frame) step(c byte) error {
 	return nil
 }
 
-// blank takes what may stand between the digits and the line's end. An extension may not follow it: RFC 9112 allows that
+// blank consumes a byte after the digits of a chunk size. No extension may follow white space there: RFC 9112 allows it
 // only to bad senders, and net/http refuses it.
 func (f *frame) blank(c byte) error {
 	switch c {

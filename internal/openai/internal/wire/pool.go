@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A Pool holds connections that were opened ahead of the requests that will need them, oldest first.
+// A Pool holds connections that were opened ahead of the requests that will use them, oldest first.
 type Pool struct {
 	mu     sync.Mutex
 	conns  []*Conn
 	closed bool
 }
 
-// Put takes a connection in; a pool that is closed closes it.
+// Put adds a connection. A closed pool closes it.
 func (s *Pool) Put(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *Pool) Put(c *Conn) {
 	s.conns = append(s.conns, c)
 }
 
-// Take gives the oldest fresh connection, or nil.
+// Take removes and returns the oldest fresh connection, or nil.
 func (s *Pool) Take(now time.Time, idle time.Duration) *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Pool) Take(now time.Time, idle time.Duration) *Conn {
 	return c
 }
 
-// Fresh counts the connections that could be taken.
+// Fresh returns the number of connections that Take could return.
 func (s *Pool) Fresh(now time.Time, idle time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Pool) sweep(now time.Time, idle time.Duration) {
 	})
 }
 
-// Close closes the connections and has every later one closed.
+// Close closes the connections, and every connection that is Put later.
 func (s *Pool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,64 +7,64 @@ import (
 	"io"
 )
 
-// A Reader reads HTTP/1.1 answers from a connection, one after the other. The caller parses the head from Head; the Reader frames the
-// body. Its buffer is reused for every answer.
+// A Reader reads HTTP/1.1 answers from a connection, one after the other. The caller parses the head from Head. The Reader
+// finds the body. Its buffer is reused for every answer.
 type Reader struct {
 	in    *bufio.Reader
 	conn  *Conn
 	frame frame
-	taken int // bytes of the buffer that the last piece took
+	taken int // bytes of the buffer that the last piece used
 }
 
-// NewReader makes one with room for heads of up to size bytes.
+// NewReader returns a Reader with room for heads of up to size bytes.
 func NewReader(size int) *Reader { return &Reader{in: bufio.NewReaderSize(nil, size)} }
 
-// Reset begins an answer on c and discards bytes of an earlier one.
+// Reset begins an answer on c and discards buffered bytes of an earlier one.
 func (r *Reader) Reset(c *Conn) {
 	r.in.Reset(c)
 	r.conn, r.frame, r.taken = c, frame{}, 0
 }
 
-// Head is where a head is to be read from.
+// Head returns the buffer from which the caller reads a head.
 func (r *Reader) Head() *bufio.Reader { return r.in }
 
-// Room is the size of the buffer, and so of the largest head.
+// Room returns the size of the buffer, which bounds the head.
 func (r *Reader) Room() int { return r.in.Size() }
 
-// MakeRoom replaces the buffer by a larger one with the same bytes in it.
+// MakeRoom replaces the buffer by a larger one with the same content.
 func (r *Reader) MakeRoom(size int) {
 	begun, _ := r.in.Peek(r.in.Buffered())
 	r.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(begun), r.conn), size)
 }
 
-// Front shows at most n of the bytes that have come and were not taken.
+// Front returns at most n of the buffered bytes.
 func (r *Reader) Front(n int) []byte {
 	b, _ := r.in.Peek(min(r.in.Buffered(), n))
 	return b
 }
 
-// Body begins a body of so many bytes as its head says: -1 for chunked, below for no length at all.
+// Body begins a body of the length in its head: -1 for chunked, less than -1 for none.
 func (r *Reader) Body(length, status int) { r.frame.reset(length, status) }
 
-// Ended says whether the body is complete.
+// Ended reports whether the body is complete.
 func (r *Reader) Ended() bool { return r.frame.ended }
 
-// ToClose says whether nothing but the end of the connection ends the body.
+// ToClose reports whether only the end of the connection ends the body.
 func (r *Reader) ToClose() bool { return r.frame.mode == byClose }
 
-// Clean says whether the body is complete and nothing has come behind it.
+// Clean reports whether the body is complete and the buffer has no bytes after it.
 func (r *Reader) Clean() bool { return r.frame.ended && r.in.Buffered() == 0 }
 
-// Fill waits for bytes where none are there: one read of the connection.
+// Fill waits for bytes if the buffer is empty, with one read of the connection.
 func (r *Reader) Fill() error {
 	_, err := r.in.Peek(1)
 	return err
 }
 
-// Piece returns the next piece of the body in the buffer, which can be empty. It is valid until the next Fill. ok is false at the end
-// of the buffer or of the body.
+// Piece returns the next buffered piece of the body, which can be empty. It is valid until the next Fill. ok is false at
+// the end of the buffer or of the body.
 func (r *Reader) Piece() (data []byte, ok bool, err error) {
-	_, _ = r.in.Discard(r.taken) // cannot fail: it is buffered
+	_, _ = r.in.Discard(r.taken) // cannot fail: the bytes are buffered
 	r.taken = 0
 	n := r.in.Buffered()
 	if n == 0 || r.frame.ended {
@@ -79,11 +79,11 @@ func (r *Reader) Piece() (data []byte, ok bool, err error) {
 	return data, true, nil
 }
 
-// ErrLong is that a body is longer than it may be.
+// ErrLong reports a body that is longer than the bound.
 var ErrLong = errors.New("the body is too long")
 
-// All reads the rest of the body into dst, which is empty. A body over most bytes is ErrLong. The arrival is that of the last bytes.
-// Other errors are ErrChunked or the connection's.
+// All reads the rest of the body into dst, which is empty. It returns the arrival of the last bytes. If the body is longer
+// than most bytes, the error is ErrLong. Other errors are ErrChunked or the connection's.
 func (r *Reader) All(dst []byte, most int) (body []byte, a Arrival, err error) {
 	body = dst
 	for !r.frame.ended {

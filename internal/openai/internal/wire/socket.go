@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// A socket is a TCP connection whose reads know when their bytes arrived and keep a deadline that may move with
-// every chunk. TLS runs over it, so the stamps are the kernel's there too.
+// A socket is a TCP connection. Each read has a kernel timestamp. The read deadline may move with every chunk without
+// setting a timer. TLS runs over a socket, so its timestamps are the kernel's too.
 type socket struct {
 	net.Conn
-	stamps *stamper // nil: none to be had
+	stamps *stamper // nil: no kernel timestamps
 	clock  *Clock
-	until  time.Time // reads end here; zero: never
-	armed  time.Time // deadline that the runtime's timer is set to
+	until  time.Time // read deadline; zero: none
+	armed  time.Time // deadline of the runtime's timer
 	last   Arrival
-	once   bool   // no blocking: a read without bytes in the kernel is a timeout, and bytes that a write has no room for go to left
-	left   []byte // goes out before anything else
+	once   bool   // never block: a read without bytes in the kernel is a timeout, and a write moves bytes that the kernel has no room for to left
+	left   []byte // sent before any other bytes
 
-	// wake is called before each read, and each time that the deadline was set to the past for that purpose. It returns true if
-	// the deadline has moved. nil: there is none.
+	// wake is called before each read, and each time that the deadline was set to the past to wake the reader. It returns
+	// true if it has changed the deadline. It may be nil.
 	wake func() bool
 }
 
@@ -29,7 +29,7 @@ func newSocket(c net.Conn, k *Clock) *socket {
 	return &socket{Conn: c, clock: k, stamps: newStamper(c)}
 }
 
-// arm sets the deadline of writes, and of reads, for a request that begins.
+// arm sets the write and read deadlines at the start of a request.
 func (s *socket) arm() error {
 	s.armed = s.until
 	return s.SetDeadline(s.until)
@@ -72,8 +72,8 @@ func (s *socket) Read(p []byte) (int, error) {
 		return n, err
 	}
 	for {
-		// A deadline that moved away is left to fire first: setting a timer for every chunk costs more than
-		// one read too many.
+		// If the deadline has moved later, the old timer may fire first: to set a timer for every chunk costs more than one
+		// additional read.
 		if s.until.IsZero() != s.armed.IsZero() || s.until.Before(s.armed) {
 			if err := s.rearm(); err != nil {
 				return 0, err
@@ -88,7 +88,7 @@ func (s *socket) Read(p []byte) (int, error) {
 		n, stamp, err := s.receive(p)
 		now := time.Now()
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			if now.Before(s.until) || s.wake != nil && s.until.IsZero() { // moved away meanwhile
+			if now.Before(s.until) || s.wake != nil && s.until.IsZero() { // the deadline has moved meanwhile
 				if err := s.rearm(); err != nil {
 					return 0, err
 				}
@@ -108,15 +108,16 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// rearm sets the deadline of reads anew.
+// rearm sets the timer to the read deadline.
 func (s *socket) rearm() error {
 	s.armed = s.until
 	return s.SetReadDeadline(s.until)
 }
 
-// stood reads the bytes in the kernel after a deadline has passed. Go checks the deadline before the socket, so after a standstill of
-// this process bytes that arrived in time would be lost. The arrival of the last byte decides: after a standstill longer than the
-// timeout the kernel may have merged segments, and a stall is reported that was ours. late is the deadline's error.
+// stood reads the bytes in the kernel after a deadline has passed. Go checks the deadline before the socket. Without stood,
+// bytes that arrived in time would be lost after this process stood still. The arrival of the last byte decides. After a
+// standstill longer than the timeout the kernel may have merged segments: then a stall of this process is reported as the
+// server's. late is the deadline's error.
 func (s *socket) stood(p []byte, now time.Time, late error) (n int, stamp int64, err error) {
 	if s.stamps == nil {
 		return 0, 0, late

@@ -5,39 +5,39 @@ import (
 	"errors"
 )
 
-// An Event is one data event of a stream, or a failure that was announced without data.
+// An Event is one data event of a stream, or a failure event without data.
 type Event struct {
-	Data    []byte // its data lines joined by newlines, trimmed; valid until the next call of Next
-	Named   bool   // there was an event: line, so the data need not be a chunk
+	Data    []byte // data lines joined by newlines, trimmed; valid until the next call of Next
+	Named   bool   // has an event: line, so Data need not be a chunk
 	Failed  bool   // event: error
-	Note    []byte // the last comment before its end, where Dynamo puts the words of an error
+	Note    []byte // the last comment before the end of the event, where Dynamo puts the error text
 	Arrival Arrival
 }
 
-// A Scanner splits a stream of server-sent events, however reads split the stream. It copies only lines that a read left
-// unfinished. As the standard says, lines end in LF, CRLF or CR, and one byte order mark may stand before
-// the first. Empty events, comments and fields other than data and event are passed over.
+// A Scanner splits a stream of server-sent events into events, at any split into reads. It copies only lines that a read
+// left incomplete. As in the standard, lines end in LF, CRLF or CR, and the stream may begin with a byte order mark. Empty
+// events, comments, and fields other than data and event are skipped.
 type Scanner struct {
 	begun   bool   // a line was read
-	cr      bool   // the last byte read was a CR, which ended a line: an LF that follows belongs to it
-	line    []byte // the beginning of a line whose end has not come
-	joined  []byte // data lines of the present event that had to be copied
+	cr      bool   // the last byte was a CR, which ended a line: a following LF belongs to it
+	line    []byte // beginning of an incomplete line
+	joined  []byte // data lines of the current event that were copied
 	single  []byte // its only data line, in the caller's buffer
-	lines   int    // data lines that it has
+	lines   int    // number of its data lines
 	event   Event  // its other fields
 	comment [NoteBytes]byte
 }
 
-// NoteBytes is the part of a comment that is kept, in bytes.
+// NoteBytes is the number of bytes of a comment that are kept.
 const NoteBytes = 128
 
-// maxEvent bounds a line, and the data of an event.
+// maxEvent bounds a line and the data of an event, in bytes.
 const maxEvent = 4 << 20
 
-// ErrEvent is that an event of a stream is too long.
+// ErrEvent reports an event that is too long.
 var ErrEvent = errors.New("an event of the stream is over 4 MiB")
 
-// Reset makes the scanner ready for the next stream, and frees a buffer that only a rare event needed.
+// Reset prepares the Scanner for the next stream, and frees a buffer that a long event has grown.
 func (s *Scanner) Reset() {
 	const usual = 64 << 10
 	if cap(s.line)+cap(s.joined) > usual {
@@ -53,8 +53,8 @@ func (s *Scanner) clear() {
 	s.event = Event{}
 }
 
-// Next reads p, which came with a, up to the end of the next event. ok is false when p holds no more ends.
-// An event's arrival is that of its last data line: the blank line behind it brings nothing.
+// Next parses p, which arrived at a, up to the end of the next event. ok is false if p has no further end of an event. An
+// event's arrival is that of its last data line, since the blank line after it has no content.
 func (s *Scanner) Next(p []byte, a Arrival) (e Event, rest []byte, ok bool, err error) {
 	if s.cr && len(p) > 0 {
 		s.cr = false
@@ -86,14 +86,14 @@ func (s *Scanner) Next(p []byte, a Arrival) (e Event, rest []byte, ok bool, err 
 		return Event{}, nil, false, ErrEvent
 	}
 	s.line = append(grown(s.line, len(p), maxEvent), p...)
-	if s.single != nil { // the caller's buffer will be used again
+	if s.single != nil { // the caller will reuse its buffer
 		s.joined = append(s.joined[:0], s.single...)
 		s.single = nil
 	}
 	return Event{}, nil, false, nil
 }
 
-// cut takes the first line off p, without its end; ok is false when p has no end of a line.
+// cut removes the first line from p, without its line end. ok is false if p has no line end.
 func (s *Scanner) cut(p []byte) (line, after []byte, ok bool) {
 	line = p
 	i := bytes.IndexByte(p, '\n')
@@ -111,7 +111,7 @@ func (s *Scanner) cut(p []byte) (line, after []byte, ok bool) {
 	return line[:j], p[j+1:], true
 }
 
-// first takes the byte order mark off the first line of a stream.
+// first removes the byte order mark from the first line of a stream.
 func (s *Scanner) first(line []byte) []byte {
 	if s.begun {
 		return line
@@ -120,7 +120,7 @@ func (s *Scanner) first(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
 }
 
-// Rest returns an event that the end of the stream left unfinished: without its blank line, or without its line end.
+// Rest returns an event that the end of the stream left incomplete: without its blank line, or without its line end.
 func (s *Scanner) Rest(a Arrival) (Event, bool) {
 	if len(s.line) > 0 {
 		s.field(s.first(s.line), true, a)
@@ -132,14 +132,15 @@ func (s *Scanner) Rest(a Arrival) (Event, bool) {
 	return Event{}, false
 }
 
-// pop hands out the present event. Its data stay in place until the next line is read.
+// pop returns the current event. Its data is valid until the next line is parsed.
 func (s *Scanner) pop() Event {
 	e := s.event
 	s.lines, s.single, s.event = 0, nil, Event{}
 	return e
 }
 
-// field reads one line; it reports whether an event is complete now. carried lines do not stay where they are.
+// field parses one line. It reports whether an event is complete. Lines that are carried do not stay in the caller's
+// buffer.
 func (s *Scanner) field(line []byte, carried bool, a Arrival) (ended bool) {
 	switch {
 	case len(line) == 0:
@@ -160,7 +161,7 @@ func (s *Scanner) field(line []byte, carried bool, a Arrival) (ended bool) {
 	return false
 }
 
-// afterColon is the value of a field, behind its name; ok is false when the name goes on.
+// afterColon returns the value after a field's name. ok is false if the name is longer.
 func afterColon(tail []byte) (v []byte, ok bool) {
 	if len(tail) == 0 {
 		return tail, true
@@ -177,7 +178,7 @@ func (s *Scanner) data(v []byte, carried bool, a Arrival) {
 	switch {
 	case s.lines == 1 && !carried:
 		s.single, s.joined = v, s.joined[:0]
-	case s.lines == 1: // the line stays, and the next one goes elsewhere
+	case s.lines == 1: // the first line stays in place, the next one is copied
 		s.line, s.joined = s.joined[:0], s.line
 		s.single = v
 	default:
@@ -190,7 +191,7 @@ func (s *Scanner) data(v []byte, carried bool, a Arrival) {
 	}
 }
 
-// blank ends an event; one without content is no event.
+// blank ends an event. An event without content is skipped.
 func (s *Scanner) blank() bool {
 	switch {
 	case s.lines == 0:

@@ -11,38 +11,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stamper reads a TCP connection with recvmsg, which gives the time at which the kernel received the last
-// segment of what it returns. Everything that a read needs is made once: a read allocates nothing.
+// A stamper reads a TCP connection with recvmsg, which returns the time at which the kernel received the last segment of
+// the data. Everything that a read needs is allocated once: a read does not allocate.
 type stamper struct {
 	raw     syscall.RawConn
 	receive func(fd uintptr) bool
-	look    func(fd uintptr) // receive at once
-	ask     func(fd uintptr) // fills info, or errno
+	look    func(fd uintptr) // receives without waiting
+	ask     func(fd uintptr) // fills info or errno
 	info    unix.TCPInfo
 	size    uint32 // of info
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [8]uint64 // one control message of header and timespec, aligned
-	waits   bool      // for something to read
+	waits   bool      // wait for data
 	n       int
 	errno   syscall.Errno
-	last    int64 // stamp of the read before
+	last    int64 // timestamp of the previous read
 }
 
-// KeepStamps holds a socket that asks for stamps and does nothing else. Linux stamps segments only while some
-// socket asks, and begins a little after the first one did: a client whose connections come and go would lose
-// the stamps of each first answer. It is nil where nothing stamps.
+// KeepStamps opens a socket that enables timestamps and does nothing else. Linux timestamps segments only while a socket
+// asks for it, and with a short delay after the first such socket. A client whose connections come and go would miss the
+// timestamps of first answers. KeepStamps returns nil if the kernel has no timestamps.
 func KeepStamps() io.Closer {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	// A refusal is found again, and heeded, at each connection.
+	// An error is found again and handled for each connection.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	return os.NewFile(uintptr(fd), "receive stamps")
 }
 
-// newStamper is nil where the connection is not TCP or the kernel does not stamp.
+// newStamper returns nil if the connection is not TCP or the kernel has no timestamps.
 func newStamper(c net.Conn) *stamper {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
@@ -66,15 +66,15 @@ func newStamper(c net.Conn) *stamper {
 	s.receive = func(fd uintptr) bool {
 		for {
 			s.header.SetControllen(int(unsafe.Sizeof(s.control)))
-			// It does not block, so Go's scheduler need not hear of it: telling it wakes its monitor, another thread, each
-			// time that the process has been idle.
+			// The call does not block, so it bypasses Go's scheduler. A call through the scheduler wakes its monitor thread
+			// each time that the process has been idle.
 			n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.header)), 0)
 			switch errno {
 			case unix.EINTR:
 				continue
 			case unix.EAGAIN:
 				if s.waits {
-					return false // and come again
+					return false // wait for the socket and retry
 				}
 			}
 			s.n, s.errno = int(n), errno
@@ -90,7 +90,7 @@ func newStamper(c net.Conn) *stamper {
 	return s
 }
 
-// read is Read with the stamp, in ns of CLOCK_REALTIME since the Unix epoch; 0 where the kernel gave none.
+// read is Read with the timestamp, in ns of CLOCK_REALTIME since the Unix epoch; 0 if the kernel gave none.
 func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	if len(p) == 0 {
 		return 0, 0, nil
@@ -99,7 +99,7 @@ func (s *stamper) read(p []byte) (n int, stamp int64, err error) {
 	return s.received(s.raw.Read(s.receive))
 }
 
-// poll is read of what stands in the kernel, whatever the deadline: with nothing there its error is EAGAIN.
+// poll is read without waiting, whatever the deadline. If the kernel has no data, the error is EAGAIN.
 func (s *stamper) poll(p []byte) (n int, stamp int64, err error) {
 	s.into(p, false)
 	return s.received(s.raw.Control(s.look))
@@ -112,11 +112,11 @@ func (s *stamper) into(p []byte, waits bool) {
 }
 
 func (s *stamper) received(err error) (int, int64, error) {
-	s.vector.Base = nil // the buffer is its owner's again
+	s.vector.Base = nil // release the caller's buffer
 	switch {
 	case err != nil:
 		return 0, 0, err
-	case s.errno == unix.EAGAIN: // of poll
+	case s.errno == unix.EAGAIN: // from poll
 		return 0, 0, unix.EAGAIN
 	case s.errno != 0:
 		return 0, 0, os.NewSyscallError("recvmsg", s.errno)
@@ -126,18 +126,18 @@ func (s *stamper) received(err error) (int, int64, error) {
 	return s.n, s.stamp(), nil
 }
 
-// A stamp is looked at again when the read came so much later, or the one before it lies so far back: asking costs about
-// as much as a read. The kernel knows the time of the last data in jiffies, of 10 ms at most.
+// The timestamp is checked if the read was this late, or if the previous timestamp is this old. The check costs about as
+// much as a read. The kernel knows the time of the last data in jiffies of 10 ms at most.
 const (
 	lateRead = time.Millisecond
 	silence  = time.Second
-	jiffies  = 20 * time.Millisecond // two of them
+	jiffies  = 20 * time.Millisecond // two jiffies
 )
 
-// ofData corrects the stamp of a read that has just ended and may hold a FIN. A FIN that arrives between reads becomes
-// part of the last segment, and its time the segment's (tcp_try_coalesce in net/ipv4/tcp_input.c): the last chunk of a
-// process that was stopped would be late by as long as the server keeps an idle connection. The time of the last data is
-// told apart. What escapes is late by less than the silence.
+// ofData corrects the timestamp of a read that has just ended and may contain a FIN. A FIN that arrives between reads is
+// merged into the last segment, which then gets the FIN's timestamp (tcp_try_coalesce in net/ipv4/tcp_input.c). After this
+// process was stopped, the last chunk would be late by the server's idle timeout. The kernel keeps the time of the last
+// data separately. An error below silence is not corrected.
 func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 	before := s.last
 	s.last = stamp
@@ -154,7 +154,8 @@ func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 	return stamp
 }
 
-// write hands p to the kernel once and does not wait, whatever the deadline: n is what it took, 0 when it has no room.
+// write passes p to the kernel once and does not wait, whatever the deadline. n is the number of bytes that the kernel
+// accepted; 0 if it has no room.
 func (s *stamper) write(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A stamper reads receive stamps, which only Linux gives.
+// A stamper reads receive timestamps. Only Linux has them.
 type stamper struct{}
 
-// KeepStamps has nothing to hold.
+// KeepStamps does nothing.
 func KeepStamps() io.Closer { return nil }
 
 func newStamper(net.Conn) *stamper { return nil }

@@ -1,18 +1,18 @@
-// Package wire moves the bytes of HTTP/1.1 and of server-sent events over a connection and tells when they came: a [Conn] with
-// the kernel's receive stamps and a deadline that may move with every chunk, a [Reader] that finds a body in the bytes, a
-// [Scanner] that splits a stream into events, a [Pool] of open connections. It knows neither requests nor the content of a body.
-// Between the socket and the event nothing is allocated.
+// Package wire reads and writes HTTP/1.1 and server-sent events on a connection, with the time at which bytes arrived. A
+// [Conn] has the kernel's receive timestamps and a deadline that may move with every chunk. A [Reader] finds a body in the
+// bytes. A [Scanner] splits a stream into events. A [Pool] keeps open connections. The package knows neither requests nor
+// the content of a body. Between the socket and the event it does not allocate.
 package wire
 
 import "time"
 
-// An Arrival is when and how some bytes came.
+// An Arrival is the time at which bytes arrived, and its source.
 type Arrival struct {
-	At     time.Time     // the kernel's receive stamp of the last segment, else the time after the read
+	At     time.Time     // the kernel's receive timestamp of the last segment, else the time after the read
 	Delay  time.Duration // time of the read − At; 0 without a stamp
-	Kernel bool          // At is the kernel's
-	Read   uint64        // which socket read of this connection it was
+	Kernel bool          // At is the kernel's timestamp
+	Read   uint64        // number of the socket read on this connection
 }
 
-// ReadAt is the time of the read that brought them.
+// ReadAt returns the time of the read.
 func (a Arrival) ReadAt() time.Time { return a.At.Add(a.Delay) }
