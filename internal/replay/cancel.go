@@ -6,19 +6,18 @@ import (
 	"replayd/internal/schedule"
 )
 
-// Cancel ends a share of the requests before their answers have come, as users do who go away. Which ones is a function of
-// the seed, the loop, the row and its pass, so that shards and repetitions cancel the same; no request of a warm-up is one of
-// them, as with AIPerf (src/aiperf/timing/request_cancellation.py).
+// Cancel cancels a fraction of the requests before their answers are complete, like users who leave. The choice depends
+// only on the seed, the loop, the row and its pass, so that shards and repetitions cancel the same requests. Requests of
+// the warm-up are never cancelled, as in AIPerf (src/aiperf/timing/request_cancellation.py).
 //
-// A conversation goes on after a turn that was cancelled, as there too. Neither guard nor service levels take it for a
-// failure.
+// A conversation continues after a cancelled turn, as in AIPerf. Guard and SLOs do not count a cancellation as a failure.
 type Cancel struct {
-	Ratio float64       // 0 to 1 of the requests; 0: none
-	After time.Duration // from the end of the write; what has ended by then stays what it is
+	Ratio float64       // fraction of the requests, 0 to 1; 0: none
+	After time.Duration // since the end of the write; a request that has ended by then is not cancelled
 	Seed  uint64
 }
 
-// takes says whether a row's request is to be cancelled.
+// takes reports whether a row's request is to be cancelled.
 func (c Cancel) takes(due *schedule.Due) bool {
 	if c.Ratio <= 0 {
 		return false
@@ -30,7 +29,7 @@ func (c Cancel) takes(due *schedule.Due) bool {
 	return float64(h>>11)/(1<<53) < c.Ratio
 }
 
-// mix is a step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+// mix returns a step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

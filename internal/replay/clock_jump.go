@@ -7,16 +7,16 @@ import (
 	"replayd/internal/dispatch"
 )
 
-// readClock reads the two clocks now; wall is nil for the system's.
+// readClock reads the monotonic and the wall clock. wall is nil for the system's wall clock.
 func readClock(wall func() time.Time) dispatch.Clock {
 	now := time.Now()
 	if wall == nil {
-		return dispatch.Clock{Own: now, Wall: now.Round(0)} // Round(0) takes the monotonic reading off
+		return dispatch.Clock{Own: now, Wall: now.Round(0)} // Round(0) strips the monotonic reading
 	}
 	return dispatch.Clock{Own: now, Wall: wall().Round(0)}
 }
 
-// rejoins has a text for each reason why a replay rejoins its plan.
+// rejoins holds a text for each reason why a replay rejoins its plan.
 var rejoins = [...]string{
 	dispatch.Stopped:    "this process was not running for a while: rows due until now are missed",
 	dispatch.Ahead:      "the wall clock is ahead: it was set, or the system slept; rows due until now are missed",
@@ -24,7 +24,7 @@ var rejoins = [...]string{
 	dispatch.SetFarBack: "the wall clock was set back by more than a loop: the replay joins the loop where it is now",
 }
 
-// tellRejoined says that the replay rejoins, and by how much. The lock is held.
+// tellRejoined reports that the replay rejoins its plan, and by how much. The caller holds the lock.
 func (r *Runner) tellRejoined(why dispatch.Rejoin, by time.Duration) {
 	r.say(func() {
 		r.w.Log.Warn(rejoins[why], "workload", r.w.Name, "by", by)

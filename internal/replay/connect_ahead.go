@@ -7,13 +7,13 @@ import (
 	"replayd/internal/dispatch"
 )
 
-// Connections are opened this long before the requests that will need them, so that no dial falls on a due instant.
+// Connections are opened warmAhead before the requests that will use them, so that no dial delays a due instant.
 const (
 	warmAhead = 500 * time.Millisecond
 	warmEvery = 100 * time.Millisecond
 )
 
-// warm keeps as many connections at hand as the next requests need beyond those that the free lanes hold.
+// warm keeps enough connections open for the next requests, in addition to those of the free lanes.
 func (r *Runner) warm(ctx context.Context) {
 	tick := time.NewTicker(warmEvery)
 	defer tick.Stop()
@@ -24,16 +24,16 @@ func (r *Runner) warm(ctx context.Context) {
 			return
 		}
 		if n := r.short(); n > 0 {
-			// A failure is the requests' to report, when they cannot connect themselves.
+			// Requests report the failure when they cannot connect themselves.
 			_ = r.w.Client.Warm(ctx, n)
 		}
 	}
 }
 
-// short counts the requests due soon for which no free lane has a connection that will still be young enough.
+// short returns the number of requests due soon for which no free lane has a connection that will still be fresh.
 func (r *Runner) short() (n int) {
 	r.mu.Lock()
-	given := r.step(dispatch.Event{Kind: dispatch.Look}, nil) // the pacer may sleep for hours, in which the wall clock is set
+	given := r.step(dispatch.Event{Kind: dispatch.Look}, nil) // detects a step of the wall clock, since the pacer may sleep for hours
 	now := time.Now()
 	n = r.d.Soon(warmAhead, now)
 	for i := len(r.idle) - 1; i >= 0 && n > 0; i-- {

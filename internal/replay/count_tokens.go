@@ -6,8 +6,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// countInput counts the tokens of what a row brings: its text, the contents of messages, which it may have got from
-// elsewhere, or those of its payload. What a chat template puts around them is not in it, nor are tools.
+// countInput counts the tokens of a row's own content: its text, the contents of messages (which may be other than the
+// row's own), or those of its payload. It counts neither the tokens that a chat template adds, nor tools.
 func countInput(rec *trace.Record, messages json.RawMessage, count func([]byte) int) int {
 	switch {
 	case rec.Text != "":
@@ -40,7 +40,7 @@ func countContents(messages json.RawMessage, count func([]byte) int) (tokens int
 	return tokens
 }
 
-// countText counts a string, or those of a list, which may be parts of a message.
+// countText counts the tokens of a string, or of the strings in a list, which may be parts of a message.
 func countText(text json.RawMessage, count func([]byte) int) (tokens int) {
 	var s string
 	if json.Unmarshal(text, &s) == nil {

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/metrics"
 )
 
-// counters is where a runner counts: a measure.Workload, or nowhere.
+// counters counts what a runner does. It is a metrics.Workload or uncounted.
 type counters interface {
 	Expected(n int)
 	Filtered(n int)
@@ -20,7 +20,7 @@ type counters interface {
 	Guard(limit measure.GuardLimit, open bool)
 }
 
-// uncounted shows what a guard holds back, and counts nothing.
+// uncounted sets the guard's gauges and counts nothing. The warm-up uses it.
 type uncounted struct{ *metrics.Workload }
 
 func (uncounted) Expected(int)                                   {}

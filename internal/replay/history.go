@@ -8,16 +8,16 @@ import (
 
 const assistant = "assistant"
 
-// answered puts what the server answered into a row's own messages, in the place of the last assistant's messages that it
-// brings: each turn before this one has one of them, and what stands before those is history from the start. A message that
-// calls tools stays, because the messages that follow hold its result.
+// answered replaces assistant messages in a row's messages by the server's answers. Each earlier turn has one of the last
+// assistant messages, in order. Messages before those are fixed history. A message with tool calls is kept, because the
+// following messages hold the result.
 func answered(messages json.RawMessage, answers [][]byte) json.RawMessage {
 	if len(answers) == 0 {
 		return messages
 	}
 	var all []json.RawMessage
 	if json.Unmarshal(messages, &all) != nil {
-		return messages // the server may say what is wrong with them
+		return messages // the server's answer may say what is wrong with them
 	}
 	for i, left := len(all)-1, answers; i >= 0 && len(left) > 0; i-- {
 		var m struct {
@@ -36,7 +36,7 @@ func answered(messages json.RawMessage, answers [][]byte) json.RawMessage {
 			Role    string `json:"role"`
 			Content string `json:"content"`
 		}{assistant, string(answer)})
-		if err == nil { // it cannot fail
+		if err == nil { // Marshal of two strings cannot fail
 			all[i] = said
 		}
 	}
@@ -50,7 +50,7 @@ func answered(messages json.RawMessage, answers [][]byte) json.RawMessage {
 	return append(out, ']')
 }
 
-// align gives the answers their places among the assistant's parts of a row, as answered does.
+// align assigns the answers to the assistant parts of a row, like answered.
 func align(parts []trace.Part, answers [][]byte) [][]byte {
 	if len(answers) == 0 || len(parts) == 0 {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"replayd/internal/trace"
 )
 
-// limit applies the length limits to a row: false when it is filtered out.
+// limit applies the length limits to a row. It returns false if the row is filtered out.
 //
-// A row's own text is as long as CountInput says, and 0 without that. It is not cut: where clipping its answer is not enough,
-// the row is filtered out.
+// The length of a row's own text is the result of CountInput, or 0 without CountInput. Such a text is never truncated: if
+// clipping the answer is not enough, the row is filtered out.
 func (f *feed) limit(row *dispatch.Row) bool {
 	w, rec := &f.r.w, &row.Due.Record
 	if w.MaxInput == 0 && w.MaxOutput == 0 && w.MaxContext == 0 || w.OverLimit == Send {
@@ -53,15 +53,15 @@ func (f *feed) limit(row *dispatch.Row) bool {
 	return true
 }
 
-// shorten takes tokens off the tail of a prompt that is to be synthesized. Blocks past its end are never reached. Messages
-// give up theirs from the last to the first, and keep one each; so many are there at least.
+// shorten removes tokens from the end of a prompt that is to be synthesized. Blocks beyond the new end are never reached.
+// Messages are shortened from the last to the first, and each keeps at least one token.
 func shorten(rec *trace.Record, tokens int) {
 	off := rec.InputTokens - tokens
 	rec.InputTokens = tokens
 	if len(rec.Parts) == 0 || off <= 0 {
 		return
 	}
-	rec.Parts = slices.Clone(rec.Parts) // other rows may share them
+	rec.Parts = slices.Clone(rec.Parts) // other rows may share the slice
 	for i := len(rec.Parts) - 1; i >= 0 && off > 0; i-- {
 		n := min(off, rec.Parts[i].Tokens-1)
 		rec.Parts[i].Tokens -= n

@@ -7,13 +7,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// mostLogLines bounds the lines that wait while the log is blocked.
+// mostLogLines bounds the queued lines while the log is blocked.
 const mostLogLines = 1000
 
 // drops counts dropped rows by reason.
 type drops map[measure.DropReason]int
 
-// say queues a log line or callback for writeLog. Both can block, so they must not run under the lock. The lock is held.
+// say queues a log line or callback for writeLog. Both can block, so they must not run under the lock. The caller holds the
+// lock.
 func (r *Runner) say(tell func()) {
 	if len(r.logQueue) == mostLogLines {
 		r.logDropped++
@@ -23,7 +24,8 @@ func (r *Runner) say(tell func()) {
 	r.said.Signal()
 }
 
-// sayDropped queues a row that is not sent, for Workload.Dropped. Rows of the warm-up are not told. The lock is held.
+// sayDropped queues the drop of a row for Workload.Dropped. Drops of the warm-up are not reported. The caller holds the
+// lock.
 func (r *Runner) sayDropped(why measure.DropReason) {
 	if r.w.Dropped == nil || r.phase == measure.Warmup {
 		return
@@ -35,7 +37,7 @@ func (r *Runner) sayDropped(why measure.DropReason) {
 	r.said.Signal()
 }
 
-// writeLog writes queued lines in order until the runner is over. Only the end of Run waits for it.
+// writeLog writes queued lines in order until the runner has ended. Only the end of Run waits for it.
 func (r *Runner) writeLog() {
 	for {
 		r.mu.Lock()

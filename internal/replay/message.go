@@ -8,13 +8,14 @@ import (
 	"replayd/internal/synth"
 )
 
-// RequestFields tell a workload's requests apart from those of the server's users. The zero value sets none.
+// RequestFields are fields that distinguish a workload's requests from those of the server's users. The zero value sets
+// none.
 type RequestFields struct {
-	openai.RequestFields            // its CacheSalt is each request's own
-	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: none is sent
+	openai.RequestFields            // CacheSalt is ignored: each request has its own
+	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: no cache_salt
 }
 
-// at are the fields of the requests of a loop, and of a pass in it.
+// at returns the fields of the requests in a pass of a loop.
 func (m *RequestFields) at(workload string, loopStart time.Time, pass int64) openai.RequestFields {
 	fields := m.RequestFields
 	fields.CacheSalt = ""
@@ -24,8 +25,8 @@ func (m *RequestFields) at(workload string, loopStart time.Time, pass int64) ope
 	return fields
 }
 
-// message builds a row's HTTP message into buf. It reads only fields that no longer change, so that a lane can build the message again
-// for a retry. scratch is a buffer for the prompt, returned for reuse.
+// message builds a row's HTTP message in buf. It only reads fields that no longer change, so that a lane can build the
+// message again for a retry. scratch is a buffer for the prompt; it is returned for reuse.
 func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Message, prompt []byte) {
 	rec := &row.Due.Record
 	prompt, m.Counted = scratch[:0], row.Message.Counted
@@ -51,7 +52,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	return m, prompt
 }
 
-// synthesize makes up what a row says the length of, and tells how many tokens it has.
+// synthesize generates a prompt of the row's length. It returns the prompt and its number of tokens.
 func (r *Runner) synthesize(row *dispatch.Row, scratch []byte, b *openai.Body) (prompt []byte, tokens int) {
 	rec, overhead := &row.Due.Record, 0
 	if r.w.Calibrate {

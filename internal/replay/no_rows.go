@@ -10,11 +10,11 @@ import (
 	"replayd/internal/schedule"
 )
 
-// Lost says that a plan's rows cannot be read any more: the trace changed, or its disk fails.
+// Lost reports that the rows of a plan cannot be read any more: the trace has changed, or its disk fails.
 type Lost struct {
 	Err  error
-	Next schedule.Loop // the first loop of which no row was read; the zero Loop where the plan has not begun
-	More bool          // there is such a loop
+	Next schedule.Loop // first loop of which no row was read; the zero Loop if the plan has not begun
+	More bool          // Next exists
 }
 
 // errUnread marks an error of reading rows.
@@ -25,12 +25,12 @@ type unread struct{ error }
 func (u unread) Is(err error) bool { return err == errUnread }
 func (u unread) Unwrap() error     { return u.error }
 
-// unread is an error of reading rows.
+// unread returns an error of reading rows.
 func (f *feed) unread(err error) error {
 	return unread{fmt.Errorf("workload %s: %w", f.r.w.Name, err)}
 }
 
-// tellLost tells that the feed ends in a loop of which rows may have been read.
+// tellLost reports that the feed ends in a loop of which it may have read rows.
 func (f *feed) tellLost(lp *reading, err error) {
 	if f.r.w.Lost == nil || !errors.Is(err, errUnread) {
 		return
@@ -45,7 +45,7 @@ func (f *feed) tellLost(lp *reading, err error) {
 	f.r.w.Lost(lost)
 }
 
-// name waits until requests have a model's name. Held: it had to wait.
+// name waits until the name of the model is known. held reports whether it had to wait.
 func (f *feed) name(ctx context.Context) (held bool, err error) {
 	why := f.r.w.Target.nameless()
 	if why == nil {
@@ -67,8 +67,9 @@ func (f *feed) tellHeld(why error) {
 	}
 }
 
-// nameRow waits likewise in the middle of a plan: the target was not there when it began. Rows that were read ahead are let go
-// meanwhile, and the replay rejoins where the clock is. In a closed plan nothing falls due before it is read.
+// nameRow is name in the middle of a plan, when the target was unreachable at its start. While it waits, it drops the rows
+// that were read ahead, and the replay rejoins the plan at the current time. A closed loop has no due rows ahead, so it
+// keeps its rows.
 func (f *feed) nameRow(ctx context.Context) error {
 	if f.r.w.Target.nameless() == nil {
 		return nil

@@ -5,27 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// A runnerLock is the lock of a workload's runners. The pacer never waits for it: a step that finds the lock taken is done by the
-// goroutine that has it, at its unlock.
+// A runnerLock is the lock of a workload's runners. The pacer never waits for it: if a step finds the lock held, the
+// goroutine that holds it does the step when it unlocks.
 type runnerLock struct {
 	mu     sync.Mutex
-	wanted atomic.Pointer[alarm] // a stack of alarms whose steps are to be done
+	wanted atomic.Pointer[alarm] // a stack of alarms with pending steps
 }
 
 // Lock implements sync.Locker.
 func (g *runnerLock) Lock() { g.mu.Lock() }
 
-// Unlock unlocks, and does the steps that were wanted meanwhile.
+// Unlock unlocks, and does the pending steps.
 func (g *runnerLock) Unlock() {
 	g.mu.Unlock()
 	g.catchUp()
 }
 
-// release unlocks at the end of a step. Whoever has called the step catches up.
+// release unlocks at the end of a step. The caller of the step calls catchUp.
 func (g *runnerLock) release() { g.mu.Unlock() }
 
-// catchUp does the steps that are wanted. It is called after each unlock: a step is wanted first and the lock
-// tried after that, so either the one who wants it has the lock or this sees the wish.
+// catchUp does the pending steps. It is called after each unlock. A step is added to wanted before the lock is tried, so
+// either the adder gets the lock, or catchUp sees the step.
 func (g *runnerLock) catchUp() {
 	for again := true; again && g.wanted.Load() != nil; {
 		again = false

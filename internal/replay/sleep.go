@@ -2,25 +2,25 @@ package replay
 
 import "time"
 
-// spin is how long before an instant the pacer stops sleeping and watches the clock: the kernel wakes a thread
-// some 50 µs late, and a pacer that spins from there on is on time in the median.
+// spin is the time before an instant at which the pacer stops sleeping and polls the clock. The kernel wakes a thread about
+// 50 µs late; a pacer that polls from then on is on time in the median.
 const spin = 80 * time.Microsecond
 
-// A Sleeper lets one goroutine sleep until an instant. There are two: the kernel's own timers on a locked
-// thread, and Go's timers, which are up to 1.6 ms late but exist everywhere and in virtual time.
+// A Sleeper lets one goroutine sleep until an instant. There are two implementations: the kernel's timers on a locked
+// thread, and Go's timers, which are up to 1.6 ms late but work everywhere, including in virtual time.
 type Sleeper interface {
-	// Until returns at the instant, or earlier after a Wake; a zero instant means only Wake ends it.
+	// Until returns at the instant, or earlier after a Wake. With a zero instant, only Wake ends it.
 	Until(at time.Time)
-	// Wake ends the current Until, or the next one when none runs. Any goroutine may call it.
+	// Wake ends the current Until, or the next one if none is running. Any goroutine may call it.
 	Wake()
-	// Close frees what the sleeper holds; no goroutine may be asleep in it.
+	// Close releases resources. No goroutine may be in Until.
 	Close() error
 }
 
-// Timers sleeps with Go's timers.
+// Timers is a Sleeper that uses Go's timers.
 type Timers struct{ wake chan struct{} }
 
-// NewTimers gives a Sleeper over Go's timers.
+// NewTimers returns a Sleeper that uses Go's timers.
 func NewTimers() *Timers { return &Timers{wake: make(chan struct{}, 1)} }
 
 // Until implements Sleeper.

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelTimers sleeps in ppoll on an eventfd, so that the kernel's high-resolution timer ends the sleep and a
-// write to the eventfd does too.
+// kernelTimers sleeps in ppoll on an eventfd. The kernel's high-resolution timer, or a write to the eventfd, ends the
+// sleep.
 type kernelTimers struct {
 	event int
 	fine  bool // the thread's timer slack is set
 }
 
-// slice is how long the pacer's thread asks to run at once: the least that Linux grants (__setparam_fair in the kernel's
-// kernel/sched/syscalls.c), and a little more than spin.
+// slice is the time slice that the pacer's thread requests: the minimum that Linux grants (__setparam_fair in the kernel's
+// kernel/sched/syscalls.c), which is a little more than spin.
 const slice = 100 * time.Microsecond
 
-// NewSleeper gives the most exact Sleeper of this system. Its Until locks the goroutine to its thread, whose
-// timer slack is set to the minimum; the goroutine must end with it, never unlock.
+// NewSleeper returns the most accurate Sleeper of this system. Its Until locks the goroutine to its thread and sets the
+// thread's timer slack to the minimum. The goroutine must end with the thread, and never unlock it.
 func NewSleeper() (Sleeper, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -35,10 +35,10 @@ func NewSleeper() (Sleeper, error) {
 func (k *kernelTimers) Until(at time.Time) {
 	if !k.fine {
 		runtime.LockOSThread()
-		// The default slack of 50 µs lets the kernel bundle wake-ups; a refusal only costs exactness.
+		// With the default slack of 50 µs the kernel may coalesce wake-ups. An error only costs accuracy.
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		// A thread that asks for less at once is let onto a busy core sooner when it wakes (Linux 6.12; older ones take no
-		// notice). It needs no privilege, and has no larger share of the core for it.
+		// The scheduler runs a waking thread with a short time slice sooner on a busy core (Linux 6.12; older kernels
+		// ignore it). It needs no privilege, and does not give the thread a larger share of the core.
 		if a, err := unix.SchedGetAttr(0, 0); err == nil && a.Policy == unix.SCHED_NORMAL {
 			a.Runtime = uint64(slice)
 			_ = unix.SchedSetAttr(0, a, 0)
@@ -53,24 +53,25 @@ func (k *kernelTimers) Until(at time.Time) {
 			if left <= spin {
 				break
 			}
-			// ppoll may be late by a thousandth of its timeout (select_estimate_accuracy in the kernel's fs/select.c):
-			// so a long sleep ends a little early and a short one follows.
+			// ppoll may be late by 0.1 % of its timeout (select_estimate_accuracy in the kernel's fs/select.c). So a long
+			// sleep ends a little early, and a short one follows.
 			ts := unix.NsecToTimespec(int64(left - max(spin, left/256)))
 			timeout = &ts
 		}
 		n, err := unix.Ppoll(fds, timeout, nil)
 		if n > 0 {
 			var b [8]byte
-			_, _ = unix.Read(k.event, b[:]) // only resets the counter
+			_, _ = unix.Read(k.event, b[:]) // resets the counter
 			return
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			// Cannot happen on an open descriptor. The pacer finds nothing due and comes again, but burns no core.
+			// Cannot happen on an open descriptor. If it does, the pacer finds nothing due and sleeps again: it does not
+			// spin.
 			<-time.After(time.Millisecond)
 			return
 		}
 	}
-	for time.Now().Before(at) { // the wait is the purpose
+	for time.Now().Before(at) { // busy-wait
 	}
 }
 
@@ -78,7 +79,7 @@ func (k *kernelTimers) Until(at time.Time) {
 func (k *kernelTimers) Wake() {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 1)
-	_, _ = unix.Write(k.event, b[:]) // full means that a wake is pending already
+	_, _ = unix.Write(k.event, b[:]) // EAGAIN means that a wake is pending already
 }
 
 // Close implements Sleeper.

@@ -2,5 +2,5 @@
 
 package replay
 
-// NewSleeper gives the most exact Sleeper of this system: Go's timers.
+// NewSleeper returns the most accurate Sleeper of this system: Go's timers.
 func NewSleeper() (Sleeper, error) { return NewTimers(), nil }

@@ -8,18 +8,18 @@ import (
 	"replayd/internal/measure"
 )
 
-// A Phase says in a word what a runner does.
+// A Phase names what a runner currently does.
 type Phase string
 
 // Phases of a runner.
 const (
-	Warming  Phase = "warming"  // the first rows go out to warm the server up
-	Waiting  Phase = "waiting"  // for the target's first answer, or for the next loop
-	Running  Phase = "running"  // rows go out at their instants
-	Paused   Phase = "paused"   // rows that fall due are dropped; of a closed plan none falls due
-	Guarded  Phase = "guarded"  // they are, because a limit of the guard is open
-	Draining Phase = "draining" // nothing new is sent, what is in flight may end
-	Over     Phase = "over"     // nothing is left
+	Warming  Phase = "warming"  // the first rows are sent to warm up the server
+	Waiting  Phase = "waiting"  // for the target's first answer or for the next loop
+	Running  Phase = "running"  // rows are sent at their instants
+	Paused   Phase = "paused"   // due rows are dropped; in a closed loop no row falls due
+	Guarded  Phase = "guarded"  // due rows are dropped, because a limit of the guard is open
+	Draining Phase = "draining" // no row is sent; requests in flight may end
+	Over     Phase = "over"     // the runner has ended
 )
 
 // Cut reports whether the runner was stopped before its plan was over and its last request had ended.
@@ -29,25 +29,25 @@ func (r *Runner) Cut() bool {
 	return r.cut
 }
 
-// A State is where a runner stands.
+// A State is the state of a runner.
 type State struct {
 	Phase    Phase
-	Reason   string // which limits of the guard are open, as a text, in this phase; else ""
+	Reason   string // which limits of the guard are open, as a text, if Phase is Guarded
 	Loop     int64
-	Position time.Duration // trace time that is being played
-	Next     time.Duration // until the next loop begins; 0 where none follows or none has begun
-	Period   time.Duration // from the loop's start to the next one's
-	Skew     time.Duration // wall clock − the loop's own time
+	Position time.Duration // trace time that is played
+	Next     time.Duration // time until the next loop begins; 0 if there is none or none has begun
+	Period   time.Duration // start of a loop to start of the next loop
+	Skew     time.Duration // wall clock − the loop's own clock
 }
 
-// State tells where the runner stands now.
+// State returns the runner's current state.
 func (r *Runner) State() State {
 	r.mu.Lock()
 	s, l, c := State{Phase: Running}, r.d.Playing(), readClock(r.w.Wall)
 	if r.phase == measure.Warmup {
-		l = nil // it is not the plan's
+		l = nil // it is a loop of the warm-up, not of the plan
 	}
-	var now time.Time // planned, by the loop's own time
+	var now time.Time // planned instant, by the loop's own clock
 	if l != nil {
 		now = l.Clock().Planned(c.Own)
 	}
@@ -71,7 +71,7 @@ func (r *Runner) State() State {
 	}
 	played := l.Loop
 	s.Loop, s.Period, s.Skew = l.Number, l.Period, l.Clock().Skew(c)
-	r.mu.Unlock() // the pacer need not wait for what cron has to compute
+	r.mu.Unlock() // do not block the pacer while a cron schedule is computed
 	s.Position = r.w.Plan.Position(played, now)
 	if now.Before(played.Start) {
 		s.Next = played.Start.Sub(now)
@@ -81,8 +81,8 @@ func (r *Runner) State() State {
 	return s
 }
 
-// gauges tells, at the instant of a scrape, the trace time that is being played, and how far the wall clock has moved
-// away from the loop's own time.
+// gauges returns, at the instant of a scrape, the trace time that is played, and the offset of the wall clock from the
+// loop's own clock.
 func (r *Runner) gauges() (position, skew time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,9 +90,8 @@ func (r *Runner) gauges() (position, skew time.Duration) {
 	return r.w.Plan.Position(l.Loop, l.Clock().Planned(c.Own)), l.Clock().Skew(c)
 }
 
-// Pause drops what waits and what falls due until Pause(false); what is in flight goes on, and so does the schedule. Of a
-// closed plan nothing falls due meanwhile, and nothing is dropped.
-// False: nothing changes by it.
+// Pause drops waiting and due rows until Pause(false). Requests in flight continue, and so does the schedule. In a closed
+// loop no row falls due while paused, and none is dropped. Pause returns false if it changes nothing.
 func (r *Runner) Pause(paused bool) bool {
 	r.mu.Lock()
 	if r.d.IsPaused() == paused {
@@ -106,14 +105,14 @@ func (r *Runner) Pause(paused bool) bool {
 	return true
 }
 
-// Paused says whether it is.
+// Paused reports whether the runner is paused.
 func (r *Runner) Paused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.d.IsPaused()
 }
 
-// SetDrain changes how long requests in flight may go on after a stop.
+// SetDrain sets how long requests in flight may continue after a stop.
 func (r *Runner) SetDrain(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +125,8 @@ func (r *Runner) drain() time.Duration {
 	return r.w.Drain
 }
 
-// Retire ends the runner at a planned instant: rows due before it go out, later ones are left to its successor, whose
-// Begin is the same instant. What waits then is dropped, and what is in flight may end.
+// Retire ends the runner at a planned instant. Rows due before that instant are sent. Later rows belong to the successor,
+// whose Begin is the same instant. At that instant waiting rows are dropped, and requests in flight may end.
 func (r *Runner) Retire(at time.Time) {
 	r.mu.Lock()
 	r.until = at
@@ -136,8 +135,8 @@ func (r *Runner) Retire(at time.Time) {
 	r.start(given)
 }
 
-// Played is a planned instant: all rows before it have come due, or are the runner's that was before. Where the wall clock was set
-// back it can lie ahead of that.
+// Played returns a planned instant. All rows before it have fallen due here or in the predecessor. After the wall clock was
+// set back, it can be in the future.
 func (r *Runner) Played() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

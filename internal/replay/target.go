@@ -11,27 +11,28 @@ import (
 )
 
 const (
-	probeEvery  = 5 * time.Second // between two tries to reach a target, and from one return of it to the next
-	probeMost   = time.Minute     // between two tries when it fails the question for one token again and again
-	probeTries  = 2               // after so many failures, or settleAfter, a replay starts without an answer
+	probeEvery  = 5 * time.Second // between two probes of a target
+	probeMost   = time.Minute     // longest pause between two probes that measure a template, after failures
+	probeTries  = 2               // after so many failures, or after settleAfter, a replay starts without an answer
 	settleAfter = 5 * time.Second
 )
 
-// A Target schedules the probes of one server. A server that does not answer yet, or was restarted, is probed again until it answers. The first loop's epoch waits for the first answer, or until it is clear that none comes.
+// A Target schedules the probes of one server. A server that does not answer yet, or was restarted, is probed again until
+// it answers. The first loop's epoch waits for the first answer, or until it is clear that none comes.
 type Target struct {
 	probe *openai.Probe
 
-	again   chan struct{} // holds one: the server answers again after it was lost, or serves another model
-	well    chan struct{} // holds one: a request went well while questions failed
+	again   chan struct{} // capacity 1: the server answers again after it was lost, or serves another model
+	well    chan struct{} // capacity 1: a request succeeded while probes failed
 	settled chan struct{} // closed when the first loop may start
-	chosen  chan struct{} // closed when the model that requests name is known
+	chosen  chan struct{} // closed when the name of the model is known
 	once    sync.Once
 
-	heardAt atomic.Int64 // when something was last heard of whether it is reached, in ns since made
+	heardAt atomic.Int64 // last evidence of whether the target is reachable, in ns since made
 	made    time.Time
 }
 
-// NewTarget prepares the watch over one server; workloads that share the server share it.
+// NewTarget returns a Target. Workloads with the same server share it.
 func NewTarget(p *openai.Probe) *Target {
 	return &Target{
 		probe: p, made: time.Now(),
@@ -39,22 +40,22 @@ func NewTarget(p *openai.Probe) *Target {
 	}
 }
 
-// Answer tells what is known of the target now.
+// Answer returns what is known about the server.
 func (t *Target) Answer() openai.Answer { return t.probe.Answer() }
 
-// Reached says whether the last request or question got an HTTP answer. It is false before the first.
+// Reached reports whether the last request or probe got an HTTP answer. It is false before the first.
 func (t *Target) Reached() bool { return t.Answer().Reached }
 
-// Settled is closed when a replay may begin: the target has answered, or has failed so often that it is not waited for.
+// Settled is closed when a replay may begin: the target has answered, or has failed probeTries times.
 func (t *Target) Settled() <-chan struct{} { return t.settled }
 
-// overhead is the number of template tokens that the last probe found; 0 before.
+// overhead returns the template tokens that the last probe measured; 0 before.
 func (t *Target) overhead() int { return t.probe.Overhead() }
 
-// nameless is why requests cannot be made yet; nil where they can.
+// nameless returns the reason why the model's name is unknown; nil if it is known.
 func (t *Target) nameless() error { return t.probe.Nameless() }
 
-// await waits until the target has answered, failed twice, or 5 s are over.
+// await waits until the target has answered or failed probeTries times, but at most settleAfter.
 func (t *Target) await(ctx context.Context) error {
 	timer := time.NewTimer(settleAfter)
 	defer timer.Stop()
@@ -67,9 +68,9 @@ func (t *Target) await(ctx context.Context) error {
 	return nil
 }
 
-// Run asks until the server has answered, and again whenever it came back; and whenever nothing was heard for 5 s it asks for the
-// models, to know whether the server is reached. Guards, budgets and pauses do not hold these questions back. Its error is that
-// the server lists several models, none was known before, and the probe is not patient.
+// Run probes the server until it has answered, and again each time that it comes back. If there was no traffic for 5 s, Run
+// lists the models, to know whether the server is reachable. Guards, budgets and pauses do not hold probes back. Run
+// returns an error if the server lists several models, none was known before, and the probe is not patient.
 func (t *Target) Run(ctx context.Context) error {
 	defer t.start()
 	var keys sync.WaitGroup
@@ -78,7 +79,7 @@ func (t *Target) Run(ctx context.Context) error {
 	failures, pause := 0, probeEvery
 	for {
 		select {
-		case <-t.again: // it came back before this question
+		case <-t.again: // it came back before this probe
 		default:
 		}
 		asked := time.Now()
@@ -89,7 +90,7 @@ func (t *Target) Run(ctx context.Context) error {
 		if err == nil {
 			failures = 0
 			t.start()
-			// It may come and go with each request.
+			// The wake-up and the pause are separate, since the server may come and go with each request.
 			if !t.rest(ctx, pastime{wake: t.again}) || !t.rest(ctx, pastime{until: asked.Add(probeEvery)}) {
 				return nil
 			}
@@ -100,11 +101,11 @@ func (t *Target) Run(ctx context.Context) error {
 			return err
 		}
 		wait := probeEvery
-		if token { // which an engine in trouble has to make: it is asked for less and less often
+		if token { // the engine has to generate a token: back off
 			wait, pause = pause, min(2*pause, probeMost)
 		}
 		if failures++; failures == 1 {
-			if !several { // else that was told
+			if !several { // the probe has logged that
 				t.probe.Log.Warn("the target does not answer as expected, asking again until it does", "target", t.probe.Client.Name(), "err", err)
 			}
 			wait, pause = time.Second, probeEvery
@@ -118,10 +119,10 @@ func (t *Target) Run(ctx context.Context) error {
 	}
 }
 
-// start lets the first loop begin.
+// start allows the first loop to begin.
 func (t *Target) start() { t.once.Do(func() { close(t.settled) }) }
 
-// ask learns the model and the template's overhead. token says whether it came to the question that takes one.
+// ask learns the model and the template's overhead. token reports whether the server was asked to generate a token.
 func (t *Target) ask(ctx context.Context) (token bool, err error) {
 	news, err := t.probe.Ask(ctx)
 	t.hear(news)
@@ -129,7 +130,7 @@ func (t *Target) ask(ctx context.Context) (token bool, err error) {
 		return false, err
 	}
 	select {
-	case <-t.again: // this question is the one that was to be asked
+	case <-t.again: // this probe has done what again asks for
 	default:
 	}
 	if err := t.probe.Measure(ctx); err != nil {

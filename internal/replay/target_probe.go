@@ -8,14 +8,14 @@ import (
 	"replayd/internal/openai"
 )
 
-// A pastime says what ends a rest between two questions.
+// A pastime says what ends the rest between two probes.
 type pastime struct {
-	until   time.Time       // zero: for ever
-	soonest time.Time       // the rest ends here where a request goes well meanwhile; zero: that is nothing to it
+	until   time.Time       // zero: no end
+	soonest time.Time       // the rest ends here if a request succeeds meanwhile; zero: a success does not end it
 	wake    <-chan struct{} // nil: nothing wakes
 }
 
-// rest waits, and asks for the models whenever nothing was heard of the target for 5 s. False: ctx is done.
+// rest waits. It lists the models each time that there was no traffic for 5 s. It returns false if ctx is done.
 func (t *Target) rest(ctx context.Context, p pastime) bool {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -31,7 +31,7 @@ func (t *Target) rest(ctx context.Context, p pastime) bool {
 		}
 		next := t.made.Add(time.Duration(t.heardAt.Load()) + probeEvery)
 		if soon := listed.Add(probeEvery); t.probe.Unclear() != nil && soon.Before(next) {
-			next = soon // whatever is sent
+			next = soon // whatever the traffic
 		}
 		if !now.Before(next) {
 			t.look(ctx)
@@ -60,7 +60,7 @@ func (t *Target) rest(ctx context.Context, p pastime) bool {
 	}
 }
 
-// look asks for the models, to know whether the target is reached. Another model has everything asked anew.
+// look lists the models, to know whether the target is reachable. If the model has changed, the target is probed anew.
 func (t *Target) look(ctx context.Context) {
 	news, err := t.probe.Look(ctx)
 	t.hear(news)
@@ -69,17 +69,17 @@ func (t *Target) look(ctx context.Context) {
 	}
 }
 
-// heard takes from an ended request whether the target was reached.
+// heard takes the evidence of an ended request on whether the target is reachable.
 func (t *Target) heard(req *measure.Request) { t.hear(t.probe.Ended(req)) }
 
-// reads notes that some of an answer came. It is called for each read of a socket.
+// reads records that a part of an answer was received. It is called for each read of a socket.
 func (t *Target) reads(now time.Time) {
 	if int64(now.Sub(t.made))-t.heardAt.Load() > int64(time.Second) {
 		t.hear(t.probe.Answered())
 	}
 }
 
-// hear has the news decide when the next question is asked.
+// hear updates the time of the last evidence, and wakes goroutines that wait for the news.
 func (t *Target) hear(n openai.News) {
 	if n.Heard {
 		t.heardAt.Store(int64(time.Since(t.made)))
@@ -97,7 +97,7 @@ func (t *Target) hear(n openai.News) {
 
 func (t *Target) wake() { signal(t.again) }
 
-// signal puts one into a channel that holds one.
+// signal sends to a channel of capacity 1 without blocking.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

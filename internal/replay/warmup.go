@@ -8,8 +8,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// warmUp plays the first rows of the plan in a closed loop of their own, and returns when they have ended, or a stop has
-// ended them. Pause, guard and budget hold for them as for the plan's rows.
+// warmUp plays the first rows of the plan in a closed loop of their own. It returns when they have ended, or when a stop
+// has ended them. Pause, guard and budget apply to them, as to the plan's rows.
 func (r *Runner) warmUp(ctx context.Context) error {
 	if err := r.w.Target.await(ctx); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// play begins a stage, where nothing of another is left.
+// play begins a stage. The previous stage has ended.
 func (r *Runner) play(c dispatch.Config, s stage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +54,8 @@ func (r *Runner) play(c dispatch.Config, s stage) {
 	}
 }
 
-// salted settles from when the texts of the first loop have their salt where no epoch is given: from now, and not from when
-// the plan begins, or the rows of the warm-up would have others.
+// salted returns the epoch for the salts of the first loop. If no epoch is configured, it is the start of the warm-up, not
+// of the plan, so that the rows of the warm-up and of the plan have the same texts.
 func (r *Runner) salted() time.Time {
 	if r.w.Epoch.IsZero() && !r.w.Plan.FollowsWall() {
 		r.salt = readClock(r.w.Wall).Wall

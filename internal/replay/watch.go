@@ -11,15 +11,15 @@ import (
 	"replayd/internal/measure"
 )
 
-// told is the state of log lines that are written once.
+// told is the state of log lines that are written once for each condition.
 type told struct {
-	open      [limits.NumLimits]bool // of the guard
+	open      [limits.NumLimits]bool // open limits of the guard
 	large     bool                   // a request is larger than the whole budget
-	invalid   int                    // messages that could not be built since the latest log line about them
-	invalidAt time.Time              // when that was
+	invalid   int                    // messages that could not be built since the last log line about them
+	invalidAt time.Time              // time of that log line
 }
 
-// look reads the engine's load if a limit needs it. The lock must not be held: Load takes a lock of its own.
+// look reads the engine's load if a limit needs it. The caller must not hold the lock: Load takes its own lock.
 func (r *Runner) look() dispatch.Reading {
 	g := r.breaker
 	if g == nil {
@@ -36,7 +36,7 @@ func (r *Runner) look() dispatch.Reading {
 	return seen
 }
 
-// showGuard sets the gauges of limits that have opened or closed and logs the change. The lock is held.
+// showGuard sets the gauges of limits that have opened or closed, and logs the change. The caller holds the lock.
 func (r *Runner) showGuard() {
 	g := r.breaker
 	if g == nil {
@@ -64,7 +64,7 @@ func (r *Runner) showGuard() {
 	r.tellGuard(text, level)
 }
 
-// tellGuard logs a change of the guard. The lock is held.
+// tellGuard logs a change of the guard. The caller holds the lock.
 func (r *Runner) tellGuard(text string, level slog.Level) {
 	r.say(func() {
 		r.w.Log.Log(context.Background(), level, text, "workload", r.w.Name)
@@ -74,7 +74,7 @@ func (r *Runner) tellGuard(text string, level slog.Level) {
 	})
 }
 
-// tellLacks logs once that a limit needs a figure that the engine does not show. The lock is held.
+// tellLacks logs once that a limit needs a figure that the engine does not show. The caller holds the lock.
 func (r *Runner) tellLacks() {
 	g := r.breaker
 	text := "guard cannot judge a limit: " + g.Lacks() + ". Nothing is sent: remove the limit, or set on_missing_metrics: go"
@@ -84,7 +84,7 @@ func (r *Runner) tellLacks() {
 	r.tellGuard(text, slog.LevelError)
 }
 
-// tellLarge logs the first request that alone exceeds the budget. The lock is held.
+// tellLarge logs the first request that alone exceeds the budget. The caller holds the lock.
 func (r *Runner) tellLarge(row *dispatch.Row) {
 	if r.told.large {
 		return
@@ -97,10 +97,10 @@ func (r *Runner) tellLarge(row *dispatch.Row) {
 	})
 }
 
-// invalidEvery is the least time between two log lines about messages that could not be built.
+// invalidEvery is the minimum time between two log lines about messages that could not be built.
 const invalidEvery = time.Minute
 
-// tellInvalid logs that a request was dropped because its message could not be built. The lock is held.
+// tellInvalid logs that a request was dropped because its message could not be built. The caller holds the lock.
 func (r *Runner) tellInvalid(row *dispatch.Row) {
 	told := &r.told
 	told.invalid++
@@ -115,9 +115,9 @@ func (r *Runner) tellInvalid(row *dispatch.Row) {
 	})
 }
 
-// tellBudget logs the first request that the budget refuses, and the end of such refusals. The lock is held.
+// tellBudget logs the first request that the budget refuses, and the end of the refusals. The caller holds the lock.
 func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
-	closed := r.closed // of this stage: the line may be told in the next
+	closed := r.closed // of this stage: the next stage may log the line
 	r.say(func() {
 		if full != "" {
 			text := "the budget is exhausted: requests beyond it are dropped"
@@ -137,7 +137,7 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 	})
 }
 
-// tellCrowded logs the first drop at max_waiting, and the end of such drops. The lock is held.
+// tellCrowded logs the first drop at max_waiting, and the end of such drops. The caller holds the lock.
 func (r *Runner) tellCrowded(begins bool, s limits.Spell) {
 	r.say(func() {
 		if begins {
@@ -149,7 +149,7 @@ func (r *Runner) tellCrowded(begins bool, s limits.Spell) {
 	})
 }
 
-// watch judges the guard while no row comes due.
+// watch judges the guard while no row falls due.
 func (r *Runner) watch(ctx context.Context) {
 	for {
 		r.tell(dispatch.Event{Kind: dispatch.Look})
@@ -166,18 +166,18 @@ func (r *Runner) watch(ctx context.Context) {
 	}
 }
 
-// guardLimit is a limit as its series names it.
+// guardLimit returns the label value of a limit.
 func guardLimit(l limits.Limit) measure.GuardLimit { return measure.GuardLimit(l.String()) }
 
-// unguard resets the guard gauges of a runner that has stopped. The lock is held.
+// unguard resets the guard's gauges after a runner has stopped. The caller holds the lock.
 func (r *Runner) unguard() {
 	for l := range limits.NumLimits {
 		r.count.Guard(guardLimit(l), false)
 	}
 }
 
-// follow takes over guard state from the runner before the reload: the health of the same target, and with the same limits also the
-// open limits. The spending is shared anyway.
+// follow takes over guard state from the runner before a reload: the health of the same target and, if the limits are the
+// same, the open limits. The spending is shared by both.
 func (r *Runner) follow(before *Runner) {
 	before.mu.Lock()
 	defer before.mu.Unlock()

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// added are the tokens that a tokenizer's file adds to the vocabulary, as <|im_end|>. They are found in a text before it is taken
-// apart, the longest at the first place that has one.
+// added holds the tokens that a tokenizer's file adds to the vocabulary, such as <|im_end|>. They are found in a text
+// before it is split. At each position, the longest token wins.
 type added struct {
 	tokens  map[string]addedToken
-	lengths [256][]int // by first byte: the lengths of the tokens that begin with it, the longest first
+	lengths [256][]int // by first byte: the lengths of the tokens that begin with it, longest first
 }
 
 type addedToken struct {
 	id             int
-	lstrip, rstrip bool // it takes the white space around it too
-	singleWord     bool // it does not touch a letter or a digit
+	lstrip, rstrip bool // include the adjacent white space
+	singleWord     bool // only if no letter or digit is adjacent
 }
 
 func (a *added) add(content string, t addedToken) {
@@ -33,7 +33,8 @@ func (a *added) add(content string, t addedToken) {
 	}
 }
 
-// each calls yield with the parts of a text, which are added tokens or stand between them (id -1), until that says false.
+// each calls yield with the parts of a text in order until yield returns false. A part is an added token, or the text
+// between two of them (id -1).
 func (a *added) each(text []byte, yield func(begin, end, id int) bool) bool {
 	done := 0
 	for at := 0; at < len(text) && len(a.tokens) > 0; {
@@ -74,7 +75,7 @@ func (a *added) each(text []byte, yield func(begin, end, id int) bool) bool {
 	return done == len(text) || yield(done, len(text), none)
 }
 
-// longest is the longest token that a text begins with, and its length; 0 for none.
+// longest returns the longest token at the beginning of a text, and its length; 0 if there is none.
 func (a *added) longest(text []byte) (addedToken, int) {
 	for _, n := range a.lengths[text[0]] {
 		if n <= len(text) {
@@ -96,7 +97,7 @@ func wordEnds(text []byte) bool {
 	return len(text) > 0 && wordRune(r)
 }
 
-// wordRune reports whether \w matches a rune, as Unicode's technical standard 18 has it.
+// wordRune reports whether \w matches a rune, as defined in Unicode Technical Standard 18.
 func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

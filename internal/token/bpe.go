@@ -5,26 +5,26 @@ import (
 	"unicode/utf8"
 )
 
-// A bpe is a byte-pair encoding: a vocabulary, and the pairs of tokens that may become one, each with its rank. In a word the
-// pair of the lowest rank is merged, of several such the leftmost, until no pair is left that may.
+// A bpe is a byte-pair encoding: a vocabulary, and pairs of tokens that can merge, each with a rank. In a word, the pair of
+// the lowest rank is merged first, from left to right, until no pair can merge.
 type bpe struct {
 	ids    map[string]int32 // by the token's bytes
 	merges pairs
-	whole  bitset // the ids whose own bytes encode to just them: most words of a text are such
+	whole  bitset // ids whose bytes encode to only themselves: most words are such a token
 
 	byteLevel    bool
-	bytes        [256]int32 // the token of a byte by itself, or -1: the symbols that words are made of, or the fallback for runes
-	unknown      int32      // for runes that are not in the vocabulary, or -1: they are then left out
-	fuseUnknown  bool       // unknown runes in a row are one token
-	byteFallback bool       // such runes are first tried as their bytes
-	ignoreMerges bool       // a word that is in the vocabulary is taken as it is
+	bytes        [256]int32 // token of each single byte, or -1: the symbols of words, or the fallback for runes
+	unknown      int32      // token for runes that are not in the vocabulary, or -1: such runes are left out
+	fuseUnknown  bool       // consecutive unknown runes are one token
+	byteFallback bool       // an unknown rune is encoded as its bytes if possible
+	ignoreMerges bool       // a word that is in the vocabulary is one token, without merges
 
-	neighbours bitset // by neighbourhood: pairs of runes that stand side by side in a token; nil where words are not cut by them
+	neighbours bitset // by neighbourhood: pairs of runes that are adjacent in some token; nil if words are not split at borders
 }
 
 const none = -1
 
-// seal works out what makes the encoding quick, when vocabulary and merges are complete.
+// seal computes the tables that speed up the encoding. Vocabulary and merges must be complete.
 func (b *bpe) seal() {
 	if !b.byteLevel && !b.ignoreMerges && b.unknown != none {
 		b.neighbours = make(bitset, 1<<22/64)
@@ -46,7 +46,7 @@ func (b *bpe) seal() {
 		highest = max(highest, id)
 	}
 	whole, m := make(bitset, highest/64+1), &merger{}
-	for s, id := range b.ids { // b.whole is empty yet, so that each is encoded by its merges
+	for s, id := range b.ids { // b.whole is still empty, so every token is encoded by its merges
 		m.ids = b.append(m.ids[:0], []byte(s), m)
 		if len(m.ids) == 1 && m.ids[0] == int(id) {
 			whole.set(uint32(id))
@@ -55,7 +55,7 @@ func (b *bpe) seal() {
 	b.whole = whole
 }
 
-// append appends the ids of a word, or of a part of one that stands between two borders.
+// append appends the ids of a word, or of a part of a word between two borders.
 func (b *bpe) append(dst []int, word []byte, m *merger) []int {
 	if id, ok := b.ids[string(word)]; ok && (b.ignoreMerges || b.whole.has(uint32(id))) {
 		m.unknown = false
@@ -76,10 +76,10 @@ func (b *bpe) append(dst []int, word []byte, m *merger) []int {
 	return b.merge(dst, m)
 }
 
-// border gives the end of the part of a word that begins at a place. Where the pre-tokenizer leaves texts whole, as for
-// SentencePiece's vocabularies, a word is a whole text. Between two runes that stand side by side in no token there is a border
-// that no merge reaches across, so that the parts can be encoded by themselves. Without an unknown token there is none: what is not
-// in the vocabulary is left out, and its neighbours then stand side by side.
+// border returns the end of the part of a word that begins at a position. A pre-tokenizer that does not split texts, as for
+// SentencePiece's vocabularies, makes one word of a whole text. If two adjacent runes are adjacent in no token, no merge
+// crosses the border between them, so the parts on both sides can be encoded separately. Without an unknown token there are
+// no borders: a rune that is not in the vocabulary is left out, which makes its neighbors adjacent.
 func (b *bpe) border(word []byte, at int) int {
 	if b.neighbours == nil {
 		return len(word)
@@ -95,7 +95,7 @@ func (b *bpe) border(word []byte, at int) int {
 	return len(word)
 }
 
-// spell makes the symbols of a word or a part of one out of its runes.
+// spell converts the runes of a word, or of a part of a word, to symbols.
 func (b *bpe) spell(word []byte, m *merger) {
 	m.symbols = m.symbols[:0]
 	for at := 0; at < len(word); {
@@ -117,7 +117,7 @@ func (b *bpe) spell(word []byte, m *merger) {
 	}
 }
 
-// spellUnknown puts the unknown token, if there is one, where it is not one with the last symbol.
+// spellUnknown appends the unknown token, if there is one, unless it fuses with the last symbol.
 func (b *bpe) spellUnknown(m *merger) {
 	if b.unknown == none || b.fuseUnknown && m.unknown {
 		return
@@ -134,7 +134,7 @@ func (b *bpe) spellsBytes(one []byte) bool {
 	return true
 }
 
-// neighbourhood is the place of two runes that stand side by side. Two pairs may share one, which costs time and nothing else.
+// neighbourhood returns the index of two adjacent runes. Two pairs may share an index, which only costs time.
 func neighbourhood(a, b rune) uint32 {
 	return uint32((uint64(a)<<21 | uint64(b)) * 0x9e3779b97f4a7c15 >> 42)
 }
@@ -146,17 +146,17 @@ func (s bitset) set(i uint32) { s[i/64] |= 1 << (i % 64) }
 
 func (s bitset) has(i uint32) bool { return int(i/64) < len(s) && s[i/64]>>(i%64)&1 != 0 }
 
-// pairs maps two neighbouring tokens to the rank of their merge and the token that they become. It is a hash table with open
-// addressing: one look-up for each two bytes of text makes it the busiest thing here.
+// pairs maps two adjacent tokens to the rank of their merge and the resulting token. It is a hash table with open
+// addressing: it is looked up once for each two bytes of text, more often than anything else here.
 type pairs struct {
-	slots []pair // a power of two, at most half full
+	slots []pair // length is a power of two; at most half full
 }
 
 type pair struct {
 	left, right, rank, becomes int32 // rank is -1 in a free slot
 }
 
-// makePairs makes room for so many.
+// makePairs returns pairs with room for n merges.
 func makePairs(n int) pairs {
 	size := 8
 	for size < 2*n {
@@ -169,7 +169,7 @@ func makePairs(n int) pairs {
 	return p
 }
 
-// slot is the place of a pair, or the free one where it belongs.
+// slot returns the slot of a pair, or the free slot where it belongs.
 func (p *pairs) slot(left, right int32) *pair {
 	mask := uint64(len(p.slots) - 1)
 	for i := (uint64(uint32(left))<<32 | uint64(uint32(right))) * 0x9e3779b97f4a7c15 >> 20; ; i++ {
@@ -179,12 +179,12 @@ func (p *pairs) slot(left, right int32) *pair {
 	}
 }
 
-// set adds a pair; one that is there already gets the new rank, as in the reference.
+// set adds a pair. A pair that exists gets the new rank, as in the reference implementation.
 func (p *pairs) set(left, right, rank, becomes int32) {
 	*p.slot(left, right) = pair{left: left, right: right, rank: rank, becomes: becomes}
 }
 
-// rank is that of a pair, or the highest number for two that are not merged.
+// rank returns the rank of a pair, or the largest number if the two do not merge.
 func (p *pairs) rank(left, right int32) int32 {
 	if s := p.slot(left, right); s.rank != none {
 		return s.rank

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A component is a normalizer or a pre-tokenizer of a tokenizer.json, with the fields of all of their kinds.
+// A component is a normalizer or a pre-tokenizer in a tokenizer.json. It has the fields of all types.
 type component struct {
 	Type          string      `json:"type"`
 	Normalizers   []component `json:"normalizers"`
@@ -30,10 +30,10 @@ type component struct {
 	Split            *bool   `json:"split"`
 }
 
-// maxSteps bounds how many normalizers and pre-tokenizers a file has, sequences and what is in them counted alike.
+// maxSteps bounds the normalizers and pre-tokenizers of a file, including sequences and their members.
 const maxSteps = 64
 
-// step counts one.
+// step counts one step.
 func (t *Tokenizer) step(field string) error {
 	if t.parts++; t.parts > maxSteps {
 		return fmt.Errorf("%.60s: want at most %d normalizers and pre-tokenizers, got more", field, maxSteps)
@@ -43,7 +43,7 @@ func (t *Tokenizer) step(field string) error {
 
 var forms = map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
 
-// normalizer reads a normalizer.
+// normalizer parses a normalizer.
 func (t *Tokenizer) normalizer(c *component, field string) error {
 	if c == nil {
 		return nil
@@ -87,7 +87,7 @@ func (t *Tokenizer) normalizer(c *component, field string) error {
 	return nil
 }
 
-// preTokenizer reads a pre-tokenizer. Only the first of a sequence may put something into the text.
+// preTokenizer parses a pre-tokenizer. Only the first one of a sequence may insert text.
 func (t *Tokenizer) preTokenizer(c *component, field string, first bool) error {
 	if c == nil {
 		return nil
@@ -163,7 +163,7 @@ func (t *Tokenizer) preTokenizer(c *component, field string, first bool) error {
 	return nil
 }
 
-// metaspace reads SentencePiece's pre-tokenizer. Files from before prepend_scheme and split have add_prefix_space.
+// metaspace parses SentencePiece's pre-tokenizer. Older files have add_prefix_space instead of prepend_scheme and split.
 func (t *Tokenizer) metaspace(c *component, field string, first bool) error {
 	if !first {
 		return fmt.Errorf("%s: want Metaspace as the first one, got it later", field)

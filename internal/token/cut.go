@@ -5,16 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// around is how many words on each side of the n-th token are looked at for the end of a cut: a text that ends in the middle of a
-// word has other tokens there, and other words in front of it, but not far.
+// around is the number of words on each side of the n-th token in which Cut looks for the end. A text that ends within a
+// word has other tokens there, and sometimes other words before it, but only nearby.
 const around = 4
 
-// Cut gives the longest prefix of a text that counts exactly n tokens when it is counted alone, and n. It ends between
-// two characters. Where there is no such prefix, as when a character of three tokens has the n-th one in its middle, it gives the
-// longest one of those with the most tokens below n, and that number. A text of n tokens or fewer is given whole.
+// Cut returns the longest prefix of a text that has exactly n tokens when it is counted alone, and n. The prefix ends
+// between two characters. Some texts have no such prefix: the n-th token may be in the middle of a character of three
+// tokens. Then Cut returns the longest of the prefixes with the most tokens below n, and their number of tokens. A text of
+// at most n tokens is returned whole.
 //
-// A prefix that ends more than four words after the n-th token of the text is not looked for, nor in a
-// word of many kilobytes one that ends more than some characters after it.
+// Cut does not look for a prefix that ends more than four words after the n-th token. In a word of many kilobytes, it does
+// not look further than some characters after the n-th token.
 func (t *Tokenizer) Cut(text []byte, n int) (prefix []byte, tokens int) {
 	if n <= 0 {
 		return text[:0], 0
@@ -24,7 +25,7 @@ func (t *Tokenizer) Cut(text []byte, n int) (prefix []byte, tokens int) {
 	if len(clean) == len(text) {
 		return text[:end], tokens
 	}
-	original := 0 // where the text that is not clean has as many characters
+	original := 0 // end of the same number of characters in text, which has invalid UTF-8
 	for at := 0; at < end; {
 		_, size := utf8.DecodeRune(clean[at:])
 		at += size
@@ -41,7 +42,7 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 	if w.tokens <= n {
 		return len(text), w.tokens
 	}
-	wrong := 0 // by how much what is counted from the mark on is not what the whole counts, which is next to never
+	wrong := 0 // whole count − count from the mark; almost always 0
 	count := func(end int) int {
 		w := t.walk()
 		defer t.walks.Put(w)
@@ -57,7 +58,7 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 			if whole == n {
 				return end, n
 			}
-			if wrong == 0 { // then all again
+			if wrong == 0 { // correct by the difference, and try all ends again
 				wrong, best, most, end = whole-n, begin, 0, high
 				continue
 			}
@@ -74,10 +75,10 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 	}
 }
 
-// near takes a text until some words after its n-th token. It gives a mark some words before that token, where the mark is in the
-// text, and where the walk ended.
+// near walks through a text until some words after its n-th token. It returns a mark some words before that token, the
+// mark's position in the text, and the position at which the walk ended.
 func (w *walk) near(text []byte, n int) (from mark, begin, high int) {
-	var before [around]mark // a ring: the last ones with at most n tokens in front
+	var before [around]mark // ring buffer of the last marks with at most n tokens before them
 	var stopped mark
 	seen, after := 0, 0
 	w.mark = func(m mark) bool {
@@ -98,8 +99,8 @@ func (w *walk) near(text []byte, n int) (from mark, begin, high int) {
 	return from, w.place(text, from), high
 }
 
-// window narrows down where to look for an end. It is all that there is, unless words are so long that counting each end would
-// take too long: then some characters on both sides of where the count passes n.
+// window narrows the range of possible ends. Usually it returns the whole range. If words are so long that to count every
+// end would take too long, it returns some characters on both sides of the end at which the count exceeds n.
 func window(text []byte, low, high, n int, count func(int) int) (int, int) {
 	const all, work = 512, 1 << 19 // bytes
 	if high-low <= all {
@@ -115,7 +116,7 @@ func window(text []byte, low, high, n int, count func(int) int) (int, int) {
 	return from, to
 }
 
-// runeEnd is the next place, at or after one, that is not inside of a character.
+// runeEnd returns the first position ≥ at that is not within a character.
 func runeEnd(text []byte, at int) int {
 	for at < len(text) && !utf8.RuneStart(text[at]) {
 		at++
@@ -123,13 +124,14 @@ func runeEnd(text []byte, at int) int {
 	return at
 }
 
-// runeBefore is where the character in front of a place begins.
+// runeBefore returns the beginning of the character before a position.
 func runeBefore(text []byte, at int) int {
 	_, size := utf8.DecodeLastRune(text[:at])
 	return at - size
 }
 
-// place finds a mark in the text: the longest part of the text that, normalized, is no longer than what stands in front of the mark.
+// place returns the position of a mark in the text: the end of the longest prefix whose normalized form is at most as long
+// as the mark's.
 func (w *walk) place(text []byte, m mark) int {
 	if m.same {
 		return m.begin + m.at
@@ -144,7 +146,7 @@ func (w *walk) place(text []byte, m mark) int {
 	return m.begin + runeBefore(part, runeEnd(part, i))
 }
 
-// length is that of a text between two added tokens, with all that is put into it.
+// length returns the length of the normalized text between two added tokens, including all that normalization inserts.
 func (w *walk) length(text []byte, first bool) int {
 	normal, n := normalize(w.t.steps, text, &w.spare, false), 0
 	w.t.late.each(normal, func(begin, end, id int) bool {

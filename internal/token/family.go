@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// end is where a family's name ends: at the size, the variant, Ollama's tag.
+// end matches the end of a family's name: the size, the variant, Ollama's tag.
 const end = `([-:_]|$)`
 
-// families are the model names for whose tokenizers a list holds: those of ORIGIN.md, and models that were made from them and keep
-// their vocabulary. A newer generation of the same name has another one as often as not (Qwen3.5, Llama 4), so the numbers are whole.
+// families lists the model names whose tokenizers fit a word list: those in ORIGIN.md, and derived models that keep the
+// vocabulary. A newer generation often has another vocabulary (Qwen3.5, Llama 4), so the generation's number must match
+// exactly.
 var families = []struct {
 	list string
 	name *regexp.Regexp
@@ -24,8 +25,8 @@ var families = []struct {
 	{"all", regexp.MustCompile(`^(mistral-(7b|nemo|small)|mixtral|ministral|codestral|devstral|magistral)` + end)},
 }
 
-// Family gives the word list that is exact for a model of that name, without its tokenizer: "main" or "all". The name may have its
-// owner in front, as Qwen/Qwen3-0.6B, and any case. ok is false for a name that is not known, or not surely.
+// Family returns the word list that fits the model of a name, without its tokenizer: "main" or "all". The name may begin
+// with its owner, as in Qwen/Qwen3-0.6B. Case does not matter. ok is false if no list is known to fit.
 func Family(name string) (list string, ok bool) {
 	name = strings.ToLower(strings.TrimRight(name, "/"))
 	name = name[strings.LastIndexByte(name, '/')+1:]

@@ -13,8 +13,8 @@ import (
 // maxID bounds the ids of a vocabulary; the largest one seen has 262,144 tokens.
 const maxID = 1<<24 - 1
 
-// A tokenizerFile is what matters to counting in a tokenizer.json, as Hugging Face's tokenizers 0.23 writes it. Its post-processor adds the
-// special tokens around a text, which are not counted; its truncation and padding are for training.
+// A tokenizerFile holds the parts of a tokenizer.json that affect counts, as Hugging Face's tokenizers 0.23 writes it. Its
+// post-processor adds special tokens around a text, which are not counted. Its truncation and padding are for training.
 type tokenizerFile struct {
 	AddedTokens []struct {
 		ID         int    `json:"id"`
@@ -40,16 +40,16 @@ type tokenizerFile struct {
 	} `json:"model"`
 }
 
-// readJSON reads a tokenizer.json.
+// readJSON parses a tokenizer.json.
 func (t *Tokenizer) readJSON(data []byte) error {
 	var f tokenizerFile
-	err := json.Unmarshal(data, &f) // what is of a wrong type is left out, and the rest is read
+	err := json.Unmarshal(data, &f) // a field of a wrong type is skipped, and the rest is parsed
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
 	}
 	m := &f.Model
 	if m.Type != "BPE" && (m.Type != "" || m.Merges == nil) {
-		return fmt.Errorf(`model.type: want "BPE", got %q`, m.Type) // and its vocabulary may have another form
+		return fmt.Errorf(`model.type: want "BPE", got %q`, m.Type) // another model's vocabulary may have another form
 	}
 	if err != nil {
 		return located(err, "")
@@ -98,7 +98,7 @@ func (t *Tokenizer) readJSON(data []byte) error {
 			return fmt.Errorf("added_tokens[%d].id: want 0 to %d, got %d", i, maxID, a.ID)
 		}
 		token := addedToken{id: a.ID, lstrip: a.Lstrip, rstrip: a.Rstrip, singleWord: a.SingleWord}
-		if a.Normalized { // then the token is looked for as a text would be normalized
+		if a.Normalized { // this token is searched in the normalized text
 			t.late.add(string(normalize(t.steps, []byte(a.Content), &[2][]byte{}, false)), token)
 		} else {
 			t.early.add(a.Content, token)
@@ -107,7 +107,7 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	return nil
 }
 
-// readMerges ranks the pairs in their order.
+// readMerges ranks the merges in their order.
 func (b *bpe) readMerges(all merges, vocab map[string]int32) error {
 	b.merges = makePairs(len(all))
 	for i, m := range all {
@@ -122,10 +122,10 @@ func (b *bpe) readMerges(all merges, vocab map[string]int32) error {
 	return nil
 }
 
-// merges are the pairs of tokens that may become one, the first ones first.
+// merges lists the pairs of tokens that can merge, lowest rank first.
 type merges [][2]string
 
-// UnmarshalJSON takes a list of "a b", as it was until version 0.20, or of ["a", "b"].
+// UnmarshalJSON parses a list of "a b", the form before version 0.20, or of ["a", "b"].
 func (m *merges) UnmarshalJSON(data []byte) error {
 	var lines []string
 	if bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t\r\n"), []byte("[")) {
@@ -156,8 +156,8 @@ func (m *merges) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readVocab keys the tokens by their bytes. A byte-level vocabulary writes each byte as a printable character; what has other
-// characters there is an added token.
+// readVocab indexes the tokens by their bytes. A byte-level vocabulary writes each byte as a printable character. A token
+// with other characters is an added token.
 func (b *bpe) readVocab(vocab map[string]int32) {
 	for i := range b.bytes {
 		b.bytes[i] = none
@@ -190,8 +190,8 @@ next:
 	}
 }
 
-// byteOf is the byte that a character stands for in a byte-level vocabulary: the printable ones of Latin-1 stand for themselves,
-// U+0100 and the following for the others, in order (GPT-2's bytes_to_unicode).
+// byteOf returns the byte that a character represents in a byte-level vocabulary. Printable Latin-1 characters represent
+// themselves. U+0100 and the following represent the other bytes in order (GPT-2's bytes_to_unicode).
 func byteOf(r rune) (byte, bool) {
 	printable := func(r rune) bool { return '!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ' }
 	switch {
@@ -205,7 +205,7 @@ func byteOf(r rune) (byte, bool) {
 	return 0xad, r == 0x143 // the soft hyphen
 }
 
-// located says which field has a wrong type, below the one that was being read.
+// located adds the field that has a wrong type to the error.
 func located(err error, field string) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// classes are the character classes of a pattern, one bit each.
+// classes holds the character classes of a pattern, one bit each.
 type classes struct {
 	sets  [][]rune         // sorted pairs: from, to
-	basic *[1 << 16]uint32 // by code point: the classes of the runes that most text is made of
+	basic *[1 << 16]uint32 // classes of each rune of the basic multilingual plane
 }
 
-// add gives the number of a class, a new one or an old one that is the same.
+// add returns the bit of a class. Equal classes share a bit.
 func (c *classes) add(runes []rune) (int, error) {
 	for i, old := range c.sets {
 		if slices.Equal(old, runes) {
@@ -36,7 +36,7 @@ func (c *classes) add(runes []rune) (int, error) {
 	return len(c.sets) - 1, nil
 }
 
-// has reports whether a class has a rune.
+// has reports whether a class contains a rune.
 func (c *classes) has(class int, r rune) bool {
 	if r < 1<<16 {
 		return c.basic[r]>>class&1 != 0
@@ -46,7 +46,7 @@ func (c *classes) has(class int, r rune) bool {
 	return i < len(set)/2 && set[2*i] <= r
 }
 
-// literal is the class of one rune, or of all that differ from it by case.
+// literal returns the class of one rune, or of all runes that differ from it only by case.
 func literal(r rune, fold bool) []rune {
 	set := []rune{r}
 	if fold {
@@ -62,7 +62,7 @@ func literal(r rune, fold bool) []rune {
 	return pairs
 }
 
-// find gives the first match at or after a place, with end ≤ start when there is none.
+// find returns the first match at or after a position. If there is none, end ≤ start.
 func (p *pattern) find(text []byte, from int) (start, end int) {
 	for start = from; start < len(text); {
 		if end = p.match(p.first, text, start); end > start {
@@ -74,7 +74,8 @@ func (p *pattern) find(text []byte, from int) (start, end int) {
 	return len(text), len(text)
 }
 
-// match gives the end of what the pattern matches from n on at a place, or -1. Its depth is that of the pattern.
+// match returns the end of the match of node n and its successors at a position, or -1. The recursion is as deep as the
+// pattern.
 func (p *pattern) match(n *node, text []byte, at int) int {
 	for n != nil {
 		switch {
@@ -94,7 +95,7 @@ func (p *pattern) match(n *node, text []byte, at int) int {
 			if runes < n.min {
 				return -1
 			}
-			// Greedy: what follows gets a rune back as long as it does not match.
+			// Greedy: give back one rune at a time until the rest matches.
 			for ; runes > n.min && n.next != nil; runes-- {
 				if end := p.match(n.next, text, at); end >= 0 {
 					return end

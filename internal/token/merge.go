@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// A merger is what one goroutine needs to merge the symbols of a word.
+// A merger holds the buffers that one goroutine needs to merge the symbols of a word.
 type merger struct {
 	ids     []int
 	symbols []int32 // the tokens of the word so far
 	unknown bool    // the last symbol is the unknown token
 
-	ranks      []int32  // by symbol: of its merge with the next one, math.MaxInt32 for none
-	next, last []int32  // by symbol: its neighbours, in a long word
-	queue      []uint64 // in a long word: rank << 32 | symbol, a heap
+	ranks      []int32  // by symbol: rank of its merge with the next symbol; math.MaxInt32 for none
+	next, last []int32  // by symbol: its neighbors; for long words
+	queue      []uint64 // heap of rank << 32 | symbol; for long words
 }
 
-// short is the length of a word, in symbols, up to which looking for the lowest rank again and again is quicker than a heap.
+// short is the number of symbols up to which repeated linear search for the lowest rank is faster than a heap.
 const short = 48
 
-// merge merges m.symbols, and appends what is left.
+// merge merges m.symbols and appends the remaining symbols.
 func (b *bpe) merge(dst []int, m *merger) []int {
 	if len(m.symbols) > short {
 		return b.mergeLong(dst, m)
@@ -60,7 +60,7 @@ func (b *bpe) rankAt(ids []int32, i int) int32 {
 	return b.merges.rank(ids[i], ids[i+1])
 }
 
-// mergeLong does the same in n log n steps: a word may be a megabyte of base64.
+// mergeLong does the same in n log n steps: a word can be a megabyte of base64.
 func (b *bpe) mergeLong(dst []int, m *merger) []int {
 	n := len(m.symbols)
 	ids := m.symbols
@@ -74,11 +74,11 @@ func (b *bpe) mergeLong(dst []int, m *merger) []int {
 	for len(m.queue) > 0 {
 		rank, at := m.pop()
 		if rank != m.ranks[at] {
-			continue // it has changed since this was queued
+			continue // the rank has changed since this entry was queued
 		}
 		right := m.next[at]
 		ids[at] = b.merges.slot(ids[at], ids[right]).becomes
-		m.ranks[right] = none // it is gone, whatever is queued for it
+		m.ranks[right] = none // the symbol is gone; this disables its queued entries
 		m.next[at] = m.next[right]
 		if after := m.next[at]; int(after) < n {
 			m.last[after] = int32(at)
@@ -94,7 +94,7 @@ func (b *bpe) mergeLong(dst []int, m *merger) []int {
 	return dst
 }
 
-// rerank finds the rank of a symbol's merge with the next one, and queues it.
+// rerank computes the rank of a symbol's merge with the next symbol, and queues it.
 func (b *bpe) rerank(m *merger, at int) {
 	m.ranks[at] = math.MaxInt32
 	if right := m.next[at]; int(right) < len(m.symbols) {

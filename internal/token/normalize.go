@@ -6,19 +6,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A normalization is one step of what is done to a text before it is taken apart. Exactly one of its parts is set.
+// A normalization is one step that changes a text before it is split. Exactly one of its fields is set.
 type normalization struct {
 	form    *norm.Form
-	prepend string   // in front of a text that is not empty
-	old     string   // to be replaced by new
-	pattern *pattern // to be replaced by new
+	prepend string   // inserted before a text that is not empty
+	old     string   // replaced by new
+	pattern *pattern // replaced by new
 	new     string
 }
 
-// normalize applies steps to a text. It gives the text itself, or one in a buffer of spare. A continued text is the rest of
-// one whose beginning is known: nothing is put in front of it.
+// normalize applies steps to a text. It returns the text itself, or a buffer of spare. If the text is continued, its
+// beginning is known already: nothing is inserted before it.
 func normalize(steps []normalization, text []byte, spare *[2][]byte, continued bool) []byte {
-	free := 0 // the buffer that text is not in
+	free := 0 // index of the buffer that does not hold text
 	for i := range steps {
 		s, out := &steps[i], spare[free][:0]
 		switch {

@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// maxFile bounds a tokenizer's file, in bytes. Gemma 3's has 33 MB.
+// maxFile bounds a tokenizer's file, in bytes. Gemma 3's is 33 MB.
 const maxFile = 256 << 20
 
-// ErrNotFound says that there is no tokenizer of a name on this machine. Family may know a word list instead.
+// ErrNotFound reports that this machine has no tokenizer of a name. Family may know a word list.
 var ErrNotFound = errors.New("no tokenizer found")
 
 // Open finds and reads a tokenizer. A name is
-//   - a file: Hugging Face's tokenizer.json, or tiktoken's lines of a token in base64 and its rank;
+//   - a file: Hugging Face's tokenizer.json, or tiktoken's lines of a base64 token and its rank;
 //   - a folder that holds a tokenizer.json or one .tiktoken file;
-//   - a model, as Qwen/Qwen3-0.6B, that Hugging Face's libraries have downloaded: HF_HUB_CACHE or HF_HOME say where to.
+//   - a model, such as Qwen/Qwen3-0.6B, that Hugging Face's libraries have downloaded
+//     to the folder named by HF_HUB_CACHE or HF_HOME.
 //
-// It asks no network. An error that is not ErrNotFound says what is wrong with the file that was found.
+// Open does not use the network. An error other than ErrNotFound says what is wrong with the file that was found.
 func Open(name string) (*Tokenizer, error) {
 	path, err := find(name)
 	if err != nil {
@@ -39,7 +40,7 @@ func Open(name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	data := []byte(nil)
-	if info.Size() <= maxFile { // else reading it would only take time
+	if info.Size() <= maxFile { // do not read a file that is rejected below
 		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	}
 	if err != nil {
@@ -55,7 +56,7 @@ func Open(name string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// read makes a tokenizer of a file's content. The name of a tiktoken file may tell its pattern.
+// read builds a tokenizer from a file's content. The name of a tiktoken file may determine its pattern.
 func read(path string, data []byte) (*Tokenizer, error) {
 	t := &Tokenizer{path: path}
 	parse := t.readRanks
@@ -69,7 +70,7 @@ func read(path string, data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// find gives the path of a tokenizer's file.
+// find returns the path of a tokenizer's file.
 func find(name string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -92,7 +93,7 @@ func find(name string) (string, error) {
 	return "", fmt.Errorf("tokenizer %q: %w: there is no such file, and no such model in %s", name, ErrNotFound, hub)
 }
 
-// inFolder gives the tokenizer's file in a folder.
+// inFolder returns the path of the tokenizer's file in a folder.
 func inFolder(folder string) (string, error) {
 	if path := filepath.Join(folder, "tokenizer.json"); exists(path) {
 		return path, nil
@@ -107,8 +108,8 @@ func inFolder(folder string) (string, error) {
 
 var escapeGlob = regexp.MustCompile(`[\\*?\[]`)
 
-// hub is the folder of the models that Hugging Face's libraries have downloaded, by the environment variables of their
-// documentation (huggingface_hub 1.0, "Environment variables").
+// hub returns the folder in which Hugging Face's libraries store downloaded models, according to their environment
+// variables (huggingface_hub 1.0, "Environment variables").
 func hub() (string, error) {
 	if path := os.Getenv("HF_HUB_CACHE"); path != "" {
 		return path, nil
@@ -127,10 +128,10 @@ func hub() (string, error) {
 	return filepath.Join(cache, "huggingface", "hub"), nil
 }
 
-// model is the form of a model's name on Hugging Face's hub. What is no such name is no path either.
+// model matches a model's name on Hugging Face's hub. No other name is used as a path.
 var model = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$`)
 
-// snapshot gives the folder of a model's files: that of the branch main, or, where a revision was asked for, the newest.
+// snapshot returns the folder of a model's files: the revision of the branch main, else the newest revision.
 func snapshot(hub, name string) (string, bool) {
 	if !model.MatchString(name) {
 		return "", false

@@ -7,30 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// maxPattern bounds a pre-tokenizer's pattern, in bytes; the longest one seen in a published tokenizer has 500.
+// maxPattern bounds a pre-tokenizer's pattern, in bytes. The longest one in a published tokenizer has 500.
 const maxPattern = 8 << 10
 
-// maxWays bounds the ways through a pattern that a match may have to try: (a|b)(a|b)(a|b)… has 2, 4, 8. GPT-4o's has 19.
+// maxWays bounds the paths through a pattern that a match may have to try: (a|b)(a|b)(a|b)… has 2, 4, 8. GPT-4o's pattern
+// has 19.
 const maxWays = 1000
 
-// A pattern is a regular expression that takes a text apart. Go's own regexp does not look ahead, has no \s beyond ASCII and is
-// slow at this, so it gives the syntax tree only: this is a backtracking matcher for what published tokenizers use, which is
-// alternatives of repeated character classes, and the look ahead (?!\S). What it cannot do is refused when it is compiled.
+// A pattern is a regular expression that splits a text. Go's regexp has no look-ahead, its \s is ASCII only, and it is slow
+// here. So Go's package only parses the syntax, and this is a backtracking matcher for the constructs of published
+// tokenizers: alternatives of repeated character classes, and the look-ahead (?!\S). Other constructs are rejected when a
+// pattern is compiled.
 type pattern struct {
 	first   *node
 	classes classes
 }
 
-// A node of a pattern matches something and hands what follows to next; nil is the end of the pattern.
+// A node matches a part of a text and passes the rest to next. A nil next is the end of the pattern.
 type node struct {
-	class    int     // the class of the runes to take; -1 for the other kinds
-	min, max int     // how many of them, at least and at most; max -1 is no limit
-	branches []*node // without a class: to be tried in this order
-	atSpace  bool    // without class and branches: the look ahead (?!\S)
+	class    int     // class of the runes that match; -1 for the other kinds of node
+	min, max int     // number of runes that match, at least and at most; a max of -1 is unlimited
+	branches []*node // if there is no class: alternatives in the order in which they are tried
+	atSpace  bool    // if there is neither a class nor branches: the look-ahead (?!\S)
 	next     *node
 }
 
-// compilePattern takes Oniguruma's syntax, as far as it means the same in Go's.
+// compilePattern compiles a pattern in Oniguruma's syntax. It accepts what means the same in Go's syntax.
 func compilePattern(source string) (*pattern, error) {
 	if len(source) > maxPattern {
 		return nil, fmt.Errorf("want a pattern of at most %d bytes, got %d", maxPattern, len(source))
@@ -56,11 +58,11 @@ func compilePattern(source string) (*pattern, error) {
 	return p, nil
 }
 
-// space is Unicode's White_Space, to stand in brackets.
+// space is Unicode's White_Space, for use in brackets.
 const space = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
 
-// translate writes what Oniguruma and Go spell alike and mean differently as Go means it. A look ahead (?!\S) becomes \b, which
-// is refused in the source: there it would be an ASCII notion.
+// translate rewrites constructs that have the same syntax and another meaning in Go. The look-ahead (?!\S) becomes \b. A \b
+// in the source is rejected, since it is ASCII only there.
 func translate(source string) (string, error) {
 	var out strings.Builder
 	inClass := false
@@ -83,7 +85,7 @@ func translate(source string) (string, error) {
 			default:
 				out.WriteString(rest[:2])
 			}
-		case inClass && (rest[0] == '[' || strings.HasPrefix(rest, "&&")): // a class in a class
+		case inClass && (rest[0] == '[' || strings.HasPrefix(rest, "&&")): // a nested class
 			return "", fmt.Errorf("unsupported pattern %q: %q inside of brackets", source, rest[:1])
 		case inClass:
 			inClass = rest[0] != ']'
@@ -99,7 +101,7 @@ func translate(source string) (string, error) {
 	return out.String(), nil
 }
 
-// compile builds the nodes of a tree in front of those that follow it.
+// compile returns the nodes of a syntax tree, linked to the nodes that follow.
 func (p *pattern) compile(tree *syntax.Regexp, next *node) (*node, error) {
 	switch tree.Op {
 	case syntax.OpWordBoundary:
@@ -139,7 +141,7 @@ func (p *pattern) compile(tree *syntax.Regexp, next *node) (*node, error) {
 	return p.one(tree, 1, 1, next)
 }
 
-// repeat compiles a quantifier, which may follow a character or a class; only ? may follow a group.
+// repeat compiles a quantifier of a character or a class. Only ? may follow a group.
 func (p *pattern) repeat(tree *syntax.Regexp, next *node) (*node, error) {
 	if tree.Flags&syntax.NonGreedy != 0 {
 		return nil, fmt.Errorf("%s is not greedy", tree)
@@ -167,7 +169,7 @@ func (p *pattern) repeat(tree *syntax.Regexp, next *node) (*node, error) {
 	return &node{class: -1, branches: []*node{with, next}}, nil
 }
 
-// one compiles a single character or class, so many times.
+// one compiles a single character or class with its number of repetitions.
 func (p *pattern) one(tree *syntax.Regexp, least, most int, next *node) (*node, error) {
 	var runes []rune // pairs: from, to
 	switch {
@@ -186,7 +188,7 @@ func (p *pattern) one(tree *syntax.Regexp, least, most int, next *node) (*node, 
 	return &node{class: class, min: least, max: most, next: next}, err
 }
 
-// mayBeEmpty reports whether the pattern from n on can match without taking a rune.
+// mayBeEmpty reports whether the pattern from n on can match without consuming a rune.
 func (n *node) mayBeEmpty() bool {
 	switch {
 	case n == nil:
@@ -204,7 +206,7 @@ func (n *node) mayBeEmpty() bool {
 	return false
 }
 
-// ways is the number of ways from n to the end, or a number over maxWays.
+// ways returns the number of paths from n to the end, or a number above maxWays.
 func (n *node) ways(known map[*node]int) int {
 	if n == nil {
 		return 1

@@ -2,22 +2,22 @@ package token
 
 import "slices"
 
-// A split is one step of a pre-tokenizer: it takes texts apart at what a pattern matches.
+// A split is a step of a pre-tokenizer. It splits texts at the matches of a pattern.
 type split struct {
 	pattern  *pattern
-	invert   bool // the pattern matches what stands between
+	invert   bool // the pattern matches the text between the splits
 	behavior behavior
 }
 
-// A behavior says what becomes of a match.
+// A behavior says where a match goes.
 type behavior int
 
 const (
 	isolated behavior = iota // a piece of its own
 	removed
-	contiguous         // one piece with the matches that it touches
-	mergedWithPrevious // the end of the piece in front, which is no match
-	mergedWithNext     // the beginning of the piece behind, which is no match
+	contiguous         // one piece with the adjacent matches
+	mergedWithPrevious // the end of the piece before it, which is no match
+	mergedWithNext     // the beginning of the piece after it, which is no match
 )
 
 var behaviors = map[string]behavior{
@@ -25,13 +25,13 @@ var behaviors = map[string]behavior{
 	"MergedWithPrevious": mergedWithPrevious, "MergedWithNext": mergedWithNext,
 }
 
-// A span is a part of a text, and whether it is a match.
+// A span is a part of a text. It is a match or not.
 type span struct {
 	begin, end int
 	match      bool
 }
 
-// next gives the span that begins at a place: a match, or what stands in front of the next one.
+// next returns the span that begins at a position: a match, or the text before the next match.
 func (s *split) next(text []byte, at int) (spans [2]span, n int) {
 	start, end := s.pattern.find(text, at)
 	if start > at {
@@ -45,9 +45,9 @@ func (s *split) next(text []byte, at int) (spans [2]span, n int) {
 	return spans, n
 }
 
-// each calls yield with each piece of a text, until that says false.
+// each calls yield with each piece of a text until yield returns false.
 func (s *split) each(text []byte, yield func(begin, end int) bool) {
-	if s.behavior == isolated { // by far the most frequent, and it needs no look at the neighbours
+	if s.behavior == isolated { // the most frequent behavior; it does not depend on neighbors
 		for at := 0; at < len(text); {
 			spans, n := s.next(text, at)
 			for _, p := range spans[:n] {
@@ -59,7 +59,7 @@ func (s *split) each(text []byte, yield func(begin, end int) bool) {
 		}
 		return
 	}
-	var held span // it may grow
+	var held span // the current piece, which may grow
 	for at := 0; at < len(text); {
 		spans, n := s.next(text, at)
 		for _, p := range spans[:n] {
@@ -75,7 +75,7 @@ func (s *split) each(text []byte, yield func(begin, end int) bool) {
 			case joined && s.behavior == contiguous:
 				held.end = p.end
 				continue
-			case joined: // and closed: the next match does not join what one has joined
+			case joined: // the piece is complete: the next match does not join it
 				p = span{held.begin, p.end, s.behavior == mergedWithPrevious}
 			case held.end > held.begin:
 				if !yield(held.begin, held.end) {
@@ -90,7 +90,7 @@ func (s *split) each(text []byte, yield func(begin, end int) bool) {
 	}
 }
 
-// pieces calls yield with each piece that the steps leave of a text.
+// pieces calls yield with each piece of a text after all steps.
 func pieces(steps []split, text []byte, offset int, yield func(begin, end int) bool) bool {
 	if len(steps) == 0 {
 		return len(text) == 0 || yield(offset, offset+len(text))
@@ -103,7 +103,7 @@ func pieces(steps []split, text []byte, offset int, yield func(begin, end int) b
 	return more
 }
 
-// literalSplit splits at a text that stands for itself.
+// literalSplit returns a split at a literal text.
 func literalSplit(text string, b behavior) (split, error) {
 	p := &pattern{}
 	for _, r := range slices.Backward([]rune(text)) {

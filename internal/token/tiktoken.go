@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The patterns of tiktoken's encodings, from openai/tiktoken's tiktoken_ext/openai_public.py at 0.9, in the older of the
-// spellings that it gives as equivalent; Llama 3's and Qwen's are those of their tokenizer.json.
+// The patterns of tiktoken's encodings, from tiktoken_ext/openai_public.py of openai/tiktoken 0.9, in the older of its two
+// equivalent spellings. Llama 3's and Qwen's are from their tokenizer.json.
 const (
 	gpt2Pattern   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	cl100kPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -21,8 +21,8 @@ const (
 		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// encodings are the tiktoken files that are known, by the beginning of their name or by their number of tokens: tiktoken's
-// own cache names files by a hash, and Llama 3's is called tokenizer.model.
+// encodings lists the known tiktoken files by the beginning of their name or by their number of tokens: tiktoken's own
+// cache names files by a hash, and Llama 3's file is called tokenizer.model.
 var encodings = []struct {
 	name    string
 	tokens  int
@@ -36,7 +36,7 @@ var encodings = []struct {
 	{"qwen", 151_643, qwenPattern},
 }
 
-// readRanks reads tiktoken's format: on each line a token in base64 and its rank, which is its id too.
+// readRanks parses tiktoken's format: each line has a token in base64 and its rank, which is its id too.
 func (t *Tokenizer) readRanks(data []byte) error {
 	b := &t.model
 	*b = bpe{ids: map[string]int32{}, byteLevel: true, unknown: none, ignoreMerges: true}

@@ -2,26 +2,26 @@ package token
 
 import "bytes"
 
-// A walk is one text on its way through a tokenizer: it is cut at added tokens, normalized, cut into words, and the words become
-// tokens. One goroutine uses it at a time.
+// A walk is the state of one text in a tokenizer: the text is split at added tokens, normalized and split into words, and
+// each word is encoded. Only one goroutine may use it at a time.
 type walk struct {
 	t      *Tokenizer
 	merger merger
-	spare  [2][]byte // for normalized texts
-	led    []byte    // for a text with its lead
+	spare  [2][]byte // buffers for normalized texts
+	led    []byte    // buffer for a text with its lead
 
 	tokens int
-	keep   bool            // the ids, in merger.ids
-	mark   func(mark) bool // if it is set, called in front of each word or part of one; false ends the walk
+	keep   bool            // keep the ids, in merger.ids
+	mark   func(mark) bool // if set, it is called before each word or part of a word; false ends the walk
 }
 
-// A mark is a place between two words.
+// A mark is a position between two words.
 type mark struct {
-	tokens int // that are in front of it
-	begin  int // where the text between added tokens, to which the word belongs, begins and ends
+	tokens int // number of tokens before the mark
+	begin  int // begin and end of the text between two added tokens that contains the mark
 	end    int
-	at     int  // how many bytes of that text, normalized, are in front of it
-	same   bool // and the normalized text is the text itself
+	at     int  // number of bytes before the mark in the normalized form of that text
+	same   bool // the normalized form is the text itself
 }
 
 func (t *Tokenizer) walk() *walk {
@@ -33,10 +33,10 @@ func (t *Tokenizer) walk() *walk {
 	return w
 }
 
-// whole takes a text from its beginning.
+// whole walks through a text from its beginning.
 func (w *walk) whole(text []byte) { w.from(text, true, false) }
 
-// from takes a text, which is the first one or comes after something else, and may be the rest of one that was begun.
+// from walks through a text. first: the text is not preceded by another one. continued: the text is the rest of a section.
 func (w *walk) from(text []byte, first, continued bool) {
 	w.t.early.each(text, func(begin, end, id int) bool {
 		if id != none {
@@ -46,7 +46,7 @@ func (w *walk) from(text []byte, first, continued bool) {
 	})
 }
 
-// token takes an added token.
+// token counts an added token.
 func (w *walk) token(at mark, id int) bool {
 	at.tokens = w.tokens
 	if w.mark != nil && !w.mark(at) {
@@ -59,10 +59,10 @@ func (w *walk) token(at mark, id int) bool {
 	return true
 }
 
-// section takes a text between two added tokens.
+// section walks through a text between two added tokens.
 func (w *walk) section(text []byte, m mark, first, continued bool) bool {
 	normal := normalize(w.t.steps, text, &w.spare, continued)
-	done := 0 // bytes of the text with what was put into it
+	done := 0 // number of bytes of the text, including inserted ones
 	return w.t.late.each(normal, func(begin, end, id int) bool {
 		m.at, m.same = done, len(normal) == len(text) && done == begin && &normal[0] == &text[0]
 		if id != none {
@@ -80,7 +80,7 @@ func (w *walk) section(text []byte, m mark, first, continued bool) bool {
 	})
 }
 
-// lead does to a text what the pre-tokenizer does before it takes it apart.
+// lead changes a text as the pre-tokenizer does before it splits the text.
 func (w *walk) lead(text []byte, first, continued bool) []byte {
 	l := &w.t.lead
 	spaced := l.spaces != "" && bytes.IndexByte(text, ' ') >= 0
@@ -108,12 +108,12 @@ func (w *walk) lead(text []byte, first, continued bool) []byte {
 	return out
 }
 
-// word takes a word, part by part.
+// word encodes a word, part by part.
 func (w *walk) word(word []byte, m mark) bool {
 	w.merger.unknown = false
 	begin := m.at
 	for at := 0; at < len(word); {
-		// Unknown characters may be one token with unknown ones in front of them: that is no place to begin at.
+		// An unknown rune may fuse with previous unknown runes, so this is no position to restart from.
 		if m.tokens, m.at = w.tokens, begin+at; w.mark != nil && !w.merger.unknown && !w.mark(m) {
 			return false
 		}

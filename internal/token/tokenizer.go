@@ -7,42 +7,42 @@ import (
 	"unicode/utf8"
 )
 
-// A Tokenizer counts the tokens of texts, and cuts texts to a number of tokens, as the reference implementation of its file's format does:
-// Hugging Face's tokenizers 0.23, or tiktoken. It adds no special tokens; those that are written out in a text are recognised, except
-// by a tiktoken file, which has none. A byte that is not part of valid UTF-8 counts as U+FFFD, which is what a JSON
-// string would carry in its place.
+// A Tokenizer counts the tokens of texts, and cuts texts to a number of tokens, like the reference implementation of its
+// file format: Hugging Face's tokenizers 0.23, or tiktoken. It adds no special tokens. Special tokens in a text are
+// recognized, except with a tiktoken file, which has none. An invalid UTF-8 byte counts as U+FFFD, as a JSON string would
+// carry it.
 //
-// It does not change once it is open, and any number of goroutines may use it.
+// A Tokenizer does not change after it is opened. Goroutines may share it.
 type Tokenizer struct {
 	path   string
-	format string // for people
+	format string // for display
 
-	early, late added // found in the text as it is, and in the normalized text
+	early, late added // found in the original text, and in the normalized text
 	steps       []normalization
 	lead        lead
 	splits      []split
-	parts       int // normalizers and pre-tokenizers that were read
+	parts       int // number of normalizers and pre-tokenizers
 	model       bpe
 
 	walks sync.Pool // of *walk
 }
 
-// A lead is what a pre-tokenizer does to a text before it takes it apart.
+// A lead is the change that a pre-tokenizer makes to a text before it splits the text.
 type lead struct {
-	text      string // put in front of a text that does not begin with it already
-	firstOnly bool   // of the very first text only, not of those that follow an added token
-	spaces    string // put in the place of each space
+	text      string // inserted before a text that does not begin with it
+	firstOnly bool   // only before the very first text, not after an added token
+	spaces    string // replaces each space
 }
 
-// Path is the file that the tokenizer was read from.
+// Path returns the path of the file that the tokenizer was read from.
 func (t *Tokenizer) Path() string { return t.path }
 
-// Kind says for people what the tokenizer is: "byte-level BPE, 151643 tokens and 26 added ones".
+// Kind describes the tokenizer: "byte-level BPE, 151643 tokens and 26 added ones".
 func (t *Tokenizer) Kind() string {
 	return fmt.Sprintf("%s, %d tokens and %d added ones", t.format, len(t.model.ids), len(t.early.tokens)+len(t.late.tokens))
 }
 
-// Count is the number of tokens of a text.
+// Count returns the number of tokens of a text.
 func (t *Tokenizer) Count(text []byte) int {
 	w := t.walk()
 	defer t.walks.Put(w)
@@ -50,7 +50,7 @@ func (t *Tokenizer) Count(text []byte) int {
 	return w.tokens
 }
 
-// Encode gives the ids of a text's tokens.
+// Encode returns the ids of a text's tokens.
 func (t *Tokenizer) Encode(text []byte) []int {
 	w := t.walk()
 	defer t.walks.Put(w)
@@ -59,7 +59,7 @@ func (t *Tokenizer) Encode(text []byte) []int {
 	return slices.Clone(w.merger.ids)
 }
 
-// valid gives a text in which each byte that is not part of valid UTF-8 is U+FFFD.
+// valid returns a text in which every invalid UTF-8 byte is replaced by U+FFFD.
 func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text

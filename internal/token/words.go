@@ -1,6 +1,6 @@
-// Package token counts tokens. It knows words and numbers that are one token each, so that N of them are a prompt of N tokens
-// without a tokenizer: ORIGIN.md says how the lists were made, and for which tokenizers they hold. Where texts
-// from outside have to be counted or cut, it reads the tokenizer's own file (Open).
+// Package token counts tokens. It has lists of words and numbers that are one token each, so that N words make a prompt of
+// N tokens without a tokenizer. ORIGIN.md says how the lists were made and for which tokenizers they hold. To count or cut
+// other texts, the package reads the tokenizer's own file (Open).
 package token
 
 import (
@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// Words is a list of words, each one token when written with one leading space. It is read-only, and shared.
+// Words is a list of words. Each word is one token when it has one leading space. It is read-only and shared.
 type Words struct {
-	FirstID, LastID int // token ids, both included, that are ordinary text in every tokenizer the list holds for
+	FirstID, LastID int // token ids, inclusive, that are ordinary text in every tokenizer for which the list holds
 
 	text     string   // all words, each with its leading space
 	at       []uint32 // word i is text[at[i]:at[i+1]]
-	starters []uint32 // places in at of the words that may begin a text
+	starters []uint32 // indices in at of the words that may begin a text
 }
 
 //go:embed main.txt
@@ -25,15 +25,15 @@ var mainWords string
 //go:embed all.txt
 var allWords string
 
-// The ids below 1,000 are special ones in tekken and Gemma 3, and vocabularies of 100,256 end just above. The 32k
-// ones of Mistral, which only "all" covers, end at 31,999 and begin with bytes and control tokens.
+// The ids below 1,000 are special in tekken and Gemma 3. The smallest vocabulary has 100,256 ids. Mistral's 32k
+// vocabularies, for which only "all" holds, end at 31,999 and begin with bytes and control tokens.
 var (
 	mainList = sync.OnceValue(func() *Words { return newWords(mainWords, 1_000, 99_999) })
 	allList  = sync.OnceValue(func() *Words { return newWords(allWords, 1_027, 31_999) })
 )
 
-// List returns the list of that name: "main" (13,912 words: Qwen3, Llama 3, gpt-oss, GPT-4o, Gemma 3, cl100k) or
-// "all" (6,152 words: DeepSeek-V3 and Mistral too).
+// List returns the list of a name: "main" (13,912 words: Qwen3, Llama 3, gpt-oss, GPT-4o, Gemma 3, cl100k) or "all" (6,152
+// words: these, DeepSeek-V3 and Mistral).
 func List(name string) (*Words, error) {
 	switch name {
 	case "main":
@@ -44,13 +44,13 @@ func List(name string) (*Words, error) {
 	return nil, fmt.Errorf(`words: want "main" or "all", got %q`, name)
 }
 
-// starting holds words that are one token without a leading space too. A text that begins with one of them, without
-// the space, is exact everywhere: some chat templates trim the content (Llama 3.1, Gemma 3), and SentencePiece
-// puts a space of its own in front. All of them are in both lists.
+// starting lists words that are also one token without a leading space. A text that begins with one of them, without the
+// space, is exact with every tokenizer: some chat templates trim the content (Llama 3.1, Gemma 3), and SentencePiece
+// inserts its own space. All of them are in both lists.
 const starting = `about after always because before between every first from here how now once
 since some start then there this under what when where while with`
 
-// newWords takes a file of one word a line.
+// newWords parses a file with one word per line.
 func newWords(file string, firstID, lastID int) *Words {
 	w := &Words{
 		FirstID: firstID, LastID: lastID,
@@ -73,16 +73,16 @@ func newWords(file string, firstID, lastID int) *Words {
 	return w
 }
 
-// Len is the number of words.
+// Len returns the number of words.
 func (w *Words) Len() int { return len(w.at) - 1 }
 
-// Bytes is the length of all words together, a leading space each included.
+// Bytes returns the total length of all words, including a leading space each.
 func (w *Words) Bytes() int { return len(w.text) }
 
-// Starters is the number of words that may begin a text.
+// Starters returns the number of words that may begin a text.
 func (w *Words) Starters() int { return len(w.starters) }
 
-// Append appends a space and word i, 0 ≤ i < Len: one token inside a text.
+// Append appends a space and word i, 0 ≤ i < Len: one token within a text.
 func (w *Words) Append(dst []byte, i int) []byte {
 	return append(dst, w.text[w.at[i]:w.at[i+1]]...)
 }
