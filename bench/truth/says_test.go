@@ -27,7 +27,7 @@ func saysSo(t *testing.T, p page) {
 		t.Log("so this machine carries it")
 		return
 	}
-	for _, want := range []string{"\nread together ", "\nread delay ", "\nlateness "} {
+	for _, want := range []string{"\ncoalesced reads ", "\nread delay ", "\nlateness "} {
 		at := strings.Index(p.said, want)
 		if at < 0 {
 			t.Errorf("want %q in the table of the run, got\n%s", want, p.said)
@@ -44,7 +44,7 @@ func saysSo(t *testing.T, p page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"; chunks were read together", "held several chunks: all but the last", "Reads came ", "Lateness p99"} {
+	for _, want := range []string{"; some reads held several chunks", "All but the last chunk of such a read", "The mean delay between", "Lateness p99"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("want %q in the report, got none", want)
 		}

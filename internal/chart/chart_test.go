@@ -11,26 +11,30 @@ import (
 )
 
 func TestTicks(t *testing.T) {
-	f := func(a Axis, lo, hi float64, ground, round bool, want string) {
+	f := func(a Axis, lo, hi float64, round bool, want string) {
 		t.Helper()
 		var texts []string
-		for _, tick := range ticksOf(a, scaleOf(a, lo, hi, ground, round)) {
+		for _, tick := range ticksOf(a, scaleOf(a, lo, hi, round)) {
 			texts = append(texts, tick.Text)
 		}
 		if got := strings.Join(texts, ", "); got != want {
 			t.Errorf("%+v from %v to %v: %s, want %s", a, lo, hi, got, want)
 		}
 	}
-	f(Axis{Unit: "ms"}, 3, 87, true, true, "0, 20 ms, 40 ms, 60 ms, 80 ms, 100 ms")
-	f(Axis{Unit: "ms"}, 0, 2300, true, true, "0, 0.5 s, 1 s, 1.5 s, 2 s, 2.5 s")
-	f(Axis{Unit: "s"}, 0, 915, false, false, "0, 5 min, 10 min, 15 min")
-	f(Axis{Unit: "s"}, 0, 100_000, false, false, "0, 6 h, 12 h, 18 h, 24 h")
-	f(Axis{Unit: "tokens/s"}, 0, 24_300, true, true, "0, 5k, 10k, 15k, 20k, 25k")
-	f(Axis{Unit: "ms", Log: true}, 61, 4900, false, false, "50 ms, 100 ms, 200 ms, 500 ms, 1 s, 2 s, 5 s")
-	f(Axis{Unit: "tokens", Log: true}, 12, 90_000, false, false, "10, 100, 1k, 10k, 100k")
-	f(Axis{Unit: "%"}, -12, 31, false, true, "−20 %, −10 %, 0 %, 10 %, 20 %, 30 %, 40 %")
-	f(Axis{Names: []string{"a", "b"}}, 0, 1, true, true, "a, b")
-	f(Axis{}, math.Inf(1), math.Inf(-1), false, true, "0, 0.2, 0.4, 0.6, 0.8, 1")
+	f(Axis{Unit: "ms", Zero: true}, 3, 87, true, "0, 20 ms, 40 ms, 60 ms, 80 ms, 100 ms")
+	f(Axis{Unit: "ms", Zero: true}, 0, 2300, true, "0, 0.5 s, 1 s, 1.5 s, 2 s, 2.5 s")
+	f(Axis{Unit: "s"}, 0, 915, false, "0, 5 min, 10 min, 15 min")
+	f(Axis{Unit: "s"}, 0, 100_000, false, "0, 6 h, 12 h, 18 h, 24 h")
+	f(Axis{Unit: "tokens/s", Zero: true}, 0, 24_300, true, "0, 5k, 10k, 15k, 20k, 25k")
+	f(Axis{Unit: "ms", Log: true}, 61, 4900, false, "50 ms, 100 ms, 200 ms, 500 ms, 1 s, 2 s, 5 s")
+	f(Axis{Unit: "tokens", Log: true}, 12, 90_000, false, "10, 100, 1k, 10k, 100k")
+	f(Axis{Unit: "%"}, -12, 31, true, "−20 %, −10 %, 0 %, 10 %, 20 %, 30 %, 40 %")
+	f(Axis{Names: []string{"a", "b"}}, 0, 1, true, "a, b")
+	f(Axis{Unit: "tokens/s per user"}, 200.04, 200.12, false, "200.04, 200.06, 200.08, 200.1, 200.12")
+	f(Axis{Unit: "requests", Whole: true, Zero: true}, 0, 2, true, "0, 1, 2")
+	f(Axis{Ticks: []float64{1, 2, 32, 64}}, 1, 64, false, "2, 32, 64") // 1 would touch 2
+	f(Axis{Log: true, Ticks: []float64{4, 16, 32, 64}}, 4, 64, false, "4, 16, 32, 64")
+	f(Axis{}, math.Inf(1), math.Inf(-1), true, "0, 0.2, 0.4, 0.6, 0.8, 1")
 }
 
 // On every scale the values and the ticks lie within the scale, and at and value are inverse functions.
@@ -40,7 +44,8 @@ func TestScales(t *testing.T) {
 		lo := math.Exp(40*random.Float64()-20) * float64(1-2*random.IntN(2))
 		hi := lo + math.Exp(40*random.Float64()-20)
 		a := Axis{Log: random.IntN(2) == 0 && lo > 0, Unit: []string{"", "ms", "s", "%"}[random.IntN(4)]}
-		s := scaleOf(a, lo, hi, random.IntN(2) == 0, random.IntN(2) == 0)
+		a.Zero, a.Whole = random.IntN(2) == 0, random.IntN(2) == 0
+		s := scaleOf(a, lo, hi, random.IntN(2) == 0)
 		if n := len(s.ticks); n > 40 {
 			t.Fatalf("%v to %v: %d ticks", lo, hi, n)
 		}
@@ -120,5 +125,54 @@ func TestCloudPoints(t *testing.T) {
 	}
 	if cells != 3 {
 		t.Errorf("%d cells of 3 points", cells)
+	}
+}
+
+// Names of points cover neither a point nor each other, whatever the points.
+func TestNamesOfPoints(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 2_000 {
+		points := Series{Kind: Points}
+		for i := range 1 + random.IntN(12) {
+			points.Add(10*random.Float64(), 10*random.Float64())
+			points.Text = append(points.Text, strings.Repeat("c", 1+i))
+		}
+		c := Plot{Series: []Series{points}}.Draw("p")
+		var boxes []box
+		for _, d := range c.Dots {
+			left, right := float64(d.X)+9, float64(d.X)+dotLetter*float64(len(d.Text))
+			if strings.Contains(d.Class, "left") {
+				left, right = float64(d.X)-dotLetter*float64(len(d.Text)), float64(d.X)-9
+			}
+			bottom, top := float64(d.Y)+21, float64(d.Y)+EndRoom
+			if strings.Contains(d.Class, "under") {
+				bottom, top = float64(d.Y)-EndRoom, float64(d.Y)-21
+			}
+			boxes = append(boxes, box{left, right, bottom, top})
+		}
+		for i, b := range boxes {
+			if b.left < 0 || b.right > 1000 {
+				t.Fatalf("%+v: the name reaches over the edge", b)
+			}
+			for _, other := range boxes[:i] {
+				if b.overlaps(other) {
+					t.Fatalf("%+v and %+v overlap", b, other)
+				}
+			}
+		}
+		if len(boxes) == 0 {
+			t.Fatalf("%v: no point has its name", points.X)
+		}
+	}
+}
+
+func TestColumnsWithoutValues(t *testing.T) {
+	table := Table{Columns: []Column{{Name: "run"}, {Name: "GPUs"}, {Name: "ok"}, {}}, Rows: [][]string{{"", "–", "1", ""}, {"", "", "–", ""}}}
+	got := table.Known()
+	if len(got.Columns) != 2 || got.Columns[1].Name != "ok" || len(got.Rows[1]) != 2 || got.Rows[0][1] != "1" {
+		t.Errorf("%+v: want run and ok", got)
+	}
+	if len(table.Rows[0]) != 4 {
+		t.Error("the table itself has changed")
 	}
 }

@@ -17,6 +17,7 @@ type Picture struct {
 	Ends     []label // at the right end of lines
 	Dots     []label // at points
 	Lines    []rule
+	Rows     int // of names of marks above the picture
 	Key      []label
 	Read     []spoken
 	Cloud    *cloud
@@ -44,9 +45,8 @@ type label struct {
 type rule struct {
 	At      Place
 	Text    string
-	X, Late bool // Late: in the right half, so the name goes to the left
-	Low     bool // the name goes to the bottom, away from the line of an ECDF
-	Row     int  // of names side by side
+	X, Late bool // Late: near the right end, so the name goes to the left
+	Row     int  // of its name above the picture, 0 at the top
 }
 
 // Draw returns the picture of a plot.
@@ -91,6 +91,7 @@ func (p Plot) Draw(id string) Picture {
 	} else {
 		c.Ends = nil
 	}
+	c.placeDots()
 	c.rules()
 	c.Gutter = len(c.Ends) > 0
 	c.Read = c.readings()
@@ -101,7 +102,6 @@ func (p Plot) Draw(id string) Picture {
 // scales fits the axes to all values drawn.
 func (p Plot) scales() (x, y scale) {
 	xs, ys := newExtent(p.X), newExtent(p.Y)
-	ground := false
 	var stack []float64
 	for _, s := range p.Series {
 		xs.include(s.X...)
@@ -120,7 +120,6 @@ func (p Plot) scales() (x, y scale) {
 			}
 		}
 		ys.include(values...)
-		ground = ground || s.Kind == Bars || s.Kind == Step || s.Kind == Area && s.Low == nil
 	}
 	for _, m := range p.Marks {
 		if m.X {
@@ -129,7 +128,9 @@ func (p Plot) scales() (x, y scale) {
 			ys.include(m.At)
 		}
 	}
-	return scaleOf(p.X, xs.lo, xs.hi, false, p.Free()), scaleOf(p.Y, ys.lo, ys.hi, ground, true)
+	ya := p.Y
+	ya.Zero = true
+	return scaleOf(p.X, xs.lo, xs.hi, p.Free()), scaleOf(ya, ys.lo, ys.hi, true)
 }
 
 // An extent is the minimum and maximum of an axis.
@@ -168,9 +169,26 @@ func ticksOf(a Axis, s scale) (all []tick) {
 		all = append(all, tick{At: Place(s.at(float64(i))), Text: name})
 	}
 	for _, v := range s.ticks {
-		all = append(all, tick{At: Place(s.at(v)), Text: tickText(v, a.Unit, s.hi, s.log)})
+		all = append(all, tick{At: Place(s.at(v)), Text: tickText(v, a.Unit, s)})
+	}
+	if a.Ticks != nil {
+		all = apart(all)
 	}
 	return all
+}
+
+// ownRoom is the least space between two ticks at the values of the data, in permille of the picture.
+const ownRoom = 40
+
+// apart leaves out ticks whose texts would overlap. The last tick stays.
+func apart(ticks []tick) (kept []tick) {
+	for _, t := range slices.Backward(ticks) {
+		if len(kept) == 0 || kept[len(kept)-1].At-t.At >= ownRoom {
+			kept = append(kept, t)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
 }
 
 // A Place is a position on an axis, 0 to 1000. Style sheets have it in percent.

@@ -35,7 +35,47 @@ func (c *Picture) spreadEnds(names int) bool {
 	return true
 }
 
-// rules places the marks. Names of vertical marks that would overlap go into another row.
+// A box is the space of a text or a point, in permille of the picture.
+type box struct{ left, right, bottom, top float64 }
+
+func (b box) overlaps(other box) bool {
+	return b.left < other.right && other.left < b.right && b.bottom < other.top && other.bottom < b.top
+}
+
+// placeDots puts the name of each point above or below it, to the right or to the left, where it covers neither a point
+// nor another name. A name without such a place is left out: the table has it.
+func (c *Picture) placeDots() {
+	var taken []box
+	for _, d := range c.Dots {
+		x, y := float64(d.X), float64(d.Y)
+		taken = append(taken, box{x - 8, x + 8, y - 20, y + 20})
+	}
+	var named []label
+	for _, d := range c.Dots {
+		x, y, width := float64(d.X), float64(d.Y), dotLetter*float64(len([]rune(d.Text)))
+		for _, side := range []struct {
+			class string
+			box   box
+		}{
+			{"", box{x + 9, x + width, y + 21, y + EndRoom}},
+			{" left", box{x - width, x - 9, y + 21, y + EndRoom}},
+			{" under", box{x + 9, x + width, y - EndRoom, y - 21}},
+			{" left under", box{x - width, x - 9, y - EndRoom, y - 21}},
+		} {
+			if side.box.left < 0 || side.box.right > 1000 || side.box.bottom < 0 || slices.ContainsFunc(taken, side.box.overlaps) {
+				continue
+			}
+			taken = append(taken, side.box)
+			d.Class += side.class
+			named = append(named, d)
+			break
+		}
+	}
+	c.Dots = named
+}
+
+// rules places the marks. The names of vertical marks stand above the picture. Names that would overlap go into another
+// row.
 func (c *Picture) rules() {
 	var ends []float64 // of the last name in each row
 	for _, m := range c.Marks {
@@ -51,7 +91,7 @@ func (c *Picture) rules() {
 			continue
 		}
 		width := markLetter * float64(len([]rune(text)))
-		r := rule{At: Place(s.at(m.At)), Text: text, X: m.X, Late: m.X && s.at(m.At)+width > 1000, Low: m.X && c.Y.Ends != [2]float64{}}
+		r := rule{At: Place(s.at(m.At)), Text: text, X: m.X, Late: m.X && s.at(m.At)+width > 1000}
 		if m.X {
 			from := s.at(m.At)
 			if r.Late {
@@ -64,6 +104,7 @@ func (c *Picture) rules() {
 				ends = append(ends, 0)
 			}
 			ends[r.Row] = from + width
+			c.Rows = len(ends)
 		}
 		c.Lines = append(c.Lines, r)
 	}

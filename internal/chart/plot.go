@@ -1,7 +1,10 @@
 // Package chart draws plots as SVG: scales, ticks, lines, bars, clouds. It does not know about runs.
 package chart
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Table is a table with a heading for each column.
 type Table struct {
@@ -9,6 +12,22 @@ type Table struct {
 	Columns []Column
 	Rows    [][]string
 	Folded  bool // collapsed under its title
+}
+
+// Known returns the table without columns that have no value in any row. A cell without a value is empty or a dash. The
+// first column stays.
+func (t Table) Known() Table {
+	known := Table{Title: t.Title, Folded: t.Folded, Rows: make([][]string, len(t.Rows))}
+	for i, column := range t.Columns {
+		if i > 0 && !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[i] != "" && row[i] != "–" }) {
+			continue
+		}
+		known.Columns = append(known.Columns, column)
+		for k, row := range t.Rows {
+			known.Rows[k] = append(known.Rows[k], row[i])
+		}
+	}
+	return known
 }
 
 // A Column is the heading of a column. Figures are right-aligned,
@@ -30,13 +49,16 @@ type Plot struct {
 	Wide   bool   // takes the whole width of the page instead of half
 }
 
-// An Axis is one direction of a plot. Its range is that of the
-// data unless Ends is set. Bars and areas make it start at 0.
+// An Axis is one direction of a plot. Its range is that of the data unless Ends is set. A linear y axis starts at 0, so
+// that lengths can be compared.
 type Axis struct {
 	Label string // the quantity, without the unit
 	// Unit of the values: "ms" (shown as µs, ms or s), "s" (shown as s, min or h), "%" or any other, such as "tokens" or "tokens/s".
 	Unit  string
 	Log   bool
+	Zero  bool       // start at 0; y axes do so anyway
+	Whole bool       // the values are counts: ticks are whole numbers
+	Ticks []float64  // the only ticks, in ascending order; nil: round numbers
 	Ends  [2]float64 // both 0: from the data
 	Names []string   // of places 0, 1, 2 …: for bars on the x axis, for points on the y axis
 }

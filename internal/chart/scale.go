@@ -33,9 +33,8 @@ func (s scale) value(at float64) float64 {
 // mostTicks caps the ticks of an axis.
 const mostTicks = 40
 
-// scaleOf returns the scale of an axis for values between lo and hi. With ground the scale begins at 0. With round it
-// ends at ticks, as y axes do.
-func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
+// scaleOf returns the scale of an axis for values between lo and hi. With round it ends at ticks, as y axes do.
+func scaleOf(a Axis, lo, hi float64, round bool) scale {
 	if n := len(a.Names); n > 0 {
 		return scale{lo: -0.6, hi: float64(n) - 0.4}
 	}
@@ -46,10 +45,13 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	if lo > hi { // no value at all
 		lo, hi = 0, 1
 	}
+	if a.Ticks != nil {
+		return scaleAt(a, lo, hi)
+	}
 	if a.Log {
 		return logScale(lo, hi, given)
 	}
-	if !given && (ground || lo > 0 && lo < 0.4*hi && round) {
+	if !given && a.Zero {
 		lo, hi = min(0, lo), max(0, hi)
 	}
 	if hi-lo <= 1e-9*max(math.Abs(lo), math.Abs(hi)) { // all values are the same, or nearly
@@ -57,13 +59,16 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 		if lo == 0 {
 			margin = 1
 		}
-		if ground {
+		if a.Zero {
 			hi += margin
 		} else {
 			lo, hi = lo-margin, hi+margin
 		}
 	}
 	step := NiceStep((hi-lo)/5.5, a.Unit)
+	if a.Whole {
+		step = max(step, 1)
+	}
 	if round && !given {
 		lo, hi = step*math.Floor(lo/step+1e-9), step*math.Ceil(hi/step-1e-9)
 	}
@@ -71,6 +76,17 @@ func scaleOf(a Axis, lo, hi float64, ground, round bool) scale {
 	for from, i := math.Ceil(lo/step-1e-9), 0.0; (from+i)*step <= hi+1e-9*step && i < mostTicks; i++ {
 		s.ticks = append(s.ticks, (from+i)*step)
 	}
+	return s
+}
+
+// scaleAt returns the scale of an axis with its own ticks. It ends a little beyond the values.
+func scaleAt(a Axis, lo, hi float64) scale {
+	s := scale{log: a.Log, ticks: a.Ticks}
+	if a.Log {
+		s.lo, s.hi = lo/1.25, hi*1.25
+		return s
+	}
+	s.lo, s.hi = min(0, lo), hi+0.04*(hi-min(0, lo))
 	return s
 }
 
@@ -136,8 +152,9 @@ func ladder(v float64, up bool) float64 {
 	return last
 }
 
-// tickText formats a round value of an axis that ends at most. On a logarithmic axis each tick has its own unit.
-func tickText(v float64, unit string, most float64, log bool) string {
+// tickText formats a tick of an axis. On a logarithmic axis each tick has its own unit.
+func tickText(v float64, unit string, s scale) string {
+	most, log := s.hi, s.log
 	of := map[string]float64{"s": 1, "ms": 1e-3}[unit] // seconds
 	switch {
 	case v == 0 && unit != "%":
@@ -156,6 +173,9 @@ func tickText(v float64, unit string, most float64, log bool) string {
 		if most >= 9.9995*by.of && (!log || v >= by.of) {
 			return number.Digits(v/by.of, 6) + by.name
 		}
+	}
+	if s.step > 0 && s.step < 0.01*math.Abs(v) { // three digits would show neighboring ticks alike
+		return number.Places(v, max(0, -int(math.Floor(math.Log10(s.step)+1e-9))))
 	}
 	return number.Short(v)
 }

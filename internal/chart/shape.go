@@ -138,11 +138,7 @@ func (c *Picture) points(s Series, class string) {
 			}
 		}
 		if i < len(s.Text) && s.Text[i] != "" {
-			side := class
-			if x > 1000-dotLetter*float64(len([]rune(s.Text[i]))) {
-				side += " left"
-			}
-			c.Dots = append(c.Dots, label{X: Place(x), Y: Place(y), Class: side, Text: s.Text[i]})
+			c.Dots = append(c.Dots, label{X: Place(x), Y: Place(y), Class: class, Text: s.Text[i]})
 		}
 	}
 	if whiskers.Len() > 0 {

@@ -149,6 +149,9 @@ func boxWidth(columns []int) int {
 // footer is what both layouts say below their figures.
 func footer(r result.Run, f result.Statistics) []string {
 	lines := []string{successLine(r, f)}
+	if !r.Settings.Streamed {
+		lines = append(lines, "Time to First Token, Inter Token Latency: N/A (the answers were not streamed; --streaming asks for streams)")
+	}
 	if line := goodputLine(r.Settings, f); line != "" {
 		lines = append(lines, line)
 	}

@@ -29,20 +29,11 @@ func comparison(runs []result.Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
 	var all []lookedAt
 	for _, r := range runs {
-		l := look(r)
-		for _, w := range warnings(r) {
-			p.Warnings = append(p.Warnings, l.name()+": "+w)
-		}
-		if text := beyondPlan(r); text != "" && !r.Picked {
-			p.Warnings = append(p.Warnings, l.name()+": "+text)
-		}
-		if len(l.rows) == 0 {
-			p.Warnings = append(p.Warnings, l.name()+": there is no request in this run")
-			continue
-		}
-		all = append(all, l)
+		all = append(all, look(r))
 	}
 	sortRuns(all)
+	p.Warnings = warningsOfAll(all)
+	all = slices.DeleteFunc(all, func(l lookedAt) bool { return len(l.rows) == 0 })
 	if len(all) == 0 {
 		p.Lead = "There is no request in any of these runs."
 		return p
@@ -70,6 +61,31 @@ func comparison(runs []result.Run) Page {
 		slices.SortStableFunc(p.Sections, func(a, b Section) int { return cmp.Compare(order(a), order(b)) })
 	}
 	return p
+}
+
+// warningsOfAll lists the warnings of several runs. Runs with the same warning share a line.
+func warningsOfAll(all []lookedAt) (lines []string) {
+	var texts []string
+	of := map[string][]string{} // the names of the runs with a text
+	for _, l := range all {
+		own := warnings(l.Run)
+		if text := beyondPlan(l.Run); text != "" && !l.Picked {
+			own = append(own, text)
+		}
+		if len(l.rows) == 0 {
+			own = append(own, "there is no request in this run")
+		}
+		for _, text := range own {
+			if of[text] == nil {
+				texts = append(texts, text)
+			}
+			of[text] = append(of[text], l.name())
+		}
+	}
+	for _, text := range texts {
+		lines = append(lines, strings.Join(of[text], ", ")+": "+text)
+	}
+	return lines
 }
 
 // order ranks the sections of a page of two runs, the most telling first.
@@ -146,15 +162,18 @@ func withInterval(in stats.Interval) string {
 }
 
 func sideBySide(all []lookedAt) Section {
-	t := chart.Table{Columns: []chart.Column{{Name: "figure", Text: true}, {Name: "unit", Text: true}}}
-	counts := []string{"Requests sent", "requests"}
+	t := chart.Table{Columns: []chart.Column{{Name: "figure", Text: true}}}
+	counts := []string{"Requests sent"}
 	for _, l := range all {
 		t.Columns = append(t.Columns, chart.Column{Name: l.name()})
 		counts = append(counts, number.Whole(len(l.rows)))
 	}
 	t.Rows = append(append(t.Rows, counts), plannedRows(all)...)
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool {
+		return !slices.ContainsFunc(row[1:], func(cell string) bool { return cell != "–" })
+	})
 	for _, f := range comparedFigures {
-		cells, known := []string{f.name, f.unit}, false
+		cells, known := []string{fmt.Sprintf("%s (%s)", f.name, f.unit)}, false
 		for _, l := range all {
 			in := f.interval(l)
 			known = known || !math.IsNaN(in.Value)
@@ -164,7 +183,7 @@ func sideBySide(all []lookedAt) Section {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	return Section{Title: "Side by side", Text: []string{"In brackets: intervals of 95 %, made as said under Method."}, Tables: []chart.Table{t}}
+	return Section{Title: "Side by side", Text: []string{"In brackets: 95 % intervals, computed as described under Method."}, Tables: []chart.Table{t}}
 }
 
 // overlaid plots the distribution of each latency, with all runs in one plot.
@@ -189,7 +208,10 @@ func overlaid(all []lookedAt) Section {
 		byMedian := func(a, b lookedAt) int { return cmp.Compare(median(a), median(b)) }
 		least, most := slices.MinFunc(with, byMedian), slices.MaxFunc(with, byMedian)
 		low, high := median(least), median(most)
-		title := fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), least.name(), number.Value(high, "ms"), most.name())
+		title := fmt.Sprintf("%s p50: %s in all runs", upper(q.short), number.Value(low, "ms"))
+		if number.Value(low, "ms") != number.Value(high, "ms") {
+			title = fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), least.name(), number.Value(high, "ms"), most.name())
+		}
 		log = log || high > 5*low && low > 0
 		s.Plots = append(s.Plots, chart.ECDF(title, chart.Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
 	}
@@ -198,7 +220,7 @@ func overlaid(all []lookedAt) Section {
 
 // whatWasRun lists the settings and the request counts of each run.
 func whatWasRun(all []lookedAt) Section {
-	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "length"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "duration"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
 	known := func(n int) string {
 		if n == 0 {
 			return "–"
@@ -215,5 +237,15 @@ func whatWasRun(all []lookedAt) Section {
 			number.Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
 		})
 	}
-	return Section{Title: "What was run", Tables: []chart.Table{t}}
+	s := Section{Title: "What was run"}
+	if one := all[0].Settings.Command; one != "" && !slices.ContainsFunc(all, func(l lookedAt) bool { return l.Settings.Command != one }) {
+		last := len(t.Columns) - 1
+		t.Columns = t.Columns[:last]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][:last]
+		}
+		s.Text = []string{"All runs: " + one}
+	}
+	s.Tables = []chart.Table{t}
+	return s
 }

@@ -192,7 +192,7 @@ func (l lookedAt) tiles() []Tile {
 		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
 	}
 	if reads, merged, delay := l.reads(); l.blurred() != "" {
-		tile := Tile{Name: "Read together", Text: number.Whole(merged), Note: "reads with several chunks", Level: Poor}
+		tile := Tile{Name: "Coalesced reads", Text: number.Whole(merged), Note: "reads that held several chunks", Level: Poor}
 		if reads > 0 {
 			tile.Text, tile.Note = number.Percent(merged, reads), "of reads held several chunks; read delay "+number.Value(delay, "ms")
 		}

@@ -54,8 +54,8 @@ func (l lookedAt) failures() Section {
 		edges[i] = float64(i) * width
 	}
 	p := chart.Plot{
-		Title: "When requests failed", X: chart.Axis{Label: "time of their end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: chart.Axis{Label: "requests", Unit: "requests"}, Wide: true,
-		Note: fmt.Sprintf("Requests in bars of %s, by outcome, on each other.", number.Value(width, "s")),
+		Title: "When requests failed", X: chart.Axis{Label: "time of the end", Unit: "s", Ends: [2]float64{0, l.seconds}}, Y: chart.Axis{Label: "requests", Unit: "requests", Whole: true}, Wide: true,
+		Note: fmt.Sprintf("Failed requests in each %s, stacked by outcome.", number.Value(width, "s")),
 	}
 	for _, o := range ended[:min(len(ended), 7)] {
 		counts := make([]float64, n)

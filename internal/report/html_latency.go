@@ -27,7 +27,7 @@ func (l lookedAt) latencies() Section {
 		ecdf := chart.ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, chart.Series{Y: d.Values})
 		for _, bound := range l.Settings.SLO {
 			if bound.Quantity.Tag() == q.tag {
-				ecdf.Title = fmt.Sprintf("%s kept %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
+				ecdf.Title = fmt.Sprintf("%s: within %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
 				ecdf.Marks = []chart.Mark{{Name: "bound", At: bound.Limit, X: true}}
 			}
 		}
@@ -51,7 +51,7 @@ func pagePercentiles(s result.Settings) []float64 {
 
 // latencyTable has a row for each metric of the run that is a distribution.
 func (l lookedAt) latencyTable() chart.Table {
-	t := chart.Table{Title: "Figures of ok requests; lateness of all that were sent", Columns: []chart.Column{{Text: true}, {Name: "unit", Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
+	t := chart.Table{Title: "Figures of ok requests, and the lateness of all sent requests", Columns: []chart.Column{{Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
 	percentiles := pagePercentiles(l.Settings)
 	for _, p := range percentiles {
 		t.Columns = append(t.Columns, chart.Column{Name: fmt.Sprintf("p%g", p)})
@@ -67,11 +67,11 @@ func (l lookedAt) latencyTable() chart.Table {
 			in := l.mean(q.Value).Interval(tail)
 			half = in.High - in.Value
 		}
-		cells := []string{m.Name, m.Unit, number.Whole(d.N()), number.Grouped(d.Mean, 2), number.Grouped(half, 2), number.Grouped(d.Std, 2), number.Grouped(d.Min(), 2)}
+		cells := []string{fmt.Sprintf("%s (%s)", m.Name, m.Unit), number.Whole(d.N()), number.Cell(d.Mean), number.Cell(half), number.Cell(d.Std), number.Cell(d.Min())}
 		for _, p := range percentiles {
-			cells = append(cells, number.Grouped(d.Percentile(p), 2))
+			cells = append(cells, number.Cell(d.Percentile(p)))
 		}
-		t.Rows = append(t.Rows, append(cells, number.Grouped(d.Max(), 2)))
+		t.Rows = append(t.Rows, append(cells, number.Cell(d.Max())))
 	}
 	return t
 }

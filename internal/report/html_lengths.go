@@ -27,7 +27,7 @@ func (l lookedAt) lengths() Section {
 				x, y = append(x, float64(length(r))), append(y, v)
 			}
 		}
-		if len(x) < 2 {
+		if len(x) < 2 || slices.Min(x) == slices.Max(x) {
 			return
 		}
 		s.Plots = append(s.Plots, against(q, chart.Axis{Label: axis, Unit: unit}, x, y, per, perText))
@@ -54,8 +54,6 @@ func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perTe
 	p := chart.Plot{X: x, Y: chart.Axis{Label: q.long, Unit: "ms", Log: chart.Wide(all)}, Note: fmt.Sprintf("%s; the line is the median of groups of equal size.", number.Count(len(xs), "ok request"))}
 	slope, r2 := leastSquares(xs, ys)
 	switch {
-	case lengths.Min() == lengths.Max():
-		p.Title = fmt.Sprintf("%s: all requests have %s", upper(q.short), number.Value(lengths.Min(), x.Label+" "+x.Unit))
 	case r2 < 0.05:
 		p.Title = fmt.Sprintf("%s does not follow the %s length (r² = %s)", upper(q.short), x.Label, number.Digits(r2, 2))
 	default:

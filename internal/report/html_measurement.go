@@ -59,10 +59,10 @@ func (l lookedAt) blurred() string {
 	case merged == 0 || merged*100 < all:
 		return ""
 	case all == 0: // no kernel timestamps, or a file of records
-		return fmt.Sprintf("%s held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s.", number.Count(merged, "read"))
+		return fmt.Sprintf("%s held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not the server’s.", number.Count(merged, "read"))
 	}
-	return fmt.Sprintf("%s of %s (%s) held several chunks: all but the last in each have too late a time, and the gaps between them are not the server’s. "+
-		"Reads came %s after the bytes in the mean: where that is about as long as a gap or longer, this machine could not keep up; where it is far shorter, the server wrote several chunks at once.",
+	return fmt.Sprintf("%s of %s (%s) held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not the server’s. "+
+		"The mean delay between the arrival of bytes and their read was %s. If that is as long as a gap or longer, this machine could not keep up. If it is far shorter, the server wrote several chunks at once.",
 		number.Count(merged, "read"), number.Whole(all), number.Percent(merged, all), number.Value(delay, "ms"))
 }
 
@@ -71,8 +71,8 @@ func (l lookedAt) trust() Section {
 	s := Section{Short: "Trust"}
 	d := l.late()
 	if d.N() == 0 {
-		s.Title = "How late requests were sent is not in these files"
-		s.Text = []string{"So nothing here says whether the load was the planned one."}
+		s.Title = "The files do not say how late requests were sent"
+		s.Text = []string{"So this page cannot say whether the load was the planned one."}
 		if text := beyondPlan(l.Run); text != "" {
 			s.Text = append(s.Text, text+".")
 		}
@@ -85,24 +85,24 @@ func (l lookedAt) trust() Section {
 	beyond := beyondPlan(l.Run)
 	switch level := l.lateLevel(); {
 	case beyond != "":
-		s.Title = fmt.Sprintf("%s; those that were sent went out within %s (p99)", beyond, p99)
+		s.Title = fmt.Sprintf("%s; the sent requests were at most %s late (p99)", beyond, p99)
 	case level == Bad:
-		s.Title = fmt.Sprintf("Requests went out late (p99 %s): the load was not the planned one", p99)
+		s.Title = fmt.Sprintf("Requests were late (p99 %s): the load was not the planned one", p99)
 	case level == Poor:
-		s.Title = fmt.Sprintf("Requests went out somewhat late: p99 %s", p99)
+		s.Title = fmt.Sprintf("Requests were somewhat late: p99 %s", p99)
 	case level == Good:
-		s.Title = fmt.Sprintf("The load was the planned one: requests went out within %s (p99)", p99)
+		s.Title = fmt.Sprintf("The load was the planned one: requests were at most %s late (p99)", p99)
 	default:
-		s.Title = fmt.Sprintf("Requests went out within %s (p99)", p99)
+		s.Title = fmt.Sprintf("Requests were at most %s late (p99)", p99)
 	}
-	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request was to go out: replayd’s own delay, waits for a free lane included. "+
-		"The latencies above count from the write, so a late request does not lengthen them, but it comes at another time than planned. The latest was %s late.", number.Value(d.Max(), "ms"))}
+	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It is replayd’s own delay and includes the wait for a free lane. "+
+		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}
 	if b := l.blurred(); b != "" {
-		s.Title += "; chunks were read together"
+		s.Title += "; some reads held several chunks"
 		s.Text = append(s.Text, b)
 	}
 	x := chart.Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && chart.Wide(d)}
-	s.Plots = append(s.Plots, chart.Histogram(fmt.Sprintf("Half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
+	s.Plots = append(s.Plots, chart.Histogram(fmt.Sprintf("Lateness: half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {
 		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
 		whole := l

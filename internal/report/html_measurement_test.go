@@ -24,8 +24,8 @@ func TestReadTogether(t *testing.T) {
 	}{
 		{10, 0, "", ""},
 		{10, 29, "", ""}, // of 3,000
-		{10, 30, "30 reads of 3,000 (1 %) held several chunks: ", "1 %"},
-		{0, 5, "5 reads held several chunks: ", "5"},
+		{10, 30, "30 reads of 3,000 (1 %) held several chunks. ", "1 %"},
+		{0, 5, "5 reads held several chunks. ", "5"},
 	} {
 		p := together(c.reads, c.merged, 4)
 		text, title, tile := "", "", ""
@@ -35,12 +35,12 @@ func TestReadTogether(t *testing.T) {
 			}
 		}
 		for _, one := range p.Tiles {
-			if one.Name == "Read together" {
+			if one.Name == "Coalesced reads" {
 				tile = one.Text
 			}
 		}
 		said := c.says != ""
-		if !strings.Contains(text, c.says) || strings.Contains(text, "held several") != said || strings.Contains(title, "read together") != said || tile != c.tile {
+		if !strings.Contains(text, c.says) || strings.Contains(text, "held several") != said || strings.Contains(title, "several chunks") != said || tile != c.tile {
 			t.Errorf("%d of %d: want %q and %q, got %q, %q and %q", c.merged, c.reads, c.says, c.tile, title, text, tile)
 		}
 	}

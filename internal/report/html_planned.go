@@ -60,7 +60,7 @@ func beyondPlan(r result.Run) string {
 
 // plannedRows compares the ledgers and the prefix cache of several runs.
 func plannedRows(all []lookedAt) [][]string {
-	rows := [][]string{{"Requests expected", "requests"}, {"Never sent", "requests"}, {"Attainment: good of expected", "%"}, {"Service attainment: good of eligible", "%"}, {"Cached prompt tokens", "%"}, {"Cached beyond what the load explains", "%"}}
+	rows := [][]string{{"Requests expected"}, {"Requests never sent"}, {"Attainment: good of expected (%)"}, {"Service attainment: good of eligible (%)"}, {"Cached prompt tokens (%)"}, {"Cached beyond what the load explains (%)"}}
 	for _, r := range all {
 		cells := []string{"–", "–", "–", "–", "–", "–"}
 		if l := r.Ledger; l != nil {

@@ -46,7 +46,7 @@ func (l lookedAt) beside() Section {
 	if len(t.Rows) == 0 {
 		return s
 	}
-	s.Title = fmt.Sprintf("What the server and the GPUs said meanwhile, in %d series", len(l.ServerSeries))
+	s.Title = fmt.Sprintf("Metrics of the server and the GPUs during the run: %d series", len(l.ServerSeries))
 	s.Tables = []chart.Table{t}
 	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: they have fewer series and cost the most
 		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))

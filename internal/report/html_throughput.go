@@ -60,9 +60,9 @@ func (l lookedAt) throughput() Section {
 	}
 	most := slices.Max(flight)
 	s.Plots = append(s.Plots, chart.Plot{
-		Title: fmt.Sprintf("In flight: %s at the mean, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
+		Title: fmt.Sprintf("In flight: %s on average, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
 		Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
-		Note: "From sending to the last content, the mean of each bin.",
+		Note: "From the send to the last content. Each step is the mean of its bin.",
 	})
 	return s
 }

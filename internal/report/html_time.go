@@ -40,13 +40,13 @@ func (l lookedAt) overTime() Section {
 		if len(plot.Series) == 0 {
 			continue
 		}
-		word, _, _ := strings.Cut(plot.Title, ": p50")
+		word, _, _ := strings.Cut(plot.Title, ":")
 		words = append(words, word)
 		s.Plots = append(s.Plots, plot)
 	}
 	if len(s.Plots) > 0 {
-		s.Title = "Over time – " + strings.Join(words, "; ")
-		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests that were sent within the same %s. A p99 of fewer than 100 requests is near their worst.", number.Value(width, "s"))
+		s.Title = "Over time: " + strings.Join(words, "; ")
+		s.Plots[len(s.Plots)-1].Note = fmt.Sprintf("Percentiles of the ok requests sent in each %s. The p99 of fewer than 100 requests is close to their maximum. The trend is judged by %d blocks of equal time.", number.Value(width, "s"), l.blocks)
 	}
 	return s
 }
@@ -108,7 +108,6 @@ var trends = 3 * len(shownQuantities)
 // drift describes the trend of a latency's median over thirds of the run, judged by blocks.
 func (l lookedAt) drift(q shownQuantity) string {
 	var thirds []stats.Estimate
-	n := 0
 	for k := range 3 {
 		third := l
 		third.seconds = l.lastSent() / 3
@@ -123,13 +122,12 @@ func (l lookedAt) drift(q shownQuantity) string {
 		if len(values) == 0 {
 			return upper(q.short) + " over time"
 		}
-		n += len(values)
 		thirds = append(thirds, third.percentile(third.ok, q.value, chart.Distribution(values), 50))
 	}
-	says := fmt.Sprintf("%s: no trend shown (%s, %d blocks)", upper(q.short), number.Count(n, "request"), l.blocks)
+	says := upper(q.short) + " shows no trend"
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {
 	case l.blocks < fewestBlocks:
-		says = fmt.Sprintf("%s: too short to judge a trend (%s)", upper(q.short), number.Count(n, "request"))
+		says = upper(q.short) + " is too short to judge"
 	case a > 0 && b < 0:
 		says = upper(q.short) + " rises, then falls"
 	case a < 0 && b > 0:
@@ -139,7 +137,7 @@ func (l lookedAt) drift(q shownQuantity) string {
 	case a+b < 0, whole < 0:
 		says = upper(q.short) + " falls"
 	}
-	return fmt.Sprintf("%s: p50 %s, %s, %s by thirds of the time", says, number.Value(thirds[0].Value, "ms"), number.Value(thirds[1].Value, "ms"), number.Value(thirds[2].Value, "ms"))
+	return fmt.Sprintf("%s: p50 of each third of the run: %s, %s, %s", says, number.Value(thirds[0].Value, "ms"), number.Value(thirds[1].Value, "ms"), number.Value(thirds[2].Value, "ms"))
 }
 
 // moved returns 1 if b is significantly larger than a by at least 5 %, −1 if it is smaller by as much, otherwise 0.

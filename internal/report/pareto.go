@@ -85,7 +85,7 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	case last.Total < kneeShare*p.Total:
 		return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; at %d they fall to %s", p.Concurrency, number.Short(p.Total), last.Concurrency, number.Short(last.Total))
 	}
-	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; beyond it up to %d they do not rise by more than %s", p.Concurrency, number.Short(p.Total), last.Concurrency, percentOver(most, p.Total))
+	return at, fmt.Sprintf("the knee is at concurrency %d, %s output tokens/s; up to concurrency %d they rise by at most %s", p.Concurrency, number.Short(p.Total), last.Concurrency, percentOver(most, p.Total))
 }
 
 // capacityRate is the request rate, in requests/s, for which
@@ -100,13 +100,13 @@ func Capacity(points []ParetoPoint) string {
 		return ""
 	}
 	n, _ := servers(capacityRate, points[at].Requests)
-	text := fmt.Sprintf("servers such as this for %d such requests/s: %s, by the rate at the knee", capacityRate, number.Whole(n))
+	text := fmt.Sprintf("%s requests/s of this kind need %s at the rate of the knee", number.Whole(capacityRate), number.Count(n, "server"))
 	best := slices.MaxFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Good, b.Good) }) // NaN sorts first
 	switch within, some := servers(capacityRate, best.Good); {
 	case some:
-		text += fmt.Sprintf("; %s within the bounds, by the goodput at concurrency %d", number.Whole(within), best.Concurrency)
+		text += fmt.Sprintf("; %s within the SLO, at the goodput of concurrency %d", number.Whole(within), best.Concurrency)
 	case !math.IsNaN(best.Good):
-		text += "; no number of them within the bounds, since no request kept them"
+		text += "; no number of servers meets the SLO, since no request met it"
 	}
 	return text
 }

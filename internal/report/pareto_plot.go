@@ -27,7 +27,7 @@ func tradeOff(runs []lookedAt) Section {
 		return s
 	}
 	knee, text := Knee(points)
-	s.Title = "What a user sees against what the server makes"
+	s.Title = "Throughput against speed for each user"
 	if text != "" {
 		s.Title = upper(text)
 	}
@@ -39,10 +39,10 @@ func tradeOff(runs []lookedAt) Section {
 			points[i].output = stats.Interval{Value: per * p.output.Value, Low: per * p.output.Low, High: per * p.output.High}
 		}
 	} else {
-		s.Text = append(s.Text, "How many GPUs served the runs is not known of all of them, so the total output stands for output per GPU.")
+		s.Text = append(s.Text, "The number of GPUs is not known for every run, so the plot shows the total output instead of the output per GPU.")
 	}
-	s.Text = append(s.Text, fmt.Sprintf("The knee is the least concurrency that reaches %g %% of the highest output. "+
-		"A run is dominated where another is better in both directions by more than chance: where their intervals of 95 %% lie apart. One that is too short for intervals is not.", 100*kneeShare))
+	s.Text = append(s.Text, fmt.Sprintf("The knee is the lowest concurrency that reaches %g %% of the highest output. "+
+		"A run is dominated if another run is better in both directions and their 95 %% intervals do not overlap. A run that is too short for intervals is not dominated.", 100*kneeShare))
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
@@ -72,11 +72,11 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 		if i == knee {
 			note = "knee"
 		}
-		perGPU := "n/a"
+		perGPU := "–"
 		if p.GPUs > 0 {
-			perGPU = number.Grouped(p.PerGPU(), 1)
+			perGPU = number.Cell(p.PerGPU())
 		}
-		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Grouped(p.Total, 1), perGPU, number.Grouped(p.PerUser, 2), number.Value(p.TTFT, "ms"), note})
+		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser), number.Value(p.TTFT, "ms"), note})
 	}
 	return t
 }
@@ -109,7 +109,7 @@ func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool)
 		return chart.Plot{}, false
 	}
 	p := chart.Plot{
-		Title: "Right is better for a user, up is better for who pays", X: chart.Axis{Label: "output per user", Unit: "tokens/s per user"}, Y: y,
+		Title: "Throughput against speed for each user: up and right is better", X: chart.Axis{Label: "output per user", Unit: "tokens/s per user", Zero: true}, Y: y,
 		Series: []chart.Series{line, on}, Wide: true,
 	}
 	if len(off.X) > 0 {
@@ -134,7 +134,7 @@ func loadPlots(points []ParetoPoint) []chart.Plot {
 	if len(points) < 2 {
 		return nil
 	}
-	x := chart.Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X)}
+	x := chart.Axis{Label: "concurrency", Unit: "requests in flight", Log: slices.Max(output.X) > 10*slices.Min(output.X), Ticks: slices.Compact(slices.Clone(output.X))}
 	best := slices.Index(output.Y, slices.Max(output.Y))
 	plots := []chart.Plot{{
 		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])), X: x,

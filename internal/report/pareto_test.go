@@ -39,7 +39,7 @@ func TestKnee(t *testing.T) {
 	f("in any order", back, 1, "concurrency 200")
 	flat := slices.Clone(documented)
 	flat[4].Total = 37000
-	f("it rises no more", flat, 3, "beyond it up to 500 they do not rise by more than 2.8 %")
+	f("it rises no more", flat, 3, "up to concurrency 500 they rise by at most 2.8 %")
 	f("it still rises", documented[:4], -1, "no knee up to concurrency 200")
 	f("too few", documented[:2], -1, "")
 	f("one concurrency", []ParetoPoint{documented[0], documented[0], documented[0]}, -1, "")
@@ -96,7 +96,7 @@ func TestTradeOffWithoutGPUs(t *testing.T) {
 	other := run
 	other.Settings.GPUs, other.Settings.Concurrency, other.Name = 0, 16, "other"
 	s := tradeOff([]lookedAt{look(run), look(other)})
-	if !strings.Contains(strings.Join(s.Text, " "), "not known of all") || s.Plots[0].Y.Unit != "tokens/s" || s.Tables[0].Rows[1][3] != "n/a" {
+	if !strings.Contains(strings.Join(s.Text, " "), "is not known for every run") || s.Plots[0].Y.Unit != "tokens/s" || s.Tables[0].Rows[1][3] != "–" {
 		t.Errorf("%q, %+v, %+v", s.Text, s.Plots[0].Y, s.Tables[0].Rows)
 	}
 }
@@ -127,13 +127,13 @@ func TestCapacity(t *testing.T) {
 	}
 	f("one run", points[:1], "")
 	f("no knee", points[:4], "")
-	f("past the knee", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee")
+	f("past the knee", points, "1,000 requests/s of this kind need 14 servers at the rate of the knee")
 	points[2].Good, points[3].Good, points[4].Good = 45, 20, 0
-	f("with bounds", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; 23 within the bounds, by the goodput at concurrency 100")
+	f("with bounds", points, "1,000 requests/s of this kind need 14 servers at the rate of the knee; 23 within the SLO, at the goodput of concurrency 100")
 	for i := range points {
 		points[i].Good = 0
 	}
-	f("none good", points, "servers such as this for 1000 such requests/s: 14, by the rate at the knee; no number of them within the bounds, since no request kept them")
+	f("none good", points, "1,000 requests/s of this kind need 14 servers at the rate of the knee; no number of servers meets the SLO, since no request met it")
 	text := &bytes.Buffer{}
 	if err := errors.Join(export.WriteAIPerfTable(text, resulttest.Run(t), 0), export.WriteVLLMTable(text, resulttest.Run(t))); err != nil || strings.Contains(strings.ToLower(text.String()), "servers") {
 		t.Errorf("want no capacity from one run, got error %v and\n%s", err, text)

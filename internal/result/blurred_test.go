@@ -31,12 +31,12 @@ func TestBlurred(t *testing.T) {
 	}{
 		{0, 100, ""},
 		{1, 101, ""},
-		{1, 100, "read together           1 of 100 (1 %) reads held several chunks: all but the last in each have too late a time\n" +
-			"read delay              2.0 ms in the mean, p99 2.0 ms: how late this process read what had come\n"},
-		{3, 0, "read together           3 reads held several chunks: all but the last in each have too late a time\n"},
+		{1, 100, "coalesced reads         1 of 100 (1 %) held several chunks: the times of all but the last chunk are too late\n" +
+			"read delay              mean 2.0 ms, p99 2.0 ms, from the arrival of bytes to their read\n"},
+		{3, 0, "coalesced reads         3 held several chunks: the times of all but the last chunk are too late\n"},
 	} {
 		s, got := table(c.merged, c.reads)
-		if s.blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "read together") != (c.want != "") {
+		if s.blurred() != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "coalesced reads") != (c.want != "") {
 			t.Errorf("%d of %d: want %q, got %s", c.merged, c.reads, c.want, got)
 		}
 		if n := s.readDelay.Durations().N; s.merged != int64(c.merged) || n != int64(c.reads) {

@@ -130,7 +130,7 @@ func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
 	}
 }
 
-// writeBlurred says that chunks were read together, where that was often.
+// writeBlurred prints the coalesced reads if there were many.
 func (s *Summary) writeBlurred(out *terminal.Table) {
 	if !s.blurred() {
 		return
@@ -140,9 +140,9 @@ func (s *Summary) writeBlurred(out *terminal.Table) {
 		reads = fmt.Sprintf(" of %d (%s)", delay.N, number.Percent(s.merged, delay.N))
 	}
 	fmt.Fprintln(out)
-	out.Line("read together", "%d%s reads held several chunks: all but the last in each have too late a time", s.merged, reads)
+	out.Line("coalesced reads", "%d%s held several chunks: the times of all but the last chunk are too late", s.merged, reads)
 	if delay.N > 0 {
-		out.Line("read delay", "%s in the mean, p99 %s: how late this process read what had come", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
+		out.Line("read delay", "mean %s, p99 %s, from the arrival of bytes to their read", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
 	}
 }
 
