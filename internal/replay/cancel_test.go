@@ -12,8 +12,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// A share of the requests is ended after a time, by the client; which ones is the same in every process and another one with
-// another seed. Those that had ended by then stay what they were.
+// The client cancels a share of the requests after a fixed time. The choice depends only on the seed, so every process
+// makes the same one. A request that ended before that time keeps its outcome.
 func TestCancel(t *testing.T) {
 	run := func(seed uint64) map[int]bool {
 		cancelled := map[int]bool{}
@@ -56,7 +56,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// What has ended before the cancellation is not cancelled.
+// A request that ends before its cancellation is not cancelled.
 func TestCancelTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(4, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) {
@@ -67,7 +67,7 @@ func TestCancelTooLate(t *testing.T) {
 	})
 }
 
-// The ratio is kept over loops, passes and rows, whatever the seed, and each of them matters.
+// The ratio holds over loops, passes and rows with any seed, and the choice depends on each of them.
 func TestCancelRatio(t *testing.T) {
 	due := func(loop, pass int64, row int) *schedule.Due {
 		return &schedule.Due{Record: trace.Record{Number: row, Pass: pass}, Loop: schedule.Loop{Number: loop}}
@@ -103,7 +103,7 @@ func TestCancelRatio(t *testing.T) {
 	}
 }
 
-// A conversation goes on after a turn that was cancelled, and no guard takes it for an error.
+// A session goes on after a cancelled turn, and the guard does not count the cancellation as an error.
 func TestCancelledTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := make([]trace.Record, 8)
@@ -124,7 +124,7 @@ func TestCancelledTurn(t *testing.T) {
 	})
 }
 
-// Nothing of a warm-up is cancelled.
+// Warm-up requests are not cancelled.
 func TestCancelNoWarmup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		warmed := &kept{}

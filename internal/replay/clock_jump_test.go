@@ -18,16 +18,17 @@ import (
 	"replayd/internal/trace"
 )
 
-// A wallClock runs with the bubble's until it is set.
+// A wallClock follows the bubble's clock, plus all steps.
 type wallClock struct{ ahead atomic.Int64 }
 
 func (c *wallClock) now() time.Time       { return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) }
 func (c *wallClock) step(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// minutes loops every minute on the wall clock; its rows are 100 ms apart.
+// minutes is a plan that loops every minute on the wall clock.
 var minutes = schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}
 
-// sentOnce wants every request sent on time by the wall clock that w shows, none twice, and gives the rows by loop.
+// sentOnce fails the test unless every request was sent on time and exactly once, and the ledger balances. It returns
+// the sorted row numbers of each loop.
 func (b *bench) sentOnce(t *testing.T) map[int64][]int {
 	t.Helper()
 	rows, seen := map[int64][]int{}, map[string]int{}
@@ -59,13 +60,13 @@ func span(from, to int) (rows []int) {
 	return rows
 }
 
-// The wall clock is set, or the system sleeps while the monotonic clock stands still: the replay goes on at the row
-// that the wall clock says. What fell due meanwhile is missed, nothing is sent late, and nothing twice.
+// When the wall clock is set, or the system sleeps while the monotonic clock stands still, the replay rejoins at the
+// row of the wall clock. Rows that fell due meanwhile are missed. No row is sent late or twice.
 func TestWallClockSteps(t *testing.T) {
-	const start, stop = 10 * time.Second, 50 * time.Second // of the bubble's first minute
+	const start, stop = 10 * time.Second, 50 * time.Second // offsets in the bubble's first minute
 	for name, c := range map[string]struct {
-		steps  map[time.Duration]time.Duration // by how far the clock is set when
-		sent   map[int64][]int                 // rows by loops since the first
+		steps  map[time.Duration]time.Duration // when the clock is set, and by how much
+		sent   map[int64][]int                 // rows by loop, counted from the first loop
 		missed int
 		skew   float64 // at the end, in seconds
 	}{
@@ -113,7 +114,7 @@ func TestWallClockSteps(t *testing.T) {
 	}
 }
 
-// A plan that begins with the process goes on as it was when the wall clock is set.
+// A plan that starts with the process ignores steps of the wall clock.
 func TestPhaseStartIgnoresTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wallClock{}
@@ -126,7 +127,7 @@ func TestPhaseStartIgnoresTheWallClock(t *testing.T) {
 	})
 }
 
-// An epoch that was given is an instant of the wall clock that shards share: it is kept to.
+// A configured epoch is a wall-clock time that shards share, so the replay follows a step of the wall clock.
 func TestGivenEpochFollowsTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wallClock{}
@@ -140,7 +141,7 @@ func TestGivenEpochFollowsTheWallClock(t *testing.T) {
 	})
 }
 
-// sleepy is a sleeper of a process that was stopped: it wakes late once.
+// sleepy is the sleeper of a process that is stopped until to: the first sleep that ends after from lasts until then.
 type sleepy struct {
 	*Timers
 	from, to time.Time
@@ -153,8 +154,8 @@ func (s *sleepy) Until(at time.Time) {
 	}
 }
 
-// After a stop of 20 s no backlog is sent: what fell due is missed, whether it was read from the trace before or after,
-// and the next row leaves at its instant.
+// A process that was stopped for 20 s sends no backlog. Rows that fell due are missed, whether they were read from the
+// trace before or after the stop. The next row is sent on time.
 func TestStoppedProcess(t *testing.T) {
 	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, once} {
 		synctest.Test(t, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
-// A runner that is replaced hands over at a planned instant: every row goes out once, by one of the two.
+// A replaced runner hands over at a planned time: exactly one of the two runners sends each row.
 func TestHandover(t *testing.T) {
 	for i := range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -247,7 +248,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A plan whose last rows are dropped is over when they are, whether it was paused or its process was stopped.
+// A plan whose last rows are dropped ends when they are dropped, both after a pause and after a stop of the process.
 func TestEndThatIsDropped(t *testing.T) {
 	paused := func(b *bench) { time.AfterFunc(5*time.Second, func() { b.Pause(true) }) }
 	for name, c := range map[string]struct {
@@ -273,13 +274,13 @@ func TestEndThatIsDropped(t *testing.T) {
 			want(t, name+": loops", b.counter(t, "replayd_loops_completed_total", ""), 1.0)
 			want(t, name+": expected", b.counter(t, "replayd_requests_expected_total", ""), 100.0)
 			b.Pause(false)
-			b.Pause(true) // nobody is there to be woken
+			b.Pause(true) // no goroutine is left to wake
 			b.Retire(time.Now())
 		})
 	}
 }
 
-// closing is a sleeper whose descriptor is somebody else's after Close.
+// closing is a sleeper that records a Wake after Close, when its descriptor may belong to another file.
 type closing struct {
 	*Timers
 	closed, woken atomic.Bool
@@ -306,7 +307,8 @@ func TestNoWakeAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A row over the limits is counted at its instant, by the runner whose it is: what was read ahead is its successor's.
+// A row over the limits is counted at its planned time by the runner that owns it. The old runner does not count rows
+// that it has read ahead and that belong to its successor.
 func TestFilteredRowsAreHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 600)
@@ -339,7 +341,7 @@ func TestFilteredRowsAreHandedOver(t *testing.T) {
 	})
 }
 
-// Between two runs of a cron plan nothing is played, and the state says when the next one begins.
+// Between two runs of a cron plan no row is sent, and State gives the time until the next run.
 func TestCronWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		daily := schedule.Options{Mode: schedule.Cron, Cron: "0 3 * * *"}
@@ -363,7 +365,8 @@ func TestCronWaits(t *testing.T) {
 	})
 }
 
-// A loop that is entered again, after the clock was set back, is as its messages had it that are being built.
+// A loop that is entered again, because the clock was set back, keeps its state. A message that is being built
+// meanwhile has the same text as one that is built afterwards.
 func TestLoopIsEnteredAgainWhileAMessageIsBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(1), minutes, &fake{}, nil)

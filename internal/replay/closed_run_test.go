@@ -16,8 +16,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// Conversations on more lanes than the rows at hand would reach: as many are under way as there are lanes, each turn follows
-// the one before at once, and its message is there when it does.
+// Sessions keep all lanes busy, even if the next free session lies beyond the rows that are normally read ahead. Each
+// turn follows the turn before at once, and its message is already built.
 func TestClosedLoopOfConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lanes, talks, turns = 6, 18, 12
@@ -44,7 +44,7 @@ func TestClosedLoopOfConversations(t *testing.T) {
 	})
 }
 
-// Carried conversations keep all lanes busy too, though no turn can be built ahead.
+// With History all lanes stay busy too, although no turn can be built ahead.
 func TestClosedLoopOfCarriedConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []trace.Record
@@ -63,8 +63,8 @@ func TestClosedLoopOfCarriedConversations(t *testing.T) {
 	})
 }
 
-// Where conversations hold their lanes, no more of them are under way than there are lanes, and nothing goes out in their
-// pauses.
+// With Hold, at most as many sessions are active as there are lanes, and a lane sends nothing during a delay of its
+// session.
 func TestClosedLoopHoldsLanes(t *testing.T) {
 	for hold, last := range map[bool]time.Duration{true: 24 * time.Second, false: 12 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -83,14 +83,15 @@ func TestClosedLoopHoldsLanes(t *testing.T) {
 	}
 }
 
-// A closed loop waits while it is paused or a guard is open, and goes on with all lanes; nothing is expected or dropped.
+// A closed loop waits while it is paused or a guard is open, and then resumes on all lanes. No request is expected or
+// dropped meanwhile.
 func TestClosedLoopWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		hold  func(b *bench, on bool)
 		phase Phase
 	}{
 		"paused":  {func(b *bench, on bool) { b.Pause(on) }, Paused},
-		"guarded": {func(*bench, bool) {}, Guarded}, // by the load below
+		"guarded": {func(*bench, bool) {}, Guarded}, // the load below opens the guard
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestClosedLoopWaits(t *testing.T) {
 					}
 				}
 				want(t, "sent meanwhile", held, 0)
-				if n := len(b.kept.all); n < 3*15 || n > 3*18 { // 0.9 s each in 15 s, and up to a second until the guard looks
+				if n := len(b.kept.all); n < 3*15 || n > 3*18 { // 0.9 s each in 15 s, and up to 1 s until the guard looks
 					t.Errorf("want some 3 × 16 requests, got %d", n)
 				}
 				want(t, "late", slices.ContainsFunc(b.kept.all, func(r measure.Request) bool { return r.Lateness() != 0 }), false)
@@ -133,7 +134,7 @@ func TestClosedLoopWaits(t *testing.T) {
 	}
 }
 
-// A server that is not there is tried once a second on each lane, not as fast as a refusal comes.
+// Each lane tries an unreachable server once a second, even if connections are refused at once.
 func TestClosedLoopWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: time.Second}
@@ -151,7 +152,7 @@ func TestClosedLoopWithoutAServer(t *testing.T) {
 	})
 }
 
-// A process that is stopped misses nothing of a closed loop: no row had an instant.
+// A closed loop has no planned times, so a stopped process misses no rows.
 func TestClosedLoopOfAStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(5), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
@@ -164,7 +165,7 @@ func TestClosedLoopOfAStoppedProcess(t *testing.T) {
 	})
 }
 
-// Nor does a wall clock that is set move a closed loop, though it has an epoch.
+// A closed loop ignores steps of the wall clock, even if it has an epoch.
 func TestClosedLoopIgnoresTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := &wallClock{}
@@ -180,7 +181,7 @@ func TestClosedLoopIgnoresTheWallClock(t *testing.T) {
 	})
 }
 
-// What the runner says of itself in a closed loop.
+// State and the gauges of a closed loop give the loop and no position.
 func TestClosedLoopState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(4), closedLoop, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })
@@ -200,8 +201,8 @@ func TestClosedLoopState(t *testing.T) {
 	})
 }
 
-// A reload replaces a closed loop by another one: the old one sends nothing from the instant on, and the new one begins with the
-// first row, on the lanes that the old one does not need any more.
+// A reload replaces a closed loop: from the handover on the old runner sends no request. The new runner begins with the
+// first row, on the lanes that the old runner has freed.
 func TestClosedLoopHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: time.Second}
@@ -221,11 +222,11 @@ func TestClosedLoopHandover(t *testing.T) {
 		want(t, "of the old one", old.kept.outcomes(), map[measure.Outcome]int{measure.OK: 12})
 		want(t, "of the new one", next.kept.outcomes(), map[measure.Outcome]int{measure.OK: 10})
 		want(t, "dropped by the old one", len(old.kept.dropped), 0)
-		want(t, "goes at", next.fake.arrivals["w/0/0"].Sub(at), 500*time.Millisecond) // when a lane of the old one is free
+		want(t, "goes at", next.fake.arrivals["w/0/0"].Sub(at), 500*time.Millisecond) // when the old runner frees a lane
 	})
 }
 
-// An empty shard of a closed loop has nothing to do, and ends.
+// An empty shard of a closed loop ends at once.
 func TestClosedLoopOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := closedLoop
@@ -236,14 +237,14 @@ func TestClosedLoopOfNothing(t *testing.T) {
 	})
 }
 
-// A large budget of bytes is no reason to hold a trace in memory: rows behind an earlier turn are read over until they
-// weigh too much.
+// A large byte budget does not load the whole trace into memory. The reader skips rows behind an earlier turn only
+// until the rows at hand weigh too much.
 func TestRowsAtHandAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("word ", 1<<20)
 		all := make([]trace.Record, 100)
 		for i := range all {
-			all[i] = trace.Record{Session: "s", Text: long} // all the same bytes, so that the test itself needs no memory
+			all[i] = trace.Record{Session: "s", Text: long} // all rows share the text, so that the test itself needs little memory
 		}
 		most := 0
 		f := &fake{ttft: time.Second, forgets: true}

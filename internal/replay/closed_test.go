@@ -19,7 +19,7 @@ var (
 	closedLoop = schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Arrival: schedule.Concurrency}
 )
 
-// sinceFirst gives when requests arrived after the first of them, by id.
+// sinceFirst returns the arrival time of each request after the first arrival, by id.
 func (b *bench) sinceFirst() map[string]time.Duration {
 	at := map[string]time.Duration{}
 	first := b.fake.arrivals[b.firstID()]
@@ -38,8 +38,8 @@ func (b *bench) firstID() string {
 
 func rows(n int) schedule.Source { return source(make([]trace.Record, n)...) }
 
-// In a closed loop the next request goes out at the instant at which one ends, on the same lane, and is due then: it is never
-// late, nothing waits, and all lanes are busy until there are no more rows.
+// In a closed loop a lane sends its next request when the one before ends, and that is its due time. No request is late
+// or waits, and all lanes are busy until no rows are left.
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(22), closedOnce, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 4 })
@@ -70,7 +70,7 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// Rows come round until there were as many as were asked for, each time with texts of their own, or with the same.
+// The rows repeat until Rows requests are sent. The salt decides whether each repetition has new texts.
 func TestClosedLoopComesRound(t *testing.T) {
 	for salt, texts := range map[synth.Salt]int{synth.SaltLoop: 10, synth.SaltNone: 3} {
 		for name, o := range map[string]schedule.Options{"once": closedOnce, "loop": closedLoop} {
@@ -93,7 +93,7 @@ func TestClosedLoopComesRound(t *testing.T) {
 	}
 }
 
-// Nothing comes due from the end of the duration on, and what is in flight then may end.
+// No request comes due after the duration. Requests in flight may still end.
 func TestClosedLoopForATime(t *testing.T) {
 	for duration, n := range map[time.Duration]int{4500 * time.Millisecond: 10, 4 * time.Second: 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestClosedLoopForATime(t *testing.T) {
 	}
 }
 
-// An open plan is bounded by a time too.
+// A duration bounds an open plan too.
 func TestOpenLoopForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(10, time.Second), once, &fake{ttft: 5 * time.Second}, func(w *Workload) { w.Duration = 3 * time.Second })
@@ -118,7 +118,7 @@ func TestOpenLoopForATime(t *testing.T) {
 	})
 }
 
-// A stop drops nothing of a closed loop: what has not come due was never expected.
+// A stop drops no rows of a closed loop: rows that have not come due were never expected.
 func TestClosedLoopStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(3), closedLoop, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 2 })

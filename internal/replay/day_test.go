@@ -17,12 +17,12 @@ import (
 	"replayd/internal/trace"
 )
 
-// A diary wants requests at the instants that it was given, each on time and once, and keeps nothing else.
+// A diary is an observer that checks that requests are sent on time and once, at the given times. It keeps no requests.
 type diary struct {
 	t *testing.T
 
 	mu    sync.Mutex
-	due   map[time.Time]int // how many are still to come at an instant of the wall clock
+	due   map[time.Time]int // requests still expected at a time of the wall clock
 	count int
 }
 
@@ -39,7 +39,8 @@ func (d *diary) Observe(r *measure.Request) {
 	d.count++
 }
 
-// dayOffsets are those of the public trace where there is one, else of the bundled sample.
+// dayOffsets returns the row offsets of the public trace in REPLAYD_TRACES, or of the bundled sample if that is not
+// set.
 func dayOffsets(t *testing.T) (offsets []time.Duration) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.jsonl")
@@ -70,18 +71,18 @@ func dayOffsets(t *testing.T) (offsets []time.Duration) {
 	}
 }
 
-// A whole day of schedule passes in virtual time, the 25 hours of 25 October 2026 in Berlin, with the hour that comes
-// twice: loops and cron at once, every request at its instant to the nanosecond, which the test computes by itself.
+// TestDay plays 25 October 2026 in Berlin in virtual time. The day has 25 hours, because one hour repeats. Loops and
+// cron plans must send every request at the time that the test computes itself, to the nanosecond.
 func TestDay(t *testing.T) {
 	offsets := dayOffsets(t)
-	if testing.Short() { // every twentieth row: the instants of a day still, fewer at each
+	if testing.Short() { // every twentieth row: the whole day with fewer requests
 		few := offsets[:0]
 		for i := 0; i < len(offsets); i += 20 {
 			few = append(few, offsets[i])
 		}
 		offsets = few
 	}
-	short := make([]trace.Record, len(offsets)) // instants are what is tested: the texts of a day are 22 GB
+	short := make([]trace.Record, len(offsets)) // without texts: the test checks times, and the texts of a day are 22 GB
 	for i, offset := range offsets {
 		short[i].Offset = offset
 	}
@@ -92,7 +93,7 @@ func TestDay(t *testing.T) {
 	midnight := time.Date(2026, 10, 25, 0, 0, 0, 0, berlin)
 	end := time.Date(2026, 10, 26, 0, 0, 0, 0, berlin)
 	utc := func(hour, minute int) time.Time { return time.Date(2026, 10, 25, hour, minute, 0, 0, time.UTC) }
-	// 0:10 and 12:10 by the clocks of Berlin; 2:30 comes twice and counts once, in summer time.
+	// 0:10 and 12:10 in Berlin. 2:30 occurs twice; cron runs once, in summer time.
 	twice := []time.Time{utc(-2, 10), utc(11, 10)}
 	night := []time.Time{utc(0, 30)}
 	var hourly []time.Time
@@ -136,7 +137,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// shifted makes the bubble's instants those of the test's wall clock.
+// shifted converts the bubble's times to the test's wall clock before it calls diary.
 type shifted struct {
 	diary *diary
 	ahead time.Duration

@@ -26,24 +26,24 @@ import (
 	"replayd/internal/trace"
 )
 
-// A fake is a server over net.Pipe, in the bubble of a test: each answer has its first token after ttft and further
-// ones itl apart, to the nanosecond.
+// A fake is a server over net.Pipe in the bubble of a test. The first token of an answer comes after ttft and further
+// tokens at intervals of itl, to the nanosecond.
 type fake struct {
 	ttft, itl  time.Duration
 	refuse     atomic.Bool            // dials fail
 	status     func(id string) int    // 0: 200
-	asked      func(id string)        // hears of each request; nil: nobody
-	dials      time.Duration          // how long it takes to connect
-	models     string                 // "": one
+	asked      func(id string)        // called for each request; nil: not called
+	dials      time.Duration          // time to connect
+	models     string                 // body of the model list; "": one model
 	prompt     atomic.Int64           // prompt_tokens of an answer that is not streamed
-	forgets    bool                   // it keeps no bodies and no arrivals
-	closeAfter int                    // a connection is closed after so many answers; 0: never
+	forgets    bool                   // keeps no bodies and no arrivals
+	closeAfter int                    // answers on one connection before the server closes it; 0: never
 	api        openai.API             // "": completions
-	says       func(id string) string // a chunk's text; nil: " x"
-	keyFile    string                 // with the client's key; "": it has none
-	keyed      func(key string)       // hears of each request's Authorization; nil: nobody
-	uncounted  bool                   // it does not say what an answer cost
-	mute       chan struct{}          // it answers when this is closed; nil: at once
+	says       func(id string) string // text of a chunk; nil: " x"
+	keyFile    string                 // file of the client's key; "": no key
+	keyed      func(key string)       // called with each Authorization header; nil: not called
+	uncounted  bool                   // answers carry no usage
+	mute       chan struct{}          // answers wait until it is closed; nil: no wait
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
@@ -51,12 +51,12 @@ type fake struct {
 	bodies   map[string][]byte
 	conns    []net.Conn
 	flying   int
-	most     int // in flight at once
+	most     int // highest number of requests in flight
 	running  sync.WaitGroup
 }
 
-// pass lets that much virtual time go by. None is no timer: under the race detector Go crashes where goroutines of a bubble
-// receive from timers that have fired (golang/go#78156).
+// pass lets d of virtual time go by. It creates no timer for 0: with the race detector, Go crashes when goroutines of a
+// bubble receive from timers that have fired (golang/go#78156).
 func pass(d time.Duration) {
 	if d > 0 {
 		<-time.After(d)
@@ -178,7 +178,7 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 	return err == nil
 }
 
-// cutAll ends every connection, as an engine that is restarted does.
+// cutAll closes every connection, like an engine that restarts.
 func (f *fake) cutAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +187,7 @@ func (f *fake) cutAll() {
 	}
 }
 
-// kept copies what an observer must not keep.
+// kept is an observer that keeps deep copies, because an observer must not retain the requests themselves.
 type kept struct {
 	mu      sync.Mutex
 	all     []measure.Request
@@ -211,7 +211,7 @@ func (k *kept) outcomes() map[measure.Outcome]int {
 	return m
 }
 
-// source is a trace in memory; rows that say no lengths have 4 and 3 tokens.
+// source is a trace in memory. Rows without lengths get 4 input and 3 output tokens.
 func source(rows ...trace.Record) schedule.Source {
 	for i := range rows {
 		if rows[i].InputTokens == 0 {
@@ -224,7 +224,7 @@ func source(rows ...trace.Record) schedule.Source {
 	return source0(rows...)
 }
 
-// source0 is one of rows as they are.
+// source0 is source without the default lengths.
 func source0(rows ...trace.Record) schedule.Source {
 	s := schedule.Source{HasTimestamps: true}
 	for i := range rows {
@@ -265,7 +265,7 @@ type bench struct {
 	target   *Target
 }
 
-// http is the client's configuration.
+// http returns the client's HTTP configuration.
 func (f *fake) http() config.HTTPClientConfig {
 	c := config.DefaultHTTPClientConfig
 	c.BearerTokenFile = f.keyFile
@@ -328,7 +328,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	return &bench{r, f, k, registry, client, target}
 }
 
-// run runs it to its end in the bubble.
+// run plays the plan to its end in the bubble.
 func (b *bench) run(t *testing.T, ctx, hard context.Context) {
 	t.Helper()
 	side, end := context.WithCancel(context.Background())
@@ -347,7 +347,8 @@ func (b *bench) run(t *testing.T, ctx, hard context.Context) {
 	b.fake.running.Wait()
 }
 
-// counter reads one series of the page, by name and the value of one label ("" for the sum).
+// counter returns the value of a series, selected by name and by the value of one label ("" for the sum of all series).
+// The value of a histogram is its count.
 func (b *bench) counter(t *testing.T, name, label string) float64 {
 	t.Helper()
 	families, err := b.registry.Gather()

@@ -10,8 +10,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// A turn with a gap is due when its turn comes: no sooner than its gap after the turn before was due, nor before that has
-// ended. It is expected then, and late only by our own delay.
+// A turn with a gap is due no sooner than its gap after the turn before was due, and not before that turn has ended. It
+// is expected from then on, and its lateness is only the delay that replayd adds.
 func TestGap(t *testing.T) {
 	for name, c := range map[string]struct {
 		ttft []time.Duration // of the turns
@@ -57,7 +57,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A late turn that would be due when nothing is due any more is not sent.
+// A late turn whose due time falls after the end of the duration is not sent.
 func TestGapAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns []trace.Record
@@ -71,7 +71,7 @@ func TestGapAtTheEnd(t *testing.T) {
 	})
 }
 
-// Users by a plan: each waits users / rate between its turns.
+// With arrival users, each user starts a turn every users / rate seconds.
 func TestUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := schedule.FromRecords([]trace.Record{

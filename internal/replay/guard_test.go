@@ -11,8 +11,8 @@ import (
 	"replayd/internal/limits"
 )
 
-// What a goroutine saw before another's look, and judges after it, changes nothing: a start would end in a blindness that
-// is held for the whole ResumeAfter.
+// A look at the engine that is older than the last applied look changes nothing. Otherwise a start would apply an old
+// "missing metrics" and keep the guard open for the whole ResumeAfter.
 func TestGuardGoesByTheLatestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
@@ -31,7 +31,7 @@ func TestGuardGoesByTheLatestLook(t *testing.T) {
 	})
 }
 
-// A Load that takes the runner's own lock, and one that a scrape waits for: no lock is held while it is asked.
+// No lock is held while Load is called, because Load may take the runner's own lock, or a lock that a scrape waits for.
 func TestLoadMayAskTheRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *bench

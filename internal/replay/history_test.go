@@ -15,7 +15,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// talk is what a request says, as role: text.
+// talk returns the messages of a request as "role: text", and its prompt.
 func talk(t *testing.T, body []byte) (said []string) {
 	t.Helper()
 	var m struct {
@@ -34,7 +34,8 @@ func talk(t *testing.T, body []byte) (said []string) {
 	return said
 }
 
-// A conversation of rows with messages: its later turns hold what the server answered, those of others stay as they are.
+// With History, later turns of a session contain the server's real answers in place of the recorded ones. A row without
+// a session stays unchanged.
 func TestCarryMessages(t *testing.T) {
 	row := func(session, messages string) trace.Record {
 		return trace.Record{Session: session, Messages: json.RawMessage(messages)}
@@ -59,7 +60,7 @@ func TestCarryMessages(t *testing.T) {
 					want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 4})
 					first := says[0]
 					if carried {
-						first = strings.Repeat(first, 3) // chunks of the answer
+						first = strings.Repeat(first, 3) // one per chunk of the answer
 					}
 					want(t, "first turn", talk(t, f.bodies["w/0/0"]), []string{"system: be", "assistant: of old", "user: a"})
 					want(t, "second turn", talk(t, f.bodies["w/0/1"]), []string{"system: be", "assistant: of old", "user: a", "assistant: " + first, "user: c"})
@@ -75,15 +76,15 @@ func TestCarryMessages(t *testing.T) {
 	}
 }
 
-// Conversations that are synthesized hold the server's answers too, in chat as messages and else one after the other; and
-// what has no answer keeps its own text.
+// Synthesized sessions carry the server's answers too: as messages in chat, concatenated in completions. An assistant
+// part without a real answer keeps its synthesized text.
 func TestCarryParts(t *testing.T) {
 	for _, api := range []openai.API{openai.Chat, openai.Completions} {
 		t.Run(string(api), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				part := func(role string, id uint64) trace.Part { return trace.Part{Role: role, ID: id, Tokens: 2} }
 				history := []trace.Part{part("user", 1), part("assistant", 2), part("user", 3), part("assistant", 4), part("user", 5)}
-				// The first turn begins with a history that nobody has sent.
+				// The first turn has a history that was never sent.
 				src := source0(
 					trace.Record{Session: "s", Turn: 1, InputTokens: 6, OutputTokens: 3, Parts: history[:3]},
 					trace.Record{Session: "s", Turn: 2, InputTokens: 10, OutputTokens: 3, Parts: history},
@@ -109,7 +110,8 @@ func TestCarryParts(t *testing.T) {
 	}
 }
 
-// The answers that a turn carries have their places among the assistant's messages.
+// The last carried answer replaces the text of the last assistant message, and so on backwards. A nil answer leaves the
+// recorded text.
 func TestWhatIsCarried(t *testing.T) {
 	messages := json.RawMessage(`[{"role":"assistant","content":"1"},{"role":"assistant","content":"2"},{"role":"assistant","content":"3"},7]`)
 	want(t, "messages", string(answered(messages, [][]byte{[]byte("a"), nil})), `[{"role":"assistant","content":"1"},{"role":"assistant","content":"a"},{"role":"assistant","content":"3"},7]`)
@@ -118,7 +120,7 @@ func TestWhatIsCarried(t *testing.T) {
 	want(t, "more answers than parts", fmt.Sprintf("%q", align([]trace.Part{{Role: assistant}}, [][]byte{[]byte("a"), []byte("b")})), `["b"]`)
 }
 
-// Answers in one piece: one chunk, no first token; their texts are there where they are kept.
+// An answer that is not streamed is one chunk and has no first token. The record has its text if Keep is set.
 func TestWhole(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A key in a file acts on the requests that are written a second after it was changed, though their messages were built before.
-// Without the file requests are dropped as invalid; the file that is there again acts within a second, too.
+// A changed key file takes effect within a second, also for requests whose messages were built before. While the file
+// is missing, requests are dropped as invalid. A restored file takes effect within a second too.
 func TestKeyActsAtTheWrite(t *testing.T) {
 	sent := []string{"one", "one", "one", "two", "two", "two", "three", "three", "three", "three"}
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestKeyActsAtTheWrite(t *testing.T) {
 		ttft time.Duration
 	}{
 		"open":   {once, time.Millisecond},
-		"closed": {closedOnce, time.Second}, // all rows' messages are built at once
+		"closed": {closedOnce, time.Second}, // all messages are built at the start
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Messages give up tokens from the last to the first, and other rows that share them keep theirs.
+// shorten takes tokens from the last message first and leaves at least one in each. Other rows that share the messages
+// keep theirs.
 func TestShortenParts(t *testing.T) {
 	parts := []trace.Part{{Tokens: 5}, {Tokens: 3}, {Tokens: 4}}
 	for tokens, left := range map[int][]int{12: {5, 3, 4}, 10: {5, 3, 2}, 9: {5, 3, 1}, 8: {5, 2, 1}, 5: {3, 1, 1}, 3: {1, 1, 1}, 1: {1, 1, 1}} {
@@ -82,8 +83,8 @@ func TestClippedAreCounted(t *testing.T) {
 	})
 }
 
-// A plan of which every row is over the limits ends with an error, where it would be read for ever: after one loop, or so many
-// as have 4,096 rows.
+// A plan whose rows are all over the limits ends with an error instead of reading forever: at the end of the first loop
+// after which at least 4,096 rows were read.
 func TestEveryRowIsFiltered(t *testing.T) {
 	for n, told := range map[int]int{10_000: 10_000, 3: 4098} {
 		synctest.Test(t, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestCountInput(t *testing.T) {
 	}
 }
 
-// What a tokenizer counts is in the record, of prompts and, where the server does not count, of answers.
+// The record has the tokenizer's count of a text prompt and, if the server sends no usage, of the answer.
 func TestCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{uncounted: true, says: func(string) string { return "two words " }}

@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// An engine answers completions over net.Pipe inside a test's bubble, and keeps the log that a life is judged by.
+// An engine answers completions over net.Pipe in a test's bubble, and logs the requests for judge.
 type engine struct {
 	ttft, itl  time.Duration
 	closeAfter int     // answers on one connection before the engine closes it; 0: no limit
-	failing    float64 // share of requests that are answered with status 500
+	failing    float64 // share of requests that get status 500
 
 	mu      sync.Mutex
 	down    bool
 	wires   map[*wire]struct{}
-	seen    map[string]int // requests by X-Request-Id, without those of the target's own questions
+	seen    map[string]int // requests by X-Request-Id, without the probes of the target
 	flying  int
 	most    int // requests in flight at once
 	running sync.WaitGroup
 }
 
-// A wire is the client's end of a connection. The engine's log notes at once that the client gave a request up.
+// A wire is the client's end of a connection. The engine learns at once when the client closes it.
 type wire struct {
 	net.Conn
 	far    net.Conn
 	engine *engine
 	gone   chan struct{} // closed when the client has closed its end
 	busy   bool          // a request is in flight; guarded by the engine's lock
-	closed bool          // likewise
+	closed bool          // also guarded by the engine's lock
 }
 
-// Close ends the request that is in flight, too.
+// Close also ends the request in flight.
 func (w *wire) Close() error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *wire) Close() error {
 	return w.Conn.Close()
 }
 
-// settle notes, with the lock held, that no request is in flight on a connection.
+// settle marks a connection as idle. The engine's lock must be held.
 func (e *engine) settle(w *wire) {
 	if w.busy {
 		w.busy = false
@@ -75,14 +75,14 @@ func (e *engine) dial(context.Context, string, string) (net.Conn, error) {
 	return w, nil
 }
 
-// cut ends every connection. With down, new ones are refused until up is called.
+// cut closes every connection. If down is set, the engine refuses new ones until up is called.
 func (e *engine) cut(down bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.down = down
 	for w := range e.wires {
 		e.settle(w)
-		_ = w.far.Close() // its goroutine sees the end
+		_ = w.far.Close() // ends the goroutine that serves it
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *engine) up() {
 	e.down = false
 }
 
-// received is how many requests the engine was sent.
+// received returns the number of requests that reached the engine.
 func (e *engine) received() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,7 +181,7 @@ func (e *engine) stream(w *wire) error {
 	return e.end(w, "0\r\n\r\n")
 }
 
-// wait lets virtual time pass, until the client is gone.
+// wait lets d of virtual time pass. It returns an error as soon as the client closes the connection.
 func (e *engine) wait(w *wire, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -199,7 +199,8 @@ func (e *engine) write(w *wire, text string) error {
 	return err
 }
 
-// end writes the last bytes of an answer. The request ends before the client can read them and send the next one.
+// end writes the last bytes of an answer. It marks the connection as idle first, because the client may send the next
+// request as soon as it has read them.
 func (e *engine) end(w *wire, text string) error {
 	e.mu.Lock()
 	e.settle(w)
@@ -207,14 +208,15 @@ func (e *engine) end(w *wire, text string) error {
 	return e.write(w, text)
 }
 
-// fails says of a request whether it is answered with an error. The same request gets the same answer in each run of a seed.
+// fails reports whether a request gets an error. The result depends on the id alone, so it is the same in each run of a
+// seed.
 func (e *engine) fails(id string) bool {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, id) // it cannot fail
 	return float64(h.Sum32())/(1<<32) < e.failing
 }
 
-// judge holds the engine's log against what was reported of each request.
+// judge compares the engine's log with the reports of the observers.
 func (e *engine) judge(t *testing.T, lanes int, reported map[string]report) {
 	t.Helper()
 	e.mu.Lock()

@@ -25,7 +25,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// prompter is made once: reading the words takes longer than a life.
+// prompter is shared by all lives, because reading the words takes longer than a life.
 var prompter = sync.OnceValues(func() (*synth.Prompter, error) {
 	words, err := token.List("main")
 	if err != nil {
@@ -36,10 +36,10 @@ var prompter = sync.OnceValues(func() (*synth.Prompter, error) {
 
 const ms = time.Millisecond
 
-// upTo is a random duration below a number of milliseconds.
+// upTo returns a random duration below n milliseconds.
 func (l *life) upTo(n int) time.Duration { return time.Duration(l.rnd.IntN(n)) * ms }
 
-// pass lets up to that many milliseconds of virtual time go by. None is no timer: golang/go#78156.
+// pass lets a random time below n milliseconds go by. It creates no timer for 0: golang/go#78156.
 func (l *life) pass(n int) {
 	if d := l.upTo(n); d > 0 {
 		<-time.After(d)
@@ -72,9 +72,9 @@ func newLife(t *testing.T, seed uint64) *life {
 	}
 	l.epoch = time.Now().Add(l.upTo(2000))
 	l.common = l.someOptions()
-	if seed%4 == 3 { // the others live as they did before there was a bound
+	if seed%4 == 3 { // other lives have no bound on waiting requests
 		l.waiting = new(dispatch.Waiting)
-		l.waiting.Bound(int64(1 + seed%5*600)) // of one to four rows
+		l.waiting.Bound(int64(1 + seed%5*600)) // bytes of up to four rows
 	}
 	return l
 }
@@ -86,7 +86,7 @@ func (l *life) someRows() []trace.Record {
 		at += l.upTo(200) * time.Duration(l.rnd.IntN(3))
 		rows[i] = trace.Record{Number: i, Offset: at, InputTokens: 4, OutputTokens: 3}
 		if i == 0 {
-			continue // one row at least can be sent
+			continue // the first row can always be sent
 		}
 		if k := l.rnd.IntN(8); k < 4 {
 			rows[i].Session = fmt.Sprint("s", k)
@@ -94,9 +94,9 @@ func (l *life) someRows() []trace.Record {
 		}
 		switch l.rnd.IntN(30) {
 		case 0, 1:
-			rows[i].InputTokens = 5000 // over MaxInput, where that is set
+			rows[i].InputTokens = 5000 // over MaxInput, if that is set
 		case 2:
-			rows[i].Extra = json.RawMessage(`[]`) // no object: the message cannot be built
+			rows[i].Extra = json.RawMessage(`[]`) // not an object, so the message cannot be built
 		}
 	}
 	return rows
@@ -146,7 +146,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 	}
 }
 
-// source is the rows of the life's trace.
+// source returns the rows of the life as a trace in memory.
 func (l *life) source() schedule.Source {
 	return schedule.Source{
 		HasTimestamps: true, Last: l.rows[len(l.rows)-1].Offset, Count: len(l.rows),
@@ -166,7 +166,7 @@ func (l *life) source() schedule.Source {
 	}
 }
 
-// next makes the runner that takes over from the latest one, if there is one.
+// next makes the successor of the latest runner, or the first runner.
 func (l *life) next() *lived {
 	plan, err := schedule.New(l.source(), l.options)
 	if err != nil {
@@ -213,12 +213,12 @@ func (l *life) next() *lived {
 	return r
 }
 
-// warmed hears of the requests of a warm-up, which are in no series.
+// warmed observes the requests of the warm-up, which are in no series.
 type warmed struct{ *lived }
 
-// Observe is replay.Observer's.
+// Observe implements replay.Observer.
 func (w warmed) Observe(r *measure.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.finished[r.ID] = report{finished: 1, retried: 1} // never held against the series: warm-up ids are their own
+	w.finished[r.ID] = report{finished: 1, retried: 1} // ids of the warm-up are distinct, so judge does not compare them with the series
 }

@@ -24,11 +24,11 @@ import (
 	"replayd/internal/trace"
 )
 
-// TestLives plays random lives of a workload in virtual time: open and closed plans, sessions whose answers are carried,
-// budgets, guards, pauses, outages and handovers from runner to runner. It uses only what package replay exports. Every life
-// must end by itself, keep its balance, and send again soon after the last trouble is over.
+// TestLives plays random lives of a workload in virtual time: open and closed plans, sessions with real answers,
+// budgets, guards, pauses, outages and handovers from runner to runner. It uses only what package replay exports. Every
+// life must end by itself, keep its ledger balanced, and send requests again soon after the last trouble.
 //
-// LIVES is how many seeds are played (300), LIVES_FROM the first of them (0).
+// LIVES is the number of seeds (default 300), LIVES_FROM the first seed (default 0).
 func TestLives(t *testing.T) {
 	from, n := number(t, "LIVES_FROM", 0), number(t, "LIVES", 300)
 	for seed := from; seed < from+n; seed++ {
@@ -54,11 +54,12 @@ func number(t *testing.T, name string, otherwise int) int {
 
 // Bounds of virtual time.
 const (
-	stuckAfter   = 12 * time.Hour  // a life that has not ended by then never will; a budget of one request a minute takes hours
-	recoverAfter = 2 * time.Minute // an error ratio looks at a minute; then requests must flow
+	stuckAfter   = 12 * time.Hour  // a life that still runs then is stuck; a budget of one request a minute takes hours
+	recoverAfter = 2 * time.Minute // requests must flow again by then; the window of the error ratio is a minute
 )
 
-// A life is a chain of runners of one workload, each of which takes over from the one before, and what happens to them.
+// A life is a random history of one workload: a chain of runners, each the successor of the one before, and the events
+// that happen to them.
 type life struct {
 	*testing.T
 	rnd     *rand.Rand
@@ -67,21 +68,21 @@ type life struct {
 	options schedule.Options
 	closed  bool
 	endless bool // the plan loops until the life is stopped
-	warmup  int  // requests before the plan; rows that fall due meanwhile are not the replay's
+	warmup  int  // requests before the plan; rows that fall due during the warm-up are not expected
 	common  func(*replay.Workload)
 	epoch   time.Time
-	waiting *dispatch.Waiting // nil: no bound on what waits
+	waiting *dispatch.Waiting // nil: no bound on waiting requests
 
 	runners []*lived
-	begins  []time.Time // planned instant from which on rows are a runner's; zero of the first
+	begins  []time.Time // planned time of each runner's first row; zero for the first runner
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	load limits.Load // what the engine's page says
-	err  error       // why it says nothing
+	load limits.Load // load on the engine's metrics page
+	err  error       // set if the page cannot be read
 }
 
-// A lived is a runner and what was reported of it.
+// A lived is a runner and the reports of its observer.
 type lived struct {
 	*replay.Runner
 	registry *prometheus.Registry
@@ -94,10 +95,10 @@ type lived struct {
 	dropped  map[measure.DropReason]int
 }
 
-// A report is what the observer heard of the requests with one id.
+// A report counts the observed requests with one id.
 type report struct{ finished, ok, retried int }
 
-// Observe is replay.Observer's.
+// Observe implements replay.Observer.
 func (l *lived) Observe(r *measure.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +113,7 @@ func (l *lived) Observe(r *measure.Request) {
 	l.finished[r.ID] = seen
 }
 
-// start lets a runner run until the plan's end, a stop or a hard stop.
+// start runs r in a goroutine until the end of the plan, a stop (ctx) or a hard stop (hard).
 func (l *life) start(ctx, hard context.Context, r *lived) {
 	l.running.Go(func() {
 		side, end := context.WithCancel(context.Background())
@@ -188,7 +189,7 @@ func (l *life) play() {
 	l.judge(stopped)
 }
 
-// trouble is what may happen to a workload meanwhile. All of it is over when trouble returns.
+// trouble makes one random event happen to the workload. The event is over when trouble returns.
 func (l *life) trouble(r *lived) {
 	switch l.rnd.IntN(6) {
 	case 0:
@@ -220,7 +221,7 @@ func (l *life) says(load limits.Load, err error) {
 	l.load, l.err = load, err
 }
 
-// flows waits until requests reach the engine again after the last trouble, unless the life ends before.
+// flows fails the test unless a request reaches the engine within recoverAfter or the life ends.
 func (l *life) flows(ended <-chan struct{}) {
 	before := l.engine.received()
 	select {
@@ -234,7 +235,7 @@ func (l *life) flows(ended <-chan struct{}) {
 	}
 }
 
-// judge holds the series, the observers and the engine's log against each other.
+// judge compares the series, the observers and the engine's log.
 func (l *life) judge(stopped bool) {
 	expected, filtered, lanes := 0.0, 0, 0
 	all := map[string]report{}
@@ -242,7 +243,7 @@ func (l *life) judge(stopped bool) {
 		lanes += r.lanes
 		heard := 0
 		for id, seen := range r.finished {
-			if _, again := all[id]; again && !l.closed { // a closed plan's rows are drawn anew by each runner
+			if _, again := all[id]; again && !l.closed { // each runner of a closed plan begins with the first row
 				l.Errorf("request %s finished in two runners", id)
 			}
 			was := all[id]
@@ -277,12 +278,12 @@ func (l *life) judge(stopped bool) {
 	if stopped || l.endless || l.closed || l.warmup > 0 {
 		return
 	}
-	if want := len(l.rows); int(expected)+filtered != want { // each row is exactly one runner's
+	if want := len(l.rows); int(expected)+filtered != want { // exactly one runner owns each row
 		l.Errorf("%d rows, %v expected and %d filtered by %d runners", want, expected, filtered, len(l.runners))
 	}
 }
 
-// warmed is how many requests of the warm-up were reported.
+// warmed returns the number of reported warm-up requests.
 func (l *lived) warmed() (n int) {
 	for id := range l.finished {
 		if strings.HasPrefix(id, "w/warmup/") {
@@ -292,7 +293,7 @@ func (l *lived) warmed() (n int) {
 	return n
 }
 
-// value is the sum of a family of the runner's page.
+// value returns the sum of a metric family of the runner.
 func (l *lived) value(t *testing.T, family string) (sum float64) {
 	t.Helper()
 	families, err := l.registry.Gather()

@@ -23,7 +23,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// What goes out for each kind of row, as the server sees it.
+// TestMessages checks the body that the server receives for each kind of row.
 func TestMessages(t *testing.T) {
 	words := func(text string) int { return len(strings.Fields(text)) }
 	for name, c := range map[string]struct {
@@ -70,11 +70,11 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The probe's overhead comes off the prompt's tail; a row no longer than that becomes one word.
+// The measured overhead is cut from the end of the prompt. A row no longer than the overhead becomes one word.
 func TestCalibration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		f.prompt.Store(6) // the probe is one word, so 5 tokens are the server's own
+		f.prompt.Store(6) // the probe is one word, so the template adds 5 tokens
 		b := newBench(t, source(trace.Record{InputTokens: 100}, trace.Record{InputTokens: 3}), once, f, func(w *Workload) {
 			w.Calibrate = true
 			w.Target = NewTarget(&openai.Probe{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
@@ -94,7 +94,7 @@ func TestCalibration(t *testing.T) {
 	})
 }
 
-// After requests that failed to connect, the first answer has the server asked again: it may be another now.
+// The first answer after failures to connect triggers a new probe, because another server may answer.
 func TestProbedAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -108,14 +108,14 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 		time.AfterFunc(30*time.Second, func() { f.refuse.Store(false); f.prompt.Store(11) })
 		b.run(t, t.Context(), t.Context())
 		last := b.kept.all[len(b.kept.all)-1]
-		want(t, "tokens taken off in the end", last.Overhead, 3) // of 4, by 10 tokens of the new template
+		want(t, "tokens taken off in the end", last.Overhead, 3) // of 4 tokens; the new template adds 10
 		want(t, "tokens taken off at first", b.kept.all[0].Overhead, 3)
 		want(t, "overhead known", b.target.overhead(), 10)
 	})
 }
 
-// A target that lists its model and fails the question for a token is asked for one less and less often; one that was measured
-// and comes and goes with each request, every 5 s at most.
+// A target that answers the model list but fails the token probe is probed at growing intervals, up to a minute. If the
+// target was measured and requests alternate between connect failures and answers, it is probed at most every 5 s.
 func TestProbesAreFewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -129,13 +129,13 @@ func TestProbesAreFewer(t *testing.T) {
 			}
 		}
 		ctx, end := context.WithCancel(t.Context())
-		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // down, and asked for its models every 5 s
+		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // down; the model list is requested every 5 s
 		time.AfterFunc(4*time.Minute, func() { f.refuse.Store(false) })
-		time.AfterFunc(5*time.Minute+time.Second/2, func() { // the next question answers what is new by this
+		time.AfterFunc(5*time.Minute+time.Second/2, func() { // the next regular probe covers this outage
 			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
 			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
 		})
-		time.AfterFunc(320*time.Second, func() { target.heard(&measure.Request{Outcome: measure.OK}) }) // it is worth asking
+		time.AfterFunc(320*time.Second, func() { target.heard(&measure.Request{Outcome: measure.OK}) }) // triggers a probe at once
 		time.AfterFunc(6*time.Minute, func() { f.prompt.Store(6) })
 		time.AfterFunc(7*time.Minute, func() {
 			for range 98 {
@@ -170,7 +170,7 @@ func TestSeveralModels(t *testing.T) {
 	})
 }
 
-// A kept connection that the server closed is replaced once, by a message that was built again.
+// A request on a kept connection that the server has closed is retried once, with a message that is built again.
 func TestRetryBuildsTheMessageAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{closeAfter: 1}
@@ -182,7 +182,7 @@ func TestRetryBuildsTheMessageAgain(t *testing.T) {
 	})
 }
 
-// A request whose message cannot be built is dropped as invalid: no lane gets it, and the log says why.
+// A request whose message cannot be built is dropped as invalid. It takes no lane, and the log says why.
 func TestMessageThatCannotBeBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
@@ -199,7 +199,8 @@ func TestMessageThatCannotBeBuilt(t *testing.T) {
 	})
 }
 
-// A trace that cannot be read to its end ends the plan there; what was read is sent and the error is told.
+// If the trace cannot be read to its end, the plan ends there. The rows read before are sent, and Run returns the
+// error.
 func TestTraceFailsHalfway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := every(4, time.Second)
@@ -210,7 +211,7 @@ func TestTraceFailsHalfway(t *testing.T) {
 			opened++
 			n := 0
 			return func() (trace.Record, error) {
-				if n++; n > 2 && opened > 1 { // the plan looks for the last row first
+				if n++; n > 2 && opened > 1 { // the first pass looks for the last row
 					return trace.Record{}, broken
 				}
 				return next()
@@ -231,7 +232,7 @@ func TestTraceFailsHalfway(t *testing.T) {
 	})
 }
 
-// Long conversations in a small budget starve nobody: rows without a session leave on time.
+// Long sessions in a small byte budget do not delay others: rows without a session are sent on time.
 func TestSessionsInASmallBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rows []trace.Record
@@ -268,7 +269,7 @@ func TestLoopsOfPhaseStart(t *testing.T) {
 	})
 }
 
-// The default Sleeper and the real clock, over a real connection.
+// TestOnTheRealClock runs the default Sleeper on the real clock, over a TCP connection.
 func TestOnTheRealClock(t *testing.T) {
 	f := &fake{ttft: time.Millisecond}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

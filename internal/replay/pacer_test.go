@@ -10,7 +10,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// stuck is a log that takes a minute for a line, as one does whose reader has stopped.
+// stuck is a log handler that takes a minute per line, like a log whose reader has stopped.
 type stuck struct{ slog.Handler }
 
 func (b stuck) Enabled(context.Context, slog.Level) bool { return true }
@@ -19,12 +19,13 @@ func (b stuck) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// slow is an observer that takes a while for a request.
+// slow is an observer that takes 3 s per request.
 type slow struct{}
 
 func (slow) Observe(*measure.Request) { <-time.After(3 * time.Second) }
 
-// Whatever a workload waits for, the rows of the others that have the same pacer leave at their instants, and so do its own.
+// A workload that is blocked in its log, an observer or a callback still sends its rows on time, and so do the other
+// workloads of the same pacer.
 func TestPacerOfABlockedRunner(t *testing.T) {
 	for name, block := range map[string]func(*Workload){
 		"its log":            func(w *Workload) { w.Log = slog.New(stuck{slog.DiscardHandler}) },

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// paced runs a pacer until the end that it returns is called.
+// paced starts a pacer, which runs until end is called.
 func paced(s Sleeper) (p *Pacer, end func()) {
 	p = NewPacer(s)
 	ctx, stop := context.WithCancel(context.Background())
@@ -24,7 +24,7 @@ func paced(s Sleeper) (p *Pacer, end func()) {
 	}
 }
 
-// simple is a step under the lock: it notes the instant.
+// simple joins the pacer with a step that calls do with the current time, under the lock g.
 func simple(p *Pacer, g *runnerLock, do func(now time.Time)) *alarm {
 	var a *alarm
 	a = p.join(g, func() bool {
@@ -38,7 +38,7 @@ func simple(p *Pacer, g *runnerLock, do func(now time.Time)) *alarm {
 	return a
 }
 
-// The earliest alarm rings first, however they were set, moved and taken off before.
+// The earliest alarm rings first, in whatever order the alarms were set, moved and removed.
 func TestPacerCalendar(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -90,7 +90,7 @@ func TestPacerCalendar(t *testing.T) {
 	}
 }
 
-// In virtual time each step is done at its instant, also one that is set while the pacer sleeps to a later one.
+// In virtual time each step runs exactly on time, even if it is set while the pacer sleeps until a later one.
 func TestPacerIsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, end := paced(NewTimers())
@@ -108,7 +108,7 @@ func TestPacerIsOnTime(t *testing.T) {
 				}
 			})
 		}
-		for i := range slices.Backward(all[:]) { // each earlier than what the pacer sleeps to
+		for i := range slices.Backward(all[:]) { // each is earlier than the alarm that the pacer sleeps for
 			gates[i].Lock()
 			all[i].set(begin.Add(time.Duration(i+1) * time.Second))
 			gates[i].Unlock()
@@ -125,8 +125,8 @@ func TestPacerIsOnTime(t *testing.T) {
 	})
 }
 
-// While one lock is held for a minute, the alarms of others ring at their instants; its own step is done when it is let go of,
-// by the goroutine that had it, and the ones after that by the pacer again.
+// While one lock is held for a minute, the alarms of other locks ring on time. The goroutine that releases the lock
+// runs the overdue step. Later steps are run by the pacer again.
 func TestPacerWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, end := paced(NewTimers())
@@ -159,14 +159,14 @@ func TestPacerWaitsForNobody(t *testing.T) {
 		if want := []time.Duration{20 * s, 40 * s, 60 * s, 80 * s}; !slices.Equal(onTime, want) {
 			t.Errorf("of the free one: want %v, got %v", want, onTime)
 		}
-		// At 70 s the step of 40 s; it sets the alarm to 60 s, which is past and rings at once.
+		// The step of 40 s runs at 70 s. It sets the alarm to 60 s, which has passed, so it rings at once.
 		if want := []time.Duration{20 * s, 70 * s, 70 * s, 80 * s}; !slices.Equal(late, want) {
 			t.Errorf("of the held one: want %v, got %v", want, late)
 		}
 	})
 }
 
-// Whatever holds a lock when, and whoever wants a step: after the last wish there is a step that began later.
+// Whoever holds the lock and whoever requests a step, a step begins after the last request.
 func TestPacerLosesNoStep(t *testing.T) {
 	rounds := 20000
 	if testing.Short() {
@@ -179,7 +179,7 @@ func TestPacerLosesNoStep(t *testing.T) {
 	p, end := paced(sleeper)
 	defer end()
 	var g runnerLock
-	var wishes, seen atomic.Int64 // a step sees all wishes from before it
+	var wishes, seen atomic.Int64 // a step sees all earlier wishes
 	var alarms [3]*alarm
 	for i := range alarms {
 		alarms[i] = simple(p, &g, func(time.Time) { seen.Store(wishes.Load()) })
@@ -200,22 +200,22 @@ func TestPacerLosesNoStep(t *testing.T) {
 			})
 		}
 		switch round % 3 {
-		case 0: // as a lane does in the pacer's place
+		case 0: // like a lane that stands in for the pacer
 			wishes.Add(1)
 			a.ring()
-		case 1: // as a setter does
+		case 1: // like a setter
 			g.Lock()
 			wishes.Add(1)
 			a.want()
 			g.Unlock()
-		case 2: // as the pacer does
+		case 2: // like the pacer
 			g.Lock()
 			wishes.Add(1)
 			a.set(time.Now())
 			g.Unlock()
 		}
 		running.Wait()
-		for begin := time.Now(); seen.Load() < wishes.Load(); runtime.Gosched() { // whoever took it on is at it
+		for begin := time.Now(); seen.Load() < wishes.Load(); runtime.Gosched() { // another goroutine may still run the step
 			if time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: %d wishes, the last step saw %d", round, wishes.Load(), seen.Load())
 			}
@@ -226,7 +226,8 @@ func TestPacerLosesNoStep(t *testing.T) {
 	}
 }
 
-// A ring that meets the end of a hold, again and again at slightly other instants: when both have returned the step was done.
+// A ring races with the release of the lock, at a slightly different time in each round. When both have returned, the
+// step has run.
 func TestPacerMeetsTheEndOfAHold(t *testing.T) {
 	rounds := int64(200_000)
 	if testing.Short() {
@@ -273,7 +274,7 @@ func TestPacerMeetsTheEndOfAHold(t *testing.T) {
 	running.Wait()
 }
 
-// After leave returns no step runs, and none begins, whoever still wants one.
+// After leave returns, no step runs or begins, even if one was requested.
 func TestPacerLeave(t *testing.T) {
 	const rounds = 100
 	p, end := paced(NewTimers())

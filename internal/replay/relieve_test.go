@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// tardy wakes late, as a pacer does for which Go's scheduler has no processor.
+// tardy wakes late, like a pacer for which Go's scheduler has no processor.
 type tardy struct {
 	*Timers
 	by time.Duration
@@ -22,7 +22,7 @@ func (s tardy) Until(at time.Time) {
 	s.Timers.Until(at)
 }
 
-// A row that is due goes out when a lane has read something, if the pacer has not come until then.
+// If the pacer is late, the next lane that reads data sends the row that is due.
 func TestLanesStepInForALatePacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
@@ -35,8 +35,9 @@ func TestLanesStepInForALatePacer(t *testing.T) {
 		for _, r := range b.kept.all {
 			late = append(late, r.Timeline.Write.Sub(r.Timeline.Due))
 		}
-		// Nobody reads when the first is due. Its chunks are read at 100, 140 and 180 ms, those of the second, which goes out
-		// at 140 ms, from 180 to 260 and so on; what is read at the instant itself does not count, as grace is not over.
+		// No lane reads when the first row is due. The chunks of the first row are read at 100, 140 and 180 ms. The
+		// second row is sent at 140 ms and its chunks are read from 180 to 260 ms, and so on. A read exactly at the due
+		// time sends nothing, because grace has not passed yet.
 		if want := []time.Duration{60 * ms, 40 * ms, 20 * ms, 40 * ms, 20 * ms}; !slices.Equal(late, want) {
 			t.Errorf("want writes %v after the due instants, got %v", want, late)
 		}

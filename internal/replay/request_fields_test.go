@@ -12,7 +12,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// Every kind of row carries the request fields; the cache_salt is another one in each loop, or the same, or none.
+// Every kind of row carries the request fields. The salt decides whether cache_salt differs per loop, is constant or is
+// absent.
 func TestRequestFields(t *testing.T) {
 	type fields struct {
 		Priority *int64
@@ -21,7 +22,7 @@ func TestRequestFields(t *testing.T) {
 	}
 	for _, c := range []struct {
 		salt  synth.Salt
-		salts int // in two loops of three rows
+		salts int // distinct values in two loops of three rows
 	}{{"", 0}, {synth.SaltNone, 0}, {"fixed:a", 1}, {synth.SaltLoop, 2}} {
 		t.Run(string(c.salt), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestRequestFields(t *testing.T) {
 					w.Rows = 6
 				})
 				b.run(t, t.Context(), t.Context())
-				want(t, "bodies", len(f.bodies)-1, 6) // one is the question for models
+				want(t, "bodies", len(f.bodies)-1, 6) // one body is that of the model list request
 				salts := map[string]int{}
 				for id, body := range f.bodies {
 					if id == "" {

@@ -15,7 +15,7 @@ import (
 
 var once = schedule.Options{Mode: schedule.Once}
 
-// In virtual time everything is exact: a request leaves at its instant, and its latencies are the server's.
+// In virtual time a request is sent exactly on time, and its latencies are the server's.
 func TestExactTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: 50 * time.Millisecond, itl: 10 * time.Millisecond}
@@ -39,8 +39,8 @@ func TestExactTimes(t *testing.T) {
 	})
 }
 
-// With lanes for all, an open loop sends on time and a stall shows in TTFT; when lanes run out, requests leave late,
-// and only "from due" shows what a user would have waited.
+// With enough lanes an open loop sends on time, and a stall shows in TTFT. With too few lanes requests are sent late,
+// and only the latency from due includes the wait.
 func TestCoordinatedOmission(t *testing.T) {
 	for _, c := range []struct {
 		lanes         int
@@ -71,7 +71,7 @@ func TestOverloadPolicies(t *testing.T) {
 		maxWait time.Duration
 		ok      int
 	}{
-		{Drop, 0, 1},                       // one lane, everything else dropped at its instant
+		{Drop, 0, 1},                       // one lane: all other rows are dropped when due
 		{Wait, 1500 * time.Millisecond, 2}, // the second waits 0.9 s, the third would wait 1.8 s
 		{Wait, 0, 4},
 	} {
@@ -128,7 +128,7 @@ func TestFailedTurnEndsTheSession(t *testing.T) {
 	})
 }
 
-// A stop drops what waits, lets what is in flight end and sends nothing new.
+// A stop drops waiting requests, lets requests in flight end and sends nothing new.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{ttft: 5 * time.Second}, func(w *Workload) { w.Lanes = 8 })
@@ -154,14 +154,15 @@ func TestDrainTimeAndHardStop(t *testing.T) {
 			begin := time.Now()
 			b.run(t, ctx, hard)
 			want(t, name, b.kept.outcomes(), map[measure.Outcome]int{measure.Aborted: 2})
-			for _, r := range b.kept.all { // the fake itself notices much later
+			for _, r := range b.kept.all { // the fake notices much later
 				want(t, name, r.Timeline.End.Sub(begin), min(11*time.Second, hardAfter))
 			}
 		})
 	}
 }
 
-// A target that is not there is an outcome of each request, never an end of the replay; when it comes, requests are ok.
+// While the target does not answer, each request gets an outcome and the replay goes on. Once the target is up,
+// requests are ok.
 func TestTargetComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -176,7 +177,7 @@ func TestTargetComesLater(t *testing.T) {
 	})
 }
 
-// A daemon that starts in mid-loop joins at the row where the clock is, and later loops begin at multiples of every.
+// A daemon that starts in mid-loop begins at the current row. Later loops begin at multiples of Every.
 func TestWallPhaseJoinsAndLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: time.Millisecond}
@@ -194,7 +195,7 @@ func TestWallPhaseJoinsAndLoops(t *testing.T) {
 			}
 		}
 		wantIDs := []string{}
-		for i := 3; i < 15; i++ { // rows 3, 4, 5 of the loop that runs, then two loops less what comes after 2 minutes
+		for i := 3; i < 15; i++ { // rows 3 to 5 of the current loop, then rows until the stop after 2 minutes
 			wantIDs = append(wantIDs, fmt.Sprintf("w/%d/%d", loop+int64(i/6), i%6))
 		}
 		want(t, "requests", ids, wantIDs)
@@ -204,7 +205,7 @@ func TestWallPhaseJoinsAndLoops(t *testing.T) {
 	})
 }
 
-// Two shards with one epoch: disjoint, complete, sessions whole.
+// Two shards with the same epoch are disjoint, cover all rows and keep sessions whole.
 func TestShards(t *testing.T) {
 	rows := make([]trace.Record, 60)
 	for i := range rows {
@@ -262,7 +263,7 @@ func TestRowsLimit(t *testing.T) {
 	})
 }
 
-// A trace larger than the byte budget goes out on time all the same: messages are built as others are sent.
+// A trace larger than the byte budget is sent on time: messages are built as earlier ones are sent.
 func TestAheadBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 30)
@@ -279,7 +280,7 @@ func TestAheadBudget(t *testing.T) {
 	})
 }
 
-// A turn goes when its delay is over, though the lane that carried the turn before had a row to go on with.
+// A turn is sent when its delay is over, even if the lane of the turn before has gone on with another row.
 func TestDelayWhileTheLaneGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := source(

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A savedBook keeps what Saved is given.
+// A savedBook stores the arguments of Saved.
 type savedBook struct {
 	mu      sync.Mutex
 	bodies  map[string][]byte // by X-Request-Id
@@ -27,8 +27,8 @@ func (s *savedBook) save(sent Sent) {
 	s.bodies[id], s.offsets[id] = bytes.Clone(sent.Body), sent.Offset
 }
 
-// Saved is given the bytes that the server receives, once for each request of the plan, and nothing of the warm-up: also where
-// a kept connection turned out closed, so that they went out twice.
+// Saved is called with the body that the server receives, once for each request of the plan and never for the warm-up.
+// This also holds for a request that is retried because its kept connection was closed.
 func TestSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, f := newSavedBook(), &fake{ttft: 10 * time.Millisecond, closeAfter: 2}
@@ -49,7 +49,7 @@ func TestSaved(t *testing.T) {
 	})
 }
 
-// What was never written is not saved. The fourth request was: on a connection that turned out to be closed.
+// A request that was never written is not saved. The fourth request was written, on a connection that had been closed.
 func TestSavedWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, f := newSavedBook(), &fake{}
@@ -60,7 +60,7 @@ func TestSavedWithoutAServer(t *testing.T) {
 	})
 }
 
-// The wall clock may be set while a request is on its way: it is saved at its place in the loop all the same.
+// If the wall clock is set while a request is in flight, the request is still saved with its offset in the loop.
 func TestSavedWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, clock := newSavedBook(), &wallClock{}
@@ -73,7 +73,7 @@ func TestSavedWhileTheClockIsSet(t *testing.T) {
 	})
 }
 
-// In a closed loop a request is saved at the instant at which it came due.
+// In a closed loop the saved offset is the time at which the request came due.
 func TestSavedOfAClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := newSavedBook()

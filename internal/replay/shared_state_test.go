@@ -9,8 +9,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// Reload after reload, before the requests of the first runner have ended: never is more in flight than the latest may have, or
-// the one that has it, and every lane is used again.
+// Two reloads follow each other before the requests of the first runner have ended. The runners together never exceed
+// the lanes of the latest runner, unless an earlier runner has more in flight. In the end every lane is used again.
 func TestRunnersShareLanes(t *testing.T) {
 	for name, first := range map[string]bool{"of a closed loop": true, "of an open one": false} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"replayd/internal/limits"
 )
 
-// A successor shows what is open before it runs. When it cannot run, because no descriptor is left, it takes that back.
+// A successor shows an open guard before it runs. If it cannot run, because no file descriptor is left, it resets the
+// gauge.
 func TestNoGuardWithoutASleeper(t *testing.T) {
 	guarded := func(w *Workload) { w.Guard = limits.Guard{Waiting: 8} }
 	before := newBench(t, every(1, time.Second), minutes, &fake{}, guarded)

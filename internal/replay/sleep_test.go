@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// On the real clock nothing can be said of how late a Sleeper is, but never is it early, and a Wake ends it.
+// On the real clock a Sleeper may wake late, but never early. Wake ends its sleep.
 func TestSleepers(t *testing.T) {
 	exact, err := NewSleeper()
 	if err != nil {
@@ -15,7 +15,7 @@ func TestSleepers(t *testing.T) {
 	for name, s := range map[string]Sleeper{"of this system": exact, "timers": NewTimers()} {
 		t.Run(name, func(t *testing.T) {
 			done := make(chan struct{})
-			go func() { // the goroutine may lock its thread, and ends with it
+			go func() { // the sleeper may lock this goroutine's thread, which ends with the goroutine
 				defer close(done)
 				for _, d := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 3 * time.Millisecond, 20 * time.Millisecond} {
 					at := time.Now().Add(d)
@@ -24,12 +24,12 @@ func TestSleepers(t *testing.T) {
 						t.Errorf("%v: woke %v early", d, at.Sub(now))
 					}
 				}
-				s.Wake() // before: ends the next sleep at once
+				s.Wake() // a Wake before a sleep ends it at once
 				s.Until(time.Time{})
 				s.Wake()
-				s.Wake() // two are one
+				s.Wake() // two Wakes count as one
 				s.Until(time.Now().Add(time.Hour))
-				wake := time.AfterFunc(5*time.Millisecond, s.Wake) // during
+				wake := time.AfterFunc(5*time.Millisecond, s.Wake) // a Wake during the sleep
 				s.Until(time.Now().Add(time.Hour))
 				wake.Stop()
 			}()

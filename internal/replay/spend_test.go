@@ -35,7 +35,8 @@ func TestBudget(t *testing.T) {
 		sent := b.sentOnce(t)
 		small := slices.DeleteFunc(span(0, 101), func(i int) bool { return i == 50 })
 		want(t, "rows of the first minute", sent[first], small)
-		// The slot of a second that was charged leaves 61 s after it began: the second minute's rows follow a second behind.
+		// The budget counts in slots of a second. A slot leaves the window 61 s after it began, so the rows of the
+		// second minute follow a second later.
 		want(t, "rows of the second minute", sent[first+1], slices.DeleteFunc(span(10, 111), func(i int) bool { return i == 50 }))
 		want(t, "sent", len(b.kept.all), 300)
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 1500})
@@ -45,7 +46,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// What the server says of the tokens is what counts in the end: here 4 and 3, whatever was planned.
+// In the end the budget counts the tokens of the server's usage (4 and 3), not the planned tokens.
 func TestBudgetByUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 100)
@@ -56,7 +57,8 @@ func TestBudgetByUsage(t *testing.T) {
 			w.Budget = limits.Budget{PromptTokensPerHour: 400}
 		})
 		b.run(t, until(t, 30*time.Second), t.Context())
-		// 10 at once, 40 each; from then on one ends 950 ms after each and gives 36 back. n ended ones leave room while 4n+40·flying ≤ 400.
+		// Each request is charged 40 tokens when it is sent, and 36 tokens are returned when it ends 950 ms later. A
+		// request is sent while 4·ended + 40·inFlight, including itself, is at most 400.
 		spent, want1 := 0, []int{}
 		ends := []int{}
 		for i := range 100 {
@@ -77,7 +79,7 @@ func TestBudgetByUsage(t *testing.T) {
 	})
 }
 
-// handOver lets a runner take over from another at 20 s of a minute, and gives both when the minute is over.
+// handOver replaces a runner by another one at 20 s of a minute. It returns both when the minute is over.
 func handOver(t *testing.T, first, second func(*Workload)) (old, next *bench) {
 	t.Helper()
 	at := time.Now().Add(20 * time.Second)
@@ -98,7 +100,7 @@ func handOver(t *testing.T, first, second func(*Workload)) (old, next *bench) {
 	return old, next
 }
 
-// A reload cannot be used to spend twice, nor one to another budget.
+// A successor keeps the spending of its predecessor, even if the budget changes: a reload cannot spend it twice.
 func TestSuccessorGoesOnWithTheBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after int64
@@ -120,11 +122,11 @@ func TestSuccessorGoesOnWithTheBudget(t *testing.T) {
 	}
 }
 
-// The guard of a successor knows what the one before knew, unless it is of another target or has other limits.
+// A successor keeps the guard state of its predecessor, unless the target or the limits differ.
 func TestSuccessorGoesOnWithTheGuard(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Workload)
-		first  int // row of the successor that is sent
+		first  int // first row that the successor sends
 	}{
 		"the same":     {func(*Workload) {}, 250},
 		"other limits": {func(w *Workload) { w.Guard.Waiting = 7 }, 200},
@@ -145,7 +147,8 @@ func TestSuccessorGoesOnWithTheGuard(t *testing.T) {
 	}
 }
 
-// The errors of a target are those of a successor's too: also the ones that end when it has taken over.
+// A successor with the same target shares the error counts of its predecessor, including requests that end after the
+// handover.
 func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 	for name, same := range map[string]bool{"the same target": true, "another": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -165,7 +168,7 @@ func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 	}
 }
 
-// Minutes of rows that wait behind an engine that stands still do not go out at once when it is back.
+// Rows that waited for minutes behind a hung engine are not sent all at once when it is back.
 func TestBudgetOfABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -191,12 +194,12 @@ func TestBudgetOfABacklog(t *testing.T) {
 			}
 		}
 		want(t, "before it is back", writes[:3], []time.Duration{0, time.Minute, 2 * time.Minute}) // the first two time out
-		want(t, "sent", len(writes), 3+29+1+29)                                                    // then 29, and as many when a minute and its slot have gone by
+		want(t, "sent", len(writes), 3+29+1+29)                                                    // then 29, and another 1 + 29 after a minute and its slot
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 2400 - len(writes)})
 	})
 }
 
-// A budget that one reload takes out and another puts back knows what was spent before, and meanwhile.
+// If one reload removes a budget and another restores it, spending before and in between still counts.
 func TestBudgetTakenOutAndPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner := func(n int64, before *Runner) *Runner {
@@ -220,7 +223,7 @@ func TestBudgetTakenOutAndPutBack(t *testing.T) {
 	})
 }
 
-// A message that cannot be built asks nothing of the engine: it costs nothing and opens no guard.
+// A message that cannot be built does not reach the engine, so it costs no budget and opens no guard.
 func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 20)
@@ -240,7 +243,8 @@ func TestWhatCannotBeBuiltCostsNothing(t *testing.T) {
 	})
 }
 
-// Two lines a spell, however many rows are dropped in it and whoever drops them.
+// An exhausted budget logs one line at its begin and one at its end, however many rows are dropped and whichever
+// goroutine drops them.
 func TestBudgetIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
@@ -250,7 +254,7 @@ func TestBudgetIsTold(t *testing.T) {
 				rows = append(rows, trace.Record{Offset: offset})
 			}
 		}
-		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // the lanes find out too
+		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // few lanes, so that lanes drop rows too
 			w.Budget, w.Epoch, w.Lanes = limits.Budget{RequestsPerMinute: 90, OutputTokensPerDay: 1_000_000}, time.Now(), 2
 			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
@@ -266,7 +270,7 @@ func TestBudgetIsTold(t *testing.T) {
 				told = append(told, line)
 			}
 		}
-		// 90 are sent by 45 s; the first of them is forgotten at 61 s.
+		// 90 are sent by 45 s. The first of them leaves the window at 61 s.
 		want(t, "told", strings.Join(told, ""), `time=00:45.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute most=90
 time=03:20.000 level=INFO msg="the budget suffices again: for a minute nothing was dropped for it" workload=w spent_for=15.5s dropped=32
 time=04:05.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute most=90
@@ -275,10 +279,10 @@ time=04:05.000 level=WARN msg="the budget is exhausted: requests beyond it are d
 	})
 }
 
-// Where lanes are free and the budget is spent, it is the budget that keeps a row back, and not an overload.
+// If lanes are free but the budget is exhausted, rows are dropped as budget and not as overload.
 func TestSpentBudgetIsNoOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rows := make([]trace.Record, 12) // two, and ten at one instant a second later
+		rows := make([]trace.Record, 12) // two at once, and ten a second later
 		for i := range rows[2:] {
 			rows[i+2].Offset = time.Second
 		}

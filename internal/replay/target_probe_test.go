@@ -11,7 +11,8 @@ import (
 	"replayd/internal/openai"
 )
 
-// watched runs a target alone for a while, and gives the seconds at which it was asked for its models.
+// watched runs a target without a runner for the duration lasts. It returns the seconds at which the model list was
+// requested.
 func watched(t *testing.T, f *fake, probe bool, during func(*Target), lasts time.Duration) (asked []int) {
 	t.Helper()
 	b := newBench(t, every(1, time.Second), once, f, nil)
@@ -39,7 +40,7 @@ func watched(t *testing.T, f *fake, probe bool, during func(*Target), lasts time
 	return asked
 }
 
-// reached wants a target to be reached, or not, some time after now.
+// reached checks after a delay that the target is reached, or that it is not.
 func reached(t *testing.T, target *Target, after time.Duration, up bool) {
 	t.Helper()
 	time.AfterFunc(after, func() {
@@ -49,7 +50,7 @@ func reached(t *testing.T, target *Target, after time.Duration, up bool) {
 	})
 }
 
-// Where nothing is sent the target is asked every 5 s, so that it is known within seconds that it is gone, and that it is back.
+// Without requests the target is asked every 5 s, so that replayd notices within seconds when it is gone or back.
 func TestReachedWithoutRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -64,11 +65,11 @@ func TestReachedWithoutRequests(t *testing.T) {
 			reached(t, target, 34*time.Second, false)
 			reached(t, target, 36*time.Second, true)
 		}, 52*time.Second)
-		want(t, "asked at", asked, []int{0, 5, 10, 35, 35, 40, 45, 50}) // at 35 again: another server may be there
+		want(t, "asked at", asked, []int{0, 5, 10, 35, 35, 40, 45, 50}) // twice at 35 s: it may be another server
 	})
 }
 
-// A server that accepts and says nothing is not reached: the question ends with the time in which to connect.
+// A server that accepts connections but does not answer is not reached: the probe ends with the connect timeout.
 func TestReachedNeedsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -84,8 +85,8 @@ func TestReachedNeedsAnAnswer(t *testing.T) {
 	})
 }
 
-// Requests say themselves whether the target is reached: while they do, nothing else is asked. A failure to connect says that it is
-// not; one that waits for its first token says nothing, and so the question is asked.
+// While requests show whether the target is reached, no probe is sent. A failure to connect shows that it is not. A
+// timeout of the first token shows nothing, so a probe is sent.
 func TestReachedByRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		say := func(target *Target, from, to int, o measure.Outcome, status int) {
@@ -97,7 +98,7 @@ func TestReachedByRequests(t *testing.T) {
 			say(target, 1, 20, measure.HTTP429, 429)
 			reached(t, target, 19500*time.Millisecond, true)
 			say(target, 20, 30, measure.TimeoutFirstToken, 0)
-			for s := 30; s < 50; s++ { // a stream
+			for s := 30; s < 50; s++ { // reads of a stream
 				time.AfterFunc(time.Duration(s)*time.Second, func() { target.reads(time.Now()) })
 			}
 			reached(t, target, 49500*time.Millisecond, true)
@@ -106,11 +107,11 @@ func TestReachedByRequests(t *testing.T) {
 			say(target, 52, 58, measure.HTTP5xx, 500)
 			reached(t, target, 53*time.Second, true)
 		}, 58500*time.Millisecond)
-		want(t, "asked at", asked, []int{0, 24, 29, 52}) // at 52 because it is back
+		want(t, "asked at", asked, []int{0, 24, 29, 52}) // at 52 s because the target is back
 	})
 }
 
-// Another model is learnt within seconds where nothing is sent, and what depends on it is asked anew.
+// Without requests a new model is noticed within seconds, and the template's tokens are measured again.
 func TestAnotherModelIsLearnt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}

@@ -14,8 +14,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// Where too much waits, a run reads its trace no further and sends every row, in order and late from its planned instant; a daemon
-// drops what would have to wait, and says so once.
+// At the bound on waiting bytes, a run stops reading its trace, and later sends every row, in order and late. A daemon
+// drops the rows that would have to wait, and logs it once.
 func TestMaxWaiting(t *testing.T) {
 	for name, holds := range map[string]bool{"run": true, "serve": false} {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestMaxWaiting(t *testing.T) {
 				most := int64(0)
 				var watch sync.WaitGroup
 				watch.Go(func() {
-					<-time.After(7300 * time.Microsecond) // between steps: within one, the row that is dropped next is counted, too
+					<-time.After(7300 * time.Microsecond) // between two steps: during a step the row that is dropped next is counted too
 					for range rows {
 						<-time.After(50 * time.Millisecond)
 						most = max(most, waiting.Bytes())
@@ -48,7 +48,8 @@ func TestMaxWaiting(t *testing.T) {
 						want(t, "row", r.Row, i)
 						want(t, r.ID+" planned", r.Timeline.Planned.Sub(b.kept.all[0].Timeline.Planned), time.Duration(i)*20*time.Millisecond)
 					}
-					// The reader goes on when the sum is below the bound, with as many rows as are due in the next 5 s.
+					// The reader resumes when the sum is below the bound. It then reads all rows that are due in the
+					// next 5 s.
 					if most > 200_000 {
 						t.Errorf("want about 10,000 bytes that wait, got %d", most)
 					}
@@ -64,7 +65,7 @@ func TestMaxWaiting(t *testing.T) {
 	}
 }
 
-// A run that has an end sends all rows that are planned before it, also those that its reader comes to only after it.
+// A run with a duration sends all rows planned before its end, even rows that its reader reaches only later.
 func TestReaderHeldBackBeyondTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting := new(dispatch.Waiting)
@@ -78,12 +79,12 @@ func TestReaderHeldBackBeyondTheEnd(t *testing.T) {
 	})
 }
 
-// That rows are not dropped any more is said also where later ones never wait.
+// The end of the drops is logged even if no later row waits.
 func TestCrowdIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := make([]trace.Record, 140)
 		for i := range rows {
-			rows[i].Offset = time.Duration(i) * 10 * time.Millisecond // of which one in ten finds a lane
+			rows[i].Offset = time.Duration(i) * 10 * time.Millisecond // one row in ten finds a lane
 			if i >= 100 {
 				rows[i].Offset = 30*time.Second + time.Duration(i-100)*5*time.Second
 			}

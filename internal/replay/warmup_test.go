@@ -14,7 +14,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// The first rows go out before the plan begins, with the texts that they will have, and count nowhere.
+// The warm-up sends the first rows before the plan begins, with the same texts as in the plan. It counts in no series.
 func TestWarmup(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan   schedule.Options
@@ -27,7 +27,7 @@ func TestWarmup(t *testing.T) {
 		"two lanes":      {once, synth.SaltNone, 3, 2, 2 * time.Second},
 		"align start":    {schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, synth.SaltLoop, 3, 1, 3 * time.Second},
 		"comes round":    {once, synth.SaltLoop, 7, 1, 7 * time.Second},
-		"closed":         {closedOnce, synth.SaltLoop, 6, 0, 2 * time.Second}, // on its own 4 lanes
+		"closed":         {closedOnce, synth.SaltLoop, 6, 0, 2 * time.Second}, // on the 4 lanes of the plan
 		"closed, no end": {closedLoop, synth.SaltLoop, 6, 0, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// A stop ends a warm-up, and nothing of the plan is sent.
+// A stop ends the warm-up, and no request of the plan is sent.
 func TestWarmupStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		warmed := &kept{}
@@ -87,7 +87,7 @@ func TestWarmupStops(t *testing.T) {
 	})
 }
 
-// A pause holds for a warm-up, which goes on after it; its cost is taken from the budget.
+// A pause interrupts the warm-up, and its requests count against the budget.
 func TestWarmupPausesAndPays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) {
@@ -104,7 +104,7 @@ func TestWarmupPausesAndPays(t *testing.T) {
 	})
 }
 
-// A workload that begins paused does not warm up either, until it goes on.
+// A workload that starts paused begins its warm-up when it is resumed.
 func TestWarmupBeginsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(2, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 3 })
@@ -112,7 +112,7 @@ func TestWarmupBeginsPaused(t *testing.T) {
 		time.AfterFunc(10*time.Second, func() {
 			b.fake.mu.Lock()
 			defer b.fake.mu.Unlock()
-			want(t, "sent", len(b.fake.bodies), 1) // the question for models
+			want(t, "sent", len(b.fake.bodies), 1) // the model list request
 			b.Pause(false)
 		})
 		begin := time.Now()
@@ -121,7 +121,7 @@ func TestWarmupBeginsPaused(t *testing.T) {
 	})
 }
 
-// A workload that is retired while it warms up sends nothing of its plan.
+// A workload that is retired during its warm-up sends no request of the plan.
 func TestWarmupRetires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 100 })
@@ -133,7 +133,7 @@ func TestWarmupRetires(t *testing.T) {
 	})
 }
 
-// A drain time that is set while the warm-up is about to begin, by a reload, is that of the warm-up too.
+// A drain time that a reload sets just before the warm-up applies to the warm-up too.
 func TestDrainIsSetBeforeTheWarmup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: 20 * time.Second}
@@ -152,8 +152,8 @@ func TestDrainIsSetBeforeTheWarmup(t *testing.T) {
 	})
 }
 
-// The turns of a conversation follow each other in a warm-up as answers come, whatever instants the trace has for them, and
-// however far away the start of the plan.
+// In a warm-up each turn follows the answer of the turn before, whatever offsets the trace has and however far away the
+// start of the plan is.
 func TestWarmupOfTimedConversations(t *testing.T) {
 	for name, epoch := range map[string]time.Duration{"start": 0, "an epoch to come": time.Hour} {
 		t.Run(name, func(t *testing.T) {

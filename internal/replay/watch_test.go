@@ -20,7 +20,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// An engine says a load that a test sets, and is blind until then.
+// An engine reports the load that a test sets. Until the first call of say or set, its metrics are missing.
 type engine struct {
 	mu   sync.Mutex
 	load limits.Load
@@ -45,19 +45,19 @@ func (e *engine) set(l limits.Load, err error) {
 	e.load, e.err = l, err
 }
 
-// after calls f at a time since the beginning of the bubble's minute.
+// after calls f at an offset from the start of the current minute.
 func after(at time.Duration, f func()) {
 	time.AfterFunc(time.Until(time.Now().Truncate(time.Minute).Add(at)), f)
 }
 
-// until gives a context that ends at such a time.
+// until returns a context that ends at an offset from the start of the current minute.
 func until(t *testing.T, at time.Duration) context.Context {
 	ctx, end := context.WithCancel(t.Context())
 	after(at, end)
 	return ctx
 }
 
-// heard collects what a runner tells of its guard, and when.
+// heard returns a callback that appends the runner's guard messages with their times to told, and checks their levels.
 func heard(told *[]string) func(slog.Level, string) {
 	begin := time.Now().Truncate(time.Minute)
 	return func(level slog.Level, text string) {
@@ -68,8 +68,8 @@ func heard(told *[]string) func(slog.Level, string) {
 	}
 }
 
-// A limit opens at the first row that is due when it is reached, and closes when it was not reached for the time, to the
-// nanosecond; what is in flight goes on.
+// The guard opens at the first row that is due when a limit is reached. It closes exactly ResumeAfter after the last
+// row that saw the limit reached. Requests in flight go on.
 func TestGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, told, log := newEngine(), []string{}, &bytes.Buffer{}
@@ -88,7 +88,7 @@ func TestGuard(t *testing.T) {
 			want(t, "guard_open of all", b.counter(t, "replayd_guard_open", ""), 1.0)
 			want(t, "connections opened for what will be dropped", b.short(), 0)
 		})
-		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // the row of 20.1 s was the last to see it
+		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // the row of 20.1 s was the last to see the limit reached
 		after(25*time.Second+99*time.Millisecond, func() {
 			want(t, "reason", b.State().Reason, "waiting 9 ≥ 8 until 5s ago")
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)
@@ -111,7 +111,7 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// While nothing is due the guard is judged every second, and closes at its instant all the same.
+// While no row is due, the guard is judged every second. It still closes exactly on time.
 func TestGuardWhenNothingIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, told := newEngine(), []string{}
@@ -128,7 +128,7 @@ func TestGuardWhenNothingIsDue(t *testing.T) {
 	})
 }
 
-// A request that waits for a lane is dropped when a limit opens, whoever sees that first.
+// A request that waits for a lane is dropped when the guard opens, whichever goroutine sees the limit first.
 func TestGuardDropsWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
@@ -145,14 +145,14 @@ func TestGuardDropsWhatWaits(t *testing.T) {
 	})
 }
 
-// The message of a row may be built when the limit has opened: it is not sent either.
+// A row is not sent if the guard opens before its message is built.
 func TestGuardSeenByTheBuilder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now().Truncate(time.Minute).Add(1500 * time.Millisecond)
 		var asked atomic.Int64
 		b := newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
 			&fake{ttft: time.Second}, func(w *Workload) {
-				w.Ahead, w.Guard = 1, limits.Guard{Waiting: 8} // the second message is built when the first is gone
+				w.Ahead, w.Guard = 1, limits.Guard{Waiting: 8} // the second message is built after the first is sent
 				w.Load = func() (limits.Load, error) {
 					if time.Now().Equal(due) {
 						asked.Add(1)
@@ -166,7 +166,7 @@ func TestGuardSeenByTheBuilder(t *testing.T) {
 	})
 }
 
-// A runner that drains or is over sends nothing, so it has no guard: it shows none as open and tells of none.
+// A runner that drains or has ended sends nothing, so it has no guard. It shows no limit as open and reports none.
 func TestNoGuardAfterTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		stop time.Duration
@@ -194,7 +194,7 @@ func TestNoGuardAfterTheEnd(t *testing.T) {
 	}
 }
 
-// What is not known holds back, from the start on, or is ignored.
+// Missing metrics open the guard from the start, or are ignored.
 func TestBlindGuard(t *testing.T) {
 	all := span(0, 300)
 	for name, c := range map[string]struct {
@@ -250,7 +250,7 @@ func TestBlindGuard(t *testing.T) {
 	}
 }
 
-// The server fails for a while: single trials find out when it is back, and are requests like any other.
+// The server fails for a while. Single trials, which count like other requests, find out when it is back.
 func TestGuardByErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -271,9 +271,10 @@ func TestGuardByErrors(t *testing.T) {
 		})
 		b.run(t, t.Context(), t.Context())
 		rows := b.sentOnce(t)[0]
-		// 100 were ok before the first failed at 10 s, the last of them at 11.15 s: the 25th failure makes a fifth of all.
+		// 100 requests are ok; the last of them ends at 11.15 s. Requests fail from 10 s on, and the 25th failure makes
+		// a fifth of all.
 		const opened = 12400 * time.Millisecond
-		var trials []time.Duration // all that was sent from then on, until it closed
+		var trials []time.Duration // requests sent while the guard was open
 		slices.SortFunc(b.kept.all, func(x, y measure.Request) int { return x.Timeline.Write.Compare(y.Timeline.Write) })
 		past := opened
 		for now := opened; now < 100*time.Second; now += 100 * time.Millisecond { // a row is due at each
@@ -300,7 +301,7 @@ func TestGuardByErrors(t *testing.T) {
 		for at := 12500 * time.Millisecond; at < 30*time.Second; at += time.Second {
 			ideal = append(ideal, at)
 		}
-		for at := 30500 * time.Millisecond; at < closed; at += 1300 * time.Millisecond { // the first row after its end
+		for at := 30500 * time.Millisecond; at < closed; at += 1300 * time.Millisecond { // each trial is the first row after the end of the trial before
 			ideal = append(ideal, at)
 		}
 		want(t, "trials", trials, ideal)
@@ -311,8 +312,8 @@ func TestGuardByErrors(t *testing.T) {
 	})
 }
 
-// An engine that takes a minute to fail is asked by single trials, until they are answered: the limit does not close because
-// next to nothing has finished.
+// An engine that takes a minute to fail gets single trials until they succeed. The guard does not close because too few
+// requests have finished.
 func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, told := time.Now(), []string{}
@@ -328,9 +329,9 @@ func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 			return 503
 		}}
 		const (
-			opened = 20450 * time.Millisecond // by the fifth to fail
+			opened = 20450 * time.Millisecond // at the fifth failure
 			back   = 10*time.Minute + 40600*time.Millisecond
-			closed = back + 14*time.Second // 5 good ones after one that failed are under a fifth, for 10 s
+			closed = back + 14*time.Second // one failure before 5 ok requests is less than a fifth, for 10 s
 		)
 		b := newBench(t, every(9000, 100*time.Millisecond), once, f, func(w *Workload) {
 			w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
@@ -358,7 +359,7 @@ func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 	})
 }
 
-// A pause within the guard, and the guard within a pause: each row is dropped for one reason, and a pause goes first.
+// A pause and an open guard overlap. Each row is dropped for one reason, and the pause has priority.
 func TestPauseAndGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
