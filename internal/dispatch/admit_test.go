@@ -10,7 +10,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A guard that only errors have opened lets single trials through: one at a time, one a second.
+// A guard that is open only because of errors admits single trials: one in flight at a time and one per second.
 func TestTrials(t *testing.T) {
 	q, c := newQueue(9)
 	q.Breaker = limits.NewBreaker(limits.Guard{Waiting: 8, ErrorRatio: 0.5})
@@ -37,9 +37,9 @@ func TestTrials(t *testing.T) {
 	play(1500, limits.Load{}, 15)
 	c.end(q, flying[1], true, at(1510))
 	for ms := 1600; ms < 2500; ms += 100 {
-		play(ms, limits.Load{}) // the second is not yet a second ago
+		play(ms, limits.Load{}) // less than 1 s after the second trial
 	}
-	play(2500, limits.Load{Waiting: 8}) // another limit is open too
+	play(2500, limits.Load{Waiting: 8}) // another limit is reached too
 	play(2600, limits.Load{}, 26)
 	q.free = 0
 	c.end(q, flying[2], true, at(2700))
@@ -49,12 +49,12 @@ func TestTrials(t *testing.T) {
 	play(3700, limits.Load{Waiting: 8})
 	want(t, "trials that wait for a lane", q.waiting.len(), 0)
 	q.free = 9
-	play(3800, limits.Load{}, 38) // the one that was never sent was none
+	play(3800, limits.Load{}, 38) // a row that was never sent does not count as a trial
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 39 - 4})
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A message that cannot be built is no trial: the next row is one.
+// A row whose message cannot be built is no trial. The next row becomes the trial.
 func TestTrialWithoutAMessage(t *testing.T) {
 	q, c := newQueue(9)
 	q.Breaker = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
@@ -98,7 +98,7 @@ func TestQueueGuardAndSessions(t *testing.T) {
 	q.fire(at(50)) // the second turn of t is due, and blocked
 	q.judge(at(55), limits.Load{Waiting: 1}, nil)
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 3})
-	c.end(q, flying[0], true, at(60)) // now it may go, and the guard is open
+	c.end(q, flying[0], true, at(60)) // the turn is unblocked, and the guard is open
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 4})
 
 	q.judge(at(65), limits.Load{}, nil)
@@ -107,7 +107,7 @@ func TestQueueGuardAndSessions(t *testing.T) {
 	q.fire(at(70))
 	_, flying = takeAll(q, at(70))
 	q.judge(at(75), limits.Load{Waiting: 1}, nil)
-	q.fire(at(80)) // as in a pause, what counts of a turn behind another is its own instant too
+	q.fire(at(80)) // as in a pause, a blocked turn falls under the guard at its own due time
 	q.judge(at(85), limits.Load{}, nil)
 	c.end(q, flying[0], true, at(90))
 	rows, _ = takeAll(q, at(90))
@@ -116,7 +116,7 @@ func TestQueueGuardAndSessions(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A pause names the reason, whatever the guard does.
+// A row that is due in a pause is dropped as paused, even if the guard is open.
 func TestPauseInGuard(t *testing.T) {
 	q, c := newQueue(1)
 	q.Breaker = limits.NewBreaker(limits.Guard{Waiting: 1})
@@ -132,7 +132,7 @@ func TestPauseInGuard(t *testing.T) {
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 2, measure.Paused: 2})
 }
 
-// What happens at each row allocates nothing, whether it is sent, held back or over the budget.
+// Steps for a row do not allocate, whether it is sent, held back or over the budget.
 func TestStepAllocatesNothing(t *testing.T) {
 	d := New(Config{
 		Lanes: 9, Ahead: 1 << 20, Spending: limits.NewSpending(),
@@ -154,7 +154,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(5000, func() {
 		*row = Row{Due: schedule.Due{At: at(ms + 40), Loop: schedule.Loop{Start: epoch}}}
-		row.Due.InputTokens, row.Due.OutputTokens = 4, ms/40%2 // some do not say
+		row.Due.InputTokens, row.Due.OutputTokens = 4, ms/40%2 // some rows have no output length
 		step(Event{Kind: RowRead, Loop: d.Loop(0), Row: row})
 		step(Event{Kind: Built, Row: row, Message: message})
 		ms += 40

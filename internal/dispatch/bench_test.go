@@ -7,7 +7,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A row's whole way: read, built, due, written, ended.
+// BenchmarkRow measures all steps of one row: read, built, due, written, ended.
 func BenchmarkRow(b *testing.B) {
 	d := New(Config{Lanes: 9, Ahead: 1 << 20})
 	d.Step(Clock{epoch, epoch}, Event{Kind: LoopBegun, Plan: schedule.Loop{Start: epoch}})

@@ -9,7 +9,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// costs plans a row of so many tokens.
+// costs sets the planned tokens of a row.
 func costs(it *Row, input, output int) *Row {
 	it.Due.InputTokens, it.Due.OutputTokens = input, output
 	return it
@@ -26,7 +26,7 @@ func TestQueueBudget(t *testing.T) {
 	}
 	q.fire(at(50))
 	rows, _ := takeAll(q, at(50))
-	want(t, "sent", rows, []int{0, 2}) // then nothing is left, not even for a row that does not say how long it is
+	want(t, "sent", rows, []int{0, 2}) // then no tokens are left, not even for a row without lengths
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 4})
 	want(t, "larger than the whole", c.large, []int{3, 5})
 	want(t, "balance", c.balance(), error(nil))
@@ -39,7 +39,7 @@ func TestQueueBudget(t *testing.T) {
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1})
 }
 
-// What never comes to a lane costs nothing, whatever the reason.
+// A row that never gets a lane costs nothing, whatever the drop reason.
 func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 	for reason, drop := range map[measure.DropReason]func(q *queue){
 		measure.Paused:   func(q *queue) { q.pause(true, at(5)); q.pause(false, at(6)) },
@@ -65,7 +65,7 @@ func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 	}
 }
 
-// A backlog is charged when it goes out: rows that came due in an earlier minute are of the minute in which a lane has them.
+// A row of a backlog is charged in the minute in which it gets a lane, not in the minute in which it came due.
 func TestQueueBudgetOfABacklog(t *testing.T) {
 	q, c := newPurseQueue(0, limits.Budget{RequestsPerMinute: 2})
 	for i := range 9 {
@@ -85,7 +85,7 @@ func TestQueueBudgetOfABacklog(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A turn that does not fit ends its session.
+// A turn that exceeds the budget ends its session.
 func TestQueueBudgetAndSessions(t *testing.T) {
 	q, c := newPurseQueue(9, limits.Budget{RequestsPerMinute: 2})
 	for i, session := range []string{"s", "s", "", "s", ""} { // due at 0, 10, 20, 30, 40 ms
@@ -97,21 +97,21 @@ func TestQueueBudgetAndSessions(t *testing.T) {
 	c.end(q, flying[0], true, at(35))
 	rows, _ = takeAll(q, at(35))
 	want(t, "sent", rows, []int(nil))
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2}) // and the turn after it
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 2}) // the turn and the turn after it
 	q.add(q.loops[0], planned(5, 38, "s", 0))
 	q.fire(at(40))
 	takeAll(q, at(40))
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 4})
-	for i, ms := range []int{61_029, 61_030} { // both were sent at 30 ms, when the pacer came
+	for i, ms := range []int{61_029, 61_030} { // both requests were sent at 30 ms, when the pacer ran
 		q.add(q.loops[0], planned(6+i, ms, "", 0))
 		q.fire(at(ms))
 		rows, _ = takeAll(q, at(ms))
-		want(t, fmt.Sprint("sent at ", ms, " ms"), len(rows), i) // when the minute and its slot are over
+		want(t, fmt.Sprint("sent at ", ms, " ms"), len(rows), i) // none until the minute and its slot are over
 	}
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A row that does not say how long it is reserves what such rows have cost, and never passes where nothing is left.
+// A row without lengths reserves the mean cost of earlier such rows, and is not sent when no tokens are left.
 func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 	q, c := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000, OutputTokensPerDay: 10_000})
 	row := 0
@@ -143,15 +143,15 @@ func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 	spent(301, 4)
 	known := costs(planned(row, 0, "", 0), 301, 2)
 	known.charged, known.cost = at(0), limits.Cost{Requests: 1, Prompt: 301, Output: 2}
-	q.correct(known, measure.OK, measure.Usage{Prompt: 301, Output: 2}) // teaches nothing
+	q.correct(known, measure.OK, measure.Usage{Prompt: 301, Output: 2}) // does not change the mean
 	some := send(9)
-	want(t, "sent by the mean of 150.5", len(some), 4) // 604 of the 699 that are left
+	want(t, "sent by the mean of 150.5", len(some), 4) // 604 of the remaining 699 tokens
 	spent(301+4*151, 4+4*2)
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 5})
 	end(some, 301)
 	spent(301+4*301, 12)
 	want(t, "sent when nothing is left", len(send(9)), 0)
-	for range 99 { // such rows are long now, though none is longer than all that there is
+	for range 99 { // raises the mean cost; a reservation is capped at the whole budget
 		q.Spending.Learn(limits.Cost{Prompt: 5000})
 	}
 	row = 400_000 // an hour later
@@ -162,7 +162,7 @@ func TestQueueBudgetOfUnknownLengths(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// What the server says that a request has cost takes the place of what was planned.
+// The usage of the server replaces the planned cost of a request.
 func TestSpendingIsCorrected(t *testing.T) {
 	final := func(prompt, cached, output int) measure.Usage {
 		return measure.Usage{Prompt: prompt, Cached: cached, Output: output, Source: measure.UsageFinal}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Where conversations lie interleaved in a long trace, a turn may be read when the one before has long ended: its delay and
-// its gap hold all the same, by the instants of that one.
+// In a long trace with interleaved sessions, a turn may be read long after the turn before has ended. Its delay and its
+// gap still count from the times of that turn.
 func TestClosedQueueTurnReadLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		delay, gap time.Duration

@@ -12,11 +12,11 @@ import (
 )
 
 func newClosedQueue(lanes int) (*queue, *tally) {
-	return newQueueOf(Config{Lanes: lanes, Closed: true, MaxWait: time.Millisecond}) // which holds for nothing here
+	return newQueueOf(Config{Lanes: lanes, Closed: true, MaxWait: time.Millisecond}) // MaxWait has no effect in a closed loop
 }
 
-// A conversation's next turn takes the lane that became free, before new conversations; its other turns are passed over while
-// it is under way, and hold nobody up.
+// The next turn of a session takes the free lane before new sessions. While a turn is in flight, the later turns of its
+// session are skipped and delay no other rows.
 func TestClosedQueueConversations(t *testing.T) {
 	q, c := newClosedQueue(2)
 	for i, session := range []string{"s", "s", "s", "", "t", "t", ""} {
@@ -43,7 +43,7 @@ func TestClosedQueueConversations(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// While a turn's delay runs its lane takes what is next, and the turn then takes the first that becomes free.
+// During the delay of a turn, its lane takes another row. The turn then takes the first lane that becomes free.
 func TestClosedQueueDelay(t *testing.T) {
 	q, c := newClosedQueue(1)
 	for i, session := range []string{"s", "s", "", ""} {
@@ -67,7 +67,7 @@ func TestClosedQueueDelay(t *testing.T) {
 	want(t, "last", rows, []int{3})
 }
 
-// The later turns of a conversation whose turn failed are dropped when their turn would have come.
+// After a failed turn, each later turn of the session is dropped when it would have come due.
 func TestClosedQueueFailedTurn(t *testing.T) {
 	q, c := newClosedQueue(1)
 	for i, session := range []string{"s", "s", "", "s"} {
@@ -87,7 +87,8 @@ func TestClosedQueueFailedTurn(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// While it is paused, or a guard is open, nothing comes due; what had and waited for its message is due anew when that is over.
+// During a pause or with an open guard no row comes due. A row that had come due and waited for its message comes due
+// again afterwards.
 func TestClosedQueueHeldBack(t *testing.T) {
 	for name, hold := range map[string]func(q *queue, on bool, now time.Time){
 		"paused": func(q *queue, on bool, now time.Time) { q.pause(on, now) },
@@ -126,15 +127,15 @@ func TestClosedQueueHeldBack(t *testing.T) {
 	}
 }
 
-// While a budget is spent nothing comes due, and it is asked again every second; only what alone is more than all of it is
-// dropped.
+// With an exhausted budget no row comes due, and the budget is tried again every second. Only a row that alone exceeds
+// the whole budget is dropped.
 func TestClosedQueueBudget(t *testing.T) {
 	q, c := newClosedQueue(1)
 	q.Budget, q.Spending = limits.Budget{RequestsPerMinute: 2, PromptTokensPerHour: 100}, limits.NewSpending()
 	for i, tokens := range []int{1, 200, 1, 1} {
 		q.add(q.loops[0], costs(planned(i, 0, "", 0), tokens, 1))
 	}
-	sent := map[int]int{} // second by row
+	sent := map[int]int{} // second of sending, by row
 	for ms := 0; ms <= 70_000; ms += 100 {
 		q.fire(at(ms))
 		_, taken := takeAll(q, at(ms))
@@ -143,13 +144,13 @@ func TestClosedQueueBudget(t *testing.T) {
 			c.end(q, it, true, at(ms))
 		}
 	}
-	want(t, "sent", sent, map[int]int{0: 0, 2: 1, 3: 61}) // a window of 60 slots and the running one
+	want(t, "sent", sent, map[int]int{0: 0, 2: 1, 3: 61}) // the window has 60 slots and the current one
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Budget: 1})
 	want(t, "larger than the whole", c.large, []int{1})
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A row that comes to no lane costs nothing, and the later turns of a conversation that a budget has ended are dropped for it, too.
+// A row that gets no lane costs nothing. If the budget ends a session, its later turns are dropped as budget too.
 func TestClosedQueueRefunds(t *testing.T) {
 	q, c := newClosedQueue(1)
 	q.Budget, q.Spending = limits.Budget{PromptTokensPerHour: 100}, limits.NewSpending()
@@ -170,7 +171,7 @@ func TestClosedQueueRefunds(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A trial is let through each second while the workload's own errors hold the rest back.
+// While the error ratio keeps the guard open, one trial per second is admitted.
 func TestClosedQueueTrials(t *testing.T) {
 	q, c := newClosedQueue(3)
 	q.Breaker = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
@@ -198,7 +199,7 @@ func TestClosedQueueTrials(t *testing.T) {
 	want(t, "dropped", len(c.dropped), 0)
 }
 
-// Lanes that could not connect rest for a second.
+// A lane that could not connect rests for a second.
 func TestClosedQueueRest(t *testing.T) {
 	q, _ := newClosedQueue(1)
 	q.add(q.loops[0], planned(0, 0, "", 0))
@@ -216,7 +217,7 @@ func TestClosedQueueRest(t *testing.T) {
 	want(t, "taken then", rows, []int{1})
 }
 
-// Conversations at rest are forgotten when there are too many of them, the one longest at rest first.
+// The number and the bytes of sessions at rest are bounded: the session that has rested longest is forgotten first.
 func TestRestingSessionsAreBounded(t *testing.T) {
 	q, c := newClosedQueue(1)
 	l := q.loops[0]
@@ -229,13 +230,13 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 	for i := range restingSessions + 10 {
 		turn(fmt.Sprint("s", i), 0)
 	}
-	turn("s10", 0) // which rests anew
+	turn("s10", 0) // rests anew
 	turn("t", 0)
 	want(t, "sessions", len(l.sessions), restingSessions)
 	for name, there := range map[string]bool{"s9": false, "s10": true, "s11": false, "s12": true} {
 		want(t, name, l.sessions[sessionKey{name: name}] != nil, there)
 	}
-	for range 3 { // twice as many answers as are kept, in four conversations
+	for range 3 { // four sessions with twice the bytes of answers that are kept
 		for i := range 4 {
 			turn(fmt.Sprint("u", i), restingBytes/2)
 		}
@@ -244,10 +245,14 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 	want(t, "bytes of their answers", l.atRest, restingBytes)
 }
 
-// Whatever the rows, the failures, the lanes, the engine's load, the budget and the instant of a stop or an end: the balance
-// holds at every step; turns never overlap, keep their order, and go when their delays and gaps are over; all lanes are busy while there are rows and nothing holds
-// them back; nothing passes the guard or the budget; nothing is dropped but by a stop, a failed turn or a budget that it
-// could never fit; and in the end nothing is left.
+// For random rows, failures, lanes, engine loads, budgets and times of a stop or an end:
+//
+//   - The ledger balances at every step.
+//   - Turns never overlap, keep their order, and are sent only after their delays and gaps.
+//   - All lanes are busy while there are rows, unless a pause, a guard or a budget holds rows back.
+//   - No row passes the guard or the budget.
+//   - Rows are dropped only by a stop, a failed turn or a budget that they can never fit.
+//   - No row is left in the end.
 func TestClosedQueueProperties(t *testing.T) {
 	all, busy := map[measure.DropReason]int{}, 0
 	seeds := uint64(300)
@@ -273,7 +278,7 @@ func TestClosedQueueProperties(t *testing.T) {
 			stopAt = rnd.IntN(300)
 		}
 		flying, last := []*Row{}, map[string]int{}
-		began, ended := map[string]time.Time{}, map[string]time.Time{} // of a conversation's last turn
+		began, ended := map[string]time.Time{}, map[string]time.Time{} // by session, of its last turn
 		stopped := false
 		for now := 0; ; now++ {
 			if now > 10_000_000 {
@@ -293,7 +298,7 @@ func TestClosedQueueProperties(t *testing.T) {
 			if rnd.IntN(200) == 0 {
 				q.pause(!q.paused, at(now))
 			}
-			if rnd.IntN(500) == 0 { // the process does not run for a while: nothing of that is seen
+			if rnd.IntN(500) == 0 { // the process is stopped for a while, which must have no effect
 				now += rnd.IntN(5000)
 			}
 			if now >= stopAt && stopAt >= 0 && !stopped || ends >= 0 && now >= ends && !stopped {

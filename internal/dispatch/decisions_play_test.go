@@ -15,25 +15,26 @@ import (
 	"replayd/internal/trace"
 )
 
-// A draft is a row with all that will happen to it. That depends on nothing but the seed and how many rows were read before it.
+// A draft is a row and everything that will happen to it. It depends only on the seed and on the number of rows read
+// before.
 type draft struct {
 	n                 int // rows read before it
 	due               schedule.Due
 	filtered, clipped bool
-	err               error         // its message cannot be built
-	builds, writes    time.Duration // how long it takes to build the message, and to write it
-	lasts             time.Duration // how long its request does
+	err               error         // why its message cannot be built, or nil
+	builds, writes    time.Duration // time to build the message, and to write it
+	lasts             time.Duration // duration of its request
 	outcome           measure.Outcome
 	usage             measure.Usage
 	text              []byte
-	end               time.Time // of its answer, once that has come
-	over              bool      // that has
-	slow              bool      // its reading took as long as it does
+	end               time.Time // end of its answer
+	over              bool      // the answer has ended
+	slow              bool      // reading it has taken feeder.slow
 }
 
 func (d *draft) String() string { return strconv.Itoa(d.n) + "=" + d.due.ID() }
 
-// A play is one seed's events.
+// A play holds the events of one seed.
 type play struct {
 	*testing.T
 	decider
@@ -45,15 +46,15 @@ type play struct {
 	rows    []trace.Record
 	plan    schedule.Loop // the first loop
 	period  time.Duration
-	loops   int64 // how many there are
+	loops   int64 // number of loops
 	unit    time.Duration
 	failing int           // percent of the requests
-	late    bool          // after a time in which this process did not run, the calendar comes before what has happened
-	set     time.Duration // what the wall clock was set by
+	late    bool          // after a stop of the process, the calendar comes before other events
+	set     time.Duration // sum of the steps of the wall clock
 	now     limits.Load
 	blind   error
 
-	calendar []event // the soonest first
+	calendar []event // earliest first
 	feed     feeder
 	rowsRead int
 	building *draft
@@ -61,7 +62,7 @@ type play struct {
 	stopped  bool
 }
 
-// An event is something that happens at an instant, or later where this process does not run then.
+// An event happens at a time, or later if the process is stopped then.
 type event struct {
 	at time.Time
 	do func(at time.Time)
@@ -71,16 +72,16 @@ type event struct {
 type feeder struct {
 	loop  int64
 	next  int           // row
-	from  time.Time     // earlier rows of the loop are passed over
-	begun bool          // the loop was
-	slow  time.Duration // how long the reading of each row takes
-	row   *draft        // that was read and not handed over
-	after time.Time     // nothing is read before
-	read  bool          // all of the loop's rows were
+	from  time.Time     // earlier rows of the loop are skipped
+	begun bool          // the loop has begun
+	slow  time.Duration // time to read a row
+	row   *draft        // read, but not handed over yet
+	after time.Time     // no row is read before
+	read  bool          // all rows of the loop were read
 	ended bool
 }
 
-// playDecisions plays a seed's events, and gives what was decided.
+// playDecisions plays the events of a seed and returns the decisions as text.
 func playDecisions(t *testing.T, seed uint64, start func(testing.TB, terms, *score) decider) string {
 	p := &play{T: t, seed: seed, rnd: rand.New(rand.NewPCG(seed, 20))}
 	p.origin = time.Now()
@@ -96,14 +97,14 @@ func playDecisions(t *testing.T, seed uint64, start func(testing.TB, terms, *sco
 	return p.text.String()
 }
 
-// upTo is a random duration below a number of milliseconds.
+// upTo returns a random duration below ms milliseconds, a multiple of unit.
 func (p *play) upTo(ms int) time.Duration {
 	return time.Duration(p.rnd.Int64N(int64(ms)*int64(time.Millisecond)/int64(p.unit))) * p.unit
 }
 
 func (p *play) one(in int) bool { return p.rnd.IntN(in) == 0 }
 
-// draw draws terms and a plan.
+// draw draws the terms and the plan.
 func (p *play) draw() {
 	p.unit = []time.Duration{time.Nanosecond, time.Millisecond, 20 * time.Millisecond}[p.rnd.IntN(3)]
 	p.terms = terms{
@@ -135,7 +136,7 @@ func (p *play) draw() {
 	p.late = p.one(2)
 	p.feed.slow = p.upTo(100) * time.Duration(p.rnd.IntN(5)/4)
 
-	talk := p.rnd.IntN(8) // how many of eight rows are in a conversation
+	talk := p.rnd.IntN(8) // of eight rows, how many belong to a session
 	p.rows = make([]trace.Record, 1+p.rnd.IntN(80))
 	at := time.Duration(0)
 	for i := range p.rows {
@@ -154,7 +155,7 @@ func (p *play) draw() {
 	}
 }
 
-// script draws what happens whatever is decided.
+// script draws the events that do not depend on decisions.
 func (p *play) script() {
 	span := int(2*time.Second+p.rows[len(p.rows)-1].Offset)/int(time.Millisecond) + 1
 	for range p.rnd.IntN(6) {

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// after puts an event on the calendar, behind those of the same instant.
+// after inserts an event into the calendar, behind other events of the same time.
 func (p *play) after(span time.Duration, do func(at time.Time)) {
 	at := time.Now().Add(span)
 	i := len(p.calendar)
@@ -20,11 +20,11 @@ func (p *play) after(span time.Duration, do func(at time.Time)) {
 	p.calendar = slices.Insert(p.calendar, i, event{at, do})
 }
 
-// mostAtOnce bounds how often something may happen at one instant: more is a circle.
+// mostAtOnce bounds the events at one time. More events mean an endless loop.
 const mostAtOnce = 10_000
 
-// run lets the events happen, until nothing is left. The clocks and the load are read before each of them: so the guard and the
-// clocks are judged at the same instants, whichever events a decider judges them at.
+// run executes the events until none is left. Before each event it reads the clocks and the load, so guard and clocks
+// are judged at the same times for every decider.
 func (p *play) run() {
 	p.feed.from = p.wall()
 	if p.plan.Start.After(p.feed.from) {
@@ -66,7 +66,7 @@ func (p *play) run() {
 	p.flush()
 }
 
-// follow does what the feed and the builder do when something has happened: they look whether there is something for them.
+// follow lets the feed and the builder check for work after each event.
 func (p *play) follow() {
 	if p.retired && !p.stopped {
 		p.finish()
@@ -88,7 +88,7 @@ func (p *play) follow() {
 	}
 }
 
-// readOn takes one step of the feed; false: it has to wait, or has ended.
+// readOn takes one step of the feed. It returns false if the feed has to wait or has ended.
 func (p *play) readOn() bool {
 	f := &p.feed
 	now := time.Now()
@@ -136,13 +136,13 @@ func (p *play) readOn() bool {
 	return true
 }
 
-// mayRead asks whether a row that the loop plans for an instant may be read.
+// mayRead reports whether a row that the loop plans for a time may be read.
 func (p *play) mayRead(planned time.Time) bool {
 	may, wait := p.room(p.feed.loop, planned)
 	return p.obey(may, wait)
 }
 
-// obey does what is said of reading on.
+// obey applies a room to the feed, and reports whether to read on.
 func (p *play) obey(may room, wait time.Duration) bool {
 	f := &p.feed
 	switch may {
@@ -198,7 +198,7 @@ func (p *play) draft(l schedule.Loop, row int) *draft {
 	return d
 }
 
-// send lets a row's request happen.
+// send schedules the write and the answer of a row's request.
 func (p *play) send(d *draft) {
 	p.flying = append(p.flying, d)
 	if d.outcome != measure.ConnectFailed && d.outcome != measure.TimeoutConnect {
@@ -211,7 +211,7 @@ func (p *play) send(d *draft) {
 	p.after(d.lasts, func(at time.Time) { p.answered(d, at) })
 }
 
-// answered ends a request.
+// answered ends a request, unless it has ended.
 func (p *play) answered(d *draft, at time.Time) {
 	if d.over {
 		return
@@ -221,7 +221,7 @@ func (p *play) answered(d *draft, at time.Time) {
 	p.ended(d)
 }
 
-// finish stops the taking of new work, as an operator does.
+// finish stops new work, like a stop by an operator.
 func (p *play) finish() {
 	if p.stopped || p.done() {
 		return
@@ -234,7 +234,7 @@ func (p *play) finish() {
 	}
 }
 
-// cut ends what is in flight, as the end of the drain time does.
+// cut aborts the requests in flight, like the end of the drain time.
 func (p *play) cut() {
 	if !p.stopped {
 		return

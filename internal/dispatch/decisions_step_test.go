@@ -11,7 +11,7 @@ import (
 	"replayd/internal/schedule"
 )
 
-// A stepper is a dispatcher whose runner is the test: it tells the events as package replay does.
+// A stepper drives a dispatcher with the events that package replay would send.
 type stepper struct {
 	*dispatch.Dispatcher
 	*score
@@ -81,7 +81,7 @@ func (st *stepper) step(e dispatch.Event) {
 		case dispatch.Drop:
 			st.dropped(d, a.Reason)
 		case dispatch.LoopEntered:
-			if !st.closed { // whose loops may be over in no time, and are entered when somebody looks
+			if !st.closed { // loops of a closed plan may end at once; when they are entered depends on the events
 				st.note("loop %d", a.Loop.Number)
 			}
 		case dispatch.LoopDone:
@@ -120,7 +120,7 @@ func (st *stepper) room(n int64, planned time.Time) (room, time.Duration) {
 	return rooms[r], wait
 }
 
-// hand is feedRow of package replay.
+// hand does the same as feedRow of package replay.
 func (st *stepper) hand(d *draft) room {
 	l := st.loops[d.due.Loop.Number]
 	row := &dispatch.Row{Due: d.due, Seq: int64(d.n), Weight: 512, Filtered: d.filtered, Clipped: d.clipped}
@@ -137,7 +137,7 @@ func (st *stepper) hand(d *draft) room {
 	return free
 }
 
-// promptBytes is about how many bytes a prompt of the main list's words takes.
+// promptBytes estimates the bytes of a prompt of words of the main list.
 func promptBytes(tokens int) int {
 	n := float64(max(1, tokens))
 	return int(math.Ceil(min(16*n, meanWord*n+16*math.Sqrt(n))))
@@ -153,7 +153,7 @@ func (st *stepper) built(d *draft) {
 
 func (st *stepper) build() *draft {
 	if st.builds == nil {
-		st.tell(dispatch.Event{Kind: dispatch.Look}) // as the runner's builder does
+		st.tell(dispatch.Event{Kind: dispatch.Look}) // like the runner's builder
 	}
 	d := st.builds
 	st.builds = nil
@@ -170,7 +170,7 @@ func (st *stepper) pause(on bool) {
 	}
 }
 
-// stop shows no limit as open of what sends nothing any more.
+// stop also resets the guard limits, because a stopped dispatcher sends nothing.
 func (st *stepper) stop() {
 	st.tell(dispatch.Event{Kind: dispatch.Stop})
 	for l := range limits.NumLimits {
@@ -202,5 +202,5 @@ func (st *stepper) rest(now time.Time) time.Duration {
 	return st.breaker.Wait(now)
 }
 
-// meanWord is how long a word of the main list is, in the mean.
+// meanWord is the mean length of a word of the main list, in bytes.
 const meanWord = 116677.0 / 13912

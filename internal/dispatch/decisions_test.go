@@ -21,24 +21,24 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// A decider decides which row goes when: all that stands between a plan that was read and lanes that carry requests. Each
-// method tells it of an event at the instant of time.Now, and it writes what it decides into its score at once.
+// A decider decides which row is sent when: it stands between the plan and the lanes. Each method reports an event at
+// time.Now, and the decider writes its decisions into its score at once.
 type decider interface {
-	bound(from time.Time) // the planned instant at which the plan begins
+	bound(from time.Time) // planned time at which the plan begins
 	begin(l schedule.Loop, period time.Duration)
 	room(loop int64, planned time.Time) (room, time.Duration)
 	hand(d *draft) room // the row was read
 	loopRead(loop int64)
 	fed(failed bool)
-	build() *draft // the message that is to be built now; nil: none. It is asked after each event while the builder is free
+	build() *draft // the row whose message is built next, or nil; called after each event while the builder is free
 	built(d *draft)
 	written(d *draft)
 	ended(d *draft)
-	look() // the clocks and the engine's load are read
+	look() // reads the clocks and the engine's load
 	pause(on bool)
 	retire(planned time.Time)
 	stop()
-	tick()                            // the instant of wake has come
+	tick()                            // the time of wake has come
 	wake() time.Time                  // zero: never
 	rest(now time.Time) time.Duration // until the next look
 	done() bool
@@ -49,14 +49,14 @@ type room int
 
 const (
 	free    room = iota
-	full         // for now
-	early        // for a while
-	enough       // nothing comes due any more
-	another      // it is another runner's
-	anew         // the plan is to be entered where the clock is
+	full         // enough rows were read for now
+	early        // too early: wait for a time
+	enough       // no row comes due any more
+	another      // the row belongs to another runner
+	anew         // the plan is entered again at the current time
 )
 
-// Terms are what a decider is made by.
+// Terms configure a decider.
 type terms struct {
 	closed, hold, carry, dropLate, followsWall bool
 
@@ -66,17 +66,17 @@ type terms struct {
 	budget            limits.Budget
 }
 
-// A score is what was decided, and what a decider is told of the world.
+// A score records the decisions. It also gives the decider its clock, the load and the send function.
 type score struct {
 	origin time.Time
 	wall   func() time.Time
 	load   func() (limits.Load, error)
-	sends  func(*draft) // hears of each row that goes
+	sends  func(*draft) // called for each row that is sent
 
 	text    strings.Builder
-	lines   []string // of this instant, those of rows that go
-	others  []string // likewise, in no order
-	due     int      // rows that came due at this instant
+	lines   []string // sent rows at this time, in order
+	others  []string // other decisions at this time, in no order
+	due     int      // rows that came due at this time
 	open    map[measure.GuardLimit]bool
 	retired bool
 	total   struct{ due, sent, dropped, filtered, clipped int }
@@ -117,7 +117,7 @@ func (s *score) guarded(l measure.GuardLimit, open bool) {
 	}
 }
 
-// allDue notes that all rows came due that are not another runner's.
+// allDue notes that all rows of this runner have come due.
 func (s *score) allDue() {
 	s.retired = true
 }
@@ -126,7 +126,7 @@ func (s *score) note(format string, args ...any) {
 	s.others = append(s.others, fmt.Sprintf(format, args...))
 }
 
-// flush ends an instant: what was decided at it is one line.
+// flush writes all decisions at one time as one line.
 func (s *score) flush() {
 	if s.due+len(s.lines)+len(s.others) == 0 {
 		return
@@ -136,19 +136,22 @@ func (s *score) flush() {
 	s.due, s.lines, s.others = 0, s.lines[:0], s.others[:0]
 }
 
-// decisions are how many seeds the golden file holds.
+// decisions is the number of seeds in the golden file.
 const decisions = 2000
 
-// TestDecisions plays random events to the dispatcher, one after the other and without any goroutine: rows of open and closed loops,
-// ends of requests in any order, pauses, the engine's load, handovers, stops, clocks that are set, and times in which this process
-// does not run. What it decides of each seed, and when, has the same hash as ever.
+// TestDecisions plays random events to the dispatcher, one after the other and without goroutines: rows of open and
+// closed loops, ends of requests in any order, pauses, the engine's load, handovers, stops, steps of the wall clock,
+// and times in which the process does not run. For each seed, the hash of all decisions with their times must equal the
+// hash in the golden file.
 //
-// The golden file has a line for each seed: the hash of what the queue inside package replay decided that was there before the
-// dispatcher, and behind it that of the dispatcher where it decides otherwise. It does so where a closed loop tries again a second
-// after a guard or a budget has held its rows back: which of the events meanwhile begins the second anew is not the same. And where
-// several things happen at one instant, or this process stood still: it looks for free lanes at more events than the queue did.
+// The golden file has a line for each seed. The first hash is that of the reference: the queue of package replay that
+// preceded the dispatcher. A second hash is that of the dispatcher where it differs from the reference. It differs in
+// two cases. A closed loop tries again a second after a guard or a budget has held its rows back, and other events
+// begin that second anew. And when several events happen at one time, or the process stood still, the dispatcher looks
+// for free lanes at more events.
 //
-// DECISIONS is how many seeds are played (2,000), DECISIONS_FROM the first of them (0). Of a single one the decisions are shown.
+// DECISIONS is the number of seeds (default 2,000), DECISIONS_FROM the first seed (default 0). With a single seed its
+// decisions are logged.
 func TestDecisions(t *testing.T) {
 	path := filepath.Join("testdata", "decisions.txt")
 	most := decisions
@@ -202,7 +205,7 @@ func TestDecisions(t *testing.T) {
 	t.Logf("%d seeds: %v %v", n, decided, all[:len(decided)])
 }
 
-// decided is what must occur among the seeds.
+// decided lists texts that must occur in the decisions of the seeds.
 var decided = []string{
 	"send", "clip", "loop", "guard", "stop", "filtered", "overload", "drop", " budget", " paused", " missed", " shutdown", " invalid",
 	" session_failed", "waited true", " guard;",

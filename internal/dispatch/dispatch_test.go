@@ -15,14 +15,14 @@ import (
 	"replayd/internal/trace"
 )
 
-// tally counts as measure.Workload does.
+// tally counts like measure.Workload.
 type tally struct {
 	expected, waiting, inFlight, finished, filtered int
 	dropped                                         map[measure.DropReason]int
-	large                                           []int // rows that alone are more than the whole budget
+	large                                           []int // rows that alone exceed the whole budget
 }
 
-// balance is the invariant of MEASURE: expected = finished + dropped + in flight + waiting, none of them negative.
+// balance checks the ledger (see MEASURE): expected = finished + dropped + in flight + waiting, none of them negative.
 func (c *tally) balance() error {
 	sum := c.finished + c.inFlight + c.waiting
 	for _, n := range c.dropped {
@@ -34,7 +34,7 @@ func (c *tally) balance() error {
 	return nil
 }
 
-// A queue is a dispatcher whose parts of a step are taken one by one.
+// A queue gives access to the single parts of a dispatcher's step.
 type queue struct {
 	*Dispatcher
 	c *tally
@@ -48,7 +48,7 @@ func newQueueOf(c Config) (*queue, *tally) {
 
 func newQueue(lanes int) (*queue, *tally) { return newQueueOf(Config{Lanes: lanes}) }
 
-// count counts what the last part has given.
+// count adds the actions of the last part to the tally.
 func (q *queue) count() {
 	for _, a := range q.out {
 		switch a.Kind {
@@ -102,7 +102,7 @@ func (q *queue) next() (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// take hands the first row that may go to a lane; nil: there is none.
+// take gives the first row that may be sent to a lane, or returns nil.
 func (q *queue) take(now time.Time) *Row {
 	r := q.first(now)
 	if r != nil {
@@ -117,7 +117,7 @@ func (q *queue) take(now time.Time) *Row {
 	return r
 }
 
-// takeAll hands rows to lanes, and gives their numbers.
+// takeAll gives rows to all free lanes, and returns their numbers and the rows.
 func takeAll(q *queue, now time.Time) (rows []int, taken []*Row) {
 	for q.free > 0 {
 		r := q.take(now)
@@ -150,7 +150,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
 
-// planned is a row with its message built.
+// planned returns a row whose message is built.
 func planned(number, ms int, session string, delay time.Duration) *Row {
 	return &Row{
 		Due: schedule.Due{
@@ -167,7 +167,7 @@ func want[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// TestPackageCommentNamesFiles: the files that the package comment lists exist.
+// TestPackageCommentNamesFiles checks that the files listed in the package comment exist.
 func TestPackageCommentNamesFiles(t *testing.T) {
 	text, err := os.ReadFile("dispatch.go")
 	if err != nil {

@@ -28,7 +28,7 @@ func TestQueueSessionTurns(t *testing.T) {
 	q.add(q.loops[0], planned(0, 0, "s", 0))
 	q.add(q.loops[0], planned(1, 10, "s", 0))                   // due while the first is in flight
 	q.add(q.loops[0], planned(2, 20, "s", 7*time.Millisecond))  // waits 7 ms after the end of the second
-	q.add(q.loops[0], planned(3, 500, "s", 7*time.Millisecond)) // its instant is later than that
+	q.add(q.loops[0], planned(3, 500, "s", 7*time.Millisecond)) // planned later than that
 	q.fire(at(20))
 	_, first := takeAll(q, at(20))
 	want(t, "turns in flight", len(first), 1)
@@ -98,7 +98,7 @@ func TestQueueMissed(t *testing.T) {
 	q.add(q.loops[0], planned(1, 500, "", 0))
 	q.add(q.loops[0], planned(2, 1001, "", 0))
 	q.add(q.loops[0], planned(3, 1002, "", 0))
-	q.fire(at(1001)) // the pacer is behind the first by more than a second: none of what is due by now is sent late
+	q.fire(at(1001)) // the pacer is more than 1 s late for the first row: no row due by now is sent
 	rows, _ := takeAll(q, at(1001))
 	want(t, "sent", rows, []int(nil))
 	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 3})
@@ -107,12 +107,12 @@ func TestQueueMissed(t *testing.T) {
 	want(t, "sent on time", rows, []int{3})
 }
 
-// A time in which this process did not run is found once: what is read later of what fell due in it is missed with the
-// rest, and what has come to wait since keeps waiting.
+// A time in which the process did not run is detected once. Rows of that time that are read later are missed too. Rows
+// that came due since keep waiting.
 func TestQueueMissedOnce(t *testing.T) {
 	q, c := newQueue(0)
 	q.add(q.loops[0], planned(0, 0, "", 0))
-	q.miss(at(20_000)) // a clock was set: the rows moved, the pacer has yet to see them
+	q.miss(at(20_000)) // the clock was set, and the pacer has not fired yet
 	q.fire(at(20_001))
 	want(t, "rejoined", q.rejoined, at(20_000))
 	q.add(q.loops[0], planned(1, 20_010, "", 0))
@@ -124,8 +124,8 @@ func TestQueueMissedOnce(t *testing.T) {
 	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 2})
 }
 
-// A lane that comes back first, after the process was stopped, takes nothing that waited, nor the turn that its answer
-// let go: the answer had ended long before.
+// After a stop of the process, a lane that is freed before the pacer runs takes neither a waiting row nor the next turn
+// of its session, although the answer ended long before.
 func TestQueueMissedSeenByALane(t *testing.T) {
 	q, c := newQueue(1)
 	q.add(q.loops[0], planned(0, 0, "s", 0))
@@ -136,7 +136,7 @@ func TestQueueMissedSeenByALane(t *testing.T) {
 	_, first := takeAll(q, at(10))
 	c.inFlight--
 	c.finished++
-	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // the kernel had its last bytes at 100 ms
+	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // kernel timestamp of the last bytes: 100 ms
 	q.count()
 	want(t, "taken", q.take(at(20_000)), (*Row)(nil))
 	q.fire(at(20_000))
@@ -162,7 +162,7 @@ func TestQueuePause(t *testing.T) {
 	q.fire(at(50))
 	rows, _ = takeAll(q, at(50))
 	want(t, "sent after", rows, []int{4})
-	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 3}) // the session's next turn
+	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Paused: 3}) // includes the session's next turn
 }
 
 func TestQueueWaitsForTheMessage(t *testing.T) {
@@ -176,9 +176,9 @@ func TestQueueWaitsForTheMessage(t *testing.T) {
 	want(t, "taken with it", q.take(at(1)), it)
 }
 
-// Whatever the plan, the failures, the lanes, the engine's load, the budget and the instant of a stop: the balance holds at
-// every step, turns of a session never overlap and keep their order, nothing passes the guard or the budget, and in the end
-// nothing is left.
+// For random plans, failures, lanes, engine loads, budgets and times of a stop: the ledger balances at every step,
+// turns of a session never overlap and keep their order, no row passes the guard or the budget, and no row is left in
+// the end.
 func TestQueueProperties(t *testing.T) {
 	all := map[measure.DropReason]int{}
 	for seed := range uint64(300) {
@@ -207,7 +207,7 @@ func TestQueueProperties(t *testing.T) {
 			switch next, ok := q.next(); {
 			case rnd.IntN(200) == 0:
 				q.pause(!q.paused, at(now))
-			case rnd.IntN(500) == 0 && ok: // the process does not run for a while
+			case rnd.IntN(500) == 0 && ok: // the process is stopped for a while
 				now += 1001 + rnd.IntN(500) + max(0, int(next.Sub(at(now)).Milliseconds()))
 				stalled = at(now)
 				if q.take(stalled) != nil {

@@ -8,7 +8,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// A turn that is late waits out a pause and a stop as what it is: not due yet.
+// A late turn with a gap is not due during a pause or at a stop.
 func TestGapOfALateTurn(t *testing.T) {
 	gap := func(i int) *Row {
 		it := planned(i, 10*i, "u", 0)
@@ -48,7 +48,8 @@ func TestGapOfALateTurn(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// One whose turn comes at the end is not due any more, whoever finds that out first.
+// A turn whose due time falls at the end does not come due, whether the end of the turn before or the end of the plan
+// is seen first.
 func TestGapAtTheVeryEnd(t *testing.T) {
 	q, c := newQueue(9)
 	q.ends = at(25)
@@ -66,7 +67,8 @@ func TestGapAtTheVeryEnd(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// A turn cannot be built before its answer is there; while it is, other rows go out.
+// With History, the message of a turn cannot be built before the answer of the turn before has come. Meanwhile other
+// rows are sent.
 func TestCarriedTurnsAreBuiltLate(t *testing.T) {
 	q, c := newQueue(2)
 	q.History = true
@@ -81,18 +83,18 @@ func TestCarriedTurnsAreBuiltLate(t *testing.T) {
 	q.fire(at(0))
 	_, flying := takeAll(q, at(0))
 	c.end(q, flying[0], true, at(5))
-	want(t, "to be built ahead", q.unbuilt.len(), 3) // now that its answer is known, before it is due
+	want(t, "to be built ahead", q.unbuilt.len(), 3) // the answer is known, and the turn is not due yet
 	q.fire(at(20))
 	want(t, "waiting", q.waiting.len(), 2)
 	wait := q.waiting.items[q.waiting.head:]
 	wait[1].Message.Body = []byte("x")
-	want(t, "passed over", q.take(at(20)), (*Row)(nil)) // what can be built ahead goes in its order
+	want(t, "passed over", q.take(at(20)), (*Row)(nil)) // rows that can be built ahead keep their order
 	wait[0].late = true
 	rows, _ := takeAll(q, at(20))
 	want(t, "sent", rows, []int{2})
 }
 
-// Answers that are too long, or say nothing, are not carried.
+// Answers that are too long or empty are not carried.
 func TestWhatIsCarried(t *testing.T) {
 	s := &session{}
 	s.keep([]byte("a"))

@@ -10,8 +10,8 @@ import (
 	"replayd/internal/schedule"
 )
 
-// Two workloads, rows and sessions at random and lanes that are too few: the rows that wait take no more bytes than they may and one
-// row of each workload more, each row that is counted leaves the sum once, and what is dropped for it is overload.
+// Two workloads with random rows and sessions have too few lanes. The waiting rows never exceed the bound by more than
+// one row per workload, each row leaves the sum once, and rows beyond the bound are dropped as overload.
 func TestWaitingIsBounded(t *testing.T) {
 	dropped := 0
 	for seed := range uint64(200) {
@@ -72,7 +72,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// A reader that is held back has time: what it reads late is neither missed nor dropped.
+// Rows that a held-back reader reads late are neither missed nor dropped.
 func TestReaderThatIsHeldBack(t *testing.T) {
 	w := new(Waiting)
 	w.Bound(10)

@@ -10,17 +10,17 @@ import (
 	"replayd/internal/limits"
 )
 
-// A weather is an engine's load that changes at random, and an eye on what guard and budget let through meanwhile.
+// A weather changes the engine's load at random, and checks what the guard and the budget admit.
 type weather struct {
 	rnd   *rand.Rand
 	load  limits.Load
 	err   error
-	trial time.Time         // when the last one that was sent was let through
-	let   map[int]time.Time // when each trial was let through, by row
+	trial time.Time         // when the last trial that was sent was admitted
+	let   map[int]time.Time // when each trial was admitted, by row
 	sent  []time.Time
 }
 
-// newWeather gives half of the queues a guard and half of them a budget.
+// newWeather gives a guard to half of the queues and a budget to half of them.
 func newWeather(rnd *rand.Rand, q *queue) *weather {
 	if rnd.IntN(2) == 0 {
 		q.Breaker = limits.NewBreaker(limits.Guard{
@@ -45,7 +45,7 @@ func (w *weather) change(q *queue, now time.Time) {
 	q.judge(now, w.load, w.err)
 }
 
-// judge says what is wrong with what lanes have just taken.
+// judge returns an error if the taken or waiting rows violate the guard or the budget.
 func (w *weather) judge(q *queue, taken []*Row, now time.Time) error {
 	if q.Breaker.State() == limits.Open && q.waiting.len() > 0 {
 		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.Breaker.Words(now))
@@ -53,7 +53,7 @@ func (w *weather) judge(q *queue, taken []*Row, now time.Time) error {
 	return w.judgeClosed(q, taken, now)
 }
 
-// judgeClosed is judge of a closed plan, whose rows may wait.
+// judgeClosed is judge for a closed plan, whose rows may wait while the guard is open.
 func (w *weather) judgeClosed(q *queue, taken []*Row, now time.Time) error {
 	for _, it := range slices.Concat(q.waiting.items[q.waiting.head:], taken) {
 		if _, known := w.let[it.Due.Number]; it.trial && !known {
@@ -98,7 +98,7 @@ func (w *weather) end(q *queue, c *tally, it *Row, ok bool, now time.Time) {
 	c.end(q, it, ok, now)
 }
 
-// trialLeft says of a guard that nothing is under way of whether it would let no trial through.
+// trialLeft returns an error if an idle guard still counts a trial as in flight.
 func trialLeft(g *limits.Breaker) error {
 	if g == nil || g.ErrorRatio == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 var epoch = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// at is an instant, ms after the epoch.
+// at returns the time ms milliseconds after the epoch.
 func at(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
 
 func want[T comparable](t *testing.T, what string, got, want T) {
@@ -22,7 +22,7 @@ func want[T comparable](t *testing.T, what string, got, want T) {
 
 var errScrape = errors.New("http://engine/metrics: connection refused")
 
-// Each limit opens at its value and closes when it was not reached for as long as is asked, by its last instant.
+// Each limit opens at its value, and closes when it was last reached ResumeAfter ago.
 func TestGuardSteps(t *testing.T) {
 	none := math.NaN()
 	type step struct {
@@ -45,7 +45,7 @@ func TestGuardSteps(t *testing.T) {
 			{3000, Load{Waiting: 0, KVCacheUsage: none}, nil, Closed, ""},
 			{3001, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"},
 			{4000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"},
-			{6000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"}, // it counts from the last instant, not from the first
+			{6000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"}, // ResumeAfter counts from the last time, not from the first
 			{7999, Load{}, nil, Open, "waiting 8 ≥ 8 until 2s ago"},
 			{8000, Load{}, nil, Closed, ""},
 		}},
@@ -62,7 +62,7 @@ func TestGuardSteps(t *testing.T) {
 		}},
 		"blind": {Guard{Waiting: 8, ResumeAfter: time.Second}, []step{
 			{0, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
-			{10, Load{}, nil, Closed, ""}, // that of the start ends with the first figures
+			{10, Load{}, nil, Closed, ""}, // at the start, missing metrics end with the first figures
 			{20, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused"},
 			{1019, Load{}, nil, Open, "missing_metrics: http://engine/metrics: connection refused until 1s ago"},
 			{1020, Load{}, nil, Closed, ""},
@@ -78,7 +78,7 @@ func TestGuardSteps(t *testing.T) {
 		}},
 		"go": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{
 			{0, Load{}, errScrape, Closed, ""},
-			{1, Load{Waiting: 9, KVCacheUsage: 1}, errScrape, Closed, ""}, // what comes with an error is no figure
+			{1, Load{Waiting: 9, KVCacheUsage: 1}, errScrape, Closed, ""}, // a load with an error is ignored
 			{2, Load{Waiting: 9, KVCacheUsage: none}, nil, Open, "waiting 9 ≥ 8"},
 			{3, Load{Waiting: none, KVCacheUsage: none}, nil, Closed, ""},
 		}},
@@ -87,7 +87,7 @@ func TestGuardSteps(t *testing.T) {
 			{10, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 2}, nil, Open, "missing_metrics: the engine's page does not say how full the KV cache is"},
 			{20, Load{Waiting: 2, KVCacheUsage: none, Engine: "llama.cpp", Pages: 3}, nil, Open, "unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
 			{30, Load{}, errScrape, Open, "missing_metrics: http://engine/metrics: connection refused, unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting"},
-			{60_040, Load{KVCacheUsage: 0.1, Pages: 3}, nil, Closed, ""}, // another version of the engine has it
+			{60_040, Load{KVCacheUsage: 0.1, Pages: 3}, nil, Closed, ""}, // another version of the engine shows it
 		}},
 		"unsupported and ignored": {Guard{Waiting: 8, KVCacheUsage: 0.9, Blind: BlindGo}, []step{
 			{0, Load{Waiting: 2, KVCacheUsage: none, Pages: 3}, nil, Closed, ""},
@@ -107,7 +107,7 @@ func TestGuardSteps(t *testing.T) {
 	}
 }
 
-// The error ratio is that of the last 60 slots of a second, from 5 finished requests on.
+// The error ratio covers the last 60 slots of a second. It counts from 5 finished requests on.
 func TestErrorRatio(t *testing.T) {
 	h := newHealth()
 	f := func(ms int, share float64, finished int) {
@@ -126,12 +126,13 @@ func TestErrorRatio(t *testing.T) {
 		h.Ended(at(30_000), false)
 	}
 	f(59_999, 0.4, 10)
-	f(60_000, 0, 6) // the slot of the failures has left
+	f(60_000, 0, 6) // the slot of the failures has left the window
 	f(89_999, 0, 5)
 	f(90_000, 0, 0)
 }
 
-// The limit opens by 5 finished requests. Once open, it needs only one to be judged, and none to stay as it was judged last.
+// The error ratio opens with at least 5 finished requests. Once open, one finished request is enough to judge it, and
+// with none it keeps its last state.
 func TestErrorRatioOpensAndCloses(t *testing.T) {
 	g := NewBreaker(Guard{ErrorRatio: 0.5, ResumeAfter: 150 * time.Second})
 	f := func(s int, ended string, state State, words string) {
@@ -146,14 +147,14 @@ func TestErrorRatioOpensAndCloses(t *testing.T) {
 	}
 	f(0, "xxxx", Closed, "")
 	f(59, "", Closed, "")
-	f(60, "xxxx", Closed, "") // the first four have left
+	f(60, "xxxx", Closed, "") // the first four have left the window
 	f(61, "o", HalfOpen, "error_ratio 0.8 ≥ 0.5")
 	f(90, "x", HalfOpen, "error_ratio 0.833 ≥ 0.5")
-	f(130, "", HalfOpen, "error_ratio 1 ≥ 0.5") // by one
-	f(150, "", HalfOpen, "error_ratio 1 ≥ 0.5") // by none: as it was
+	f(130, "", HalfOpen, "error_ratio 1 ≥ 0.5") // judged by one request
+	f(150, "", HalfOpen, "error_ratio 1 ≥ 0.5") // no requests: keeps its state
 	f(6000, "x", HalfOpen, "error_ratio 1 ≥ 0.5")
 	f(6070, "o", HalfOpen, "error_ratio 1 ≥ 0.5 until 1m10s ago") // one good answer, and no failure in the minute
-	f(6140, "", HalfOpen, "error_ratio 1 ≥ 0.5 until 2m20s ago")  // by none again
+	f(6140, "", HalfOpen, "error_ratio 1 ≥ 0.5 until 2m20s ago")  // no requests again
 	f(6150, "", Closed, "")
 	f(6151, "xxxx", Closed, "")
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// No minute, hour or day, wherever it begins, costs more than the budget, as long as nothing costs more than planned; and
-// nothing is refused that would fit into the 61 slots of a window.
+// No minute, hour or day costs more than the budget, wherever it begins, as long as no request costs more than planned.
+// No request is refused that would fit into the 61 slots of a window.
 func TestBudgetHoldsWhereverItBegins(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -19,7 +19,7 @@ func TestBudgetHoldsWhereverItBegins(t *testing.T) {
 			Cost
 		}
 		var all []spent
-		within := func(from, to time.Time) (sum Cost) { // both instants count
+		within := func(from, to time.Time) (sum Cost) { // inclusive
 			for _, s := range all {
 				if !s.at.Before(from) && !s.at.After(to) {
 					sum.Requests += s.Requests
@@ -63,7 +63,7 @@ func TestBudgetHoldsWhereverItBegins(t *testing.T) {
 	}
 }
 
-// A mean follows what comes: of the last hundred or so.
+// A mean follows about the last hundred values.
 func TestMean(t *testing.T) {
 	var m mean
 	for _, step := range []struct {
@@ -86,7 +86,8 @@ func TestMean(t *testing.T) {
 	want(t, "within a bound", m.reserve(600), int64(600))
 }
 
-// Of a spell its begin is told and its end, which is a request that goes through a minute after the last that did not.
+// A spell reports its begin and its end. It ends with the first admitted request at least a minute after the last
+// refused one.
 func TestSpell(t *testing.T) {
 	var s Spell
 	for _, step := range []struct {
@@ -97,13 +98,13 @@ func TestSpell(t *testing.T) {
 		{0, false, ""},
 		{1000, true, "0s 1"},
 		{1001, true, ""},
-		{1002, false, ""}, // a small one fits
+		{1002, false, ""}, // a small request still fits
 		{30_000, true, ""},
 		{89_999, false, ""},
 		{90_000, false, "29s 3"},
 		{90_001, false, ""},
 		{90_002, true, "0s 1"},
-		{300_000, true, ""}, // nothing fell due meanwhile
+		{300_000, true, ""}, // no request came in between
 		{300_001, false, ""},
 		{400_000, false, "3m29.998s 2"},
 	} {
@@ -115,7 +116,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// A correction is counted where the charge was, and only as long as that is in the window.
+// A correction is booked in the slot of its charge, and only while that slot is in the window.
 func TestCorrectionGoesToItsSlot(t *testing.T) {
 	l, b := NewSpending(), Budget{RequestsPerMinute: 9, PromptTokensPerHour: 100}
 	full := func(what string, at time.Time, prompt int64, is Bound) {

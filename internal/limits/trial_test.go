@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A breaker that errors alone have opened is half open: it lets single trials through, one in flight at a time and one a second.
+// A breaker that is open only because of errors is half open: it admits one trial in flight at a time and one per
+// second.
 func TestHalfOpen(t *testing.T) {
 	b := NewBreaker(Guard{Waiting: 8, ErrorRatio: 0.5})
 	for range 5 {
@@ -26,13 +27,13 @@ func TestHalfOpen(t *testing.T) {
 	b.Tried(true)
 	admit(5000, true)
 	b.Tried(true)
-	admit(5999, false) // not yet a second ago
+	admit(5999, false) // less than 1 s after the last trial
 	admit(6000, true)
 	b.Tried(false)
-	admit(6001, true) // one that was never sent was none
+	admit(6001, true) // a request that was never sent does not count as a trial
 	b.Tried(true)
 	b.Step(at(7100), Load{Waiting: 8}, nil)
-	admit(7100, false) // another limit is open too
+	admit(7100, false) // another limit is reached too
 	want(t, "state", b.State(), Open)
 	var none *Breaker
 	want(t, "state of none", none.State(), Closed)
@@ -40,7 +41,7 @@ func TestHalfOpen(t *testing.T) {
 	want(t, "admitted without one", [2]bool{ok, trial}, [2]bool{true, false})
 }
 
-// While a limit is open, nothing but time closes it: Wait says when to look.
+// With no new events, an open limit closes only by time. Wait returns the time until the next look.
 func TestWait(t *testing.T) {
 	b := NewBreaker(Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond})
 	b.Step(at(0), Load{Waiting: 8}, nil)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A window is the sum of what was counted in the running slot and the ones before it, whatever the steps between.
+// A window sums the current slot and the slots before it, however large the steps between are.
 func TestWindow(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
