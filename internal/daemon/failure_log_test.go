@@ -12,8 +12,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// The first of a kind is logged at once, those that follow are counted once a minute, and after a quiet minute the next
-// one is a first again. Each line about a request has its id.
+// The first failure of a kind is logged at once. Later ones are counted once a minute. After a quiet minute the next
+// failure is logged at once again. Each line about a request has its id.
 func TestComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -36,7 +36,7 @@ func TestComplaints(t *testing.T) {
 			n++
 			failureObserver{workload, c.add}.Observe(&measure.Request{ID: fmt.Sprint(workload, "/0/", n), Outcome: o, Error: "why"})
 		}
-		<-time.After(50 * time.Millisecond) // so that nothing falls on the minute
+		<-time.After(50 * time.Millisecond) // so that no failure falls exactly on a minute
 		for range 1000 {                    // in 100 s
 			fail("a", measure.ConnectFailed)
 			fail("a", measure.OK)

@@ -46,13 +46,13 @@ func engine(t *testing.T, change func(*sim.Options)) (e *sim.Engine, url string)
 	return e, s.URL
 }
 
-// nobody is where nothing listens: port 1 is reserved.
+// nobody is an address on which no server listens: port 1 is reserved.
 const nobody = "http://127.0.0.1:1"
 
-// freeAddress is one on which nothing listens.
+// freeAddress returns an address on which no server listens.
 func freeAddress(t *testing.T) string { return outside.Address(t) }
 
-// rows are those of a trace: row i is due at i·10 ms, with 20+i tokens in and 4 out.
+// rows returns a trace: row i is due at i·10 ms and has 20+i input tokens and 4 output tokens.
 func rows(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -76,22 +76,22 @@ func target(name, url string) config.Target {
 	return t
 }
 
-// looped is a workload that plays a trace every second, at the wall clock's seconds.
+// looped returns a workload that plays a trace at every second of the wall clock.
 func looped(name, target, path string) config.Workload {
 	w := once(name, target, path)
 	w.Repeat.Mode, w.Repeat.Align, w.Repeat.Every = "loop", "wall_clock", config.Duration(time.Second)
 	return w
 }
 
-// once is a workload that plays a trace once, at the instants of its rows: those of a second in which other work has the cores are
-// missed, so nobody may count on them.
+// once returns a workload that plays a trace once, on time. If other work keeps the cores busy for a second, rows are
+// missed, so no test may rely on their number.
 func once(name, target, path string) config.Workload {
 	w := config.DefaultWorkload()
 	w.Name, w.Target, w.Trace.Path, w.Repeat.Mode = name, target, path, "once"
 	return w
 }
 
-// each is a workload that sends all rows of a trace once, as fast as its lanes take them, however busy this machine is.
+// each returns a workload that sends all rows of a trace once, as fast as its lanes allow, however busy the machine is.
 func each(name, target, path string) config.Workload {
 	w := once(name, target, path)
 	w.Arrival = "concurrency"
@@ -117,7 +117,7 @@ type daemon struct {
 	config config.Config // what the next reload reads
 }
 
-// load is what a reload reads: it is checked as a file's is.
+// load returns the configuration for a reload, checked like the configuration of a file.
 func (d *daemon) load() (config.Config, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +129,7 @@ func (d *daemon) load() (config.Config, error) {
 	return c, nil
 }
 
-// post asks for something by HTTP and gives the answer.
+// post sends a POST request and returns the answer.
 func (d *daemon) post(path string) (status int, text string) {
 	d.t.Helper()
 	resp, err := http.Post(d.url+path, "", nil)
@@ -144,7 +144,7 @@ func (d *daemon) post(path string) (status int, text string) {
 	return resp.StatusCode, string(body)
 }
 
-// reload changes the configuration, asks for it and wants it taken.
+// reload changes the configuration and requests a reload, which must succeed.
 func (d *daemon) reload(change func(c *config.Config)) {
 	d.t.Helper()
 	d.mu.Lock()
@@ -155,7 +155,8 @@ func (d *daemon) reload(change func(c *config.Config)) {
 	}
 }
 
-// Observe hands on the last 10,000 finished requests: nobody may be listening, and a closed loop makes them as fast as it can.
+// Observe keeps the last 10,000 finished requests for next. It must not block, because a test may not read them and a
+// closed loop finishes requests very fast.
 func (d *daemon) Observe(r *measure.Request) {
 	for {
 		select {
@@ -198,7 +199,7 @@ func start(t *testing.T, c config.Config) *daemon {
 	return d
 }
 
-// end waits for the end and wants it clean.
+// end waits until the daemon ends without an error.
 func (d *daemon) end() {
 	d.t.Helper()
 	select {
@@ -223,7 +224,7 @@ func (d *daemon) next() measure.Request {
 	}
 }
 
-// see scrapes until all the lines are on the page.
+// see scrapes until the page has all the lines.
 func (d *daemon) see(lines ...string) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
@@ -279,10 +280,10 @@ func fetch(t *testing.T, url string) string {
 	return string(body)
 }
 
-// A gate is a server whose streams have begun and go on when they are let through.
+// A gate is a server whose streams begin, and go on when open is closed.
 type gate struct {
 	url  string
-	came chan string // ids of requests that wait
+	came chan string // ids of waiting requests
 	open chan struct{}
 }
 

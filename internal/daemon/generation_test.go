@@ -24,10 +24,10 @@ import (
 	"replayd/internal/sim"
 )
 
-// heard collects what a generation reports; it may be called from anywhere.
+// heard collects the outcomes and failures of a generation. It is safe for concurrent use.
 type heard struct {
 	mu       sync.Mutex
-	outcomes map[string]int // by workload, a blank and outcome
+	outcomes map[string]int // by workload and outcome, separated by a blank
 	failures []string
 }
 
@@ -70,7 +70,7 @@ func (h *heard) run(t *testing.T, c config.Config) {
 	}
 }
 
-// A target that lists several models, of which none is named, ends its workloads and no others.
+// If a target lists several models and none is configured, its workloads end. Other workloads go on.
 func TestSeveralModels(t *testing.T) {
 	several := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -92,7 +92,7 @@ func TestSeveralModels(t *testing.T) {
 	}
 }
 
-// A disk that is full loses records, no requests.
+// A full disk loses records, but no requests.
 func TestRecordsFail(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full here:", err)
@@ -118,7 +118,7 @@ func TestRecordsFail(t *testing.T) {
 	}
 }
 
-// Build finds every fault at once, sends nothing and leaves nothing open.
+// Build reports all faults at once, sends no request and leaves no connection or file open.
 func TestBuildFaults(t *testing.T) {
 	var connections atomic.Int64
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -164,7 +164,7 @@ workloads[5] "orphan": trace.path: open gone.jsonl: no such file or directory`
 	}
 }
 
-// openFiles counts the descriptors of this process; 0 where that cannot be known.
+// openFiles returns the number of open descriptors of this process, or 0 if it is unknown.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

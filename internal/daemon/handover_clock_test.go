@@ -12,8 +12,9 @@ import (
 	"replayd/internal/measure"
 )
 
-// The wall clock is set before, between and after two reloads. Where loops begin by the wall clock no row goes out twice, and none is
-// left out that the clock does not leave out; where they begin with the process, the workload is handed over a second later.
+// The wall clock is set before, between and after two reloads. With loops aligned to the wall clock, no row is sent
+// twice and only rows that the clock skips are left out. With loops aligned to the start, the workload is handed over a
+// second later.
 func TestHandoverWhenTheClockIsSet(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(90)) // due in the first 0.9 s of each loop
 	const first, second = 10 * time.Second, 10*time.Second + 400*time.Millisecond
@@ -30,7 +31,7 @@ func TestHandoverWhenTheClockIsSet(t *testing.T) {
 						c.Workloads[0].Repeat.Every, c.Workloads[0].Repeat.Align = config.Duration(20*time.Second), align
 						c.Workloads[0].Trace.Path = path
 						c.Workloads[0].Speed = 0.05                                          // a row each 200 ms
-						begin := time.Now().Truncate(20 * time.Second).Add(40 * time.Second) // of a loop
+						begin := time.Now().Truncate(20 * time.Second).Add(40 * time.Second) // begin of a loop
 						<-time.After(time.Until(begin.Add(-time.Second)))
 						b := keep(t, c, options, func(o *Options) {
 							o.Wall = func() time.Time { return time.Now().Round(0).Add(time.Duration(ahead.Load())) }
@@ -57,7 +58,7 @@ func TestHandoverWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// once wants no row twice, and each that a clock set by so much does not leave out.
+// once checks that no row was sent twice, and that only rows that the step of the clock skips were left out.
 func (f *finished) once(t *testing.T, name string, step time.Duration, begin time.Time) {
 	t.Helper()
 	byLoop := map[int64][]int{}
@@ -74,14 +75,14 @@ func (f *finished) once(t *testing.T, name string, step time.Duration, begin tim
 		}
 	}
 	here := begin.Unix() / 20
-	if step.Abs() < 20*time.Second && step < time.Second { // else the clock itself leaves rows out
+	if step.Abs() < 20*time.Second && step < time.Second { // otherwise the clock skips rows
 		if got := byLoop[here]; len(got) != 90 {
 			t.Errorf("%s: want 90 rows of the first loop, got %v", name, got)
 		}
 	}
 }
 
-// steady wants a request each 200 ms, and about the handovers no more than a second without.
+// steady checks that requests are at most 1.2 s apart around the handovers, and at least 200 ms apart after them.
 func (f *finished) steady(t *testing.T, name string, begin time.Time) {
 	t.Helper()
 	slices.SortFunc(f.all, func(a, b measure.Request) int { return a.Timeline.Write.Compare(b.Timeline.Write) })

@@ -16,7 +16,7 @@ import (
 	"replayd/test/outside"
 )
 
-// wired has the connections of a generation lead to a simulated engine in virtual time, and keeps what finished.
+// wired connects a generation to a simulated engine in virtual time. The finished requests go to into.
 func wired(t *testing.T, into *finished) func(o *Options) {
 	t.Helper()
 	o := sim.Defaults()
@@ -36,7 +36,7 @@ func wired(t *testing.T, into *finished) func(o *Options) {
 	return func(o *Options) { o.Dial, o.Observers = wire.Dial, []replay.Observer{into} }
 }
 
-// finished are the requests that have.
+// finished collects the finished requests.
 type finished struct {
 	mu  sync.Mutex
 	all []measure.Request
@@ -51,7 +51,7 @@ func (f *finished) Observe(r *measure.Request) {
 	f.all = append(f.all, kept)
 }
 
-// loops gives the rows of a workload by their loops. All must have ended ok, at their instants.
+// loops returns the rows of a workload by loop. All of them must be ok and on time.
 func (f *finished) loops(t *testing.T, workload string) map[int64][]int {
 	t.Helper()
 	loops := map[int64][]int{}
@@ -67,8 +67,8 @@ func (f *finished) loops(t *testing.T, workload string) map[int64][]int {
 	return loops
 }
 
-// Reloads that change some of the workloads lose and double no row of any: the one that did not change runs on, the others are
-// handed over at an instant. The drain is all workloads', and no change of any.
+// Reloads that change some of the workloads lose and repeat no row. An unchanged workload keeps running, and the others
+// are handed over. The drain time belongs to all workloads, and changing it changes no workload.
 func TestReloadLosesNothing(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(90)) // due in the first 0.9 s of each second
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestReloadLosesNothing(t *testing.T) {
 		c.Workloads[2].Shard = config.Shard{Index: 1, Of: 2}
 		b := keep(t, c, options)
 		for i := range 8 {
-			<-time.After(time.Duration(100+130*i) * time.Millisecond) // the handover before may be yet to come
+			<-time.After(time.Duration(100+130*i) * time.Millisecond) // the previous handover may still be pending
 			if err := <-b.reload(func(c *config.Config) {
 				c.Workloads[1].Lanes = 100 + i
 				c.Workloads[2].SLO.Objective = 0.9 + float64(i)/100

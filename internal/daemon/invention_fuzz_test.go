@@ -15,12 +15,12 @@ import (
 	"replayd/internal/config"
 )
 
-// load writes the files of an invention, and reads it as serve would.
+// load writes the files of an invention and loads its configuration like serve.
 func (v *invention) load(t *testing.T) (config.Config, error) {
 	t.Helper()
 	for path, text := range v.files {
 		if _, err := os.Stat(path); err == nil {
-			continue // a reload writes no file anew that is being read
+			continue // a reload must not rewrite a file that is being read
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -38,17 +38,18 @@ func loadText(t *testing.T, dir string, text []byte) (config.Config, error) {
 	return config.Load(path, nil, nil, func(string) {})
 }
 
-// name of a workload or a target, behind its place in the list.
+// name matches the name of a workload or a target behind its index.
 var name = regexp.MustCompile(`\] "[wt][0-9]": `)
 
-// placed is a fault as Load tells it: file, line, key, what was wanted.
+// placed matches a fault of Load behind its file name: line, key, what was wanted.
 var placed = regexp.MustCompile(`^[1-9][0-9]*: [a-z_0-9.\[\]]+: [a-z]`)
 
-// onlyBuilt are the faults that no check of the configuration can tell: they are between it and the rows of a file.
+// onlyBuilt matches the faults that only Build can find, because they depend on the rows of a file.
 var onlyBuilt = regexp.MustCompile(`^([^:]*replayd.yaml:[1-9][0-9]*: )?workloads\[[0-9]\] "w[0-9]": (trace.from: want (0s to the trace's last row at |a window with a row in it)|repeat.every: want (more than|at least) |repeat.offset: want less than every )`)
 
-// Of any configuration whose keys mostly go together, Load tells every fault with its line, and those that were put there
-// on purpose are among them. What it takes is shown, and loaded again is the same; it gives plans, or says which file is at fault.
+// For a configuration whose keys mostly go together, Load reports every fault with its line, including all faults made
+// on purpose. A valid configuration is shown and loads again to the same configuration. Build accepts it, or names the
+// file with a fault.
 func FuzzConfigurations(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, choices []byte) {
@@ -58,7 +59,7 @@ func FuzzConfigurations(f *testing.F) {
 			var told []string
 			for line := range strings.Lines(err.Error()) {
 				line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), filepath.Join(v.dir, "replayd.yaml")+":")
-				line = name.ReplaceAllString(line, "].") // as the test's own list has it
+				line = name.ReplaceAllString(line, "].") // like in v.wrong
 				if !placed.MatchString(line) {
 					t.Errorf("want a line and a key, got %q\nin\n%s", line, &v.text)
 				}
@@ -98,10 +99,10 @@ func FuzzConfigurations(f *testing.F) {
 	})
 }
 
-// built builds a generation and lets it go again; it gives the faults.
+// built builds a generation and closes it again. It returns the faults.
 func built(t *testing.T, c config.Config) string {
 	t.Helper()
-	c.Places = nil // lines differ between what was written and what was shown
+	c.Places = nil // the shown text has other line numbers
 	g, err := Build(t.Context(), new(heard).options(c))
 	if err != nil {
 		return err.Error() + "\n"
@@ -112,7 +113,7 @@ func built(t *testing.T, c config.Config) string {
 	return ""
 }
 
-// seeds are choices at random, a few of each length.
+// seeds adds random choices of several lengths to the corpus.
 func seeds(f *testing.F) {
 	f.Add([]byte{})
 	r := rand.New(rand.NewPCG(1, 2))

@@ -55,7 +55,7 @@ func (s section) synthetic(arrival string) {
 	y.key("system_tokens", "", "10")
 	y.key("turns", "", "2", "3")
 	y.key("turns_stddev", "", "1")
-	if arrival != "users" { // whose rate sets the time between turns
+	if arrival != "users" { // with users, the rate sets the time between turns
 		y.key("turn_delay", "", "50ms", "2s")
 		y.key("turn_delay_stddev", "", "1s")
 	}
@@ -93,7 +93,8 @@ func (s section) trace() {
 	t.key("over_limit", "", "clip", "send")
 }
 
-// file is the path of a text, another one for another text: a reload must not change what is read.
+// file returns a path for a text. Different texts have different paths, because a reload must not change a file that is
+// being read.
 func (v *invention) file(text string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))
@@ -102,7 +103,7 @@ func (v *invention) file(text string) string {
 	return path
 }
 
-// rows are those of a small trace.
+// rows returns a small trace.
 func (v *invention) rows() string {
 	var b strings.Builder
 	ms := 0

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A dice makes choices of a fuzzer's bytes, one byte a choice. When they have run out every choice is the first.
+// A dice makes choices from a fuzzer's bytes, one byte per choice. When no bytes are left, it makes the first choice.
 type dice struct{ bytes []byte }
 
 func (d *dice) roll() int {
@@ -19,25 +19,25 @@ func (d *dice) roll() int {
 
 func of[T any](d *dice, choices ...T) T { return choices[d.roll()%len(choices)] }
 
-// An invention is the text of a configuration with keys that mostly go together, and the files that it names.
+// An invention is the text of a configuration whose keys mostly go together, and the files that the text names.
 type invention struct {
 	*dice
 	dir   string
 	text  strings.Builder
 	lines int
-	sound bool              // nothing is wrong on purpose
-	wrong []string          // LINE: PATH of every key that is wrong on purpose
+	sound bool              // no faults on purpose
+	wrong []string          // LINE: PATH of each fault made on purpose
 	files map[string]string // path to text
-	bare  []bool            // of each target: its answers are not streamed
-	blind []bool            // of each target: it is not scraped
+	bare  []bool            // by target: its answers are not streamed
+	blind []bool            // by target: it is not scraped
 }
 
-// A section is a place for keys.
+// A section is a mapping of the configuration to which keys are added.
 type section struct {
 	*invention
-	path   string // with its dot
+	path   string // with a final dot
 	indent string
-	dash   *bool // whether the next line begins an entry of a list
+	dash   *bool // the next line begins a list entry
 }
 
 func (v *invention) line(text string) {
@@ -54,7 +54,7 @@ func (s section) put(line string) {
 	s.line(s.indent + line)
 }
 
-// key has one of the values, "" for none; two bytes of 256 make it wrong.
+// key writes a key with one of the values; the value "" leaves the key out. 2 of 256 choices write a fault.
 func (s section) key(name string, values ...string) {
 	switch b := s.roll(); {
 	case b == 255 && !s.sound:
@@ -68,20 +68,20 @@ func (s section) key(name string, values ...string) {
 	}
 }
 
-// in is a section under a key.
+// in begins a section under a key.
 func (s section) in(name string) section {
 	s.put(name + ":")
 	s.path, s.indent, s.dash = s.path+name+".", s.indent+"  ", new(bool)
 	return s
 }
 
-// entry is the section of a list's entry.
+// entry begins the section of a list entry.
 func (s section) entry(list string, at int) section {
 	begins := true
 	return section{s.invention, fmt.Sprintf("%s%s[%d].", s.path, list, at), s.indent + "  ", &begins}
 }
 
-// invent makes a configuration of up to three workloads, whose files are to be in dir.
+// invent makes a configuration of up to three workloads, with their files in dir.
 func invent(d *dice, dir string, sound bool) *invention {
 	v := &invention{dice: d, dir: dir, sound: sound, files: map[string]string{}}
 	top := section{v, "", "", new(bool)}
@@ -178,7 +178,7 @@ func (s section) workload(to int) {
 	s.rest(to)
 }
 
-// rest are the keys that go with any others.
+// rest writes the keys that go with any other keys.
 func (s section) rest(to int) {
 	p := s.in("prompt")
 	p.key("form", "", "", "tokens")

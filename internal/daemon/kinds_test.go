@@ -14,7 +14,7 @@ import (
 	"replayd/test/outside"
 )
 
-// kinds are workloads of every kind, for a daemon.
+// kinds returns a configuration with workloads of every kind.
 func kinds(t *testing.T, url string) config.Config {
 	t.Helper()
 	whole := target("whole", url)
@@ -57,12 +57,12 @@ func kinds(t *testing.T, url string) config.Config {
 	return c
 }
 
-// All kinds of rows and arrivals in one daemon: each has its series at 0 or above from the first scrape on, they add up at
-// every scrape, and the pages have no figure that is none.
+// A daemon runs all kinds of rows and arrivals. Each workload has its series from the first scrape on, the ledgers
+// balance at every scrape, and the pages contain no NaN or undefined value.
 func TestKinds(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) {
 		o.CacheTokens = 0
-		o.TTFT, o.ITL = 20*time.Millisecond, 5*time.Millisecond // a faster engine lets the closed loops take the whole processor
+		o.TTFT, o.ITL = 20*time.Millisecond, 5*time.Millisecond // with a faster engine the closed loops would use the whole CPU
 	})
 	c := kinds(t, url)
 	d := start(t, c)
@@ -128,7 +128,7 @@ func TestKinds(t *testing.T) {
 		t.Error("want a prefix hit ratio of the trace, and of nothing else")
 	}
 
-	// What the page of the configuration says is the configuration.
+	// The configuration page loads as the same configuration.
 	shown := write(t, "replayd.yaml", fetch(t, d.url+"/config"))
 	again, err := config.Load(shown, os.Environ(), nil, func(string) {})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestKinds(t *testing.T) {
 	d.end()
 }
 
-// has says whether a workload has a series.
+// has reports whether a workload has a series.
 func has(p outside.Page, name, workload string) bool {
 	for _, m := range p[name].GetMetric() {
 		for _, l := range m.GetLabel() {
@@ -155,7 +155,7 @@ func has(p outside.Page, name, workload string) bool {
 	return false
 }
 
-// infoOf is the digest that replayd_trace_info has of a workload.
+// infoOf returns the sha256 label of a workload's replayd_trace_info.
 func infoOf(t *testing.T, d *daemon, workload string) string {
 	t.Helper()
 	for line := range strings.Lines(fetch(t, d.url+"/metrics")) {
@@ -203,7 +203,8 @@ func TestInWords(t *testing.T) {
 	})
 }
 
-// A closed loop that is taken over by a closed loop has at no time more in flight than either may have, and every request ends well.
+// When a closed loop replaces another one, the requests in flight never exceed the larger of the two lane limits, and
+// every request ends ok.
 func TestReloadOfAClosedLoop(t *testing.T) {
 	e, url := engine(t, func(o *sim.Options) { o.TTFT = 400 * time.Millisecond })
 	c := conf([]config.Target{target("sim", url)}, once("w", "sim", ""))

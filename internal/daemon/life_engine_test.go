@@ -11,7 +11,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// serve runs an engine until its end is called.
+// serve runs an engine until end is called.
 func (l *life) serve() (end func()) {
 	o := sim.Defaults()
 	o.Slots, o.MaxQueue = of(l.dice, 64, 1, 4), of(l.dice, 4096, 0)
@@ -42,7 +42,7 @@ func (l *life) serve() (end func()) {
 	}
 }
 
-// dial connects to the engine; of rough connections every third is refused, and every third breaks.
+// dial connects to the engine. If connections are rough, every third is refused and every third breaks.
 func (l *life) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	<-time.After(travel)
 	l.mu.Lock()
@@ -59,7 +59,7 @@ func (l *life) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, err
 }
 
-// A brittle connection breaks after so many bytes of what the server says.
+// A brittle connection breaks after left bytes from the server.
 type brittle struct {
 	net.Conn
 	left int

@@ -21,9 +21,9 @@ import (
 	"replayd/test/outside"
 )
 
-// A configuration that is taken lives for some seconds of virtual time, against an engine with faults and over connections
-// that break, with pauses and reloads in between. Whenever nothing moves the page adds up and no counter has fallen; at the end
-// nothing is left, and each row of a plan has gone out once.
+// A valid configuration runs for some seconds of virtual time against an engine with faults, over connections that
+// break, with pauses and reloads. Whenever no request moves, the ledgers balance and no counter has fallen. In the end
+// no request is left, and each row of a plan was sent once.
 func FuzzLives(f *testing.F) {
 	f.Add([]byte{})
 	r := rand.New(rand.NewPCG(3, 4))
@@ -41,18 +41,18 @@ func FuzzLives(f *testing.F) {
 }
 
 const (
-	mostRequests = 300                   // after so many a life ends
-	travel       = 5 * time.Millisecond  // to connect; a client whose requests all fail must not stop the clock
-	toil         = 20 * time.Millisecond // before any answer
+	mostRequests = 300                   // a life ends after so many requests
+	travel       = 5 * time.Millisecond  // time to connect; virtual time must pass even if all requests fail
+	toil         = 20 * time.Millisecond // time before any answer
 )
 
-// A life is a generation, and those that reloads bring, with the engine that they ask.
+// A life is a generation, its successors by reloads, and their engine.
 type life struct {
 	*testing.T
 	*dice
 	dir     string
 	wire    *outside.Pipes
-	rough   bool // connections are refused, or break
+	rough   bool // some connections are refused or break
 	reg     *prometheus.Registry
 	reloads int
 
@@ -100,9 +100,9 @@ func (l *life) run() {
 	l.end(g, stop)
 }
 
-// end stops what lives and judges what is left.
+// end stops the life and checks the counts at its end.
 func (l *life) end(g *Generation, stop context.CancelFunc) {
-	ran := true // every plan to its end
+	ran := true // every plan has ended by itself
 	for _, w := range g.workloads {
 		ran = ran && w.ended()
 	}
@@ -125,7 +125,7 @@ func (l *life) end(g *Generation, stop context.CancelFunc) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.reloads > 0 { // another plan of the same name may have the same ids
+	if l.reloads > 0 { // plans of the same name may use the same ids
 		return
 	}
 	if finished != float64(len(l.ended)) {
@@ -138,7 +138,7 @@ func (l *life) end(g *Generation, stop context.CancelFunc) {
 	}
 }
 
-// happen lets one of the things happen that happen to a daemon.
+// happen makes one random event happen: for instance a pause or a reload.
 func (l *life) happen(ctx context.Context, g *Generation, text *string) *Generation {
 	switch l.roll() % 16 {
 	case 1:
@@ -171,7 +171,7 @@ func (l *life) invent() (c config.Config, text string, ok bool) {
 	return c, v.text.String(), err == nil
 }
 
-// pass lets time go by, less of it where much happens.
+// pass lets d of virtual time go by, or less if many requests arrive.
 func (l *life) pass(d time.Duration) {
 	const most = 500 * time.Millisecond
 	for ; d > 0 && l.seen() <= mostRequests; d -= most {
@@ -186,7 +186,7 @@ func (l *life) seen() int {
 	return len(l.arrivals)
 }
 
-// look scrapes.
+// look scrapes and checks the page. The counters are compared with the last scrape if counters is set, else sometimes.
 func (l *life) look(g *Generation, counters bool) outside.Page {
 	families, err := l.reg.Gather()
 	if err != nil {
@@ -228,7 +228,7 @@ func (l *life) options(c config.Config) Options {
 	return Options{
 		Config: c, Meter: metrics.NewMeter(l.reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
 		Observers: []replay.Observer{l}, Failed: func(err error) {
-			if !strings.Contains(err.Error(), "are over the length limits") { // a closed loop would be read for ever
+			if !strings.Contains(err.Error(), "are over the length limits") { // the end of a closed loop whose rows are all filtered
 				l.Error(err)
 			}
 		},

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// several is a collector of several collectors.
+// several combines several collectors into one.
 type several []prometheus.Collector
 
 func (s several) Describe(ch chan<- *prometheus.Desc) {
@@ -22,7 +22,8 @@ func (s several) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// TestLiveServers: replicas, ranks and GPUs are summed, each once, and prefix hits are those between the readings.
+// TestLiveServers checks that replicas, ranks and GPUs are summed, each once, and that prefix hits count between two
+// readings.
 func TestLiveServers(t *testing.T) {
 	gauge := func(name string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "replayd_" + name}, append([]string{"target"}, labels...))
@@ -45,7 +46,7 @@ func TestLiveServers(t *testing.T) {
 	hits.WithLabelValues("a", "r1", "0").Add(900)
 	for _, uuid := range []string{"u1", "u2"} {
 		power.WithLabelValues("a", "0", uuid, "h", "").Set(300)
-		power.WithLabelValues("a", "0", uuid, "h", "1").Set(100) // a part of it
+		power.WithLabelValues("a", "0", uuid, "h", "1").Set(100) // a MIG instance of the GPU
 		busy.WithLabelValues("a", "0", uuid, "h", "").Set(0.5)
 	}
 	if got := read()["a"]; !math.IsNaN(got.PrefixHits) {

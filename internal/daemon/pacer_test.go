@@ -9,7 +9,7 @@ import (
 	"replayd/internal/replay"
 )
 
-// counted is a sleeper that tells how many there are.
+// counted is a sleeper that counts the open sleepers.
 type counted struct {
 	*replay.Timers
 	open *int
@@ -20,8 +20,8 @@ func (c counted) Close() error {
 	return c.Timers.Close()
 }
 
-// However many workloads there are and come by reloads, one pacer serves them, and its sleeper is closed in the end: after a run,
-// before one, and where the configuration is at fault.
+// One pacer serves all workloads, including those of reloads. Its sleeper is closed after a run, before a run and after
+// a fault in the configuration.
 func TestOnePacer(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(3))
 	targets := []config.Target{target("gone", nobody)}

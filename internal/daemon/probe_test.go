@@ -12,7 +12,7 @@ import (
 	"replayd/internal/config"
 )
 
-// A limit on a figure that a running engine does not show is refused, with its line.
+// A guard limit on a figure that a running engine does not show is refused, with its line in the file.
 func TestProbe(t *testing.T) {
 	pages := http.NewServeMux()
 	say := func(path, text string) {
@@ -47,7 +47,7 @@ workloads:
 	}{
 		{map[string]string{"": s.URL + "/vllm/v1"}, ""},
 		{map[string]string{"a": s.URL + "/vllm/metrics"}, ""},
-		{map[string]string{"b": s.URL + "/nothing"}, ""}, // no guard on it needs a figure
+		{map[string]string{"b": s.URL + "/nothing"}, ""}, // no guard of this target needs a figure
 		{map[string]string{}, ""},
 		{
 			map[string]string{"b": s.URL, "": s.URL + "/llama"},

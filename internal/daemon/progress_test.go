@@ -12,8 +12,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// Of a trace whose rows lie at 0, 15 and 70 minutes, from the tenth minute on and at twice the speed, 30 minutes are to be
-// played.
+// A trace has rows at 0, 15 and 70 minutes. From the tenth minute on and at twice the speed, it takes 30 minutes.
 func TestStanding(t *testing.T) {
 	const text = `{"timestamp": 0, "input_length": 5}
 {"timestamp": 900000, "input_length": 5}

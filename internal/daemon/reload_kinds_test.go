@@ -15,7 +15,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// put replaces a file by another of its name.
+// put replaces a file by a new one of the same name.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	beside := filepath.Join(filepath.Dir(path), "new")
@@ -27,7 +27,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// reloaded reloads what has not changed in the configuration, and wants in words how many workloads that touched.
+// reloaded reloads the unchanged configuration. The message on the live page must give the expected counts of
+// workloads.
 func (d *daemon) reloaded(want string) {
 	d.t.Helper()
 	d.reload(func(*config.Config) {})
@@ -37,7 +38,7 @@ func (d *daemon) reloaded(want string) {
 	}
 }
 
-// Workloads of every kind run on through a reload that changes none of them.
+// Workloads of every kind keep running through a reload that changes none of them.
 func TestReloadOfKinds(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := kinds(t, url)
@@ -48,8 +49,8 @@ func TestReloadOfKinds(t *testing.T) {
 	d.end()
 }
 
-// A tokenizer, and a dataset that gives a trace its texts, are what their files hold: another one in its place is a change of
-// those who use it, the same is none, and one that is no good changes nothing.
+// A tokenizer, and a dataset with texts for a trace, are compared by content. New content changes the workloads that
+// use the file, the same content changes none, and a bad file changes nothing.
 func TestFilesInPlaceOfOthers(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	read := func(name string) string {
@@ -98,7 +99,8 @@ func TestFilesInPlaceOfOthers(t *testing.T) {
 	d.end()
 }
 
-// A workload that is a trace's, then made-up rows by a rate and in a closed loop, and a trace's again: nothing is lost, all counters go on.
+// A workload changes from a trace to synthetic rows by rate, to synthetic rows in a closed loop, and back to a trace.
+// No row is lost, and all counters go on.
 func TestFromTraceToSyntheticAndBack(t *testing.T) {
 	e, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
@@ -147,7 +149,7 @@ func TestFromTraceToSyntheticAndBack(t *testing.T) {
 	if n := e.Totals(); n.Outcomes[sim.OK] != n.Requests {
 		t.Errorf("want all to end well, got %+v", n)
 	}
-	// By the plans' own instants, one kind of rows is over when the next begins.
+	// In planned order, one kind of rows ends before the next begins.
 	byPlan := slices.SortedFunc(maps.Values(all), func(a, b measure.Request) int { return a.Timeline.Planned.Compare(b.Timeline.Planned) })
 	kind := func(r measure.Request) int { return max(299, r.InputTokens) }
 	for i, r := range byPlan[1:] {
@@ -157,8 +159,8 @@ func TestFromTraceToSyntheticAndBack(t *testing.T) {
 	}
 }
 
-// In a pause of a closed loop nothing falls due and nothing is dropped; its guard and its budget hold rows back, and a stop lets
-// what is in flight end.
+// In a pause of a closed loop no row falls due or is dropped. The guard and the budget hold rows back, and a stop lets
+// requests in flight end.
 func TestClosedLoopsHeldBack(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) { o.TTFT = 20 * time.Millisecond })
 	c := conf([]config.Target{target("sim", url)}, once("closed", "sim", ""), once("poor", "sim", ""))

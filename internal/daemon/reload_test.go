@@ -17,7 +17,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// cycled gives the rows of each loop of a workload that were finished so far.
+// cycled adds the rows of a workload that have finished to into, by loop.
 func (d *daemon) cycled(name string, into map[int64][]int) {
 	for {
 		select {
@@ -34,7 +34,7 @@ func (d *daemon) cycled(name string, into map[int64][]int) {
 	}
 }
 
-// An objective is no part of the plan: another one is on the page when the reload is answered.
+// The SLO objective is not part of the plan: the page shows a new objective as soon as the reload is answered.
 func TestReloadOfTheObjective(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
@@ -64,7 +64,7 @@ func TestReloadOfTheObjective(t *testing.T) {
 	d.end()
 }
 
-// A bad file changes nothing, says why, and shows in the two series.
+// A bad configuration changes nothing. The answer says why, and the two reload series show it.
 func TestBadReloadChangesNothing(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(90))
@@ -104,7 +104,7 @@ func TestBadReloadChangesNothing(t *testing.T) {
 	}
 }
 
-// A removed workload's series go when it has drained; when it is added again they go on where they stood.
+// The series of a removed workload are deleted when it has drained. If it is added again, its counters go on.
 func TestRemovedWorkloadReturns(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(5))
@@ -119,11 +119,11 @@ func TestRemovedWorkloadReturns(t *testing.T) {
 	d.unsee(`workload="goes"`)
 	d.see(fmt.Sprintf(ok, "stays", 5))
 	d.reload(func(c *config.Config) { c.Workloads = both })
-	d.see(fmt.Sprintf(ok, "goes", 10), fmt.Sprintf(ok, "stays", 5)) // a trace that is over does not begin again
+	d.see(fmt.Sprintf(ok, "goes", 10), fmt.Sprintf(ok, "stays", 5)) // a plan that has ended does not begin again
 	d.stop()
 	d.end()
 
-	// The ledgers in the records say the same: one when it left, and at the end one that goes on from there.
+	// The records contain the same ledgers: one when the workload left, and one at the end that goes on from there.
 	records, err := os.ReadFile(c.Records.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestRemovedWorkloadReturns(t *testing.T) {
 	}
 }
 
-// A trace that was put in place anew with the same content is no change; other content is.
+// A trace that is replaced by the same content is no change. Other content is a change.
 func TestTraceInPlaceOfAnother(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(5))
@@ -175,7 +175,7 @@ func TestTraceInPlaceOfAnother(t *testing.T) {
 	d.end()
 }
 
-// A target with another address is another one: what is in flight at the old one may end.
+// A target with another address is a different target. Requests in flight to the old one may end.
 func TestTargetMoves(t *testing.T) {
 	first, url := engine(t, func(*sim.Options) {})
 	second, other := engine(t, func(*sim.Options) {})
@@ -212,7 +212,7 @@ func TestPauseOneOfTwo(t *testing.T) {
 	if status, text := d.post("/-/pause?workload=nobody"); status != http.StatusNotFound || !strings.Contains(text, `want the name of a workload, got "nobody"`) {
 		t.Errorf("want 404 and why, got %d and %q", status, text)
 	}
-	d.reload(func(c *config.Config) { // a second before the handover: what goes out until then is held back, too
+	d.reload(func(c *config.Config) { // the handover follows a second later; the old runner is paused until then
 		c.Workloads = slices.Clone(c.Workloads)
 		c.Workloads[0].Lanes = 77
 	})
@@ -231,7 +231,7 @@ func TestPauseOneOfTwo(t *testing.T) {
 			t.Errorf("%s was sent in the pause", r.ID)
 		}
 	}
-	d.reload(func(c *config.Config) { // a pause survives it, in what changed too
+	d.reload(func(c *config.Config) { // a pause survives a reload, also in a changed workload
 		c.Workloads = slices.Clone(c.Workloads)
 		c.Workloads[0].Lanes = 99
 	})
@@ -245,10 +245,10 @@ func TestPauseOneOfTwo(t *testing.T) {
 	d.see(`replayd_paused{model="sim",target="sim",workload="held"} 0`)
 }
 
-// A server that a generation lists outlives the workloads of those before.
+// A server lives until no generation lists it and no workload uses it.
 func TestServerOfTwoGenerations(t *testing.T) {
 	ended := 0
-	s := &server{users: 2, end: func() { ended++ }} // a generation, and its workload
+	s := &server{users: 2, end: func() { ended++ }} // a generation and its workload
 	if !s.share() {
 		t.Fatal("want it shared")
 	}

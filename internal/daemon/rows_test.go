@@ -15,7 +15,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// sent keeps what observers hear.
+// sent is an observer that keeps the requests.
 type sent struct {
 	mu  sync.Mutex
 	all []measure.Request
@@ -27,7 +27,7 @@ func (s *sent) Observe(r *measure.Request) {
 	s.all = append(s.all, *r)
 }
 
-// play runs a workload to its end, and gives what was measured and what came before.
+// play runs a workload to its end. It returns the measured requests and those of the warm-up.
 func play(t *testing.T, change func(*config.Workload, *config.Target)) (measured, warmed []measure.Request, err error) {
 	t.Helper()
 	_, url := engine(t, func(o *sim.Options) { o.CacheTokens = 0 })
@@ -50,7 +50,7 @@ func play(t *testing.T, change func(*config.Workload, *config.Target)) (measured
 	return seen.all, before.all, err
 }
 
-// lengths are the prompts' by the server's count.
+// lengths returns the prompt lengths by the server's count.
 func lengths(all []measure.Request) (n []int) {
 	for _, r := range all {
 		n = append(n, r.Usage.Prompt)
@@ -73,13 +73,13 @@ func TestRowsThatAreMadeUp(t *testing.T) {
 	}
 }
 
-// A conversation's turn holds those before it, behind the prompt that all share.
+// The prompt of a turn contains the system prompt that all sessions share, and the earlier turns.
 func TestRowsOfConversations(t *testing.T) {
 	got, _, err := play(t, func(w *config.Workload, _ *config.Target) {
 		w.Synthetic = config.Synthetic{InputTokens: 20, OutputTokens: 4, SystemTokens: 30, Turns: 3, Requests: 6}
 		w.Arrival, w.Lanes, w.Prompt.Calibrate = "concurrency", 1, false
 	})
-	const template = 9 // of the simulated engine
+	const template = 9 // tokens of the simulated engine's template
 	want := []int{50, 74, 98, 50, 74, 98}
 	for i := range want {
 		want[i] += template
@@ -110,7 +110,7 @@ func TestRowsOfADataset(t *testing.T) {
 	}
 }
 
-// A rate stands in for the trace's times, and a changed trace for itself.
+// A rate replaces the times of the trace, and rescale changes its lengths.
 func TestRowsByRateAndRescaled(t *testing.T) {
 	path := write(t, "trace.jsonl", `{"timestamp": 0, "input_length": 100, "output_length": 2, "hash_ids": [1, 2]}
 {"timestamp": 3600000, "input_length": 100, "output_length": 2, "hash_ids": [1, 3]}
@@ -134,7 +134,7 @@ func TestRowsThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(*config.Workload, *config.Target){
 		"want a tokenizer too": func(w *config.Workload, server *config.Target) {
 			w.Trace.Path, w.Dataset = path, config.Dataset{Format: "bundled"}
-			server.Tokenizer = "Qwen/Qwen3-0.6B" // a family's name, and no file of it
+			server.Tokenizer = "Qwen/Qwen3-0.6B" // the name of a family, not a file
 		},
 		"https://huggingface.co/": func(w *config.Workload, _ *config.Target) {
 			w.Dataset, w.Arrival = config.Dataset{Format: "sharegpt"}, "concurrency"
@@ -149,7 +149,7 @@ func TestRowsThatCannotBe(t *testing.T) {
 	}
 }
 
-// The name of a family needs no file, and a tokenizer counts what rows bring.
+// A tokenizer family needs no file. A tokenizer file counts the texts of the rows.
 func TestTokenizers(t *testing.T) {
 	t.Setenv("HF_HOME", t.TempDir())
 	path := write(t, "trace.jsonl", `{"text_input": "hello world"}`)

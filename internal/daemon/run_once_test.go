@@ -38,7 +38,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// A stop lets what is in flight end, sends nothing of what comes later, and is no error.
+// A stop lets requests in flight end, sends no later rows and is no error.
 func TestOnceStopped(t *testing.T) {
 	g := newGate(t)
 	h := &heard{}
@@ -62,7 +62,7 @@ func TestOnceStopped(t *testing.T) {
 
 func nothing(int, func() Progress) {}
 
-// /metrics is served on when all has ended, until a signal.
+// After the end of the run, /metrics is served until a signal.
 func TestOnceHold(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(2))))
@@ -85,7 +85,7 @@ func TestOnceHold(t *testing.T) {
 	}
 }
 
-// A target that comes up late is waited for, and the plan begins when it was told to, as seen from then.
+// Once waits for a target that comes up late. The plan's start counts from then on.
 func TestOnceWaitReady(t *testing.T) {
 	address := freeAddress(t)
 	var tries []string
@@ -134,7 +134,7 @@ func TestOnceWaitReady(t *testing.T) {
 	}
 }
 
-// planned collects planned instants.
+// planned collects the planned times of requests.
 type planned struct {
 	mu sync.Mutex
 	at []time.Time
@@ -148,7 +148,7 @@ func (p *planned) Observe(r *measure.Request) {
 	slices.SortFunc(p.at, time.Time.Compare)
 }
 
-// Nothing is sent to a target that is not ready in time, nor after a stop.
+// No request is sent to a target that is not ready in time, or after a stop.
 func TestOnceNotReady(t *testing.T) {
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", write(t, "trace.jsonl", rows(1))))
 	run := func(ctx context.Context, tried func(string, error)) error {

@@ -31,7 +31,7 @@ func (d *daemon) page() outside.Page {
 	return p
 }
 
-// until scrapes until a condition holds.
+// until scrapes until a condition holds, and returns the page.
 func (d *daemon) until(what string, holds func(p outside.Page) bool) outside.Page {
 	d.t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -46,7 +46,7 @@ func (d *daemon) until(what string, holds func(p outside.Page) bool) outside.Pag
 	}
 }
 
-// One scrape of the daemon has the client's view, the engine's and the GPUs', and each series as docs/metrics.md lists it.
+// One scrape of the daemon has the series of the client, the engine and the GPUs, each as listed in docs/metrics.md.
 func TestOnePageHoldsAll(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
@@ -90,7 +90,7 @@ func TestOnePageHoldsAll(t *testing.T) {
 	d.end()
 }
 
-// A reload that changes only what is scraped leaves the workload as it runs; what is no longer wanted leaves the page.
+// A reload that changes only the scraping keeps the workload running. Series that are no longer scraped leave the page.
 func TestReloadOfScrapers(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
@@ -127,7 +127,7 @@ func TestReloadOfScrapers(t *testing.T) {
 	d.cycled("w", loops)
 	for n, got := range loops {
 		for i, row := range got[1:] {
-			if row <= got[i] && row < 89 { // one answer may overtake another by a row or two
+			if row <= got[i] && row < 89 { // answers may overtake each other by a row or two
 				if slices.Contains(got[:i+1], row) {
 					t.Fatalf("loop %d: row %d twice: the workload was replaced", n, row)
 				}
@@ -136,7 +136,7 @@ func TestReloadOfScrapers(t *testing.T) {
 	}
 }
 
-// A reload of what is scraped blinds no guard: what was known goes on until the new scraper has looked.
+// A reload that changes the scraping does not open a guard: the old readings are used until the new scraper has some.
 func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
@@ -151,7 +151,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 		d.reload(func(c *config.Config) {
 			c.Targets = slices.Clone(c.Targets)
 			c.Targets[0].Metrics.Interval = config.Duration([]time.Duration{time.Minute, time.Second, 2 * time.Second, 3 * time.Second, 2 * time.Second}[i])
-			if i == 3 { // its addresses are found anew
+			if i == 3 { // the addresses are resolved again
 				c.Targets[0].Metrics.Replicas = "localhost"
 			}
 		})
@@ -166,7 +166,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	d.end()
 }
 
-// A file that the scraping needs and that is not there is an error before anything runs, as everything else is.
+// A missing file of the scraping is an error of Build, like other faults.
 func TestScrapersAreChecked(t *testing.T) {
 	c := conf([]config.Target{target("sim", nobody)}, once("w", "sim", write(t, "trace.jsonl", rows(1))))
 	c.Targets[0].Metrics.HTTP.TLSConfig.CAFile = "/no/such/ca.pem"
@@ -182,8 +182,8 @@ func TestScrapersAreChecked(t *testing.T) {
 	}
 }
 
-// The guard of a workload reads what the scraper of its target sees: it closes what is sent while the engine's queue is
-// at the limit, within one scrape, and opens it again.
+// The guard of a workload reads the scraper of its target. It opens within one scrape when the engine's queue reaches
+// the limit, and closes again.
 func TestGuardReadsTheEngine(t *testing.T) {
 	var waiting atomic.Int64
 	_, url := engine(t, func(*sim.Options) {})

@@ -20,7 +20,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// Two workloads on one target play their traces once; then the daemon goes on until it is told to stop.
+// Two workloads on one target play their traces once. The daemon then goes on until it is stopped.
 func TestServe(t *testing.T) {
 	e, url := engine(t, func(*sim.Options) {})
 	path := write(t, "trace.jsonl", rows(20))
@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 	count := func(name, labels, workload string, n int) string {
 		return fmt.Sprintf(`%s{%s,target="sim",workload="%s"} %d`, name, labels, workload, n)
 	}
-	// 20 rows of 20 to 39 tokens: 590 in all; 11 of 20 to 30: 275.
+	// 20 rows of 20 to 39 tokens have 590 tokens; the 11 rows of 20 to 30 have 275.
 	d.see(
 		count("replayd_requests_total", `model="sim",outcome="ok"`, "all", 20),
 		count("replayd_requests_total", `model="sim",outcome="ok"`, "part", 11),
@@ -71,7 +71,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("it ended with the plans: %v", err)
 	default:
 	}
-	// One more than the rows: the probe for the template's own tokens.
+	// The 32nd request is the probe for the tokens of the template.
 	if got := e.Totals(); got.Requests != 32 || got.Outcomes[sim.OK] != 32 {
 		t.Errorf("the engine: want 32 requests, all ok, got %+v", got)
 	}
@@ -95,7 +95,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A file of records that cannot be written is a series and a log line; the stop is clean.
+// If the records file cannot be written, a series and a log line show it. The stop is clean.
 func TestServeWithoutRecords(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(3))))
@@ -106,7 +106,7 @@ func TestServeWithoutRecords(t *testing.T) {
 	d.end()
 }
 
-// A target that is not there is an outcome, never an exit.
+// An unreachable target is an outcome of the requests and never ends the daemon.
 func TestServeWithoutTarget(t *testing.T) {
 	w := each("w", "gone", write(t, "trace.jsonl", rows(3)))
 	d := start(t, conf([]config.Target{target("gone", nobody)}, w))
@@ -122,7 +122,7 @@ func TestServeWithoutTarget(t *testing.T) {
 	d.end()
 }
 
-// gated serves two rows through one lane: the first is in flight, the second waits.
+// gated runs two rows on one lane: the first is in flight, the second waits.
 func gated(t *testing.T) (*daemon, *gate) {
 	t.Helper()
 	g := newGate(t)
@@ -139,7 +139,7 @@ func gated(t *testing.T) (*daemon, *gate) {
 	return d, g
 }
 
-// A stop drops what waits and lets what is in flight end; the page shows it.
+// A stop drops waiting requests and lets requests in flight end. The page shows it.
 func TestServeDrains(t *testing.T) {
 	d, g := gated(t)
 	d.stop()
@@ -157,14 +157,14 @@ func TestServeDrains(t *testing.T) {
 
 func TestServeStopsHard(t *testing.T) {
 	d, _ := gated(t)
-	d.hard() // without a stop before it, too
+	d.hard() // without a stop before
 	if r := d.next(); r.Outcome != measure.Aborted || r.Status != http.StatusOK {
 		t.Errorf("want aborted, got %s: %s", r.Outcome, r.Error)
 	}
 	d.end()
 }
 
-// While a trace is read the process is healthy and not ready; a stop ends the reading.
+// While it reads a trace, the process is healthy but not ready. A stop ends the reading.
 func TestStoppedWhileItReads(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -176,7 +176,7 @@ func TestStoppedWhileItReads(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	o := Once{Options: (&heard{}).options(c), Serve: true, Started: func(int, func() Progress) { t.Error("want it stopped before it started") }}
-	o.Stdin = strings.NewReader("") // where there is one a pipe may be a trace
+	o.Stdin = strings.NewReader("") // a pipe may be a trace only if Stdin is set
 	go func() { ended <- o.Run(ctx, t.Context(), prometheus.NewRegistry()) }()
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when Build has opened the other end
 	if err != nil {
@@ -196,7 +196,7 @@ func TestStoppedWhileItReads(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("want it cancelled, got %v", err)
 	}
-	// A daemon ends cleanly then, whatever its files hold.
+	// A stopped daemon ends cleanly, whatever its files hold.
 	if err := Serve(ctx, t.Context(), ServeOptions{Config: c, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Errorf("want a clean end, got %v", err)
 	}
@@ -225,7 +225,7 @@ func TestServeErrors(t *testing.T) {
 		t.Errorf("want the fault of the web configuration, got %v", err)
 	}
 
-	// The address is given back.
+	// The listen address is free again after a failed start.
 	c = good
 	c.Web.Listen = freeAddress(t)
 	c.Workloads = []config.Workload{once("w", "t", write(t, "empty.jsonl", ""))}

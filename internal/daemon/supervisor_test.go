@@ -27,7 +27,7 @@ import (
 	"replayd/test/outside"
 )
 
-// silent is a target that never answers: a reload waits 5 s for it. All others refuse connections.
+// silent is a target that never answers. A reload waits 5 s for it. All other targets refuse connections.
 const silent = "http://silent:1"
 
 func dialNobody(ctx context.Context, _, address string) (net.Conn, error) {
@@ -40,7 +40,7 @@ func dialNobody(ctx context.Context, _, address string) (net.Conn, error) {
 
 var errNothing = errors.New("want a workload, got none")
 
-// A kept is a supervisor and its generation in virtual time.
+// A kept runs a supervisor and its generation in virtual time.
 type kept struct {
 	t    *testing.T
 	k    *supervisor
@@ -49,9 +49,9 @@ type kept struct {
 	over chan struct{}
 
 	mu      sync.Mutex
-	config  config.Config // that a reload reads
-	reading time.Duration // how long it reads
-	read    int           // times
+	config  config.Config // read by reloads
+	reading time.Duration // time that a reload takes to read it
+	read    int           // number of reads
 }
 
 func (b *kept) load() (config.Config, error) {
@@ -101,7 +101,7 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	return b
 }
 
-// reload lets reloads read another configuration and asks for one. Its end comes later.
+// reload changes the configuration and requests a reload. The result comes on ended.
 func (b *kept) reload(change func(c *config.Config)) (ended chan error) {
 	b.mu.Lock()
 	b.config.Targets, b.config.Workloads = slices.Clone(b.config.Targets), slices.Clone(b.config.Workloads)
@@ -112,7 +112,7 @@ func (b *kept) reload(change func(c *config.Config)) (ended chan error) {
 	return ended
 }
 
-// pause wants to be answered at once.
+// pause sets or ends a pause, which must take no time.
 func (b *kept) pause(workload string, paused bool) error {
 	b.t.Helper()
 	begin := time.Now()
@@ -123,7 +123,7 @@ func (b *kept) pause(workload string, paused bool) error {
 	return err
 }
 
-// workloads are those that run.
+// workloads returns the running workloads.
 func (b *kept) workloads() (all []*workload) {
 	b.t.Helper()
 	if !b.k.call(b.t.Context(), func() { all = b.k.g.workloads }) {
@@ -132,7 +132,7 @@ func (b *kept) workloads() (all []*workload) {
 	return all
 }
 
-// paused gives the names of those that are.
+// paused returns the names of the paused workloads.
 func (b *kept) paused() (names string) {
 	for _, w := range b.workloads() {
 		if w.runner.Paused() {
@@ -148,15 +148,15 @@ func (b *kept) reads() int {
 	return b.read
 }
 
-// rare is a workload of which nothing is due for a long time.
+// rare returns a workload whose first row is due only after a long time.
 func rare(name, path string) config.Workload {
 	w := once(name, "t", path)
 	w.Epoch = time.Now().Add(1000 * time.Hour)
 	return w
 }
 
-// A pause waits for no reload, whether that reads, or waits for a target that does not answer. It holds for the next generation,
-// also of what only that one has.
+// A pause does not wait for a reload, neither while the reload reads nor while it waits for a silent target. It also
+// holds for the next generation, including its new workloads.
 func TestPauseDuringReload(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestPauseDuringReload(t *testing.T) {
 			c.Targets[0].URL = silent
 			c.Workloads[0].Lanes, c.Workloads = 7, append(c.Workloads, rare("c", path))
 		})
-		for _, at := range []time.Duration{time.Second, 4 * time.Second} { // it reads, it waits for the target
+		for _, at := range []time.Duration{time.Second, 4 * time.Second} { // while the reload reads, while it waits for the target
 			<-time.After(at - time.Since(begin))
 			for _, c := range []struct {
 				workload string
@@ -195,8 +195,8 @@ func TestPauseDuringReload(t *testing.T) {
 	})
 }
 
-// Where only the generation of a reload under way may have a workload of a name, its pause waits for that reload, as it did when
-// all of them waited.
+// The pause of an unknown workload waits for a running reload, because the next generation may have a workload of that
+// name.
 func TestPauseOfWhatAReloadBrings(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestPauseOfWhatAReloadBrings(t *testing.T) {
 	})
 }
 
-// Reloads that are asked for during another one read the file anew after it, all of them once.
+// Reloads that are requested during another reload are done together after it: the file is read once for all of them.
 func TestReloadsDuringReload(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestReloadsDuringReload(t *testing.T) {
 	})
 }
 
-// A reload hands over at an instant a second later. A pause holds what any of the runners would send that there are until then.
+// A handover follows a second after its reload. Until then a pause holds all runners of the workload.
 func TestPauseAfterTwoReloads(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +288,8 @@ func TestPauseAfterTwoReloads(t *testing.T) {
 	})
 }
 
-// Whatever the order of reloads, pauses and a stop: a pause of what there is takes no time, and who was paused last stays so.
+// In any order of reloads, pauses and a stop, a pause of an existing workload takes no time, and the last pause of each
+// workload holds.
 func TestOrdersOfReloadsAndPauses(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	for seed := range outside.Knob(t, "KEEPER_ORDERS", 100, strconv.Atoi) {
@@ -301,7 +302,7 @@ func TestOrdersOfReloadsAndPauses(t *testing.T) {
 			}
 			b := keep(t, conf([]config.Target{target("t", nobody)}, all[:2]...))
 			var running sync.WaitGroup
-			brake, held := false, map[string]bool{} // all; each
+			brake, held := false, map[string]bool{} // pause of all workloads; pauses by name
 			for range 1 + r.IntN(60) {
 				switch r.IntN(3) {
 				case 0:
@@ -310,7 +311,7 @@ func TestOrdersOfReloadsAndPauses(t *testing.T) {
 					b.mu.Unlock()
 					ended := b.reload(func(c *config.Config) {
 						c.Targets[0].URL = []string{nobody, silent}[r.IntN(2)]
-						c.Workloads = slices.Clone(all[:r.IntN(4)]) // none is a fault
+						c.Workloads = slices.Clone(all[:r.IntN(4)]) // a configuration without workloads is a fault
 						for i := range c.Workloads {
 							c.Workloads[i].Lanes = 1 + r.IntN(3)
 						}
@@ -321,11 +322,11 @@ func TestOrdersOfReloadsAndPauses(t *testing.T) {
 						}
 					})
 				case 1:
-					<-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) // no two reloads end in it
+					<-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) // shorter than a reload, so that at most one ends meanwhile
 				default:
 					name, paused := append(names, "")[r.IntN(4)], r.IntN(2) == 0
 					if name != "" && !slices.ContainsFunc(b.workloads(), func(w *workload) bool { return w.config.Name == name }) {
-						continue // it may wait
+						continue // this pause may wait for a reload
 					}
 					if err := b.pause(name, paused); err != nil {
 						t.Errorf("seed %d: %v", seed, err)
@@ -349,7 +350,7 @@ func TestOrdersOfReloadsAndPauses(t *testing.T) {
 				}
 				for _, name := range names {
 					if !there[name] {
-						held[name] = brake // when it comes back
+						held[name] = brake // applies when the workload returns
 					}
 				}
 			}

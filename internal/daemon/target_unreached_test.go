@@ -19,18 +19,18 @@ import (
 	"replayd/internal/replay"
 )
 
-// A run against a server that is not there ends patience after its first row was due, and tells its address and the error. One
-// connection is enough for it to go on, whatever becomes of it.
+// A run against an unreachable server ends patience after its first row was due, and the error gives the address and
+// the cause. After a single connection it goes on, whatever happens to that connection.
 func TestUnreached(t *testing.T) {
 	const patience, whole = 30 * time.Second, 10 * time.Minute
-	const probed = 5 * time.Second // where nothing answers the replay begins then
+	const probed = 5 * time.Second // without an answer the replay begins then
 	var rows strings.Builder
 	for at := time.Duration(0); at <= whole; at += 5 * time.Second {
 		fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 20, "output_length": 4}`+"\n", at.Milliseconds())
 	}
 	path := write(t, "trace.jsonl", rows.String())
 	refused := func(context.Context, time.Duration) (net.Conn, error) {
-		<-time.After(travel) // a closed loop of failures must not stop the clock
+		<-time.After(travel) // virtual time must pass even if a closed loop only fails
 		return nil, syscall.ECONNREFUSED
 	}
 	type dialer func(ctx context.Context, since time.Duration) (net.Conn, error)
@@ -75,7 +75,7 @@ func TestUnreached(t *testing.T) {
 			return refused(ctx, since)
 		}
 		return silent(ctx, since)
-	}, whole+20*time.Second, false, same) // the last one's timeout
+	}, whole+20*time.Second, false, same) // timeout of the last request
 	f("gone after the first connection", func(ctx context.Context, since time.Duration) (net.Conn, error) {
 		if since > time.Second {
 			return refused(ctx, since)
@@ -99,7 +99,7 @@ func TestUnreached(t *testing.T) {
 	})
 }
 
-// TestCutIsTold: a run that is cut says so, however soon after the cut its workload is over.
+// TestCutIsTold checks that a run that is cut reports it, even if its workload ends right after the cut.
 func TestCutIsTold(t *testing.T) {
 	path := write(t, "trace.jsonl", `{"timestamp": 0, "input_length": 20, "output_length": 4}`+"\n"+`{"timestamp": 3600000, "input_length": 20, "output_length": 4}`+"\n")
 	for range 1000 {

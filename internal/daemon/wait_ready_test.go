@@ -13,13 +13,13 @@ import (
 
 var errNo = errors.New("no")
 
-// A try is how one question for the models goes.
+// A try is the result of one request for the models.
 type try struct {
 	takes time.Duration
 	err   error // nil: an answer
 }
 
-// Tries begin a second apart, or one directly after another that took longer; none takes longer than 5 s.
+// A try begins at each full second, or right after the try before if that took longer. No try takes longer than 5 s.
 func TestAwait(t *testing.T) {
 	f := func(name string, patience time.Duration, tries []try, wantBegins []time.Duration, wantErr string, wantEnd time.Duration) {
 		t.Run(name, func(t *testing.T) {

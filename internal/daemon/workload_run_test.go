@@ -12,16 +12,16 @@ import (
 	"replayd/internal/config"
 )
 
-// every10 is a workload whose loops begin at multiples of 10 s.
+// every10 returns a workload whose loops begin at multiples of 10 s.
 func every10(path string) config.Workload {
 	w := looped("w", "t", path)
 	w.Repeat.Every = config.Duration(10 * time.Second)
 	return w
 }
 
-// A list of several models in the middle of a replay changes nothing, whoever asks for it: the model stays the one that was.
+// If the target lists several models in the middle of a replay, the workload keeps its model.
 func TestSeveralModelsLater(t *testing.T) {
-	for _, patient := range []bool{true, false} { // a run goes on, too
+	for _, patient := range []bool{true, false} { // serve and run
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, t.TempDir(), "m")
 			w.start(conf([]config.Target{target("t", "http://engine")}, every10(w.put(paced(90, 100)))), patient)
@@ -59,10 +59,10 @@ func TestSeveralModelsLater(t *testing.T) {
 	}
 }
 
-// At a first start there is no model that was: the workload waits, and begins when there is one.
+// At the first start there is no earlier model: the workload waits until there is exactly one.
 func TestSeveralModelsAtFirst(t *testing.T) {
 	for name, c := range map[string]struct {
-		down     time.Duration // at first
+		down     time.Duration // how long the engine is down at first
 		resolved func(w *world, c config.Config)
 		connects bool
 	}{
@@ -114,9 +114,10 @@ func TestSeveralModelsAtFirst(t *testing.T) {
 	}
 }
 
-// A trace that is written over is taken up from the next loop on, when it is good again. Until then the workload waits.
+// A trace that is overwritten is used from the next loop on if it is valid. If it is not, the workload waits until it
+// is.
 func TestTraceChangesInPlace(t *testing.T) {
-	const good = 50 // rows of the new one
+	const good = 50 // rows of the new trace
 	for name, c := range map[string]struct {
 		change func(w *world)  // at 23 s, in the third loop
 		mend   func(w *world)  // at 65 s; nil: the change is good already
@@ -156,7 +157,7 @@ func TestTraceChangesInPlace(t *testing.T) {
 					}
 					c.mend(w)
 				}
-				<-time.After(80 * time.Second) // a minute for the next try, and loops
+				<-time.After(80 * time.Second) // a minute until the next try, then loops
 				w.wants("good again", map[string]float64{"replayd_workload_up": 1, "replayd_trace_info": 1})
 				since := time.Now()
 				<-time.After(65 * time.Second)
@@ -193,7 +194,7 @@ func (w *world) remove() {
 	}
 }
 
-// label is a label of the one series of a family.
+// label returns the value of a label of a family's only series.
 func label(w *world, family, name string) string {
 	w.t.Helper()
 	series := w.page()[family].GetMetric()

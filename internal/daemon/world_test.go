@@ -28,7 +28,7 @@ import (
 	"replayd/test/outside"
 )
 
-// A world is a daemon's generation in virtual time, with an engine that lists what it is told, dies and comes back.
+// A world is a generation in virtual time with an engine whose model list the test sets, and which can die and return.
 type world struct {
 	t    *testing.T
 	dir  string
@@ -41,16 +41,16 @@ type world struct {
 
 	mu     sync.Mutex
 	models []string
-	sent   []measure.Request // that ended
+	sent   []measure.Request // requests that have ended
 	named  map[string]int    // models that requests asked for
 }
 
-// newWorld prepares one; start lets it run. It is for a bubble.
+// newWorld prepares a world for a synctest bubble. Call start to run it.
 func newWorld(t *testing.T, dir string, models ...string) *world {
 	return &world{t: t, dir: dir, wire: outside.NewPipes(), reg: prometheus.NewRegistry(), models: models, named: map[string]int{}}
 }
 
-// put writes a file in place: the same one, with another content.
+// put overwrites the trace file, so that its inode stays the same, and returns its path.
 func (w *world) put(text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "trace.jsonl")
@@ -67,7 +67,7 @@ func (w *world) put(text string) string {
 	return path
 }
 
-// paced are rows that are due every so many milliseconds.
+// paced returns a trace of n rows, due every milliseconds apart.
 func paced(n, every int) string {
 	var b strings.Builder
 	for i := range n {
@@ -120,7 +120,7 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return w.wire.Dial(ctx, network, address)
 }
 
-// dies ends the engine, or with false brings it back.
+// dies takes the engine down, or brings it back if down is false.
 func (w *world) dies(down bool) { w.wire.Die(down) }
 
 func (w *world) lists(models ...string) {
@@ -159,7 +159,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
-// asked gives the models that requests asked for.
+// asked returns the models that requests asked for.
 func (w *world) asked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +173,7 @@ func (w *world) Write(p []byte) (int, error) {
 	return w.log.Write(p)
 }
 
-// logged counts the lines that have a text.
+// logged returns how often a text occurs in the log.
 func (w *world) logged(text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *world) Observe(r *measure.Request) {
 	w.sent = append(w.sent, measure.Request{ID: strings.Clone(r.ID), Loop: r.Loop, Row: r.Row, Outcome: r.Outcome, Timeline: measure.Timeline{Planned: r.Timeline.Planned}})
 }
 
-// page scrapes, and wants the page to add up.
+// page scrapes and checks that the ledgers balance.
 func (w *world) page() outside.Page {
 	w.t.Helper()
 	families, err := w.reg.Gather()
@@ -204,7 +204,7 @@ func (w *world) page() outside.Page {
 	return page
 }
 
-// wants compares sums of families.
+// wants compares the sums of metric families with the given values.
 func (w *world) wants(when string, sums map[string]float64) {
 	w.t.Helper()
 	page := w.page()
@@ -215,7 +215,8 @@ func (w *world) wants(when string, sums map[string]float64) {
 	}
 }
 
-// loops gives how many rows ended ok of each loop that began at an instant or later, by the loop's first row.
+// loops returns the number of rows that ended ok by loop, of the rows planned at since or later. No row may have been
+// sent twice.
 func (w *world) loops(since time.Time) map[int64]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,14 +22,14 @@ func TestShares(t *testing.T) {
 	f(share, ok, 0.5, true)
 	l = Ledger{Expected: 3, Outcomes: map[Outcome]int64{Cancelled: 3}}
 	share, ok = l.Attainment()
-	f(share, ok, 0, true) // what was cancelled was expected, and is not good
+	f(share, ok, 0, true) // cancelled requests are expected and not good
 	share, ok = l.ServiceAttainment()
 	f(share, ok, 0, false)
 	share, ok = Ledger{}.Attainment()
 	f(share, ok, 0, false)
 }
 
-// In JSON nothing that is 0 stands in a map, and what comes back is what was written.
+// The JSON form leaves zero counts out of its maps, and reading it back gives the same ledger.
 func TestLedgerAsJSON(t *testing.T) {
 	l := Ledger{
 		Expected: 8, InFlight: 1, Waiting: 2, Outcomes: map[Outcome]int64{OK: 3, HTTP5xx: 1}, Dropped: map[DropReason]int64{Overload: 1},
@@ -52,7 +52,7 @@ func TestLedgerAsJSON(t *testing.T) {
 	}
 }
 
-// One off in any count is found.
+// Balance detects an error of one in any count.
 func TestBalance(t *testing.T) {
 	l := Ledger{
 		Expected: 4, InFlight: 1, Outcomes: map[Outcome]int64{OK: 2}, Dropped: map[DropReason]int64{Overload: 1}, Good: 2, Eligible: 3,
@@ -78,7 +78,7 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// The ledgers of shards add up to that of the whole, in either order, and adding changes no part.
+// The sum of the ledgers of shards is the ledger of the whole, in either order. Add does not change its operands.
 func TestLedgersOfShardsAddUp(t *testing.T) {
 	a := Ledger{
 		Expected: 9, InFlight: 1, Outcomes: map[Outcome]int64{OK: 4, HTTP5xx: 1}, Dropped: map[DropReason]int64{Overload: 3}, Filtered: 2, Good: 3, Eligible: 8,
@@ -102,8 +102,8 @@ func TestLedgersOfShardsAddUp(t *testing.T) {
 	}
 }
 
-// Eligible is every request that was sent and not ended by us, those that a failed session took with it, and those of an overload
-// that the workload does not want.
+// Eligible are all requests that were sent and not ended by replayd, rows dropped because of a failed session, and rows
+// dropped by an overload unless the workload sheds load on purpose.
 func TestEligibleByEnd(t *testing.T) {
 	for _, o := range Outcomes() {
 		if want := o != Cancelled && o != Aborted; o.Eligible() != want {
@@ -122,7 +122,7 @@ func TestEligibleByEnd(t *testing.T) {
 	}
 }
 
-// No list has a name twice.
+// No list contains a name twice.
 func TestLists(t *testing.T) {
 	for what, n := range map[string][2]int{
 		"outcomes": {len(slices.Compact(slices.Sorted(slices.Values(Outcomes())))), NumOutcomes},

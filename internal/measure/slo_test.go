@@ -113,7 +113,7 @@ func TestViolations(t *testing.T) {
 	f("from due", SLO{{TTFT, 100}, {TTFTFromDue, 149}, {E2EFromDue, 160}, {Lateness, 50}}, late, "ttft_from_due")
 }
 
-// Of a request that ended ok and has all that a request can have, every quantity is defined.
+// For a complete request that ended ok, every quantity has a value.
 func TestValues(t *testing.T) {
 	r := answered(OK, 100*milli, 110*milli, 130*milli)
 	r.InputTokens, r.Usage = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}

@@ -8,10 +8,10 @@ import (
 
 const milli = time.Millisecond
 
-// begin is when what a test measures is due.
+// begin is the due time of the requests under test.
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// answered is a request that was on time and got its chunks at those times after the write.
+// answered returns a request that was sent on time, with chunks at the given times after the write.
 func answered(o Outcome, chunks ...time.Duration) *Request {
 	r := &Request{Outcome: o, Timeline: Timeline{Planned: begin, Due: begin, Ready: begin, Lane: begin, Write: begin, End: begin, Chunks: chunks, Kernel: true}}
 	if n := len(chunks); n > 0 {
@@ -21,8 +21,8 @@ func answered(o Outcome, chunks ...time.Duration) *Request {
 	return r
 }
 
-// One request in hand arithmetic: due at 0, held back by its session until 700 milli, taken by a lane at 900 milli, written at
-// 1,000 milli, three chunks 200, 250 and 500 milli later, which hold 7 tokens.
+// One request, calculated by hand: due at 0, blocked by its session until 700 ms, taken by a lane at 900 ms, written at
+// 1,000 ms. Three chunks with 7 tokens follow 200, 250 and 500 ms after the write.
 func TestTimelineArithmetic(t *testing.T) {
 	r := &Request{
 		Timeline: Timeline{
@@ -59,7 +59,7 @@ func TestTimelineArithmetic(t *testing.T) {
 		break
 	}
 
-	r.Timeline.Waited = false // a lane was free: what came after Ready was not a wait for one
+	r.Timeline.Waited = false // a lane was free: the time after Ready is no lane wait
 	f("lane wait with a free lane", r.LaneWait(), 0)
 }
 
@@ -97,7 +97,7 @@ func TestUndefinedLatencies(t *testing.T) {
 	f("two tokens", 2, []time.Duration{milli, 2 * milli}, true, true, 1)
 }
 
-// An answer in one piece has an end and no first token, however many tokens it has.
+// An answer that is not streamed has an end but no first token, whatever its number of tokens.
 func TestWholeAnswerHasNoFirstToken(t *testing.T) {
 	r := &Request{Usage: Usage{Output: 500}, Timeline: Timeline{Due: begin, Write: begin.Add(milli), Chunks: []time.Duration{700 * milli}, Whole: true}}
 	for name, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFT from due": r.TTFTFromDue, "TPOT": r.TPOT} {

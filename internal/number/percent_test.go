@@ -2,7 +2,7 @@ package number
 
 import "testing"
 
-// What is short of all does not look as if it were all.
+// A share below 100 % is never rounded up to 100 %.
 func TestPercent(t *testing.T) {
 	for _, c := range []struct {
 		n, of int64
