@@ -31,7 +31,7 @@ func wired(t *testing.T, into *finished) func(o *Options) {
 	t.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
-		<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+		<-time.After(time.Second) // net/http waits a moment before it closes a connection whose request body it has not read
 	})
 	return func(o *Options) { o.Dial, o.Observers = wire.Dial, []replay.Observer{into} }
 }

@@ -120,7 +120,7 @@ func seeds(f *testing.F) {
 	for n := range 12 {
 		choices := make([]byte, 40*n)
 		for i := range choices {
-			choices[i] = byte(r.UintN(254)) // nothing wrong on purpose
+			choices[i] = byte(r.UintN(254)) // below 254: no faults on purpose
 		}
 		f.Add(choices)
 	}

@@ -38,7 +38,7 @@ func (l *life) serve() (end func()) {
 	return func() {
 		_ = s.Close()
 		serving.Wait()
-		<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+		<-time.After(time.Second) // net/http waits a moment before it closes a connection whose request body it has not read
 	}
 }
 

@@ -100,7 +100,7 @@ func (w *world) start(c config.Config, patient bool) {
 		}
 		_ = s.Close()
 		running.Wait()
-		<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
+		<-time.After(time.Second) // net/http waits a moment before it closes a connection whose request body it has not read
 	}
 }
 

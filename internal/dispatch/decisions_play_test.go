@@ -29,7 +29,7 @@ type draft struct {
 	text              []byte
 	end               time.Time // end of its answer
 	over              bool      // the answer has ended
-	slow              bool      // reading it has taken feeder.slow
+	slow              bool      // feeder.slow has been added to its reading
 }
 
 func (d *draft) String() string { return strconv.Itoa(d.n) + "=" + d.due.ID() }
@@ -49,7 +49,7 @@ type play struct {
 	loops   int64 // number of loops
 	unit    time.Duration
 	failing int           // percent of the requests
-	late    bool          // after a stop of the process, the calendar comes before other events
+	late    bool          // an overdue tick comes before overdue events of the calendar
 	set     time.Duration // sum of the steps of the wall clock
 	now     limits.Load
 	blind   error

@@ -39,7 +39,7 @@ func TestCancel(t *testing.T) {
 		return cancelled
 	}
 	first := run(1)
-	if len(first) < 4 || len(first) > 17 { // 10 ± 2.7 in the mean
+	if len(first) < 4 || len(first) > 17 { // mean 10, standard deviation 2.7
 		t.Errorf("want about 10 of 40 cancelled, got %d", len(first))
 	}
 	want(t, "again", run(1), first)

@@ -255,7 +255,7 @@ func every(n int, gap time.Duration) schedule.Source {
 	return source(rows...)
 }
 
-// bench is a runner with everything around it.
+// bench is a runner with a fake server, a target, an observer and a registry of its own.
 type bench struct {
 	*Runner
 	fake     *fake
