@@ -62,7 +62,7 @@ func kinds(t *testing.T, url string) config.Config {
 func TestKinds(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) {
 		o.CacheTokens = 0
-		o.TTFT, o.ITL = 20*time.Millisecond, 5*time.Millisecond // with a faster engine the closed loops would use the whole CPU
+		o.TTFT, o.ITL = 20*time.Millisecond, 5*time.Millisecond // a faster engine lets closed loops use the whole CPU
 	})
 	c := kinds(t, url)
 	d := start(t, c)

@@ -228,7 +228,7 @@ func (l *life) options(c config.Config) Options {
 	return Options{
 		Config: c, Meter: metrics.NewMeter(l.reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
 		Observers: []replay.Observer{l}, Failed: func(err error) {
-			if !strings.Contains(err.Error(), "are over the length limits") { // the end of a closed loop whose rows are all filtered
+			if !strings.Contains(err.Error(), "are over the length limits") { // all rows of a closed loop are filtered
 				l.Error(err)
 			}
 		},

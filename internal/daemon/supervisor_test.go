@@ -167,7 +167,7 @@ func TestPauseDuringReload(t *testing.T) {
 			c.Targets[0].URL = silent
 			c.Workloads[0].Lanes, c.Workloads = 7, append(c.Workloads, rare("c", path))
 		})
-		for _, at := range []time.Duration{time.Second, 4 * time.Second} { // while the reload reads, while it waits for the target
+		for _, at := range []time.Duration{time.Second, 4 * time.Second} { // reading; waiting for the target
 			<-time.After(at - time.Since(begin))
 			for _, c := range []struct {
 				workload string
@@ -322,7 +322,7 @@ func TestOrdersOfReloadsAndPauses(t *testing.T) {
 						}
 					})
 				case 1:
-					<-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) // shorter than a reload, so that at most one ends meanwhile
+					<-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) // at most one reload ends meanwhile
 				default:
 					name, paused := append(names, "")[r.IntN(4)], r.IntN(2) == 0
 					if name != "" && !slices.ContainsFunc(b.workloads(), func(w *workload) bool { return w.config.Name == name }) {

@@ -12,7 +12,7 @@ import (
 )
 
 func newClosedQueue(lanes int) (*queue, *tally) {
-	return newQueueOf(Config{Lanes: lanes, Closed: true, MaxWait: time.Millisecond}) // MaxWait has no effect in a closed loop
+	return newQueueOf(Config{Lanes: lanes, Closed: true, MaxWait: time.Millisecond}) // MaxWait has no effect here
 }
 
 // The next turn of a session takes the free lane before new sessions. While a turn is in flight, the later turns of its

@@ -136,7 +136,7 @@ func TestQueueMissedSeenByALane(t *testing.T) {
 	_, first := takeAll(q, at(10))
 	c.inFlight--
 	c.finished++
-	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // kernel timestamp of the last bytes: 100 ms
+	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // kernel timestamp 100 ms
 	q.count()
 	want(t, "taken", q.take(at(20_000)), (*Row)(nil))
 	q.fire(at(20_000))

@@ -45,7 +45,7 @@ func TestGuardSteps(t *testing.T) {
 			{3000, Load{Waiting: 0, KVCacheUsage: none}, nil, Closed, ""},
 			{3001, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"},
 			{4000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"},
-			{6000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"}, // ResumeAfter counts from the last time, not from the first
+			{6000, Load{Waiting: 8, KVCacheUsage: none}, nil, Open, "waiting 8 ≥ 8"}, // counted from the last time
 			{7999, Load{}, nil, Open, "waiting 8 ≥ 8 until 2s ago"},
 			{8000, Load{}, nil, Closed, ""},
 		}},

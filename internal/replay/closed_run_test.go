@@ -244,7 +244,7 @@ func TestRowsAtHandAreBounded(t *testing.T) {
 		long := strings.Repeat("word ", 1<<20)
 		all := make([]trace.Record, 100)
 		for i := range all {
-			all[i] = trace.Record{Session: "s", Text: long} // all rows share the text, so that the test itself needs little memory
+			all[i] = trace.Record{Session: "s", Text: long} // all rows share the text, so that the test needs little memory
 		}
 		most := 0
 		f := &fake{ttft: time.Second, forgets: true}

@@ -220,5 +220,5 @@ type warmed struct{ *lived }
 func (w warmed) Observe(r *measure.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.finished[r.ID] = report{finished: 1, retried: 1} // ids of the warm-up are distinct, so judge does not compare them with the series
+	w.finished[r.ID] = report{finished: 1, retried: 1} // warm-up ids are not compared with the series
 }

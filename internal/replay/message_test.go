@@ -129,13 +129,13 @@ func TestProbesAreFewer(t *testing.T) {
 			}
 		}
 		ctx, end := context.WithCancel(t.Context())
-		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // down; the model list is requested every 5 s
+		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // model list requests every 5 s
 		time.AfterFunc(4*time.Minute, func() { f.refuse.Store(false) })
 		time.AfterFunc(5*time.Minute+time.Second/2, func() { // the next regular probe covers this outage
 			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
 			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
 		})
-		time.AfterFunc(320*time.Second, func() { target.heard(&measure.Request{Outcome: measure.OK}) }) // triggers a probe at once
+		time.AfterFunc(320*time.Second, func() { target.heard(&measure.Request{Outcome: measure.OK}) }) // triggers a probe
 		time.AfterFunc(6*time.Minute, func() { f.prompt.Store(6) })
 		time.AfterFunc(7*time.Minute, func() {
 			for range 98 {

@@ -194,7 +194,7 @@ func TestBudgetOfABacklog(t *testing.T) {
 			}
 		}
 		want(t, "before it is back", writes[:3], []time.Duration{0, time.Minute, 2 * time.Minute}) // the first two time out
-		want(t, "sent", len(writes), 3+29+1+29)                                                    // then 29, and another 1 + 29 after a minute and its slot
+		want(t, "sent", len(writes), 3+29+1+29)                                                    // 29 at once, then 1 + 29
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 2400 - len(writes)})
 	})
 }
@@ -254,7 +254,7 @@ func TestBudgetIsTold(t *testing.T) {
 				rows = append(rows, trace.Record{Offset: offset})
 			}
 		}
-		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // few lanes, so that lanes drop rows too
+		b := newBench(t, source(rows...), once, &fake{ttft: 700 * time.Millisecond}, func(w *Workload) { // lanes drop rows too
 			w.Budget, w.Epoch, w.Lanes = limits.Budget{RequestsPerMinute: 90, OutputTokensPerDay: 1_000_000}, time.Now(), 2
 			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {

@@ -31,7 +31,7 @@ func TestMaxWaiting(t *testing.T) {
 				most := int64(0)
 				var watch sync.WaitGroup
 				watch.Go(func() {
-					<-time.After(7300 * time.Microsecond) // between two steps: during a step the row that is dropped next is counted too
+					<-time.After(7300 * time.Microsecond) // between two steps: a step counts the row that it drops next
 					for range rows {
 						<-time.After(50 * time.Millisecond)
 						most = max(most, waiting.Bytes())

@@ -88,7 +88,7 @@ func TestGuard(t *testing.T) {
 			want(t, "guard_open of all", b.counter(t, "replayd_guard_open", ""), 1.0)
 			want(t, "connections opened for what will be dropped", b.short(), 0)
 		})
-		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // the row of 20.1 s was the last to see the limit reached
+		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // last seen by the row of 20.1 s
 		after(25*time.Second+99*time.Millisecond, func() {
 			want(t, "reason", b.State().Reason, "waiting 9 ≥ 8 until 5s ago")
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)
@@ -301,7 +301,7 @@ func TestGuardByErrors(t *testing.T) {
 		for at := 12500 * time.Millisecond; at < 30*time.Second; at += time.Second {
 			ideal = append(ideal, at)
 		}
-		for at := 30500 * time.Millisecond; at < closed; at += 1300 * time.Millisecond { // each trial is the first row after the end of the trial before
+		for at := 30500 * time.Millisecond; at < closed; at += 1300 * time.Millisecond { // first row after a trial ends
 			ideal = append(ideal, at)
 		}
 		want(t, "trials", trials, ideal)
