@@ -5,6 +5,7 @@ package alerts_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -185,7 +186,8 @@ type promtoolTest struct {
 	Alerts []struct {
 		Alertname string
 		Expected  []struct {
-			Labels map[string]string `yaml:"exp_labels"`
+			Labels      map[string]string `yaml:"exp_labels"`
+			Annotations map[string]string `yaml:"exp_annotations"`
 		} `yaml:"exp_alerts"`
 	} `yaml:"alert_rule_test"`
 }
@@ -296,6 +298,76 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 			t.Errorf("docs/runbook.md: %s is no alert", page)
 		}
 	}
+}
+
+// The first command of each alert can be typed: a shell parses it, and a query in it names series that exist. A person who
+// is woken copies it.
+func TestFirstCommands(t *testing.T) {
+	stored, err := outside.Stored("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string]bool{}
+	for _, r := range rules(t, false) {
+		recorded[r.Record] = true
+	}
+	for _, r := range rules(t, true) {
+		text := r.Annotations["summary"] + r.Annotations["description"]
+		if r.Annotations["command"] == "" || !strings.Contains(text, "Likely cause") {
+			t.Errorf("%s: want a command and a likely cause, got %q and %q", r.Alert, r.Annotations["command"], text)
+		}
+		if gauge := regexp.MustCompile(`(== [01]|replayd_loop_gone:max|\bquery\b)\s*$`); !strings.Contains(text, "$value") && !gauge.MatchString(r.Expr) {
+			t.Errorf("%s: want its value in the summary or the description", r.Alert)
+		}
+	}
+	query := regexp.MustCompile(`^promtool query instant http://prometheus:9090 '(.*)'$`)
+	commands, queries := map[string]bool{}, 0
+	for _, test := range promtoolTests(t) {
+		for _, a := range test.Alerts {
+			for _, e := range a.Expected {
+				command := e.Annotations["command"]
+				if commands[command] {
+					continue
+				}
+				commands[command] = true
+				if said, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", command).CombinedOutput(); err != nil {
+					t.Errorf("%s: %s: %v: %s", a.Alertname, command, err, said)
+				}
+				m := query.FindStringSubmatch(command)
+				if m == nil {
+					continue
+				}
+				queries++
+				known := func(name string) bool { return recorded[name] }
+				if err := outside.Known(byName(t, m[1], stored, recorded), stored, known); err != nil {
+					t.Errorf("%s: %s: %v", a.Alertname, command, err)
+				}
+			}
+		}
+	}
+	if len(commands) < 25 || queries < 15 {
+		t.Errorf("want 25 commands or more and 15 queries in them, got %d and %d", len(commands), queries)
+	}
+}
+
+// byName replaces a selector by a pattern of names with one selector for each series that matches.
+func byName(t *testing.T, query string, stored map[string][]string, recorded map[string]bool) string {
+	t.Helper()
+	m := regexp.MustCompile(`^\{__name__=~"([^"]*)",(.*)\}$`).FindStringSubmatch(query)
+	if m == nil {
+		return query
+	}
+	pattern := regexp.MustCompile("^(" + m[1] + ")$")
+	var all []string
+	for _, name := range append(slices.Collect(maps.Keys(stored)), slices.Collect(maps.Keys(recorded))...) {
+		if pattern.MatchString(name) {
+			all = append(all, name+"{"+m[2]+"}")
+		}
+	}
+	if want := strings.Count(m[1], "|") + 1; len(all) != want {
+		t.Errorf("%s: want %d series, got %v", query, want, all)
+	}
+	return strings.Join(all, " or ")
 }
 
 // Some rules are written once a quantile, a window and a latency: the copies may differ in nothing else.
