@@ -11,17 +11,17 @@ import (
 	"replayd/internal/measure"
 )
 
-// Between the socket and the timeline nothing is allocated: an answer of 1,100 chunks costs as many objects as one of 100. That
-// the ruler would see objects that come with the chunks is shown by a hook that makes one each time that some were read.
+// Chunks do not allocate: an answer of 1,100 chunks makes as many allocations as one of 100. The case "a hook"
+// allocates once for each read, to show that the measurement detects allocations.
 func TestChunksAllocateNothing(t *testing.T) {
 	plain, escaped := usualChunk, `{"choices":[{"index":0,"delta":{"content":"a\n"},"finish_reason":null}]}`
 	var made *int
 	key := keyFiles{t.TempDir()}.put(t, "key", "k")
 	for name, f := range map[string]struct {
 		chunk   string
-		key     string // a file
+		key     string // path of the file
 		hooks   Hooks
-		atLeast float64 // objects a chunk
+		atLeast float64 // allocations per chunk
 		atMost  float64
 	}{
 		"measured": {plain, "", Hooks{}, 0, 0},
@@ -46,10 +46,12 @@ func TestChunksAllocateNothing(t *testing.T) {
 	_ = made
 }
 
-// mostAnswer is what an answer may cost beside its chunks, in objects; they were counted. Fewer are welcome: lower it then.
+// mostAnswer is the highest number of allocations of an answer, apart from its chunks. It was measured; lower it
+// when the code improves.
 const mostAnswer = 4.0
 
-// objects counts what one answer of so many chunks allocates, on a kept connection, after the buffers have grown.
+// objects returns the number of allocations of one answer with the given number of chunks, on a kept connection,
+// after the buffers have grown.
 func objects(t *testing.T, chunk string, chunks int, key string, hooks Hooks) float64 {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

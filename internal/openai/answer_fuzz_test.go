@@ -10,8 +10,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// FuzzAnswer: whatever a server writes before it closes, the request has an outcome, in words unless it is ok,
-// and a timeline that goes forward.
+// FuzzAnswer checks that a request has an outcome, an error text unless the outcome is ok, and chunk times in
+// ascending order, whatever the server writes before it closes the connection.
 func FuzzAnswer(f *testing.F) {
 	files, err := filepath.Glob("testdata/synthetic_*.sse")
 	if err != nil || len(files) == 0 {

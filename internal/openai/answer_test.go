@@ -9,7 +9,8 @@ import (
 	"replayd/internal/measure"
 )
 
-// A long chunk is not read to its end once the request may not go on, and a short one always is.
+// The decoding of a long chunk stops when the deadline has passed or the context has ended. A short chunk is always
+// decoded.
 func TestReadingIsStopped(t *testing.T) {
 	long := []byte(`{"a":[` + strings.Repeat("{},", longData) + `{}],"choices":[{"text":"a"}]}`)
 	l := newClient(t, Target{}).Lane()

@@ -10,8 +10,8 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// What Begin could not write Do writes, and the answer is the same: for a message that the kernel takes whole, and for
-// one of 16 MiB that it does not.
+// Do writes the part of a message that Begin could not write, and the answer is the same. The kernel accepts the
+// small message in one write, but not the one of 16 MiB.
 func TestBegin(t *testing.T) {
 	for name, size := range map[string]int{"a small message": 10, "a large message": 16 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// A kept connection that the server closes without an answer is replaced once after Begin too.
+// If the server closes a kept connection without an answer, Do retries once, also after Begin.
 func TestBeginOnAClosedConnection(t *testing.T) {
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		if _, _, err := request(conn); err == nil {
@@ -83,7 +83,7 @@ func TestBeginOnAClosedConnection(t *testing.T) {
 	}
 }
 
-// Where there is no descriptor to write to, Begin says so and Do does all.
+// On a connection without a file descriptor Begin returns false, and Do writes the whole message.
 func TestBeginNeedsADescriptor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{})

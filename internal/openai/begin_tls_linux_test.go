@@ -13,10 +13,10 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// overTLS gives a client of a server that serves one connection at a time.
+// overTLS returns a client of a server that serves one connection at a time.
 func overTLS(t *testing.T, serve func(*tls.Conn)) *Client {
 	t.Helper()
-	server := httptest.NewTLSServer(nil) // only its certificate is wanted
+	server := httptest.NewTLSServer(nil) // only its certificate is used
 	server.Close()
 	address := wiretest.Listen(t, "tcp4", func(raw net.Conn) {
 		serve(tls.Server(raw, &tls.Config{Certificates: server.TLS.Certificates}))
@@ -27,7 +27,7 @@ func overTLS(t *testing.T, serve func(*tls.Conn)) *Client {
 	})
 }
 
-// Over TLS Begin hands over whole records, and Do the rest.
+// Over TLS, Begin writes whole records and Do writes the rest.
 func TestBeginTLS(t *testing.T) {
 	for name, size := range map[string]int{"a small message": 10, "a large message": 1 << 20} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestRequestGolden(t *testing.T) {
 	golden(t, "requests.golden", out.Bytes())
 }
 
-// checkMessage holds a message against net/http and encoding/json.
+// checkMessage parses a message with net/http and checks its length and its JSON.
 func checkMessage(t *testing.T, m []byte) {
 	t.Helper()
 	rest := bufio.NewReader(bytes.NewReader(m))
@@ -129,7 +129,7 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// A large message is put together in one piece of memory, grown once.
+// A large message is built in one buffer, which is grown once.
 func TestRequestGrowsOnce(t *testing.T) {
 	c := newClient(t, Target{API: Completions})
 	ids := json.RawMessage("[1000" + strings.Repeat(",99999", 130_000) + "]")

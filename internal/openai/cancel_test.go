@@ -14,7 +14,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// A request is cancelled at its instant after the message was written, unless it has ended by then.
+// A request is cancelled exactly CancelAfter after its write, unless it ends earlier.
 func TestCancel(t *testing.T) {
 	const after = 500 * time.Millisecond
 	stall := Timeouts{FirstToken: time.Minute, Stall: 100 * time.Millisecond}
@@ -24,7 +24,7 @@ func TestCancel(t *testing.T) {
 		whole    bool
 		serve    func(conn net.Conn)
 		outcome  measure.Outcome
-		end      time.Duration // of the request, after its write
+		end      time.Duration // from the write to the end of the request
 		head     bool
 		chunks   int
 	}{
@@ -40,7 +40,7 @@ func TestCancel(t *testing.T) {
 			}
 		}, measure.Cancelled, after, true, 5},
 		"after the finish reason": {limits, after, false, func(conn net.Conn) { send(conn, streamHead+chunked(delta("a")+finish("stop"))) }, measure.Cancelled, after, true, 1},
-		// The rest of the answer, by which the connection could be kept, is waited for until then and no longer.
+		// The lane waits for the end of the body, to keep the connection, only until the cancellation time.
 		"after [DONE]":          {limits, after, false, func(conn net.Conn) { send(conn, streamHead+chunked(delta("a")+done)) }, measure.OK, after, true, 1},
 		"after the end":         {limits, after, false, func(conn net.Conn) { send(conn, streamHead+chunked(delta("a")+done)+bodyEnd) }, measure.OK, 0, true, 1},
 		"stalls before":         {stall, after, false, func(conn net.Conn) { send(conn, streamHead+chunked(delta("a"))) }, measure.TimeoutStall, 100 * time.Millisecond, true, 1},
@@ -61,7 +61,7 @@ func TestCancel(t *testing.T) {
 				over(t, client, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
 					c.serve(conn)
-					_, _ = conn.Read(make([]byte, 1)) // until the client is gone
+					_, _ = conn.Read(make([]byte, 1)) // until the client closes the connection
 					left = time.Now()
 				})
 				l := client.Lane()
@@ -95,7 +95,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The next request of the lane dials, and is not cancelled by what its predecessor asked for.
+// The next request of the lane dials a new connection, and the cancellation of its predecessor does not apply to
+// it.
 func TestCancelThenNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -128,7 +129,7 @@ func TestCancelThenNext(t *testing.T) {
 	})
 }
 
-// A retry on a new connection has its own time, from its own write.
+// After a retry on a new connection, CancelAfter counts from the write of the retry.
 func TestCancelCountsFromTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -154,7 +155,7 @@ func TestCancelCountsFromTheRetry(t *testing.T) {
 	})
 }
 
-// Our own hard stop is no cancellation.
+// A hard stop gives the outcome aborted, not cancelled.
 func TestCancelAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -169,8 +170,8 @@ func TestCancelAborted(t *testing.T) {
 	})
 }
 
-// A read that waits in the kernel is woken at the instant, also after Begin, and no goroutine stays. The
-// server has the whole message and sees the end of the connection.
+// A cancellation wakes a read that waits in the kernel, also after Begin, and leaves no goroutine behind. The
+// server has received the whole message and sees the connection close.
 func TestCancelOverTCP(t *testing.T) {
 	ended := make(chan error, 1)
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {

@@ -15,7 +15,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Lanes take connections that were opened ahead of them, oldest first and only fresh ones, before they dial.
+// Before a lane dials, it takes a connection that was opened ahead by Warm: the oldest one that is still fresh.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Idle: 3 * time.Second})
@@ -67,20 +67,20 @@ func TestWarm(t *testing.T) {
 		play(d, time.Millisecond, 3) // the pool is empty
 		warm(1, 4)
 		pass(2 * time.Second)
-		play(b, 0, 4) // b's own is still fresh
+		play(b, 0, 4) // b's own connection is still fresh
 		pass(2 * time.Second)
-		play(a, time.Millisecond, 5) // its own is too old by now, that in the pool too
+		play(a, time.Millisecond, 5) // a's own connection and the one in the pool are too old
 		warm(1, 6)
 		c.Close()
 		play(d, time.Millisecond, 7)
-		warm(1, 8) // closed at once
+		warm(1, 8) // the closed client closes the new connection at once
 		if n := c.pool.Fresh(time.Now(), time.Hour); n != 0 {
 			t.Errorf("%d connections in the pool of a closed client", n)
 		}
 	})
 }
 
-// One failure stops the rest: a target that is not there is not asked 100 times.
+// Warm stops at the first failure, so that an unreachable target is not dialled 100 times.
 func TestWarmFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{})
@@ -101,7 +101,7 @@ func TestWarmFails(t *testing.T) {
 	})
 }
 
-// A stocked connection may have been closed meanwhile: that is worth a second try on a new one.
+// The server may have closed a pooled connection. The request is then retried on a new connection.
 func TestWarmStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{})
@@ -125,7 +125,7 @@ func TestWarmStale(t *testing.T) {
 	})
 }
 
-// The kernel gives up by itself when no timeout is configured.
+// Without a configured timeout, the kernel's connect timeout (ETIMEDOUT) is reported as timeout_connect.
 func TestConnectKernelTimeout(t *testing.T) {
 	c := newClient(t, Target{})
 	c.dial = func(context.Context, string, string) (net.Conn, error) {

@@ -18,7 +18,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// composed is a small message as it is written.
+// composed returns a small message as it is sent.
 func composed(t *testing.T, c *Client) string {
 	t.Helper()
 	l := c.Lane()
@@ -32,7 +32,7 @@ func composed(t *testing.T, c *Client) string {
 	return m
 }
 
-// keyFiles are files with credentials that a test changes.
+// keyFiles is a directory of credential files that a test changes.
 type keyFiles struct{ dir string }
 
 func (k keyFiles) put(t *testing.T, name, content string) string {
@@ -51,8 +51,8 @@ func (k keyFiles) remove(t *testing.T, name string) {
 	}
 }
 
-// What files say goes into a message when it is written, whenever it was built, at most a second later; what they said stays out
-// of error texts. Without the files no message is written.
+// Credentials from files are inserted when a message is sent, not when it is built. A changed file takes effect
+// within a second. Old and new values are masked in error texts. While a file is missing, no message is sent.
 func TestCredentialFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := keyFiles{t.TempDir()}
@@ -94,7 +94,7 @@ func TestCredentialFiles(t *testing.T) {
 			t.Errorf("want both keys hidden, got %q", got)
 		}
 		for _, c := range [][2]string{{"key", "X-Key"}, {"password", "password_file"}, {"user", "username_file"}} {
-			name, field := c[0], c[1] // the last one that is read goes first
+			name, field := c[0], c[1] // removed in reverse read order, so the error names the last one
 			files.remove(t, name)
 			pass(credentialsAge)
 			synctest.Wait()
@@ -121,7 +121,7 @@ func TestCredentialFiles(t *testing.T) {
 	})
 }
 
-// A request header takes the place of one from a file, as of any other.
+// A header of a request replaces a header whose value comes from a file.
 func TestMarkOverCredentialFiles(t *testing.T) {
 	files := keyFiles{t.TempDir()}
 	c := newClient(t, Target{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
@@ -139,8 +139,8 @@ func TestMarkOverCredentialFiles(t *testing.T) {
 	}
 }
 
-// A message that was built under one key is sent with the next, of each size, begun or not, once and again; and not at all when the
-// key is gone.
+// A message that was built with one key is sent with the next key: for each size, with and without Begin, and
+// again. It is not sent when the key file is gone.
 func TestRotatedKeyIsSent(t *testing.T) {
 	for _, size := range []int{10, 20_000, 300_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

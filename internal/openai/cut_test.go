@@ -11,12 +11,12 @@ import (
 	"replayd/internal/measure"
 )
 
-// Cut into two reads at every byte, inside heads, chunk sizes, lines and letters, an answer stays what it is, and
-// each chunk has the time of the read with its last byte.
+// An answer is cut into two reads at every byte, also inside heads, chunk sizes, lines and multi-byte characters.
+// The result is the same for every cut, and each chunk has the time of the read with its last byte.
 func TestLaneEveryCut(t *testing.T) {
 	parts := []string{delta(""), delta("Grüße"), delta("b") + delta("c"), finish("stop") + done}
 	answer := "HTTP/1.1 100 Continue\r\n\r\n" + streamHead
-	var ends []int // where the last byte of each content chunk's data line stands
+	var ends []int // the offset after the last byte of each content chunk's data line
 	for _, part := range parts {
 		head := len(answer) + len(chunked(part)) - len(part) - 2
 		answer += chunked(part)

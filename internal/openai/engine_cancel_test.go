@@ -10,7 +10,7 @@ import (
 	"replayd/internal/sim"
 )
 
-// lines hands each line of a log over as it is written.
+// lines sends each line of a log to the channel as it is written.
 type lines chan []byte
 
 func (l lines) Write(b []byte) (int, error) {
@@ -18,7 +18,8 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// An engine sees each cancellation: at once, with the whole body, and with what it had made by then; streamed or not.
+// The engine sees each cancellation at once, has the whole body, and logs the tokens generated until then, for
+// streamed and non-streamed answers.
 func TestEngineSeesCancellations(t *testing.T) {
 	log := make(lines, 1)
 	o := sim.Defaults()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// answers is a client of a server that gives one answer to everything; what it was asked goes to seen.
+// answers returns a client of a server that gives the same answer to every request and stores the request in seen.
 func answers(t *testing.T, target Target, answer string, seen *string) *Client {
 	t.Helper()
 	c := newClient(t, target)
@@ -77,7 +77,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// A question of our own ends with its context, with the target's timeouts, and in any case.
+// A probe ends with its context, at the target's timeouts, or after a minute.
 func TestOverheadEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeouts Timeouts
@@ -132,7 +132,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The model may be settled again while messages are built: each names one of the two.
+// Choose may change the model while messages are built. Each message is consistent: it is for one of the two models
+// or for none.
 func TestChooseWhileBuilding(t *testing.T) {
 	c := newClient(t, Target{})
 	stop := make(chan struct{})

@@ -17,7 +17,7 @@ func certificatePEM(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// start has a server serve, and gives the target that it is.
+// start starts server, over TLS if secure, and returns it as a target.
 func start(server *httptest.Server, secure bool) Target {
 	var target Target
 	if secure {
@@ -30,7 +30,7 @@ func start(server *httptest.Server, secure bool) Target {
 	return target
 }
 
-// Streams shaped as each engine's source says, read from the wire.
+// Streams in the format that each engine's source defines, sent over a connection.
 func TestEngineStreams(t *testing.T) {
 	type want struct {
 		outcome        measure.Outcome
@@ -78,7 +78,7 @@ func TestEngineStreams(t *testing.T) {
 	}
 }
 
-// Usage on each chunk counts when the last one did not come.
+// If the final usage is missing, the usage of the last chunk that has one is used.
 func TestUsageOfChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -96,12 +96,13 @@ func TestUsageOfChunks(t *testing.T) {
 	})
 }
 
-// A part of the tokens is never more than all of them, whatever a server says.
+// Cached tokens never exceed prompt tokens and reasoning tokens never exceed output tokens, whatever the server
+// says.
 func TestUsageThatCannotBe(t *testing.T) {
 	for body, want := range map[string]measure.Usage{
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Prompt: 4, Output: 2, Cached: 4, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
 		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`:                                                 {Output: 2, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
-		// None is a count too; what is no number, or is not there, says nothing.
+		// A count of 0 is a value. A null, a non-number or a missing field is not.
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`:    {Prompt: 4, Output: 2, CacheTold: true, Source: measure.UsageFinal},
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`: {Prompt: 4, Output: 2, Source: measure.UsageFinal},
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":null}}`:                   {Prompt: 4, Output: 2, Source: measure.UsageFinal},

@@ -12,7 +12,7 @@ import (
 	"replayd/internal/openai/internal/chunk"
 )
 
-// play runs one request against a server that gives the same answer each time.
+// play sends the same request twice to a server that always gives the same answer, and calls use after each.
 func play(t *testing.T, whole bool, answer string, h Hooks, use func(req *measure.Request)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,14 +29,15 @@ func play(t *testing.T, whole bool, answer string, h Hooks, use func(req *measur
 		defer l.Close()
 		var req measure.Request
 		req.Timeline.Whole = whole
-		for range 2 { // the second with the buffers of the first
+		for range 2 { // the second request reuses the buffers of the first
 			l.Do(t.Context(), message(t, c), &req, h)
 			use(&req)
 		}
 	})
 }
 
-// The content of a stream, or of an answer in one piece, is put together; reasoning and arguments are not part of it.
+// Request.Text holds the content of a stream or of a non-streamed answer, without reasoning and tool call
+// arguments.
 func TestKeep(t *testing.T) {
 	reasoned := `data: {"choices":[{"delta":{"reasoning":"Let me see. "}}]}` + "\n\n"
 	call := `data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{}"}}]}}]}` + "\n\n"
@@ -67,7 +68,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A text of over 4 MiB is cut at a letter, which is said; the answer stays what it is.
+// A text longer than 4 MiB is cut at a character boundary and TextCut is set. The outcome and the usage do not
+// change.
 func TestKeepIsBounded(t *testing.T) {
 	const each = 1 << 20
 	var events strings.Builder
@@ -85,7 +87,7 @@ func TestKeepIsBounded(t *testing.T) {
 	})
 }
 
-// Where the server counts nothing, the texts are counted, reasoning and arguments too.
+// If the server sends no usage, the tokens of the texts are counted, including reasoning and tool call arguments.
 func TestCount(t *testing.T) {
 	words := func(text []byte) int { return len(bytes.Fields(text)) }
 	reasoned := `data: {"choices":[{"delta":{"reasoning":"one two three"}}]}` + "\n\n"

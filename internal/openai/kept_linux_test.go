@@ -16,8 +16,8 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// What a server says or does on a kept connection before the next request belongs to no request: an end, an answer that nobody
-// asked for, such as the 408 of proxies that are tired of waiting. The connection is replaced before anything is written.
+// The server may close a kept connection or send data on it before the next request, for instance the 408 of a
+// proxy. That data belongs to no request, and the connection is replaced before anything is written.
 func TestKeptConnectionHasNews(t *testing.T) {
 	const answer = streamHead
 	for name, news := range map[string]string{
@@ -45,7 +45,7 @@ func TestKeptConnectionHasNews(t *testing.T) {
 								continue
 							}
 							first = false
-							<-answered // all of the answer was read
+							<-answered // the client has read the whole answer
 							if news == "" {
 								_ = conn.Close()
 								return
@@ -84,12 +84,12 @@ func TestKeptConnectionHasNews(t *testing.T) {
 	}
 }
 
-// Of warmed connections those that the server has closed are passed over, a few by Begin and all by Do.
+// Warmed connections that the server has closed are skipped: Begin skips a few, Do skips all.
 func TestWarmedConnectionsHaveNews(t *testing.T) {
 	const warmed = beginLooks + 2
 	for name, c := range map[string]struct {
 		secure bool
-		ended  int // of the oldest
+		ended  int // number of the oldest connections that the server closes
 		begun  bool
 	}{
 		"plain":           {ended: beginLooks - 1, begun: true},
@@ -103,7 +103,8 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, delta("a")+done)
 			}))
-			server.Config.ErrorLog = log.New(io.Discard, "", 0) // it may hear of the end before it ends the handshake
+			// The server may see a close before it has finished its side of the handshake, and would log it.
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
 				if state == http.StateNew {
 					accepted <- conn
@@ -119,7 +120,7 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 				conn := <-accepted
 				opened[conn.RemoteAddr().String()] = conn
 			}
-			var open *wire.Conn // the first that is
+			var open *wire.Conn // the oldest open connection
 			for i := range warmed {
 				conn := client.pool.Take(time.Now(), client.target.Idle)
 				if i < c.ended {
@@ -128,7 +129,7 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 				} else if open == nil {
 					open = conn
 				}
-				client.pool.Put(conn) // behind the others: in the end they are in their order again
+				client.pool.Put(conn) // Put appends, so the loop keeps the order of the pool
 			}
 			l := client.Lane()
 			defer l.Close()

@@ -9,7 +9,8 @@ import (
 	"replayd/internal/openai/internal/wire"
 )
 
-// BenchmarkLaneChunk is a lane's whole work on a chunk, system calls and the server's write included, over loopback.
+// BenchmarkLaneChunk measures the time per chunk of a whole request over loopback, including system calls and the
+// server's writes.
 func BenchmarkLaneChunk(b *testing.B) {
 	const chunks = 1000
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -64,7 +65,7 @@ func BenchmarkLaneChunk(b *testing.B) {
 	<-served
 }
 
-// BenchmarkScanChunk is what is done with the bytes of a chunk: it becomes an event, and that is read.
+// BenchmarkScanChunk measures the time to split one chunk into an event and to decode it.
 func BenchmarkScanChunk(b *testing.B) {
 	line := []byte("data: " + usualChunk + "\n\n")
 	var c chunk.Chunk

@@ -14,7 +14,7 @@ import (
 
 var limits = Timeouts{Connect: 5 * time.Second, FirstToken: 60 * time.Second, Stall: 30 * time.Second, Total: 10 * time.Minute}
 
-// Every instant of a stream, to the nanosecond.
+// All times of a streamed answer are exact to the nanosecond.
 func TestLaneTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -25,13 +25,13 @@ func TestLaneTimes(t *testing.T) {
 					return
 				}
 				pass(40 * time.Millisecond)
-				send(conn, streamHead+chunked(delta(""))) // the role chunk is no content
+				send(conn, streamHead+chunked(delta(""))) // the role chunk has no content
 				pass(10*time.Millisecond + 1)
 				send(conn, chunked(delta("a")))
 				pass(7 * time.Millisecond)
-				send(conn, chunked(delta("b"))+chunked(delta("c"))) // two in one read
+				send(conn, chunked(delta("b"))+chunked(delta("c"))) // two chunks in one read
 				pass(3 * time.Millisecond)
-				send(conn, chunked(delta("d")[:20])) // one in two reads: the second counts
+				send(conn, chunked(delta("d")[:20])) // one chunk in two reads: the time of the second counts
 				pass(2 * time.Millisecond)
 				send(conn, chunked(delta("d")[20:]))
 				pass(time.Second)
@@ -43,7 +43,7 @@ func TestLaneTimes(t *testing.T) {
 		l := c.Lane()
 		defer l.Close()
 		var req measure.Request
-		for range 2 { // the second on the kept connection, with the slices of the first
+		for range 2 { // the second request reuses the connection and the slices of the first
 			start := time.Now()
 			do(t, l, &req)
 			tl := req.Timeline
@@ -66,7 +66,7 @@ func TestLaneTimes(t *testing.T) {
 	})
 }
 
-// The connect time is on the timeline of the request that waited for it, and only there.
+// Only the request that opens a connection has a connect time.
 func TestLaneConnectTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{})
@@ -100,7 +100,7 @@ func TestLaneConnectTime(t *testing.T) {
 	})
 }
 
-// A kept connection that was closed meanwhile: one more try, and TTFT counts from its write.
+// If a kept connection was closed, the request is retried once, and its times count from the write of the retry.
 func TestLaneRetry(t *testing.T) {
 	for name, c := range map[string]struct {
 		second  func(conn net.Conn)
@@ -131,7 +131,7 @@ func TestLaneRetry(t *testing.T) {
 					}
 					_, _, _ = request(conn)
 					send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
-					_, _, _ = request(conn) // the message is lost with the connection
+					_, _, _ = request(conn) // the message is lost when the connection is closed
 					pass(5 * time.Millisecond)
 					_ = conn.Close()
 				})
@@ -158,7 +158,7 @@ func TestLaneRetry(t *testing.T) {
 	}
 }
 
-// A new connection that is closed is not tried again, nor one on which the answer had begun.
+// There is no retry if a new connection is closed, or if the answer has already begun.
 func TestLaneNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})
@@ -188,7 +188,7 @@ func TestLaneNoRetry(t *testing.T) {
 	})
 }
 
-// Our own hard stop, wherever the request is, ends it at once and closes the connection.
+// A hard stop ends the request at once and closes the connection, in any phase of the request.
 func TestLaneAborted(t *testing.T) {
 	for name, serve := range map[string]func(conn net.Conn){
 		"in the write":  func(net.Conn) {},
@@ -227,7 +227,7 @@ func TestLaneAborted(t *testing.T) {
 	})
 }
 
-// The end that a server owes after [DONE] or an error is waited for, but not for long, and not at any size.
+// After [DONE] or an error, the lane waits for the end of the body, for a limited time and number of bytes.
 func TestLaneDrain(t *testing.T) {
 	failing := `data: {"error":"broken"}` + "\n\n"
 	for name, c := range map[string]struct {

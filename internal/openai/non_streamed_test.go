@@ -13,7 +13,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// doWhole plays one request for an answer in one piece.
+// doWhole plays one request for a non-streamed answer.
 func doWhole(t *testing.T, l *Lane, req *measure.Request, h Hooks) {
 	t.Helper()
 	req.Timeline.Whole = true
@@ -28,14 +28,14 @@ func doWhole(t *testing.T, l *Lane, req *measure.Request, h Hooks) {
 	}
 }
 
-// answered is an answer of HTTP with a length.
+// answered returns an HTTP answer with a Content-Length.
 func answered(body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
 const wholeHello = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}`
 
-// Answers in one piece, shaped as each engine's source says.
+// Non-streamed answers, in the format that each engine's source defines.
 func TestWholeOfEngines(t *testing.T) {
 	usage := func(prompt, output, cached, reasoning int, s measure.UsageSource) measure.Usage {
 		return measure.Usage{Prompt: prompt, Output: output, Cached: cached, Reasoning: reasoning, CacheTold: cached > 0, Source: s}
@@ -95,7 +95,7 @@ func TestWholeOfEngines(t *testing.T) {
 	}
 }
 
-// Every outcome of an answer in one piece that a server's bytes decide.
+// Every outcome of a non-streamed answer that depends on the bytes from the server.
 func TestWholeOutcomes(t *testing.T) {
 	closed := func(kind, body string) string {
 		return "HTTP/1.1 200 OK\r\nContent-Type: " + kind + "\r\nConnection: close\r\n\r\n" + body
@@ -158,8 +158,8 @@ func TestWholeOutcomes(t *testing.T) {
 	}
 }
 
-// Cut into two reads at every byte, the answer is one chunk with the time of the read that brought its last byte, and the
-// connection is kept: streams and answers in one piece take turns on it.
+// A non-streamed answer that is cut into two reads at every byte is one chunk, with the time of the read that had
+// its last byte. The connection is kept: streams and non-streamed answers alternate on it.
 func TestWholeEveryCut(t *testing.T) {
 	for name, answer := range map[string]string{
 		"by length": answered(wholeHello),
@@ -213,11 +213,11 @@ func TestWholeEveryCut(t *testing.T) {
 	}
 }
 
-// An answer in one piece has no first token to wait for: it is bounded by the total, or by nothing.
+// The timeouts first_token and stall do not apply to a non-streamed answer: only total limits it.
 func TestWholeTimeouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeouts Timeouts
-		after    time.Duration // of the answer's second half; 0: none
+		after    time.Duration // until the second half of the answer; 0: it is never sent
 		outcome  measure.Outcome
 		end      time.Duration
 	}{

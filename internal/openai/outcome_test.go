@@ -21,7 +21,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// Every outcome that a server's bytes decide, over real loopback TCP.
+// Every outcome that depends on the bytes from the server, over loopback TCP.
 func TestOutcomes(t *testing.T) {
 	plain := func(status, kind, body string) string {
 		return "HTTP/1.1 " + status + "\r\nContent-Type: " + kind + "\r\nConnection: close\r\n\r\n" + body
@@ -30,7 +30,7 @@ func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
 		outcome measure.Outcome
-		text    string // in the error
+		text    string // a part of the error text
 		chunks  int
 	}{
 		"ok":                        {stream(delta("a") + finish("stop") + done), measure.OK, "", 1},
@@ -119,7 +119,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A reset is told from a close only in words.
+// A reset has the same outcome as a close. Only the error text differs.
 func TestOutcomeReset(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
@@ -134,7 +134,7 @@ func TestOutcomeReset(t *testing.T) {
 				_, _, _ = request(conn)
 				send(conn, c.answer)
 				if c.answer != "" {
-					<-read // a reset throws away what the peer has not read
+					<-read // a reset discards data that the peer has not read yet
 				}
 				_ = conn.(*net.TCPConn).SetLinger(0)
 			})
@@ -153,14 +153,14 @@ func TestOutcomeReset(t *testing.T) {
 	}
 }
 
-// Deadlines and our hard stop reach a read that waits in the kernel, not only one of a pipe.
+// Deadlines and the hard stop also end a read that waits in the kernel.
 func TestOutcomeSilence(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		_, _, _ = request(conn)
 		send(conn, streamHead+chunked(delta("a")))
 		arrived <- struct{}{}
-		_, _ = conn.Read(make([]byte, 1)) // until the client is gone
+		_, _ = conn.Read(make([]byte, 1)) // until the client closes the connection
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -190,7 +190,7 @@ func TestOutcomeSilence(t *testing.T) {
 	}
 }
 
-// A refusal that came before the message was read is seen, not the broken pipe.
+// An answer that the server sends before it has read the message is reported, not the write error (EPIPE).
 func TestOutcomeEarlyRefusal(t *testing.T) {
 	done := make(chan struct{})
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
@@ -247,7 +247,8 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// TLS: verified against the given authority, refused without it, stamps as over plain TCP, and kept alive.
+// Over TLS the server is verified against the configured CA, chunks have kernel timestamps as over plain TCP, and
+// the connection is kept.
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 || r.TLS.NegotiatedProtocol != "http/1.1" {
@@ -259,7 +260,7 @@ func TestTLS(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are part of the test
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the test provokes handshake errors
 	server.StartTLS()
 	defer server.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -282,7 +283,7 @@ func TestTLS(t *testing.T) {
 			l := newClient(t, Target{URL: server.URL, Timeouts: limits, HTTP: config.HTTPClientConfig{TLSConfig: c.tls}}).Lane()
 			defer l.Close()
 			var req measure.Request
-			// The first segments after a process asks for stamps may come without; see TestKernelStamps.
+			// The first segments may have no timestamps; see TestKernelStamps.
 			for i := 0; i < 2 || i < 50 && l.conn.Stamped() && !req.Timeline.Kernel; i++ {
 				do(t, l, &req)
 				if req.Outcome != c.outcome {
@@ -302,7 +303,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A plain HTTP server behind https, and silence there.
+// A plain HTTP server behind an https URL.
 func TestTLSNone(t *testing.T) {
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 1024))
@@ -315,7 +316,7 @@ func TestTLSNone(t *testing.T) {
 	}
 }
 
-// The handshake is part of connecting.
+// The timeout for connecting covers the TLS handshake.
 func TestTLSSilence(t *testing.T) {
 	for _, c := range []struct {
 		connect, cancel time.Duration
@@ -339,7 +340,7 @@ func TestTLSSilence(t *testing.T) {
 	}
 }
 
-// noticed tells when the first bytes were read.
+// noticed closes read when its first bytes have been read.
 type noticed struct {
 	net.Conn
 	read chan struct{}

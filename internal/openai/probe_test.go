@@ -10,14 +10,14 @@ import (
 	"replayd/internal/measure"
 )
 
-// What questions and requests bring, one after the other, and what is known of the target then.
+// The state of the target after each of several probes and requests.
 func TestProbeNews(t *testing.T) {
 	const (
 		one  = `{"data":[{"id":"a"}]}`
 		two  = `{"data":[{"id":"a"},{"id":"b"}]}`
 		next = `{"data":[{"id":"c"}]}`
 	)
-	list := one // "": the connection is closed
+	list := one // "" closes the connection
 	c := newClient(t, Target{})
 	over(t, c, func(_ int, conn net.Conn) {
 		if _, _, err := request(conn); err == nil && list != "" {

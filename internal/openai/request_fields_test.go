@@ -55,7 +55,7 @@ func TestCheckHeader(t *testing.T) {
 	}
 }
 
-// A header that CheckHeader has passed arrives as it is, once, and no other line with it.
+// A header that passes CheckHeader is sent unchanged and once, and adds no other header.
 func FuzzMarkHeader(f *testing.F) {
 	for _, name := range append(slices.Clone(ownHeaders), "X-A", "x-a", "X-A: b\r\nX-C", "Content-Length", "If-None-Match", "Range", "a|b") {
 		for _, value := range []string{"a", "a\r\nX-B: c", "a,b", "\t", `"`, "a: b"} {
@@ -87,7 +87,7 @@ func FuzzMarkHeader(f *testing.F) {
 			return
 		}
 		want := head(t, RequestFields{})
-		for had := range want { // fasthttp and net/http do not spell every name alike
+		for had := range want { // fasthttp and net/http spell some header names differently
 			if strings.EqualFold(had, name) {
 				delete(want, had)
 			}
@@ -110,7 +110,7 @@ func FuzzMarkHeader(f *testing.F) {
 	})
 }
 
-// A server that repeats the secret of a request header puts it in no error text, whichever message it was in.
+// Secrets in the headers of earlier requests are masked in error texts, too.
 func TestMarkSecretsAreRedacted(t *testing.T) {
 	c := newClient(t, Target{URL: "http://h"})
 	send := func(m RequestFields) {
@@ -126,7 +126,7 @@ func TestMarkSecretsAreRedacted(t *testing.T) {
 	if got, want := c.words(said), "<secret>, <secret>, <secret>, canary, abc"; got != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
-	for i := range maxRequestSecrets - 1 { // what reloads may bring is bounded
+	for i := range maxRequestSecrets - 1 { // a reload can add secrets, so their number is limited
 		send(RequestFields{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
 	}
 	if n := len(c.requestSecrets.Load().values); n != maxRequestSecrets {
@@ -137,7 +137,8 @@ func TestMarkSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-// So do those of the target's own headers whose names sound like a secret's, in whichever way they are given.
+// Secrets in the target's own headers are masked if the name of the header is secret-like or the header is
+// configured under secrets.
 func TestHeaderSecretsAreRedacted(t *testing.T) {
 	target := Target{URL: "http://h"}
 	target.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{

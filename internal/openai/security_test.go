@@ -21,7 +21,7 @@ import (
 
 const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
 
-// withKey is a client whose credentials are the canary, read once.
+// withKey returns a client whose credentials are the canary, after it has built one message.
 func withKey(t *testing.T, target Target) *Client {
 	t.Helper()
 	target.HTTP.Authorization = &config.Authorization{Type: "Bearer", Credentials: canary}
@@ -31,7 +31,8 @@ func withKey(t *testing.T, target Target) *Client {
 	return c
 }
 
-// However a server spells our key, and wherever a cut parts it, no part of four bytes of it is in a text.
+// The credentials are masked in error texts in every encoding. A text that is cut inside them contains no four
+// bytes of them.
 func TestWordsHaveNoCredentials(t *testing.T) {
 	c := withKey(t, Target{})
 	for name, said := range map[string]string{
@@ -56,7 +57,8 @@ func TestWordsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// What begins as a chunk may have an answer's text in it, and is not shown; what is none is, as far as it helps.
+// Broken JSON that begins like a chunk may contain text of an answer, so only its length is shown. Other data is
+// shown up to 64 bytes.
 func TestChunksAreNotShown(t *testing.T) {
 	c := withKey(t, Target{})
 	for given, want := range map[string]string{
@@ -69,7 +71,7 @@ func TestChunksAreNotShown(t *testing.T) {
 	}
 }
 
-// A file with a secret has a bound, and a line end in it begins no header of its own.
+// The size of a secret file is limited, and a line break in the file cannot inject a header.
 func TestSecretFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	put := func(text string) {
@@ -99,7 +101,8 @@ func TestSecretFiles(t *testing.T) {
 	refused("want a regular file")
 }
 
-// A name that a server gives goes into requests, logs and a label: it is no key of ours, and has a bound.
+// Model names from a server go into requests, logs and a label. Names that contain the credentials or are too long
+// are refused.
 func TestModelsOfAHostileServer(t *testing.T) {
 	c := withKey(t, Target{})
 	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", chunk.MaxName+1)} {
@@ -107,7 +110,7 @@ func TestModelsOfAHostileServer(t *testing.T) {
 			t.Errorf("%.40q: want an error that does not repeat it, got %v", id, err)
 		}
 	}
-	for _, id := range []string{strings.Repeat("x", chunk.MaxName), "Qwen/Qwen3"} { // which extra_body names, and is no secret
+	for _, id := range []string{strings.Repeat("x", chunk.MaxName), "Qwen/Qwen3"} { // extra_body names Qwen/Qwen3
 		if _, err := c.Choose([]Model{{ID: id}}); err != nil {
 			t.Error(err)
 		}
@@ -117,7 +120,7 @@ func TestModelsOfAHostileServer(t *testing.T) {
 	}
 }
 
-// A stream without end ends with the total timeout, and a timeline has a bound whatever the timeouts are.
+// The number of chunks in a timeline is limited, whatever the timeouts are.
 func TestTimelineIsBounded(t *testing.T) {
 	l := newClient(t, Target{}).Lane()
 	defer l.Close()
@@ -132,11 +135,11 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for is refused unless the configuration says otherwise, and nothing is sent.
+// By default, a certificate that no trusted CA has signed is refused, and nothing is sent.
 func TestTLSIsVerified(t *testing.T) {
 	heard := make(chan struct{}, 2)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard <- struct{}{} }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are the test
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the test provokes handshake errors
 	s.StartTLS()
 	defer s.Close()
 	l := withKey(t, Target{URL: s.URL, Timeouts: limits}).Lane()

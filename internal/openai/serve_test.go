@@ -39,7 +39,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// newClient is New with the parts that a test does not care about, closed at the end of the test.
+// newClient calls New with defaults for the fields that a test leaves empty, and closes the client at the end of
+// the test.
 func newClient(t *testing.T, target Target) *Client {
 	t.Helper()
 	if target.URL == "" {
@@ -60,7 +61,8 @@ func newClient(t *testing.T, target Target) *Client {
 	return c
 }
 
-// over makes c dial pipes, whose other ends serve answers; n counts from 0. The test waits for them.
+// over makes c dial pipes and calls serve with the other end of each; n counts from 0. The cleanup of the test
+// waits for serve.
 func over(t *testing.T, c *Client, serve func(n int, conn net.Conn)) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -75,7 +77,7 @@ func over(t *testing.T, c *Client, serve func(n int, conn net.Conn)) {
 	}
 }
 
-// request reads one request whole.
+// request reads one whole request.
 func request(conn net.Conn) (head *http.Request, body string, err error) {
 	head, err = http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {
@@ -87,14 +89,13 @@ func request(conn net.Conn) (head *http.Request, body string, err error) {
 
 func send(conn net.Conn, text string) { _, _ = io.WriteString(conn, text) }
 
-// Heads and chunks of streams.
 const (
 	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
 	done       = "data: [DONE]\n\n"
 	bodyEnd    = "0\r\n\r\n"
 )
 
-// usualChunk is one as engines stream them.
+// usualChunk is a typical chunk of an engine.
 const usualChunk = `{"id":"chatcmpl-1f3a9c1e2b","object":"chat.completion.chunk","created":1750000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" hello"},"logprobs":null,"finish_reason":null}]}`
 
 func chunked(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
@@ -107,7 +108,7 @@ func finish(reason string) string {
 	return `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}` + "\n\n"
 }
 
-// message is a small streaming request.
+// message returns a small streaming request.
 func message(t *testing.T, c *Client) []byte {
 	t.Helper()
 	body := Body{Prompt: []byte("about"), MaxTokens: 3, RequestID: "w/0/0", Stream: true}
@@ -118,7 +119,7 @@ func message(t *testing.T, c *Client) []byte {
 	return m
 }
 
-// do plays one request; it fails the test unless sent was called exactly once.
+// do plays one request. It fails the test unless the hook Sent is called exactly once.
 func do(t *testing.T, l *Lane, req *measure.Request) {
 	t.Helper()
 	doContext(t.Context(), t, l, req)
@@ -159,7 +160,7 @@ func ms(values ...int) []time.Duration {
 	return all
 }
 
-// pass lets virtual time go by: it is for bubbles of testing/synctest alone, where nothing waits for real.
+// pass advances virtual time by d. Call it only inside a testing/synctest bubble.
 func pass(d time.Duration) {
 	<-time.After(d)
 }

@@ -9,8 +9,8 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// untilStamped plays requests until the answer to one was stamped. The kernel begins a little after the client has asked, and may
-// at first still be busy with ending for somebody who closed just before.
+// untilStamped plays requests until an answer has kernel timestamps. The kernel enables timestamps shortly after
+// the socket option is set, and may first have to finish disabling them for a socket that was just closed.
 func untilStamped(t *testing.T, req *measure.Request, play func()) {
 	t.Helper()
 	for begin := time.Now(); !req.Timeline.Kernel; {
@@ -23,10 +23,11 @@ func untilStamped(t *testing.T, req *measure.Request, play func()) {
 
 const measuring = 50 * time.Microsecond // see wire's TestClock
 
-// On loopback Linux stamps every segment: all chunk times are the kernel's, and no later than the reads.
+// On loopback, Linux timestamps every segment. All chunk times are kernel timestamps, and none is later than its
+// read.
 func TestKernelStamps(t *testing.T) {
 	const chunks = 20
-	log := make(chan []time.Time, 1) // just before each write: no stamp can be earlier
+	log := make(chan []time.Time, 1) // the times just before each write, a lower bound for the kernel timestamps
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		for {
 			if _, _, err := request(conn); err != nil {
@@ -72,8 +73,8 @@ func TestKernelStamps(t *testing.T) {
 	}
 }
 
-// Between the socket and the timeline nothing is allocated: reads, stamps, framing, events, chunks. What a request
-// allocates does not depend on its length.
+// Reads, timestamps, framing, events and chunks do not allocate, so the allocations of a request do not depend on
+// its length.
 func TestNoAllocationsPerChunk(t *testing.T) {
 	const more = 400
 	lengths := make(chan int, 1)
@@ -105,10 +106,10 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 			}
 		})
 	}
-	perRequest(more)                                 // grows what is used again
-	for _, hooks = range []Hooks{{}, {Keep: true}} { // texts without escapes go into a buffer that is used again
+	perRequest(more)                                 // grows the buffers that are reused
+	for _, hooks = range []Hooks{{}, {Keep: true}} { // texts without escapes go into a buffer that is reused
 		short, long := perRequest(1), perRequest(more)
-		// Whole allocations, averaged over 20 runs; the race detector and the runtime add a few now and then.
+		// AllocsPerRun averages over 20 runs. The race detector and the runtime add a few allocations now and then.
 		if long > short+5 {
 			t.Errorf("%v allocations for 1 chunk, %v for %d, texts kept: %v", short, long, more, hooks.Keep)
 		}
@@ -117,7 +118,7 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 	close(lengths)
 }
 
-// The time of an answer in one piece is the kernel's, too.
+// A non-streamed answer has a kernel timestamp, too.
 func TestWholeKernelStamp(t *testing.T) {
 	address := wiretest.Listen(t, "tcp4", func(conn net.Conn) {
 		for {

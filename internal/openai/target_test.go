@@ -47,7 +47,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// Every fault at once.
+// New reports all faults at once.
 func TestNewErrors(t *testing.T) {
 	_, err := New(Target{
 		Name: "vllm", URL: "ftp://h", API: "chats", Output: "all", Idle: -1,
@@ -68,7 +68,7 @@ extra_body: json: unsupported type: func()`
 	}
 }
 
-// What cannot be honoured is refused, not ignored.
+// HTTP options that are not supported are refused, not ignored.
 func TestNewRefusesHTTP(t *testing.T) {
 	headers := func(name string) config.HTTPClientConfig {
 		return config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{name: {Values: []string{"x"}}}}}
@@ -102,7 +102,8 @@ func TestNewRefusesHTTP(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	// The defaults of prometheus/common are no wish for HTTP/2 or redirects. The caller's structs stay as they are.
+	// The defaults of prometheus/common enable HTTP/2 and redirects, and are accepted. New does not change the
+	// caller's structs.
 	cfg := config.DefaultHTTPClientConfig
 	cfg.Authorization = &config.Authorization{Credentials: "c"}
 	if _, err := New(Target{Name: "t", URL: "https://h", API: Chat, Output: OutputExact, HTTP: cfg}); err != nil || cfg.Authorization.Type != "" {

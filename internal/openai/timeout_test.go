@@ -10,7 +10,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Each timeout fires at its instant, and pings put none of them off.
+// Each timeout fires exactly at its deadline, and pings do not extend it.
 func TestLaneTimeouts(t *testing.T) {
 	ping := func(conn net.Conn, n int) {
 		for range n {
@@ -97,7 +97,7 @@ func TestLaneTimeouts(t *testing.T) {
 	}
 }
 
-// A server that does not read stops the write, not the clock.
+// The timeout also covers the write, to a server that does not read.
 func TestLaneTimeoutCoversTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})

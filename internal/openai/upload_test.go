@@ -17,7 +17,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// large is a message that no buffer has room for.
+// large returns a message larger than every socket buffer.
 func large(t *testing.T, c *Client) []byte {
 	t.Helper()
 	m, err := c.AppendRequest(nil, Body{Prompt: bytes.Repeat([]byte(" about"), 1_400_000), Stream: true})
@@ -29,12 +29,12 @@ func large(t *testing.T, c *Client) []byte {
 
 const early429 = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n" + `{"error":"too large"}`
 
-// readSome reads the beginning of a message, and no more.
+// readSome reads only the beginning of a message.
 func readSome(conn net.Conn) {
 	_, _ = io.ReadFull(conn, make([]byte, 100))
 }
 
-// What a server says before it has read a message is read, over a pipe: there a write waits for the read of each byte.
+// An answer is read while the message is still being written. Over a pipe each write waits for its read.
 func TestAnswerDuringUpload(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve   func(conn net.Conn)
@@ -132,7 +132,7 @@ func TestAnswerDuringUpload(t *testing.T) {
 	}
 }
 
-// requestRest reads what is left of a large message: its last bytes are known.
+// requestRest reads the rest of a large message, up to its known last bytes.
 func requestRest(conn net.Conn) (n int, last string, err error) {
 	buffer := make([]byte, 64<<10)
 	for !strings.HasSuffix(last, `"include_usage":true}}`) && err == nil {
@@ -144,9 +144,9 @@ func requestRest(conn net.Conn) (n int, last string, err error) {
 	return n, last, err
 }
 
-// Over TCP and TLS, where a server that closes a connection with unread bytes in it resets it.
+// The same over TCP and TLS, where closing a connection with unread data resets it.
 func TestAnswerDuringUploadOverTCP(t *testing.T) {
-	stay := func(conn net.Conn) { // and reads no more: what it has room for is soon full
+	stay := func(conn net.Conn) { // then stops reading, so its receive buffer soon fills up
 		readSome(conn)
 		send(conn, early429)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What it costs to find a run: as usual, and where runs leave no pause, so that the search goes back for two weeks and then
-// forward to where now is, at the end of a week.
+// BenchmarkLoopOfCron measures finding a run, in usual plans and in plans without a pause between runs. Without a
+// pause the search goes back for two weeks and then forward to now, which is at the end of a week.
 func BenchmarkLoopOfCron(b *testing.B) {
 	now := utc("2026-03-08 23:59:00")
 	for name, p := range map[string]*Plan{
@@ -30,7 +30,7 @@ func BenchmarkLoopOfCron(b *testing.B) {
 	}
 }
 
-// What it costs to pass over a row, as a process does that begins in the middle of a loop.
+// BenchmarkArrivals measures skipping a row, as a process does that starts in the middle of a loop.
 func BenchmarkArrivals(b *testing.B) {
 	ramp := []Stage{{Rate: 100, Over: 1000 * time.Hour}}
 	for name, o := range map[string]Options{

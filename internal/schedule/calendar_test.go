@@ -18,8 +18,8 @@ func newTestCalendar(t testing.TB, expression, zone string) *calendar {
 	return &c
 }
 
-// The days on which the clocks change, in 2026: in Berlin at 1:00 UTC, in New York at 7:00 and at 6:00 UTC; on Lord Howe
-// Island by half an hour, in Cairo at midnight.
+// The days in 2026 on which the clocks change: in Berlin at 1:00 UTC, in New York at 7:00 and at 6:00 UTC, on Lord
+// Howe Island by half an hour, in Cairo at midnight.
 func TestDaylightSaving(t *testing.T) {
 	f := func(zone, expression, day string, want ...string) {
 		t.Helper()
@@ -43,31 +43,33 @@ func TestDaylightSaving(t *testing.T) {
 	}
 	const berlin, york = "Europe/Berlin", "America/New_York"
 	f(berlin, "30 2 * * *", "2026-03-28", "01:30")
-	f(berlin, "30 2 * * *", "2026-03-29", "01:00") // there is no 2:30; 3:00 is when the clocks have gone on
+	f(berlin, "30 2 * * *", "2026-03-29", "01:00") // there is no 2:30; the clocks change to 3:00 at 1:00 UTC
 	f(berlin, "30 2 * * *", "2026-03-30", "00:30")
 	f(berlin, "30 2 * * *", "2026-10-24", "00:30")
-	f(berlin, "30 2 * * *", "2026-10-25", "00:30") // and not at 1:30, when it is 2:30 again
+	f(berlin, "30 2 * * *", "2026-10-25", "00:30") // not again at 1:30 UTC, the second 2:30
 	f(berlin, "30 2 * * *", "2026-10-26", "01:30")
 	f(berlin, "0 3 * * *", "2026-03-29", "01:00")
 	f(berlin, "0 3 * * *", "2026-10-25", "02:00")
-	f(berlin, "0 2,3 * * *", "2026-03-29", "01:00") // both are one
+	f(berlin, "0 2,3 * * *", "2026-03-29", "01:00") // both activations coincide
 	f(berlin, "10,50 2 * * *", "2026-03-29", "01:00")
 	f(berlin, "0 1-2 * * *", "2026-03-29", "00:00", "01:00")
 	f(berlin, "*/30 1-3 * * *", "2026-03-29", "00:00", "00:30", "01:00", "01:30")
 	f(berlin, "*/30 1-3 * * *", "2026-10-25", "23:00", "23:30", "00:00", "00:30", "02:00", "02:30")
 	f(berlin, "30 1 29 3 *", "2026-03-29", "00:30")
 	f(york, "30 2 * * *", "2026-03-08", "07:00")
-	f(york, "30 2 * * *", "2026-11-01", "07:30") // 1:30 comes twice there
+	f(york, "30 2 * * *", "2026-11-01", "07:30") // 1:30 occurs twice on this day
 	f(york, "30 1 * * *", "2026-11-01", "05:30")
 	f(york, "0 0 * * *", "2026-03-08", "05:00")
 	f(york, "0 0 * * *", "2026-11-01", "04:00")
 	f("Australia/Lord_Howe", "15 2 * * *", "2026-10-04", "15:30")
 	f("Australia/Lord_Howe", "0 2 * * *", "2026-10-04", "15:30")
 	f("Australia/Lord_Howe", "45 1 * * *", "2026-04-05", "14:45")
-	f("Africa/Cairo", "0 0 * * *", "2026-04-24", "22:00", "21:00") // its first hour is left out, and what time makes of that
+	// This day has no midnight and starts at 1:00 local time. The 24 hours from then also include the next
+	// midnight.
+	f("Africa/Cairo", "0 0 * * *", "2026-04-24", "22:00", "21:00")
 	f("UTC", "30 2 * * *", "2026-03-29", "02:30")
 
-	// With every hour the clocks' own hours count: 23 in March, 25 in October.
+	// An expression that names every hour fires in every real hour: 23 in March, 25 in October.
 	for day, hours := range map[string]int{"2026-03-29": 23, "2026-10-25": 25} {
 		from, err := time.ParseInLocation(time.DateOnly, day, newTestCalendar(t, "0 0 * * *", berlin).zone)
 		if err != nil {
@@ -82,7 +84,7 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// fields of a cron expression as sets of numbers; nil is a star.
+// fields are the fields of a cron expression as sets of numbers; nil stands for a star.
 type fields struct{ minute, hour, dom, month, dow []int }
 
 func (f fields) String() string {
@@ -105,7 +107,7 @@ func (f fields) String() string {
 
 func in(set []int, n int) bool { return set == nil || slices.Contains(set, n) }
 
-// fires says whether the expression names a local minute.
+// fires reports whether the expression matches a local minute.
 func (f fields) fires(t time.Time) bool {
 	dom, dow := in(f.dom, t.Day()), in(f.dow, int(t.Weekday()))
 	day := dom && dow
@@ -115,11 +117,11 @@ func (f fields) fires(t time.Time) bool {
 	return day && in(f.minute, t.Minute()) && in(f.hour, t.Hour()) && in(f.month, int(t.Month()))
 }
 
-// activations looks at each minute from an instant on.
+// activations checks each minute from from to to.
 func (f fields) activations(zone *time.Location, from, to time.Time) (all []time.Time) {
 	shown := map[time.Time]bool{}
 	var before time.Time
-	// Two days before, for what the clocks have shown already.
+	// Start two days earlier, to know the local minutes that have already occurred.
 	for at := from.Add(-48 * time.Hour).Truncate(time.Minute); !at.After(to); at = at.Add(time.Minute) {
 		in := at.In(zone)
 		local := time.Date(in.Year(), in.Month(), in.Day(), in.Hour(), in.Minute(), 0, 0, time.UTC)
@@ -138,7 +140,7 @@ func (f fields) activations(zone *time.Location, from, to time.Time) (all []time
 	return all
 }
 
-// set is some numbers of a range, or all.
+// set returns random numbers of a range, at most the given number of them, or nil.
 func set(rng *rand.Rand, from, to, most int) []int {
 	if rng.IntN(2) == 0 {
 		return nil
@@ -155,7 +157,7 @@ func set(rng *rand.Rand, from, to, most int) []int {
 func randomFields(rng *rand.Rand) fields {
 	f := fields{minute: set(rng, 0, 59, 4), hour: set(rng, 0, 23, 6)}
 	if rng.IntN(2) == 0 {
-		f.hour = set(rng, 0, 4, 3) // where clocks change
+		f.hour = set(rng, 0, 4, 3) // hours in which the clocks change
 	}
 	if rng.IntN(4) == 0 {
 		f.dom, f.month, f.dow = set(rng, 1, 28, 5), set(rng, 1, 12, 9), set(rng, 0, 6, 3)
@@ -174,15 +176,15 @@ func TestActivationsASecondWay(t *testing.T) {
 		f, zone := randomFields(rng), someZones[rng.IntN(len(someZones))]
 		c := newTestCalendar(t, f.String(), zone)
 		from := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rng.Int64N(int64(365 * day))))
-		if rng.IntN(2) == 0 { // a change of the clocks, if there is one
+		if rng.IntN(2) == 0 { // close to a change of the clocks, if there is one
 			if _, end := from.In(c.zone).ZoneBounds(); !end.IsZero() {
 				from = end.UTC().Add(-time.Duration(rng.Int64N(int64(30 * time.Hour))))
 			}
 		}
-		if rng.IntN(8) == 0 { // by the zones' rules; the year has 366 days
+		if rng.IntN(8) == 0 { // computed from the zone's rules; the year has 366 days
 			from = time.Date(2040, time.December, 30, rng.IntN(24), 0, 0, 0, time.UTC)
 		}
-		if zone == "Pacific/Apia" { // where 30 December 2011 was left out
+		if zone == "Pacific/Apia" { // which skipped 30 December 2011
 			from = time.Date(2011, time.December, 29, rng.IntN(24), 0, rng.IntN(60), 0, time.UTC)
 		}
 		to := from.Add(3 * day)
@@ -198,7 +200,7 @@ func TestActivationsASecondWay(t *testing.T) {
 		if !slices.EqualFunc(forth, want, time.Time.Equal) || !slices.EqualFunc(back, want, time.Time.Equal) {
 			t.Fatalf("%q in %s from %v: %v\nbackwards %v\nwant %v", f, zone, from, forth, back, want)
 		}
-		// From any instant in between it is the same.
+		// Searches from any time in between give the same activations.
 		for range 20 {
 			at := from.Add(time.Duration(rng.Int64N(int64(3 * day))))
 			if len(want) > 0 && rng.IntN(2) == 0 {
@@ -268,7 +270,8 @@ func TestExpressions(t *testing.T) {
 		}
 	}
 
-	// Either day, as in crontab(5), and all that it knows; 7 is Sunday.
+	// If both day fields are restricted, either may match, as in crontab(5). All its notation is supported; 7 is
+	// Sunday.
 	c := newTestCalendar(t, "0 0 13 * FRI", "")
 	at := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 	for _, want := range []int{6, 13, 20, 27} {
@@ -299,7 +302,7 @@ func FuzzCron(f *testing.F) {
 		if errs != nil {
 			return
 		}
-		// What is taken fires, and backwards as forwards.
+		// An expression that is accepted fires, and a backward search finds the same time.
 		at := c.from(epoch)
 		next := c.from(at.Add(1))
 		if at.Before(epoch) || at.Year() > 2034 || !next.After(at) || !c.last(next.Add(-1)).Equal(at) {

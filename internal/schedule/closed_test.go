@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A closed plan has an order, and no instants.
+// A closed plan has an order of rows, but no planned times.
 func TestClosedPlans(t *testing.T) {
 	f := func(src Source, o Options, loops int, want ...key) {
 		t.Helper()
 		o.Arrival = Concurrency
 		p := plan(t, src, o)
-		now := epoch.Add(time.Hour) // whenever it is asked for
+		now := epoch.Add(time.Hour) // the time of the call does not matter
 		l := p.Loop(epoch, now)
 		if !p.Closed() || p.FollowsWall() || l.Number != 0 || !l.Start.Equal(epoch) {
 			t.Errorf("%+v: closed %v, wall %v, loop %+v", o, p.Closed(), p.FollowsWall(), l)
@@ -55,14 +55,14 @@ func TestClosedPlans(t *testing.T) {
 	f(untimed(2), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 	f(untimed(0), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 
-	// The source comes round in the loops as it does in one, four times three for each loop of ten rows.
+	// Passes are counted across loops: each loop of ten rows begins four passes of three rows.
 	p := plan(t, trace, Options{Arrival: Concurrency, Rows: 10})
 	l, _ := p.Next(p.Loop(epoch, epoch), epoch)
 	if got := dues(t, p, l, epoch); l.Pass != 4 || got[0].Passes() != 4 || got[9].Passes() != 7 || got[0].ID() != "1/0" || got[9].ID() != "1/0.3" {
 		t.Errorf("loop %+v: passes %d and %d, %s and %s", l, got[0].Passes(), got[9].Passes(), got[0].ID(), got[9].ID())
 	}
 
-	// Without an end there is one loop.
+	// Without Rows, an endless source gives one endless loop.
 	p = plan(t, untimed(0), Options{Arrival: Concurrency, Duration: time.Minute})
 	l = p.Loop(epoch, epoch)
 	rows, err := p.Rows(l, epoch)

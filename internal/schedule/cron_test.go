@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// day24 plays all loops that begin in a local day of Berlin, each with all its rows, from the middle of the loop before on.
+// day24 returns the starts and the rows of all loops that begin in a local day of Berlin. It starts in the middle
+// of the loop before.
 func day24(t *testing.T, p *Plan, from, to time.Time) (starts []time.Time, rows []Due) {
 	t.Helper()
 	for l := p.Loop(from, from.Add(-20*time.Minute)); l.Start.Before(to); {
@@ -25,7 +26,7 @@ func day24(t *testing.T, p *Plan, from, to time.Time) (starts []time.Time, rows 
 	return starts, rows
 }
 
-// The days of Berlin on which the clocks change, row by row: 23 hours and 25.
+// The days on which the clocks change in Berlin, row by row: they have 23 and 25 hours.
 func TestWholeDaysAcrossDaylightSaving(t *testing.T) {
 	src := at(0, 700*ms, 20*time.Minute, 20*time.Minute, 58*time.Minute+56*sec+999*ms)
 	offsets := []time.Duration{0, 350 * ms, 10 * time.Minute, 10 * time.Minute, 29*time.Minute + 28*sec + 499_500*time.Microsecond} // at speed 2
@@ -91,7 +92,7 @@ func TestWholeDaysAcrossDaylightSaving(t *testing.T) {
 			t.Errorf("%s: rows not at the instants that they should have", c.name)
 		}
 
-		// A process that is started anew at any instant of the day goes on with the same row, and so do shards.
+		// A process that restarts at any time of the day continues with the same row, and so does each shard.
 		o := c.options
 		shards := []*Plan{plan(t, src, with(o, Shard{0, 2})), plan(t, src, with(o, Shard{1, 2}))}
 		rng := rand.New(rand.NewPCG(13, 14))
@@ -173,7 +174,7 @@ func TestPeriodAndWhoFollowsTheWallClock(t *testing.T) {
 	f(Options{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}, "2026-10-25 00:30:00", 25*time.Hour, true)
 	f(Options{Mode: Cron, Cron: "0 * * * *"}, "2026-03-29 00:30:00", 2*time.Hour, true)
 	f(Options{Mode: Cron, Cron: "0,5 1 * * *", Overlap: Queue}, "2026-03-29 01:30:00", 90*time.Minute, true)
-	f(Options{Mode: Cron, Cron: "0 1 * * 1"}, "2026-03-29 01:30:00", week, true) // from Monday's to the one after
+	f(Options{Mode: Cron, Cron: "0 1 * * 1"}, "2026-03-29 01:30:00", week, true) // from one Monday to the next
 }
 
 func TestAClockThatIsSetBetweenTwoRuns(t *testing.T) {
@@ -189,23 +190,23 @@ func TestAClockThatIsSetBetweenTwoRuns(t *testing.T) {
 	const daily, hourly = "0 3 * * *", "0 * * * *"
 	f(daily, "2026-03-03 03:00:00", "2026-03-03 03:40:00", "2026-03-04 03:00:00")
 	f(daily, "2026-03-03 03:00:00", "2026-03-03 02:59:55", "2026-03-04 03:00:00") // read ahead
-	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:00", "2026-03-04 03:00:00") // set on, or asleep: its last row is due now
-	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:01", "2026-03-05 03:00:00") // its last row is missed
-	f(daily, "2026-03-03 03:00:00", "2026-06-01 03:20:00", "2026-06-01 03:00:00") // the one that now is in
+	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:00", "2026-03-04 03:00:00") // set forward, or asleep: the last row is due now
+	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:01", "2026-03-05 03:00:00") // the last row is missed
+	f(daily, "2026-03-03 03:00:00", "2026-06-01 03:20:00", "2026-06-01 03:00:00") // the run that contains now
 	f(daily, "2026-03-03 03:00:00", "2026-06-01 05:00:00", "2026-06-02 03:00:00")
 	f(daily, "2026-03-03 03:00:00", "2026-03-02 03:00:00", "2026-03-04 03:00:00") // set back by a day: wait
 	f(daily, "2026-03-03 03:00:00", "2026-03-02 02:59:00", "2026-03-04 03:00:00")
-	f(daily, "2026-03-03 03:00:00", "2026-03-02 02:58:59", "2026-03-02 03:00:00") // by more, and a minute: the next one there
-	f(daily, "2026-03-03 03:00:00", "2026-01-20 03:20:00", "2026-01-21 03:00:00") // the one after the one that now is in
+	f(daily, "2026-03-03 03:00:00", "2026-03-02 02:58:59", "2026-03-02 03:00:00") // set back further: the next run by the new clock
+	f(daily, "2026-03-03 03:00:00", "2026-01-20 03:20:00", "2026-01-21 03:00:00") // the run after that one
 	f(hourly, "2026-03-03 03:00:00", "2026-03-03 01:50:00", "2026-03-03 02:00:00")
 	f(hourly, "2026-03-03 03:00:00", "2026-03-03 00:30:00", "2026-03-03 01:00:00")
 	f(hourly, "2026-03-03 03:00:00", "2026-03-03 00:41:00", "2026-03-03 01:00:00")
-	// Between runs Loop gives one that is yet to come; what follows that is no matter of how far it is.
+	// Between runs, Loop returns a run in the future. Next returns the run after it, however far away it is.
 	f("0,50 8 * * 1", "2026-03-09 08:00:00", "2026-03-03 12:00:00", "2026-03-09 08:50:00")
 	f("0,50 8 * * 1", "2026-03-16 08:00:00", "2026-03-03 12:00:00", "2026-03-09 08:00:00")
 }
 
-// Instants come with a monotonic reading or without, and starts have what now has.
+// Times may or may not have a monotonic reading. A start has one if now has one.
 func TestRunsWithAMonotonicClock(t *testing.T) {
 	now := time.Now()
 	p := cronPlan(t, "*/20 * * * *", "Asia/Kathmandu", Queue, 7*time.Minute)
@@ -225,7 +226,8 @@ func TestRunsWithAMonotonicClock(t *testing.T) {
 		wall, _ = p.Next(wall, now.Round(0))
 	}
 
-	// The wall clock was set by a quarter of a second since the run began: the next one begins by the clock as it is.
+	// The start without a monotonic reading stands for a wall clock that was set since the run began. The next run
+	// starts by the current wall clock.
 	late := Loop{Number: l.Number, Start: l.Start.Round(0)}
 	next, _ := p.Next(late, now)
 	if got, want := next.Start.Sub(now), next.Start.Round(0).Sub(now.Round(0)); got != want || next.Start.Round(0).Second() != 0 {
@@ -233,7 +235,7 @@ func TestRunsWithAMonotonicClock(t *testing.T) {
 	}
 }
 
-// Loops of all kinds work by instants of the wall clock alone.
+// Loops of all modes also work with times that have no monotonic reading.
 func TestLoopsWithoutAMonotonicClock(t *testing.T) {
 	now := time.Now()
 	for _, o := range []Options{{Mode: Once}, {Align: Start}, {Align: WallClock}, {Mode: Cron, Cron: "* * * * *"}} {
@@ -257,7 +259,8 @@ func TestLoopsWithoutAMonotonicClock(t *testing.T) {
 	}
 }
 
-// Numbers rise by one a minute at the fastest, whatever the runs are, and are those of the starts.
+// The number of a run is its start in minutes since the Unix epoch. Numbers increase from run to run, whatever the
+// length of the runs.
 func TestNumbersOfRunsAreTheirOwn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for _, length := range []time.Duration{0, 59 * sec, time.Minute, time.Minute + 1, 61 * sec, 2*time.Minute - 1} {

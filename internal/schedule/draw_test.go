@@ -26,10 +26,10 @@ func TestLogarithmAndExponentialAsInPackageMath(t *testing.T) {
 	}
 }
 
-// Distance between the draws' distribution and the one that they should have, after Kolmogorov and Smirnov: 1.95 / √n is
-// exceeded by one seed in a thousand.
+// The Kolmogorov-Smirnov distance between the draws and their distribution: one seed in a thousand exceeds 1.95 /
+// √n.
 func TestGapsHaveTheirDistribution(t *testing.T) {
-	for shape, cumulative := range map[float64]func(x float64) float64{ // of the mean 1
+	for shape, cumulative := range map[float64]func(x float64) float64{ // for the mean 1
 		0.5: func(x float64) float64 { return math.Erf(math.Sqrt(x / 2)) },
 		1:   func(x float64) float64 { return -math.Expm1(-x) },
 		2:   func(x float64) float64 { return 1 - (1+2*x)*math.Exp(-2*x) },
@@ -53,8 +53,9 @@ func TestGapsHaveTheirDistribution(t *testing.T) {
 	}
 }
 
-// The mean is 1 and the coefficient of variation 1 / √shape. Of n draws the mean's standard error is CV / √n, and the CV's is
-// CV √((1 + CV²) / 2n): by the delta method, with the gamma distribution's skewness 2 CV and excess kurtosis 6 CV².
+// The mean is 1 and the coefficient of variation (CV) is 1 / √shape. For n draws, the standard error of the mean is
+// CV / √n, and that of the CV is CV √((1 + CV²) / 2n), by the delta method with the gamma distribution's skewness 2
+// CV and excess kurtosis 6 CV².
 func TestMeanAndVariationOfGaps(t *testing.T) {
 	for _, shape := range []float64{0.05, 0.1, 0.5, 1, 1.5, 4, 100} {
 		g := newGammaGaps(shape, 7)
@@ -72,7 +73,8 @@ func TestMeanAndVariationOfGaps(t *testing.T) {
 	}
 }
 
-// An amd64 draws this with fused operations (GOAMD64=v3) and without, and a 386 too: shards on different machines agree.
+// The draws are the same on amd64 with fused multiply-add (GOAMD64=v3), on amd64 without it and on 386, so shards
+// on different machines agree.
 func TestGapsAreTheSameOnEveryMachine(t *testing.T) {
 	hash := sha256.New()
 	for _, shape := range []float64{0.3, 1, 2.5} {

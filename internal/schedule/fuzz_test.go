@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What New takes can be played: rows in order, inside their loops, the same from any of them on.
+// FuzzOptions checks that any plan that New accepts can be played: rows in order and inside their loops, and the
+// same rows when joining at any of them.
 func FuzzOptions(f *testing.F) {
 	f.Add(uint8(0), 1.0, int64(0), int64(0), uint8(1), int64(0), int64(0), 0.0, 0.0, 0, 0, int64(0), 0.0, int64(0), int64(0))
 	f.Add(uint8(3), 1.0, int64(0), int64(0), uint8(0), int64(0), int64(0), 3.0, 0.0, 0, 100, int64(0), 2.5, int64(3e9), int64(1e9))

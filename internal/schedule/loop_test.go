@@ -68,7 +68,7 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 		if !ok || next.Number != l.Number+1 || !next.Start.Equal(border) {
 			t.Fatalf("%+v: after loop %d that ends at %v comes %d at %v", o, l.Number, border, next.Number, next.Start)
 		}
-		// Asked at any instant, the plan knows the same loops.
+		// At any time of the two loops, the plan returns the same loops.
 		for at, want := range map[time.Time]Loop{l.Start: l, border.Add(-1): l, border: next, border.Add(every - 1): next} {
 			if got := p.Loop(epoch, at); got.Number != want.Number || !got.Start.Equal(want.Start) {
 				t.Fatalf("%+v: at %v loop %d from %v, want %d from %v", o, at, got.Number, got.Start, want.Number, want.Start)
@@ -97,8 +97,8 @@ func TestLoopsFromAnEpoch(t *testing.T) {
 	}
 }
 
-// An epoch from a command line has no monotonic reading, one that the process took has: both give the same loop, whose
-// start lies as far before now on the monotonic clock as on the wall clock.
+// An epoch from the command line has no monotonic reading, an epoch taken by the process has one. Both give the
+// same loop. Its start is as long before now on the monotonic clock as on the wall clock.
 func TestStartHasNowsMonotonicReading(t *testing.T) {
 	now := time.Now()
 	for _, align := range []Align{WallClock, Start} {
@@ -136,15 +136,15 @@ func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
 	f("set back by a loop and a minute", hour(9, -time.Minute), 11)
 	f("set back by more than a loop and a minute", hour(9, -time.Minute-1), 9)
 
-	// The border that now's clocks say, not the one that was expected when loop 10 began: here the wall clock was set
-	// by some hundred milliseconds meanwhile, which the start without a monotonic reading stands for.
+	// The next loop starts at the border by the current clocks, not at the border that was expected when loop 10
+	// began. The start without a monotonic reading stands for a wall clock that was set by 250 ms in between.
 	now := time.Now()
 	l := Loop{Number: 1, Start: now.Round(0).Add(-time.Hour + 250*ms)}
 	next, _ := p.Next(l, now)
 	if got := next.Start.Sub(now); got != 250*ms || !monotonic(next.Start) {
 		t.Errorf("the next loop begins in %v on the monotonic clock, want 250ms", got)
 	}
-	// With align start no wall clock is read: the loops follow each other on the monotonic clock.
+	// With align start the wall clock is not read: the loops follow one another on the monotonic clock.
 	p = plan(t, at(0, sec), Options{Align: Start, Every: time.Hour})
 	l = p.Loop(now, now)
 	if next, _ := p.Next(l, now.Round(0).Add(5*time.Hour)); next.Number != 1 || next.Start != l.Start.Add(time.Hour) {
@@ -168,6 +168,6 @@ func TestPosition(t *testing.T) {
 	f(Options{}, -sec, 0)
 	f(Options{From: 100 * sec}, 0, 100*sec)
 	f(Options{From: 100 * sec, Speed: 10}, 5*sec, 150*sec)
-	f(Options{From: 100 * sec, To: 300 * sec}, 50*sec, 100*sec) // its only row is at its start
+	f(Options{From: 100 * sec, To: 300 * sec}, 50*sec, 100*sec) // the window's only row is at its start
 	f(Options{Mode: Once}, time.Hour, 300*sec)
 }

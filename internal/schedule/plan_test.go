@@ -22,7 +22,7 @@ const (
 	day = 24 * time.Hour
 )
 
-// memory is a trace of rows that are in due order.
+// memory returns a source of rows, which must be sorted by Offset.
 func memory(rows []trace.Record) Source {
 	src := Source{
 		HasTimestamps: true,
@@ -50,7 +50,7 @@ func memory(rows []trace.Record) Source {
 	return src
 }
 
-// at is a trace with a row at each offset.
+// at returns a source with a row at each offset.
 func at(offsets ...time.Duration) Source {
 	rows := make([]trace.Record, len(offsets))
 	for i, o := range offsets {
@@ -80,7 +80,7 @@ func plan(t testing.TB, src Source, o Options) *Plan {
 	return p
 }
 
-// dues reads a loop from an instant on.
+// dues returns the rows of a loop from a time on.
 func dues(t testing.TB, p *Plan, l Loop, from time.Time) []Due {
 	t.Helper()
 	rows, err := p.Rows(l, from)
@@ -102,7 +102,7 @@ func dues(t testing.TB, p *Plan, l Loop, from time.Time) []Due {
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// after gives each row's time after the loop's start.
+// after returns the time of each row since the start of its loop.
 func after(list []Due) []time.Duration {
 	out := make([]time.Duration, len(list))
 	for i, d := range list {
@@ -125,7 +125,7 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 	f(3_536_999*ms, 1, 63_002*ms, 2*time.Hour)
 	f(0, 1, 0, time.Minute)
 	f(59_999*ms, 1, 0, time.Minute)
-	f(time.Minute, 1, 0, 2*time.Minute) // a row at the border would be the next loop's
+	f(time.Minute, 1, 0, 2*time.Minute) // a row at the end would belong to the next loop
 	f(time.Minute, 1, ms, 2*time.Minute)
 	f(59*sec, 1, sec, time.Minute)
 	f(time.Minute, 0.5, 0, 5*time.Minute)
@@ -139,7 +139,7 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 	f(day, 1, 0, 2*day)
 	f(49*time.Hour, 1, 0, 3*day)
 
-	// Of a window, what counts is from its start to its last row, wherever the first one is.
+	// For a window, the time from its start to its last row counts, wherever its first row is.
 	src := at(0, 100*sec, 150*sec, 200*sec, 4000*sec)
 	for _, c := range []struct {
 		from, to, want time.Duration
@@ -148,7 +148,7 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 			t.Errorf("window %v to %v: every %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
-	// The last tick is spread over 20 s: two rows at 50 and 60 s.
+	// The last tick is spread over 25 s, the median of the gaps 30 s and 20 s: two rows at 50 and 62.5 s.
 	if got := plan(t, at(0, 30*sec, 50*sec, 50*sec), Options{Arrival: Spread}).every; got != 2*time.Minute {
 		t.Errorf("spread to 62.5 s: every %v, want 2m", got)
 	}
@@ -256,7 +256,8 @@ func TestAFileIsASource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan(t, FromFile(f), Options{Arrival: Spread, Speed: 2}) // gaps 1, 3 and 2 s: a tick of 2 s, and two rows in it
+	// The tick is 2 s, the median of the gaps 1, 3 and 2 s. It has two rows.
+	p := plan(t, FromFile(f), Options{Arrival: Spread, Speed: 2})
 	got := dues(t, p, p.Loop(epoch, epoch), epoch)
 	if want := []time.Duration{0, 500 * ms, 1000 * ms, 2 * sec, 3 * sec}; !slices.Equal(after(got), want) || got[4].InputTokens != 5 {
 		t.Errorf("got %v, want %v", after(got), want)
@@ -269,7 +270,7 @@ func TestAFileIsASource(t *testing.T) {
 	}
 }
 
-// random is a trace of ticks, pauses and sessions.
+// random returns a trace with ticks, pauses and sessions.
 func random(rng *rand.Rand) []trace.Record {
 	var rows []trace.Record
 	offset := time.Duration(rng.IntN(3)) * sec
@@ -286,7 +287,7 @@ func random(rng *rand.Rand) []trace.Record {
 	return rows
 }
 
-// options of a random plan that is good for any trace.
+// options returns random options that are valid for any trace.
 func options(rng *rand.Rand, last time.Duration) Options {
 	o := Options{
 		Arrival: []Arrival{Exact, Spread}[rng.IntN(2)],
@@ -310,7 +311,8 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 		l := p.Loop(epoch, epoch.Add(time.Duration(rng.Int64N(int64(1000*day)))))
 		all := dues(t, p, l, l.Start)
 
-		// Every row of the window is there once, in the file's order, inside the loop, never before its own instant.
+		// Every row of the window occurs once, in the order of the file, inside the loop and never before its own
+		// time.
 		want := rows[sort.Search(len(rows), func(i int) bool { return rows[i].Offset >= o.From }):]
 		if len(all) != len(want) {
 			t.Fatalf("%+v: %d rows, want %d", o, len(all), len(want))
@@ -331,7 +333,7 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 			}
 		}
 
-		// Joining at any instant gives the tail, on the instant of a row that row included.
+		// Joining at any time gives the rest of the rows. At the time of a row, the rest includes that row.
 		for range 10 {
 			from := l.Start.Add(time.Duration(rng.Int64N(int64(p.length) + 2)))
 			if rng.IntN(2) == 0 {
@@ -346,7 +348,7 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 			}
 		}
 
-		// The shards together are the whole, at the same instants, and a session is on one of them.
+		// The shards together have all rows at the same times, and a session is on one shard.
 		of := 1 + rng.IntN(5)
 		var union []Due
 		home := map[string]int{}

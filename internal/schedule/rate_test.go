@@ -12,10 +12,10 @@ import (
 	"replayd/internal/trace"
 )
 
-// untimed is a source of rows without timestamps.
+// untimed returns a source of n rows without timestamps.
 func untimed(n int) Source { return Generated(n, numbers) }
 
-// numbers makes rows up that say nothing but their number.
+// numbers generates rows that have only a number.
 func numbers() func() trace.Record {
 	i := -1
 	return func() trace.Record {
@@ -24,7 +24,7 @@ func numbers() func() trace.Record {
 	}
 }
 
-// instants are the times of a loop's rows after its start.
+// instants returns the times of a loop's rows since the start of the loop.
 func instants(t testing.TB, p *Plan) []time.Duration {
 	t.Helper()
 	l := p.Loop(epoch, epoch)
@@ -39,13 +39,13 @@ func TestConstantRate(t *testing.T) {
 			t.Errorf("%v/s: %v, want %v", rate, got, want)
 		}
 	}
-	f(1, 3, sec, 2*sec, 3*sec) // the first after a gap
+	f(1, 3, sec, 2*sec, 3*sec) // the first row comes after a gap
 	f(4, 2, 250*ms, 500*ms)
-	f(3, 4, 333_333_333, 666_666_667, sec, 1_333_333_333) // to the nearest nanosecond
+	f(3, 4, 333_333_333, 666_666_667, sec, 1_333_333_333) // rounded to the nearest nanosecond
 	f(0.1, 2, 10*sec, 20*sec)
 	f(1e6, 2, time.Microsecond, 2*time.Microsecond)
 
-	// Row i of 7,000,000 at 7/s, 11 days: nothing adds up.
+	// Row i of 7,000,000 at 7/s, over 11 days: rounding errors do not add up.
 	a := plan(t, untimed(1), Options{Arrival: Constant, Rate: 7, Mode: Once}).arrivals()
 	for i := int64(1); i <= 7_000_000; i++ {
 		got, ok := a.next()
@@ -55,7 +55,8 @@ func TestConstantRate(t *testing.T) {
 	}
 }
 
-// By hand: from 0 to 100/s in a minute √(1.2 i) s until 3,000 are expected, then 100/s until 15,000, then 200/s.
+// Computed by hand. In the ramp from 0 to 100/s in a minute, request i is at √(1.2 i) s, up to request 3,000. Then
+// the rate is 100/s up to request 15,000, and 200/s after it.
 func TestStages(t *testing.T) {
 	p := plan(t, untimed(16_000), Options{Arrival: Constant, Mode: Once, Stages: []Stage{
 		{Rate: 100, Over: time.Minute, Hold: 2 * time.Minute}, {Rate: 200},
@@ -87,12 +88,12 @@ func TestStages(t *testing.T) {
 	f(1, []Stage{{Rate: 1, Hold: 2 * sec}, {Rate: 0, Hold: time.Minute}, {Rate: 2}},
 		sec, 2*sec, 62500*ms, 63*sec, 63500*ms) // a pause
 	f(2, []Stage{{Rate: 0, Over: 4 * sec}}, 4*sec-time.Duration(math.Round(2e9*math.Sqrt(3))), 4*sec-time.Duration(math.Round(2e9*math.Sqrt2)),
-		2*sec, 4*sec) // 2 t − t²/4 = n; the fifth never comes
+		2*sec, 4*sec) // 2 t − t²/4 = n; there is no fifth request
 	f(4, []Stage{{Rate: 4}}, 250*ms, 500*ms, 750*ms, sec, 1250*ms)
 	f(0, []Stage{{Rate: 0, Over: 9 * sec, Hold: sec}, {Rate: 1}}, 11*sec, 12*sec, 13*sec, 14*sec, 15*sec)
 }
 
-// The profile's instants against its rate, summed up in steps of a millisecond.
+// The times of requests must agree with a numeric integral of the rate, in steps of a millisecond.
 func TestInstantsByNumericIntegration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 60 {
@@ -106,7 +107,7 @@ func TestInstantsByNumericIntegration(t *testing.T) {
 			})
 		}
 		p := newProfile(rate, stages)
-		at := func(t float64) float64 { // the rate at an instant
+		at := func(t float64) float64 { // the rate at time t
 			r := rate
 			for _, s := range stages {
 				over, hold := s.Over.Seconds(), s.Hold.Seconds()
@@ -129,7 +130,8 @@ func TestInstantsByNumericIntegration(t *testing.T) {
 			}
 			want := float64(i+1) / 1000
 			got, ok := p.at(expected)
-			// The midpoint is wrong where a stage begins, within a millisecond: by so much the count, and by that over the rate the time.
+			// The midpoint rule is wrong in the millisecond in which a stage begins. The error of the count,
+			// divided by the rate, is the error of the time.
 			if wrong := 0.002 + 0.4/step; !ok || math.Abs(got.Seconds()-want) > wrong {
 				t.Fatalf("%v %v: %v requests are expected after %v, want %v s", rate, stages, expected, got, want)
 			}
@@ -140,7 +142,8 @@ func TestInstantsByNumericIntegration(t *testing.T) {
 	}
 }
 
-// Poisson's arrivals under a ramp: the count in each of its ten parts is within 5 standard deviations of the integral.
+// Poisson arrivals in a ramp: the count in each tenth of the time is within 5 standard deviations of the integral
+// of the rate.
 func TestPoissonUnderARamp(t *testing.T) {
 	p := plan(t, untimed(100_000), Options{Arrival: Poisson, Seed: 3, Mode: Once, Duration: 100 * sec, Stages: []Stage{{Rate: 1000, Over: 100 * sec}}})
 	var counts [10]float64
@@ -180,7 +183,7 @@ func TestRateAndVariationOfWholePlans(t *testing.T) {
 	f(Options{Arrival: Gamma, Burstiness: 0.25, Seed: 1}, 2)
 	f(Options{Arrival: Gamma, Burstiness: 4, Seed: 1}, 0.5)
 
-	// Gamma of shape 1 is Poisson, to the same draws; another seed draws others.
+	// Gamma arrivals with burstiness 1 are Poisson arrivals, with the same draws. Another seed gives other draws.
 	o := Options{Arrival: Poisson, Rate: 5, Mode: Once, Seed: 9}
 	poisson := instants(t, plan(t, untimed(100), o))
 	o.Arrival, o.Burstiness = Gamma, 1

@@ -10,7 +10,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// open checks one of the public traces, which are not part of the project.
+// open opens one of the public traces, which are not part of the project.
 func open(t *testing.T, name string) *trace.File {
 	t.Helper()
 	dir := os.Getenv("REPLAYD_TRACES")
@@ -29,7 +29,7 @@ func open(t *testing.T, name string) *trace.File {
 	return f
 }
 
-// The expected figures were published with the trace's copy, or counted by other programs.
+// The expected values were published with the copy of the trace, or counted by other programs.
 func TestMooncakeConversationTrace(t *testing.T) {
 	src := FromFile(open(t, "mooncake_conversation.jsonl"))
 	exact := plan(t, src, Options{Align: WallClock})
@@ -48,7 +48,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 		t.Errorf("%d rows at %d instants until %v, want 12031 at 1180 until 58m56.999s", len(all), len(instants), all[len(all)-1].At.Sub(l.Start))
 	}
 
-	// Records i mod N: tokens of the largest shard over the mean.
+	// Shards by record number modulo N: tokens of the largest shard ÷ mean tokens of a shard.
 	for of, want := range map[int]float64{2: 1.012, 4: 1.021, 8: 1.036} {
 		largest, rows := 0, 0
 		for i := range of {
@@ -64,7 +64,8 @@ func TestMooncakeConversationTrace(t *testing.T) {
 		}
 	}
 
-	// Up to 28 rows of a tick of 3 s: spread, no two are due together, and none more than 3 s late.
+	// A tick of 3 s has up to 28 rows. When they are spread, no two rows are due together, and none is 3 s late or
+	// more.
 	spread := dues(t, plan(t, src, Options{Align: WallClock, Arrival: Spread}), l, l.Start)
 	for i, d := range spread {
 		late := d.At.Sub(all[i].At)
@@ -73,7 +74,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 		}
 	}
 
-	// Joined in the middle of the loop, at each speed: the first row is the first that is due by then.
+	// Joining in the middle of the loop, at each speed: the first row is the first one that is not due before then.
 	for _, speed := range []float64{1, 20} {
 		p := plan(t, src, Options{Align: Start, Speed: speed})
 		l := p.Loop(epoch, epoch.Add(100*time.Second))

@@ -11,7 +11,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A key is a row and the time that it comes round.
+// A key identifies one occurrence of a row: its number and its pass.
 type key struct {
 	number int
 	pass   int64
@@ -44,7 +44,7 @@ func TestARateTakesTheTracesOrderAndNotItsTimes(t *testing.T) {
 	f(Options{}, key{0, 0}, key{1, 0}, key{2, 0}, key{3, 0})
 	f(Options{Rows: 2}, key{0, 0}, key{1, 0})
 	f(Options{Rows: 6}, key{0, 0}, key{1, 0}, key{2, 0}, key{3, 0}, key{0, 1}, key{1, 1})
-	f(Options{Duration: 300 * ms}, key{0, 0}, key{1, 0}, key{2, 0}) // the third is due at the very end
+	f(Options{Duration: 300 * ms}, key{0, 0}, key{1, 0}, key{2, 0}) // the third row is due exactly at the end
 	f(Options{Duration: 300*ms - 1}, key{0, 0}, key{1, 0})
 	f(Options{Duration: 300 * ms, Rows: 2}, key{0, 0}, key{1, 0})
 	f(Options{From: 1, To: 6 * sec}, key{1, 0}, key{2, 0})
@@ -62,7 +62,7 @@ func TestRowsAndDurationOfATraceWithItsOwnTimes(t *testing.T) {
 		if !slices.Equal(all, want) || p.length != want[len(want)-1] {
 			t.Errorf("%+v: %v to %v, want %v", o, all, p.length, want)
 		}
-		for i, at := range want { // joined at each row
+		for i, at := range want { // join at each row
 			l := p.Loop(epoch, epoch)
 			first := slices.Index(want, at)
 			if got := after(dues(t, p, l, l.Start.Add(at))); !slices.Equal(got, want[first:]) {
@@ -79,16 +79,17 @@ func TestRowsAndDurationOfATraceWithItsOwnTimes(t *testing.T) {
 	f(Options{Duration: 10*sec + 1}, 0, 10*sec, 10*sec, 10*sec)
 	f(Options{Duration: 5*sec + 1, Speed: 2}, 0, 5*sec, 5*sec, 5*sec)
 	f(Options{Duration: time.Hour, Rows: 2}, 0, 10*sec)
-	// A tick of 10 s + (40 − 10) s, by two: the rows at 10 s go over 20 s.
+	// The tick is 20 s, the median of the gaps 10 s and 30 s: the rows at 10 s are spread over 20 s.
 	f(Options{Arrival: Spread, Rows: 3}, 0, 10*sec, 10*sec+20*sec/3)
 	f(Options{Arrival: Spread, Duration: 20 * sec}, 0, 10*sec, 10*sec+20*sec/3)
 	f(Options{Arrival: Spread, Duration: 10*sec + 20*sec/3, Rows: 4}, 0, 10*sec)
-	// 3 ns at speed 7 end at 0.43 ns, which is 0: the row before is the last, although it is not the one that Duration names.
+	// At speed 7, Duration covers 7 ns of the trace. The row at 4 ns is due at 0.57 ns, which is rounded to 1 ns
+	// and thus not within Duration. The row before it is the last.
 	src = at(0, 4, 100)
 	f(Options{Duration: 1, Speed: 7}, 0)
 }
 
-// random options of a rate.
+// rateOptions returns random options of a plan with a rate.
 func rateOptions(rng *rand.Rand) Options {
 	o := Options{
 		Arrival: []Arrival{Constant, Poisson, Gamma, Users}[rng.IntN(4)],
@@ -130,7 +131,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 			o.From = time.Duration(rng.Int64N(int64(src.Last) + 1))
 		}
 		p, err := New(src, o)
-		if err != nil { // nothing falls due in Duration
+		if err != nil { // no row is due within Duration
 			continue
 		}
 		l := p.Loop(epoch, epoch.Add(time.Duration(rng.Int64N(int64(1000*day)))))
@@ -165,7 +166,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 			ids[d.ID()] = true
 		}
 
-		// Joining at any instant gives the tail; the instant at which a loop ends is that loop's.
+		// Joining at any time gives the rest of the rows. The time at which a loop ends belongs to that loop.
 		for range 10 {
 			from := l.Start.Add(time.Duration(rng.Int64N(int64(p.every)) + 1))
 			if rng.IntN(2) == 0 {
@@ -185,7 +186,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 			}
 		}
 
-		// The next loop has the same rows at the same instants of its own.
+		// The next loop has the same rows at the same times since its start.
 		next, ok := p.Next(l, l.Start)
 		again := dues(t, p, next, next.Start)
 		if !ok || next.Number != l.Number+1 || !next.Start.Equal(l.Start.Add(p.every)) || !slices.EqualFunc(all, again, func(a, b Due) bool {
@@ -194,7 +195,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 			t.Fatalf("%+v: the next loop differs", o)
 		}
 
-		// The shards together are the whole, at the same instants, and a session is on one of them.
+		// The shards together have all rows at the same times, and a session is on one shard.
 		of := 1 + rng.IntN(5)
 		var union []Due
 		home := map[string]int{}
@@ -239,19 +240,20 @@ func TestLoopsAtARateGoOnAsIfThereWasNoBorder(t *testing.T) {
 	f(Options{Arrival: Constant, Rate: 10, Gap: sec}, 11*sec)
 	f(Options{Arrival: Constant, Rate: 10, Every: 30 * sec}, 30*sec)
 	f(Options{Arrival: Constant, Rate: 10, Rows: 250}, 25*sec)
-	f(Options{Arrival: Constant, Rate: 10, Duration: 3500*ms + 1}, 3500*ms+1) // the next would be due after the end
+	f(Options{Arrival: Constant, Rate: 10, Duration: 3500*ms + 1}, 3500*ms+1) // the next row would be due after the end
 	f(Options{Arrival: Constant, Rate: 10, Duration: 20 * sec}, 10*sec)
 	f(Options{Arrival: Constant, Rate: 10, Align: WallClock}, time.Minute)
-	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 600}, time.Minute) // the last one at the border
+	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 600}, time.Minute) // the last row is at the border
 	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 601}, 2*time.Minute)
 	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Every: 10 * sec}, 10*sec)
-	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Over: 10 * sec}}}, 15*sec) // 50 in the ramp
+	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Over: 10 * sec}}}, 15*sec) // 50 rows in the ramp
 	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 3*sec)
 	f(Options{Arrival: Constant, Duration: 2 * sec, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 2*sec)
-	f(Options{Arrival: Users, Users: 5, Rate: 10}, 10*sec) // the first at 0, the last at 9.9 s
+	f(Options{Arrival: Users, Users: 5, Rate: 10}, 10*sec) // the first row is at 0, the last at 9.9 s
 	f(Options{Arrival: Users, Users: 5, Rate: 10, Align: WallClock, Rows: 600}, time.Minute)
 
-	// Poisson's second loop begins with the first gap, after the last row of the first.
+	// The second loop of Poisson arrivals starts at the last row of the first loop and begins with the same first
+	// gap.
 	p := plan(t, untimed(100), Options{Arrival: Poisson, Rate: 10, Seed: 5})
 	l := p.Loop(epoch, epoch)
 	next, _ := p.Next(l, epoch)
@@ -319,7 +321,7 @@ func TestFailuresOfASourceAtARateArePassedOn(t *testing.T) {
 		f(Options{Arrival: Users, Users: 2, Rate: 1}, count)
 	}
 
-	// A source that has no rows any more.
+	// A source that has no rows when it is opened again.
 	gone := good
 	reads := 0
 	gone.Rows = func(from time.Duration) (func() (trace.Record, error), error) {

@@ -20,7 +20,7 @@ func TestInstants(t *testing.T) {
 	f(3*sec, 2, 1500*ms)
 	f(3*sec, 1, 3*sec)
 	f(sec, 3, 333_333_333)
-	f(2*sec, 3, 666_666_667) // to the nearest nanosecond
+	f(2*sec, 3, 666_666_667) // rounded to the nearest nanosecond
 	f(sec, 0.1, 10*sec)
 	f(3537*sec, 0.001, 3_537_000*sec)
 	f(time.Hour, 1000, 3600*ms)
@@ -49,22 +49,24 @@ func TestSpread(t *testing.T) {
 	}
 	f(Options{}, 0, 750*ms, 1500*ms, 2250*ms, 3*sec, 4*sec, 5*sec, 6*sec, 7*sec, 8500*ms, 20*sec, 21*sec, 22*sec)
 	f(Options{Speed: 2}, 0, 375*ms, 750*ms, 1125*ms, 1500*ms, 2*sec, 2500*ms, 3*sec, 3500*ms, 4250*ms, 10*sec, 10500*ms, 11*sec)
-	// A window begins and ends by the rows' own timestamps; where rows go does not depend on it.
+	// The rows' own timestamps decide which rows are in the window. The window does not change where rows are
+	// spread to.
 	f(Options{From: 2 * sec, To: 7 * sec}, sec, 2*sec, 3*sec, 4*sec)
 	f(Options{From: 20 * sec}, 0, sec, 2*sec)
-	// Of two shards each has every second row, where it is in the whole.
+	// Each of two shards has every second row, at the time that the row has in the whole plan.
 	f(Options{Shard: Shard{1, 2}}, 750*ms, 2250*ms, 4*sec, 6*sec, 8500*ms, 21*sec)
 
-	// A single timestamp has no tick, so nothing to be spread over.
+	// With a single timestamp there is no tick, so its rows are not spread.
 	src = at(5*sec, 5*sec)
 	f(Options{}, 5*sec, 5*sec)
-	// Rows one by one stay where they are, as in Azure's trace.
+	// Rows with distinct timestamps, as in Azure's trace, keep their times.
 	src = at(0, 100*ms, 250*ms, 900*ms)
 	f(Options{}, 0, 100*ms, 250*ms, 900*ms)
 	// Three rows in a second: ⌊10⁹ / 3⌋ and ⌊2 × 10⁹ / 3⌋ nanoseconds.
 	src = at(0, 0, 0, sec)
 	f(Options{}, 0, 333_333_333, 666_666_666, sec)
-	// A long tick with many rows: 4 × 10⁶ s is 4 × 10¹⁵ ns, and times the row it would overflow.
+	// A long tick with many rows: 4 × 10⁶ s are 4 × 10¹⁵ ns, which would overflow when multiplied by the row
+	// number.
 	var many []time.Duration
 	for range 5000 {
 		many = append(many, 0)
@@ -99,7 +101,7 @@ func TestReadingFromOutsideOfALoop(t *testing.T) {
 	p := plan(t, at(0, sec, 2*sec), Options{Arrival: Spread, Speed: 1000})
 	l := p.Loop(epoch, epoch)
 	for from, want := range map[time.Time]int{
-		{}:                              3, // 292 years and more before
+		{}:                              3, // at least 292 years earlier
 		epoch.Add(-time.Hour):           3,
 		epoch.Add(time.Hour):            0,
 		epoch.Add(p.every):              0,
@@ -112,7 +114,7 @@ func TestReadingFromOutsideOfALoop(t *testing.T) {
 	}
 }
 
-// FNV-1a of "a" and "foobar" as its authors publish them: af63dc4c8601ec8c, 85944171f73967e8.
+// FNV-1a of "a" and "foobar", as published by its authors: af63dc4c8601ec8c, 85944171f73967e8.
 func TestShardKeys(t *testing.T) {
 	for session, key := range map[string]uint64{"a": 0xaf63dc4c8601ec8c, "foobar": 0x85944171f73967e8} {
 		for of := 1; of <= 7; of++ {

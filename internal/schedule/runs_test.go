@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// cronPlan plays a trace of two rows, at 0 and at its length.
+// cronPlan returns a cron plan for a trace with two rows, at 0 and at length.
 func cronPlan(t testing.TB, expression, zone string, overlap Overlap, length time.Duration) *Plan {
 	t.Helper()
 	return plan(t, at(0, length), Options{Mode: Cron, Cron: expression, Timezone: zone, Overlap: overlap})
 }
 
-// follow plays at most so many loops from an instant to another as a replay does that reads some seconds ahead.
+// follow returns the loops from a time to another, at most the given number. Like a replay, it asks for the next
+// loop a few seconds ahead.
 func follow(t testing.TB, p *Plan, from, to time.Time, most int, rng *rand.Rand) (all []Loop) {
 	t.Helper()
 	for l := p.Loop(time.Time{}, from); !l.Start.After(to) && len(all) < most; {
@@ -55,55 +56,55 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	const berlin = "Europe/Berlin"
-	// In a run, at its last row, just after it, between two.
+	// During a run, at its last row, just after it, between two runs.
 	f("0 3 * * *", "", Skip, time.Hour, "2026-03-03 03:30:00", "2026-03-03 03:00:00", "2026-03-04 03:00:00", "2026-03-05 03:00:00")
 	f("0 3 * * *", "", "", time.Hour, "2026-03-03 04:00:00", "2026-03-03 03:00:00", "2026-03-04 03:00:00")
 	f("0 3 * * *", "", Queue, time.Hour, "2026-03-03 04:00:01", "2026-03-04 03:00:00", "2026-03-05 03:00:00")
 	f("0 3 * * 1", "", Skip, time.Hour, "2026-03-03 03:30:00", "2026-03-09 03:00:00", "2026-03-16 03:00:00")
 	f("0 3 29 2 *", "", Skip, time.Hour, "2026-03-03 03:30:00", "2028-02-29 03:00:00", "2032-02-29 03:00:00")
 	f("* * * * *", "", Queue, 0, "2026-03-03 03:30:01", "2026-03-03 03:31:00", "2026-03-03 03:32:00")
-	// Two activations that fall into a run: none of them, or one.
+	// Two activations during a run: Skip drops both, Queue keeps one.
 	f("0,10 3 * * *", "", Skip, 25*time.Minute, "2026-03-03 03:00:00", "2026-03-03 03:00:00", "2026-03-04 03:00:00")
 	f("0,10 3 * * *", "", Queue, 25*time.Minute, "2026-03-03 03:26:00", "2026-03-03 03:25:00", "2026-03-04 03:00:00", "2026-03-04 03:25:00")
 	f("0,10,20 3 * * *", "", Queue, 25*time.Minute, "2026-03-03 03:26:00", "2026-03-03 03:25:00", "2026-03-04 03:00:00", "2026-03-04 03:25:00", "2026-03-05 03:00:00")
 	f("0,10,30 3 * * *", "", Queue, 25*time.Minute, "2026-03-03 03:50:01", "2026-03-03 03:50:00", "2026-03-04 03:00:00", "2026-03-04 03:25:00", "2026-03-04 03:50:00", "2026-03-05 03:00:00")
 	f("0,25 3 * * *", "", Skip, 25*time.Minute, "2026-03-03 03:00:00", "2026-03-03 03:00:00", "2026-03-03 03:25:00", "2026-03-04 03:00:00")
-	// At the last row's instant the run before is still the one to join.
+	// At the time of its last row, the earlier run is still the one to join.
 	f("* * * * *", "", Queue, time.Minute, "2026-03-03 03:30:00", "2026-03-03 03:29:00", "2026-03-03 03:30:00")
 	f("* * * * *", "", Skip, time.Minute, "2026-03-03 03:30:00", "2026-03-03 03:29:00", "2026-03-03 03:30:00", "2026-03-03 03:31:00")
-	// The night in which 2:30 comes twice, and that in which it does not come; the run of 25 October reaches into what is
-	// 2:30 again.
+	// The night in which 2:30 occurs twice, and the night in which it does not occur. The run of 25 October lasts
+	// beyond the second 2:30.
 	f("30 2 * * *", berlin, Queue, 90*time.Minute, "2026-10-24 12:00:00", "2026-10-25 00:30:00", "2026-10-26 01:30:00")
 	f("30 2 * * *", berlin, Skip, 90*time.Minute, "2026-03-28 12:00:00", "2026-03-29 01:00:00", "2026-03-30 00:30:00")
 	f("0 * * * *", berlin, Skip, 59*time.Minute, "2026-10-24 23:00:00", "2026-10-24 23:00:00", "2026-10-25 00:00:00", "2026-10-25 01:00:00", "2026-10-25 02:00:00")
-	// A run of every night that is longer than the shortest of the year's days.
+	// A nightly run that is longer than the shortest day of the year.
 	f("0 0 * * *", berlin, Queue, 23*time.Hour+30*time.Minute, "2026-03-28 12:00:00", "2026-03-27 23:00:00", "2026-03-28 23:00:00", "2026-03-29 22:30:00", "2026-03-30 22:00:00")
 	f("0 0 * * *", berlin, Skip, 23*time.Hour+30*time.Minute, "2026-03-28 12:00:00", "2026-03-27 23:00:00", "2026-03-28 23:00:00", "2026-03-30 22:00:00")
-	// Runs that leave no pause begin anew on Monday, 2 March: 403 runs of 25 minutes in a week, then 5 minutes without.
+	// Runs without a pause restart on Monday, 2 March: a week holds 403 runs of 25 minutes, and 5 minutes remain.
 	f("*/10 * * * *", "", Queue, 25*time.Minute, "2026-03-01 23:20:00", "2026-03-01 23:05:00", "2026-03-01 23:30:00", "2026-03-02 00:00:00", "2026-03-02 00:25:00")
 	f("*/10 * * * *", "", Skip, 25*time.Minute, "2026-03-01 23:00:00", "2026-03-01 23:00:00", "2026-03-01 23:30:00", "2026-03-02 00:00:00", "2026-03-02 00:30:00")
 	f("5-55/10 * * * *", "", Skip, 25*time.Minute, "2026-03-01 23:00:00", "2026-03-01 22:35:00", "2026-03-01 23:05:00", "2026-03-01 23:35:00", "2026-03-02 00:05:00")
-	f("0 0 * * *", "", Skip, 10*day, "2026-02-20 00:00:00", "2026-02-16 00:00:00", "2026-02-26 00:00:00", "2026-03-08 00:00:00", "2026-03-18 00:00:00", "2026-03-30 00:00:00", "2026-04-09 00:00:00") // 6 weeks hold 4 passes
-	// A pause that is just long enough, and the run after it goes beyond the first activation of Monday.
+	f("0 0 * * *", "", Skip, 10*day, "2026-02-20 00:00:00", "2026-02-16 00:00:00", "2026-02-26 00:00:00", "2026-03-08 00:00:00", "2026-03-18 00:00:00", "2026-03-30 00:00:00", "2026-04-09 00:00:00") // 6 weeks hold 4 runs
+	// A pause that is just long enough. The run after it lasts beyond the first activation of Monday.
 	f("0 22,1 * * *", "", Skip, 21*time.Hour, "2026-02-28 23:00:00", "2026-02-28 22:00:00", "2026-03-01 22:00:00", "2026-03-02 22:00:00")
 	f("0 22,1 * * *", "", Queue, 10*time.Hour+30*time.Minute, "2026-03-01 08:00:00", "2026-02-28 22:00:00", "2026-03-01 08:30:00", "2026-03-01 22:00:00", "2026-03-02 08:30:00")
 	f("0 12 * * *", "", Skip, 30*time.Hour, "2026-02-27 00:00:00", "2026-02-27 12:00:00", "2026-03-02 12:00:00", "2026-03-04 12:00:00")
 }
 
-// A random plan, and what is known of it without the code that is tested: its activations.
+// A randomRuns is a random plan with its activations, which are computed without the code under test.
 type randomRuns struct {
 	fields
 	plan     *Plan
 	zone     string
 	length   time.Duration
 	from, to time.Time
-	all      []time.Time // activations from three weeks before from, or earlier, to three weeks after to
+	all      []time.Time // activations from at least three weeks before from to three weeks after to
 }
 
 func newRandomRuns(t *testing.T, rng *rand.Rand) *randomRuns {
 	t.Helper()
 	r := &randomRuns{fields: randomFields(rng), zone: someZones[rng.IntN(len(someZones)-1)]}
-	if rng.IntN(3) == 0 { // often
+	if rng.IntN(3) == 0 {
 		r.fields = fields{minute: [][]int{nil, {0, 10, 20, 30, 40, 50}, {0, 30}, {17}}[rng.IntN(4)]}
 	}
 	r.length = []time.Duration{
@@ -112,7 +113,7 @@ func newRandomRuns(t *testing.T, rng *rand.Rand) *randomRuns {
 		time.Duration(rng.Int64N(int64(3 * time.Hour))), time.Duration(rng.Int64N(int64(40 * time.Hour))),
 	}[rng.IntN(16)]
 	r.plan = cronPlan(t, r.String(), r.zone, []Overlap{Skip, Queue}[rng.IntN(2)], r.length)
-	// A change of the clocks is in the middle.
+	// The middle is a change of the clocks, if the zone has one.
 	middle := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rng.Int64N(int64(365 * day))))
 	if _, end := middle.In(r.plan.runs.calendar.zone).ZoneBounds(); !end.IsZero() {
 		middle = end.UTC()
@@ -123,23 +124,24 @@ func newRandomRuns(t *testing.T, rng *rand.Rand) *randomRuns {
 	return r
 }
 
-// first is the index of the first activation at or after an instant.
+// first returns the index of the first activation at or after t.
 func (r *randomRuns) first(t time.Time) int {
 	i, _ := slices.BinarySearchFunc(r.all, t, time.Time.Compare)
 	return i
 }
 
-// follows says whether a run follows another by the words of Overlap alone.
+// follows reports whether the run at next follows the run at before, by the definition of Overlap alone.
 func (r *randomRuns) follows(next, before time.Time) bool {
 	over := before.Add(r.length)
 	if r.plan.o.Overlap == Queue && r.first(over.Add(1)) > r.first(before.Add(1)) {
-		return next.Equal(over) // one fell into the run before
+		return next.Equal(over) // an activation fell into the run before
 	}
 	return next.Equal(r.all[r.first(latest(over, before.Add(1)))])
 }
 
-// anew says whether runs begin anew at an activation, before which one more could have begun: the first of a week, and
-// none of the week before came after a pause that is surely long enough for all runs to be over.
+// anew reports whether the runs restart at next, although another run could have started before it. Runs restart at
+// the first activation of a week, unless some pause in the week before was certainly long enough for all runs to
+// end.
 func (r *randomRuns) anew(next, before time.Time) bool {
 	monday := next.Truncate(day)
 	for monday.Weekday() != time.Monday {
@@ -158,7 +160,7 @@ func (r *randomRuns) anew(next, before time.Time) bool {
 			return false
 		}
 	}
-	// The run that would have been next reaches beyond.
+	// The run that would otherwise be next lasts beyond next.
 	between := before.Add(r.length)
 	if r.plan.o.Overlap == Skip {
 		between = r.all[r.first(latest(between, before.Add(1)))]
@@ -193,7 +195,8 @@ func TestRunsASecondWay(t *testing.T) {
 				t.Fatalf("%s: after %v comes %v", name(), all[i-1].Start, l.Start)
 			}
 		}
-		// Whenever another process starts, it joins the same runs: at any instant, at a start, at a last row.
+		// A process that starts at any time joins the same runs: at a random time, at the start of a run, at a last
+		// row.
 		for range 20 {
 			if len(all) == 0 { // a month without an activation
 				break

@@ -9,8 +9,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// The table that stands in AIPerf's src/aiperf/timing/strategies/user_centric_rate.py, for 15 users and 20 turns; the others
-// are worked out by hand.
+// The table in AIPerf's src/aiperf/timing/strategies/user_centric_rate.py, for 15 users and 20 turns. The others
+// are computed by hand.
 func TestTurnsLeft(t *testing.T) {
 	f := func(users, turns int, want ...int) {
 		t.Helper()
@@ -19,13 +19,14 @@ func TestTurnsLeft(t *testing.T) {
 		}
 	}
 	f(15, 20, 20, 6, 11, 16, 2, 7, 12, 17, 3, 8, 13, 18, 4, 9, 14)
-	f(4, 5, 5, 1, 2, 3) // 4 and 4 share a factor: by steps of 3
+	f(4, 5, 5, 1, 2, 3) // 4 and 4 share a factor, so the step is 3
 	f(1, 7, 7)
 	f(2, 3, 3, 1)
 	f(3, 1, 1, 1, 1)
 	f(3, 2, 2, 1, 1)
 
-	// Every user has a place, and the ages are even: of n users with L ages each age has ⌊n/L⌋ or ⌈n/L⌉, the first user's is 0.
+	// Every user has a place, and the ages are even: for n users and L ages, each age has ⌊n/L⌋ or ⌈n/L⌉ users. The
+	// age of the first user is 0.
 	for users := 1; users <= 40; users++ {
 		for turns := 1; turns <= 30; turns++ {
 			life := max(1, turns-1)
@@ -50,9 +51,10 @@ func TestUsersShareConversations(t *testing.T) {
 	src := FromRecords([]trace.Record{row(0, "a"), row(1, ""), row(2, "c"), row(3, "a"), row(4, "c"), row(5, "a")}, false)
 	p := plan(t, src, Options{Arrival: Users, Users: 2, Rate: 4, Mode: Once, Rows: 13})
 	all := dues(t, p, p.Loop(epoch, epoch), epoch)
-	// The mean conversation has two turns, so that the second user has one left: all of the conversation of one turn.
+	// The mean conversation has two turns, so the second user starts with one turn left. It plays the whole
+	// conversation that has one turn.
 	want := []key{
-		{0, 0}, {1, 0}, {3, 0}, {2, 0}, {5, 0}, {4, 0}, // the first user's a; the second's row 1 and c
+		{0, 0}, {1, 0}, {3, 0}, {2, 0}, {5, 0}, {4, 0}, // the first user plays a, the second user plays row 1 and c
 		{0, 1}, {1, 1}, {3, 1}, {2, 1}, {5, 1}, {4, 1}, {0, 2},
 	}
 	if !slices.Equal(keys(all), want) {
@@ -67,7 +69,7 @@ func TestUsersShareConversations(t *testing.T) {
 			t.Errorf("row %d at %v, gap %v, turn %d", i, d.At.Sub(epoch), d.Gap, d.Turn)
 		}
 	}
-	// Without a number of rows it is as many as the source has; a generator's are taken as they come.
+	// Without Rows, there are as many rows as in the source. Rows of a generator are taken in order.
 	if got := len(instants(t, plan(t, src, Options{Arrival: Users, Users: 2, Rate: 4, Mode: Once}))); got != 6 {
 		t.Errorf("%d rows, want 6", got)
 	}
@@ -77,8 +79,8 @@ func TestUsersShareConversations(t *testing.T) {
 	}
 }
 
-// Each user plays conversations to their ends, turn by turn; only the first ones may begin later than at their first turn, and
-// end early in no case. A conversation is nobody else's in the same pass.
+// Each user plays conversations to their last turn, turn by turn. Only the first conversation of a user may begin
+// after its first turn. In one pass, a conversation belongs to a single user.
 func TestPropertiesOfUsers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 200 {
@@ -95,7 +97,7 @@ func TestPropertiesOfUsers(t *testing.T) {
 		}
 		type conversation struct {
 			session string
-			number  int // where there is no session
+			number  int // if there is no session
 			pass    int64
 		}
 		owner := map[conversation]int{}

@@ -27,7 +27,7 @@ func TestChunk(t *testing.T) {
 		`{"choices":[{"delta":null,"text":null}]}`:                                                     nothing,
 		`{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`:                             content, // content parts
 		`{"choices":[{"delta":{"c\u006fntent":"a"}}]}`:                                                 content, // a key with an escape
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                  content, // not put into a string
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                  content, // an object, not a string
 		`{"choices":[{"delta":{"content":"a","content":""}}]}`:                                         nothing, // the last one counts
 		`{"choices":[{"finish_reason":"stop"}]}`:                                                       {Finish: []byte("stop")},
 		`{"choices":[{"finish_reason":null}]}`:                                                         nothing,
@@ -42,7 +42,7 @@ func TestChunk(t *testing.T) {
 		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Cached: 4, Reasoning: 3, CacheTold: true, Set: true}},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`:                                                                  {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Reasoning: 2, Set: true}},
-		`{"usage":{"prompt_tokens":5}}`:                            {Bare: true}, // says nothing about the output
+		`{"usage":{"prompt_tokens":5}}`:                            {Bare: true}, // no output tokens
 		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     {Bare: true},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6.5}}`:    {Bare: true},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":1e300}}`:  {Bare: true},
@@ -79,10 +79,10 @@ func TestChunk(t *testing.T) {
 	}
 }
 
-// whole is an answer in one piece.
+// whole is a non-streamed answer.
 const whole = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}`
 
-// usual are the shapes that engines stream.
+// usual are typical chunks of engines.
 var usual = []string{
 	`{"id":"chatcmpl-1f3a9c1e2b","object":"chat.completion.chunk","created":1750000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" hello"},"logprobs":null,"finish_reason":null}]}`,
 	`{"id":"c","object":"text_completion","choices":[{"index":0,"text":" \"a\"\n","logprobs":null,"finish_reason":"length","stop_reason":null}],"usage":null}`,
@@ -140,7 +140,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// The reading of a long chunk ends where it is told to, and is asked about seldom.
+// Read stops in a long chunk when the callback returns true, and calls the callback once every askEvery bytes.
 func TestReadStops(t *testing.T) {
 	long := []byte(`{"a":[` + strings.Repeat("{},", askEvery) + `{}],"choices":[{"text":"a"}]}`)
 	for name, ends := range map[string]bool{"it goes on": false, "it is stopped": true} {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A reading is a chunk as encoding/json reads it: the word on what Read has to see.
+// A reading is a chunk as encoding/json decodes it. Read must find the same.
 type reading struct {
 	content, bare, failed bool
 	finish, message       string
@@ -23,7 +23,7 @@ type reading struct {
 	said, reasoning, arguments string
 }
 
-// A way is how a chunk is read.
+// A way is a set of options for Read.
 type way struct {
 	form Form
 	keep bool
@@ -31,7 +31,8 @@ type way struct {
 
 var ways = []way{{}, {keep: true}, {form: Whole}, {form: Whole, keep: true}}
 
-// decoded is false when data is not a JSON object, or is nested deeper than a scanner goes.
+// decoded decodes data with encoding/json. ok is false if data is not a JSON object or is nested too deeply for a
+// scanner.
 func decoded(w way, data []byte) (r reading, ok bool) {
 	r.bare = true
 	top := members(data)
@@ -57,7 +58,7 @@ func decoded(w way, data []byte) (r reading, ok bool) {
 		for _, call := range elements(brings["tool_calls"]) {
 			arguments := members(members(call)["function"])["arguments"]
 			r.content = r.content || some(arguments)
-			if members(arguments) != nil { // not put into a string
+			if members(arguments) != nil { // an object, not a string
 				r.arguments += string(arguments)
 			}
 			r.arguments += textOf(arguments)
@@ -91,7 +92,7 @@ func decoded(w way, data []byte) (r reading, ok bool) {
 	return r, true
 }
 
-// found is the same by Read.
+// found decodes data with Chunk.Read.
 func found(w way, data []byte) (r reading, ok bool) {
 	c := Chunk{Form: w.form, Keep: w.keep}
 	ok = c.Read(data, nil)
@@ -99,7 +100,7 @@ func found(w way, data []byte) (r reading, ok bool) {
 	return r, ok
 }
 
-// textsOf are what is kept of data.
+// textsOf returns the texts of data that are kept.
 func textsOf(w way, data []byte) (said, reasoning, arguments string) {
 	c := Chunk{Form: w.form, Keep: w.keep}
 	if !c.Read(data, nil) {
@@ -110,7 +111,7 @@ func textsOf(w way, data []byte) (said, reasoning, arguments string) {
 	return string(all.Content), string(all.Reasoning), string(all.Arguments)
 }
 
-// anyOf reads a value as encoding/json does.
+// anyOf decodes a value with encoding/json.
 func anyOf(raw []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // a number too large for a float is still JSON
@@ -120,7 +121,7 @@ func anyOf(raw []byte) (v any) {
 	return v
 }
 
-// members are those of an object; nil for anything else.
+// members returns the members of an object, or nil for any other value.
 func members(raw []byte) (m map[string]json.RawMessage) {
 	if json.Unmarshal(raw, &m) != nil {
 		return nil
@@ -177,7 +178,7 @@ func count(raw []byte) (int, bool) {
 	return int(f), true
 }
 
-// textOf is a string, or the texts of a list of content parts.
+// textOf returns a string, or the joined texts of a list of content parts.
 func textOf(raw []byte) string {
 	switch v := anyOf(raw).(type) {
 	case string:
@@ -201,7 +202,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// FuzzRead: Read sees in each form what encoding/json sees, whatever the bytes are, and calls JSON what that calls JSON.
+// FuzzRead checks that Read accepts the same inputs as encoding/json and finds the same in each form.
 func FuzzRead(f *testing.F) {
 	for _, in := range usual {
 		f.Add([]byte(in))
@@ -225,7 +226,7 @@ func FuzzRead(f *testing.F) {
 			} else {
 				want.said, want.reasoning, want.arguments = "", "", ""
 			}
-			if shown := MaxMessage / 4; len(data) > shown { // of long ones the beginning is read
+			if shown := MaxMessage / 4; len(data) > shown { // only the beginning of a long message is kept
 				want.message, got.message = beginning(want.message, shown), beginning(got.message, shown)
 			}
 			want.finish, got.finish = beginning(want.finish, wordBytes-3), beginning(got.finish, wordBytes-3)
@@ -238,7 +239,7 @@ func FuzzRead(f *testing.F) {
 
 func beginning(s string, n int) string { return s[:min(len(s), n)] }
 
-// rare are shapes that no engine is known to send.
+// rare are inputs that no engine is known to send.
 var rare = []string{
 	`{"choices":[{"text":"a"},null],"choices":[{"delta":{"content":"\ud800"},"delta":null}],"usage":{"completion_tokens":5},"usage":null}`,
 	"{\"choices\":[{\"finish_reason\":\"\xff\"}],\"error\":null}",
@@ -259,7 +260,7 @@ var rare = []string{
 	"{\"a\":\"\\ud83d\\ude0\xff\"}", "\xef\xbb\xbf{}", "{}\x00", "{} {}", `{"a":tru`, `{"a":1.}`, ``, `null`,
 }
 
-// A walk that failed at the end of its bytes failed because they break off, and for no other reason.
+// FuzzShort checks that Short is set if, and only if, Read failed because data ends too early.
 func FuzzShort(f *testing.F) {
 	for _, in := range append(usual, rare...) {
 		f.Add([]byte(in))
@@ -282,7 +283,7 @@ func FuzzShort(f *testing.F) {
 	})
 }
 
-// Every name that is looked for is found with escapes in it, too.
+// Every key is also found if it contains escapes.
 func TestEscapedKeys(t *testing.T) {
 	key := regexp.MustCompile(`"([a-z])([a-z_]*)":`)
 	for _, in := range append(usual, whole, `{"usage":{"prompt_tokens":9,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":8}}}`,
@@ -305,7 +306,7 @@ func TestEscapedKeys(t *testing.T) {
 	}
 }
 
-// The memory that is allocated for a chunk does not grow with what is in it, whatever its shape.
+// The memory that Read allocates does not grow with the chunk, whatever the shape of the chunk.
 func TestReadingAllocatesLittle(t *testing.T) {
 	fill := func(s string) string { return strings.Repeat(s+",", 100_000) + s }
 	for name, in := range map[string]string{

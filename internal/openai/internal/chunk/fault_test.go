@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The words of an error answer, as engines shape it, or all of it.
+// ErrorText returns the message of an error answer, in the format of any engine, or else the whole body.
 func TestErrorText(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"message":"too long","type":"BadRequestError"}}`: "too long",
@@ -25,7 +25,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// Of the words of a long error the beginning is kept, also where they are no string.
+// Only the beginning of a long error message is kept, also if the message is not a string.
 func TestLongErrorIsCut(t *testing.T) {
 	long := strings.Repeat("a", 2*MaxMessage)
 	for in, want := range map[string]string{

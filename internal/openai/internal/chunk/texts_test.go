@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What chunks and answers in one piece say: content, reasoning, and arguments of tool calls.
+// The texts of chunks and of non-streamed answers: content, reasoning and tool call arguments.
 func TestChunkTexts(t *testing.T) {
 	type said struct{ content, reasoning, arguments string }
 	for in, want := range map[string]said{
@@ -17,7 +17,7 @@ func TestChunkTexts(t *testing.T) {
 		`{"choices":[{"delta":{"content":"\ud800x"}}]}`:                                                          {"\uFFFDx", "", ""},
 		"{\"choices\":[{\"delta\":{\"content\":\"a\xff\xfe\"}}]}":                                                {"a\uFFFD\uFFFD", "", ""},
 		`{"choices":[{"delta":{"reasoning_content":"r","content":null}}]}`:                                       {"", "r", ""},
-		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"r"}}]}`:                                      {"", "r", ""}, // one text under two names
+		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"r"}}]}`:                                      {"", "r", ""}, // the same text under two keys
 		`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"","content":"c"}}]}`:                         {"c", "r", ""},
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\""}}]}}]}`:                              {"", "", `{"`},
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"a"}},{"function":{"arguments":"b"}}]}}]}`: {"", "", "ab"},
@@ -52,7 +52,8 @@ func TestChunkTexts(t *testing.T) {
 	}
 }
 
-// FuzzTextsRoundTrip: what encoding/json writes is read as encoding/json reads it, however it escapes.
+// FuzzTextsRoundTrip checks that texts from encoding/json are read as encoding/json reads them, whatever is
+// escaped.
 func FuzzTextsRoundTrip(f *testing.F) {
 	f.Add("Grüße, \"you\" <b>\n", "r\u2028", `{"a":1}`, true)
 	f.Add("\xff\xc3", "\x00😀", "\\", false)
@@ -67,7 +68,7 @@ func FuzzTextsRoundTrip(f *testing.F) {
 		if err := e.Encode(map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": "stop"}}}); err != nil {
 			t.Fatal(err)
 		}
-		read := func(s string) string { // bytes that are not UTF-8 do not survive
+		read := func(s string) string { // invalid UTF-8 does not survive
 			var out string
 			raw, err := json.Marshal(s)
 			if err != nil || json.Unmarshal(raw, &out) != nil {
@@ -84,7 +85,8 @@ func FuzzTextsRoundTrip(f *testing.F) {
 	})
 }
 
-// Once a text is longer than is kept, nothing more is taken of it, nor of those that come behind it; the content has a bound of its own.
+// After a text has exceeded MaxText, neither that text nor the texts after it grow. The content has a limit of its
+// own.
 func TestTextsAreBounded(t *testing.T) {
 	add := func(all *Texts, member, text string) {
 		c := Chunk{Keep: true}

@@ -8,7 +8,7 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// BenchmarkSilent is the look at a kept connection before a request goes out on it.
+// BenchmarkSilent measures the check of a kept connection before a request is sent on it.
 func BenchmarkSilent(b *testing.B) {
 	end := make(chan struct{})
 	secure, trusting := listenTLS(b, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })

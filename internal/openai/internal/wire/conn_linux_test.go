@@ -12,11 +12,12 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// An offer does not wait for a server that does not read. What the kernel has no room for goes out in its turn.
+// Offer does not wait for a server that does not read. The next Write first sends the bytes that the kernel did not
+// accept.
 func TestOfferTLS(t *testing.T) {
 	total, got := make(chan int, 1), make(chan []byte, 1)
 	address, trusting := listenTLS(t, func(conn *tls.Conn) {
-		_ = conn.Handshake() // an error is the client's too
+		_ = conn.Handshake() // the client reports the error
 		read := make([]byte, <-total)
 		n, _ := io.ReadFull(conn, read)
 		got <- read[:n]
@@ -43,18 +44,18 @@ func TestOfferTLS(t *testing.T) {
 	}
 }
 
-// A TLS server's session tickets, which come behind the handshake, are no news, and what comes behind them is.
+// The session tickets that a TLS server sends after the handshake do not count as data. A byte after them does.
 func TestTicketsAreNoNews(t *testing.T) {
 	next := make(chan struct{})
 	address, trusting := listenTLS(t, func(conn *tls.Conn) {
-		_ = conn.Handshake() // an error is the client's too
+		_ = conn.Handshake() // the client reports the error
 		<-next
 		send(conn, "a")
 		<-next
 	})
 	defer close(next)
 	tickets := tls.NewLRUClientSessionCache(1)
-	trusting.ClientSessionCache = tickets // else Go's server sends none
+	trusting.ClientSessionCache = tickets // Go's server sends no tickets without it
 	conn := dial(t, address, trusting)
 	for range 2 {
 		if !conn.Silent() {
@@ -71,7 +72,7 @@ func TestTicketsAreNoNews(t *testing.T) {
 	}
 }
 
-// The look at a kept connection allocates nothing, but what crypto/tls does for each record.
+// Silent does not allocate on a plain connection, and crypto/tls allocates once.
 func TestSilentAllocatesNothing(t *testing.T) {
 	end := make(chan struct{})
 	secure, trusting := listenTLS(t, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })
@@ -88,7 +89,7 @@ func TestSilentAllocatesNothing(t *testing.T) {
 	}
 }
 
-// answering answers before it reads, as TLS does when it is given a new key.
+// answering writes before it reads, as crypto/tls does after a key update.
 type answering struct {
 	*socket
 	t *testing.T
@@ -101,7 +102,7 @@ func (a answering) Read(p []byte) (int, error) {
 	return a.socket.Read(p)
 }
 
-// The deadline of the request before bounds neither the look nor what TLS may answer in it.
+// The deadline of the previous request limits neither Silent nor what TLS writes during it.
 func TestSilentAfterADeadline(t *testing.T) {
 	said, looked := make(chan string, 1), make(chan struct{})
 	look := sync.OnceFunc(func() { close(looked) })
@@ -124,7 +125,7 @@ func TestSilentAfterADeadline(t *testing.T) {
 	}
 	look()
 	wiretest.Closed(t, conn.NetConn())
-	conn.app = conn.socket // nobody is there to answer
+	conn.app = conn.socket // the closed connection cannot be written to
 	if conn.Silent() {
 		t.Error("want no silent connection where it has ended")
 	}

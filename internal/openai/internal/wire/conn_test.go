@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// piped is a connection without stamps, and its other end.
+// piped returns a connection without kernel timestamps, and its other end.
 func piped(t *testing.T) (*Conn, net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -19,7 +19,8 @@ func piped(t *testing.T) (*Conn, net.Conn) {
 	return NewConn(near, NewClock()), far
 }
 
-// A read ends at the deadline, which may move while it waits, also because another goroutine wakes the reader.
+// A read ends at the deadline. The deadline may move while the read waits, also when another goroutine wakes the
+// read.
 func TestDeadlineMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, far := piped(t)
@@ -32,7 +33,7 @@ func TestDeadlineMoves(t *testing.T) {
 			n, err := c.Read(buffer)
 			return string(buffer[:n]), time.Since(start), err
 		}
-		c.Until(start.Add(3 * time.Second)) // the timer that was set is left to fire first
+		c.Until(start.Add(3 * time.Second)) // the timer of the earlier deadline still fires first
 		time.AfterFunc(2*time.Second, func() { send(far, "a") })
 		if got, at, err := read(); got != "a" || at != 2*time.Second || err != nil {
 			t.Errorf("want what came after 2s, got %q after %v, %v", got, at, err)
@@ -64,7 +65,7 @@ func TestDeadlineMoves(t *testing.T) {
 	})
 }
 
-// A write ends at its own deadline. Without descriptors nobody can look for news.
+// A write ends at its own deadline. A pipe has no descriptor to check, so Silent returns true.
 func TestWriteUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, far := piped(t)
@@ -92,7 +93,7 @@ func TestWriteUntil(t *testing.T) {
 	})
 }
 
-// A handshake with who speaks no TLS fails.
+// The handshake fails if the server does not speak TLS.
 func TestStartTLSFails(t *testing.T) {
 	_, trusting := listenTLS(t, nil)
 	c, far := piped(t)

@@ -68,11 +68,12 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// FuzzFrame: what is taken as chunked in pieces is what the standard library takes whole.
+// FuzzFrame checks that a body that is accepted in pieces is decoded as the standard library decodes the whole
+// text.
 func FuzzFrame(f *testing.F) {
 	f.Add("5\r\nhello\r\n0\r\n\r\n", uint8(2))
 	f.Add("5;x\r\nhello\r\n0\r\nA: b\r\n\r\n", uint8(1))
-	f.Add("0 \x00\r\n\r\n", uint8(0)) // a size with something behind it
+	f.Add("0 \x00\r\n\r\n", uint8(0)) // a size followed by other bytes
 	f.Fuzz(func(t *testing.T, text string, n uint8) {
 		var fr frame
 		fr.reset(-1, 200)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A stock gives its oldest connection first, closes those that rested too long, and once closed every other.
+// A Pool returns its oldest connection first and closes connections that are idle for too long. Close closes the
+// others, and later ones are closed by Put.
 func TestStock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const idle = 4 * time.Second

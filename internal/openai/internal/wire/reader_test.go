@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// say gives a reader of what a server writes, read by read, before it closes; the head is taken off.
+// say returns a Reader, past the head, of the texts that a server writes one by one before it closes the
+// connection.
 func say(t *testing.T, length int, reads ...string) *Reader {
 	t.Helper()
 	near, far := net.Pipe()
@@ -26,14 +27,14 @@ func say(t *testing.T, length int, reads ...string) *Reader {
 	return r
 }
 
-// A body is read to its end and no further, up to a bound, and the arrival is that of its last bytes.
+// All reads a body to its end and no further, up to a limit. The arrival is that of the last bytes.
 func TestAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		length int
 		reads  []string
 		want   string
 		err    error
-		read   uint64 // which brought the last bytes
+		read   uint64 // the number of the read with the last bytes
 		clean  bool
 	}{
 		"by length":              {5, []string{"he", "llo"}, "hello", nil, 2, true},
@@ -57,7 +58,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// A larger buffer has what the smaller one had, and the connection behind it.
+// MakeRoom keeps the bytes in the smaller buffer, and the Reader goes on reading from the connection.
 func TestMakeRoom(t *testing.T) {
 	r := say(t, -2, "0123456789012345678901234567890123456789012345678901234567890123456789")
 	if _, err := r.Head().Peek(65); err == nil {

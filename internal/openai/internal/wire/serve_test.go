@@ -11,10 +11,10 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// listenTLS is wiretest.Listen for TLS; the configuration is a client's that trusts the server.
+// listenTLS is wiretest.Listen for TLS. It returns a client configuration that trusts the server.
 func listenTLS(t testing.TB, serve func(*tls.Conn)) (address string, trusting *tls.Config) {
 	t.Helper()
-	server := httptest.NewTLSServer(nil) // only its certificate is wanted
+	server := httptest.NewTLSServer(nil) // only its certificate is used
 	server.Close()
 	trusting = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"} //nolint:gosec // the default of the least version
 	trusting.RootCAs.AddCert(server.Certificate())
@@ -24,7 +24,8 @@ func listenTLS(t testing.TB, serve func(*tls.Conn)) (address string, trusting *t
 	return address, trusting
 }
 
-// dial opens a connection, which is closed before those that were asked to be closed earlier; secure is nil for none.
+// dial opens a connection, over TLS unless secure is nil. The connection is closed before earlier cleanups of the
+// test run.
 func dial(t testing.TB, address string, secure *tls.Config) *Conn {
 	t.Helper()
 	raw, err := net.Dial("tcp4", address)

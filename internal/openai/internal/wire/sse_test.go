@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scanned lists the Events of pieces, one read each, as "read: data".
+// scanned returns the Events of pieces, one read for each piece, as "read: data".
 func scanned(pieces ...string) []string {
 	var s Scanner
 	var out []string
@@ -38,7 +38,7 @@ func scanned(pieces ...string) []string {
 			note(e)
 			p = rest
 		}
-		for i := range buffer { // the lane uses its buffer again
+		for i := range buffer { // the lane reuses its buffer
 			buffer[i] = '#'
 		}
 	}
@@ -95,7 +95,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// A buffer that one large Event needed is let go at the next request.
+// Reset releases a buffer that grew for one large Event.
 func TestScannerLetsGo(t *testing.T) {
 	var s Scanner
 	_, _, _, _ = s.Next(make([]byte, 1<<20), Arrival{})
@@ -105,7 +105,7 @@ func TestScannerLetsGo(t *testing.T) {
 	}
 }
 
-// naive is the same reader the simple way: whole text, split into lines, split into events.
+// naive is a simple scanner: it splits the whole text into lines, and the lines into Events.
 func naive(text string) []string {
 	var out []string
 	var data []string
@@ -140,7 +140,7 @@ func naive(text string) []string {
 	return out
 }
 
-// FuzzScanner: wherever a stream is cut, the Events are those of the simple reader.
+// FuzzScanner checks that the Events are those of naive, wherever a stream is cut into reads.
 func FuzzScanner(f *testing.F) {
 	f.Add("data: a\r\n\r\n: x\nevent: error\n\ndata:b\ndata: c\n\n", uint8(3), uint8(9))
 	f.Add("data\n\n\ndata: [DONE]", uint8(1), uint8(2))
@@ -150,7 +150,7 @@ func FuzzScanner(f *testing.F) {
 		j := min(i+int(b), len(text))
 		want := naive(text)
 		got := scanned(text[:i], text[i:j], text[j:])
-		for k := range got { // which read it was depends on the cut
+		for k := range got { // the number of the read depends on the cut
 			_, rest, _ := strings.Cut(got[k], ":")
 			got[k] = "0:" + rest
 		}

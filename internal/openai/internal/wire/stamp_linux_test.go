@@ -15,15 +15,17 @@ import (
 	"replayd/internal/openai/internal/wiretest"
 )
 
-// keeping is one socket for all tests: while it is open no other's end, here or in another process, stops the stamps.
+// keeping is one socket for all tests. While it is open, the kernel keeps timestamps enabled when another socket,
+// in this process or another, is closed.
 var keeping = sync.OnceValue(func() io.Closer {
 	keep := KeepStamps()
 	if keep == nil {
 		return nil
 	}
-	// The kernel begins a little later, and may at first still be busy with ending for somebody who closed just before.
+	// The kernel enables timestamps shortly after the socket option is set, and may first have to finish disabling
+	// them for a socket that was just closed.
 	const settled = 50 * time.Millisecond
-	var since time.Time // of the first stamp in a row
+	var since time.Time // time of the first of consecutive timestamps
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; <-time.After(time.Millisecond) {
 		switch stamped := stampedOnce(); {
 		case !stamped:
@@ -31,13 +33,13 @@ var keeping = sync.OnceValue(func() io.Closer {
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > settled:
-			return keep // a file is closed when it is forgotten
+			return keep // must stay referenced: the garbage collector closes unreachable files
 		}
 	}
 	return nil
 })
 
-// stampedOnce says whether a segment over loopback comes with a stamp.
+// stampedOnce reports whether a segment over loopback has a kernel timestamp.
 func stampedOnce() bool {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +63,7 @@ func stampedOnce() bool {
 	return err == nil && w.last.Kernel
 }
 
-// stamping has the kernel stamp what comes over loopback, for as long as this process lives.
+// stamping makes the kernel timestamp loopback segments for the lifetime of this process.
 func stamping(t *testing.T) {
 	t.Helper()
 	if keeping() == nil {
@@ -71,8 +73,9 @@ func stamping(t *testing.T) {
 
 const measuring = 50 * time.Microsecond // see TestClock
 
-// The server closes the connection while nobody reads: the last bytes keep the time at which they came, not the FIN's,
-// however soon after the FIN the read is. The clock itself must pass: the kernel's does not run in virtual time.
+// The server closes the connection while the client does not read. The last bytes keep their own arrival time and
+// do not get that of the FIN, however soon after the FIN they are read. The test waits in real time, because the
+// kernel's clock does not run in virtual time.
 func TestStampIsNotTheFINs(t *testing.T) {
 	stamping(t)
 	for _, c := range []struct{ open, late time.Duration }{{300 * time.Millisecond, 20 * lateRead}, {silence + 100*time.Millisecond, 0}} {
@@ -83,7 +86,7 @@ func TestStampIsNotTheFINs(t *testing.T) {
 			send(conn, "the last chunk")
 			written <- time.Now()
 			<-time.After(c.open)
-			_ = conn.Close() // the FIN is what is tested
+			_ = conn.Close() // the FIN is under test
 			closed <- time.Now()
 		})
 		conn, err := net.Dial("tcp4", address)
@@ -116,7 +119,8 @@ func TestStampIsNotTheFINs(t *testing.T) {
 	}
 }
 
-// What came before the deadline was in time, also where it is read later, by a process that was stopped; what came behind it was not.
+// Data that arrived before the deadline is returned, even if it is read later, for instance by a process that was
+// stopped. Data that arrived after the deadline is not returned.
 func TestDeadlineIsOfTheArrival(t *testing.T) {
 	stamping(t)
 	say := make(chan string)
@@ -143,7 +147,7 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 		}
 		return string(buffer[:n]), err
 	}
-	// hear has the server say a text, which stands in the kernel then.
+	// hear makes the server send text, and waits until the text is in the kernel's receive buffer.
 	hear := func(text string) {
 		say <- text
 		<-said
@@ -155,7 +159,7 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 		}
 	}
 	hear("in time")
-	w.until = time.Now() // and is over at once
+	w.until = time.Now() // the deadline passes at once
 	if got, err := read(); got != "in time" || err != nil {
 		t.Errorf("want what came before the deadline, got %q, %v", got, err)
 	}
@@ -169,12 +173,12 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
 	}
 	hear("the last")
-	w.until = time.Now().Add(100 * time.Millisecond) // the kernel knows the time of data to some 10 ms
+	w.until = time.Now().Add(100 * time.Millisecond) // the kernel reports the time of the last data to about 10 ms
 	<-time.After(300 * time.Millisecond)
 	close(say)
 	<-said
 	<-time.After(20 * lateRead)
-	if got, err := read(); got != "the last" || err != nil { // whose stamp is the FIN's now
+	if got, err := read(); got != "the last" || err != nil { // has the timestamp of the FIN
 		t.Errorf("want what came before the deadline, got %q, %v", got, err)
 	}
 	if got, err := read(); got != "" || !errors.Is(err, io.EOF) {
