@@ -79,8 +79,8 @@ func TestUsersShareConversations(t *testing.T) {
 	}
 }
 
-// Each user plays conversations to their last turn, turn by turn. Only the first conversation of a user may begin
-// after its first turn. In one pass, a conversation belongs to a single user.
+// Each user plays conversations to their last turn, turn by turn. Only the conversations that users are in when the
+// loop begins may start at a later turn. In one pass, a conversation belongs to a single user.
 func TestPropertiesOfUsers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 200 {

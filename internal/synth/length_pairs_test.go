@@ -72,7 +72,7 @@ func FuzzParsePairs(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What passes can be drawn from.
+		// Rows can be drawn from pairs that are accepted.
 		s := Synthetic{Pairs: pairs}
 		next := s.Rows()
 		for range 3 {
@@ -83,7 +83,7 @@ func FuzzParsePairs(f *testing.F) {
 	})
 }
 
-// The shares of 100,000 draws: each within four deviations of its weight's.
+// The share of each pair in 100,000 draws is within four standard deviations of the share of its weight.
 func TestPairsAreDrawnByWeight(t *testing.T) {
 	pairs := []Pair{{Weight: 0}, {Weight: 7}, {Weight: 0}, {Weight: 2}, {Weight: 1}, {Weight: 0}}
 	const draws = 100_000

@@ -12,7 +12,7 @@ import (
 
 type message struct{ Role, Content string }
 
-// chat makes a row's messages, decodes them and checks that they have as many tokens as is said.
+// chat makes a row's messages, decodes them and checks that they have the expected numbers of tokens.
 func chat(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int, answers ...[]byte) []message {
 	t.Helper()
 	got, n := p.AppendMessages([]byte("x"), r, salt, overhead, answers)
@@ -41,7 +41,7 @@ func chat(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int,
 	return list
 }
 
-// oneTokenWords counts a text that must begin with a starter and go on with words of the list.
+// oneTokenWords counts the tokens of a text, which must begin with a starter and continue with words of the list.
 func oneTokenWords(t *testing.T, p *Prompter, text string) int {
 	t.Helper()
 	known := vocabularies[p.words]
@@ -61,7 +61,8 @@ func oneTokenWords(t *testing.T, p *Prompter, text string) int {
 	return len(parts)
 }
 
-// talk is a row whose parts have the lengths given, a system prompt first and then in turns.
+// talk returns a row with parts of the given lengths: a system prompt, then messages of user and assistant in
+// turns.
 func talk(number int, lengths ...int) *trace.Record {
 	r := &trace.Record{Number: number}
 	roles := []string{"system", "user", "assistant", "user", "assistant", "user"}
@@ -110,7 +111,7 @@ func TestATurnBeginsWithTheTurnBefore(t *testing.T) {
 	if x, y := ids(t, p, first, 7, 0), ids(t, p, second, 7, 0); !slices.Equal(x, y[:50]) {
 		t.Error("the ids of a turn are no beginning of the next one's")
 	}
-	// What keeps messages apart: salt, seed and ID, not the row.
+	// Salt, seed and ID change the text of a part. The number of the row does not.
 	same := &trace.Record{Number: 9, InputTokens: 20, Parts: first.Parts[:1]}
 	if got := chat(t, p, same, 7, 0); got[0] != a[0] {
 		t.Error("a row's number changes the text of its parts")
@@ -132,7 +133,7 @@ func TestAnswersReplaceTheAssistant(t *testing.T) {
 	made := chat(t, p, r, 7, 0)
 	for _, c := range []struct {
 		answers [][]byte
-		want    []string // of the assistant; "made": as it was
+		want    []string // of the assistant; "made": the generated text
 	}{
 		{nil, []string{"made", "made"}},
 		{[][]byte{nil, []byte("no")}, []string{"made", "no"}},

@@ -56,7 +56,7 @@ func TestSaltCheck(t *testing.T) {
 	}
 }
 
-// A cache_salt tells the same loops apart, in 256 bits that are not those of the prompts.
+// A cache_salt differs where the salt of the prompts differs. Its 256 bits are not those of the prompts' salt.
 func TestSaltText(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	seen := map[string]string{}

@@ -42,7 +42,7 @@ func row(number, tokens int, ids ...uint64) *trace.Record {
 	return &trace.Record{Number: number, InputTokens: tokens, Blocks: ids}
 }
 
-// vocabulary holds a list's words with their space and, without it, the starters.
+// vocabulary returns the words of a list with their leading space, and the starters without one.
 func vocabulary(w *token.Words) map[string]bool {
 	known := map[string]bool{}
 	for i := range w.Len() {
@@ -56,7 +56,8 @@ func vocabulary(w *token.Words) map[string]bool {
 
 var vocabularies = map[*token.Words]map[string]bool{}
 
-// text makes a prompt and checks that it has as many tokens as it says, each one of the list's.
+// text makes a prompt and checks that it has the number of tokens that AppendText returns, each one a word of the
+// list.
 func text(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int) []string {
 	t.Helper()
 	got, n := p.AppendText([]byte("x"), r, salt, overhead)
@@ -123,7 +124,7 @@ func TestLengthIsExact(t *testing.T) {
 }
 
 func TestOneIdAtTwoSizesIsOnePrefix(t *testing.T) {
-	// The older Mooncake documents have the ids [46, 47] at 655 and at 672 tokens.
+	// The older Mooncake documents have the ids [46, 47] for 655 and for 672 tokens.
 	p := prompter(t, Options{Seed: 42, BlockTokens: 512})
 	a, b := row(0, 655, 46, 47), row(1, 672, 46, 47)
 	if short, long := text(t, p, a, 7, 0), text(t, p, b, 7, 0); !slices.Equal(short, long[:655]) {
@@ -132,14 +133,14 @@ func TestOneIdAtTwoSizesIsOnePrefix(t *testing.T) {
 	if short, long := ids(t, p, a, 7, 0), ids(t, p, b, 7, 0); !slices.Equal(short, long[:655]) {
 		t.Error("655 ids of [46, 47] are no prefix of 672 ids of them")
 	}
-	// A smaller block size only cuts the same streams shorter.
+	// A smaller block size takes shorter parts of the same streams.
 	small := prompter(t, Options{Seed: 42, BlockTokens: 64})
 	if full, cut := text(t, p, row(0, 512, 46), 7, 0), text(t, small, row(0, 128, 46, 47), 7, 0); !slices.Equal(full[:64], cut[:64]) {
 		t.Error("64 tokens of block 46 are no prefix of 512 tokens of it")
 	}
 }
 
-// common is the length of the longest prefix that two lists share.
+// common returns the length of the longest common prefix of two lists.
 func common[T comparable](a, b []T) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -150,7 +151,8 @@ func common[T comparable](a, b []T) int {
 
 func TestPrefixesAreSharedAsTheIdsSay(t *testing.T) {
 	p := prompter(t, Options{Seed: 42, BlockTokens: 16})
-	// Rows [1 2 3], [1 2 4] and [5 2 3] share 32 tokens, and none. By chance a word or two more may be equal.
+	// Rows [1 2 3] and [1 2 4] share 32 tokens, and [5 2 3] shares none with them. A word or two more may be equal
+	// by chance.
 	a, b, c := row(0, 48, 1, 2, 3), row(1, 48, 1, 2, 4), row(2, 48, 5, 2, 3)
 	for _, overhead := range []int{0, 3} {
 		ta, tb, tc := text(t, p, a, 7, overhead), text(t, p, b, 7, overhead), text(t, p, c, 7, overhead)
@@ -167,7 +169,7 @@ func TestPrefixesAreSharedAsTheIdsSay(t *testing.T) {
 			t.Errorf("rows that share two blocks of 16 share %d ids", n)
 		}
 	}
-	// The overhead comes off the tail.
+	// The overhead is subtracted from the end.
 	if full, cut := text(t, p, a, 7, 0), text(t, p, a, 7, 20); !slices.Equal(full[:28], cut) {
 		t.Error("a row less 20 tokens is not the row's first 28")
 	}
@@ -183,7 +185,8 @@ func TestWhatKeepsTextsApart(t *testing.T) {
 		"row of that id":  ids(t, p, row(3, 400), 7, 0),
 		"row of that id ": ids(t, p, row(4, 400), 7, 0),
 	} {
-		// 400 draws of 99,000: an id at its own place again is a chance of 0.4 %, twice of 10⁻⁵.
+		// For 400 draws from 99,000 ids, the probability of one equal id at the same position is 0.4 %, and of two
+		// 10⁻⁵.
 		same := 0
 		for i := range base {
 			if base[i] == other[i] {
@@ -200,14 +203,14 @@ func TestWhatKeepsTextsApart(t *testing.T) {
 	if a, b := ids(t, p, row(5, 400), 7, 0), ids(t, p, row(6, 400), 7, 0); common(a, b) > 1 {
 		t.Error("two rows without ids begin alike")
 	}
-	// Ids that run out are followed by text of the row's own.
+	// If a row has too few ids, text of its own follows.
 	if got := ids(t, p, row(5, 912, 3), 7, 0); !slices.Equal(got[:400], base) ||
 		!slices.Equal(got[512:], ids(t, p, row(5, 400), 7, 0)) {
 		t.Error("a row with too few ids does not end in its own text")
 	}
 }
 
-// The reference output of SplitMix64 for seed 1234567, as its authors' C code gives it.
+// The reference output of SplitMix64 for seed 1234567, from its authors' C code.
 func TestDrawsAreSplitMix64(t *testing.T) {
 	s := stream(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
@@ -218,7 +221,8 @@ func TestDrawsAreSplitMix64(t *testing.T) {
 }
 
 func TestDrawsAreEven(t *testing.T) {
-	// χ² of 25 equally likely words over 100,000 streams' first draws; 24 degrees of freedom: above 51 once in 1,000.
+	// χ² of the first draws of 100,000 streams, over 25 equally likely words: 24 degrees of freedom, above 51 once
+	// in 1,000.
 	var count [25]int
 	for id := range uint64(100_000) {
 		s := newStream(42, 7, blockDomain, id)
@@ -239,7 +243,7 @@ func TestBytesIsRoomEnough(t *testing.T) {
 			p := prompter(t, Options{Words: words(t, list), Form: form, BlockTokens: 512})
 			for _, n := range []int{1, 2, 3, 10, 100, 1000, 126_195} {
 				room := p.Bytes(row(0, n))
-				// The mean of what is made lies within 10 % of the room for long prompts: no memory is wasted.
+				// For long prompts the mean length is within 10 % of the room, so no memory is wasted.
 				made := 0
 				tries := max(1, 2000/n)
 				for i := range tries {
@@ -276,7 +280,7 @@ func TestNothingIsAllocatedWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// The bytes must never change, between versions or machines: replays would no longer be comparable.
+// The bytes must never change between versions or machines, or replays would not be comparable.
 func TestBytesNeverChange(t *testing.T) {
 	all := sha256.New()
 	p := prompter(t, Options{Seed: 42, BlockTokens: 512})

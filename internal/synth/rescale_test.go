@@ -32,7 +32,7 @@ func rescaled(t *testing.T, rows []trace.Record, s RescaleOptions) []trace.Recor
 	return out
 }
 
-// lines are rows of 16-token blocks, one a line: tokens and ids.
+// lines returns rows with blocks of 16 tokens, one row for each element of tokens and ids.
 func lines(tokens []int, ids ...[]uint64) []trace.Record {
 	var rows []trace.Record
 	for i, n := range tokens {
@@ -41,7 +41,8 @@ func lines(tokens []int, ids ...[]uint64) []trace.Record {
 	return rows
 }
 
-// The first two rows share 1 2, the third shares 1 with them; the fourth is 1 2 and nothing else, the fifth a shorter form of it.
+// The first two rows share blocks 1 and 2, and the third shares block 1 with them. The fourth has only blocks 1 and
+// 2, and the fifth is a shorter form of it.
 var shared = lines([]int{40, 48, 33, 32, 20},
 	[]uint64{1, 2, 3}, []uint64{1, 2, 4}, []uint64{1, 5, 6}, []uint64{1, 2}, []uint64{1, 2})
 
@@ -55,7 +56,7 @@ func TestRescale(t *testing.T) {
 		{"times one", RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1, MaxInput: 48, MaxOutput: 9}, shared},
 		{"prefixes doubled", RescaleOptions{PrefixLen: 2}, lines([]int{72, 80, 49, 64, 40},
 			[]uint64{1, 7, 2, 8, 3}, []uint64{1, 7, 2, 8, 4}, []uint64{1, 7, 5, 6}, []uint64{1, 7, 2, 8}, []uint64{1, 7, 2})},
-		{"prefixes halved", RescaleOptions{PrefixLen: 0.5}, lines([]int{24, 32, 33, 16, 16}, // of one block is kept one, of two too
+		{"prefixes halved", RescaleOptions{PrefixLen: 0.5}, lines([]int{24, 32, 33, 16, 16}, // one block and two are halved to one
 			[]uint64{1, 3}, []uint64{1, 4}, []uint64{1, 5, 6}, []uint64{1}, []uint64{1})},
 		{"prefixes gone", RescaleOptions{PrefixLen: 0.1}, lines([]int{8, 16, 17, 1, 1},
 			[]uint64{3}, []uint64{4}, []uint64{5, 6}, []uint64{2}, []uint64{2})},
@@ -91,13 +92,13 @@ func TestRescaleKeepsOtherRows(t *testing.T) {
 	got, err := Rescale(rows, RescaleOptions{Speedup: 2, PrefixLen: 3, PromptLen: 1.25, MaxInput: 40, PrefixRoot: 9})
 	want := slices.Clone(rows[:3])
 	want[0].Offset, want[1].Offset, want[2].Offset = 1500*time.Millisecond, 2500*time.Millisecond, 3500*time.Millisecond+1
-	want[1].InputTokens = 38 // 37.5
+	want[1].InputTokens = 38 // rounded from 37.5
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
-// made is a trace of prompts that begin with the same ids as others do. Where an id may move, it comes at several places.
+// made returns random rows that share prefixes. If moves is true, an id may occur at several positions.
 func made(rng *rand.Rand, rows int, moves bool) []trace.Record {
 	out := make([]trace.Record, rows)
 	fresh := uint64(1000)
@@ -112,7 +113,7 @@ func made(rng *rand.Rand, rows int, moves bool) []trace.Record {
 				fresh++
 				id = fresh
 			case !moves:
-				path = path*2 + id + 1 // a name of its own for each place
+				path = path*2 + id + 1 // a separate id for each path
 				id = path
 			}
 			r.Blocks = append(r.Blocks, id)
@@ -122,7 +123,7 @@ func made(rng *rand.Rand, rows int, moves bool) []trace.Record {
 	return out
 }
 
-// What two rows share after scaling is what they shared before, scaled: never more, never less.
+// After scaling, rows share exactly the scaled length of the prefix that they shared before.
 func TestRescaleKeepsWhatIsShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -131,7 +132,7 @@ func TestRescaleKeepsWhatIsShared(t *testing.T) {
 		out := rescaled(t, rows, s)
 		scaled := func(depth int) int { return int(math.Floor(float64(depth)*s.PrefixLen + 0.5)) }
 		for i := range rows {
-			depth := 0 // blocks that another row has too
+			depth := 0 // blocks shared with another row
 			for j := range rows {
 				c := common(rows[i].Blocks, rows[j].Blocks)
 				if i == j {
@@ -140,7 +141,7 @@ func TestRescaleKeepsWhatIsShared(t *testing.T) {
 				depth = max(depth, c)
 				got, want := common(out[i].Blocks, out[j].Blocks), min(scaled(c), len(out[i].Blocks), len(out[j].Blocks))
 				if want == 0 && slices.Equal(rows[i].Blocks, rows[j].Blocks) {
-					want = 1 // the one token that is left
+					want = 1 // one token is left
 				}
 				if got != want {
 					t.Fatalf("%+v: %v and %v share %d, want %d: %v and %v", s, rows[i].Blocks, rows[j].Blocks, got, want, out[i].Blocks, out[j].Blocks)
@@ -157,7 +158,7 @@ func TestRescaleKeepsWhatIsShared(t *testing.T) {
 	}
 }
 
-// hits is what a cache without limit answers: blocks of prefixes that came before.
+// hits returns the number of blocks that an infinite cache hits: blocks with a prefix that occurred before.
 func hits(rows []trace.Record) (n int) {
 	type block struct {
 		before int
@@ -253,7 +254,7 @@ func TestUnusedIdsAreUnused(t *testing.T) {
 	}
 }
 
-// real is the conversation trace.
+// realRows returns the rows and statistics of Mooncake's conversation trace.
 func realRows(t testing.TB) ([]trace.Record, trace.Stats) {
 	t.Helper()
 	dir := os.Getenv("REPLAYD_TRACES")
@@ -285,7 +286,7 @@ func open(t testing.TB, path string) ([]trace.Record, trace.Stats) {
 	return out, f.Stats
 }
 
-// written is a trace's figures after it was written and read again.
+// written returns the statistics of a trace that has been written and read again.
 func written(t *testing.T, rows []trace.Record) trace.Stats {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
@@ -296,13 +297,13 @@ func written(t *testing.T, rows []trace.Record) trace.Stats {
 	return stats
 }
 
-// Doubled prefixes are hit twice as much, to the token, and what rows have of their own stays.
+// Doubled prefixes double the tokens that are hit, exactly. The rows' own tokens stay the same.
 func TestRescaleOfARealTrace(t *testing.T) {
 	rows, stats := realRows(t)
 	if got := rescaled(t, rows, RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1, BlockTokens: 512}); !reflect.DeepEqual(got, rows) {
 		t.Error("times one is not the trace")
 	}
-	// In this trace an id has one place, so that a block is shared where its id comes twice.
+	// In this trace each id has one position, so a block is shared if its id occurs twice or more.
 	uses := map[uint64]int{}
 	for _, r := range rows {
 		for _, id := range r.Blocks {

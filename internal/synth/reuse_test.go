@@ -8,7 +8,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// What an infinite cache hits, by hand. A block has 16 tokens.
+// The tokens that an infinite cache hits, computed by hand. A block has 16 tokens.
 func TestReuse(t *testing.T) {
 	words, err := token.List("main")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestReuse(t *testing.T) {
 	f("a given text", 0, false, sent{row: &trace.Record{Text: "hello"}})
 }
 
-// A run of any length is known in bounded memory: beyond the bound it says that it does not know.
+// Reuse takes a limited amount of memory. Beyond the limit, Tokens reports that the number is unknown.
 func TestReuseIsBounded(t *testing.T) {
 	words, err := token.List("main")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite sample.jsonl")
 
-// mooncake is a trace as a file.
+// mooncake returns the rows as a file in Mooncake's format.
 func mooncake(t *testing.T, rows []trace.Record) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -44,7 +44,7 @@ func TestSampleIsWhatItsSeedMakes(t *testing.T) {
 	}
 }
 
-// The bounds are what the demo needs: something to see at once, a loop of three minutes, a load for a laptop.
+// The demo needs these bounds: requests from the start, a loop of three minutes, a load for a laptop.
 func TestSampleAsATrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sample.jsonl")
 	if err := os.WriteFile(path, Sample, 0o600); err != nil {
@@ -124,7 +124,7 @@ func TestTurnsGrow(t *testing.T) {
 	}
 }
 
-// The median of a lognormal is Median and e^Sigma times it is passed by 15.87 % of the values.
+// The median of a lognormal distribution is Median, and 15.87 % of its values exceed Median · e^Sigma.
 func TestLengthsAreLognormal(t *testing.T) {
 	s := Demo
 	s.Span, s.SessionGap, s.AnotherTurn, s.SystemShare = time.Hour, 100*time.Millisecond, 0, 0
@@ -139,7 +139,8 @@ func TestLengthsAreLognormal(t *testing.T) {
 			beyond++
 		}
 	}
-	// 36,000 rows: a deviation of 0.26 % for the first share, 0.19 % for the other; four of them are allowed.
+	// For 36,000 rows the standard deviation is 0.26 % for the first share and 0.19 % for the other. Four of them
+	// are allowed.
 	n := float64(len(rows))
 	if a, b := float64(above)/n, float64(beyond)/n; math.Abs(a-0.5) > 0.0106 || math.Abs(b-0.1587) > 0.0077 {
 		t.Errorf("of %v rows %.4f are above the median, %.4f beyond a deviation; want 0.5 and 0.1587", n, a, b)

@@ -23,7 +23,7 @@ func take(s Synthetic, n int) []trace.Record {
 	return rows
 }
 
-// moments are mean and standard deviation.
+// moments returns the mean and the standard deviation of f.
 func moments(rows []trace.Record, f func(*trace.Record) int) (mean, deviation float64) {
 	for i := range rows {
 		mean += float64(f(&rows[i]))
@@ -43,7 +43,8 @@ func TestPlainLengths(t *testing.T) {
 			t.Errorf("row %d: %+v, want %+v", i, r, want)
 		}
 	}
-	// 40,000 draws: four deviations of the mean are 4·σ/200, of the deviation itself 4·σ/√80,000. Rounding adds 1/12 to the variance.
+	// For 40,000 draws, four standard errors are 4·σ/200 for the mean and 4·σ/√80,000 for the standard deviation.
+	// Rounding adds 1/12 to the variance.
 	rows = take(Synthetic{Input: Normal{1000, 100}, Output: Normal{50, 5}, Seed: 3}, 40_000)
 	for _, c := range []struct {
 		name            string
@@ -81,14 +82,14 @@ func TestRowsAreAFunctionOfTheSeed(t *testing.T) {
 	if b := take(s, 500); slices.EqualFunc(a, b, func(a, b trace.Record) bool { return a.InputTokens == b.InputTokens }) {
 		t.Error("two seeds give one sequence")
 	}
-	// A user's conversations do not depend on how many others there are.
+	// The conversations of a user do not depend on the number of users.
 	s.Seed, s.Users = 5, 1
 	if b := take(s, 4); b[0].InputTokens != a[0].InputTokens || b[0].Session != a[0].Session {
 		t.Errorf("%+v, want %+v", b[0], a[0])
 	}
 }
 
-// Every row of a conversation is the one before, its answer and a new message.
+// Each prompt of a conversation is the previous prompt, its answer and a new message.
 func TestConversationsGrow(t *testing.T) {
 	for name, s := range map[string]Synthetic{
 		"one after the other": {Input: Normal{100, 30}, Output: Normal{20, 9}, Turns: Normal{4, 2}, System: 50, Delay: time.Second, DelayStddev: time.Second / 10},
@@ -166,7 +167,8 @@ func TestASystemPromptWithoutTurns(t *testing.T) {
 	}
 }
 
-// The table in the comment of AIPerf's user_centric_rate.py, by time: 15 users, 20 turns, 1 request per second.
+// The table in the comment of AIPerf's user_centric_rate.py, ordered by time: 15 users, 20 turns, 1 request per
+// second.
 func TestUsersBeginWhereAIPerfHasThem(t *testing.T) {
 	s := Synthetic{Input: Normal{26, 0}, Output: Normal{100, 0}, Turns: Normal{20, 0}, Users: 15, Rate: 1}
 	left := []int{20, 6, 11, 16, 2, 7, 12, 17, 3, 8, 13, 18, 4, 9, 14}
@@ -176,7 +178,7 @@ func TestUsersBeginWhereAIPerfHasThem(t *testing.T) {
 		if r.Turn != 20-turns || r.InputTokens != 26+(20-turns)*126 {
 			t.Errorf("slot %d begins with turn %d of %d tokens, want %d of %d", slot, r.Turn, r.InputTokens, 20-turns, 26+(20-turns)*126)
 		}
-		// It goes on without a pause: 19 is followed by turn 0 of another conversation.
+		// The user continues without a pause: turn 19 is followed by turn 0 of another conversation.
 		for step := 1; step < 40; step++ {
 			was, is := rows[slot+15*(step-1)], rows[slot+15*step]
 			if is.Turn != (was.Turn+1)%20 || (is.Session == was.Session) != (is.Turn > 0) {
@@ -192,7 +194,7 @@ func TestUsersBeginWhereAIPerfHasThem(t *testing.T) {
 	}
 }
 
-// The same assignment in AIPerf's own words, for many numbers of users and turns.
+// The same assignment as AIPerf's code computes it, for many numbers of users and turns.
 func TestUsersBeginAsAIPerfAssignsThem(t *testing.T) {
 	for users := 1; users <= 40; users++ {
 		for turns := 1; turns <= 30; turns++ {
@@ -227,7 +229,7 @@ func TestUsersBeginAsAIPerfAssignsThem(t *testing.T) {
 	}
 }
 
-// Neither rows nor their messages may ever change, between versions or machines: replays would no longer be comparable.
+// Rows and messages must never change between versions or machines, or replays would not be comparable.
 func TestConversationsNeverChange(t *testing.T) {
 	s := Synthetic{
 		Input: Normal{60, 20}, Output: Normal{30, 10}, Turns: Normal{5, 2}, System: 40,
@@ -251,7 +253,8 @@ func TestConversationsNeverChange(t *testing.T) {
 	}
 }
 
-// Check goes by means; what is drawn may be far above them, and a conversation ends when no more fits into a prompt.
+// Check considers only the means. Drawn lengths may be far above them, and a conversation ends when its next
+// message does not fit into a prompt.
 func TestConversationsFitIntoPrompts(t *testing.T) {
 	for _, s := range []Synthetic{
 		{Input: Normal{1e6, 1e6}, Output: Normal{1e5, 0}, Turns: Normal{10, 500}, System: 99},

@@ -39,7 +39,8 @@ func TestDraftIsDueByItsRate(t *testing.T) {
 	if len(rows) != 8 {
 		t.Errorf("%d rows, want 8", len(rows))
 	}
-	// A Poisson process: mean and deviation of 100,000 gaps are one hundredth of a second, within four deviations of theirs.
+	// A Poisson process: mean and standard deviation of 100,000 gaps are a hundredth of a second, within four
+	// standard errors.
 	d = Draft{Rate: 100, Span: 1000 * time.Second, Rows: Synthetic{Input: Normal{20, 0}}}
 	rows = drafted(t, d)
 	if n := float64(len(rows)); math.Abs(n-100_000) > 4*math.Sqrt(100_000) {
@@ -65,13 +66,13 @@ func TestDraftIsDueByItsRate(t *testing.T) {
 	}
 }
 
-// What a cache without limit hits is the share that is asked for, less the first use of each block.
+// An infinite cache hits the configured share of the tokens, less the first use of each block.
 func TestDraftSharesWhatIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		rows   Synthetic
 		tree   Tree
-		roots  int     // first ids that more than one row has
-		unique float64 // blocks of the tree, at most
+		roots  int     // first ids of more than one row
+		unique float64 // upper bound of the blocks of the tree
 	}{
 		{Synthetic{Input: Normal{1600, 0}}, Tree{}, 0, 0},
 		{Synthetic{Input: Normal{1600, 0}}, Tree{1, 1, 1, 0.5}, 1, 50},
@@ -96,14 +97,14 @@ func TestDraftSharesWhatIsAsked(t *testing.T) {
 			}
 		}
 		hit := 16 * float64(hits(rows))
-		// Whole blocks: a row is off by half a block at most, or by the last one.
+		// Prefixes are rounded to whole blocks: a row is off by at most half a block, or by its last block.
 		if low, high := share-16*c.unique-16*float64(len(rows)), share+8*float64(len(rows)); hit < low || hit > high || several != c.roots {
 			t.Errorf("%+v: %v of %v tokens are hit, want %v to %v; %d roots, want %d", c.tree, hit, tokens, low, high, several, c.roots)
 		}
 	}
 }
 
-// A tree of two roots, three branches and two levels: 2 first pieces, 6 second ones.
+// A tree with two roots, three branches and two levels has 2 first pieces and 6 second pieces.
 func TestDraftsTreeBranches(t *testing.T) {
 	rows := drafted(t, Draft{Rate: 100, Span: 20 * time.Second, Rows: Synthetic{Input: Normal{160, 0}}, Tree: Tree{2, 3, 2, 0.8}})
 	var at [10]map[uint64]bool

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// longest is what Cut promises, by trying all prefixes.
+// longest returns the result that Cut promises, by trying all prefixes.
 func longest(tok *Tokenizer, text []byte, n int) (prefix []byte, tokens int) {
 	if tokens = tok.Count(text); tokens <= n {
 		return text, tokens
@@ -25,7 +25,7 @@ func longest(tok *Tokenizer, text []byte, n int) (prefix []byte, tokens int) {
 }
 
 func TestCut(t *testing.T) {
-	tok := small(t, "byte_level.json") // " the" is a token, and "ab", "abab", "123"
+	tok := small(t, "byte_level.json") // some of its tokens are " the", "ab", "abab" and "123"
 	f := func(text string, n int, want string, wantTokens int) {
 		t.Helper()
 		if got, tokens := tok.Cut([]byte(text), n); string(got) != want || tokens != wantTokens {
@@ -41,13 +41,13 @@ func TestCut(t *testing.T) {
 	f(" the the the", 9, " the the the", 3)
 	f("abababab", 1, "abab", 1)
 	f("ababab123", 2, "ababab", 2)
-	f("\U0001f4a9\U0001f4a9", 1, "", 0)           // three tokens each: none has one, nor two
-	f("\U0001f4a9\U0001f4a9", 2, "", 0)           //
-	f("\U0001f4a9\U0001f4a9", 3, "\U0001f4a9", 3) //
-	f("\U0001f4a9\U0001f4a9", 5, "\U0001f4a9", 3) //
-	f(" the e\u0301 the", 3, " the e\u0301", 3)   // normalized in between: " the", " ", "é"
-	f("\xff\xff the", 3, "\xff", 3)               // U+FFFD is three tokens
-	f(" the<|end|> the the", 2, " the<|end|>", 2) //
+	f("\U0001f4a9\U0001f4a9", 1, "", 0) // three tokens each; one or two of them are no character
+	f("\U0001f4a9\U0001f4a9", 2, "", 0)
+	f("\U0001f4a9\U0001f4a9", 3, "\U0001f4a9", 3)
+	f("\U0001f4a9\U0001f4a9", 5, "\U0001f4a9", 3)
+	f(" the e\u0301 the", 3, " the e\u0301", 3) // normalized to " the", " ", "é"
+	f("\xff\xff the", 3, "\xff", 3)             // U+FFFD is three tokens
+	f(" the<|end|> the the", 2, " the<|end|>", 2)
 	f(strings.Repeat("ab", 5000), 1000, strings.Repeat("ab", 2000), 1000)
 }
 
@@ -70,7 +70,7 @@ func TestCutIsTheLongest(t *testing.T) {
 	}
 }
 
-// In a word that is too long to try every end, the cut is exact all the same.
+// The cut is also exact in a word that is too long to try every end.
 func TestCutInALongWord(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	for name, tok := range smallOnes(t) {

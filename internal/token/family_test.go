@@ -14,8 +14,8 @@ func TestFamily(t *testing.T) {
 		"deepseek-ai/DeepSeek-V3":               "all", "deepseek-ai/DeepSeek-V3.1": "all", "deepseek-ai/DeepSeek-R1": "all", "deepseek-r1-0528": "all",
 		"mistralai/Mistral-7B-Instruct-v0.3": "all", "mistralai/Mistral-Nemo-Instruct-2407": "all", "mistralai/Mixtral-8x7B-v0.1": "all",
 		"mistralai/Mistral-Small-3.1-24B-Instruct-2503": "all",
-		"qwen3:0.6b": "main", "llama3.1:8b": "main", "nvidia/Llama-3_3-Nemotron-Super-49B-v1": "main", "deepseek-r1:1.5b": "all", // which holds for the others too
-		// Other vocabularies, or nobody knows.
+		"qwen3:0.6b": "main", "llama3.1:8b": "main", "nvidia/Llama-3_3-Nemotron-Super-49B-v1": "main", "deepseek-r1:1.5b": "all", // "all" also holds for the vocabularies of "main"
+		// Other vocabularies, and unknown ones.
 		"Qwen/Qwen3.5-27B": "", "Qwen/Qwen-7B": "", "meta-llama/Llama-2-7b-hf": "", "meta-llama/Llama-4-Scout": "", "google/gemma-2-9b": "",
 		"google/gemma-3n-E2B": "", "deepseek-ai/deepseek-llm-7b": "", "gpt2": "", "my-model": "", "": "", "notqwen3": "", "microsoft/Phi-4-mini-instruct": "", "mistralai/Mistral-Large-3": "", "qwen30": "", "deepseek-v4": "",
 	} {

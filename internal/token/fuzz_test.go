@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FuzzTokens holds what must be so of any text, whatever the vocabulary.
+// FuzzTokens checks properties that hold for any text and vocabulary.
 func FuzzTokens(f *testing.F) {
 	f.Add([]byte(" the word <|end|> e\u0301 ab\xff\n\n  1234"), 3)
 	f.Add([]byte("\U0001f469\u200d\U0001f469 '\u017f \u4e2d\u6587"), 5)
@@ -37,7 +37,8 @@ func FuzzTokens(f *testing.F) {
 				t.Fatalf("%s: %q cut to %d ends in a character: %q", name, text, n, cut)
 			}
 		}
-		// Bytes in, the same bytes out: nothing is lost or doubled. Added tokens stand for more than their bytes.
+		// Decoding the ids gives the normalized text back: no byte is lost or doubled. Texts with added tokens are
+		// skipped.
 		var back []byte
 		for _, id := range byteLevel.Encode(text) {
 			word, ok := spelled[id]
@@ -52,7 +53,7 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// FuzzRead reads files that were damaged, and counts with those that can be read nonetheless.
+// FuzzRead reads damaged files, and counts tokens with each file that can still be read.
 func FuzzRead(f *testing.F) {
 	for name := range smallOnes(f) {
 		data, err := os.ReadFile("testdata/" + name)

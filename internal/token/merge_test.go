@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The definition, word for word: the lowest rank first, of several the leftmost.
+// slowly follows the definition literally: it merges the pair with the lowest rank first, and the leftmost of
+// several.
 func (b *bpe) slowly(ids []int32) (merged []int) {
 	for {
 		best := -1
@@ -32,7 +33,7 @@ func (b *bpe) slowly(ids []int32) (merged []int) {
 func TestMergesAreTheDefinition(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
-		// A vocabulary of four letters, in which each token but those is made of two others.
+		// A vocabulary of four letters. Every other token is made of two tokens.
 		b := bpe{ids: map[string]int32{}, byteLevel: true, unknown: none, merges: makePairs(40)}
 		var tokens []string
 		for i, letter := range []string{"a", "b", "c", "d"} {
@@ -65,10 +66,10 @@ func TestMergesAreTheDefinition(t *testing.T) {
 	}
 }
 
-// A word of a megabyte takes a moment: with a search from its beginning for each merge it would take an hour.
+// A word of 1 MB takes a moment. With a search from its beginning for each merge, it would take an hour.
 func TestLongWordsAreNotQuadratic(t *testing.T) {
 	tok := small(t, "byte_level.json")
-	if got, want := tok.Count([]byte(strings.Repeat("ab", 1<<19))), 1<<18; got != want { // of "abab"
+	if got, want := tok.Count([]byte(strings.Repeat("ab", 1<<19))), 1<<18; got != want { // tokens "abab"
 		t.Errorf("%d tokens, want %d", got, want)
 	}
 }

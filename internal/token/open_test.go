@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// put writes a copy of a small tokenizer, or a text.
+// put writes content to path, or a copy of a small tokenizer if content is empty.
 func put(t *testing.T, path, content string) string {
 	t.Helper()
 	data := []byte(content)
@@ -25,7 +25,8 @@ func put(t *testing.T, path, content string) string {
 	return path
 }
 
-// cache makes an empty folder of Hugging Face's, found by one of the environment variables.
+// cache returns the path of Hugging Face's cache, which is found through the environment variable. The folder does
+// not exist yet.
 func cache(t *testing.T, variable, below string) string {
 	t.Helper()
 	for _, name := range []string{"HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"} {
@@ -45,7 +46,7 @@ func TestOpenFindsModelsInTheCache(t *testing.T) {
 	} {
 		t.Run(variable, func(t *testing.T) {
 			folder := filepath.Join(cache(t, variable, below), "models--Some--Model-1.5B")
-			// As Hugging Face lays it out: the file is a link to a blob.
+			// In Hugging Face's layout, the file is a link to a blob.
 			blob := put(t, filepath.Join(folder, "blobs", "0123"), "")
 			put(t, filepath.Join(folder, "refs", "main"), "abc\n")
 			want := filepath.Join(folder, "snapshots", "abc", "tokenizer.json")
@@ -111,7 +112,7 @@ func TestOpenFindsNothing(t *testing.T) {
 	}
 }
 
-// A file that is there and no tokenizer is another error: no word list stands in for it.
+// A file that exists and is not a tokenizer gives another error, and no word list replaces it.
 func TestOpenRefuses(t *testing.T) {
 	const model = `"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]`
 	for content, want := range map[string]string{

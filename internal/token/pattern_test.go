@@ -10,7 +10,7 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// The patterns of published tokenizers, as their files have them.
+// The patterns in the files of published tokenizers.
 var published = map[string]string{
 	"gpt2":     `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`,
 	"llama3":   `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
@@ -22,10 +22,10 @@ var published = map[string]string{
 	"digits":   `\p{N}{1,3}`,
 }
 
-// fragments make texts in which every branch of those patterns is taken, and left in the middle.
+// Texts of fragments take every branch of the patterns, and leave it in the middle.
 var fragments = strings.Split("a|B|é|É|ß|ǅ|ʰ|中|文|の|カ|ا|ش|д|Д|न|ि|्|ก|́|\u200d|👩|🏽|🇩|1|2|٣|Ⅷ|²|'|'s|'S|'ſ|'ll|'Re|'v| |  |   |\n|\r\n|\t|\u00a0|\u3000|\u0085|\u2028|.|,|!|/|//|_|-|<|>|[|]|\\|\"|#|$|+|~|€|«|x|y|Zz|\x00|\x1f|\ufffd|𝒳|𐐀|𠀀", "|")
 
-// made is a text of up to n fragments.
+// made returns a random text of fragments.
 func made(random *rand.Rand, n int) string {
 	var b strings.Builder
 	for range random.IntN(n) + 1 {
@@ -37,7 +37,7 @@ func made(random *rand.Rand, n int) string {
 	return b.String()
 }
 
-// regexp2 is a whole engine of .NET's expressions: slow, and written by somebody else.
+// regexp2 is an independent implementation of all of .NET's regular expressions. It is slow.
 func TestPatternsMatchWhatAnotherEngineMatches(t *testing.T) {
 	for name, source := range published {
 		p, err := compilePattern(source)
@@ -50,7 +50,7 @@ func TestPatternsMatchWhatAnotherEngineMatches(t *testing.T) {
 		for range 3000 {
 			text := made(random, 12)
 			if strings.Contains(text, "ſ") && strings.Contains(source, "(?i") {
-				text = strings.ReplaceAll(text, "ſ", "s") // .NET's folding is not Unicode's: there ſ is no s
+				text = strings.ReplaceAll(text, "ſ", "s") // .NET does not fold ſ to s, as Unicode does
 			}
 			var got, want []string
 			for at := 0; at < len(text); {
@@ -85,7 +85,7 @@ func TestCaseFoldsAsUnicodeHasIt(t *testing.T) {
 	}
 }
 
-// What would mean something else here than in the reference is refused.
+// Patterns are refused if they would mean something else here than in the reference.
 func TestPatternsThatAreRefused(t *testing.T) {
 	for source, want := range map[string]string{
 		`\w+`:                             `unsupported pattern "\\w+": \w`,

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tokenizer's file has a bound; a file with a hole is as long as it says, and takes no disk.
+// The size of a tokenizer file is limited. The test uses a sparse file, which takes no disk space.
 func TestOpenIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokenizer.json")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

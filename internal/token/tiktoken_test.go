@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// allBytes is a file in tiktoken's format: every byte, "ab", " t", "he" and " the".
+// allBytes returns a file in tiktoken's format with every byte, "ab", " t", "he" and " the".
 func allBytes() string {
 	var b strings.Builder
 	for i := range 256 {
@@ -36,7 +36,7 @@ func TestRanks(t *testing.T) {
 		{"aabb", []int{'a', 256, 'b'}},
 		{" the the", []int{259, 259}},
 		{"the", []int{'t', 258}},
-		{"<|end|>", []int{'<', '|', 'e', 'n', 'd', '|', '>'}}, // to tiktoken's encode_ordinary too
+		{"<|end|>", []int{'<', '|', 'e', 'n', 'd', '|', '>'}}, // as in tiktoken's encode_ordinary
 		{"ab'ab", []int{256, '\'', 256}},
 		{"\u00e9", []int{0xc3, 0xa9}},
 	} {

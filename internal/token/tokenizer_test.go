@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// small gives a file of testdata. Each has a handful of tokens, made up for these tests, and some of the steps and options that published
-// tokenizers have; test/tokenizers runs the reference over the same files, and real ones.
+// small opens a file of testdata. Each file has a handful of tokens, made up for these tests, and some of the steps
+// and options of published tokenizers. test/tokenizers runs the reference over these files, and over real ones.
 func small(t testing.TB, name string) *Tokenizer {
 	t.Helper()
 	tok, err := Open(filepath.Join("testdata", name))
@@ -35,7 +35,7 @@ func smallOnes(t testing.TB) map[string]*Tokenizer {
 	return all
 }
 
-// The ids are what Hugging Face's tokenizers 0.23.2 gives: test/tokenizers records them.
+// The ids are those of Hugging Face's tokenizers 0.23.2, recorded by test/tokenizers.
 func TestIdsAreTheRecordedOnes(t *testing.T) {
 	all := smallOnes(t)
 	f, err := os.Open("testdata/reference.jsonl")
@@ -65,7 +65,7 @@ func TestIdsAreTheRecordedOnes(t *testing.T) {
 	}
 }
 
-// A byte that is no UTF-8 is what JSON would make of it.
+// Invalid UTF-8 counts like the replacement characters that encoding/json makes of it.
 func TestInvalidBytesCountAsReplacementCharacters(t *testing.T) {
 	for name, tok := range smallOnes(t) {
 		for _, text := range []string{"a\xffb", "\xe4\xb8", "the \xf0\x9f\x91 the", "\x80\x81\x82", "\xed\xa0\x80"} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The figures are those of the lists' makers: see ORIGIN.md.
+// The numbers come from the makers of the lists; see ORIGIN.md.
 func TestListsAreWhatWasVerified(t *testing.T) {
 	for _, c := range []struct {
 		name, file, sum  string
