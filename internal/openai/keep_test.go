@@ -68,8 +68,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A text longer than 4 MiB is cut at a character boundary and TextCut is set. The outcome and the usage do not
-// change.
+// A text longer than 4 MiB is cut at a character boundary and TextCut is set. The outcome stays ok. The tokens of a
+// cut text are not counted: the usage is the number of chunks.
 func TestKeepIsBounded(t *testing.T) {
 	const each = 1 << 20
 	var events strings.Builder

@@ -31,8 +31,8 @@ func withKey(t *testing.T, target Target) *Client {
 	return c
 }
 
-// The credentials are masked in error texts in every encoding. A text that is cut inside them contains no four
-// bytes of them.
+// The credentials are masked in error texts in every encoding. A text that is cut inside the credentials shows
+// fewer than four bytes of the credentials.
 func TestWordsHaveNoCredentials(t *testing.T) {
 	c := withKey(t, Target{})
 	for name, said := range map[string]string{

@@ -97,7 +97,7 @@ func TestLaneTimeouts(t *testing.T) {
 	}
 }
 
-// The timeout also covers the write, to a server that does not read.
+// A timeout also covers the write to a server that does not read.
 func TestLaneTimeoutCoversTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{Timeouts: limits})

@@ -117,7 +117,7 @@ func (f fields) fires(t time.Time) bool {
 	return day && in(f.minute, t.Minute()) && in(f.hour, t.Hour()) && in(f.month, int(t.Month()))
 }
 
-// activations checks each minute from from to to.
+// activations checks each minute between two times.
 func (f fields) activations(zone *time.Location, from, to time.Time) (all []time.Time) {
 	shown := map[time.Time]bool{}
 	var before time.Time

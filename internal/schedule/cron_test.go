@@ -189,7 +189,7 @@ func TestAClockThatIsSetBetweenTwoRuns(t *testing.T) {
 	}
 	const daily, hourly = "0 3 * * *", "0 * * * *"
 	f(daily, "2026-03-03 03:00:00", "2026-03-03 03:40:00", "2026-03-04 03:00:00")
-	f(daily, "2026-03-03 03:00:00", "2026-03-03 02:59:55", "2026-03-04 03:00:00") // read ahead
+	f(daily, "2026-03-03 03:00:00", "2026-03-03 02:59:55", "2026-03-04 03:00:00") // asked 5 s before the run
 	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:00", "2026-03-04 03:00:00") // set forward, or asleep: the last row is due now
 	f(daily, "2026-03-03 03:00:00", "2026-03-04 03:40:01", "2026-03-05 03:00:00") // the last row is missed
 	f(daily, "2026-03-03 03:00:00", "2026-06-01 03:20:00", "2026-06-01 03:00:00") // the run that contains now

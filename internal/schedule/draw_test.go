@@ -26,8 +26,8 @@ func TestLogarithmAndExponentialAsInPackageMath(t *testing.T) {
 	}
 }
 
-// The Kolmogorov-Smirnov distance between the draws and their distribution: one seed in a thousand exceeds 1.95 /
-// √n.
+// The Kolmogorov-Smirnov distance between the draws and their distribution. One seed in a thousand exceeds
+// 1.95 / √n.
 func TestGapsHaveTheirDistribution(t *testing.T) {
 	for shape, cumulative := range map[float64]func(x float64) float64{ // for the mean 1
 		0.5: func(x float64) float64 { return math.Erf(math.Sqrt(x / 2)) },
@@ -54,8 +54,8 @@ func TestGapsHaveTheirDistribution(t *testing.T) {
 }
 
 // The mean is 1 and the coefficient of variation (CV) is 1 / √shape. For n draws, the standard error of the mean is
-// CV / √n, and that of the CV is CV √((1 + CV²) / 2n), by the delta method with the gamma distribution's skewness 2
-// CV and excess kurtosis 6 CV².
+// CV / √n, and that of the CV is CV √((1 + CV²) / 2n). The formulas use the delta method with the skewness 2 CV and
+// the excess kurtosis 6 CV² of the gamma distribution.
 func TestMeanAndVariationOfGaps(t *testing.T) {
 	for _, shape := range []float64{0.05, 0.1, 0.5, 1, 1.5, 4, 100} {
 		g := newGammaGaps(shape, 7)

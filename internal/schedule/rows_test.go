@@ -101,7 +101,7 @@ func TestReadingFromOutsideOfALoop(t *testing.T) {
 	p := plan(t, at(0, sec, 2*sec), Options{Arrival: Spread, Speed: 1000})
 	l := p.Loop(epoch, epoch)
 	for from, want := range map[time.Time]int{
-		{}:                              3, // at least 292 years earlier
+		{}:                              3, // the zero time, at least 292 years earlier
 		epoch.Add(-time.Hour):           3,
 		epoch.Add(time.Hour):            0,
 		epoch.Add(p.every):              0,

@@ -14,8 +14,8 @@ func cronPlan(t testing.TB, expression, zone string, overlap Overlap, length tim
 	return plan(t, at(0, length), Options{Mode: Cron, Cron: expression, Timezone: zone, Overlap: overlap})
 }
 
-// follow returns the loops from a time to another, at most the given number. Like a replay, it asks for the next
-// loop a few seconds ahead.
+// follow returns the loops between two times, at most the given number. Like a replay, it asks for the next loop a
+// few seconds ahead.
 func follow(t testing.TB, p *Plan, from, to time.Time, most int, rng *rand.Rand) (all []Loop) {
 	t.Helper()
 	for l := p.Loop(time.Time{}, from); !l.Start.After(to) && len(all) < most; {

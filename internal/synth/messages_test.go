@@ -61,8 +61,7 @@ func oneTokenWords(t *testing.T, p *Prompter, text string) int {
 	return len(parts)
 }
 
-// talk returns a row with parts of the given lengths: a system prompt, then messages of user and assistant in
-// turns.
+// talk returns a row with parts of the given lengths: a system prompt, then user and assistant messages in turn.
 func talk(number int, lengths ...int) *trace.Record {
 	r := &trace.Record{Number: number}
 	roles := []string{"system", "user", "assistant", "user", "assistant", "user"}

@@ -42,7 +42,7 @@ func lines(tokens []int, ids ...[]uint64) []trace.Record {
 }
 
 // The first two rows share blocks 1 and 2, and the third shares block 1 with them. The fourth has only blocks 1 and
-// 2, and the fifth is a shorter form of it.
+// 2, and the fifth is a shorter form of the fourth.
 var shared = lines([]int{40, 48, 33, 32, 20},
 	[]uint64{1, 2, 3}, []uint64{1, 2, 4}, []uint64{1, 5, 6}, []uint64{1, 2}, []uint64{1, 2})
 
@@ -56,7 +56,7 @@ func TestRescale(t *testing.T) {
 		{"times one", RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1, MaxInput: 48, MaxOutput: 9}, shared},
 		{"prefixes doubled", RescaleOptions{PrefixLen: 2}, lines([]int{72, 80, 49, 64, 40},
 			[]uint64{1, 7, 2, 8, 3}, []uint64{1, 7, 2, 8, 4}, []uint64{1, 7, 5, 6}, []uint64{1, 7, 2, 8}, []uint64{1, 7, 2})},
-		{"prefixes halved", RescaleOptions{PrefixLen: 0.5}, lines([]int{24, 32, 33, 16, 16}, // one block and two are halved to one
+		{"prefixes halved", RescaleOptions{PrefixLen: 0.5}, lines([]int{24, 32, 33, 16, 16}, // 1 or 2 blocks become 1
 			[]uint64{1, 3}, []uint64{1, 4}, []uint64{1, 5, 6}, []uint64{1}, []uint64{1})},
 		{"prefixes gone", RescaleOptions{PrefixLen: 0.1}, lines([]int{8, 16, 17, 1, 1},
 			[]uint64{3}, []uint64{4}, []uint64{5, 6}, []uint64{2}, []uint64{2})},

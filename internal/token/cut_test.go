@@ -41,7 +41,7 @@ func TestCut(t *testing.T) {
 	f(" the the the", 9, " the the the", 3)
 	f("abababab", 1, "abab", 1)
 	f("ababab123", 2, "ababab", 2)
-	f("\U0001f4a9\U0001f4a9", 1, "", 0) // three tokens each; one or two of them are no character
+	f("\U0001f4a9\U0001f4a9", 1, "", 0) // three tokens each; one or two tokens are no whole character
 	f("\U0001f4a9\U0001f4a9", 2, "", 0)
 	f("\U0001f4a9\U0001f4a9", 3, "\U0001f4a9", 3)
 	f("\U0001f4a9\U0001f4a9", 5, "\U0001f4a9", 3)

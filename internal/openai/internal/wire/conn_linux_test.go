@@ -72,7 +72,7 @@ func TestTicketsAreNoNews(t *testing.T) {
 	}
 }
 
-// Silent does not allocate on a plain connection, and crypto/tls allocates once.
+// Silent does not allocate on a plain connection, and at most once over TLS, in crypto/tls.
 func TestSilentAllocatesNothing(t *testing.T) {
 	end := make(chan struct{})
 	secure, trusting := listenTLS(t, func(conn *tls.Conn) { _ = conn.Handshake(); <-end })
