@@ -180,7 +180,7 @@ bench-compare: ## pages of 4,000 pairs of equal runs and 1,000 pairs of unequal 
 
 .PHONY: bench-attacks
 bench-attacks: ## 5,000 orders of reloads and pauses, and visitors who never read a page of 500 workloads
-	KEEPER_ORDERS=5000 go test -count=1 -timeout 60m -run '^TestOrdersOfReloadsAndPauses$$' ./internal/daemon/
+	RELOAD_ORDERS=5000 go test -count=1 -timeout 60m -run '^TestOrdersOfReloadsAndPauses$$' ./internal/daemon/
 	SECURITY_WORKLOADS=500 go test -count=1 -timeout 20m -run '^TestVisitorsThatNeverRead$$' ./test/security/
 
 .PHONY: bench-memory

@@ -40,7 +40,7 @@ func TestMarkBounds(t *testing.T) {
 }
 
 // Reload compares requests by value: the same section is equal, and another priority or none is a change.
-func TestMarkOfAReload(t *testing.T) {
+func TestRequestFieldsOfAReload(t *testing.T) {
 	mark := func(priority string) Workload {
 		return readBack(t, "workloads: [{name: w, request: {priority: "+priority+", headers: {X-A: b}}}]").Workloads[0]
 	}

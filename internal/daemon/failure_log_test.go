@@ -14,7 +14,7 @@ import (
 
 // The first failure of a kind is logged at once. Later ones are counted once a minute. After a quiet minute the next
 // failure is logged at once again. Each line about a request has its id.
-func TestComplaints(t *testing.T) {
+func TestFailureLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		c := newFailureLog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{

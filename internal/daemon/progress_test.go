@@ -13,7 +13,7 @@ import (
 )
 
 // A trace has rows at 0, 15 and 70 minutes. From the tenth minute on and at twice the speed, it takes 30 minutes.
-func TestStanding(t *testing.T) {
+func TestProgressOfAWorkload(t *testing.T) {
 	const text = `{"timestamp": 0, "input_length": 5}
 {"timestamp": 900000, "input_length": 5}
 {"timestamp": 4200000, "input_length": 5}`

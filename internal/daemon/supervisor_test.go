@@ -292,7 +292,7 @@ func TestPauseAfterTwoReloads(t *testing.T) {
 // workload holds.
 func TestOrdersOfReloadsAndPauses(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
-	for seed := range outside.Knob(t, "KEEPER_ORDERS", 100, strconv.Atoi) {
+	for seed := range outside.Knob(t, "RELOAD_ORDERS", 100, strconv.Atoi) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))
 			names := []string{"a", "b", "c"}

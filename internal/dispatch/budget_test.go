@@ -15,12 +15,12 @@ func costs(it *Row, input, output int) *Row {
 	return it
 }
 
-func newPurseQueue(lanes int, b limits.Budget) (*queue, *tally) {
+func newBudgetQueue(lanes int, b limits.Budget) (*queue, *tally) {
 	return newQueueOf(Config{Lanes: lanes, Budget: b, Spending: limits.NewSpending()})
 }
 
 func TestQueueBudget(t *testing.T) {
-	q, c := newPurseQueue(9, limits.Budget{PromptTokensPerHour: 100, OutputTokensPerDay: 50})
+	q, c := newBudgetQueue(9, limits.Budget{PromptTokensPerHour: 100, OutputTokensPerDay: 50})
 	for i, tokens := range [][2]int{{60, 10}, {50, 10}, {40, 10}, {1, 51}, {0, 20}, {200, 1}} {
 		q.add(q.loops[0], costs(planned(i, 10*i, "", 0), tokens[0], tokens[1]))
 	}
@@ -31,7 +31,7 @@ func TestQueueBudget(t *testing.T) {
 	want(t, "larger than the whole", c.large, []int{3, 5})
 	want(t, "balance", c.balance(), error(nil))
 
-	q, c = newPurseQueue(9, limits.Budget{OutputTokensPerDay: 50})
+	q, c = newBudgetQueue(9, limits.Budget{OutputTokensPerDay: 50})
 	q.add(q.loops[0], costs(planned(0, 0, "", 0), 4, 50))
 	q.add(q.loops[0], costs(planned(1, 0, "", 0), 4, 0))
 	q.fire(at(0))
@@ -52,7 +52,7 @@ func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 			q.judge(at(6), limits.Load{}, nil)
 		},
 	} {
-		q, c := newPurseQueue(0, limits.Budget{RequestsPerMinute: 1, PromptTokensPerHour: 7, OutputTokensPerDay: 3})
+		q, c := newBudgetQueue(0, limits.Budget{RequestsPerMinute: 1, PromptTokensPerHour: 7, OutputTokensPerDay: 3})
 		q.add(q.loops[0], costs(planned(0, 0, "", 0), 7, 3))
 		q.fire(at(0))
 		drop(q)
@@ -67,7 +67,7 @@ func TestQueueBudgetIsOfWhatIsSent(t *testing.T) {
 
 // A row of a backlog is charged in the minute in which it gets a lane, not in the minute in which it came due.
 func TestQueueBudgetOfABacklog(t *testing.T) {
-	q, c := newPurseQueue(0, limits.Budget{RequestsPerMinute: 2})
+	q, c := newBudgetQueue(0, limits.Budget{RequestsPerMinute: 2})
 	for i := range 9 {
 		q.add(q.loops[0], planned(i, 60_000*i, "", 0))
 	}
@@ -87,7 +87,7 @@ func TestQueueBudgetOfABacklog(t *testing.T) {
 
 // A turn that exceeds the budget ends its session.
 func TestQueueBudgetAndSessions(t *testing.T) {
-	q, c := newPurseQueue(9, limits.Budget{RequestsPerMinute: 2})
+	q, c := newBudgetQueue(9, limits.Budget{RequestsPerMinute: 2})
 	for i, session := range []string{"s", "s", "", "s", ""} { // due at 0, 10, 20, 30, 40 ms
 		q.add(q.loops[0], planned(i, 10*i, session, 0))
 	}
@@ -113,7 +113,7 @@ func TestQueueBudgetAndSessions(t *testing.T) {
 
 // A row without lengths reserves the mean cost of earlier such rows, and is not sent when no tokens are left.
 func TestQueueBudgetOfUnknownLengths(t *testing.T) {
-	q, c := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000, OutputTokensPerDay: 10_000})
+	q, c := newBudgetQueue(1, limits.Budget{PromptTokensPerHour: 1000, OutputTokensPerDay: 10_000})
 	row := 0
 	send := func(n int) (flying []*Row) {
 		q.free = n
@@ -180,7 +180,7 @@ func TestSpendingIsCorrected(t *testing.T) {
 		"counted chunks":    {measure.Request{Outcome: measure.OK, Usage: measure.Usage{Output: 2, Source: measure.UsageCounted}}, 10, 4},
 		"many were counted": {measure.Request{Outcome: measure.OK, Usage: measure.Usage{Output: 6, Source: measure.UsageCounted}}, 10, 6},
 	} {
-		q, _ := newPurseQueue(1, limits.Budget{PromptTokensPerHour: 1000})
+		q, _ := newBudgetQueue(1, limits.Budget{PromptTokensPerHour: 1000})
 		it := costs(planned(0, 0, "", 0), 10, 4)
 		q.pay(it, at(0))
 		q.correct(it, c.req.Outcome, c.req.Usage)

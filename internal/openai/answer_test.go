@@ -11,7 +11,7 @@ import (
 
 // The decoding of a long chunk stops when the deadline has passed or the context has ended. A short chunk is always
 // decoded.
-func TestReadingIsStopped(t *testing.T) {
+func TestDecodingIsStopped(t *testing.T) {
 	long := []byte(`{"a":[` + strings.Repeat("{},", longData) + `{}],"choices":[{"text":"a"}]}`)
 	l := newClient(t, Target{}).Lane()
 	defer l.Close()

@@ -122,7 +122,7 @@ func TestCredentialFiles(t *testing.T) {
 }
 
 // A header of a request replaces a header whose value comes from a file.
-func TestMarkOverCredentialFiles(t *testing.T) {
+func TestRequestFieldsOverCredentialFiles(t *testing.T) {
 	files := keyFiles{t.TempDir()}
 	c := newClient(t, Target{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
 		"X-Tenant": {Files: []string{files.put(t, "tenant", "file")}}, "X-Tenant-Key": {Files: []string{files.put(t, "key", "k")}},

@@ -18,7 +18,7 @@ import (
 
 // The server may close a kept connection or send data on it before the next request, for instance the 408 of a
 // proxy. That data belongs to no request, and the connection is replaced before anything is written.
-func TestKeptConnectionHasNews(t *testing.T) {
+func TestKeptConnectionHasUnreadBytes(t *testing.T) {
 	const answer = streamHead
 	for name, news := range map[string]string{
 		"its end":             "",

@@ -56,7 +56,7 @@ func TestCheckHeader(t *testing.T) {
 }
 
 // A header that passes CheckHeader is sent unchanged and once, and adds no other header.
-func FuzzMarkHeader(f *testing.F) {
+func FuzzRequestHeader(f *testing.F) {
 	for _, name := range append(slices.Clone(ownHeaders), "X-A", "x-a", "X-A: b\r\nX-C", "Content-Length", "If-None-Match", "Range", "a|b") {
 		for _, value := range []string{"a", "a\r\nX-B: c", "a,b", "\t", `"`, "a: b"} {
 			f.Add(name, value)
@@ -111,7 +111,7 @@ func FuzzMarkHeader(f *testing.F) {
 }
 
 // Secrets in the headers of earlier requests are masked in error texts, too.
-func TestMarkSecretsAreRedacted(t *testing.T) {
+func TestSecretsOfRequestFieldsAreRedacted(t *testing.T) {
 	c := newClient(t, Target{URL: "http://h"})
 	send := func(m RequestFields) {
 		t.Helper()

@@ -116,7 +116,7 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 
 // A target that answers the model list but fails the token probe is probed at growing intervals, up to a minute. If the
 // target was measured and requests alternate between connect failures and answers, it is probed at most every 5 s.
-func TestProbesAreFewer(t *testing.T) {
+func TestProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		b := newBench(t, every(1, time.Second), once, f, nil)

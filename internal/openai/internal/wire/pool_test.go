@@ -9,7 +9,7 @@ import (
 
 // A Pool returns its oldest connection first and closes connections that are idle for too long. Close closes the
 // others, and later ones are closed by Put.
-func TestStock(t *testing.T) {
+func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const idle = 4 * time.Second
 		var s Pool
