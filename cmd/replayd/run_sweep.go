@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +38,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 	}
 	var points []report.ParetoPoint
 	var missed error
-	var warned []string // warnings of runs whose prompts were in the server's cache
+	var warm warmRuns
 	for i, n := range r.Concurrency {
 		one := r
 		one.Concurrency = []int{n}
@@ -63,7 +66,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
 			if len(points) > 0 { // print the runs so far
-				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warned))
+				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warm))
 			} else if !a.begun && r.Artifacts != "" {
 				_ = os.Remove(one.Artifacts) // fails if the folder holds files of another program
 				err = errors.Join(err, folder.PutBack())
@@ -71,15 +74,18 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			return err
 		}
 		points = append(points, report.ParetoOf(a.collected))
-		if warm := a.collected.Cache.Warm(); warm != "" {
-			warned = append(warned, fmt.Sprintf("warm at concurrency %d: %s", n, warm))
-		}
+		warm.add(n, a.collected.Cache.Warm())
 		if _, err := fmt.Fprintln(w.out); err != nil {
 			return err
 		}
 	}
-	if err := writeSweep(w.out, points, warned); err != nil {
+	if err := writeSweep(w.out, points, warm); err != nil {
 		return err
+	}
+	if r.Artifacts != "" {
+		if _, err := fmt.Fprintf(w.out, "\none page of all runs: replayd report %s\n", r.Artifacts); err != nil {
+			return err
+		}
 	}
 	if missed != nil {
 		return &exitError{exitMissed, missed}
@@ -119,22 +125,63 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, extension), n, extension)
 }
 
-// writeSweep prints a line for each run, then the knee.
-func writeSweep(w io.Writer, points []report.ParetoPoint, warned []string) error {
-	text := &strings.Builder{}
-	fmt.Fprintf(text, "%-12s %16s %16s %16s %12s\n", "concurrency", "output tokens/s", "per GPU", "per user", "TTFT mean")
-	for _, p := range points {
-		fmt.Fprintf(text, "%-12d %16s %16s %16s %12s\n", p.Concurrency,
-			number.Value(p.Total, ""), number.Value(p.PerGPU(), ""), number.Value(p.PerUser, ""), number.Value(p.TTFT, "ms"))
+// warmRuns holds the warnings of runs whose prompts were in the server's cache. Runs with the same text share a line.
+type warmRuns struct {
+	texts []string
+	at    map[string][]string // concurrencies, by text
+}
+
+// add adds a run; an empty text is no warning.
+func (w *warmRuns) add(concurrency int, text string) {
+	if text == "" {
+		return
 	}
+	if w.at == nil {
+		w.at = map[string][]string{}
+	}
+	if w.at[text] == nil {
+		w.texts = append(w.texts, text)
+	}
+	w.at[text] = append(w.at[text], strconv.Itoa(concurrency))
+}
+
+// writeSweep prints a line for each run, then the knee. A column without values is left out.
+func writeSweep(w io.Writer, points []report.ParetoPoint, warm warmRuns) error {
+	text := &strings.Builder{}
+	columns := []struct {
+		name  string
+		width int
+		value func(report.ParetoPoint) float64
+		unit  string
+	}{
+		{"output tokens/s", 16, func(p report.ParetoPoint) float64 { return p.Total }, ""},
+		{"per GPU", 12, report.ParetoPoint.PerGPU, ""},
+		{"per user", 12, func(p report.ParetoPoint) float64 { return p.PerUser }, ""},
+		{"TTFT mean", 12, func(p report.ParetoPoint) float64 { return p.TTFT }, "ms"},
+	}
+	fmt.Fprintf(text, "%-12s", "concurrency")
+	lines := make([]string, len(points))
+	for i, p := range points {
+		lines[i] = fmt.Sprintf("%-12d", p.Concurrency)
+	}
+	for _, c := range columns {
+		if !slices.ContainsFunc(points, func(p report.ParetoPoint) bool { return !math.IsNaN(c.value(p)) }) {
+			continue
+		}
+		fmt.Fprintf(text, "%*s", c.width, c.name)
+		for i, p := range points {
+			lines[i] += fmt.Sprintf("%*s", c.width, number.Value(c.value(p), c.unit))
+		}
+	}
+	fmt.Fprintf(text, "\n%s\n", strings.Join(lines, "\n"))
 	if _, knee := report.Knee(points); knee != "" {
 		fmt.Fprintf(text, "\n%s\n", knee)
 	}
 	if servers := report.Capacity(points); servers != "" {
 		fmt.Fprintln(text, servers)
 	}
-	for _, warm := range warned {
-		fmt.Fprintln(text, warm)
+	for _, t := range warm.texts {
+		fmt.Fprintf(text, "warm at concurrency %s: %s\n", strings.Join(warm.at[t], ", "), t)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
