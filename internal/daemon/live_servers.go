@@ -47,6 +47,7 @@ func liveServers(engines, gpus prometheus.Collector) func() map[string]live.Serv
 			kept = append(kept[max(0, len(kept)-hitReadings):], now)
 			before[target] = kept
 			targets[target] = live.Server{
+				EngineDown: engine("up").most() == 0, GPUsDown: reportedBy(values["replayd_gpu_up"], target, "source", "address").most() == 0,
 				Running: engine("requests_running").sum(), Waiting: engine("requests_waiting").sum(), KVCache: engine("kv_cache_usage_ratio").most(),
 				PrefixHits: hitRatio(kept[0], now), GPUs: max(len(power), len(busy)), Power: power.sum(), Utilization: busy.sum() / float64(len(busy)),
 			}

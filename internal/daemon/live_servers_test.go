@@ -34,10 +34,13 @@ func TestLiveServers(t *testing.T) {
 	up, running, cache := gauge("engine_up", "replica"), gauge("engine_requests_running", "replica", "rank"), gauge("engine_kv_cache_usage_ratio", "replica", "rank")
 	queries, hits := counter("prefix_cache_queries_tokens_total"), counter("prefix_cache_hits_tokens_total")
 	power, busy := gauge("gpu_power_watts", "gpu", "uuid", "hostname", "mig_instance"), gauge("gpu_utilization_ratio", "gpu", "uuid", "hostname", "mig_instance")
-	read := liveServers(several{up, running, cache, queries, hits}, several{power, busy})
+	gpuUp := gauge("gpu_up", "source", "address")
+	read := liveServers(several{up, running, cache, queries, hits}, several{power, busy, gpuUp})
 
 	up.WithLabelValues("a", "r1").Set(1)
+	up.WithLabelValues("a", "r2").Set(0)
 	up.WithLabelValues("b", "r1").Set(0)
+	gpuUp.WithLabelValues("b", "dcgm_exporter", "g:9400").Set(0)
 	for rank, n := range map[string]float64{"0": 3, "1": 4} {
 		running.WithLabelValues("a", "r1", rank).Set(n)
 		cache.WithLabelValues("a", "r1", rank).Set(n / 10)
@@ -60,6 +63,9 @@ func TestLiveServers(t *testing.T) {
 	}
 	if b, ok := servers["b"]; !ok || !math.IsNaN(b.Running) || b.GPUs != 0 || !math.IsNaN(b.Utilization) {
 		t.Errorf("want a server of which nothing is known, got %+v, %v", b, ok)
+	}
+	if a, b := servers["a"], servers["b"]; a.EngineDown || a.GPUsDown || !b.EngineDown || !b.GPUsDown {
+		t.Errorf("want the engine and the GPUs of b down, got %+v and %+v", a, b)
 	}
 	hits.DeleteLabelValues("a", "r1", "0") // the engine has restarted
 	if got := read()["a"].PrefixHits; !math.IsNaN(got) {

@@ -2,6 +2,8 @@ package live
 
 // A Server is what a target's engine and GPUs report, summed over replicas, ranks and GPUs. A value that is unknown is NaN.
 type Server struct {
+	EngineDown  bool    // no metrics page of the engine can be scraped, though at least one is known
+	GPUsDown    bool    // no source of GPU metrics can be read, though at least one is configured
 	Running     float64 // requests that the engine works on
 	Waiting     float64 // requests in the engine's queue
 	KVCache     float64 // usage of the fullest KV cache, 0 to 1
@@ -13,6 +15,8 @@ type Server struct {
 
 // serverValues is a Server as the page gets it.
 type serverValues struct {
+	EngineDown  bool  `json:"engine_down"`
+	GPUsDown    bool  `json:"gpus_down"`
 	Running     value `json:"running"`
 	Waiting     value `json:"waiting"`
 	KVCache     value `json:"kv_cache"`
@@ -46,6 +50,6 @@ func (b *Board) server(target string) *serverValues {
 		return nil
 	}
 	return &serverValues{
-		value(s.Running), value(s.Waiting), value(s.KVCache), value(s.PrefixHits), s.GPUs, value(s.Power), value(s.Utilization),
+		s.EngineDown, s.GPUsDown, value(s.Running), value(s.Waiting), value(s.KVCache), value(s.PrefixHits), s.GPUs, value(s.Power), value(s.Utilization),
 	}
 }

@@ -60,7 +60,7 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	case Guarded: // whatever else is wrong, the guard is why nothing is sent
 		v := verdict{Level: strained, Text: "held back by the guard" + because(s.Reason)}
 		if down(s) {
-			v.Level = bad
+			v = verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes) + "; the guard holds requests back"}
 		}
 		v.Level = max(v.Level, judgeRequests(o, m).Level)
 		return v
@@ -71,8 +71,11 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 		return verdict{Level: bad, Text: "the target " + cut(s.TargetText, reasonBytes)}
 	}
 	v := judgeRequests(o, m)
-	if slo := judgeSLO(o, m); slo.Level > v.Level {
+	switch slo := judgeSLO(o, m); {
+	case slo.Level > v.Level:
 		v = slo
+	case slo.Level == bad && v.Level == bad:
+		v.Text += "; " + met(m) + " of the eligible ones met the SLO"
 	}
 	if v.Level > well {
 		return v
@@ -152,11 +155,8 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	if len(o.SLO) == 0 || !ok {
 		return verdict{Level: well}
 	}
-	good, missed := "none", m.eligible-m.good
-	if m.good > 0 {
-		good = percent(share)
-	}
-	v := verdict{Level: well, Text: good + " of the eligible requests in the last minute kept the SLO"}
+	missed := m.eligible - m.good
+	v := verdict{Level: well, Text: met(m) + " of the eligible requests in the last minute met the SLO"}
 	switch {
 	case share <= 1-badOver && missed >= badAtLeast:
 		v.Level = bad
@@ -164,6 +164,15 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 		v.Level = strained
 	}
 	return v
+}
+
+// met returns the share of the eligible requests that met the SLO, as a text.
+func met(m countsAt) string {
+	if m.good == 0 {
+		return "none"
+	}
+	share, _ := m.attainment()
+	return percent(share)
 }
 
 // judgeBudget judges requests that the budget dropped: nothing is wrong, but the load is not the trace's.

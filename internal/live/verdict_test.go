@@ -62,13 +62,13 @@ func TestJudge(t *testing.T) {
 	guarded := up(State{Phase: Guarded, Reason: "waiting 9 ≥ 8"})
 	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
 	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
-	f(State{Phase: Guarded, TargetText: "does not answer"}, measure.Ledger{}, 0, none, bad, "held back by the guard")
+	f(State{Phase: Guarded, Reason: "waiting 9 ≥ 8", TargetText: "does not answer: refused"}, measure.Ledger{}, 0, none, bad, "the target does not answer: refused; the guard holds requests back")
 
 	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, strained, "held back by its budget: 83 % of requests in the last minute")
 	f(running, dropped(counts(0, 0, 0), measure.Budget, 1), 0, none, strained, "held back by its budget: 100 % of requests in the last minute")
 	f(running, dropped(dropped(counts(20, 0, 20), measure.Budget, 80), measure.Filtered, 900), 0, none, strained, "held back by its budget: 80 % of requests in the last minute")
 	f(running, dropped(counts(96, 4, 96), measure.Budget, 500), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
-	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO")
+	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of the eligible requests in the last minute met the SLO")
 
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
 	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
@@ -83,10 +83,11 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(dropped(counts(100, 0, 100), measure.Filtered, 50), measure.Shutdown, 9), 0, none, well, "all well")
 
 	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
-	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute kept the SLO")
-	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute kept the SLO")
-	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute kept the SLO") // a few failures do not hide the SLO
-	f(running, counts(10, 0, 0), 0, slo, bad, "none of the eligible requests in the last minute kept the SLO")
+	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute met the SLO")
+	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute met the SLO")
+	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute met the SLO") // a few failures do not hide the SLO
+	f(running, counts(80, 20, 40), 0, slo, bad, "20 % of requests failed in the last minute: http_5xx; 40 % of the eligible ones met the SLO")
+	f(running, counts(10, 0, 0), 0, slo, bad, "none of the eligible requests in the last minute met the SLO")
 	f(running, dropped(counts(0, 0, 0), measure.Guarded, 100), 0, slo, well, "all well") // no request was eligible
 	f(running, counts(1000, 0, 0), 0, none, well, "all well")
 

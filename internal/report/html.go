@@ -189,7 +189,7 @@ func (l lookedAt) tiles() []Tile {
 	}
 	all = append(all, failed)
 	if d := l.late(); d.N() > 0 {
-		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "replayd’s own delay", Level: l.lateLevel()})
+		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "of sending, lane waits included", Level: l.lateLevel()})
 	}
 	if reads, merged, delay := l.reads(); l.blurred() != "" {
 		tile := Tile{Name: "Coalesced reads", Text: number.Whole(merged), Note: "reads that held several chunks", Level: Poor}

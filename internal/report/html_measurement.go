@@ -95,7 +95,7 @@ func (l lookedAt) trust() Section {
 	default:
 		s.Title = fmt.Sprintf("Requests were at most %s late (p99)", p99)
 	}
-	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It is replayd’s own delay and includes the wait for a free lane. "+
+	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It includes the wait for a free lane. "+
 		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}
 	if b := l.blurred(); b != "" {
 		s.Title += "; some reads held several chunks"

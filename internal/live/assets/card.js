@@ -29,7 +29,7 @@ const cells = n => () => {
 const latencies = [
   ['ttft', 'TTFT', 'time to first token', 'First chunk with content − first byte of the request, of the ok requests of the last minute'],
   ['tpot', 'TPOT', 'time per output token', '(Last − first chunk with content) ÷ (output tokens − 1), of the ok requests of the last minute'],
-  ['lateness', 'Lateness', 'of sending: replayd’s own', 'First byte of the request − due time, of the requests of the last minute'],
+  ['lateness', 'Lateness', 'of sending, waits for a lane included', 'First byte of the request − due time, of the requests of the last minute'],
 ]
 const tiles = [
   ['In flight', ['in_flight'], 'Requests that are sent and not finished, now'],
@@ -174,6 +174,7 @@ export class Card {
       const known = group.filter(([, text]) => text != null)
       const [, dl, none] = el.children[i].children
       none.hidden = known.length > 0
+      put(none, (i ? s.gpus_down : s.engine_down) ? none.dataset.down : none.dataset.none)
       list(dl, known, () => {
         const pair = make('div')
         pair.append(make('dt'), make('dd'))
