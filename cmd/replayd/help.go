@@ -19,7 +19,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), spelling.DidYouMean(name, "", names))
 }
 
-// noCommand refuses the arguments of a command that only has commands.
+// noCommand refuses the arguments of a command that only groups subcommands.
 func noCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

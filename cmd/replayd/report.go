@@ -123,7 +123,7 @@ func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run
 		}
 		for _, run := range read {
 			for _, what := range run.Partial {
-				w.log.Warn("not whole", "run", run.Name, "what", what)
+				w.log.Warn("the run is incomplete", "run", run.Name, "reason", what)
 			}
 			runs = append(runs, run)
 		}
@@ -132,7 +132,7 @@ func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run
 		return nil, nil, wrongInput(errors.Join(leftOut...))
 	}
 	for _, err := range leftOut {
-		w.log.Warn("left out", "err", err)
+		w.log.Warn("a file is left out", "err", err)
 	}
 	return runs, leftOut, nil
 }

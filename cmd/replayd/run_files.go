@@ -182,7 +182,7 @@ func (a *account) report() error {
 		errs = append(errs, export.WriteSlices(a.out, *run))
 	}
 	if a.folder != nil {
-		a.log.Info("the files of this run", "in", a.folder.Dir)
+		a.log.Info("files of this run", "dir", a.folder.Dir)
 	}
 	for _, said := range run.Partial {
 		fmt.Fprintln(a.err, "replayd: "+said)

@@ -49,7 +49,7 @@ func (a *account) fail(err error) {
 func (a *account) start(ctx context.Context, requests int, now func() daemon.Progress) {
 	a.requests, a.begun = requests, true
 	if a.folder != nil && a.folder.Moved != "" {
-		a.log.Info("the files of an earlier run were moved", "to", a.folder.Moved)
+		a.log.Info("files of an earlier run moved", "dir", a.folder.Moved)
 	}
 	outlook := func() terminal.Outlook {
 		s := now()

@@ -198,7 +198,7 @@ func (o *synthFlags) write(w *world, out io.Writer, rows []trace.Record, untimed
 		}
 	}
 	for _, warning := range to.Warnings() {
-		w.log.Warn("not all of the trace could be written", "lost", warning)
+		w.log.Warn("not all of the trace could be written", "warning", warning)
 	}
 	return to.Close()
 }

@@ -61,7 +61,7 @@ func (s *Shard) resolve() error {
 		return err
 	}
 	if index >= s.Of {
-		return fmt.Errorf("want an index < %d, got %d from %s", s.Of, index, from)
+		return fmt.Errorf("want a shard index < %d, got %d (from %s)", s.Of, index, from)
 	}
 	s.Index = Auto(index)
 	return nil

@@ -97,7 +97,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 		return nil, err
 	}
 	for _, warning := range file.Stats.Warnings {
-		g.options.Log.Warn("trace", "workload", c.Name, "warning", warning)
+		g.options.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
 	if c.Trace.Rescale == (config.Rescale{}) {
@@ -187,7 +187,7 @@ func (g *Generation) openDataset(ctx context.Context, c config.Workload, t *toke
 		return nil, err
 	}
 	for _, warning := range set.Warnings {
-		g.options.Log.Warn("dataset", "workload", c.Name, "warning", warning)
+		g.options.Log.Warn("dataset is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	return set, nil
 }

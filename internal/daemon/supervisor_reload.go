@@ -99,7 +99,7 @@ func (k *supervisor) reload(work, hard context.Context) error {
 		k.end()
 	}) {
 		if err := next.discard(); err != nil {
-			k.options.Log.Warn("trace", "err", err)
+			k.options.Log.Warn("a trace of the discarded configuration cannot be closed", "err", err)
 		}
 		return errStopping
 	}

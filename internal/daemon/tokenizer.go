@@ -53,11 +53,11 @@ func (g *Generation) openTokenizer(t config.Target) (*tokens, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.options.Log.Info("tokenizer", "target", t.Name, "file", found.Path(), "kind", found.Kind())
+		g.options.Log.Info("tokenizer found", "target", t.Name, "file", found.Path(), "kind", found.Kind())
 		return &tokens{found, sha256.Sum256(file)}, nil
 	case !errors.Is(err, token.ErrNotFound) || !known:
 		return nil, err
 	}
-	g.options.Log.Info("tokenizer: no file of it here, and none is needed for lengths: the word list is exact for it", "target", t.Name, "name", t.Tokenizer, "words", list)
+	g.options.Log.Info("tokenizer not found: not needed for lengths, the word list is exact for the model", "target", t.Name, "name", t.Tokenizer, "words", list)
 	return nil, nil
 }

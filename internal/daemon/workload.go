@@ -165,7 +165,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 			o.Board.Remove(shown)
 		}
 		if err := w.rows.Close(); err != nil {
-			o.Log.Warn("trace", "workload", w.config.Name, "err", err)
+			o.Log.Warn("trace cannot be closed", "workload", w.config.Name, "err", err)
 		}
 	})
 }
@@ -220,7 +220,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Pacer: shared.pacer, Waiting: &shared.waiting, HoldReader: !o.Patient,
 	}
 	if o.Patient {
-		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner says so once, and play has taken that of the one before
+		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner sends once; play has received from the previous runner
 	}
 	w.make = func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner {
 		of := options

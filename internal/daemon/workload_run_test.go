@@ -46,7 +46,7 @@ func TestSeveralModelsLater(t *testing.T) {
 			if got := w.asked(); !slices.Equal(got, []string{"m"}) {
 				t.Errorf("requests named %v, want m alone", got)
 			}
-			if n := w.logged("list of models is unclear"); n != 1 {
+			if n := w.logged("lists several models or none"); n != 1 {
 				t.Errorf("want the list told once, got %d times", n)
 			}
 			w.lists("m")
@@ -92,7 +92,7 @@ func TestSeveralModelsAtFirst(t *testing.T) {
 				w.wants("waiting", map[string]float64{
 					"replayd_requests_expected_total": before, "replayd_workload_up": 0, "replayd_target_up": 1,
 				})
-				if n := w.logged("list of models is unclear"); n != 1 {
+				if n := w.logged("lists several models or none"); n != 1 {
 					t.Errorf("want the list told once, got %d times", n)
 				}
 				if s := w.g.workloads[0].state(time.Now()); s.Phase != "failed" || !strings.Contains(s.Reason, "a, b") {

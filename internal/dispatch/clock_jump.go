@@ -38,7 +38,7 @@ func (d *Dispatcher) isMissed(at time.Time) bool {
 }
 
 // align rejoins the plan where the wall clock is, when that has moved away by more than a second: it was set, or the system was
-// suspended, in which the monotonic clock stands still. A plan that the wall clock does not rule goes on as it was. False: it has not moved.
+// suspended, in which the monotonic clock stands still. A plan that does not follow the wall clock continues unchanged. It returns false if the wall clock has not moved.
 func (d *Dispatcher) align(now Clock) (moved bool) {
 	if d.done || d.playing == nil || !d.FollowsWall {
 		return false

@@ -132,7 +132,7 @@ type ending struct {
 // running conversation before the next row of the plan. So no request waits for a lane, and none is dropped as overload or missed:
 // during a pause, an open guard, a spent budget or a standstill of the process no row comes due.
 type closedLoop struct {
-	pool    int         // most rows at hand, without turns that wait for an earlier one
+	pool    int         // limit of rows in memory, without turns that wait for an earlier one
 	opens   time.Time   // nothing comes due before
 	fired   time.Time   // the instant of the last Step
 	again   time.Time   // when to retry after the guard or the budget held a row back; zero: no retry

@@ -50,7 +50,7 @@ type Event struct {
 	Seen Reading // of every event: the load for the guard
 }
 
-// A Reading is the engine's load as it was scraped last.
+// A Reading is the engine's load in the latest scrape.
 type Reading struct {
 	Order uint64 // from 1 in the order of reading; 0: the load was not read
 	Load  limits.Load

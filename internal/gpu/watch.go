@@ -135,11 +135,11 @@ func (w *Watch) tell(before, now *state) {
 	case now.err != nil && (before.err == nil || !before.read):
 		w.o.Log.Warn("GPUs cannot be read", "err", now.err)
 	case now.err == nil && !before.read:
-		w.o.Log.Info("GPUs are read", "devices", len(now.figures))
+		w.o.Log.Info("GPUs found", "devices", len(now.figures))
 	case now.err == nil && before.err != nil:
 		w.o.Log.Info("GPUs are read again", "devices", len(now.figures))
 	case now.err == nil && len(before.figures) != len(now.figures):
-		w.o.Log.Warn("the number of GPUs has changed", "before", len(before.figures), "devices", len(now.figures))
+		w.o.Log.Warn("the number of GPUs has changed", "previous", len(before.figures), "devices", len(now.figures))
 	}
 }
 

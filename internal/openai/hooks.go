@@ -9,7 +9,7 @@ type Hooks struct {
 	Sent func()
 	// Read is called after each read of a stream was handled, with the time of the read. It must be quick.
 	Read func(now time.Time)
-	// Again returns the message again, for a retry after Sent.
+	// Again returns the HTTP message for a second attempt, as http.Request.GetBody does. Sent has been called before.
 	Again func() ([]byte, error)
 
 	// Cancel ends the request CancelAfter after its message was written, by closing the connection: its outcome is

@@ -33,7 +33,7 @@ type Probe struct {
 	unclear error  // why the latest list of models determines no model; nil: it does
 }
 
-// An Answer is what is known about a target now.
+// An Answer is the result of the latest probe of a target.
 type Answer struct {
 	Reached bool   // the latest request or probe got an HTTP answer
 	Up      bool   // the latest probe was answered as expected, and requests reach the target
@@ -49,7 +49,7 @@ type News struct {
 	Well    bool // a request ended ok while the probes failed
 }
 
-// Answer returns what is known about the target now.
+// Answer returns the result of the latest probe.
 func (p *Probe) Answer() Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *Probe) choose(models []Model) (first, changed bool, err error) {
 	case err != nil:
 		return false, false, err
 	case unclear != nil:
-		p.Log.Info("the target's list of models is clear again", "target", p.Client.Name(), "model", m.ID)
+		p.Log.Info("the target lists one model again", "target", p.Client.Name(), "model", m.ID)
 	}
 	if was != m.ID {
 		p.Named(m.ID)
@@ -139,9 +139,9 @@ func (p *Probe) tellUnclear(err, before error, model string) {
 	switch {
 	case err == nil || before != nil && before.Error() == err.Error():
 	case model != "":
-		p.Log.Warn("the target's list of models is unclear: the model stays the one that was, asking again", "target", p.Client.Name(), "model", model, "err", err)
+		p.Log.Warn("the target lists several models or none: keeping the model, retrying", "target", p.Client.Name(), "model", model, "err", err)
 	case p.Patient && errors.Is(err, ErrSeveralModels):
-		p.Log.Error("the target's list of models is unclear: its workloads wait until it lists one, or a reload names one", "target", p.Client.Name(), "err", err)
+		p.Log.Error("the target lists several models or none: its workloads wait until it lists one, or a reload names one", "target", p.Client.Name(), "err", err)
 	}
 }
 
@@ -172,7 +172,7 @@ func (p *Probe) measure(ctx context.Context) error {
 		return err
 	}
 	if old := p.overhead.Swap(int64(n)); old != int64(n) {
-		p.Log.Info("chat template measured", "target", p.Client.Name(), "tokens", n, "before", old)
+		p.Log.Info("chat template measured", "target", p.Client.Name(), "tokens", n, "previous_tokens", old)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (p *Probe) misses(why, id string) News {
 	}
 	p.mu.Unlock()
 	if was {
-		p.Log.Warn("the target cannot be reached any more", "target", p.Client.Name(), "id", id, "err", why)
+		p.Log.Warn("the target is unreachable", "target", p.Client.Name(), "id", id, "err", why)
 	}
 	return News{Heard: true}
 }

@@ -27,8 +27,8 @@ func (c *Client) hiding() secret.Set {
 // redact removes the hidden values from a server's text: some servers repeat the key that they refuse.
 func (c *Client) redact(text string) string { return c.hiding().Hide(text) }
 
-// front returns the beginning of a server's text, at most n bytes, without our credentials and without the part of one at
-// the cut.
+// front returns at most n bytes from the beginning of a server's text, with our credentials redacted, including one that
+// byte n truncates.
 func (c *Client) front(b []byte, n int) string {
 	if len(b) < n {
 		return c.redact(string(b))

@@ -43,7 +43,7 @@ func (x *exchange) startUpload(pieces ...[]byte) error {
 	return nil
 }
 
-// uploaded takes notice of the end of the upload, once.
+// uploaded records the end of the upload. It reports whether the upload ended since the last call.
 func (x *exchange) uploaded() bool {
 	u := x.upload
 	select {

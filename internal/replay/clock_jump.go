@@ -27,7 +27,7 @@ var rejoins = [...]string{
 // tellRejoined reports that the replay rejoins its plan, and by how much. The caller holds the lock.
 func (r *Runner) tellRejoined(why dispatch.Rejoin, by time.Duration) {
 	r.say(func() {
-		r.w.Log.Warn(rejoins[why], "workload", r.w.Name, "by", by)
+		r.w.Log.Warn(rejoins[why], "workload", r.w.Name, "jump", by)
 		if r.w.Rejoined != nil {
 			r.w.Rejoined(fmt.Sprintf("%s (%s, by %v)", rejoins[why], r.w.Name, by.Round(time.Millisecond)))
 		}

@@ -21,8 +21,8 @@ type kernelTimers struct {
 // kernel/sched/syscalls.c), which is a little more than spin.
 const slice = 100 * time.Microsecond
 
-// NewSleeper returns the most accurate Sleeper of this system. Its Until locks the goroutine to its thread and sets the
-// thread's timer slack to the minimum. The goroutine must end with the thread, and never unlock it.
+// NewSleeper returns the most accurate Sleeper of this system. Until calls runtime.LockOSThread and sets the thread's
+// timer slack to the minimum. The goroutine must never unlock the thread: it ends locked, so that the thread ends too.
 func NewSleeper() (Sleeper, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {

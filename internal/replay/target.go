@@ -40,7 +40,7 @@ func NewTarget(p *openai.Probe) *Target {
 	}
 }
 
-// Answer returns what is known about the server.
+// Answer returns the result of the latest probe: whether the server was reached, and its model.
 func (t *Target) Answer() openai.Answer { return t.probe.Answer() }
 
 // Reached reports whether the last request or probe got an HTTP answer. It is false before the first.
@@ -106,7 +106,7 @@ func (t *Target) Run(ctx context.Context) error {
 		}
 		if failures++; failures == 1 {
 			if !several { // the probe has logged that
-				t.probe.Log.Warn("the target does not answer as expected, asking again until it does", "target", t.probe.Client.Name(), "err", err)
+				t.probe.Log.Warn("the target does not answer as expected, retrying", "target", t.probe.Client.Name(), "err", err)
 			}
 			wait, pause = time.Second, probeEvery
 		}

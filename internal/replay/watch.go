@@ -124,15 +124,15 @@ func (r *Runner) tellBudget(s limits.Spell, full limits.Bound) {
 			if closed {
 				text = "the budget is exhausted: requests wait until there is room"
 			}
-			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "most", r.w.Budget.Most(full))
+			r.w.Log.Warn(text, "workload", r.w.Name, "budget", full, "limit", r.w.Budget.Most(full))
 			return
 		}
 		if closed {
-			r.w.Log.Info("the budget suffices again: for a minute nothing was held back for it",
+			r.w.Log.Info("the budget suffices again: it held nothing back for a minute",
 				"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond))
 			return
 		}
-		r.w.Log.Info("the budget suffices again: for a minute nothing was dropped for it",
+		r.w.Log.Info("the budget suffices again: it dropped nothing for a minute",
 			"workload", r.w.Name, "spent_for", s.Last.Sub(s.From).Round(time.Millisecond), "dropped", s.Refused)
 	})
 }

@@ -24,9 +24,9 @@ var (
 	ledgerStart = []byte(`{"ledger":`)
 )
 
-// ReadExport reads the requests of a run from profile_export.jsonl, AIPerf's or replayd's. In a file of replayd's
-// records it reads all runs, in their order. name is the file's name in messages. ReadExport leaves out a cut last line
-// and lines that are not JSON, and Partial says so. It fails if reading fails or if the file holds something else.
+// ReadExport reads a profile_export.jsonl of AIPerf or replayd, which holds one run, or a records file of replayd, which
+// holds one or more runs in order. name is the file's name in messages. ReadExport skips a truncated last line and lines
+// that are not JSON, and notes that in Run.Partial. It fails if reading fails, or if the file holds something else.
 func ReadExport(r io.Reader, name string) ([]Run, error) {
 	return readExport(r, name, mostRows)
 }

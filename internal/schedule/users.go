@@ -48,7 +48,7 @@ func (u *users) add(r trace.Record) error {
 	return nil
 }
 
-// settle is called after the last row.
+// settle computes when each user begins a conversation. It is called once, after the last row.
 func (u *users) settle() {
 	rows := 0
 	for _, c := range u.conversations {

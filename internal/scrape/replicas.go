@@ -30,7 +30,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 		}
 		ends[e.replica]()
 		delete(ends, e.replica)
-		log.Info("replica removed from its DNS name", "replica", e.replica)
+		log.Info("replica is no longer in DNS: scraping stopped", "replica", e.replica)
 	}
 	for _, a := range addresses {
 		if ends[a] != nil {
@@ -61,7 +61,7 @@ func (t *Target) note(which *error, failure error, endpoints []*endpoint) {
 	}
 	t.mu.Unlock()
 	if failure != nil && (before == nil || errors.Is(before, ErrNotScraped)) {
-		t.o.Log.Warn("replicas cannot be resolved, or not all of them", "target", t.o.Target, "name", t.o.Replicas, "err", failure)
+		t.o.Log.Warn("some or all replicas cannot be resolved", "target", t.o.Target, "name", t.o.Replicas, "err", failure)
 	}
 }
 

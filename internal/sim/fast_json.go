@@ -19,7 +19,8 @@ type lifted struct {
 	ids  bool
 }
 
-// lift returns the body without its long parts, and the parts. Both share the body's memory.
+// lift cuts long strings and lists of token ids out of a JSON body, and puts placeholders in their places. It returns the
+// rest and the parts. The parts are sub-slices of the body.
 func lift(body []byte, from int) (skeleton []byte, parts []lifted) {
 	if bytes.Contains(body, []byte(`\u0000`)) { // could be mistaken for a placeholder
 		return body, nil

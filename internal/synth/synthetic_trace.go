@@ -33,7 +33,7 @@ type Tree struct {
 
 // Bounds of a Draft.
 const (
-	MaxRows  = 10_000_000 // in the mean
+	MaxRows  = 10_000_000 // mean number of rows
 	maxPaths = 1 << 40
 )
 

@@ -155,7 +155,7 @@ func (f *File) fill(ctx context.Context, spool io.Writer, in io.Reader, limit in
 		var n int
 		n, err = plain.Read(buf)
 		if written += int64(n); written > limit {
-			return fmt.Errorf("%s: want at most %d bytes to spool, decompressed, got more", f.name, limit)
+			return fmt.Errorf("%s: want at most %d decompressed bytes, got more", f.name, limit)
 		}
 		lines += bytes.Count(buf[:n], []byte("\n"))
 		if end := bytes.LastIndexByte(buf[:n], '\n'); end >= 0 {

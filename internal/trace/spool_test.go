@@ -102,7 +102,7 @@ func TestSpoolFaults(t *testing.T) {
 		{"truncated zstd", strings.NewReader(zstded(t, threeRows)[:20]), 0, "stdin:1: want a whole zstd stream, got unexpected EOF at byte 20 "},
 		{"broken pipe", iotest.ErrReader(broken), 0, "stdin:1: want a whole plain stream, got broken at byte 0 (0 bytes decompressed)"},
 		{"broken later", io.MultiReader(strings.NewReader(threeRows), iotest.ErrReader(broken)), 0, "stdin:4: want a whole plain stream, got broken at byte 99 (99 bytes decompressed)"},
-		{"too much", strings.NewReader(zipped), 98_999, "stdin: want at most 98999 bytes to spool, decompressed, got more"},
+		{"too much", strings.NewReader(zipped), 98_999, "stdin: want at most 98999 decompressed bytes, got more"},
 		{"empty", strings.NewReader(""), 0, "stdin: want at least one row, got none"},
 	} {
 		_, err := Open(t.Context(), "-", Options{Stdin: c.stdin, MaxSpoolBytes: c.limit, TempDir: t.TempDir()})
