@@ -186,7 +186,7 @@ func TestShardAuto(t *testing.T) {
 		}
 	}
 	f("3", 4, 3, "")
-	f("4", 4, 0, "want an index < 4, got 4 from JOB_COMPLETION_INDEX")
+	f("4", 4, 0, "want a shard index < 4, got 4 (from JOB_COMPLETION_INDEX)")
 	f("x", 4, 0, `want a number in JOB_COMPLETION_INDEX, got "x"`)
 	f("3", 1, 0, "") // a single shard has index 0 in any pod
 }

@@ -51,8 +51,8 @@ func TestSeveralModelsLater(t *testing.T) {
 			}
 			w.lists("m")
 			<-time.After(10 * time.Second)
-			if n := w.logged("clear again"); n != 1 {
-				t.Errorf("want it told that the list is clear, got %d times", n)
+			if n := w.logged("lists one model again"); n != 1 {
+				t.Errorf("want one line that the target lists one model again, got %d times", n)
 			}
 			w.end()
 		})

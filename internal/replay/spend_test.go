@@ -271,9 +271,9 @@ func TestBudgetIsTold(t *testing.T) {
 			}
 		}
 		// 90 are sent by 45 s. The first of them leaves the window at 61 s.
-		want(t, "told", strings.Join(told, ""), `time=00:45.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute most=90
+		want(t, "told", strings.Join(told, ""), `time=00:45.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute limit=90
 time=03:20.000 level=INFO msg="the budget suffices again: it dropped nothing for a minute" workload=w spent_for=15.5s dropped=32
-time=04:05.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute most=90
+time=04:05.000 level=WARN msg="the budget is exhausted: requests beyond it are dropped" workload=w budget=requests_per_minute limit=90
 `)
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 64})
 	})
