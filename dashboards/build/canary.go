@@ -8,21 +8,19 @@ import (
 // canary shows whether the service is good for its users, now and compared with the same place of the trace earlier.
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
-		"Is the service good for its users, now and against the same place of the trace one loop, day or week before? Read the first line; the rest says since when and of what kind.",
+		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows since when and what kind of problem it is.",
 		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
 	b.row("Latency")
 	b.put(8, 8,
-		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first chunk with content, of ok requests. A request over the red line misses the SLO. "+
-			"When it is up and the pale line is not, open Correlation: queue, prefix cache and clocks tell whose it is.", "ReplaydTTFTRegression", slo("ttft")),
-		latency("TTFT from due", "ttft_from_due", "What a user of the real system would have waited: lateness, lane wait and a stall of the server are in it. "+
-			"Far above the panel to its left: replayd has no free lanes, or is late itself, and TTFT alone flatters.", "ReplaydOverload", slo("ttft")),
-		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last chunk with content, of ok requests. Long answers take longer: hold it against the pale line, not against another trace.",
+		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first content chunk, of ok requests. A request above the red line misses the SLO. If TTFT is up and the pale line is not, open Correlation: queue, prefix cache and clocks show the cause.", "ReplaydTTFTRegression", slo("ttft")),
+		latency("TTFT from due", "ttft_from_due", "What a user of the real system would have waited: it includes lateness, lane wait and stalls of the server. Far above the panel to the left: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
+		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last content chunk, of ok requests. Long answers take longer: compare with the pale line, not with another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
-		latency("Time per output token (TPOT)", "tpot", "Of one request: (last chunk − first chunk) / (output tokens − 1). When it is up while TTFT is not, the batch is larger or the GPU slower: see batch, clocks and throttling in Correlation.",
+		latency("Time per output token (TPOT)", "tpot", "For each request: (last chunk − first chunk) ÷ (output tokens − 1). If TPOT is up and TTFT is not, the batch is larger or the GPU is slower: see batch, clocks and throttling in Correlation.",
 			"ReplaydTPOTRegression", slo("tpot")),
-		latency("Inter-token latency (ITL)", "itl", "What a reader sees as stutter; a chunk can hold several tokens. p99 up alone: prefills of others get between the decode steps, or a proxy sends in bunches.",
+		latency("Inter-token latency (ITL)", "itl", "Time between content chunks, which a reader sees as stutter. A chunk can hold several tokens. Only p99 up: prefills interrupt the decode steps, or a proxy buffers chunks.",
 			"ReplaydTPOTRegression"),
 		slower(),
 	)
@@ -31,8 +29,8 @@ func canary() *board {
 	b.put(8, 8, goodOverTime(), whyNotGood(), outcomes())
 
 	b.row("Load: the same work as before?")
-	b.put(8, 8, expectedAndFinished(), tokens("output", "Output tokens", "Of ok requests, when they end; reasoning is part of output. Fewer than the pale line at as many requests: answers are shorter than the trace asks for, or fail.", "reasoning"),
-		tokens("prompt", "Prompt tokens", "Of ok requests, when they end; cached are those that the engine found in its prefix cache, if it says so. Cached down at the same prompt: the cache lost, and TTFT is up for that.", "cached"),
+	b.put(8, 8, expectedAndFinished(), tokens("output", "Output tokens", "Output tokens of ok requests, counted when they end. Reasoning tokens are part of the output. Below the pale line with the same number of requests: answers are shorter than the trace asks for, or requests fail.", "reasoning"),
+		tokens("prompt", "Prompt tokens", "Prompt tokens of ok requests, counted when they end. Cached tokens were found in the engine's prefix cache, if the engine reports them. Fewer cached tokens for the same prompts: the cache has lost them, and TTFT rises.", "cached"),
 		placeInTrace(), atOnce(), otherLength())
 	return b
 }
@@ -58,8 +56,7 @@ func now(p *panel) *panel {
 
 func nowGood() *panel {
 	return now(stat("Service attainment", "percentunit",
-		"Good ÷ eligible requests of the last 5 minutes, beside the objective. Good: ended ok and kept every bound of the SLO. Those that failed or found no lane are eligible, those that replayd held back itself are not. No data: nothing was eligible. "+
-			"Red: below the objective (slo.objective). Then look which service level breaks, and since when.", "ReplaydSLOBurnFast",
+		"Good ÷ eligible requests of the last 5 minutes, next to the objective. A good request ended ok and met every bound of the SLO. Requests that failed or found no lane are eligible. Requests that replayd itself held back are not. Red: below the objective (slo.objective); check which bound is missed, and since when. No data: no request was eligible.", "ReplaydSLOBurnFast",
 		query{share("") + ` >= on() ` + objective, "attainment"}, query{share("") + ` < on() ` + objective, "attainment"},
 		query{objective, "objective"})).set(object{"decimals": 1}).coloredQuery("A", "green").coloredQuery("B", "red")
 }
@@ -69,8 +66,7 @@ func nowBurn() *panel {
 		return `max(workload:replayd_bad_requests:ratio_rate` + window + `{` + of + `}) / on() (1 - ` + objective + `)`
 	}
 	p := stat("Budget burn", "suffix:×",
-		"How many times faster than allowed errors come: at 1 the budget of errors (1 − objective) is used up just when its month ends, at 14.4 a fiftieth of it in an hour. "+
-			"Red in both: act now. Red in 5 min only: it has just begun, or was short.", "ReplaydSLOBurnFast",
+		"Burn rate of the error budget (1 − objective). At 1 the budget lasts exactly 30 days. At 14.4 an hour uses 2 % of it. Both red: act now. Only 5 min red: it has just begun, or it was short.", "ReplaydSLOBurnFast",
 		query{`(1 - ` + share("") + `) / on() (1 - ` + objective + `)`, "5 min"}, query{burn("1h"), "1 h"})
 	return now(p).set(object{"decimals": 1}).thresholds("green", step{1, "yellow"}, step{6, "orange"}, step{14.4, "red"})
 }
@@ -79,16 +75,14 @@ func nowSLO(short, name string) *panel {
 	figure := quantileOver("5m", 0.9, name)
 	bound := slo(name)
 	return now(stat(short+" p90", "s",
-		short+" that nine of ten ok requests of the last 5 minutes kept, beside the configured bound. Red: more than one in ten are over it. "+
-			"Blue: no bound is configured. See the graph below for since when, and Correlation for whose it is.", "Replayd"+short+"Regression",
+		"p90 of "+short+" of the ok requests of the last 5 minutes, next to the bound of the SLO. Red: more than one in ten exceed it. Blue: no bound is configured. The graph below shows since when; Correlation shows the cause.", "Replayd"+short+"Regression",
 		query{figure + ` <= on() ` + bound.expr, "p90"}, query{figure + ` > on() ` + bound.expr, "p90"},
 		query{figure + ` unless on() ` + bound.expr, "p90"}, bound)).coloredQuery("A", "green").coloredQuery("B", "red").coloredQuery("C", "blue")
 }
 
 func nowErrors() *panel {
 	p := stat("Failures", "percentunit",
-		"Share of the requests that ended in the last 5 minutes, the two most frequent ways to fail; 0 when none did, and no data when none ended. What each outcome means stands in docs/metrics.md. "+
-			"Red: look at the target's own log; the record file has the server's words.", "ReplaydErrorRatio",
+		"The two most frequent failures, as a fraction of the requests that ended in the last 5 minutes. 0: none failed. No data: none ended. docs/metrics.md explains each outcome. Red: check the target's log; the records file has the server's error texts.", "ReplaydErrorRatio",
 		query{`topk(2, sum by (outcome) (rate(replayd_requests_total{` + of + `,outcome!~"ok|aborted|cancelled"}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0) > 0)
   or on() label_replace(0 * (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0), "outcome", "nothing", "", "")`, "{{outcome}}"})
 	now(p).set(object{"decimals": 1})
@@ -97,8 +91,7 @@ func nowErrors() *panel {
 
 func nowMeasured() *panel {
 	p := stat("Measurement", "s",
-		"Is it the measurement? How late replayd itself sent, in the mean of 5 minutes, and which share of the requests it held back or missed. What found no lane is not in it, that is the service's. "+
-			"Red: the load is not the trace's, so the figures of this page say less about the service. Then open Replay health (link of this panel).", "ReplaydLate",
+		"Can the figures be trusted? Mean lateness of replayd itself over 5 minutes, and the fraction of requests that it held back or missed. Requests without a lane are not included: the service was too slow for them. Red: the load is not the trace's, so this page says less about the service. Open Replay health (link of this panel).", "ReplaydLate",
 		query{ownLateness(of, "5m"), "late"},
 		query{`sum(rate(replayd_requests_dropped_total{` + of + `,reason!~"filtered|overload"}[5m])) / (sum(rate(replayd_requests_expected_total{` + of + `}[5m])) > 0)`, "not sent"})
 	now(p).thresholds("green", step{0.005, "yellow"}, step{0.05, "red"})
@@ -109,7 +102,7 @@ func nowMeasured() *panel {
 
 // latency plots the quantiles of a client's histogram, its bound, and the earlier p90 at the same place of the trace.
 func latency(title, name, description, section string, bound ...query) *panel {
-	p := timeseries(title, "s", description+" Pale: p90 at the place of the trace "+then+".", section, append(quantiles(name), bound...)...)
+	p := timeseries(title, "s", description+" Pale: p90 at the same place of the trace "+then+".", section, append(quantiles(name), bound...)...)
 	if slices.Contains(withExemplars, name) {
 		p.exemplarsOf("p99")
 	}
@@ -128,8 +121,7 @@ func slower() *panel {
 		return quantileOver("5m", 0.9, name) + ` / on() (` + quantileAt("5m", 0.9, name, ago) + ` > 0)`
 	}
 	return timeseries("p90 now ÷ p90 before", "suffix:×",
-		"p90 of 5 minutes by p90 at the same place of the trace "+then+": the same requests, so 1 is as before; from 1.5 on, for longer, it is an alert. Then something changed: look for a release, another neighbour, a colder cache. "+
-			"The axis ends at 5. Only the grey line: there is no figure from then yet.", "ReplaydTTFTRegression",
+		"p90 over 5 minutes ÷ p90 at the same place of the trace "+then+". The requests are the same, so 1 means no change. Above 1.5 for some time, an alert fires: look for a release, a new neighbor or a colder cache. The axis ends at 5. Only the gray line: there are no figures from that time yet.", "ReplaydTTFTRegression",
 		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "e2e"}, query{`vector(1)`, "as before"}).
 		set(object{"min": 0, "max": 5}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
 		colored("^TTFT$", blue).colored("^TPOT$", orange).colored("^e2e$", purple).
@@ -139,7 +131,7 @@ func slower() *panel {
 func goodOverTime() *panel {
 	queries := append(compared(share, "attainment"), query{objective, "objective"})
 	return timeseries("Service attainment and objective", "percentunit",
-		"Good ÷ eligible requests over 5 minutes: failed requests count, and those that found no lane, which no latency shows. Below the red line the error budget burns; pale: at the place of the trace "+then+".",
+		"Good ÷ eligible requests over 5 minutes. Failed requests and requests without a lane are eligible, although no latency shows them. Below the red line the error budget burns. Pale: at the same place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
 		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^attainment$", green).paleBefore().
 		dashed("^objective$", "red")
@@ -147,8 +139,7 @@ func goodOverTime() *panel {
 
 func whyNotGood() *panel {
 	return timeseries("SLO violations by bound", "percentunit",
-		"Share of the finished requests that broke each service level, over 5 minutes; one request can break several, and one that failed counts as error alone. "+
-			"The line that is up says where to look: ttft to queue and prefill, tpot to decode, error to the outcomes.", "ReplaydSLOBurnSlow",
+		"Fraction of the finished requests that missed each bound of the SLO, over 5 minutes. A request can miss several bounds. A failed request only counts as error. Where to look: ttft: queue and prefill; tpot: decode; error: the outcomes.", "ReplaydSLOBurnSlow",
 		query{`sum by (slo) (rate(replayd_slo_violations_total{` + of + `}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `}[5m])) > 0)`, "{{slo}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.05}).
 		colored("^ttft$", blue).colored("^tpot$", orange).colored("^e2e$", purple).colored("^error$", "red")
@@ -157,7 +148,7 @@ func whyNotGood() *panel {
 func outcomes() *panel {
 	// Sixteen outcomes are there at 0 always: those that were none in the whole range only lengthen the legend.
 	return timeseries("Requests by outcome", "reqps",
-		"Finished requests by outcome; those that did not occur in the time shown are left out. Green alone is as it should be. Another colour: docs/metrics.md has a line for each outcome, the record file the server's own words.",
+		"Finished requests by outcome. Outcomes that did not occur in the time range are left out. Only green is good. docs/metrics.md explains each outcome; the records file has the server's error texts.",
 		"ReplaydErrorRatio",
 		query{`sum by (outcome) (rate(replayd_requests_total{` + of + `}[$__rate_interval]))
   and on (outcome) (sum by (outcome) (increase(replayd_requests_total{` + of + `}[$__range] @ end())) > 0 or sum by (outcome) (replayd_requests_total{` + of + `,outcome="ok"}))`, "{{outcome}}"}).
@@ -167,7 +158,7 @@ func outcomes() *panel {
 
 func expectedAndFinished() *panel {
 	return timeseries("Requests expected, finished and not sent", "reqps",
-		"Requests that fell due, that ended, and that were never sent. Finished follows expected by the length of a request; when it stays below, requests pile up: the service does not keep up, or replayd's lanes have run out.",
+		"Requests that fell due, that ended, and that were never sent. Finished follows expected after the duration of a request. If it stays below, the service does not keep up, or replayd has no free lanes.",
 		"ReplaydOverload",
 		query{`sum(rate(replayd_requests_expected_total{` + of + `}[$__rate_interval]))`, "expected"},
 		query{`sum(rate(replayd_requests_total{` + of + `}[$__rate_interval]))`, "finished"},
@@ -188,8 +179,7 @@ func tokens(kind, title, description, part string) *panel {
 
 func placeInTrace() *panel {
 	return timeseries("Position in the trace", "dthms",
-		"The trace time that is being played, from 0 to the end of each loop; the dashed line is how long a loop takes on the wall. The pale line must lie under the other: then present and before are the same place. "+
-			"Where it does not, or the line is flat, compare nothing and open Replay health.", "How to read this",
+		"The trace time that is played, from 0 to the end of each loop. Dashed: the duration of a loop. If the pale line lies under the other line, now and before are the same place of the trace. If it does not, or if the line is flat, do not compare: open Replay health.", "How to read this",
 		append(compared(func(offset string) string { return `max(replayd_position_seconds{` + of + `}` + offset + `)` }, "position"),
 			query{`max(replayd_loop_duration_seconds{` + of + `})`, "loop"})...).
 		set(object{"min": 0}).colored("^position$", blue).paleBefore().
@@ -198,7 +188,7 @@ func placeInTrace() *panel {
 
 func atOnce() *panel {
 	return timeseries("Requests in flight and waiting", "short",
-		"In flight: sent and not finished. Waiting: due, and held by replayd for want of a lane or for the turn before. Above the pale line at the same place of the trace: the service takes longer for the same work.",
+		"In flight: sent and not finished. Waiting: due, and waiting for a lane or for the previous turn. Above the pale line: the service takes longer for the same work.",
 		"ReplaydOverload",
 		append(compared(func(offset string) string { return `sum(replayd_requests_in_flight{` + of + `}` + offset + `)` }, "in flight"),
 			query{`sum(replayd_requests_waiting{` + of + `})`, "waiting"})...).
@@ -207,7 +197,7 @@ func atOnce() *panel {
 
 func otherLength() *panel {
 	return timeseries("Output length mismatches", "percentunit",
-		"Share of the ok answers whose usage differs from what the trace asks for. Output above 0: the engine stops early (its longest context, a stop word, ignore_eos refused), so TPOT and e2e are of less work. Prompt: the chat template is not known yet.",
+		"Fraction of the ok answers whose usage differs from the lengths in the trace. Output above 0: the engine stops early (context length, stop word, ignore_eos not supported), so TPOT and e2e are for less work. Prompt: the chat template is not measured yet.",
 		"ReplaydOutputShort",
 		query{`sum by (kind) (rate(replayd_length_mismatch_total{` + of + `}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome="ok"}[5m])) > 0)`, "{{kind}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.05}).colored("^output$", blue).colored("^prompt$", orange)

@@ -9,7 +9,7 @@ import (
 // All axes are equally wide, so that an instant has one place in each column, and the crosshair is shared.
 func correlation() *board {
 	b := newBoard("replayd-correlation", "replayd / Correlation",
-		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down and read downwards: the first panel that moved with it has the cause.",
+		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down, then read down: the first panel that changed with it shows the cause.",
 		annotations(), datasource(), cluster(), namespace(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
 		model(), kind(), before())
 	b.linksWith("datasource", "cluster", "namespace", "target")
@@ -102,19 +102,19 @@ func ofClient() (first, more []*panel) {
 	p90 := compared(func(offset string) string { return quantile(0.9, "ttft", offset) }, "p90")
 	first = []*panel{
 		heatmap("Time to first token (TTFT)", "s",
-			"Time to the first token of ok requests, from the write: a row is a range of times, the brighter the more requests. A band that rises as a whole is slower service; a second band above it is a part of the requests that waits: read downwards for what for. Failed requests are not in it: see how the load ended.",
+			"Time to first token of ok requests, from the write. A row is a range of times; brighter means more requests. If the band rises, the service is slower. A second band above it: some requests wait; read down for the reason. Failed requests are not included: see Requests due and by outcome.",
 			"How to read this", buckets("ttft")),
 	}
 	more = []*panel{
 		heatmap("Inter-token latency (ITL)", "s",
-			"Gaps between chunks with content. Higher is a slower decode: a bigger batch, or a GPU that is throttled. A second band far above is decode that stands still while the engine prefills others, or a proxy that holds chunks together.",
+			"Time between content chunks. A higher band: slower decode, from a larger batch or a throttled GPU. A second band far above: decode stalls while the engine prefills other requests, or a proxy buffers chunks.",
 			"How to read this", buckets("itl")),
 		timeseries("TTFT p50 and p90, now and before", "s",
-			"TTFT that half and nine tenths of the ok requests keep, and p90 at the same place of the trace before, pale. Above the pale line it is not the trace that is heavier here: it is the service. Above the dashed line requests count as bad.",
+			"p50 and p90 of TTFT of ok requests. Pale: p90 at the same place of the trace before. Above the pale line the service is slower, since the load is the same. Requests above the dashed line miss the SLO.",
 			"ReplaydTTFTRegression", append(p90, query{quantile(0.5, "ttft", ""), "p50"}, slo("ttft"))...).
 			set(object{"min": 0}).colored("^p90$", blue).colored("^p50$", "super-light-blue").paleBefore().redSLO(),
 		timeseries("Requests due and by outcome", "reqps",
-			"Requests a second that the trace asks for, and how they ended, when they ended. Failed or dropped ones are in no latency above: as soon as there are any, look at them first. The canary and the health dashboard name outcomes and reasons.",
+			"Requests per second that fall due, and how they ended. Failed and dropped requests are in no latency above: if there are any, look at them first. Canary shows the outcomes, Replay health the drop reasons.",
 			"ReplaydErrorRatio",
 			query{perSecond("replayd_requests_expected_total", ""), "due"},
 			query{perSecond("replayd_requests_total", `,outcome="ok"`), "ok"},
@@ -122,7 +122,7 @@ func ofClient() (first, more []*panel) {
 			query{perSecond("replayd_requests_dropped_total", `,reason!="filtered"`), "dropped"}).
 			set(object{"min": 0}).colored("^due$", blue).colored("^ok$", green).colored("^failed$", "red").colored("^dropped$", "orange"),
 		timeseries("TPOT: client and engine", "s",
-			"Mean time per output token after the first (TPOT), one value a request, of replayd's ok requests and of all that the engine finished. Both up: a larger batch, or a slower GPU, see below. The client's alone: chunks are held back on the way, or other traffic has shorter answers. Engines without the figure have no line.",
+			"Mean time per output token (TPOT) of replayd's ok requests, and of all requests that the engine finished. Both up: a larger batch or a slower GPU. Only the client's up: a proxy buffers chunks, or other clients have other answers. Engines without this metric have no line.",
 			"ReplaydTPOTRegression",
 			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
 			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
@@ -142,7 +142,7 @@ func ofEngine() (first, more []*panel) {
 	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
 	first = []*panel{
 		timeseries("TTFT by part: queue, prefill, network", "s",
-			"Mean TTFT of the client as a line over its parts: the engine's queue, its prefill, what else it took, and what lies beyond it. Queue up: more load than the batch or the KV cache takes, or other clients' traffic. Prefill up: fewer prefix hits, longer prompts or a slower GPU. The way up: network, proxy, an API server out of CPU. The engine's means are of all its traffic.",
+			"Mean TTFT of the client (line) over its parts: the engine's queue, its prefill, the rest of the engine's TTFT, and the network. Queue up: more load than the batch or the KV cache can take, or other clients. Prefill up: fewer prefix cache hits, longer prompts or a slower GPU. Network up: network, proxy, or an API server without CPU. The engine's means include all its traffic.",
 			"ReplaydClientEngineDisagree",
 			query{queue, "engine: queue"}, query{prefill, "engine: prefill"},
 			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
@@ -150,7 +150,7 @@ func ofEngine() (first, more []*panel) {
 			query{client, "client"}).
 			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow"),
 		timeseries("Requests in replayd and in the engine", "short",
-			"Requests that wait in replayd for a lane, that it has in flight, that the engine has in its queue, and that it works on. A queue is load above what the engine takes; in flight above running and queue together are on the way: network, proxy, API server. Running above in flight is somebody else's traffic.",
+			"Requests that wait for a lane in replayd, are in flight, wait in the engine's queue, and run in the engine. A queue means more load than the engine can take. In flight above running plus queue: requests are held up in the network, a proxy or the API server. Running above in flight: other clients' traffic.",
 			"ReplaydOverload",
 			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
 			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
@@ -158,29 +158,29 @@ func ofEngine() (first, more []*panel) {
 			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
 			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple),
 		timeseries("KV cache usage", "percentunit",
-			"Share of the KV cache in use, on average over replicas and ranks, and of the fullest and emptiest where there are several. Near 100 % the engine lets requests wait or throws them out of the batch: less load, shorter contexts, or more memory for the cache.",
+			"Fraction of the KV cache in use: the average over replicas and ranks, and the fullest and the emptiest if there are several. Near 100 % the engine queues or preempts requests: reduce the load or the context length, or give the cache more memory.",
 			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
 			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95),
 		timeseries("Output tokens: engine, client, other clients", "si:tok/s",
-			"Output tokens a second as the engine makes them, as replayd gets them, at the end of its ok answers, and the difference: somebody else's. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. About 0, on either side, is none; long answers make it go up and down.",
+			"Output tokens per second that the engine generates, that replayd receives (counted at the end of ok answers), and the difference, which goes to other clients. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. Small values mean no other clients: replayd counts tokens when an answer ends, so long answers make the difference vary. Negative values are shown as 0.",
 			"ReplaydClientEngineDisagree",
-			query{made, "engine"}, query{got, "client"}, query{made + " - " + got, "other clients"}).
-			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "red"),
+			query{made, "engine"}, query{got, "client"}, query{"clamp_min(" + made + " - " + got + ", 0)", "other clients"}).
+			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "purple"),
 	}
 	more = []*panel{
 		timeseries("Preemptions", "cps",
-			"Preemptions a second: requests that lost their place since the KV cache was full, and must be computed again. Above 0 their chunks stop for long: the load is more than the cache holds.",
+			"Preemptions per second: requests that were removed from the batch because the KV cache was full, and must be computed again. Above 0, their streams pause: the load exceeds the cache.",
 			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
 			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red"),
 		timeseries("Prefix cache hit ratio", "percentunit",
-			"Share of prompt tokens that the engine finds in its prefix cache, what its answers to replayd say, and what a cache that never forgets would hit in the whole trace. Far below the trace's: evicted, restarted, or requests go to another replica than the turn before. Windows of 5 minutes.",
+			"Fraction of prompt tokens found in the engine's prefix cache over 5 minutes: by the engine's metrics, by its answers to replayd, and for an endless cache over the whole trace. Far below the trace's ideal: evictions, a restart, or a router that sends turns of one session to several replicas.",
 			"ReplaydPrefixHitsLow",
 			query{recorded("engine_prefix_cache_hit_ratio:rate5m"), "engine"}, query{recorded("cached_tokens_ratio:rate5m"), "client's own"},
 			query{recorded("trace_prefix_hit_ratio:rate5m"), "the trace's ideal"}).
 			set(object{"min": 0, "max": 1}).colored("^engine$", orange).colored("^client's own$", blue).
 			dashed("^the trace's ideal$", green),
 		timeseries("Prompt tokens: computed and cached", "si:tok/s",
-			"Prompt tokens a second that came to the engine: found in the prefix cache, or left to compute, which is the work of prefill. Computed ones up at the place of the trace where they were fewer before: the prefix cache lost. Then TTFT follows.",
+			"Prompt tokens per second that the engine received: found in the prefix cache, or to compute, which is the work of prefill. More to compute than before at the same place of the trace: the prefix cache has lost entries, and TTFT rises.",
 			"ReplaydPrefixHitsLow",
 			// llama.cpp counts reused tokens among those it looks up, but not among its prompt tokens; vLLM without a
 			// prefix cache looks up none.

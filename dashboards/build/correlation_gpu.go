@@ -25,7 +25,7 @@ func ofGPU() (first, more []*panel) {
 	}
 	first = []*panel{
 		timeseries("GPU power and its limit", "watt",
-			"Power of each GPU, and the limit that holds, if the source tells it. At the limit the clocks go down, and prefill and decode are slower: raise the limit, or expect it at this load. Low power while requests wait: the GPU is not what is short.",
+			"Power of each GPU and its enforced limit, if the source has it. At the limit the clocks fall, and prefill and decode are slower: raise the limit, or expect it at this load. Low power while requests wait: the GPU is not the bottleneck.",
 			"ReplaydGPUThrottled",
 			query{figures(`replayd_gpu_power_watts{}`), gpuName},
 			query{`min(` + figures(`replayd_gpu_power_limit_enforced_watts{} or replayd_gpu_power_limit_watts{}`) + `)`, "limit"}).
@@ -33,13 +33,13 @@ func ofGPU() (first, more []*panel) {
 	}
 	more = []*panel{
 		timeseries("GPU utilization", "percentunit",
-			"Average over the target's GPUs: multiprocessors with work (SM), tensor cores, and memory traffic (DRAM). Prefill is tensor, decode is DRAM; of a GPU that is cut into MIG instances its busiest counts. TTFT up with all of them low: the GPU waits for its host, another rank or PCIe. Without profiling figures there is only utilization, the time in which any kernel ran, which is near 100 % at any load.",
+			"Average over the target's GPUs of SM activity, tensor activity and DRAM activity. Prefill uses the tensor cores, decode the DRAM. A GPU with MIG instances counts with its busiest one. TTFT up and all of them low: the GPU waits for its host, another rank or PCIe. Without profiling metrics there is only utilization, the time in which any kernel ran, which is near 100 % at any load.",
 			"How to read this",
 			query{activity("sm_active_ratio"), "SM"}, query{activity("tensor_active_ratio"), "tensor"}, query{activity("dram_active_ratio"), "DRAM"},
 			query{activity("utilization_ratio") + " unless " + activity("sm_active_ratio"), "utilization"}).
 			set(object{"min": 0, "max": 1}).colored("^SM$", green).colored("^tensor$", "yellow").colored("^DRAM$", purple).colored("^utilization$", "text"),
 		timeseries("GPU clock and throttling", "percentunit",
-			"SM clock of each GPU as a share of its highest in the time shown, and for which share of the time each reason throttled the clocks, on the GPU that is hit hardest. Lower clocks with a reason: power cap or heat, look at the limit, the fans and the neighbours. Lower clocks without: it has nothing to do, or the source does not tell reasons.",
+			"SM clock of each GPU as a fraction of its maximum in the time range, and the fraction of time for which each reason throttled it, on the worst GPU. Lower clocks with a reason: power limit or heat; check the limit, the fans and the neighbors. Lower clocks without a reason: the GPU is idle, or the source has no reasons.",
 			"ReplaydGPUThrottled",
 			query{clock + ` / ` + figures(`max_over_time(replayd_gpu_sm_clock_hertz{}[$__range] @ end())`), "clock of " + gpuName},
 			query{`clamp_max(` + held(`rate(replayd_gpu_throttle_seconds_total{}[$__rate_interval])`) +
@@ -47,26 +47,26 @@ func ofGPU() (first, more []*panel) {
 				` or ` + held(`replayd_gpu_throttle_reason{}`) + `, 1)`, "throttled: {{reason}}"}).
 			set(object{"min": 0, "max": 1}).custom(object{"fillOpacity": 0}).override("/^throttled/", "custom.fillOpacity", 40),
 		timeseries("GPU temperature", "celsius",
-			"Temperature of each GPU and of its memory. From about 85 °C on, memory some 10 °C later, boards hold their clocks down: see to air and neighbours before the load.",
+			"Temperature of each GPU and of its memory. Above about 85 °C (memory about 95 °C) boards lower their clocks: check the airflow and the neighbors.",
 			"ReplaydGPUThrottled",
 			query{figures(`replayd_gpu_temperature_celsius{}`), gpuName},
 			query{figures(`replayd_gpu_memory_temperature_celsius{} > 0`), "memory of " + gpuName}).
 			redFrom(85).custom(object{"axisSoftMin": 20, "axisSoftMax": 90, "fillOpacity": 0}),
 		timeseries("GPU memory used", "bytes",
-			"Memory of the target's GPUs together, without MIG instances, which are parts of them. Engines take their share at the start and keep it: a change under load is another process on the GPU, or an engine that started anew. The KV cache inside is above.",
+			"Memory in use on all GPUs of the target. Engines allocate their memory at the start and keep it: a change under load is another process on the GPU, or a restart of the engine. KV cache usage is above.",
 			"How to read this",
 			query{`sum(` + memory(`replayd_gpu_memory_used_bytes{}`) + `)`, "used"},
 			query{`sum(` + memory(`replayd_gpu_memory_total_bytes{}`) + ` or ` + memory(`replayd_gpu_memory_used_bytes{} + replayd_gpu_memory_free_bytes{}`) + `)`, "there is"}).
 			set(object{"min": 0}).dashed("^there is$", "text"),
 		timeseries("Output tokens per joule", "suffix:tokens/J",
-			"Output tokens of the engine by the energy of the target's GPUs, over 5 minutes, and the same before, pale. Lower at like load: throttled, fewer prefix hits, smaller batches. A low load always gives less, since idling is paid too.",
+			"Output tokens of the engine ÷ energy of the target's GPUs, over 5 minutes. Pale: before. Lower at the same load: throttling, fewer prefix cache hits or smaller batches. A low load always gives less, since idle power counts too.",
 			"ReplaydEnergyOutOfLine", perJoule...).set(object{"min": 0}).colored("^tokens per joule$", green).paleBefore(),
 		timeseries("Energy per request", "joule",
-			"Energy of the target's GPUs by finished requests, over 5 minutes. Longer answers cost more; at the same place of the trace it should be the same. Counted by the client it is too high by whatever else the engine does.",
+			"Energy of the target's GPUs ÷ finished requests, over 5 minutes. Longer answers need more energy; at the same place of the trace it should be the same. Counted by the client, it includes the energy for other clients.",
 			"ReplaydEnergyOutOfLine", query{fmt.Sprintf(`max by (counted_by) (target:replayd_joules_per_request:ratio_rate5m{%s})`, onTarget), "requests counted by the {{counted_by}}"}).
 			set(object{"min": 0}),
 		timeseries("GPU hardware errors", "none",
-			"Number of the last XID error of each GPU, which stays until the next, 0 for none, and whether memory errors could not be corrected or rows are to be replaced. Above 0: the runbook says what a number means, and whether the engine, the GPU or the node must be restarted; the kernel's log has what came before.",
+			"Last XID error of each GPU (0: none; it stays until the next one), uncorrected memory errors, and memory rows to be remapped. Above 0: the runbook explains each XID, and whether the engine, the GPU or the node must be restarted. The kernel log has the errors before it.",
 			"ReplaydGPUXid",
 			query{figures(`replayd_gpu_last_xid{}`), "last XID of " + gpuName},
 			query{figures(`increase(replayd_gpu_ecc_double_bit_volatile_total{}[$__rate_interval])`) + ` > 0`, "memory errors of " + gpuName},

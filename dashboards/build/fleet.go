@@ -41,7 +41,7 @@ func fleet() *board {
 		}
 	}
 	b := newBoard("replayd-fleet", "replayd / Fleet",
-		"All targets, models and shards, worst first. A click on a name leads to its canary, its correlation or the health of its replay.",
+		"All targets, models and shards, worst first. Click a name to open its Canary, Correlation or Replay health.",
 		marks, datasource(), cluster(), namespace(),
 		choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+`}, workload)`),
 		choices("target", "Target", `label_values(replayd_requests_expected_total{`+here+`,workload=~"$workload"}, target)`), model())
@@ -49,45 +49,44 @@ func fleet() *board {
 
 	b.row("Now")
 	now := []*panel{
-		stat("Workloads", "short", "Workloads that replayd plays, a workload on a target and a model counted once, however many shards it has. Fewer than there should be: a replayd is gone, or a reload took them away.",
+		stat("Workloads", "short", "Workloads that replayd plays. The shards of a workload count once. Fewer than expected: a replayd is gone, or a reload removed them.",
 			"ReplaydDown", query{`count(` + dueNow + `)`, ""}).thresholds("text").empty("none"),
-		stat("Gone", "short", "Workloads that were replayed within the last day and that nobody replays any more. They are on top of the table, and nothing else on this page is of them. Taken out on purpose: they leave after a day.",
+		stat("Gone", "short", "Workloads that were replayed within the last day and are not replayed now. They are at the top of the table. After a removal on purpose, they disappear after a day.",
 			"ReplaydGone", query{`count(` + gone + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
-		stat("Bad now", "short", "Workloads of which more requests are bad, over 5 minutes, than their objective allows. They are on top of the table.",
+		stat("Bad now", "short", "Workloads with more bad requests over 5 minutes than their objective allows. They are at the top of the table.",
 			"ReplaydSLOBurnFast", query{`count(` + badNow + ` > ` + mayBeBad + `) or 0 * count(` + badNow + `)`, ""}).thresholds("green", step{1, "red"}),
-		stat("Alerts firing", "short", "Alerts of replayd's rules that fire in this Prometheus, for what is chosen, and those on processes. Which they are stands below.",
+		stat("Alerts firing", "short", "Firing alerts of replayd's rules for the current selection, and on processes. Their names are below.",
 			"How to read this", query{`count(` + alarms + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
-		stat("Engines down", "short", "Replicas whose metrics page is gone or of no known engine. Clients may still be served: see how many requests are bad. The engine table below has their names.",
+		stat("Engines down", "short", "Replicas whose metrics page cannot be scraped, or is of no known engine. They may still serve requests: check the bad requests. The engine table below has their names.",
 			"ReplaydEngineUnseen", query{down(enginesUp), ""}).thresholds("green", step{1, "orange"}),
-		stat("Shards missing", "short", "Processes that should play a part of a trace and are not there. Their requests are sent by nobody: what is measured is a part of the load.",
+		stat("Shards missing", "short", "Shards without a process. Nobody sends their requests: only a part of the load is measured.",
 			"ReplaydShardMissing", query{shardsMissing, ""}).thresholds("green", step{1, "red"}),
-		stat("Held back", "short", "Workloads that are paused, or of which the guard is open: the target has too much to do, or cannot be seen. It is meant to; for long it means that the canary measures quiet moments only.",
+		stat("Held back", "short", "Workloads that are paused, or whose guard is open because the target is overloaded or its metrics are missing. If it lasts, the canary only measures quiet moments.",
 			"ReplaydGuardOpen", query{`count(` + heldBack + ` > 0) or 0 * count(` + heldBack + `)`, ""}).thresholds("green", step{1, "orange"}),
 	}
-	for i, wide := range []int{3, 3, 3, 4, 4, 4, 3} {
-		b.put(wide, 3, now[i])
-	}
+	b.put(6, 3, now[:4]...)
+	b.put(8, 3, now[4:]...)
 	b.row("By workload")
 	b.put(24, 10, workloadTable())
 	b.row("Over time")
 	b.put(12, 8,
 		timeseries("Bad requests: the ten worst workloads", "percentunit",
-			"Share of bad requests over 5 minutes, of the ten workloads that were worst on average in the time shown. One that rises alone has a problem of its own; several at once share a cluster, a release or a network.",
+			"Fraction of bad requests over 5 minutes, of the ten workloads with the highest average in the time range. One workload alone has its own problem; several at once share a cluster, a release or a network.",
 			"ReplaydSLOBurnFast",
 			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{namespace}} {{workload}} on {{target}} {{model}}"}).
-			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}),
+			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}).shades(),
 		timeseries("Firing alerts by name", "short",
-			"Firing alerts of replayd's rules: critical is for a person now, warning for today. Each has a section in the runbook. Alerts about the measurement itself come first: while they fire, the others may be wrong.",
+			"Firing alerts of replayd's rules. Critical: act now. Warning: act today. The runbook has a section for each. While an alert on the measurement fires, the others may be wrong.",
 			"How to read this",
 			query{`count by (severity, alertname) (` + alarms + `)`, "{{severity}}: {{alertname}}"}, query{`0 * count(` + dueNow + `) unless on () ` + alarms, "none"}).
 			set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1, "lineInterpolation": "stepAfter"}).stacked().line("none").
 			colored("/^critical:/", "red").colored("/^warning:/", "orange").colored("/^info:/", "blue").colored("^none$", "text"),
 		timeseries("Requests expected by target", "reqps",
-			"Requests a second that the traces ask for, by target, one on top of the other. A hole is a replayd that is gone, or a shard; a step that nobody made is a reload or a trace that changed.",
+			"Requests per second that the traces ask for, stacked by target. A hole: a replayd or a shard is gone. An unexpected step: a reload, or a changed trace.",
 			"ReplaydDown", query{`sum by (cluster, namespace, target) (` + dueNow + `)`, "{{cluster}} {{namespace}} {{target}}"}).
 			set(object{"min": 0}).stacked(),
 		timeseries("Missing shards by workload", "short",
-			"Processes that should play a part of a trace and those that do, of all workloads together; and by workload how many are missing, where any is. Apart for longer than a roll-out: look at the pods of the shards.",
+			"Shards of all workloads that should run and that run, and the missing ones by workload. If they differ for longer than a rollout, check the pods of the shards.",
 			"ReplaydShardMissing",
 			query{`sum(` + shardsOf + `)`, "should be"}, query{`sum(` + shardsThere + `)`, "there"},
 			query{shardsOf + ` - ` + shardsThere + ` > 0`, "missing of {{workload}} on {{target}}"}).
@@ -124,7 +123,7 @@ func workloadTable() *panel {
 	dropped := fmt.Sprintf(`sum %s (workload_reason:replayd_requests_dropped:rate5m{%s,reason!="filtered"}) / (%s > 0)`, byWorkload, inFleet, of(dueNow))
 	bad := []step{{0.01, "dark-orange"}, {0.1, "dark-red"}}
 	return rows("Workloads, worst first",
-		"A row is a workload on a target and model, its shards added up. State: gone within the last day; over its objective; without all of its shards; held back, so that little can be bad; quiet, nothing ended; ok. Bad: no lane, failed, or a service level broken, of those whose fate is known. Burn 1: the objective is just missed; 14: the budget of a month is gone in two days. Late: by replayd's own fault, in the mean; then the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: the share of the engine's replicas that shows no figures. Begin with the first row that is red, and follow its name.",
+		"A row is a workload on a target and model, summed over its shards. State: gone (within the last day), bad (below its objective), shards missing, held back, quiet (no request ended), ok. Bad: fraction of the eligible requests that found no lane, failed or missed the SLO. Burn: 1 uses the error budget in 30 days, 14 in two days. Late: mean lateness of replayd itself; the load is not the trace's. Missing: shards. Held: by the guard or a pause. Unseen: fraction of the engine's replicas without metrics. Begin with the first red row and click its name.",
 		"How to read this", byWorkload, []column{
 			{"state", state(), "none", "transparent", []step{{2, "dark-orange"}, {3, "dark-red"}}},
 			{"bad 5m", of(badNow), "percentunit", "transparent", bad},
@@ -155,7 +154,7 @@ func engineTable() *panel {
 	gauge := func(name string) string { return fmt.Sprintf(`max %s (replayd_engine_%s{%s})`, by, name, onTarget) }
 	busy := []step{{0.8, "dark-orange"}, {0.95, "dark-red"}}
 	return rows("Engines",
-		"A row is a replica and rank of an engine. Waiting: its own queue, load above what it takes. KV cache near 100 %: requests wait or are preempted. Restarts: of the last hour; any is worth a look at the engine's log. Down: its metrics page is gone, so its other figures are too. Follow the target's name to its correlation.",
+		"A row is a replica and rank of an engine. Waiting: requests in its queue. KV cache near 100 %: requests are queued or preempted. Restarts: in the last hour; check the engine's log. Down: its metrics page cannot be scraped, so its figures are unknown. Click the target's name to open Correlation.",
 		"ReplaydEngineUnseen", by, []column{
 			{"running", gauge("requests_running"), "none", "", nil},
 			{"waiting", gauge("requests_waiting"), "none", "transparent", []step{{1, "dark-orange"}}},

@@ -292,6 +292,12 @@ func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 	return p
 }
 
+// shades draws all series in shades of blue: the color says nothing about how well they are.
+func (p *panel) shades() *panel {
+	p.defaults()["color"] = object{"mode": "shades", "fixedColor": "blue"}
+	return p
+}
+
 // coloredQuery draws the series of a query, by its letter, in a colour.
 func (p *panel) coloredQuery(letter, color string) *panel {
 	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object), object{

@@ -14,7 +14,7 @@ const (
 // health shows whether the numbers can be trusted. It is about replayd, not the service.
 func health() *board {
 	b := newBoard("replayd-health", "replayd / Replay health",
-		"Can the numbers be trusted? Where all of the first two lines is green, what the other dashboards show is of the service and not of replayd.",
+		"Can the figures be trusted? If the first two rows are green, the other dashboards show the service and not replayd.",
 		annotations(), datasource(), cluster(), namespace(),
 		// The process comes before the workload: an alert on a process has no workload, and its link selects the
 		// process's first one.
@@ -68,24 +68,23 @@ func spreadOf(title, name, description, section string, mean query) *panel {
 
 func lateness() *panel {
 	return spreadOf("Lateness", "lateness",
-		"From the due instant to the first byte, opening a connection included. Own: without the wait for a lane, in the mean; over 5 ms the load is not the trace's. "+
-			"p99 alone up: connections are opened, or the process was not on a CPU.", "ReplaydLate",
+		"From the due instant to the first byte of the request, including the connect. Own: mean without lane wait; above 5 ms the load is not the trace's. Only p99 up: new connections, or the process had no CPU.", "ReplaydLate",
 		query{ownLateness(mine, "$__rate_interval"), "own, mean"})
 }
 
 func laneWait() *panel {
 	return waits("Lane wait", "lane_wait",
-		"The part of lateness for want of a free lane. Mean above 0: lanes is the limit, not the clock, and TTFT flatters. The service is slower than the trace needs, or lanes is too low.", "ReplaydOverload")
+		"The part of the lateness that was spent waiting for a free lane. Mean above 0: lanes limits the load, and TTFT looks too good. The service is slower than the trace needs, or lanes is too low.", "ReplaydOverload")
 }
 
 func sessionWait() *panel {
 	return waits("Session wait", "session_wait",
-		"How much after its due instant the turn before held a request back. It is no lateness, but the load shifts: when it grows, answers take longer than in the trace.", "How to read this")
+		"How long after its due instant a request waited for the previous turn. It is not lateness, but it shifts the load. If it grows, answers take longer than in the trace.", "How to read this")
 }
 
 func sentAsExpected() *panel {
 	return timeseries("Requests expected, finished and dropped", "reqps",
-		"Requests that fell due, that ended, and that were dropped. Finished is expected later by the length of a request. Apart for longer: see drops, then lanes.", "ReplaydMissed",
+		"Requests that fell due, that ended, and that were dropped. Finished follows expected after the duration of a request. If they differ for longer, check the drops, then the lanes.", "ReplaydMissed",
 		query{rateOf("requests_expected", "", "$__rate_interval"), "expected"}, query{rateOf("requests", "", "$__rate_interval"), "finished"},
 		query{rateOf("requests_dropped", `,reason!="filtered"`, "$__rate_interval"), "dropped"}).
 		set(object{"min": 0}).colored("^expected$", blue).colored("^finished$", green).colored("^dropped$", "orange")
@@ -93,7 +92,7 @@ func sentAsExpected() *panel {
 
 func drops() *panel {
 	return timeseries("Dropped requests by reason", "reqps",
-		"Dropped requests by reason. overload: no lane; guard: the engine is at a limit; missed: replayd did not run; budget, paused, shutdown: as told. The pale filtered is over the configured lengths and was not expected. Reasons that did not occur in the time shown are left out but for the first three.", "ReplaydMissed",
+		"Dropped requests by reason. overload: no lane; guard: the engine is at a limit; missed: replayd did not run; budget, paused, shutdown: as configured or asked for. Pale, filtered: longer than the configured lengths, and not expected. Except for the first three, reasons that did not occur in the time range are left out.", "ReplaydMissed",
 		query{`sum by (reason) (rate(replayd_requests_dropped_total{` + mine + `}[$__rate_interval]))
   and on (reason) (sum by (reason) (increase(replayd_requests_dropped_total{` + mine + `}[$__range] @ end())) > 0 or sum by (reason) (replayd_requests_dropped_total{` + mine + `,reason=~"guard|missed|overload"}))`, "{{reason}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.1}).
@@ -102,41 +101,41 @@ func drops() *panel {
 
 func lanes() *panel {
 	return timeseries("Requests in flight and waiting", "short",
-		"In flight: on a lane. Waiting: due, and without a lane or behind the turn before. Waiting above 0 for longer: the lanes have run out, give more or take less load.", "ReplaydOverload",
+		"In flight: on a lane. Waiting: due, and waiting for a lane or for the previous turn. Waiting above 0 for some time: there are too few lanes, or too much load.", "ReplaydOverload",
 		query{`sum(replayd_requests_in_flight{` + mine + `})`, "in flight"}, query{`sum(replayd_requests_waiting{` + mine + `})`, "waiting"}).
 		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting$", orange)
 }
 
 func accounted() *panel {
 	return timeseries("Unaccounted requests", "short",
-		"Expected less finished, dropped, in flight and waiting, by process: 0 at every scrape. Anything else is a bug in replayd: report it with the version, and trust no count until then.", "ReplaydAccountingBroken",
+		"Expected − finished − dropped − in flight − waiting, by process. It is 0 at every scrape. Another value is a bug in replayd: report it with the version, and do not trust counts until it is fixed.", "ReplaydAccountingBroken",
 		query{unaccounted, "{{instance}}"}).
 		set(object{"decimals": 0}).custom(object{"axisSoftMin": -1, "axisSoftMax": 1})
 }
 
 func placeInLoop() *panel {
 	return timeseries("Position in the trace by process", "dthms",
-		"The trace time that each process plays, and how long a loop takes on the wall. Shards lie on one line. A flat line: the last row was sent, or the replay stands still. Lines apart: the shards do not share an epoch.", "ReplaydShardMissing",
+		"The trace time that each process plays, and the duration of a loop. Shards share one line. A flat line: the last row was sent, or the replay has stopped. Separate lines: the shards do not share an epoch.", "ReplaydShardMissing",
 		query{`max ` + byProcess + ` (replayd_position_seconds{` + mine + `})`, "{{instance}}"}, query{`max(replayd_loop_duration_seconds{` + mine + `})`, "loop"}).
 		set(object{"min": 0}).dashed("^loop$", "text")
 }
 
 func loops() *panel {
 	return timeseries("Loops completed", "short",
-		"Loops whose last request has ended, in the time since the process began. A step in each loop. No step for longer than a loop: requests hang, or the process began again.", "How to read this",
+		"Loops whose last request has ended, since the start of the process. It rises once in each loop. No step for longer than a loop: requests hang, or the process has restarted.", "How to read this",
 		query{`max ` + byProcess + ` (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"lineInterpolation": "stepAfter"})
 }
 
 func readDelay() *panel {
 	return waits("Read delay", "read_delay",
-		"Time of the read less the kernel's receive time: how wrong a clock after the read would be. With the kernel's times it is no error, only a sign: in milliseconds the process lacks CPU. Empty while times come from the read.", "ReplaydLate").
+		"Time of the read − the kernel's receive time: the error of a clock after the read. With kernel times it is no error, but milliseconds mean that the process lacks CPU. Empty if times come from the read.", "ReplaydLate").
 		set(object{"noValue": "no data, or the kernel gives no times"})
 }
 
 func mergedReads() *panel {
 	return timeseries("Coalesced reads", "percentunit",
-		"Reads that held more than one content chunk, by gaps between chunks. Chunks that came in one read have one time, so ITL has gaps of 0. Above a few percent: the engine or a proxy sends in bunches, or replayd reads too seldom.", "How to read this",
+		"Reads that held more than one content chunk ÷ intervals between chunks. Chunks of one read have the same time, so ITL has values of 0. Above a few percent: the engine or a proxy sends several chunks at once, or replayd lacks CPU.", "How to read this",
 		query{rateOf("coalesced_reads", "", "$__rate_interval") + ` / (` + countOf(mine, "itl", "$__rate_interval") + ` > 0)`, "coalesced reads"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^coalesced reads$", blue)
 }
@@ -146,14 +145,14 @@ func lengths() *panel {
 		return rateOf(name, more, "$__rate_interval") + ` / (` + rateOf("requests", `,outcome="ok"`, "$__rate_interval") + ` > 0)`
 	}
 	return timeseries("Input and output length mismatches", "percentunit",
-		"Share of the ok answers with another prompt or output length than the trace asks for, and without usage, of which the length is not known. Prompt: the template is not known yet, or the tokenizer is another. Output: the engine stops early.", "ReplaydOutputShort",
+		"Fraction of the ok answers with another prompt or output length than the trace asks for, and without usage, whose length is unknown. Prompt: the chat template is not measured yet, or the tokenizer differs. Output: the engine stops early.", "ReplaydOutputShort",
 		query{by("length_mismatch", `,kind="prompt"`), "other prompt"}, query{by("length_mismatch", `,kind="output"`), "other output"}, query{by("responses_without_usage", ""), "no usage"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^other prompt$", orange).colored("^other output$", blue).colored("^no usage$", purple)
 }
 
 func ownCPU() *panel {
 	return timeseries("CPU cores in use", "short",
-		"Cores that each process uses, and the share of time for which the cgroup's limit held it back. At the limit, or near what the machine has: lateness is of replayd. Give it a core of its own, or share the load among shards.", "ReplaydLate",
+		"CPU cores that each process uses, and the fraction of time for which its cgroup throttled it. At the limit of the cgroup or the machine, replayd itself is late. Give it a core of its own, or use shards.", "ReplaydLate",
 		query{`sum ` + byProcess + ` (` + ofProcess(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"},
 		query{`sum(` + ofProcess(`rate(replayd_cgroup_cpu_throttled_seconds_total{`+process+`}[$__rate_interval])`) + `)`, "throttled"}).
 		set(object{"min": 0}).colored("^throttled$", "red")
@@ -161,39 +160,39 @@ func ownCPU() *panel {
 
 func ownMemory() *panel {
 	return timeseries("Memory", "bytes",
-		"Resident memory of each process. It holds the trace and what is in flight, so it is level after the first loop. When it grows from loop to loop: take a heap profile and report it.", "ReplaydDown",
+		"Resident memory of each process. It is constant after the first loop. If it grows from loop to loop, take a heap profile and report it.", "ReplaydDown",
 		query{`sum ` + byProcess + ` (` + ofProcess(`process_resident_memory_bytes{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }
 
 func ownGoroutines() *panel {
 	return timeseries("Goroutines", "short",
-		"Of each process: some for each lane in use and for each engine, so it follows the requests in flight. When it grows while they do not: report it.", "ReplaydDown",
+		"Goroutines of each process. They follow the requests in flight and the number of engines. If they grow and the requests in flight do not, report it.", "ReplaydDown",
 		query{`sum ` + byProcess + ` (` + ofProcess(`go_goroutines{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0, "decimals": 0})
 }
 
 func ownPauses() *panel {
 	return timeseries("Share of time in garbage collection pauses", "percentunit",
-		"Nothing runs in these. Chunk times are the kernel's and do not suffer, but requests go out late. Above 0.1 %: memory is tight (GOMEMLIMIT) or the load is too large for one process.", "ReplaydLate",
+		"Nothing runs during these pauses. Chunk times are the kernel's and stay right, but requests are sent late. Above 0.1 %: memory is short (GOMEMLIMIT), or the load is too large for one process.", "ReplaydLate",
 		query{`sum ` + byProcess + ` (` + ofProcess(`rate(go_gc_duration_seconds_sum{`+process+`}[$__rate_interval])`) + `)`, "{{instance}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.001})
 }
 
 func wallClocks() *panel {
 	return timeseries("Wall clock skew", "s",
-		"Wall clock less the loop's own time. It drifts by microseconds; a step is somebody who set the clock. Beyond 1 s the replay goes on where the clock is and what lay between is missed.", "ReplaydMissed",
+		"Wall clock − the loop's own clock. It drifts by microseconds. A step means that the clock was set. Beyond 1 s the replay jumps to the wall clock, and the rows in between are missed.", "ReplaydMissed",
 		query{`max ` + byProcess + ` (replayd_wall_clock_skew_seconds{` + mine + `})`, "{{instance}}"}).
 		custom(object{"axisSoftMin": -0.001, "axisSoftMax": 0.001})
 }
 
 func changes() *panel {
 	return timeseries("Time since the last reload", "s",
-		"Age of the configuration that each process runs. It falls to 0 at a reload that succeeds or a start. Processes of one workload far apart: one did not get the new file, or refused it.", "ReplaydReloadFailed",
+		"Age of the configuration of each process. It falls to 0 at a successful reload and at a start. If the processes of one workload differ, one did not get the new file, or refused it.", "ReplaydReloadFailed",
 		query{`time() - max ` + byProcess + ` (` + ofProcess(`replayd_config_last_reload_success_timestamp_seconds{`+process+`}`) + `)`, "{{instance}}"}).set(object{"min": 0})
 }
 
 func unread() *panel {
 	return timeseries("Pages that cannot be scraped", "short",
-		"How many could not be: replayd's own by Prometheus, engines' by any replayd, and GPUs' by each. 0 is well, no line: there is none. replayd: look at the process. Engines, GPUs: the log of replayd has the reason, and the panels beside this.", "ReplaydEngineUnseen",
+		"Metrics pages that cannot be scraped: replayd's by Prometheus, engines' by at least one replayd, and GPUs'. 0 is good; no line means that none is configured. replayd: check the process. Engines, GPUs: the log of replayd and the next panels have the reason.", "ReplaydEngineUnseen",
 		query{down(`up{` + process + `} and on (cluster, namespace, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])`), "replayd"},
 		query{down(enginesUp), "engines"}, query{down(`replayd_gpu_up{` + onTarget + `}`), "GPUs"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1}).colored("^replayd$", "red").colored("^engines$", orange).colored("^GPUs$", purple)
@@ -206,14 +205,14 @@ func down(each string) string {
 
 func scrapeTime() *panel {
 	return timeseries("Scrape duration", "s",
-		"Of each engine's page, and of each source of GPU figures. It is out of the way of requests; near the interval, figures are old. Long: the page is large (classic histograms of many models), or the engine's API server is busy.", "ReplaydEngineUnseen",
+		"Scrape duration of each engine's page and each GPU source. It does not delay requests. Near the interval, the figures are old. Long scrapes: a large page (classic histograms of many models), or a busy API server.", "ReplaydEngineUnseen",
 		query{`max by (cluster, namespace, replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
 		query{`max by (cluster, namespace, address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
 }
 
 func scrapeFailures() *panel {
 	return timeseries("Scrape failures by reason", "short",
-		"Scrapes of the last 5 minutes that gave no whole page, by reason. connect, timeout: the engine or the network; http, content_type, unknown: the address is of something else; parse, too_large: report the page.", "ReplaydEngineUnseen",
+		"Failed scrapes of the last 5 minutes by reason. connect, timeout: the engine or the network. http, content_type, unknown: the address belongs to something else. parse, too_large: report the page.", "ReplaydEngineUnseen",
 		query{`sum by (reason) (increase(replayd_engine_scrape_errors_total{` + onTarget + `}[5m]))`, "{{reason}}"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1})
 }

@@ -4,7 +4,7 @@ package main
 // alone, since it is of the whole fleet.
 func overview() *board {
 	b := newBoard("replayd-overview", "replayd / Overview",
-		"Do the services keep their objectives, for whom not, and can the measurement be trusted? Each figure leads to the dashboard that says more.",
+		"Do the services meet their objectives, which do not, and can the figures be trusted? Each figure links to the dashboard with the details.",
 		nil, datasource(), cluster(), namespace(),
 		choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+here+`}, workload)`),
 		choices("target", "Target", `label_values(replayd_requests_expected_total{`+here+`,workload=~"$workload"}, target)`), model())
@@ -20,34 +20,34 @@ func overview() *board {
 		byName   = "{{namespace}} {{workload}} on {{target}} {{model}}"
 	)
 	b.put(4, 4,
-		stat("Lowest attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Red: a workload is below its objective, so its error budget burns. Fleet has the table, worst first.",
+		stat("Lowest attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Red: a workload is below its objective, so its error budget burns. Fleet lists the workloads, worst first.",
 			"ReplaydSLOBurnFast", query{`1 - max(` + badNow + `) unless on () ` + below, ""}, query{`1 - max(` + badNow + `) and on () ` + below, ""}).
 			thresholds(green).coloredQuery("B", "red").set(object{"decimals": 1}),
-		stat("Below objective", "short", "Workloads of which more requests of the last 5 minutes are bad than their objective allows.",
+		stat("Below objective", "short", "Workloads with more bad requests in the last 5 minutes than their objective allows.",
 			"ReplaydSLOBurnFast", query{below + ` or 0 * count(` + badNow + `)`, ""}).thresholds(green, step{1, "red"}),
-		stat("Highest TTFT p90", "s", "The p90 of TTFT of ok requests of the last 5 minutes, of the workload in which it is highest. Whether it is too high depends on its SLO: open Canary.",
+		stat("Highest TTFT p90", "s", "The highest p90 of TTFT of a workload, over the ok requests of the last 5 minutes. Canary compares it with the SLO.",
 			"ReplaydTTFTRegression", query{`max(` + ttft + `)`, ""}).thresholds("text"),
-		stat("Engine queue", "short", "Requests that wait in the queues of all engines, on average over 5 minutes. A queue is more load than the engines take: open Correlation.",
+		stat("Engine queue", "short", "Requests in the queues of all engines, averaged over 5 minutes. A queue means more load than the engines can take: open Correlation.",
 			"ReplaydOverload", query{`sum(` + queue + `)`, ""}).thresholds("text").set(object{"decimals": 0}).needs("no engine metrics"),
-		stat("Alerts firing", "short", "Alerts of replayd's rules that fire, for what is chosen, and those on processes. Fleet has their names.",
+		stat("Alerts firing", "short", "Firing alerts of replayd's rules for the current selection, and on processes. Fleet has their names.",
 			"How to read this", query{`count(` + alarms + `) or 0 * count(` + dueNow + `)`, ""}).thresholds(green, step{1, "red"}),
-		stat("GPU power", "watt", "Power of the GPUs of all targets, on average over 5 minutes. Correlation holds it against the load.",
+		stat("GPU power", "watt", "Power of the GPUs of all targets, averaged over 5 minutes. Correlation shows it next to the load.",
 			"ReplaydEnergyOutOfLine", query{`sum(` + power + `)`, ""}).thresholds("text").needs("no GPU metrics"),
 	)
 	for i, to := range []string{"fleet", "fleet", "canary", "correlation", "fleet", "correlation"} {
 		b.Panels[i].opens(to)
 	}
 	b.put(24, 7, timeseries("Service attainment: the ten lowest workloads", "percentunit",
-		"Good ÷ eligible requests over 5 minutes, of the ten workloads that were lowest on average in the time shown. One that falls alone has a problem of its own; several at once share a cluster, a release or a network.",
+		"Good ÷ eligible requests over 5 minutes, of the ten workloads with the lowest average in the time range. One workload alone has its own problem; several at once share a cluster, a release or a network.",
 		"ReplaydSLOBurnFast", query{`1 - (` + badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end())))`, byName}).
-		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).opens("fleet"))
+		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).shades().opens("fleet"))
 	b.put(12, 7,
 		timeseries("TTFT p90 by workload", "s",
-			"p90 of TTFT of ok requests over 5 minutes, of the ten workloads in which it was highest on average in the time shown. Hold it against the same place of the trace before in Canary.",
+			"p90 of TTFT of ok requests over 5 minutes, of the ten workloads with the highest average in the time range. Canary compares it with the same place of the trace before.",
 			"ReplaydTTFTRegression", query{ttft + ` and topk(10, avg_over_time(` + ttft + `[$__range] @ end()))`, byName}).
-			set(object{"min": 0}).custom(object{"fillOpacity": 0}).opens("canary"),
+			set(object{"min": 0}).custom(object{"fillOpacity": 0}).shades().opens("canary"),
 		timeseries("Requests expected, good and bad", "reqps",
-			"Requests that fell due, and those that were good and that were not, of all that is chosen, over 5 minutes. Expected above the others: requests are dropped, or held back by replayd itself, which Replay health explains.",
+			"Requests that fell due, and that were good or bad, over 5 minutes. Expected above the sum of the others: replayd dropped or held back requests; Replay health shows why.",
 			"ReplaydErrorRatio",
 			query{`sum(` + dueNow + `)`, "expected"}, query{`sum(` + good + `)`, "good"},
 			query{`clamp_min(sum(` + eligible + `) - sum(` + good + `), 0)`, "bad"}).
