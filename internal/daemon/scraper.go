@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -198,21 +197,10 @@ func (s *shared) load(target string) (limits.Load, error) {
 	return limits.Load(l), err
 }
 
-// words describes the load of a target; "" if the target is not scraped.
-func (s *shared) words(target string) string {
-	l, err := s.load(target)
-	if errors.Is(err, errNotScraped) {
-		return ""
-	}
-	if err != nil {
+// unread says that the metrics of a target cannot be read; "" if they can, or if the target is not scraped.
+func (s *shared) unread(target string) string {
+	if _, err := s.load(target); err != nil && !errors.Is(err, errNotScraped) {
 		return "its metrics are not read"
 	}
-	var parts []string
-	if !math.IsNaN(l.Waiting) {
-		parts = append(parts, fmt.Sprintf("%.0f waiting", l.Waiting))
-	}
-	if !math.IsNaN(l.KVCacheUsage) {
-		parts = append(parts, fmt.Sprintf("KV cache %.0f %%", 100*l.KVCacheUsage))
-	}
-	return strings.Join(parts, ", ")
+	return ""
 }

@@ -236,7 +236,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		after = from.before.current()
 	}
 	w.runner = w.make(after, from.at, c.Epoch, g.pauses(from.before))
-	w.engine = func() string { return shared.words(c.Target) }
+	w.engine = func() string { return shared.unread(c.Target) }
 	w.show(o.Board)
 }
 

@@ -104,7 +104,8 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
 // judgeRequests judges requests that failed, and requests that were dropped as overload, missed, session_failed or
-// invalid. A workload that sheds load as configured is at most strained.
+// invalid. A workload that sheds load as configured is at most strained. The text also counts drops of the guard: it
+// would contradict the rest of the page without them.
 func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	failed, most, mostN := m.failed(), "", int64(0)
 	for i, n := range m.outcomes {
@@ -112,17 +113,19 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 			most, mostN = string(outcomes[i]), n
 		}
 	}
-	var dropped, shed int64
+	var dropped, shed, all int64 // judged; shed as configured; judged or dropped by the guard
 	for i, n := range m.dropped {
 		switch dropReasons[i] {
 		case measure.Overload, measure.Missed, measure.SessionFailed, measure.Invalid:
+			dropped += n
+		case measure.Guarded:
 		default:
 			continue
 		}
 		if o.Sheds && dropReasons[i] == measure.Overload {
 			shed = n
 		}
-		dropped += n
+		all += n
 		if n > mostN {
 			most, mostN = string(dropReasons[i]), n
 		}
@@ -135,14 +138,15 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	switch {
 	case failed == 0:
 		what = "were dropped"
-	case dropped > 0:
+	case all > 0:
 		what = "failed or were dropped"
 	}
-	of := float64(m.finished() - m.cancelled() + dropped)
-	if mostN < lost {
+	ended := m.finished() - m.cancelled()
+	of := float64(ended + dropped)
+	if mostN < failed+all {
 		most = "mostly " + most
 	}
-	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(float64(lost)/of), what, most)}
+	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(float64(failed+all)/float64(ended+all)), what, most)}
 	if n := lost - shed; float64(n)/of >= badShare && n >= badAtLeast {
 		v.Level = bad
 	}

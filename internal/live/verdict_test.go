@@ -82,6 +82,9 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(counts(4990, 4, 4990), measure.Missed, 6), 0, none, strained, "0.2 % of requests failed or were dropped in the last minute: mostly missed")
 	f(running, dropped(dropped(counts(100, 0, 100), measure.Filtered, 50), measure.Shutdown, 9), 0, none, well, "all well")
 
+	f(running, dropped(counts(90, 10, 90), measure.Guarded, 100), 0, none, bad, "55 % of requests failed or were dropped in the last minute: mostly guard")
+	f(running, dropped(counts(100, 0, 100), measure.Guarded, 100), 0, none, well, "all well") // the guard has closed again
+
 	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
 	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute met the SLO")
 	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute met the SLO")

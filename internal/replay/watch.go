@@ -53,10 +53,10 @@ func (r *Runner) showGuard() {
 		}
 	}
 	now, level := time.Now(), slog.LevelWarn
-	text := "guard opened: " + g.Words(now)
+	text := "guard opened, requests are held back: " + g.Words(now)
 	switch {
 	case g.State() == limits.Closed:
-		text = fmt.Sprintf("guard closed after %v", now.Sub(g.Since()).Round(time.Millisecond))
+		text = fmt.Sprintf("guard closed after %v, requests are sent again", now.Sub(g.Since()).Round(time.Millisecond))
 		level = slog.LevelInfo
 	case before != [limits.NumLimits]bool{}:
 		text = "guard stays open: " + g.Words(now)

@@ -102,8 +102,8 @@ func TestGuard(t *testing.T) {
 		want(t, "rows", rows, slices.Concat(span(0, 101), span(251, 301)))
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 151})
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Guarded: 150})
-		want(t, "told", told, []string{"10.1s guard opened: waiting 9 ≥ 8 (w)", "25.1s guard closed after 15s (w)"})
-		for _, line := range []string{`level=WARN msg="guard opened: waiting 9 ≥ 8" workload=w`, `level=INFO msg="guard closed after 15s" workload=w`} {
+		want(t, "told", told, []string{"10.1s guard opened, requests are held back: waiting 9 ≥ 8 (w)", "25.1s guard closed after 15s, requests are sent again (w)"})
+		for _, line := range []string{`level=WARN msg="guard opened, requests are held back: waiting 9 ≥ 8" workload=w`, `level=INFO msg="guard closed after 15s, requests are sent again" workload=w`} {
 			if !strings.Contains(log.String(), line) {
 				t.Errorf("want the log line %s, got\n%s", line, log)
 			}
@@ -123,7 +123,7 @@ func TestGuardWhenNothingIsDue(t *testing.T) {
 		after(10*time.Second+500*time.Millisecond, func() { e.say(8, nil) })
 		after(12*time.Second+500*time.Millisecond, func() { e.say(0, nil) })
 		b.run(t, until(t, 55*time.Second), t.Context())
-		want(t, "told", told, []string{"11s guard opened: waiting 8 ≥ 8 (w)", "14.3s guard closed after 3.3s (w)"})
+		want(t, "told", told, []string{"11s guard opened, requests are held back: waiting 8 ≥ 8 (w)", "14.3s guard closed after 3.3s, requests are sent again (w)"})
 		want(t, "sent", len(b.kept.all), 2)
 	})
 }
@@ -174,8 +174,8 @@ func TestNoGuardAfterTheEnd(t *testing.T) {
 		open float64 // at 10.64 s
 	}{
 		"drains":              {10 * time.Second, nil, 0}, // requests that end from 10.55 s on would see the limit
-		"drains with it open": {10600 * time.Millisecond, []string{"10.55s guard opened: waiting 8 ≥ 8 (w)"}, 0},
-		"over":                {30 * time.Second, []string{"10.55s guard opened: waiting 8 ≥ 8 (w)"}, 1},
+		"drains with it open": {10600 * time.Millisecond, []string{"10.55s guard opened, requests are held back: waiting 8 ≥ 8 (w)"}, 0},
+		"over":                {30 * time.Second, []string{"10.55s guard opened, requests are held back: waiting 8 ≥ 8 (w)"}, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, told := newEngine(), []string(nil)
@@ -203,20 +203,20 @@ func TestBlindGuard(t *testing.T) {
 		told   []string
 	}{
 		"until the first figures": {func(*Workload, *engine) {}, span(21, 300), []string{
-			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
+			"0s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s, requests are sent again (w)",
 		}},
 		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = limits.BlindGo }, all, nil},
-		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened: missing_metrics: the engine's metrics are not scraped (w)"}},
+		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened, requests are held back: missing_metrics: the engine's metrics are not scraped (w)"}},
 		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
 		"no guard":           {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ResumeAfter: time.Second} }, all, nil},
 		"no figure on the page": {func(w *Workload, _ *engine) { w.Guard = limits.Guard{KVCacheUsage: 0.9} }, nil, []string{
-			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", // then for want of the figure
+			"0s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)", // then for want of the figure
 		}},
 		"unsupported": {func(w *Workload, e *engine) {
 			w.Guard = limits.Guard{KVCacheUsage: 0.9}
 			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Engine: "llama.cpp", Pages: 3}, nil) })
 		}, nil, []string{
-			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)",
+			"0s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)",
 			"4.6s as ERROR: guard cannot judge a limit: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting. Nothing is sent: remove the limit, or set on_missing_metrics: go (w)",
 			"4.6s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
@@ -230,8 +230,8 @@ func TestBlindGuard(t *testing.T) {
 			after(10*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })
 			after(12*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
 		}, slices.Concat(span(21, 101), span(130, 300)), []string{
-			"0s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s (w)",
-			"10.1s guard opened: missing_metrics: http://engine/metrics: connection refused (w)", "13s guard closed after 2.9s (w)",
+			"0s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s, requests are sent again (w)",
+			"10.1s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)", "13s guard closed after 2.9s, requests are sent again (w)",
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestGuardByErrors(t *testing.T) {
 		}
 		want(t, "trials", trials, ideal)
 		want(t, "told", told, []string{
-			fmt.Sprint(opened, " guard opened: error_ratio 0.2 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, " (w)"),
+			fmt.Sprint(opened, " guard opened, requests are held back: error_ratio 0.2 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, ", requests are sent again (w)"),
 		})
 		want(t, "all rows", len(rows)+b.kept.dropped[measure.Guarded], 1800)
 	})
@@ -354,7 +354,7 @@ func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 		}
 		want(t, "trials", trials, ideal)
 		want(t, "told", told, []string{
-			fmt.Sprint(opened, " guard opened: error_ratio 1 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, " (w)"),
+			fmt.Sprint(opened, " guard opened, requests are held back: error_ratio 1 ≥ 0.2 (w)"), fmt.Sprint(closed, " guard closed after ", closed-opened, ", requests are sent again (w)"),
 		})
 	})
 }

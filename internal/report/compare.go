@@ -117,7 +117,7 @@ func headline(a, b lookedAt, all []judgement) string {
 		if j.found && j.figure.headline {
 			part := fmt.Sprintf("%s %s", j.figure.name, signed(100*(j.to.Value/j.from.Value-1), "%"))
 			if j.from.Value == 0 {
-				part = fmt.Sprintf("%s %s", j.figure.name, signed(j.to.Value, j.figure.unit))
+				part = fmt.Sprintf("%s %s", j.figure.name, signed(j.to.Value, j.figure.differenceUnit()))
 			}
 			parts = append(parts, part)
 		}
@@ -126,7 +126,11 @@ func headline(a, b lookedAt, all []judgement) string {
 	case len(parts) > 0:
 		return fmt.Sprintf("%s: %s.", against, strings.Join(parts, ", "))
 	case judged == 0:
-		return against + ": too short to judge."
+		short := b
+		if a.blocks < fewestBlocks {
+			short = a
+		}
+		return fmt.Sprintf("%s: too short to judge. %s: %s.", against, short.name(), short.unit())
 	default:
 		return fmt.Sprintf("%s: no difference is shown in output, TTFT, ITL, latency or failures.", against)
 	}

@@ -24,15 +24,21 @@ const tail = 0.05
 
 // blocksOf returns the number of blocks of a run, or 1 if the run is too short.
 func blocksOf(l lookedAt) int {
+	mean := l.meanLatency()
+	n := int(min(mostBlocks, l.seconds/mean))
+	if !(mean > 0) || n < fewestBlocks {
+		return 1
+	}
+	return n
+}
+
+// meanLatency returns the mean time from start to end of the ok requests, in seconds; NaN without any.
+func (l lookedAt) meanLatency() float64 {
 	var lived float64
 	for _, r := range l.ok {
 		lived += float64(r.End-r.Start) / 1e9
 	}
-	n := int(min(mostBlocks, l.seconds*float64(len(l.ok))/lived))
-	if lived == 0 || n < fewestBlocks {
-		return 1
-	}
-	return n
+	return lived / float64(len(l.ok))
 }
 
 // alike gives all runs the number of blocks of the run with the fewest. A run that is too short keeps its single block.
@@ -54,7 +60,7 @@ func (l lookedAt) unit() string {
 	case len(l.ok) == 0:
 		return "no request ended ok"
 	case l.blocks < fewestBlocks:
-		return fmt.Sprintf("too short: it lasted less than %d times its mean latency", fewestBlocks)
+		return fmt.Sprintf("lasted %s, less than %d mean latencies (%s)", number.Value(l.seconds, "s"), fewestBlocks, number.Value(fewestBlocks*l.meanLatency(), "s"))
 	}
 	return fmt.Sprintf("%d blocks of %s each", l.blocks, number.Value(l.seconds/float64(l.blocks), "s"))
 }

@@ -24,14 +24,14 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 		for _, j := range each[i] {
 			f, a, b, d := j.figure, j.from.Value, j.to.Value, j.interval()
 			bounded := !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0)
-			bounds, share := "–", "–"
+			bounds, share, unit := "–", "–", f.differenceUnit()
 			if bounded {
-				bounds = signed(d.Low, f.unit) + " to " + signed(d.High, f.unit)
+				bounds = signed(d.Low, unit) + " to " + signed(d.High, unit)
 			}
 			if a != 0 {
 				share = signed(100*d.Value/a, "%")
 			}
-			t.Rows = append(t.Rows, []string{f.name, number.Value(a, f.unit), number.Value(b, f.unit), signed(d.Value, f.unit), bounds, share, j.verdict()})
+			t.Rows = append(t.Rows, []string{f.name, number.Value(a, f.unit), number.Value(b, f.unit), signed(d.Value, unit), bounds, share, j.verdict()})
 			if a > 0 && f.unit != "%" && f.of != ofLateness && bounded {
 				forest.Y.Names = append([]string{f.name}, forest.Y.Names...) // the first figure goes to the top
 				points.X, points.Y = append(points.X, 100*d.Value/a), append([]float64{float64(len(points.Y))}, points.Y...)
@@ -53,7 +53,7 @@ func differences(all []lookedAt, each [][]judgement, family int) Section {
 func evidence(all []lookedAt, family int) []string {
 	text := fmt.Sprintf("The unit of evidence is a block of time. One family: %s on this page. If the runs are equal, the chance of any “better” or “worse” is about 5 %% at most.", number.Count(family, "figure"))
 	for _, l := range all {
-		text += fmt.Sprintf(" %s: %s.", upper(l.name()), l.unit())
+		text += fmt.Sprintf(" %s: %s.", l.name(), l.unit())
 	}
 	return []string{text, "One run against one run says nothing about how runs of one kind vary. For that, repeat runs."}
 }

@@ -61,6 +61,14 @@ var comparedFigures = []comparedFigure{
 	}},
 }
 
+// differenceUnit is the unit of a difference: percentages differ by points.
+func (f comparedFigure) differenceUnit() string {
+	if f.unit == "%" {
+		return "points"
+	}
+	return f.unit
+}
+
 // interval returns the interval of the figure in one run.
 func (f comparedFigure) interval(l lookedAt) stats.Interval {
 	if f.of == ofOutcomes {

@@ -57,7 +57,7 @@ func TestVerdicts(t *testing.T) {
 	if want := "b against a: no difference is shown in output, TTFT, ITL, latency or failures."; lead != want {
 		t.Errorf("got %q, want %q", lead, want)
 	}
-	for _, want := range []string{"A: 30 blocks of 10 s each", "B: 30 blocks of 10 s each", "One family: 15 figures on this page", "says nothing about how runs of one kind vary"} {
+	for _, want := range []string{"a: 30 blocks of 10 s each", "b: 30 blocks of 10 s each", "One family: 15 figures on this page", "says nothing about how runs of one kind vary"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
@@ -80,7 +80,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("short runs: %s: %s", figure, verdict)
 		}
 	}
-	if lead != "b against a: too short to judge." || !strings.Contains(text, "A: too short: it lasted less than 12 times its mean latency") {
+	if !strings.HasPrefix(lead, "b against a: too short to judge. a: lasted 10.2 s, less than 12 mean latencies (") || !strings.Contains(text, "a: lasted 10.2 s") {
 		t.Errorf("short runs: %q\n%s", lead, text)
 	}
 }
@@ -94,7 +94,7 @@ func TestFailuresAreJudged(t *testing.T) {
 		}
 	}
 	by, lead, _ := verdicts(t, a, b)
-	if by["Failed"] != "worse" || !strings.HasSuffix(lead, "Failed +4 %.") {
+	if by["Failed"] != "worse" || !strings.HasSuffix(lead, "Failed +4 points.") {
 		t.Errorf("%s; %q", by["Failed"], lead)
 	}
 }
@@ -110,7 +110,7 @@ func TestNothingWasWritten(t *testing.T) {
 	if l := look(a); l.seconds != 0 {
 		t.Errorf("it lasted %v s, want 0", l.seconds)
 	}
-	if _, _, text := verdicts(t, a, b); !strings.Contains(text, "A: no request ended ok") || !strings.Contains(text, "One family: 1 figure on") {
+	if _, _, text := verdicts(t, a, b); !strings.Contains(text, "a: no request ended ok") || !strings.Contains(text, "One family: 1 figure on") {
 		t.Error(text)
 	}
 }

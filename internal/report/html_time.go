@@ -124,7 +124,7 @@ func (l lookedAt) drift(q shownQuantity) string {
 		}
 		thirds = append(thirds, third.percentile(third.ok, q.value, chart.Distribution(values), 50))
 	}
-	says := upper(q.short) + " shows no trend"
+	says := upper(q.short) + " has no significant trend"
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {
 	case l.blocks < fewestBlocks:
 		says = upper(q.short) + " is too short to judge"

@@ -21,6 +21,8 @@ type ParetoPoint struct {
 	Good        float64 // good requests/s; NaN without bounds
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
+	TTFT99      float64 // p99, ms
+	Attainment  float64 // good ÷ expected; NaN without an SLO
 
 	user, output stats.Interval // intervals of PerUser and of Total (PerGPU in a plot)
 }
@@ -30,11 +32,24 @@ func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 
 func (l lookedAt) pareto() ParetoPoint {
 	user, output := perUser(l).Interval(tail), outputRate(l).Interval(tail)
+	attainment := math.NaN()
+	if share, ok := l.attainment(); ok {
+		attainment = share
+	}
 	return ParetoPoint{
+		TTFT99: l.of("time_to_first_token").Percentile(99), Attainment: attainment,
 		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs, user: user, output: output,
 		PerUser: user.Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
 		Requests: l.single("request_throughput"), Good: l.single("goodput"),
 	}
+}
+
+// attainment returns the attainment of a run with an SLO. ok is false without an SLO or a ledger.
+func (l lookedAt) attainment() (share float64, ok bool) {
+	if l.Ledger == nil || len(l.Settings.SLO) == 0 {
+		return 0, false
+	}
+	return l.Ledger.Attainment()
 }
 
 // PerGPU is Total / GPUs, or NaN if GPUs is not known.

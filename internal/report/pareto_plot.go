@@ -63,7 +63,7 @@ func upper(text string) string {
 }
 
 func paretoTable(points []ParetoPoint, knee int) chart.Table {
-	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Text: true}}}
+	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Name: "TTFT p99"}, {Name: "attainment"}, {Text: true}}}
 	for i, p := range points {
 		concurrency, note := "–", ""
 		if p.Concurrency > 0 {
@@ -76,7 +76,7 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 		if p.GPUs > 0 {
 			perGPU = number.Cell(p.PerGPU())
 		}
-		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser), number.Value(p.TTFT, "ms"), note})
+		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser), number.Value(p.TTFT, "ms"), number.Value(p.TTFT99, "ms"), number.Value(100*p.Attainment, "%"), note})
 	}
 	return t
 }
@@ -84,7 +84,7 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 // paretoPlot returns false if no point has both coordinates.
 func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool) {
 	front := frontier(points)
-	on, off, line := chart.Series{Name: "on the frontier", Kind: chart.Points}, chart.Series{Name: "dominated", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
+	on, off, line := chart.Series{Name: "not dominated", Kind: chart.Points}, chart.Series{Name: "dominated", Kind: chart.Points}, chart.Series{Kind: chart.Line, Soft: true}
 	var best []ParetoPoint
 	for i, p := range points {
 		if math.IsNaN(p.user.Value) {

@@ -215,7 +215,7 @@ export class Card {
     list(this.el.querySelector('.chips'), all.filter(([key, , n]) => n || key === 'ok'), () => make('li'), (li, [key, name, n, minute]) => {
       const asked = key === 'ok' || key === 'filtered' || unsent.includes(key) // by nature or by the configuration
       li.className = key === 'ok' ? 'ok' : asked ? '' : board.drop_reasons.includes(key) ? 'dropped' : 'bad'
-      put(li, `${name} ${count(n)}` + (asked || !minute ? '' : `, ${count(minute)} in the last minute`))
+      put(li, `${name} ${count(n)}` + (asked || !minute ? '' : ` (${count(minute)} in the last minute)`))
       li.title = meaning[key] ?? ''
     })
     const body = this.el.querySelector('.outcomes tbody')
