@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"replayd/internal/number"
+	"replayd/internal/terminal"
 	"replayd/internal/trace"
 )
 
@@ -26,7 +29,14 @@ func newTraceInfo(w *world) *cobra.Command {
 	return showTrace(w, &cobra.Command{
 		Use: "info FILE", Short: "Print rates, lengths, prefix blocks and the ideal hit ratio of a trace",
 		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
-	}, func(_ string, stats *trace.Stats) error { return stats.WriteTable(w.out) })
+	}, func(_ string, stats *trace.Stats) error {
+		var text strings.Builder
+		if err := stats.WriteTable(&text); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w.out, terminal.Fit(text.String(), w.columns))
+		return err
+	})
 }
 
 func newTraceValidate(w *world) *cobra.Command {

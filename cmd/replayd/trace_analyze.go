@@ -66,7 +66,7 @@ func (o *analyzeFlags) write(w *world, a analysis.Analysis, now time.Time) error
 	if o.output == "-" {
 		return errors.Join(a.WriteJSON(w.out), o.page(a, now))
 	}
-	if err := a.WriteTable(w.out); err != nil {
+	if err := a.WriteTable(w.out, w.columns); err != nil {
 		return err
 	}
 	if o.output != "" {

@@ -69,3 +69,38 @@ func (t *Table) Wrapped(head, text string, column int) {
 	}
 	fmt.Fprintln(t, line)
 }
+
+// Fit breaks the lines of a text that are longer than columns; 0: no limit. A broken line continues below its second
+// column, which begins after two spaces. A word that is too long for a line is broken too.
+func Fit(text string, columns int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if columns <= 0 || Width(line) <= columns {
+			out.WriteString(line + "\n")
+			continue
+		}
+		indent := 2
+		if head, rest, ok := strings.Cut(line, "  "); ok {
+			indent = Width(head) + 2 + Width(rest) - Width(strings.TrimLeft(rest, " "))
+		}
+		if indent > columns/2 {
+			indent = 2
+		}
+		space := strings.Repeat(" ", indent)
+		for Width(line) > columns {
+			letters := []rune(line)
+			at := strings.LastIndex(string(letters[indent:columns+1]), " ")
+			if at <= 0 {
+				out.WriteString(string(letters[:columns]) + "\n")
+				line = space + string(letters[columns:])
+				continue
+			}
+			first := string(letters[:indent]) + string(letters[indent : columns+1])[:at]
+			out.WriteString(first + "\n")
+			line = space + strings.TrimLeft(line[len(first):], " ")
+		}
+		out.WriteString(line + "\n")
+	}
+	return out.String()
+}

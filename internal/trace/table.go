@@ -90,7 +90,7 @@ func (t table) distribution(name string, d stats.CountSummary) {
 		t.line(name, "n/a")
 		return
 	}
-	t.line(name, number.Grouped(d.Mean, 3), number.Grouped(d.P50, 1), number.Grouped(d.P90, 1), number.Grouped(d.P99, 1),
+	t.line(name, number.Cell(d.Mean), number.Cell(d.P50), number.Cell(d.P90), number.Cell(d.P99),
 		number.Whole(d.Min), number.Whole(d.Max), number.Whole(d.Sum), number.Whole(d.Count))
 }
 

@@ -184,7 +184,7 @@ func TestAnalyzeStops(t *testing.T) {
 	}
 	full := errors.New("disk full")
 	a := analyze(t, f)
-	if err := a.WriteTable(failingWriter{full}); !errors.Is(err, full) {
+	if err := a.WriteTable(failingWriter{full}, 0); !errors.Is(err, full) {
 		t.Errorf("table: got %v, want %v", err, full)
 	}
 	if err := a.WriteJSON(failingWriter{full}); !errors.Is(err, full) {
@@ -210,7 +210,7 @@ func TestAnalysisTables(t *testing.T) {
 		f.Stats.Path = c.name + ".jsonl"
 		a := analyze(t, f)
 		var table, document bytes.Buffer
-		if err := errors.Join(a.WriteTable(&table), a.WriteJSON(&document)); err != nil {
+		if err := errors.Join(a.WriteTable(&table, 0), a.WriteJSON(&document)); err != nil {
 			t.Fatal(err)
 		}
 		for file, got := range map[string]string{c.name + ".txt": table.String(), c.name + ".json": document.String()} {

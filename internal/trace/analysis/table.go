@@ -11,9 +11,9 @@ import (
 )
 
 // WriteTable writes the analysis as tables for people: AIPerf's figures, the dataset as AIPerf's documents show it,
-// then lengths, prefixes, caches, bursts and sessions.
-func (a Analysis) WriteTable(w io.Writer) error {
-	t := tables{bufio.NewWriter(w)}
+// then lengths, prefixes, caches, bursts and sessions. A table that is wider than width leaves columns out; 0: no limit.
+func (a Analysis) WriteTable(w io.Writer, width int) error {
+	t := tables{bufio.NewWriter(w), width}
 	t.line("Trace analysis: %s", a.Stats.Path)
 	a.writeAIPerf(t)
 	a.writeDataset(t)

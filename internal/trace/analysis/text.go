@@ -3,6 +3,7 @@ package analysis
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,10 @@ import (
 )
 
 // tables writes headings, lines and columns. A write error stays in the bufio.Writer, which returns it from Flush.
-type tables struct{ *bufio.Writer }
+type tables struct {
+	*bufio.Writer
+	width int // of a line; 0: no limit
+}
 
 func (t tables) line(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
 
@@ -26,15 +30,20 @@ func (t tables) grid(rows ...[]string) { t.columns(rows, true) }
 // left writes left-aligned columns.
 func (t tables) left(rows ...[]string) { t.columns(rows, false) }
 
+// spare lists the columns that a table without room for them leaves out, in order. The JSON has them.
+var spare = []string{"std dev", "p25", "p75", "p90"}
+
 func (t tables) columns(rows [][]string, right bool) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+	widths := widthsOf(rows)
+	for _, name := range spare {
+		at := slices.Index(rows[0], name)
+		if t.width <= 0 || sumOf(widths) <= t.width || at < 0 {
+			continue
 		}
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
+		}
+		widths = widthsOf(rows)
 	}
 	for _, row := range rows {
 		var line strings.Builder
@@ -51,6 +60,28 @@ func (t tables) columns(rows [][]string, right bool) {
 		}
 		t.line("%s", strings.TrimRight(line.String(), " "))
 	}
+}
+
+// sumOf returns the width of a row with columns of these widths.
+func sumOf(widths []int) int {
+	sum := -2
+	for _, w := range widths {
+		sum += w + 2
+	}
+	return sum
+}
+
+func widthsOf(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
 }
 
 const full, some = "█", "▏"
