@@ -133,7 +133,7 @@ func goodOverTime() *panel {
 	return timeseries("Service attainment and objective", "percentunit",
 		"Good ÷ eligible requests over 5 minutes. Failed requests and requests without a lane are eligible, although no latency shows them. Below the red line the error budget burns. Pale: at the same place of the trace "+then+".",
 		"ReplaydSLOBurnFast", queries...).
-		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^attainment$", green).paleBefore().
+		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).colored("^attainment$", blue).paleBefore().
 		dashed("^objective$", "red")
 }
 
@@ -191,8 +191,8 @@ func atOnce() *panel {
 		"In flight: sent and not finished. Waiting: due, and waiting for a lane or for the previous turn. Above the pale line: the service takes longer for the same work.",
 		"ReplaydOverload",
 		append(compared(func(offset string) string { return `sum(replayd_requests_in_flight{` + of + `}` + offset + `)` }, "in flight"),
-			query{`sum(replayd_requests_waiting{` + of + `})`, "waiting"})...).
-		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting$", orange).paleBefore()
+			query{`sum(replayd_requests_waiting{` + of + `})`, "waiting in replayd"})...).
+		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting in replayd$", orange).paleBefore()
 }
 
 func otherLength() *panel {

@@ -58,7 +58,7 @@ func fleet() *board {
 		stat("Alerts firing", "short", "Firing alerts of replayd's rules for the current selection, and on processes. Their names are below.",
 			"How to read this", query{`count(` + alarms + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
 		stat("Engines down", "short", "Replicas whose metrics page cannot be scraped, or is of no known engine. They may still serve requests: check the bad requests. The engine table below has their names.",
-			"ReplaydEngineUnseen", query{down(enginesUp), ""}).thresholds("green", step{1, "orange"}),
+			"ReplaydEngineUnseen", query{down(enginesUp), ""}).thresholds("green", step{1, "red"}),
 		stat("Shards missing", "short", "Shards without a process. Nobody sends their requests: only a part of the load is measured.",
 			"ReplaydShardMissing", query{shardsMissing, ""}).thresholds("green", step{1, "red"}),
 		stat("Held back", "short", "Workloads that are paused, or whose guard is open because the target is overloaded or its metrics are missing. If it lasts, the canary only measures quiet moments.",
@@ -85,7 +85,7 @@ func fleet() *board {
 			"Requests per second that the traces ask for, stacked by target. A hole: a replayd or a shard is gone. An unexpected step: a reload, or a changed trace.",
 			"ReplaydDown", query{`sum by (cluster, namespace, target) (` + dueNow + `)`, "{{cluster}} {{namespace}} {{target}}"}).
 			set(object{"min": 0}).stacked(),
-		timeseries("Missing shards by workload", "short",
+		timeseries("Shards expected and running", "short",
 			"Shards of all workloads that should run and that run, and the missing ones by workload. If they differ for longer than a rollout, check the pods of the shards.",
 			"ReplaydShardMissing",
 			query{`sum(` + shardsOf + `)`, "should be"}, query{`sum(` + shardsThere + `)`, "there"},

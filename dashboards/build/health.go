@@ -102,8 +102,8 @@ func drops() *panel {
 func lanes() *panel {
 	return timeseries("Requests in flight and waiting", "short",
 		"In flight: on a lane. Waiting: due, and waiting for a lane or for the previous turn. Waiting above 0 for some time: there are too few lanes, or too much load.", "ReplaydOverload",
-		query{`sum(replayd_requests_in_flight{` + mine + `})`, "in flight"}, query{`sum(replayd_requests_waiting{` + mine + `})`, "waiting"}).
-		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting$", orange)
+		query{`sum(replayd_requests_in_flight{` + mine + `})`, "in flight"}, query{`sum(replayd_requests_waiting{` + mine + `})`, "waiting in replayd"}).
+		set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^waiting in replayd$", orange)
 }
 
 func accounted() *panel {

@@ -38,7 +38,7 @@ func checks() []*panel {
 		check("Configuration", "short", "Whether the latest reload succeeded in all processes. Red: the old configuration stays in effect; the log has every error with its line.",
 			"ReplaydReloadFailed", `min(`+ofProcess(`replayd_config_last_reload_successful{`+process+`}`)+`)`, 0, step{1, "green"}).
 			word("1", "as written", "green").word("0", "refused", "red"),
-		check("Engines unseen", "short", "Replicas whose metrics page at least one process cannot scrape. Red: their queue and cache are unknown, and guards that need them hold requests back. The reasons are below.",
+		check("Engines down", "short", "Replicas whose metrics page at least one process cannot scrape. Red: their queue and cache are unknown, and guards that need them hold requests back. The reasons are below.",
 			"ReplaydEngineUnseen", engines, 0, step{1, "red"}).empty("no page"),
 		check("Clock skew", "s", "Wall clock − the loop's own clock, of the worst process. From 1 s, the replay jumps to the wall clock, and requests are missed. Check the time service of the host.",
 			"ReplaydMissed", `max(abs(replayd_wall_clock_skew_seconds{`+mine+`}))`, 0, step{0.1, "yellow"}, step{1, "red"}),

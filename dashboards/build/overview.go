@@ -11,21 +11,22 @@ func overview() *board {
 	b.linksWith("datasource", "cluster", "namespace")
 
 	const (
-		eligible = `workload:replayd_requests_eligible:rate5m{` + of + `}`
-		good     = `workload:replayd_goodput_requests:rate5m{` + of + `}`
-		ttft     = `workload:replayd_ttft_seconds:quantile5m{` + of + `,quantile="0.9"}`
-		power    = `target:replayd_gpu_power_watts:avg5m{` + onTarget + `}`
-		queue    = `target:replayd_engine_requests_waiting:avg5m{` + onTarget + `}`
-		below    = `count(` + badNow + ` > ` + mayBeBad + `)`
-		byName   = "{{namespace}} {{workload}} on {{target}} {{model}}"
+		eligible  = `workload:replayd_requests_eligible:rate5m{` + of + `}`
+		good      = `workload:replayd_goodput_requests:rate5m{` + of + `}`
+		ttft      = `workload:replayd_ttft_seconds:quantile5m{` + of + `,quantile="0.9"}`
+		power     = `target:replayd_gpu_power_watts:avg5m{` + onTarget + `}`
+		queue     = `target:replayd_engine_requests_waiting:avg5m{` + onTarget + `}`
+		below     = `count(` + badNow + ` > ` + mayBeBad + `)`
+		reachable = `min by (cluster, namespace, target) (replayd_target_up{` + onTarget + `})`
+		byName    = "{{namespace}} {{workload}} on {{target}} {{model}}"
 	)
 	b.put(4, 4,
-		stat("Lowest attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Red: a workload is below its objective, so its error budget burns. Fleet lists the workloads, worst first.",
+		stat("Attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Requests that the guard held back are not eligible. Red: a workload is below its objective, so its error budget burns. Fleet lists the workloads, worst first.",
 			"ReplaydSLOBurnFast", query{`1 - max(` + badNow + `) unless on () ` + below, ""}, query{`1 - max(` + badNow + `) and on () ` + below, ""}).
 			thresholds(green).coloredQuery("B", "red").set(object{"decimals": 1}),
-		stat("Below objective", "short", "Workloads with more bad requests in the last 5 minutes than their objective allows.",
-			"ReplaydSLOBurnFast", query{below + ` or 0 * count(` + badNow + `)`, ""}).thresholds(green, step{1, "red"}),
-		stat("Highest TTFT p90", "s", "The highest p90 of TTFT of a workload, over the ok requests of the last 5 minutes. Canary compares it with the SLO.",
+		stat("Targets down", "short", "Targets that no request and no probe reaches. Without answers no request is eligible, so service attainment does not show it. Red: check the engine first.",
+			"ReplaydTargetUnreachable", query{`count(` + reachable + ` == 0) or 0 * count(` + reachable + `)`, ""}).thresholds(green, step{1, "red"}),
+		stat("TTFT p90", "s", "The highest p90 of TTFT of a workload, over the ok requests of the last 5 minutes. Canary compares it with the SLO.",
 			"ReplaydTTFTRegression", query{`max(` + ttft + `)`, ""}).thresholds("text"),
 		stat("Engine queue", "short", "Requests in the queues of all engines, averaged over 5 minutes. A queue means more load than the engines can take: open Correlation.",
 			"ReplaydOverload", query{`sum(` + queue + `)`, ""}).thresholds("text").set(object{"decimals": 0}).needs("no engine metrics"),

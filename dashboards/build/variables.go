@@ -89,5 +89,7 @@ func annotations() []object {
 			"The guard is open: {{limit}}", "{{workload}} on {{target}}"),
 		one("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+onTarget+`}[$__rate_interval])) > 0`,
 			"The engine restarted", "{{target}} {{replica}}"),
+		one("Unreachable", "red", `max by (cluster, namespace, target) (1 - min_over_time(replayd_target_up{`+onTarget+`}[$__rate_interval])) > 0`,
+			"The target is unreachable", "{{target}}"),
 	}
 }
