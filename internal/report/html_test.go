@@ -35,7 +35,7 @@ func steps3(a, b, c float64) lookedAt {
 
 func TestDrift(t *testing.T) {
 	for want, l := range map[string]lookedAt{
-		"Latency has no significant trend: p50 of each third of the run: 10": steps3(100, 101, 99),
+		"Latency has no significant trend (300 requests): p50 of each third of the run: 10": steps3(100, 101, 99),
 		"Latency rises: ":             steps3(100, 100, 150),
 		"Latency falls: ":             steps3(200, 150, 100),
 		"Latency rises, then falls: ": steps3(100, 200, 110),

@@ -41,6 +41,7 @@ func (l lookedAt) overTime() Section {
 			continue
 		}
 		word, _, _ := strings.Cut(plot.Title, ":")
+		word, _, _ = strings.Cut(word, " (")
 		words = append(words, word)
 		s.Plots = append(s.Plots, plot)
 	}
@@ -108,6 +109,7 @@ var trends = 3 * len(shownQuantities)
 // drift describes the trend of a latency's median over thirds of the run, judged by blocks.
 func (l lookedAt) drift(q shownQuantity) string {
 	var thirds []stats.Estimate
+	n := 0
 	for k := range 3 {
 		third := l
 		third.seconds = l.lastSent() / 3
@@ -122,9 +124,10 @@ func (l lookedAt) drift(q shownQuantity) string {
 		if len(values) == 0 {
 			return upper(q.short) + " over time"
 		}
+		n += len(values)
 		thirds = append(thirds, third.percentile(third.ok, q.value, chart.Distribution(values), 50))
 	}
-	says := upper(q.short) + " has no significant trend"
+	says := fmt.Sprintf("%s has no significant trend (%s)", upper(q.short), number.Count(n, "request"))
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {
 	case l.blocks < fewestBlocks:
 		says = upper(q.short) + " is too short to judge"
