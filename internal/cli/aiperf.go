@@ -84,6 +84,18 @@ func (o *Flags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 	if given.Changed("slice-duration") && a.Slice == 0 {
 		fault("--slice-duration", errors.New("want seconds > 0, got 0"))
 	}
+	if given.Changed("wait-for-model-timeout") {
+		o.Wait = config.Duration(a.waitForModel)
+	}
+	if given.Changed("slo-attainment-fraction") {
+		if given.Changed("min-goodput") {
+			fault("--slo-attainment-fraction", errors.New("want only one of it and --min-goodput"))
+		}
+		o.Least = a.attainment
+	}
+	if a.noSchedule && a.fixedSchedule {
+		fault("--no-fixed-schedule", errors.New("contradicts --fixed-schedule"))
+	}
 	t.ExtraBody = extraBody(a.extraInputs, fault)
 	o.takeHeaders(fault)
 }
@@ -95,7 +107,7 @@ func (o *Flags) takeEndpoint(fault faults) {
 	case "chat", "completions":
 		t.API = a.endpointType
 	default:
-		fault("--endpoint-type", fmt.Errorf("want chat or completions: other APIs have no tokens that stream, got %q", a.endpointType))
+		fault("--endpoint-type", fmt.Errorf("want chat or completions, got %q", a.endpointType))
 		return
 	}
 	if a.endpoint == "" {

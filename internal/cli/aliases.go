@@ -49,6 +49,9 @@ type aliases struct {
 	extraInputs, headers   []string
 	apiKey                 string
 	requestTimeout         secondsValue
+	waitForModel           secondsValue
+	attainment             float64
+	noSchedule             bool
 	startOffset, endOffset int // milliseconds
 	autoOffset             bool
 
@@ -111,6 +114,9 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.StringArrayVarP(&a.headers, "header", "H", nil, "NAME:VALUE, sent with each request; Authorization, Cookie and keys are shown nowhere")
 	f.StringVar(&a.apiKey, "api-key", "", "sent as Authorization: Bearer; --http.config.file can take it from a file")
 	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
+	f.Var(&a.waitForModel, "wait-for-model-timeout", "longest wait until the server lists its models, in seconds")
+	f.Float64Var(&a.attainment, "slo-attainment-fraction", 0, "least share of the expected requests that meets --goodput, 0 to 1; else exit 3")
+	f.BoolVar(&a.noSchedule, "no-fixed-schedule", false, "as without --fixed-schedule: in the file's order")
 
 	f = pflag.NewFlagSet(string(TraceReplay), pflag.ContinueOnError)
 	f.SortFlags, sets[TraceReplay] = false, f
@@ -132,6 +138,9 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, error) {
 	first := map[Spelling]string{}
 	given.Visit(func(f *pflag.Flag) {
+		if _, no := f.Value.(refused); no && first[AIPerf] == "" {
+			first[AIPerf] = f.Name
+		}
 		for who, set := range sets {
 			if set.Lookup(f.Name) != nil && first[who] == "" && !isSaving(f.Name) {
 				first[who] = f.Name

@@ -12,7 +12,7 @@ import (
 	"replayd/internal/spelling"
 )
 
-// secondNames maps AIPerf 0.5's alternative flag names to the names that run has.
+// secondNames maps the alternative flag names of AIPerf 0.5 and 0.13 to the names that run has.
 var secondNames = map[string]string{
 	"model-names": "model", "output-artifact-dir": "artifact-dir", "custom-endpoint": "endpoint",
 	"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev",
@@ -23,7 +23,9 @@ var secondNames = map[string]string{
 	"conversation-turn-mean": "session-turns-mean", "conversation-turn-stddev": "session-turns-stddev",
 	"conversation-turn-delay-mean": "session-turn-delay-mean", "conversation-turn-delay-stddev": "session-turn-delay-stddev",
 	"request-rate-mode": "arrival-pattern", "vllm-burstiness": "arrival-smoothness",
-	"num-requests": "request-count", "num-warmup-requests": "warmup-request-count",
+	"prompt-input-tokens-block-size": "block-tokens", "synthetic-input-tokens-block-size": "block-tokens", "isl-block-size": "block-tokens",
+	"replay-speedup": "synthesis-speedup-ratio",
+	"num-requests":   "request-count", "num-warmup-requests": "warmup-request-count",
 }
 
 // firstName returns the name under which a flag is stored.
@@ -34,45 +36,15 @@ func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// notTaken says, for each other flag of AIPerf, why run does not accept it, or what does the same.
-var notTaken = map[string]string{
-	"num-sessions":                "conversations are not counted: --request-count is how many requests are sent",
-	"num-conversations":           "conversations are not counted: --request-count is how many requests are sent",
-	"conversation-num":            "conversations are not counted: --request-count is how many requests are sent",
-	"benchmark-grace-period":      "requests in flight at the end are waited for, as long as their own limits allow (--request-timeout-seconds)",
-	"warmup-duration":             "the warm-up is counted in requests: --warmup-request-count",
-	"warmup-concurrency":          "the warm-up has the run's --concurrency",
-	"warmup-request-rate":         "the warm-up goes as fast as --concurrency allows",
-	"request-rate-ramp-duration":  "a configuration file for serve has ramps: stages",
-	"dataset-sampling-strategy":   "a file is sent in its order; random_pool draws from it",
-	"use-server-token-count":      "tokens are always counted by the server's usage, where it sends one",
-	"use-legacy-max-tokens":       "max_tokens is what is always sent",
-	"user-context-prompt-length":  "each conversation begins with a text of its own as it is: --isl",
-	"no-server-metrics":           "pages are read for the files of --artifact-dir only",
-	"no-gpu-telemetry":            "GPUs are read only where --gpu-telemetry says so",
-	"ui":                          "a terminal gets a bar, anything else the log",
-	"ui-type":                     "a terminal gets a bar, anything else the log",
-	"workers-max":                 "there is one process: --shard is for several",
-	"max-workers":                 "there is one process: --shard is for several",
-	"record-processors":           "there is one process: --shard is for several",
-	"tokenizer-revision":          "nothing is fetched: --tokenizer takes the file",
-	"tokenizer-trust-remote-code": "nothing is fetched, and no code of a tokenizer is run",
-	"export-level":                "profile_export.jsonl has a line for each request; --save-prompts keeps what was sent",
-	"profile-export-prefix":       "the files have AIPerf's names, in --artifact-dir",
-	"profile-export-file":         "the files have AIPerf's names, in --artifact-dir",
-}
-
 // renamedFlags maps the former names of run's own flags to the current ones.
 var renamedFlags = map[string]string{"carry": "history"}
 
 // WrongFlag explains what is wrong with a flag.
 func WrongFlag(c *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	switch why, now := notTaken[name], renamedFlags[name]; {
+	switch now := renamedFlags[name]; {
 	case now != "":
 		err = fmt.Errorf("--%s: it is called --%s", name, now)
-	case why != "":
-		err = fmt.Errorf("--%s: is not taken: %s", name, why)
 	case unknown:
 		err = unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
 	default:
@@ -113,7 +85,11 @@ func FlagError(c *cobra.Command, err error) error {
 
 func unknownFlag(c *cobra.Command, name, list string) error {
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, no := f.Value.(refused); !no {
+			names = append(names, f.Name)
+		}
+	})
 	meant := spelling.DidYouMean(name, "--", names)
 	if meant == "" {
 		meant = " (" + list + ")"

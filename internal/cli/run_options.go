@@ -43,6 +43,7 @@ func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
+	refusedFlags(given, fault)
 	path := ""
 	if len(args) > 0 {
 		path = args[0]

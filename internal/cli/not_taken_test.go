@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Every flag of AIPerf 0.13 is taken or refused with a reason, and consumes a value exactly if it does so there.
+func TestFlagsOfAIPerf(t *testing.T) {
+	text, err := os.ReadFile("testdata/aiperf_0.13_flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cobra.Command{Use: "run"}
+	c.Flags().String("log.level", "info", "")
+	NewFlags().Add(c)
+	all, refusals := map[string]bool{}, 0
+	for line := range strings.Lines(string(text)) {
+		name, kind, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || name == "#" {
+			continue
+		}
+		all[name] = true
+		f := c.Flags().Lookup(name)
+		if f == nil {
+			t.Errorf("--%s is neither taken nor refused", name)
+			continue
+		}
+		if _, no := f.Value.(refused); no {
+			refusals++
+		}
+		if isSwitch := f.NoOptDefVal != ""; isSwitch != (kind == "switch") && name != "stream" { // run's own flag, a switch
+			t.Errorf("--%s: AIPerf has a %s, run does not", name, kind)
+		}
+	}
+	if len(all) != 314 {
+		t.Errorf("want 314 flags, got %d", len(all))
+	}
+	t.Logf("%d flags, %d taken, %d refused", len(all), len(all)-refusals, refusals)
+}
+
+// docs/from-aiperf.md names each refused flag once, under its reason.
+func TestRefusedFlagsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/from-aiperf.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range notTakenFlags {
+		at := strings.Index(string(text), "- "+upperFirst(group.why)+": `--")
+		if at < 0 {
+			t.Errorf("docs/from-aiperf.md: want the reason %q", group.why)
+			continue
+		}
+		list, _, _ := strings.Cut(string(text[at:]), "\n- ")
+		for _, name := range strings.Fields(group.values + " " + group.switches) {
+			if strings.Count(list, "`--"+name+"`") != 1 {
+				t.Errorf("docs/from-aiperf.md: want --%s under %q", name, group.why)
+			}
+		}
+	}
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// One line of wrong flags is answered with all of its faults.
+func TestRefusedFlags(t *testing.T) {
+	c := &cobra.Command{Use: "run"}
+	level := c.Flags().String("log.level", "info", "")
+	o := NewFlags()
+	o.Add(c)
+	args := []string{"--url", "u", "--ui", "dashboard", "--image-batch-size=2", "--auto-plot", "--speed", "0", "--verbose", "--isl", "100"}
+	if err := c.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	_, err := o.Order(c.Flags().Args(), c.Flags())
+	for _, want := range []string{
+		"--ui: is not taken: a terminal gets a bar", "--image-batch-size: is not taken: text only", "--auto-plot: is not taken: replayd report makes the page",
+		"--speed: want 0.001 to 1000, got 0",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n != 3 {
+		t.Errorf("want 4 faults, got %v", err)
+	}
+	if *level != "debug" {
+		t.Errorf("want --verbose to set the level debug, got %s", *level)
+	}
+}
+
+// AIPerf's names of levels set --log.level, and leave replayd's own defaults.
+func TestLogLevel(t *testing.T) {
+	for text, want := range map[string]string{"TRACE": "debug", "warning": "warn", "success": "info", "critical": "error"} {
+		c := &cobra.Command{Use: "run"}
+		level := c.Flags().String("log.level", "info", "")
+		o := NewFlags()
+		o.Add(c)
+		if err := c.ParseFlags([]string{"trace.jsonl", "--url", "http://u", "--log-level", text}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := o.Order(c.Flags().Args(), c.Flags())
+		if err != nil || *level != want || r.Who != Own {
+			t.Errorf("%s: level %s and spelling %s, %v; want %s and %s", text, *level, r.Who, err, want, Own)
+		}
+	}
+	f := pflag.NewFlagSet("f", pflag.ContinueOnError)
+	if err := (logLevel{f, ""}).Set("loud"); err == nil || !strings.Contains(err.Error(), `got "loud"`) {
+		t.Errorf("want the levels, got %v", err)
+	}
+}
