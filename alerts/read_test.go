@@ -28,7 +28,7 @@ func TestEachRecordIsRead(t *testing.T) {
 			readBy(text)
 		}
 	}
-	for _, pattern := range []string{"../dashboards/*.json", "../README.md", "../docs/*.md", "../deploy/*.md", "../deploy/*/*.md"} {
+	for _, pattern := range []string{"../dashboards/*.json", "../README.md", "../docs/*.md", "../docs/how-to/*.md", "../docs/tutorial/*.md", "../docs/explanation/*.md", "../deploy/*.md", "../deploy/*/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: want files, got %v, %v", pattern, paths, err)

@@ -131,7 +131,7 @@ func nest(t *testing.T, defaults map[string]string) map[string]any {
 // The example and every configuration in the documents must load.
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	files := []string{"../../docs/replayd.example.yaml"}
-	for _, page := range []string{"../../README.md", "../../docs/configuration.md", "../../docs/sidecar.md", "../../docs/workloads.md"} {
+	for _, page := range []string{"../../docs/how-to/daemon.md", "../../docs/configuration.md", "../../docs/sidecar.md", "../../docs/workloads.md"} {
 		files = append(files, configurations(t, page)...)
 	}
 	for _, file := range files {

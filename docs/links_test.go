@@ -1,0 +1,115 @@
+// Package docs_test checks the documents: every link between them leads to a file, and every anchor to a heading.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	links    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	code     = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	linked   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+// pages returns the Markdown files of the repository, by path from its root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) == ".md" {
+			text, err := os.ReadFile(filepath.Join("..", path))
+			if err != nil {
+				return err
+			}
+			found[path] = string(text)
+		}
+		return nil
+	})
+	if err != nil || len(found) < 40 {
+		t.Fatalf("want 40 pages or more, got %d, %v", len(found), err)
+	}
+	return found
+}
+
+// anchors returns the anchors of a page's headings, as GitHub makes them: lower case, words joined by -, without other
+// punctuation. A repeated heading gets a number; none is linked here.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range headings.FindAllStringSubmatch(regexp.MustCompile("(?s)```.*?```").ReplaceAllString(text, ""), -1) {
+		title := linked.ReplaceAllString(m[1], "$1")
+		all[strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(title))] = true
+	}
+	return all
+}
+
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	checked := 0
+	for path, text := range all {
+		for _, m := range links.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			checked++
+			to := path
+			if target != "" {
+				to = filepath.Join(filepath.Dir(path), target)
+				if _, err := os.Stat(filepath.Join("..", to)); err != nil {
+					t.Errorf("%s: %s leads to no file", path, m[1])
+					continue
+				}
+			}
+			if anchor != "" && filepath.Ext(to) == ".md" && !anchors(all[to])[anchor] {
+				t.Errorf("%s: %s leads to no heading", path, m[1])
+			}
+		}
+	}
+	if checked < 150 {
+		t.Errorf("want 150 links or more, got %d", checked)
+	}
+}
+
+// The README is short enough for four minutes, and its tables fit.
+func TestREADME(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := 0
+	for line := range strings.Lines(code.ReplaceAllString(string(text), "")) {
+		if !strings.HasPrefix(line, "|") {
+			words += len(strings.Fields(linked.ReplaceAllString(line, "$1")))
+			continue
+		}
+		for cell := range strings.SplitSeq(line, "|") {
+			if len([]rune(cell)) > 120 {
+				t.Errorf("want cells of at most 120 characters, got %q", cell)
+			}
+		}
+	}
+	if words > 800 {
+		t.Errorf("want at most 800 words of prose, got %d", words)
+	}
+}
