@@ -241,7 +241,7 @@ func TestDashboard(t *testing.T) {
 		p.until(t, `document.querySelector('h1')?.textContent === 'first'`)
 		p.until(t, drawn)
 		var most float64
-		p.eval(t, `Math.max(...[...document.querySelectorAll('#section-1 tbody tr')].filter(r => r.cells[0].textContent .startsWith('Input Sequence Length')).map(r => +[...r.cells].at(-1).textContent.replaceAll(',', '')))`, &most)
+		p.eval(t, `Math.max(...[...document.querySelectorAll('#section-1 tbody tr')].filter(r => r.cells[0].textContent.startsWith('Input Sequence Length')).map(r => +[...r.cells].at(-1).textContent.replaceAll(',', '')))`, &most)
 		if !(most > 0 && most <= 800) {
 			t.Errorf("the longest input is %v, want at most 800", most)
 		}
