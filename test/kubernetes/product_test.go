@@ -56,7 +56,7 @@ func TestArguments(t *testing.T) {
 			c, _ := replayd(t, pod)
 			want := noFile
 			if mode == "job" {
-				want = "replayd: --shard: auto: want an index < " + map[bool]string{true: "4", false: "2"}[values[0] == "-f"] + ", got 99 from JOB_COMPLETION_INDEX"
+				want = "replayd: --shard: auto: want a shard index < " + map[bool]string{true: "4", false: "2"}[values[0] == "-f"] + ", got 99 (from JOB_COMPLETION_INDEX)"
 			}
 			if said, err := run(t, "99", c.Args...); err == nil || !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
 				t.Errorf("%s %q: want %q, got %v: %q", mode, c.Args, want, err, said)

@@ -215,7 +215,7 @@ func (w *world) fires(t *testing.T, killed time.Time) {
 		}
 		return nil
 	})
-	if want := []string{many + ": canary on sim: 3 of 4 shards are there"}; !slices.Equal(firing, want) {
+	if want := []string{many + ": canary on sim: 3 of 4 shards are running"}; !slices.Equal(firing, want) {
 		t.Errorf("want %q, got %q", want, firing)
 	}
 	t.Logf("firing %v after the kill at the latest, with rules %d times as fast: %q", time.Since(killed).Round(100*time.Millisecond), scale, firing)
