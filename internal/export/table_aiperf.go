@@ -38,7 +38,7 @@ func WriteAIPerfTable(w io.Writer, r result.Run, width int) error {
 	writeBox(out, title, columns, cells, width, "std", "min", "p90", "max")
 	fmt.Fprintf(out, "\nBenchmark Duration: %.2f sec\n", f.Seconds())
 	for _, line := range footer(r, f) {
-		fmt.Fprintln(out, line)
+		out.WriteString(terminal.Fit(line+"\n", width))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
