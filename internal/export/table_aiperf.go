@@ -92,15 +92,7 @@ func grouped(v float64) string {
 // writeBox draws a table. All columns are aligned to the right. While the box is wider than width, the next of the spare columns is left
 // out; a width of 0 is unlimited.
 func writeBox(out *strings.Builder, title string, columns []string, rows [][]string, width int, spare ...string) {
-	cells := append([][]string{columns}, rows...)
-	widths := boxWidths(cells)
-	for ; width > 0 && len(spare) > 0 && boxWidth(widths) > width; spare = spare[1:] {
-		at := slices.Index(cells[0], spare[0])
-		for i := range cells {
-			cells[i] = slices.Delete(slices.Clone(cells[i]), at, at+1)
-		}
-		widths = boxWidths(cells)
-	}
+	cells, widths := terminal.Narrow(append([][]string{columns}, rows...), spare, width, boxWidth)
 	columns, rows = cells[0], cells[1:]
 	edge := func(left, fill, between, right string) string {
 		parts := make([]string, len(widths))
@@ -124,17 +116,6 @@ func writeBox(out *strings.Builder, title string, columns []string, rows [][]str
 		row("│", cells)
 	}
 	fmt.Fprintln(out, edge("└", "─", "┴", "┘"))
-}
-
-// boxWidths are the widths of the columns.
-func boxWidths(rows [][]string) []int {
-	widths := make([]int, len(rows[0]))
-	for _, cells := range rows {
-		for i, c := range cells {
-			widths[i] = max(widths[i], terminal.Width(c))
-		}
-	}
-	return widths
 }
 
 // boxWidth is the width of a box with its edges and its margins.

@@ -18,7 +18,7 @@ func TestFit(t *testing.T) {
 			}
 			text.WriteByte('\n')
 		}
-		columns := 20 + random.IntN(100)
+		columns := 1 + random.IntN(120)
 		got := Fit(text.String(), columns)
 		for line := range strings.Lines(got) {
 			if n := Width(strings.TrimSuffix(line, "\n")); n > columns {

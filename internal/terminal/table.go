@@ -12,35 +12,61 @@ type Table struct {
 	Columns int
 }
 
-// Rows writes rows of cells under their headings, the first row. All columns but the first are aligned to the right. While a row is wider
-// than the table, the next of the spare columns is left out.
+// Rows writes rows of cells under their headings, the first row. All columns but the first are aligned to the right.
+// While a row is wider than the table, the next of the spare columns is left out.
 func (t *Table) Rows(rows [][]string, spare []string) {
-	for {
-		widths := make([]int, len(rows[0]))
-		sum := 0
-		for i := range widths {
-			for _, cells := range rows {
-				widths[i] = max(widths[i], Width(cells[i]))
-			}
-			sum += 2 + widths[i]
+	rows, widths := Narrow(rows, spare, t.Columns, RowWidth)
+	for _, cells := range rows {
+		line := fmt.Sprintf("%-*s", widths[0], cells[0])
+		for i, cell := range cells[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], cell)
 		}
-		if t.Columns <= 0 || sum-2 <= t.Columns || len(spare) == 0 {
-			for _, cells := range rows {
-				line := fmt.Sprintf("%-*s", widths[0], cells[0])
-				for i, cell := range cells[1:] {
-					line += fmt.Sprintf("  %*s", widths[i+1], cell)
-				}
-				fmt.Fprintln(t, line)
-			}
-			return
-		}
-		if at := slices.Index(rows[0], spare[0]); at >= 0 {
-			for i, cells := range rows {
-				rows[i] = slices.Delete(cells, at, at+1)
-			}
-		}
-		spare = spare[1:]
+		fmt.Fprintln(t, line)
 	}
+}
+
+// Narrow leaves out spare columns, named by the first row, in their order, while a row is wider than columns (0: no
+// limit). width returns the width of a row with columns of the given widths. Narrow returns the rows and the widths of
+// their columns. Rows may have different lengths. The given rows stay as they are.
+func Narrow(rows [][]string, spare []string, columns int, width func(widths []int) int) (narrow [][]string, widths []int) {
+	narrow, widths = rows, widthsOf(rows)
+	for _, name := range spare {
+		if columns <= 0 || width(widths) <= columns {
+			break
+		}
+		at := slices.Index(narrow[0], name)
+		if at < 0 {
+			continue
+		}
+		rest := make([][]string, len(narrow))
+		for i, cells := range narrow {
+			rest[i] = slices.Delete(slices.Clone(cells), at, at+1)
+		}
+		narrow, widths = rest, widthsOf(rest)
+	}
+	return narrow, widths
+}
+
+// RowWidth returns the width of a row with two spaces between its columns.
+func RowWidth(widths []int) int {
+	sum := -2
+	for _, w := range widths {
+		sum += w + 2
+	}
+	return sum
+}
+
+func widthsOf(rows [][]string) []int {
+	var widths []int
+	for _, cells := range rows {
+		for i, cell := range cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	return widths
 }
 
 // Line writes a name and its text.
@@ -55,52 +81,42 @@ func (t *Table) Line(name, format string, values ...any) {
 
 // Wrapped writes a text after its head. A text that is too wide goes on in further lines, indented to the column.
 func (t *Table) Wrapped(head, text string, column int) {
-	line := head
-	for i, word := range strings.Split(text, " ") {
-		switch {
-		case i == 0:
-			line += word
-		case t.Columns > 0 && Width(line)+1+Width(word) > t.Columns:
-			fmt.Fprintln(t, line)
-			line = strings.Repeat(" ", column) + word
-		default:
-			line += " " + word
-		}
-	}
-	fmt.Fprintln(t, line)
+	t.WriteString(breakLine(head+text, t.Columns, column))
 }
 
 // Fit breaks the lines of a text that are longer than columns; 0: no limit. A broken line continues below its second
-// column, which begins after two spaces. A word that is too long for a line is broken too.
+// column, which begins after two spaces.
 func Fit(text string, columns int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if columns <= 0 || Width(line) <= columns {
-			out.WriteString(line + "\n")
-			continue
-		}
 		indent := 2
 		if head, rest, ok := strings.Cut(line, "  "); ok {
 			indent = Width(head) + 2 + Width(rest) - Width(strings.TrimLeft(rest, " "))
 		}
-		if indent > columns/2 {
-			indent = 2
-		}
-		space := strings.Repeat(" ", indent)
-		for Width(line) > columns {
-			letters := []rune(line)
-			at := strings.LastIndex(string(letters[indent:columns+1]), " ")
-			if at <= 0 {
-				out.WriteString(string(letters[:columns]) + "\n")
-				line = space + string(letters[columns:])
-				continue
-			}
-			first := string(letters[:indent]) + string(letters[indent : columns+1])[:at]
-			out.WriteString(first + "\n")
-			line = space + strings.TrimLeft(line[len(first):], " ")
-		}
-		out.WriteString(line + "\n")
+		out.WriteString(breakLine(line, columns, indent))
 	}
 	return out.String()
+}
+
+// breakLine breaks a line that is longer than columns (0: no limit) at spaces. The further lines are indented. A word that
+// is too long for a line is broken too. An indent of more than half a line is cut to two spaces.
+func breakLine(line string, columns, indent int) string {
+	if indent > columns/2 {
+		indent = min(2, columns/2)
+	}
+	var out strings.Builder
+	for columns > 0 && Width(line) > columns {
+		letters := []rune(line)
+		first := columns
+		for first > indent && letters[first] != ' ' {
+			first--
+		}
+		if first <= indent {
+			first = columns
+		}
+		out.WriteString(string(letters[:first]) + "\n")
+		line = strings.Repeat(" ", indent) + strings.TrimLeft(string(letters[first:]), " ")
+	}
+	return out.String() + line + "\n"
 }

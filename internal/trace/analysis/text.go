@@ -3,13 +3,13 @@ package analysis
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"replayd/internal/number"
+	"replayd/internal/terminal"
 )
 
 // tables writes headings, lines and columns. A write error stays in the bufio.Writer, which returns it from Flush.
@@ -34,17 +34,7 @@ func (t tables) left(rows ...[]string) { t.columns(rows, false) }
 var spare = []string{"std dev", "p25", "p75", "p90"}
 
 func (t tables) columns(rows [][]string, right bool) {
-	widths := widthsOf(rows)
-	for _, name := range spare {
-		at := slices.Index(rows[0], name)
-		if t.width <= 0 || sumOf(widths) <= t.width || at < 0 {
-			continue
-		}
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], at, at+1)
-		}
-		widths = widthsOf(rows)
-	}
+	rows, widths := terminal.Narrow(rows, spare, t.width, terminal.RowWidth)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
@@ -60,28 +50,6 @@ func (t tables) columns(rows [][]string, right bool) {
 		}
 		t.line("%s", strings.TrimRight(line.String(), " "))
 	}
-}
-
-// sumOf returns the width of a row with columns of these widths.
-func sumOf(widths []int) int {
-	sum := -2
-	for _, w := range widths {
-		sum += w + 2
-	}
-	return sum
-}
-
-func widthsOf(rows [][]string) []int {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
 }
 
 const full, some = "█", "▏"
