@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +16,9 @@ import (
 	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/export"
-	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/synth"
+	"replayd/internal/terminal"
 )
 
 // sweep makes a run at each concurrency and reports the knee. An error of a run ends the sweep, except a missed bound:
@@ -38,7 +36,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 	}
 	var points []report.ParetoPoint
 	var missed error
-	var warm warmRuns
+	var warm report.SharedTexts // runs whose prompts were in the server's cache
 	for i, n := range r.Concurrency {
 		one := r
 		one.Concurrency = []int{n}
@@ -66,7 +64,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
 			if len(points) > 0 { // print the runs so far
-				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w.out, points, warm))
+				err = errors.Join(fmt.Errorf("concurrency %d: %w", n, err), writeSweep(w, points, warm))
 			} else if !a.begun && r.Artifacts != "" {
 				_ = os.Remove(one.Artifacts) // fails if the folder holds files of another program
 				err = errors.Join(err, folder.PutBack())
@@ -74,12 +72,12 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			return err
 		}
 		points = append(points, report.ParetoOf(a.collected))
-		warm.add(n, a.collected.Cache.Warm())
+		warm.Add(strconv.Itoa(n), a.collected.Cache.Warm())
 		if _, err := fmt.Fprintln(w.out); err != nil {
 			return err
 		}
 	}
-	if err := writeSweep(w.out, points, warm); err != nil {
+	if err := writeSweep(w, points, warm); err != nil {
 		return err
 	}
 	if r.Artifacts != "" {
@@ -125,64 +123,29 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, extension), n, extension)
 }
 
-// warmRuns holds the warnings of runs whose prompts were in the server's cache. Runs with the same text share a line.
-type warmRuns struct {
-	texts []string
-	at    map[string][]string // concurrencies, by text
-}
-
-// add adds a run; an empty text is no warning.
-func (w *warmRuns) add(concurrency int, text string) {
-	if text == "" {
-		return
+// writeSweep prints a line for each run, as the page of the runs has it, then the knee. A column without values is left
+// out, and so are columns for which the terminal has no room.
+func writeSweep(w *world, points []report.ParetoPoint, warm report.SharedTexts) error {
+	table := report.ParetoTable(points).Known()
+	rows := [][]string{nil}
+	for _, c := range table.Columns[1:] { // without the name of the run: it is the concurrency
+		rows[0] = append(rows[0], c.Name)
 	}
-	if w.at == nil {
-		w.at = map[string][]string{}
+	for _, cells := range table.Rows {
+		rows = append(rows, cells[1:])
 	}
-	if w.at[text] == nil {
-		w.texts = append(w.texts, text)
-	}
-	w.at[text] = append(w.at[text], strconv.Itoa(concurrency))
-}
-
-// writeSweep prints a line for each run, then the knee. A column without values is left out.
-func writeSweep(w io.Writer, points []report.ParetoPoint, warm warmRuns) error {
-	text := &strings.Builder{}
-	columns := []struct {
-		name  string
-		width int
-		value func(report.ParetoPoint) float64
-		unit  string
-	}{
-		{"output tokens/s", 16, func(p report.ParetoPoint) float64 { return p.Total }, ""},
-		{"per GPU", 12, report.ParetoPoint.PerGPU, ""},
-		{"per user", 12, func(p report.ParetoPoint) float64 { return p.PerUser }, ""},
-		{"TTFT mean", 12, func(p report.ParetoPoint) float64 { return p.TTFT }, "ms"},
-	}
-	fmt.Fprintf(text, "%-12s", "concurrency")
-	lines := make([]string, len(points))
-	for i, p := range points {
-		lines[i] = fmt.Sprintf("%-12d", p.Concurrency)
-	}
-	for _, c := range columns {
-		if !slices.ContainsFunc(points, func(p report.ParetoPoint) bool { return !math.IsNaN(c.value(p)) }) {
-			continue
-		}
-		fmt.Fprintf(text, "%*s", c.width, c.name)
-		for i, p := range points {
-			lines[i] += fmt.Sprintf("%*s", c.width, number.Value(c.value(p), c.unit))
-		}
-	}
-	fmt.Fprintf(text, "\n%s\n", strings.Join(lines, "\n"))
+	text := &terminal.Table{Columns: w.columns}
+	text.Rows(rows, []string{"TTFT mean", "per user", "per GPU"})
 	if _, knee := report.Knee(points); knee != "" {
-		fmt.Fprintf(text, "\n%s\n", knee)
+		fmt.Fprintln(text)
+		text.Wrapped("", knee, 0)
 	}
 	if servers := report.Capacity(points); servers != "" {
-		fmt.Fprintln(text, servers)
+		text.Wrapped("", servers, 0)
 	}
-	for _, t := range warm.texts {
-		fmt.Fprintf(text, "warm at concurrency %s: %s\n", strings.Join(warm.at[t], ", "), t)
+	for _, line := range warm.Lines() {
+		text.Wrapped("warm at concurrency ", line, 0)
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w.out, text.String())
 	return err
 }

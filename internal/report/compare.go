@@ -64,9 +64,8 @@ func comparison(runs []result.Run) Page {
 }
 
 // warningsOfAll lists the warnings of several runs. Runs with the same warning share a line.
-func warningsOfAll(all []lookedAt) (lines []string) {
-	var texts []string
-	of := map[string][]string{} // the names of the runs with a text
+func warningsOfAll(all []lookedAt) []string {
+	var shared SharedTexts
 	for _, l := range all {
 		own := warnings(l.Run)
 		if text := beyondPlan(l.Run); text != "" && !l.Picked {
@@ -76,16 +75,10 @@ func warningsOfAll(all []lookedAt) (lines []string) {
 			own = append(own, "there is no request in this run")
 		}
 		for _, text := range own {
-			if of[text] == nil {
-				texts = append(texts, text)
-			}
-			of[text] = append(of[text], l.name())
+			shared.Add(l.name(), text)
 		}
 	}
-	for _, text := range texts {
-		lines = append(lines, strings.Join(of[text], ", ")+": "+text)
-	}
-	return lines
+	return shared.Lines()
 }
 
 // order ranks the sections of a page of two runs, the most telling first.

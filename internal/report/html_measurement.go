@@ -85,15 +85,15 @@ func (l lookedAt) trust() Section {
 	beyond := beyondPlan(l.Run)
 	switch level := l.lateLevel(); {
 	case beyond != "":
-		s.Title = fmt.Sprintf("%s; the sent requests were at most %s late (p99)", beyond, p99)
+		s.Title = fmt.Sprintf("%s; 99 %% of the sent requests were at most %s late", beyond, p99)
 	case level == Bad:
 		s.Title = fmt.Sprintf("Requests were late (p99 %s): the load was not the planned one", p99)
 	case level == Poor:
 		s.Title = fmt.Sprintf("Requests were somewhat late: p99 %s", p99)
 	case level == Good:
-		s.Title = fmt.Sprintf("The load was the planned one: requests were at most %s late (p99)", p99)
+		s.Title = fmt.Sprintf("The load was the planned one: 99 %% of the requests were at most %s late", p99)
 	default:
-		s.Title = fmt.Sprintf("Requests were at most %s late (p99)", p99)
+		s.Title = fmt.Sprintf("99 %% of the requests were at most %s late", p99)
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It includes the wait for a free lane. "+
 		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}

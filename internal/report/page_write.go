@@ -60,10 +60,6 @@ func (p Page) Write(w io.Writer) error {
 	}
 	for i, s := range p.Sections {
 		s.Short = cmp.Or(s.Short, s.Title)
-		s.Tables = slices.Clone(s.Tables)
-		for k, t := range s.Tables {
-			s.Tables[k] = t.Known()
-		}
 		view := sectionView{Section: s, ID: fmt.Sprintf("section-%d", i+1)}
 		for k, plot := range s.Plots {
 			view.Pictures = append(view.Pictures, plot.Draw(fmt.Sprintf("picture-%d-%d", i+1, k+1)))

@@ -22,7 +22,7 @@ type ParetoPoint struct {
 	GPUs        int     // 0: not known
 	TTFT        float64 // mean, ms; NaN where nothing was streamed
 	TTFT99      float64 // p99, ms
-	Attainment  float64 // good ÷ expected; NaN without an SLO
+	Attainment  string  // good ÷ expected, in percent; "" without an SLO or a ledger
 
 	user, output stats.Interval // intervals of PerUser and of Total (PerGPU in a plot)
 }
@@ -32,9 +32,9 @@ func ParetoOf(run result.Run) ParetoPoint { return look(run).pareto() }
 
 func (l lookedAt) pareto() ParetoPoint {
 	user, output := perUser(l).Interval(tail), outputRate(l).Interval(tail)
-	attainment := math.NaN()
-	if share, ok := l.attainment(); ok {
-		attainment = share
+	attainment := ""
+	if l.Ledger != nil && len(l.Settings.SLO) > 0 {
+		attainment = number.Percent(l.Ledger.Good, l.Ledger.Expected)
 	}
 	return ParetoPoint{
 		TTFT99: l.of("time_to_first_token").Percentile(99), Attainment: attainment,
@@ -42,14 +42,6 @@ func (l lookedAt) pareto() ParetoPoint {
 		PerUser: user.Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
 		Requests: l.single("request_throughput"), Good: l.single("goodput"),
 	}
-}
-
-// attainment returns the attainment of a run with an SLO. ok is false without an SLO or a ledger.
-func (l lookedAt) attainment() (share float64, ok bool) {
-	if l.Ledger == nil || len(l.Settings.SLO) == 0 {
-		return 0, false
-	}
-	return l.Ledger.Attainment()
 }
 
 // PerGPU is Total / GPUs, or NaN if GPUs is not known.

@@ -46,7 +46,7 @@ func tradeOff(runs []lookedAt) Section {
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
-	s.Tables = []chart.Table{paretoTable(points, knee)}
+	s.Tables = []chart.Table{ParetoTable(points)}
 	if plot, ok := paretoPlot(points, knee, y); ok {
 		s.Plots = append(s.Plots, plot)
 	}
@@ -62,8 +62,10 @@ func upper(text string) string {
 	return string(text[0]-'a'+'A') + text[1:]
 }
 
-func paretoTable(points []ParetoPoint, knee int) chart.Table {
-	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "tokens/s"}, {Name: "tokens/s per GPU"}, {Name: "tokens/s per user"}, {Name: "TTFT mean"}, {Name: "TTFT p99"}, {Name: "attainment"}, {Text: true}}}
+// ParetoTable returns a row for each point. The page and the terminal show it.
+func ParetoTable(points []ParetoPoint) chart.Table {
+	knee, _ := Knee(points)
+	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "output tokens/s"}, {Name: "per GPU"}, {Name: "per user"}, {Name: "TTFT mean"}, {Name: "TTFT p99"}, {Name: "attainment"}, {Text: true}}}
 	for i, p := range points {
 		concurrency, note := "–", ""
 		if p.Concurrency > 0 {
@@ -76,7 +78,7 @@ func paretoTable(points []ParetoPoint, knee int) chart.Table {
 		if p.GPUs > 0 {
 			perGPU = number.Cell(p.PerGPU())
 		}
-		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser), number.Value(p.TTFT, "ms"), number.Value(p.TTFT99, "ms"), number.Value(100*p.Attainment, "%"), note})
+		t.Rows = append(t.Rows, []string{p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser), number.Value(p.TTFT, "ms"), number.Value(p.TTFT99, "ms"), p.Attainment, note})
 	}
 	return t
 }
@@ -115,7 +117,7 @@ func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool)
 	if len(off.X) > 0 {
 		p.Series = append(p.Series, off)
 	}
-	t := paretoTable(points, knee)
+	t := ParetoTable(points)
 	p.Table = &t
 	return p, true
 }
