@@ -117,6 +117,7 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.Var(&a.waitForModel, "wait-for-model-timeout", "longest wait until the server lists its models, in seconds")
 	f.Float64Var(&a.attainment, "slo-attainment-fraction", 0, "least share of the expected requests that meets --goodput, 0 to 1; else exit 3")
 	f.BoolVar(&a.noSchedule, "no-fixed-schedule", false, "as without --fixed-schedule: in the file's order")
+	addNotTaken(f)
 
 	f = pflag.NewFlagSet(string(TraceReplay), pflag.ContinueOnError)
 	f.SortFlags, sets[TraceReplay] = false, f
@@ -138,9 +139,6 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, error) {
 	first := map[Spelling]string{}
 	given.Visit(func(f *pflag.Flag) {
-		if _, no := f.Value.(refused); no && first[AIPerf] == "" {
-			first[AIPerf] = f.Name
-		}
 		for who, set := range sets {
 			if set.Lookup(f.Name) != nil && first[who] == "" && !isSaving(f.Name) {
 				first[who] = f.Name

@@ -141,7 +141,6 @@ func (o *Flags) addAliases(c *cobra.Command) {
 			c.Flags().AddFlag(&hidden)
 		})
 	}
-	addNotTaken(c.Flags())
 	addLogLevels(c.Flags())
 	c.Flags().SetNormalizeFunc(firstName)
 	c.Flags().BoolVar(&o.HelpAliases, "help-aliases", false, "show the flags of aiperf and trace_replay.py that run takes too")
