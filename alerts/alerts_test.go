@@ -57,17 +57,24 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A rule that names a series that is not there gives nothing, and no tool says so. It may read what any group records, and in its own
-// group what stands before it: that is evaluated before.
-func TestRulesReadWhatIsThere(t *testing.T) {
+// series returns the series that replayd exports, with their labels, and those that the rules record.
+func series(t *testing.T) (stored map[string][]string, recorded map[string]bool) {
+	t.Helper()
 	stored, err := outside.Stored("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := map[string]bool{}
+	recorded = map[string]bool{}
 	for _, r := range rules(t, false) {
 		recorded[r.Record] = true
 	}
+	return stored, recorded
+}
+
+// A rule that names a series that is not there gives nothing, and no tool says so. It may read what any group records, and in its own
+// group what stands before it: that is evaluated before.
+func TestRulesReadWhatIsThere(t *testing.T) {
+	stored, recorded := series(t)
 	inText := regexp.MustCompile(`\b\w+:replayd_\w+:\w+`)
 	names := map[string]bool{}
 	for _, g := range groups(t) {
@@ -303,14 +310,7 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 // The first command of each alert can be typed: a shell parses it, and a query in it names series that exist. A person who
 // is woken copies it.
 func TestFirstCommands(t *testing.T) {
-	stored, err := outside.Stored("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded := map[string]bool{}
-	for _, r := range rules(t, false) {
-		recorded[r.Record] = true
-	}
+	stored, recorded := series(t)
 	for _, r := range rules(t, true) {
 		text := r.Annotations["summary"] + r.Annotations["description"]
 		if r.Annotations["command"] == "" || !strings.Contains(text, "Likely cause") {

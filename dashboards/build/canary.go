@@ -8,14 +8,14 @@ import (
 // canary shows whether the service is good for its users, now and compared with the same place of the trace earlier.
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
-		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows since when and what kind of problem it is.",
+		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows the start and the kind of a problem.",
 		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
 	b.row("Latency")
 	b.put(8, 8,
 		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first content chunk, of ok requests. A request above the red line misses the SLO. If TTFT is up and the pale line is not, open Correlation: queue, prefix cache and clocks show the cause.", "ReplaydTTFTRegression", slo("ttft")),
-		latency("TTFT from due", "ttft_from_due", "What a user of the real system would have waited: it includes lateness, lane wait and stalls of the server. Far above the panel to the left: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
+		latency("TTFT from due", "ttft_from_due", "The wait of a user of the real system: it includes lateness, lane wait and stalls of the server. Far above the panel to the left: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
 		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last content chunk, of ok requests. Long answers take longer: compare with the pale line, not with another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
 		latency("Time per output token (TPOT)", "tpot", "For each request: (last chunk − first chunk) ÷ (output tokens − 1). If TPOT is up and TTFT is not, the batch is larger or the GPU is slower: see batch, clocks and throttling in Correlation.",

@@ -59,7 +59,7 @@ func fleet() *board {
 			"How to read this", query{`count(` + alarms + `) or 0 * count(` + dueNow + `)`, ""}).thresholds("green", step{1, "red"}),
 		stat("Engines down", "short", "Replicas whose metrics page cannot be scraped, or is of no known engine. They may still serve requests: check the bad requests. The engine table below has their names.",
 			"ReplaydEngineUnseen", query{down(enginesUp), ""}).thresholds("green", step{1, "red"}),
-		stat("Shards missing", "short", "Shards without a process. Nobody sends their requests: only a part of the load is measured.",
+		stat("Shards missing", "short", "Shards without a process. Their requests are not sent: only a part of the load is measured.",
 			"ReplaydShardMissing", query{shardsMissing, ""}).thresholds("green", step{1, "red"}),
 		stat("Held back", "short", "Workloads that are paused, or whose guard is open because the target is overloaded or its metrics are missing. If it lasts, the canary only measures quiet moments.",
 			"ReplaydGuardOpen", query{`count(` + heldBack + ` > 0) or 0 * count(` + heldBack + `)`, ""}).thresholds("green", step{1, "orange"}),

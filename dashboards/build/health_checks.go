@@ -21,7 +21,7 @@ func checks() []*panel {
 			"ReplaydMissed", rateOf("requests_dropped", `,reason!~"filtered|overload"`, "5m")+` / (`+rateOf("requests_expected", "", "5m")+` > 0)`, 1, step{1e-9, "yellow"}, step{0.01, "red"}),
 		check("Unaccounted", "short", "Expected − finished − dropped − in flight − waiting, of the worst process. It is 0 at every scrape. Another value is a bug in replayd: report it, and do not trust counts until it is fixed.",
 			"ReplaydAccountingBroken", `max(abs(`+unaccounted+`))`, 0, step{1, "red"}),
-		check("Shards missing", "short", "Shards without a process. Red: nobody sends their rows. Check the pods, and whether two have the same index.",
+		check("Shards missing", "short", "Shards without a process. Red: their rows are not sent. Check the pods, and whether two have the same index.",
 			"ReplaydShardMissing", shardsMissing, 0, step{1, "red"}),
 		check("Guard or pause", "short", "Whether the guard or a pause holds requests back in any process. Then only quiet moments are measured: check which limit is open, and whether other clients overload the engine.",
 			"ReplaydGuardOpen", `max(replayd_guard_open{`+mine+`}) + 2 * max(replayd_paused{`+mine+`})`, 0, step{1, "orange"}).

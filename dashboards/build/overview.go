@@ -25,7 +25,7 @@ func overview() *board {
 			"ReplaydSLOBurnFast", query{`1 - max(` + badNow + `) unless on () ` + below, ""}, query{`1 - max(` + badNow + `) and on () ` + below, ""}).
 			thresholds(green).coloredQuery("B", "red").set(object{"decimals": 1}),
 		stat("Targets down", "short", "Targets that no request and no probe reaches. Without answers no request is eligible, so service attainment does not show it. Red: check the engine first.",
-			"ReplaydTargetUnreachable", query{`count(` + reachable + ` == 0) or 0 * count(` + reachable + `)`, ""}).thresholds(green, step{1, "red"}),
+			"ReplaydTargetUnreachable", query{down(reachable), ""}).thresholds(green, step{1, "red"}),
 		stat("TTFT p90", "s", "The highest p90 of TTFT of a workload, over the ok requests of the last 5 minutes. Canary compares it with the SLO.",
 			"ReplaydTTFTRegression", query{`max(` + ttft + `)`, ""}).thresholds("text"),
 		stat("Engine queue", "short", "Requests in the queues of all engines, averaged over 5 minutes. A queue means more load than the engines can take: open Correlation.",

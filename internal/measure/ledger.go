@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Ledger counts what became of a workload's requests up to an instant. Every count of requests and of good requests that
+// A Ledger counts a workload's requests by outcome and by drop reason, up to an instant. Every count of requests and of good requests that
 // replayd shows comes from a ledger. Its maps have no zero counts.
 type Ledger struct {
 	Expected int64                `json:"expected"` // fell due, whether sent or not

@@ -22,7 +22,7 @@ func (r *Request) SecondToken() (time.Duration, bool) {
 	return r.Timeline.Chunks[1] - r.Timeline.Chunks[0], true
 }
 
-// TTFTFromDue returns first content chunk − due instant: what a user of the real system would have waited. ok is false if
+// TTFTFromDue returns first content chunk − due instant: the wait of a user of the real system. ok is false if
 // that of TTFT is.
 func (r *Request) TTFTFromDue() (time.Duration, bool) {
 	return r.fromDue(r.TTFT())

@@ -7,7 +7,7 @@ import (
 	"replayd/internal/metrics"
 )
 
-// counters counts what a runner does. It is a metrics.Workload or uncounted.
+// counters counts the events of a runner. It is a metrics.Workload or uncounted.
 type counters interface {
 	Expected(n int)
 	Filtered(n int)

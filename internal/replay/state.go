@@ -8,7 +8,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// A Phase names what a runner currently does.
+// A Phase names the current activity of a runner.
 type Phase string
 
 // Phases of a runner.

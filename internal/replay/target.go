@@ -130,7 +130,7 @@ func (t *Target) ask(ctx context.Context) (token bool, err error) {
 		return false, err
 	}
 	select {
-	case <-t.again: // this probe has done what again asks for
+	case <-t.again: // this probe serves the request on again too
 	default:
 	}
 	if err := t.probe.Measure(ctx); err != nil {

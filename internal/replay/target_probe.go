@@ -8,7 +8,7 @@ import (
 	"replayd/internal/openai"
 )
 
-// A pastime says what ends the rest between two probes.
+// A pastime defines the end of the rest between two probes.
 type pastime struct {
 	until   time.Time       // zero: no end
 	soonest time.Time       // the rest ends here if a request succeeds meanwhile; zero: a success does not end it

@@ -32,7 +32,7 @@ type node struct {
 	next     *node
 }
 
-// compilePattern compiles a pattern in Oniguruma's syntax. It accepts what means the same in Go's syntax.
+// compilePattern compiles a pattern in Oniguruma's syntax. It accepts constructs with the same meaning in Go's syntax.
 func compilePattern(source string) (*pattern, error) {
 	if len(source) > maxPattern {
 		return nil, fmt.Errorf("want a pattern of at most %d bytes, got %d", maxPattern, len(source))

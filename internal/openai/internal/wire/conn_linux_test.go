@@ -102,7 +102,7 @@ func (a answering) Read(p []byte) (int, error) {
 	return a.socket.Read(p)
 }
 
-// The deadline of the previous request limits neither Silent nor what TLS writes during it.
+// The deadline of the previous request limits neither Silent nor the writes of TLS during it.
 func TestSilentAfterADeadline(t *testing.T) {
 	said, looked := make(chan string, 1), make(chan struct{})
 	look := sync.OnceFunc(func() { close(looked) })
