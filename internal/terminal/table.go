@@ -21,7 +21,7 @@ func (t *Table) Rows(rows [][]string, spare []string) {
 		for i, cell := range cells[1:] {
 			line += fmt.Sprintf("  %*s", widths[i+1], cell)
 		}
-		fmt.Fprintln(t, line)
+		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
 }
 
