@@ -60,7 +60,7 @@ func read(t *testing.T, path string) string {
 // series returns the series that replayd exports, with their labels, and those that the rules record.
 func series(t *testing.T) (stored map[string][]string, recorded map[string]bool) {
 	t.Helper()
-	stored, err := outside.Stored("../docs/metrics.md")
+	stored, err := outside.Stored("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func promtoolTests(t *testing.T) (all []promtoolTest) {
 
 // Each rule that records has its test and its place in the document, and is told apart from the others.
 func TestEachRecordIsTestedAndExplained(t *testing.T) {
-	document := read(t, "../docs/correlation.md")
+	document := read(t, "../docs/explanation/correlation.md")
 	tested := map[string]bool{}
 	for _, test := range promtoolTests(t) {
 		for _, e := range test.Exprs {
@@ -249,7 +249,7 @@ func TestEachRecordIsTestedAndExplained(t *testing.T) {
 			t.Errorf("want a promql_expr_test of %s in tests/*_test.yaml", r.Record)
 		}
 		if !strings.Contains(document, "`"+r.Record+"`") {
-			t.Errorf("docs/correlation.md: want %s explained", r.Record)
+			t.Errorf("docs/explanation/correlation.md: want %s explained", r.Record)
 		}
 	}
 }
@@ -272,9 +272,9 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 		}
 	}
 	pages := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^## (Replayd\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^## (Replayd\w+)$`).FindAllStringSubmatch(read(t, "../docs/reference/alerts.md"), -1) {
 		if pages[m[1]] {
-			t.Errorf("docs/runbook.md: %s is there twice", m[1])
+			t.Errorf("docs/reference/alerts.md: %s is there twice", m[1])
 		}
 		pages[m[1]] = true
 	}
@@ -290,7 +290,7 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 				t.Errorf("%s: want a %s", r.Alert, annotation)
 			}
 		}
-		if got, want := r.Annotations["runbook_url"], "https://github.com/replayd/replayd/blob/main/docs/runbook.md#"+strings.ToLower(r.Alert); got != want || !pages[r.Alert] {
+		if got, want := r.Annotations["runbook_url"], "https://github.com/replayd/replayd/blob/main/docs/reference/alerts.md#"+strings.ToLower(r.Alert); got != want || !pages[r.Alert] {
 			t.Errorf("%s: want the page %s, and that to be there; got %s, %v", r.Alert, want, got, pages[r.Alert])
 		}
 		if got := r.Annotations["dashboard"]; !board.MatchString(got) {
@@ -302,7 +302,7 @@ func TestEachAlertIsTestedAndHasItsPage(t *testing.T) {
 	}
 	for page := range pages {
 		if !alerts[page] {
-			t.Errorf("docs/runbook.md: %s is no alert", page)
+			t.Errorf("docs/reference/alerts.md: %s is no alert", page)
 		}
 	}
 }

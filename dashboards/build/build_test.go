@@ -107,7 +107,7 @@ func recorded(t *testing.T) map[string]bool {
 // Every expression parses, names existing series and has a bounded cost: whole histograms are queried for one chosen
 // target or workload, never for a fleet.
 func TestExpressions(t *testing.T) {
-	stored, err := outside.Stored(repository + "/docs/metrics.md")
+	stored, err := outside.Stored(repository + "/docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestExpressions(t *testing.T) {
 
 // Every panel explains what it means and what to do, and links to the runbook.
 func TestPanelsExplainThemselves(t *testing.T) {
-	text, err := os.ReadFile(repository + "/docs/runbook.md")
+	text, err := os.ReadFile(repository + "/docs/reference/alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestPanelsExplainThemselves(t *testing.T) {
 				t.Errorf("%s: %q: want a title, a description that says what to do, and a unit", name, p.Title)
 			}
 			if len(p.Links) == 0 || !headings[p.Links[0]["url"].(string)] {
-				t.Errorf("%s: %q: want a link to a section of docs/runbook.md, got %v of %v", name, p.Title, p.Links, slices.Sorted(maps.Keys(headings)))
+				t.Errorf("%s: %q: want a link to a section of docs/reference/alerts.md, got %v of %v", name, p.Title, p.Links, slices.Sorted(maps.Keys(headings)))
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func TestBoardsAreLinked(t *testing.T) {
 
 // The runbook refers to panels by their titles.
 func TestRunbookNamesPanels(t *testing.T) {
-	text, err := os.ReadFile(repository + "/docs/runbook.md")
+	text, err := os.ReadFile(repository + "/docs/reference/alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestRunbookNamesPanels(t *testing.T) {
 	}
 	for _, m := range named {
 		if title := m[1] + m[2]; !titles[title] {
-			t.Errorf("docs/runbook.md: there is no panel %q", title)
+			t.Errorf("docs/reference/alerts.md: there is no panel %q", title)
 		}
 	}
 }

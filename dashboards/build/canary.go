@@ -82,7 +82,7 @@ func nowSLO(short, name string) *panel {
 
 func nowErrors() *panel {
 	p := stat("Failures", "percentunit",
-		"The two most frequent failures, as a fraction of the requests that ended in the last 5 minutes. 0: none failed. No data: none ended. docs/metrics.md explains each outcome. Red: check the target's log; the records file has the server's error texts.", "ReplaydErrorRatio",
+		"The two most frequent failures, as a fraction of the requests that ended in the last 5 minutes. 0: none failed. No data: none ended. docs/reference/metrics.md explains each outcome. Red: check the target's log; the records file has the server's error texts.", "ReplaydErrorRatio",
 		query{`topk(2, sum by (outcome) (rate(replayd_requests_total{` + of + `,outcome!~"ok|aborted|cancelled"}[5m])) / on() group_left () (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0) > 0)
   or on() label_replace(0 * (sum(rate(replayd_requests_total{` + of + `,outcome!~"aborted|cancelled"}[5m])) > 0), "outcome", "nothing", "", "")`, "{{outcome}}"})
 	now(p).set(object{"decimals": 1})
@@ -148,7 +148,7 @@ func whyNotGood() *panel {
 func outcomes() *panel {
 	// Sixteen outcomes are there at 0 always: those that were none in the whole range only lengthen the legend.
 	return timeseries("Requests by outcome", "reqps",
-		"Finished requests by outcome. Outcomes that did not occur in the time range are left out. Only green is good. docs/metrics.md explains each outcome; the records file has the server's error texts.",
+		"Finished requests by outcome. Outcomes that did not occur in the time range are left out. Only green is good. docs/reference/metrics.md explains each outcome; the records file has the server's error texts.",
 		"ReplaydErrorRatio",
 		query{`sum by (outcome) (rate(replayd_requests_total{` + of + `}[$__rate_interval]))
   and on (outcome) (sum by (outcome) (increase(replayd_requests_total{` + of + `}[$__range] @ end())) > 0 or sum by (outcome) (replayd_requests_total{` + of + `,outcome="ok"}))`, "{{outcome}}"}).

@@ -15,7 +15,7 @@ func correlation() *board {
 	b.linksWith("datasource", "cluster", "namespace", "target")
 	b.Links = append(b.Links, object{
 		"type": "link", "title": "TTFT is up: whose is it?", "targetBlank": true, "icon": "doc",
-		"url": "https://github.com/replayd/replayd/blob/main/docs/correlation.md#ttft-is-up-whose-is-it",
+		"url": "https://github.com/replayd/replayd/blob/main/docs/explanation/correlation.md#ttft-is-up-whose-is-it",
 	})
 	client, clientMore := ofClient()
 	engine, engineMore := ofEngine()
@@ -24,10 +24,10 @@ func correlation() *board {
 		p.needs("No request ended ok in this time.")
 	}
 	for _, p := range slices.Concat(engine, engineMore) {
-		p.needs("No engine metrics in this time: see metrics.url in docs/configuration.md.")
+		p.needs("No engine metrics in this time: see metrics.url in docs/reference/configuration.md.")
 	}
 	for _, p := range slices.Concat(gpu, gpuMore) {
-		p.needs("No GPU metrics: name their source under gpus: in replayd.yaml, see docs/configuration.md.")
+		p.needs("No GPU metrics: name their source under gpus: in replayd.yaml, see docs/reference/configuration.md.")
 	}
 	put := func(panels ...*panel) {
 		for i, p := range panels {

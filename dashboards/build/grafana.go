@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// runbook is the URL of docs/runbook.md.
-const runbook = "https://github.com/replayd/replayd/blob/main/docs/runbook.md"
+// runbook is the URL of docs/reference/alerts.md.
+const runbook = "https://github.com/replayd/replayd/blob/main/docs/reference/alerts.md"
 
 // object is a JSON object in Grafana's format. encoding/json sorts its keys.
 type object = map[string]any
@@ -144,7 +144,7 @@ type query struct {
 	legend string
 }
 
-// newPanel returns a panel of a kind. section is a heading of docs/runbook.md, which says in detail what to do.
+// newPanel returns a panel of a kind. section is a heading of docs/reference/alerts.md, which says in detail what to do.
 func newPanel(kind, title, unit, description, section string, queries []query) *panel {
 	p := &panel{
 		Type: kind, Title: title, Description: description, Datasource: prometheus(),

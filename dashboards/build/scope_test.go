@@ -126,7 +126,7 @@ func TestNoDataIsNotGreen(t *testing.T) {
 
 // A flag that is 1 must not be hidden by another that is 0: "or" takes the left one of two series with the same labels.
 func TestFlagsDoNotHideOneAnother(t *testing.T) {
-	document, err := os.ReadFile(repository + "/docs/metrics.md")
+	document, err := os.ReadFile(repository + "/docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestFlagsDoNotHideOneAnother(t *testing.T) {
 		flags[m[1]] = true
 	}
 	if !flags["replayd_gpu_row_remap_failed"] || !flags["replayd_guard_open"] {
-		t.Fatalf("want the flags of docs/metrics.md, got %v", flags)
+		t.Fatalf("want the flags of docs/reference/metrics.md, got %v", flags)
 	}
 	var flag func(e parser.Expr) bool
 	flag = func(e parser.Expr) bool {

@@ -43,16 +43,16 @@ func TestFlagsOfAIPerf(t *testing.T) {
 	t.Logf("%d flags, %d taken, %d refused", len(all), len(all)-refusals, refusals)
 }
 
-// docs/from-aiperf.md names each refused flag once, under its reason.
+// docs/how-to/from-aiperf.md names each refused flag once, under its reason.
 func TestRefusedFlagsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/from-aiperf.md")
+	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, group := range notTakenFlags {
 		names := strings.Fields(group.values + " " + group.switches)
 		if want := "\n- `--" + strings.Join(names, "`, `--") + "`: " + group.why + ".\n"; strings.Count(string(text), want) != 1 {
-			t.Errorf("docs/from-aiperf.md: want the line %q", want)
+			t.Errorf("docs/how-to/from-aiperf.md: want the line %q", want)
 		}
 	}
 }

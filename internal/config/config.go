@@ -10,7 +10,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Config is the whole configuration; docs/configuration.md is its reference. Paths are relative to the working
+// Config is the whole configuration; docs/reference/configuration.md is its reference. Paths are relative to the working
 // directory.
 type Config struct {
 	Web        Web        `koanf:"web"`

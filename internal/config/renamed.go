@@ -7,7 +7,7 @@ import (
 	"replayd/internal/spelling"
 )
 
-// renamedKeys maps old keys, without list indices, to their new names. docs/configuration.md has the new keys.
+// renamedKeys maps old keys, without list indices, to their new names. docs/reference/configuration.md has the new keys.
 var renamedKeys = map[string]string{
 	"workloads.mark":             "request",
 	"workloads.ahead":            "prebuild",

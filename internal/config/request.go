@@ -11,7 +11,7 @@ import (
 	"replayd/internal/synth"
 )
 
-// Request holds request fields that distinguish a workload's requests from those of the target's users; docs/sidecar.md
+// Request holds request fields that distinguish a workload's requests from those of the target's users; docs/how-to/sidecar.md
 // explains their use.
 type Request struct {
 	Priority  *Integer          `koanf:"priority"`   // nil: not sent

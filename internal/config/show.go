@@ -27,7 +27,7 @@ var (
 	_ encoding.TextMarshaler = Integer(0)
 )
 
-// Show returns the configuration as YAML with all defaults, in the order of docs/configuration.md. Load can read it.
+// Show returns the configuration as YAML with all defaults, in the order of docs/reference/configuration.md. Load can read it.
 // Secrets are masked: those of prometheus/common's types, values of secret-like names in extra_body, http_headers and
 // request.headers, and user and password in URLs.
 func (c Config) Show() ([]byte, error) {

@@ -32,7 +32,7 @@ func shown(t *testing.T, c Config) string {
 	return string(text)
 }
 
-// The golden file has every key once, in the order and spelling of docs/configuration.md.
+// The golden file has every key once, in the order and spelling of docs/reference/configuration.md.
 func TestShow(t *testing.T) {
 	c, err := load(t, "testdata/good.yaml")
 	if err != nil {
@@ -54,9 +54,9 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// The order of the keys is that of the tables in docs/configuration.md.
+// The order of the keys is that of the tables in docs/reference/configuration.md.
 func TestShowInTheOrderOfTheReference(t *testing.T) {
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile("../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

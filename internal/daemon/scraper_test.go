@@ -46,7 +46,7 @@ func (d *daemon) until(what string, holds func(p outside.Page) bool) outside.Pag
 	}
 }
 
-// One scrape of the daemon has the series of the client, the engine and the GPUs, each as listed in docs/metrics.md.
+// One scrape of the daemon has the series of the client, the engine and the GPUs, each as listed in docs/reference/metrics.md.
 func TestOnePageHoldsAll(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
@@ -67,7 +67,7 @@ func TestOnePageHoldsAll(t *testing.T) {
 		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "replica"}},
 		"The GPUs": {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
 	} {
-		rows, err := outside.Tables("../../docs/metrics.md", heading, common)
+		rows, err := outside.Tables("../../docs/reference/metrics.md", heading, common)
 		if err != nil {
 			t.Fatal(err)
 		}

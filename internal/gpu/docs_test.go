@@ -11,9 +11,9 @@ import (
 	"replayd/test/outside"
 )
 
-// The tables in docs/metrics.md list the series of the golden page, which has every series.
+// The tables in docs/reference/metrics.md list the series of the golden page, which has every series.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
-	want, err := outside.Tables("../../docs/metrics.md", "The GPUs", map[string][]string{"series": sourceLabels, "figure": deviceLabels})
+	want, err := outside.Tables("../../docs/reference/metrics.md", "The GPUs", map[string][]string{"series": sourceLabels, "figure": deviceLabels})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +23,6 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, outside.Page(page).Series()); diff != "" {
-		t.Errorf("docs/metrics.md and the page (-document +page):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md and the page (-document +page):\n%s", diff)
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"replayd/test/outside"
 )
 
-// The tables of workloads and of the process in docs/metrics.md list the series of the page.
+// The tables of workloads and of the process in docs/reference/metrics.md list the series of the page.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
-	want, err := outside.Tables("../../docs/metrics.md", "Workloads", map[string][]string{"series": threeLabels})
+	want, err := outside.Tables("../../docs/reference/metrics.md", "Workloads", map[string][]string{"series": threeLabels})
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := outside.Tables("../../docs/metrics.md", "The process", map[string][]string{"series": nil})
+	process, err := outside.Tables("../../docs/reference/metrics.md", "The process", map[string][]string{"series": nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +34,13 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	serves(w, "Qwen/Qwen3-8B")
 	script(w)
 	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {
-		t.Errorf("docs/metrics.md and the page (-document +page):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md and the page (-document +page):\n%s", diff)
 	}
 }
 
-// docs/metrics.md has the closed lists of label values word for word.
+// docs/reference/metrics.md has the closed lists of label values word for word.
 func TestDocumentedLabelValues(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
+	text, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,28 +54,28 @@ func TestDocumentedLabelValues(t *testing.T) {
 	}
 	for _, o := range allOutcomes {
 		if !strings.Contains(row("outcome"), "`"+string(o)+"`") {
-			t.Errorf("docs/metrics.md lacks the outcome %s", o)
+			t.Errorf("docs/reference/metrics.md lacks the outcome %s", o)
 		}
 	}
 	for _, r := range allDropReasons {
 		if !strings.Contains(row("reason"), "`"+string(r)+"`") {
-			t.Errorf("docs/metrics.md lacks the reason %s", r)
+			t.Errorf("docs/reference/metrics.md lacks the reason %s", r)
 		}
 	}
 	for _, l := range allGuardLimits {
 		if !strings.Contains(row("limit"), "`"+string(l)+"`") {
-			t.Errorf("docs/metrics.md lacks the limit %s", l)
+			t.Errorf("docs/reference/metrics.md lacks the limit %s", l)
 		}
 	}
 }
 
-// The glossary has each term once, and only series that docs/metrics.md documents.
+// The glossary has each term once, and only series that docs/reference/metrics.md documents.
 func TestGlossary(t *testing.T) {
 	words, err := os.ReadFile("../../docs/glossary.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented, err := os.ReadFile("../../docs/metrics.md")
+	documented, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestGlossary(t *testing.T) {
 	}
 	for _, name := range series {
 		if !strings.Contains(string(documented), name) {
-			t.Errorf("docs/glossary.md has %s, docs/metrics.md does not", name)
+			t.Errorf("docs/glossary.md has %s, docs/reference/metrics.md does not", name)
 		}
 	}
 	row := regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]*)\|$`)

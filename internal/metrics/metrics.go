@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// This file declares every client-side series. docs/metrics.md explains them, and a test compares the two.
+// This file declares every client-side series. docs/reference/metrics.md explains them, and a test compares the two.
 
 const namespace = "replayd"
 

@@ -14,7 +14,7 @@ import (
 )
 
 // RequestFields mark requests, so that a server or a gateway can treat them differently from those of its users. They replace
-// the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none. docs/sidecar.md
+// the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none. docs/how-to/sidecar.md
 // says what each engine does with them.
 type RequestFields struct {
 	Priority  *int64            // the body's priority; nil: none is sent, which differs from 0

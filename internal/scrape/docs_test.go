@@ -13,7 +13,7 @@ import (
 	"replayd/test/outside"
 )
 
-const metricsDoc = "../../docs/metrics.md"
+const metricsDoc = "../../docs/reference/metrics.md"
 
 // allRows returns rows that map a page with every quantity of the vocabulary.
 func allRows() []Row {
@@ -24,7 +24,7 @@ func allRows() []Row {
 	return rows
 }
 
-// The tables in docs/metrics.md list the series that the page can show.
+// The tables in docs/reference/metrics.md list the series that the page can show.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	want, err := outside.Tables(metricsDoc, "The engines", map[string][]string{"series": {"target", "replica"}})
 	if err != nil {
@@ -104,7 +104,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// docs/metrics.md states for each engine how many of its rows are checked.
+// docs/reference/metrics.md states for each engine how many of its rows are checked.
 func TestDocumentedChecks(t *testing.T) {
 	rows, err := engines()
 	if err != nil {

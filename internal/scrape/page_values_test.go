@@ -151,7 +151,7 @@ func TestCheckedRows(t *testing.T) {
 	t.Logf("checked rows: %v", checked)
 }
 
-// Every row that a page in testdata confirms must be marked, so that the table and docs/metrics.md are complete.
+// Every row that a page in testdata confirms must be marked, so that the table and docs/reference/metrics.md are complete.
 func TestProvenRowsAreMarked(t *testing.T) {
 	rows, err := engines()
 	if err != nil {

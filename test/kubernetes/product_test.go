@@ -131,7 +131,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %v: %s", path, err, out)
 		}
 		var want map[string]any
-		decode(t, []byte(strings.ReplaceAll(read(t, path), "https://github.com/replayd/replayd/blob/main/docs/runbook.md", "https://wiki.example/replayd")), &want)
+		decode(t, []byte(strings.ReplaceAll(read(t, path), "https://github.com/replayd/replayd/blob/main/docs/reference/alerts.md", "https://wiki.example/replayd")), &want)
 		if !reflect.DeepEqual(rule.Spec, want) {
 			t.Errorf("%s: what is rendered differs", path)
 		}

@@ -105,7 +105,7 @@ func TestGoodValues(t *testing.T) {
 
 // The configurations of the documentation work in the chart, and replayd accepts the result.
 func TestDocumentedConfigurations(t *testing.T) {
-	_, begins, _ := strings.Cut(read(t, repository+"/docs/sidecar.md"), "```yaml\n")
+	_, begins, _ := strings.Cut(read(t, repository+"/docs/how-to/sidecar.md"), "```yaml\n")
 	sidecar, _, _ := strings.Cut(begins, "```\n")
 	for name, text := range map[string]string{"replayd.example.yaml": read(t, repository+"/docs/replayd.example.yaml"), "sidecar.md": sidecar} {
 		var config map[string]any

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Stored returns the labels of all series in a document such as docs/metrics.md, by the names under which Prometheus
+// Stored returns the labels of all series in a document such as docs/reference/metrics.md, by the names under which Prometheus
 // stores them: a histogram has the native name and those of the classic one.
 func Stored(path string) (map[string][]string, error) {
 	stored := map[string][]string{}
@@ -107,7 +107,7 @@ func Selectors(promQL string) (selectors []*parser.VectorSelector, err error) {
 // ofPrometheus are the labels of a scrape configuration, which any series can have.
 var ofPrometheus = []string{"__name__", "cluster", "namespace", "job", "instance", "pod"}
 
-// ofClientGolang matches the series that client_golang gives every process. docs/metrics.md names their prefixes.
+// ofClientGolang matches the series that client_golang gives every process. docs/reference/metrics.md names their prefixes.
 var ofClientGolang = regexp.MustCompile("^(go|process|promhttp_metric_handler)_")
 
 // Known returns an error for each selector of an expression that names an unknown series, or an unknown label of a
@@ -125,7 +125,7 @@ func Known(promQL string, stored map[string][]string, recorded func(name string)
 		}
 		labels, ok := stored[s.Name]
 		if !ok {
-			faults = append(faults, fmt.Errorf("want a series of docs/metrics.md or of a recording rule, got %s", s))
+			faults = append(faults, fmt.Errorf("want a series of docs/reference/metrics.md or of a recording rule, got %s", s))
 			continue
 		}
 		for _, m := range s.LabelMatchers {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A Documented series is a row of docs/metrics.md.
+// A Documented series is a row of docs/reference/metrics.md.
 type Documented struct {
 	Type   string
 	Labels []string // sorted
 }
 
-// Tables reads the rows about replayd's series under one heading of docs/metrics.md. The first cell of a table's
+// Tables reads the rows about replayd's series under one heading of docs/reference/metrics.md. The first cell of a table's
 // heading, "series" or "figure", selects labels of common that all its rows have.
 func Tables(path, heading string, common map[string][]string) (map[string]Documented, error) {
 	text, err := os.ReadFile(path)

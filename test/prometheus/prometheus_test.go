@@ -92,7 +92,7 @@ func (p prometheus) nativeHistograms(t *testing.T) {
 			kinds++
 		}
 	}
-	if kinds != 11 { // docs/metrics.md
+	if kinds != 11 { // docs/reference/metrics.md
 		t.Errorf("want 11 native histograms, got %v", kinds)
 	}
 	for _, job := range []string{openMetrics, text} {

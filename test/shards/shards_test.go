@@ -194,7 +194,7 @@ func (w *world) quantiles(t *testing.T, n int64, records [][]record) {
 	}
 }
 
-// bounds returns the bounds of the classic bucket of a TTFT (docs/metrics.md), in seconds.
+// bounds returns the bounds of the classic bucket of a TTFT (docs/reference/metrics.md), in seconds.
 func bounds(ttft float64) (low, high float64) {
 	for _, high = range []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1} {
 		if ttft <= high {
