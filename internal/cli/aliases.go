@@ -89,7 +89,7 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.StringVar(&a.requestRate, "request-rate", "", "requests per second, or inf; at most --concurrency at once, where that is given")
 	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
 	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
-	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file comes round again. 0: the file's; where rows are made up 10, or twice --concurrency if that is more")
+	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file repeats. 0: the file's; without a file 10, or twice --concurrency if more")
 	f.Var(&a.benchmarkDuration, "benchmark-duration", "send for so many seconds")
 	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
 	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")

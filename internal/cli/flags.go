@@ -88,7 +88,7 @@ func (o *Flags) Add(c *cobra.Command) {
 
 	f = help.Under("Load: schedule")
 	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
-	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over each timestamp's tick), constant, poisson, gamma (at --rate), or concurrency")
+	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over the tick), constant, poisson, gamma (at --rate) or concurrency")
 	f.StringVar(&o.concurrency, "concurrency", "", "closed loop with so many requests in flight; a list such as 10,50,100 is a sweep")
 	f.Float64Var(&l.Rate, "rate", 0, "requests per second for constant, poisson and gamma")
 	f.Float64Var(&l.Burstiness, "burstiness", l.Burstiness, "shape of gamma; 1 is Poisson, smaller is burstier")
@@ -138,6 +138,9 @@ func (o *Flags) addAliases(c *cobra.Command) {
 		o.peers[who].VisitAll(func(f *pflag.Flag) {
 			hidden := *f
 			hidden.Hidden = true
+			if _, no := f.Value.(refused); !no {
+				hidden.Annotations = map[string][]string{group: {string(who)}}
+			}
 			c.Flags().AddFlag(&hidden)
 		})
 	}

@@ -138,7 +138,7 @@ type logLevel struct {
 func addLogLevels(f *pflag.FlagSet) {
 	for name, always := range map[string]string{"log-level": "", "verbose": "debug", "extra-verbose": "trace"} {
 		flag := f.VarPF(logLevel{f, always}, name, "", "as --log.level")
-		flag.Hidden = true
+		flag.Hidden, flag.Annotations = true, map[string][]string{group: {string(AIPerf)}}
 		if always != "" {
 			flag.NoOptDefVal = "true"
 		}
