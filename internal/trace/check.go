@@ -66,6 +66,7 @@ type pass struct {
 	index     []mark
 	figures   *statsCollector
 	exact     [len(blockSizes)]int // by block size: rows with exactly as many ids as their prompt has blocks
+	sizes     blockRange
 }
 
 // A turn is the latest turn of a session so far.

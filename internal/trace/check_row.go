@@ -6,9 +6,36 @@ import (
 	"time"
 )
 
-// blockSizes are the block sizes to detect. The size that matches the most rows wins; in a tie the format's own size
-// wins, else the first in this list.
+// blockSizes are the usual block sizes. The size that matches the most rows wins; in a tie the format's own size wins,
+// else the first in this list. Where none of them matches all rows, a size that does wins: see blockRange.
 var blockSizes = [...]int{512, 256, 128, 64, 32, 16, 1024}
+
+// maxDetected bounds the sizes that are not in blockSizes. Larger ones would accept rows that lack most of their ids.
+const maxDetected = 4096
+
+// A blockRange holds the block sizes with which each row so far has exactly as many ids as its prompt has blocks.
+type blockRange struct{ least, most, rows int }
+
+func (b *blockRange) add(tokens, ids int) {
+	if b.rows == 0 {
+		b.least, b.most = 1, maxDetected
+	}
+	b.rows++
+	b.least = max(b.least, blocksOf(tokens, ids))
+	if ids > 1 {
+		b.most = min(b.most, (tokens-1)/(ids-1))
+	}
+}
+
+// roundest returns the roundest of the sizes, or 0 if no size matches every row. A single row shows nothing: its ids may be too many.
+func (b *blockRange) roundest() int {
+	for _, step := range [...]int{100, 50, 16, 10, 1} {
+		if size := blocksOf(b.least, step) * step; b.rows > 1 && size <= b.most {
+			return size
+		}
+	}
+	return 0
+}
 
 func (p *pass) row(line []byte, in *lines) {
 	r := &p.scratch
@@ -85,6 +112,7 @@ func (p *pass) fit(r *row) []fault {
 		return nil
 	}
 	p.file.maxID = max(p.file.maxID, slices.Max(r.Blocks))
+	p.sizes.add(r.InputTokens, len(r.Blocks))
 	for i, size := range blockSizes {
 		if len(r.Blocks) == blocksOf(r.InputTokens, size) {
 			p.exact[i]++
@@ -112,6 +140,9 @@ func (p *pass) best() int {
 		if p.exact[i] > p.exact[best] {
 			best = i
 		}
+	}
+	if size := p.sizes.roundest(); size > 0 && p.exact[best] < p.sizes.rows {
+		return size
 	}
 	return blockSizes[best]
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,6 +195,8 @@ func TestBlockSize(t *testing.T) {
 		{"tie, so the first", []string{lineOf(16, 16), lineOf(1, 16)}, 0, 512, 0},
 		{"most rows", []string{lineOf(6758, 512), lineOf(512, 16), lineOf(6000, 512)}, 0, 512, 1},
 		{"named", []string{lineOf(6758, 16)}, 100, 100, 1},
+		{"no usual size", []string{lineOf(1000, 100), lineOf(1000, 100)}, 0, 100, 0},
+		{"several sizes, so the roundest", []string{lineOf(1000, 103), lineOf(700, 103), lineOf(824, 103)}, 0, 110, 0},
 		{"nothing to tell it by", []string{`{"input_length":5}`}, 0, 512, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,6 +205,22 @@ func TestBlockSize(t *testing.T) {
 				t.Errorf("got blocks of %d, %d rows with a surplus, want %d, %d", f.Stats.BlockTokens, f.Stats.SurplusRows, c.want, c.surplus)
 			}
 		})
+	}
+}
+
+// Whatever the size of its blocks, a trace is read without a surplus and with all of its ids.
+func TestEveryBlockSizeFits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		size := 1 + rng.IntN(2048)
+		lines := make([]string, 2+rng.IntN(30))
+		for i := range lines {
+			lines[i] = lineOf(1+rng.IntN(20*size), size)
+		}
+		f := open(t, strings.Join(lines, "\n"), Options{})
+		if f.Stats.SurplusRows != 0 {
+			t.Errorf("blocks of %d: got %d of %d rows with a surplus, read as blocks of %d", size, f.Stats.SurplusRows, len(lines), f.Stats.BlockTokens)
+		}
 	}
 }
 
