@@ -231,6 +231,10 @@ bench-well: ## a day of the chart's defaults beside well engines of 20 speeds, i
 bench-day: ## a day of two workloads in virtual time, with 24 faults: which alerts fire and when. Two minutes; test-prometheus has six hours
 	WELL_ROUNDS=4 go test -tags prometheus -count=1 -v -timeout 15m -run Day ./test/well/
 
+.PHONY: test-tutorials
+test-tutorials: ## types the commands of docs/tutorial into a shell and compares what they print with the pages: needs ports 8000, 8001, 9797
+	go test -tags tutorial -count=1 -v -timeout 15m ./docs/tutorial/
+
 .PHONY: test-live
 test-live: ## the live page and the report in a real Chromium, which root installs by apt
 	go test -tags live -count=1 -v -timeout 15m ./test/live/

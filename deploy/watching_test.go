@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"replayd/test/outside"
-
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/measure"
+	"replayd/test/outside"
 )
 
 type prometheus struct {
@@ -130,6 +131,12 @@ func TestAlertmanager(t *testing.T) {
 		for _, name := range found {
 			if !names[name] {
 				t.Errorf("there is no alert %s", name)
+			}
+		}
+		for _, m := range append(r.Source, r.Target...) {
+			limit, named := strings.CutPrefix(m, "limit = ")
+			if named && !slices.Contains(measure.GuardLimits(), measure.GuardLimit(limit)) {
+				t.Errorf("want a limit of %v, got %s", measure.GuardLimits(), m)
 			}
 		}
 	}

@@ -113,3 +113,20 @@ func TestREADME(t *testing.T) {
 		t.Errorf("want at most 800 words of prose, got %d", words)
 	}
 }
+
+// The files and folders that CONTRIBUTING names are there.
+func TestNamedFiles(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:internal|cmd|docs|alerts|dashboards|deploy|test|tools|bench)/[^`* ]*)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 20 {
+		t.Errorf("want 20 names or more, got %d", len(named))
+	}
+	for _, m := range named {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil && !strings.Contains(m[1], "NAME") {
+			t.Error(err)
+		}
+	}
+}
