@@ -23,7 +23,7 @@ type runCommand struct{ *cli.Flags }
 func newRun(w *world) *cobra.Command {
 	o := runCommand{cli.NewFlags()}
 	c := &cobra.Command{
-		Use: "run [TRACE] --url URL", Aliases: []string{"profile"}, Short: "Replay a trace once, then print a report",
+		Use: "run [TRACE] --url URL", Aliases: []string{"profile"}, Annotations: map[string]string{cli.AliasNote: "the same, always with AIPerf's defaults"}, Short: "Replay a trace once, then print a report",
 		Long: `Replay a trace once, or send the load that the flags describe, and print a
 report.
 
@@ -54,6 +54,7 @@ func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
 		return o.ShowAliases(w.out)
 	}
 	w.outlive()
+	o.Profile = c.CalledAs() == "profile"
 	if o.SLO != "" && !c.Flags().Changed("min-goodput") {
 		o.Least = 1
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,11 +94,50 @@ func (o *Flags) takeAIPerf(path string, given *pflag.FlagSet, fault faults) {
 		}
 		o.Least = a.attainment
 	}
+	o.takeCacheBust(given, fault)
+	o.takeTurnDelays(given)
 	if a.noSchedule && a.fixedSchedule {
 		fault("--no-fixed-schedule", errors.New("contradicts --fixed-schedule"))
 	}
 	t.ExtraBody = extraBody(a.extraInputs, fault)
 	o.takeHeaders(fault)
+}
+
+// takeTurnDelays changes the delays between turns. AIPerf's cap of 0 seconds means none, and not no limit.
+func (o *Flags) takeTurnDelays(given *pflag.FlagSet) {
+	a, d := &o.Aliases, &o.Workload.TurnDelay
+	if given.Changed("conversation-turn-delay-ratio") {
+		d.Scale = a.delayRatio
+	}
+	if given.Changed("inter-turn-delay-cap-seconds") {
+		d.Max = config.Duration(a.delayCap)
+	}
+	if given.Changed("inter-turn-delay-cap-seconds") && a.delayCap == 0 || a.noDelays && !a.fixedSchedule {
+		d.Scale = 0
+	}
+}
+
+// takeCacheBust translates the places of AIPerf's marker (aiperf 0.13.0, timing/strategies/cache_bust.py). A marker in front of a
+// conversation's first text leaves nothing to share with other conversations; so does a salt of its own.
+func (o *Flags) takeCacheBust(given *pflag.FlagSet, fault faults) {
+	switch target := strings.ToLower(o.Aliases.cacheBust); target {
+	case "none":
+	case "system_prefix", "first_turn_prefix":
+		if given.Changed("salt") {
+			fault("--cache-bust", errors.New("contradicts --salt: both make prompts unique"))
+		}
+		if target == "first_turn_prefix" && o.Workload.Synthetic.SystemTokens > 0 {
+			fault("--cache-bust", errors.New("want system_prefix: behind a shared system prompt each conversation has texts of its own already"))
+		}
+		if o.Workload.Dataset.Path != "" {
+			fault("--cache-bust", errors.New("want prompts by length: the texts of a file are sent as they are"))
+		}
+		o.Workload.Prompt.Salt = string(synth.SaltSession)
+	case "system_suffix", "first_turn_suffix", "warmup_isolation_system", "warmup_isolation_first_turn":
+		fault("--cache-bust", fmt.Errorf("want none, system_prefix or first_turn_prefix, got %s: a marker inside or behind a text is not made", target))
+	default:
+		fault("--cache-bust", fmt.Errorf("want none, system_prefix or first_turn_prefix, got %q", o.Aliases.cacheBust))
+	}
 }
 
 // takeEndpoint sets the API, and adds the prefix of the endpoint's path to the URL.
@@ -227,6 +267,24 @@ const (
 	FewRounds   = 2
 )
 
+// turnsInAll returns the number of requests in --num-sessions conversations.
+func (o *Flags) turnsInAll(given *pflag.FlagSet, fault faults) int {
+	n, s, set := o.Aliases.sessions, o.Workload.Synthetic, o.Workload.Dataset
+	switch {
+	case given.Changed("request-count"):
+		fault("--num-sessions", errors.New("contradicts --request-count: want one of them"))
+	case n < 1 || n > unlimited:
+		fault("--num-sessions", fmt.Errorf("want an integer from 1 to %d, got %d", unlimited, n))
+	case set.Format != "" && set.Format != "multi_turn":
+		return n
+	case !s.Given() || s.TurnsStddev > 0 || s.Turns != math.Trunc(s.Turns) || s.Turns > unlimited:
+		fault("--num-sessions", errors.New("needs conversations of one length (--session-turns-mean N, no --session-turns-stddev): else give --request-count"))
+	default:
+		return n * max(1, int(s.Turns))
+	}
+	return 0
+}
+
 // takeTiming determines when rows are due, and how many there are.
 func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	a, w := &o.Aliases, &o.Workload
@@ -295,6 +353,8 @@ func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	switch {
 	case a.requestCount < 0 || given.Changed("request-count") && a.requestCount == 0:
 		fault("--request-count", fmt.Errorf("want an integer ≥ 1, got %d", a.requestCount))
+	case given.Changed("num-sessions"):
+		o.requests = o.turnsInAll(given, fault)
 	case a.requestCount > 0:
 		o.requests = a.requestCount
 	case w.Synthetic.Given() && o.duration == 0 && o.requests == 0:

@@ -61,6 +61,9 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		"-m x --isl 10":            {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 10, none},
 		"--isl 10 --concurrency 8": {AIPerf, "http://localhost:8000", false, "concurrency", 8, "none", none, longPatience, "aiperf", "artifacts", 16, none},
 		"--synthetic-input-tokens-mean 10 --num-requests 4 --output-artifact-dir x": {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "x", 4, none},
+		"--isl 10 --cache-bust system_prefix":                                       {AIPerf, "http://localhost:8000", false, "concurrency", 1, "session", none, longPatience, "aiperf", "artifacts", 10, none},
+		"--isl 10 --num-sessions 4":                                                 {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 4, none},
+		"--conversation-num 4 --conversation-turn-mean 3 --isl 10":                  {AIPerf, "http://localhost:8000", false, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 12, none},
 		"--isl 10 --streaming --benchmark-duration 5":                               {AIPerf, "http://localhost:8000", true, "concurrency", 1, "none", none, longPatience, "aiperf", "artifacts", 0, 5 * time.Second},
 		"--input-file t.jsonl --synthesis-speedup-ratio 2":                          {AIPerf, "http://localhost:8000", false, "exact", unlimited, "none", none, longPatience, "aiperf", "artifacts", 0, none},
 
@@ -100,28 +103,38 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"t.jsonl --fixed-schedule --arrival spread":                    "--arrival: contradicts --fixed-schedule",
 		"--request-rate 1 --arrival constant":                          "--arrival: contradicts --request-rate",
 		"--request-rate 1 --user-centric-rate 1 --num-users 2":         "--user-centric-rate: contradicts --request-rate",
-		"--fixed-schedule":                                                  "--fixed-schedule: want --input-file too",
-		"--request-rate -1":                                                 `--request-rate: want requests per second above 0, or inf, got "-1"`,
-		"--user-centric-rate -2 --num-users 2":                              "--user-centric-rate: want requests per second above 0, got -2",
-		"--num-users 3":                                                     "--num-users: want --user-centric-rate too",
-		"--user-centric-rate 1":                                             "--num-users: want an integer ≥ 1",
-		"--isl 5 --request-count 0":                                         "--request-count: want an integer ≥ 1, got 0",
-		"a.jsonl --input-file b.jsonl":                                      "--input-file: want it or TRACE, got both",
-		"a.jsonl --trace-path b.jsonl":                                      "--trace-path: want it or TRACE, got both",
-		"--trace-path b.jsonl --streaming":                                  "want the flags of one of them",
-		"--trace-path b.jsonl --trace-mode text":                            `--trace-mode: want trace or benchmark, got "text"`,
-		"--trace-path b.jsonl --backend tgi":                                "--backend: want vllm",
-		"--trace-path b.jsonl --url h:1 --port 3":                           "--host: contradicts --url",
-		"--trace-path b.jsonl --dataset-name sonnet --trace-mode benchmark": "--dataset-name: dataset sonnet: is lines of one poem",
-		"--isl 5 --endpoint-type embeddings":                                `--endpoint-type: want chat or completions`,
-		"--isl 5 --endpoint /v2/chat":                                       "--endpoint: want a path that ends in /v1/chat/completions",
-		"--isl 5 --input-file t.jsonl":                                      "--isl: needs synthetic requests",
-		"--isl 5 --request-cancellation-rate 120":                           "--request-cancellation-rate: want 0 to 100",
-		"--isl 5 --request-cancellation-delay 1":                            "--request-cancellation-delay: want --request-cancellation-rate too",
-		`--isl 5 --goodput "ttfb_x:3"`:                                      "--goodput: ttfb_x: want one of",
-		`--isl 5 --goodput "time_to_first_token:-3"`:                        "--goodput: time_to_first_token: want a time from 0 to",
-		"--isl 5 --synthesis-speedup-ratio 2":                               "--synthesis-*: want --input-file too",
-		"t.jsonl --synthesis-prompt-len-multiplier -1":                      "--synthesis-prompt-len-multiplier: want a number above 0",
+		"--fixed-schedule":                                                       "--fixed-schedule: want --input-file too",
+		"--request-rate -1":                                                      `--request-rate: want requests per second above 0, or inf, got "-1"`,
+		"--user-centric-rate -2 --num-users 2":                                   "--user-centric-rate: want requests per second above 0, got -2",
+		"--isl 5 --num-sessions 4 --request-count 3":                             "--num-sessions: contradicts --request-count",
+		"--isl 5 --num-sessions 0":                                               "--num-sessions: want an integer from 1 to",
+		"--isl 5 --num-sessions 4 --session-turns-mean 3.5":                      "--num-sessions: needs conversations of one length",
+		"--isl 5 --num-sessions 4 --session-turns-stddev 1":                      "--num-sessions: needs conversations of one length",
+		"t.jsonl --num-sessions 4 --streaming":                                   "--num-sessions: needs conversations of one length",
+		"--isl 5 --cache-bust system_prefix --salt loop":                         "--cache-bust: contradicts --salt",
+		"--isl 5 --cache-bust first_turn_suffix":                                 "--cache-bust: want none, system_prefix or first_turn_prefix, got first_turn_suffix: a marker inside",
+		"--isl 5 --cache-bust me":                                                `--cache-bust: want none, system_prefix or first_turn_prefix, got "me"`,
+		"--isl 5 --cache-bust first_turn_prefix --shared-system-prompt-length 5": "--cache-bust: want system_prefix",
+		"--isl 5 --conversation-turn-delay-ratio -1":                             "--conversation-turn-delay-ratio: want 0 to 1000, got -1",
+		"--num-users 3":                                                          "--num-users: want --user-centric-rate too",
+		"--user-centric-rate 1":                                                  "--num-users: want an integer ≥ 1",
+		"--isl 5 --request-count 0":                                              "--request-count: want an integer ≥ 1, got 0",
+		"a.jsonl --input-file b.jsonl":                                           "--input-file: want it or TRACE, got both",
+		"a.jsonl --trace-path b.jsonl":                                           "--trace-path: want it or TRACE, got both",
+		"--trace-path b.jsonl --streaming":                                       "want the flags of one of them",
+		"--trace-path b.jsonl --trace-mode text":                                 `--trace-mode: want trace or benchmark, got "text"`,
+		"--trace-path b.jsonl --backend tgi":                                     "--backend: want vllm",
+		"--trace-path b.jsonl --url h:1 --port 3":                                "--host: contradicts --url",
+		"--trace-path b.jsonl --dataset-name sonnet --trace-mode benchmark":      "--dataset-name: dataset sonnet: is lines of one poem",
+		"--isl 5 --endpoint-type embeddings":                                     `--endpoint-type: want chat or completions`,
+		"--isl 5 --endpoint /v2/chat":                                            "--endpoint: want a path that ends in /v1/chat/completions",
+		"--isl 5 --input-file t.jsonl":                                           "--isl: needs synthetic requests",
+		"--isl 5 --request-cancellation-rate 120":                                "--request-cancellation-rate: want 0 to 100",
+		"--isl 5 --request-cancellation-delay 1":                                 "--request-cancellation-delay: want --request-cancellation-rate too",
+		`--isl 5 --goodput "ttfb_x:3"`:                                           "--goodput: ttfb_x: want one of",
+		`--isl 5 --goodput "time_to_first_token:-3"`:                             "--goodput: time_to_first_token: want a time from 0 to",
+		"--isl 5 --synthesis-speedup-ratio 2":                                    "--synthesis-*: want --input-file too",
+		"t.jsonl --synthesis-prompt-len-multiplier -1":                           "--synthesis-prompt-len-multiplier: want a number above 0",
 		"--isl -5":                                            "--isl: want",
 		`--isl 5 --sequence-distribution "1,2"`:               "--sequence-distribution",
 		"t.jsonl --url h:1 --concurrency 4 --lanes 5":         "--lanes: contradicts --concurrency",
@@ -264,5 +277,37 @@ func TestChangedFlagsExist(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("want 10 uses or more, got %d", n)
+	}
+}
+
+// The warm-up of a run at a rate has the concurrency that is given.
+func TestWarmupLanes(t *testing.T) {
+	for line, want := range map[string]int{"--isl 5 --request-rate 3 --concurrency 7": 7, "--isl 5 --request-rate 3": 0} {
+		r, err := ordered(t, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Config.Workloads[0].WarmupLanes; got != want {
+			t.Errorf("%s: want %d, got %d", line, want, got)
+		}
+	}
+}
+
+// AIPerf's flags change the delays between turns. A cap of 0 seconds means no delay there, and no limit here.
+func TestTurnDelays(t *testing.T) {
+	for line, want := range map[string]config.TurnDelay{
+		"--isl 5": {Scale: 1},
+		"--isl 5 --session-delay-ratio 0.5 --inter-turn-delay-cap-seconds 2.5": {Scale: 0.5, Max: config.Duration(2500 * time.Millisecond)},
+		"--isl 5 --inter-turn-delay-cap-seconds 0":                             {Scale: 0},
+		"--isl 5 --ignore-trace-delays":                                        {Scale: 0},
+		"--input-file t.jsonl --fixed-schedule --ignore-trace-delays":          {Scale: 1},
+		"t.jsonl --url http://h:1 --turn-delay-scale 2 --turn-delay-max 1m":    {Scale: 2, Max: config.Duration(time.Minute)},
+	} {
+		r, err := ordered(t, line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		} else if got := r.Config.Workloads[0].TurnDelay; got != want {
+			t.Errorf("%s: want %+v, got %+v", line, want, got)
+		}
 	}
 }

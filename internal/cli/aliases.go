@@ -34,6 +34,7 @@ type aliases struct {
 	rateMode               string
 	smoothness             float64
 	requestCount           int
+	sessions               int
 	benchmarkDuration      secondsValue
 	warmupCount            int
 	userRate               float64
@@ -52,6 +53,10 @@ type aliases struct {
 	waitForModel           secondsValue
 	attainment             float64
 	noSchedule             bool
+	delayRatio             float64
+	delayCap               secondsValue
+	noDelays               bool
+	cacheBust              string
 	startOffset, endOffset int // milliseconds
 	autoOffset             bool
 
@@ -90,6 +95,7 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
 	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
 	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file repeats. 0: the file's; without a file 10, or twice --concurrency if more")
+	f.IntVar(&a.sessions, "num-sessions", 0, "conversations to send, all of the same number of turns")
 	f.Var(&a.benchmarkDuration, "benchmark-duration", "send for so many seconds")
 	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
 	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")
@@ -116,6 +122,10 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
 	f.Var(&a.waitForModel, "wait-for-model-timeout", "longest wait until the server lists its models, in seconds")
 	f.Float64Var(&a.attainment, "slo-attainment-fraction", 0, "least share of the expected requests that meets --goodput, 0 to 1; else exit 3")
+	f.Float64Var(&a.delayRatio, "conversation-turn-delay-ratio", 1, "as --turn-delay-scale")
+	f.Var(&a.delayCap, "inter-turn-delay-cap-seconds", "longest delay between turns, in seconds; 0: no delay")
+	f.BoolVar(&a.noDelays, "ignore-trace-delays", false, "no delay between turns; without effect with --fixed-schedule")
+	f.StringVar(&a.cacheBust, "cache-bust", "none", "system_prefix or first_turn_prefix: no text is shared between conversations, as --salt session; or none")
 	f.BoolVar(&a.noSchedule, "no-fixed-schedule", false, "as without --fixed-schedule: in the file's order")
 	addNotTaken(f)
 

@@ -13,7 +13,7 @@ var choices = map[string][]string{
 	"api": {"chat", "completions"}, "run arrival": {"exact", "spread", "constant", "poisson", "gamma", "concurrency"},
 	"format": {"auto", "mooncake", "azure", "burstgpt", "vllm", "bailian"}, "run output": {"exact", "max", "free"}, "synth arrival": {"poisson", "constant"},
 	"over-limit": {"filter", "clip", "send"}, "overload": {"wait", "drop"}, "prompt": {"text", "tokens"}, "words": {"main", "all"},
-	"salt": {"loop", "none", "fixed:"}, "table": {"replayd", "aiperf", "tracereplay"}, "theme": {"auto", "dark", "light"},
+	"salt": {"loop", "session", "none", "fixed:"}, "table": {"replayd", "aiperf", "tracereplay"}, "theme": {"auto", "dark", "light"},
 	"convert to": {"mooncake", "azure", "burstgpt", "vllm"}, "output-format": {"mooncake", "azure", "burstgpt", "vllm"},
 	"log.format": {"auto", "logfmt", "json"}, "log.level": {"debug", "info", "warn", "error"},
 }

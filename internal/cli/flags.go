@@ -24,6 +24,7 @@ type Flags struct {
 
 	Aliases aliases
 	login   login
+	Profile bool // the command was called as profile: without flags of another program, AIPerf's defaults hold
 	peers   map[Spelling]*pflag.FlagSet
 
 	concurrency string // one or several numbers of requests in flight
@@ -88,6 +89,8 @@ func (o *Flags) Add(c *cobra.Command) {
 
 	f = help.Under("Load: schedule")
 	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
+	f.Float64Var(&l.TurnDelay.Scale, "turn-delay-scale", l.TurnDelay.Scale, "factor for the trace's delays between turns, 0 to 1000; 0: none")
+	f.Var(Duration(&l.TurnDelay.Max), "turn-delay-max", "longest delay between turns, after the factor, such as 60s; 0: no limit")
 	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over the tick), constant, poisson, gamma (at --rate) or concurrency")
 	f.StringVar(&o.concurrency, "concurrency", "", "closed loop with so many requests in flight; a list such as 10,50,100 is a sweep")
 	f.Float64Var(&l.Rate, "rate", 0, "requests per second for constant, poisson and gamma")
@@ -107,7 +110,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "synthesized prompts: text, or tokens (ids, completions only)")
 	f.StringVar(&l.Prompt.Words, "words", l.Prompt.Words, "word list: main, or all (Mistral and DeepSeek too)")
 	f.Uint64Var(&l.Prompt.Seed, "seed", l.Prompt.Seed, "seed of the prompts' text")
-	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "makes prompts unique: loop (per run), none, or fixed:NAME. A sweep and other programs' flags have defaults of their own")
+	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "makes prompts unique: loop (per run), session, none or fixed:NAME; sweeps and other programs have their own default")
 	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "subtract the tokens of the chat template from prompts")
 
 	f.BoolVar(&l.Prompt.History, "history", false, "later turns have the server's own answers in their prompts")

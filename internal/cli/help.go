@@ -16,6 +16,9 @@ const helpColumns = 80
 // group is the annotation of a flag that names its group in the help.
 const group = "group"
 
+// AliasNote is the annotation of a command that says what its alias does.
+const AliasNote = "alias"
+
 // Headings hold the flags of a command as its help shows them: in groups, each in the order of definition.
 type Headings []heading
 
@@ -61,7 +64,7 @@ func help(c *cobra.Command) string {
 	out.Wrapped("", strings.ReplaceAll(about, "\n", " "), 0)
 	fmt.Fprintf(out, "\nUsage:\n  %s\n", c.UseLine())
 	if len(c.Aliases) > 0 {
-		fmt.Fprintf(out, "  %s (the same)\n", c.Parent().CommandPath()+" "+strings.Join(c.Aliases, ", "))
+		fmt.Fprintf(out, "  %s (%s)\n", c.Parent().CommandPath()+" "+strings.Join(c.Aliases, ", "), c.Annotations[AliasNote])
 	}
 	if c.HasExample() {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", c.Example)

@@ -24,8 +24,8 @@ var secondNames = map[string]string{
 	"conversation-turn-delay-mean": "session-turn-delay-mean", "conversation-turn-delay-stddev": "session-turn-delay-stddev",
 	"request-rate-mode": "arrival-pattern", "vllm-burstiness": "arrival-smoothness",
 	"prompt-input-tokens-block-size": "block-tokens", "synthetic-input-tokens-block-size": "block-tokens", "isl-block-size": "block-tokens",
-	"replay-speedup": "synthesis-speedup-ratio",
-	"num-requests":   "request-count", "num-warmup-requests": "warmup-request-count",
+	"replay-speedup": "synthesis-speedup-ratio", "conversation-num": "num-sessions", "num-conversations": "num-sessions", "output-dir": "artifact-dir", "session-delay-ratio": "conversation-turn-delay-ratio",
+	"num-requests": "request-count", "num-warmup-requests": "warmup-request-count",
 }
 
 // firstName returns the name under which a flag is stored.

@@ -13,11 +13,10 @@ type notTaken struct{ why, values, switches string }
 // notTakenFlags lists every flag of AIPerf 0.5 and 0.13 that is neither run's own nor an alias (aiperf 0.13.0,
 // config/flags/cli_config.py).
 var notTakenFlags = []notTaken{
-	{why: "conversations are not counted: --request-count is the number of requests", values: "num-sessions num-conversations conversation-num num-warmup-sessions"},
+	{why: "the warm-up is counted in requests: --warmup-request-count", values: "num-warmup-sessions warmup-duration agentic-cache-warmup-duration"},
 	{why: "requests in flight at the end are waited for, as long as their own limits allow (--request-timeout-seconds)", values: "benchmark-grace-period warmup-grace-period agentic-warmup-grace-period"},
-	{why: "the warm-up is counted in requests: --warmup-request-count", values: "warmup-duration agentic-cache-warmup-duration"},
 	{why: "the warm-up has the run's --concurrency", values: "warmup-concurrency warmup-prefill-concurrency"},
-	{why: "the warm-up goes as fast as --concurrency allows", values: "warmup-request-rate warmup-arrival-pattern"},
+	{why: "the warm-up goes as fast as --concurrency allows, without it one request at a time", values: "warmup-request-rate warmup-arrival-pattern"},
 	{
 		why:    "a configuration file for serve has ramps: stages",
 		values: "request-rate-ramp-duration request-rate-series concurrency-ramp-duration prefill-concurrency-ramp-duration warmup-concurrency-ramp-duration warmup-prefill-concurrency-ramp-duration warmup-request-rate-ramp-duration",
@@ -69,13 +68,12 @@ var notTakenFlags = []notTaken{
 	{why: "the network is part of a user's wait; TTFT is measured from the write, with kernel timestamps", values: "network-latency-mean network-latency-ping-interval", switches: "network-latency-automatic"},
 	{why: "X-Request-Id names each request; --header sends others", values: "session-header"},
 	{why: "a configuration file is for serve", values: "config scenario", switches: "unsafe-override"},
-	{why: "--salt loop gives a run texts of its own, and --salt none the same ones", values: "cache-bust"},
 	{why: "texts are made of words that are one token each: --words", values: "prompt-corpus random-corpus-style"},
 	{why: "--sequence-distribution has pairs of lengths with their shares", values: "random-range-ratio"},
 	{why: "--shared-system-prompt-length shares one prefix; replayd trace synth makes trees of them", values: "prompt-prefix-pool-size prefix-prompt-pool-size num-prefix-prompts prompt-prefix-length prefix-prompt-length"},
 	{why: "a system prompt of your own stands in the messages of --input-file", values: "system-prompt system-prompt-file"},
 	{why: "replayd trace synth scales lengths, into a file", values: "synthesis-output-len-multiplier"},
-	{why: "delays are those of the trace; --synthesis-speedup-ratio scales all times", values: "conversation-turn-delay-ratio session-delay-ratio inter-turn-delay-cap-seconds max-idle-gap-cap-seconds trace-idle-gap-cap-seconds system-idle-gap-cap-seconds", switches: "ignore-trace-delays use-think-time-only"},
+	{why: "delays are those of the trace; --synthesis-speedup-ratio scales all times", values: "max-idle-gap-cap-seconds trace-idle-gap-cap-seconds system-idle-gap-cap-seconds", switches: "use-think-time-only"},
 	{why: "--fixed-schedule sends each row at its time, and a turn after the previous turn has ended", switches: "open-loop-replay no-open-loop-replay open-loop-strict burst-phase-starts"},
 	{why: "hash_ids define the shared prefixes, and are always used", switches: "omit-kv-hints"},
 	{why: "agent sessions of Weka are not read", values: "max-context-length trace-session-sample-ratio trajectory-start-min-ratio trajectory-start-max-ratio", switches: "allow-dataset-wrap no-allow-dataset-wrap"},
@@ -105,7 +103,8 @@ func (refused) Type() string     { return "value" }
 func addNotTaken(f *pflag.FlagSet) {
 	for _, group := range notTakenFlags {
 		for _, name := range strings.Fields(group.values + " " + group.switches) {
-			flag := f.VarPF(refused(group.why), name, "", group.why)
+			short := map[string]string{"config": "f", "prompt-batch-size": "b"}[name] // AIPerf's
+			flag := f.VarPF(refused(group.why), name, short, group.why)
 			flag.Hidden = true
 		}
 		for _, name := range strings.Fields(group.switches) {
@@ -136,10 +135,12 @@ type logLevel struct {
 
 // addLogLevels adds AIPerf's flags of the log. They are not aliases: replayd's own defaults hold with them.
 func addLogLevels(f *pflag.FlagSet) {
-	for name, always := range map[string]string{"log-level": "", "verbose": "debug", "extra-verbose": "trace"} {
-		flag := f.VarPF(logLevel{f, always}, name, "", "as --log.level")
+	for _, l := range []struct{ name, short, always string }{
+		{"log-level", "", ""}, {"verbose", "v", "debug"}, {"extra-verbose", "", "trace"}, // -vv is -v twice, with the same effect
+	} {
+		flag := f.VarPF(logLevel{f, l.always}, l.name, l.short, "as --log.level")
 		flag.Hidden, flag.Annotations = true, map[string][]string{group: {string(AIPerf)}}
-		if always != "" {
+		if l.always != "" {
 			flag.NoOptDefVal = "true"
 		}
 	}

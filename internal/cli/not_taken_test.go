@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +103,89 @@ func TestLogLevel(t *testing.T) {
 	f := pflag.NewFlagSet("f", pflag.ContinueOnError)
 	if err := (logLevel{f, ""}).Set("loud"); err == nil || !strings.Contains(err.Error(), `got "loud"`) {
 		t.Errorf("want the levels, got %v", err)
+	}
+}
+
+// The command lines of AIPerf 0.13 in docs/how-to/from-aiperf.md are read, or refused for the flags behind them.
+func TestLinesOfAIPerf(t *testing.T) {
+	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Twenty lines of 0.13\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("trace.jsonl", []byte(`{"timestamp":0,"input_length":5,"output_length":2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(section) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "replayd profile ")
+		if !ok {
+			continue
+		}
+		lines++
+		line, refusals, _ := strings.Cut(line, "  # ")
+		c := &cobra.Command{Use: "run"}
+		c.Flags().String("log.level", "info", "")
+		o := NewFlags()
+		o.Profile = true
+		o.Add(c)
+		if err := c.ParseFlags(InWords(words(line))); err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		_, err := o.Order(c.Flags().Args(), c.Flags())
+		var got []string
+		if err != nil {
+			for fault := range strings.Lines(err.Error()) {
+				flag, _, _ := strings.Cut(fault, ": ")
+				got = append(got, flag)
+			}
+		}
+		var want []string
+		if refusals != "" {
+			want = strings.Split(refusals, ", ")
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s:\nwant faults of %v, got %v", line, want, err)
+		}
+	}
+	if lines != 20 {
+		t.Errorf("want 20 lines, got %d", lines)
+	}
+}
+
+// The page names each flag of AIPerf that is taken, in its table or among the second names.
+func TestTakenFlagsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile("testdata/aiperf_0.13_flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cobra.Command{Use: "run"}
+	c.Flags().String("log.level", "info", "")
+	NewFlags().Add(c)
+	for line := range strings.Lines(string(list)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if f := c.Flags().Lookup(name); f == nil || name == "stream" { // replayd's own
+			continue
+		} else if _, no := f.Value.(refused); no {
+			continue
+		}
+		named := 0
+		for row := range strings.Lines(string(text)) {
+			if strings.HasPrefix(row, "| `") && strings.Contains(row, "`--"+name+"`") {
+				named++
+			}
+		}
+		if named == 0 {
+			t.Errorf("docs/how-to/from-aiperf.md: want --%s in a table", name)
+		}
 	}
 }

@@ -43,6 +43,9 @@ func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
+	if who == Own && o.Profile {
+		who = AIPerf
+	}
 	refusedFlags(given, fault)
 	path := ""
 	if len(args) > 0 {
@@ -112,6 +115,7 @@ func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
 		o.requests = max(FewRequests, FewRounds*w.Lanes)
 	}
 	if w.Arrival != "concurrency" {
+		w.WarmupLanes = all[0]
 		if len(all) > 1 {
 			fault("--concurrency", fmt.Errorf("want one number with arrival %s, got %d", w.Arrival, len(all)))
 		}

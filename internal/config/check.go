@@ -122,7 +122,7 @@ func (w *Workload) check(at string, f *Faults) {
 func (s SLO) check(at string, t *Target, f *Faults) {
 	for _, b := range s.Bounds.check(at, f) {
 		if !t.Stream && b.Quantity.Streamed() {
-			f.add(at+"."+b.Quantity.String(), "want none where answers are not streamed, got %v", b.Text(b.Limit))
+			f.add(at+"."+b.Quantity.String(), "needs streamed answers, got %v", b.Text(b.Limit))
 		}
 	}
 	if o := s.Objective; !(o > 0 && o < 1) { // with 1 there is no error budget

@@ -119,6 +119,7 @@ type Workload struct {
 	Stages     []Stage   `koanf:"stages"`
 	Users      int       `koanf:"users"`
 	Speed      float64   `koanf:"speed"`
+	TurnDelay  TurnDelay `koanf:"turn_delay"`
 	Repeat     Repeat    `koanf:"repeat"`
 	Prompt     Prompt    `koanf:"prompt"`
 	Warmup     Warmup    `koanf:"warmup"`
@@ -133,10 +134,11 @@ type Workload struct {
 	Budget     Budget    `koanf:"budget"`
 	Request    Request   `koanf:"request"`
 
-	Epoch    time.Time `koanf:"-"` // run's --start; zero: set when the target first answers
-	Rows     int       `koanf:"-"` // run's --requests: the plan ends after this many rows, repeating them if necessary; 0: all rows
-	KeepLane bool      `koanf:"-"` // in a closed loop, a conversation keeps its lane between turns, as in AIPerf
-	Duration Duration  `koanf:"-"` // run's --duration for rows without timestamps: no request is due after it; 0: no limit
+	Epoch       time.Time `koanf:"-"` // run's --start; zero: set when the target first answers
+	Rows        int       `koanf:"-"` // run's --requests: the plan ends after this many rows, repeating them if necessary; 0: all rows
+	WarmupLanes int       `koanf:"-"` // run's --concurrency of the warm-up where the plan has due times; 0: one request at a time
+	KeepLane    bool      `koanf:"-"` // in a closed loop, a conversation keeps its lane between turns, as in AIPerf
+	Duration    Duration  `koanf:"-"` // run's --duration for rows without timestamps: no request is due after it; 0: no limit
 }
 
 // Trace is a trace file and the part of it to replay.
@@ -165,6 +167,12 @@ type Repeat struct {
 	Cron     string `koanf:"cron"`     // five fields
 	Timezone string `koanf:"timezone"` // time zone of cron
 	Overlap  string `koanf:"overlap"`  // for cron: what happens if the previous run is still going
+}
+
+// TurnDelay changes the time from the end of a turn to the next turn of its session.
+type TurnDelay struct {
+	Scale float64  `koanf:"scale"`
+	Max   Duration `koanf:"max"` // 0: no limit
 }
 
 // Prompt configures the generated text of rows without text.
@@ -282,7 +290,7 @@ func DefaultGPU() GPU {
 func DefaultWorkload() Workload {
 	return Workload{
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Burstiness: 1, Speed: 1,
-		Repeat: Repeat{Mode: "loop"}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
+		Repeat: Repeat{Mode: "loop"}, TurnDelay: TurnDelay{Scale: 1}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
 		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Prebuild: Prebuild{Bytes: 8 << 20}, Shard: Shard{Of: 1},
 		SLO: SLO{Objective: 0.99}, Guard: Guard{OnMissingMetrics: "pause", ResumeAfter: Duration(30 * time.Second)},
 	}

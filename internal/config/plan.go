@@ -18,8 +18,9 @@ func (w *Workload) Plan() schedule.Options {
 		Mode: schedule.Mode(w.Repeat.Mode), Align: schedule.Align(w.Repeat.Align), Every: time.Duration(w.Repeat.Every),
 		Gap: time.Duration(w.Repeat.Gap), Offset: time.Duration(w.Repeat.Offset),
 		Cron: w.Repeat.Cron, Timezone: w.Repeat.Timezone, Overlap: schedule.Overlap(w.Repeat.Overlap),
-		Shard: schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
-		Rate:  w.Rate, Burstiness: w.Burstiness, Stages: stages, Users: w.Users, Seed: w.Prompt.Seed,
+		Shard:     schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
+		TurnDelay: &schedule.TurnDelay{Scale: w.TurnDelay.Scale, Max: time.Duration(w.TurnDelay.Max)},
+		Rate:      w.Rate, Burstiness: w.Burstiness, Stages: stages, Users: w.Users, Seed: w.Prompt.Seed,
 	}
 	if o.Arrival != schedule.Concurrency {
 		o.Duration = time.Duration(w.Duration)

@@ -22,7 +22,7 @@ func TestMarkBounds(t *testing.T) {
 		{Request{}, ""},
 		{Request{CacheSalt: "none"}, ""},
 		{Request{CacheSalt: "fixed:a", User: strings.Repeat("u", maxRequestUser), Headers: headers(maxRequestHeaders)}, ""},
-		{Request{CacheSalt: "Loop"}, `w.request.cache_salt: want loop, none or fixed:NAME, got "Loop"`},
+		{Request{CacheSalt: "Loop"}, `w.request.cache_salt: want loop, session, none or fixed:NAME, got "Loop"`},
 		{Request{User: strings.Repeat("u", maxRequestUser+1)}, "w.request.user: want at most 256 bytes, got 257"},
 		{Request{Headers: headers(maxRequestHeaders + 1)}, "w.request.headers: want at most 16 headers, got 17"},
 		{Request{Headers: map[string]string{"a\nb": "c"}}, `w.request.headers: want a header name, got "a\nb"`},

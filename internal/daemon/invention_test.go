@@ -184,7 +184,7 @@ func (s section) rest(to int) {
 	p.key("form", "", "", "tokens")
 	p.key("words", "", "all")
 	p.key("seed", "", "7")
-	p.key("salt", "", "none", "fixed:a")
+	p.key("salt", "", "none", "session", "fixed:a")
 	p.key("calibrate", "", "false")
 	p.key("history", "", "true")
 	l := s.in("slo")

@@ -72,7 +72,7 @@ func TestClosedLoop(t *testing.T) {
 
 // The rows repeat until Rows requests are sent. The salt decides whether each repetition has new texts.
 func TestClosedLoopComesRound(t *testing.T) {
-	for salt, texts := range map[synth.Salt]int{synth.SaltLoop: 10, synth.SaltNone: 3} {
+	for salt, texts := range map[synth.Salt]int{synth.SaltLoop: 10, synth.SaltSession: 10, synth.SaltNone: 3} {
 		for name, o := range map[string]schedule.Options{"once": closedOnce, "loop": closedLoop} {
 			t.Run(fmt.Sprint(name, " ", salt), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"replayd/internal/dispatch"
 	"replayd/internal/openai"
 	"replayd/internal/synth"
+	"replayd/internal/trace"
 )
 
 // RequestFields are fields that distinguish a workload's requests from those of the server's users. The zero value sets
@@ -15,12 +16,12 @@ type RequestFields struct {
 	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: no cache_salt
 }
 
-// at returns the fields of the requests in a pass of a loop.
-func (m *RequestFields) at(workload string, loopStart time.Time, pass int64) openai.RequestFields {
+// at returns the fields of a row's request in a pass of a loop.
+func (m *RequestFields) at(workload string, loopStart time.Time, pass int64, r *trace.Record) openai.RequestFields {
 	fields := m.RequestFields
 	fields.CacheSalt = ""
 	if m.Salt != "" {
-		fields.CacheSalt = m.Salt.Text(workload, loopStart, pass)
+		fields.CacheSalt = m.Salt.Text(workload, loopStart, pass, r)
 	}
 	return fields
 }
@@ -33,7 +34,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	b := openai.Body{
 		RequestID: row.ID, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
-		Request: r.w.Request.at(r.w.Name, row.Loop().Salt, row.Due.Passes()),
+		Request: r.w.Request.at(r.w.Name, row.Loop().Salt, row.Due.Passes(), rec),
 	}
 	switch {
 	case rec.InputTokens > 0:
@@ -58,7 +59,7 @@ func (r *Runner) synthesize(row *dispatch.Row, scratch []byte, b *openai.Body) (
 	if r.w.Calibrate {
 		overhead = r.w.Target.overhead()
 	}
-	salt := r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes())
+	salt := r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes(), rec)
 	switch answers := align(rec.Parts, row.Answers); {
 	case r.w.Prompt.Form == synth.Tokens:
 		prompt, tokens = r.w.Prompt.AppendIDs(scratch, rec, salt, overhead)

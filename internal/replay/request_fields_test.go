@@ -23,7 +23,7 @@ func TestRequestFields(t *testing.T) {
 	for _, c := range []struct {
 		salt  synth.Salt
 		salts int // distinct values in two loops of three rows
-	}{{"", 0}, {synth.SaltNone, 0}, {"fixed:a", 1}, {synth.SaltLoop, 2}} {
+	}{{"", 0}, {synth.SaltNone, 0}, {"fixed:a", 1}, {synth.SaltLoop, 2}, {synth.SaltSession, 6}} {
 		t.Run(string(c.salt), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fake{}

@@ -39,6 +39,14 @@ func (o *Options) checkArrival() (f Faults) {
 	case len(f) == 0 && !o.timed() && o.Speed != 1:
 		f.add("speed", "needs arrival exact or spread, got arrival %s", o.Arrival)
 	}
+	if d := o.TurnDelay; d != nil {
+		if !(d.Scale >= 0 && d.Scale <= 1000) {
+			f.add("turn_delay.scale", "want 0 to 1000, got %v", d.Scale)
+		}
+		if d.Max < 0 {
+			f.add("turn_delay.max", "want a duration ≥ 0, got %v", d.Max)
+		}
+	}
 	if o.From < 0 {
 		f.add("from", "want a duration ≥ 0, got %v", o.From)
 	}

@@ -1,6 +1,9 @@
 package schedule
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Arrival says when rows come due.
 type Arrival string
@@ -48,6 +51,23 @@ const (
 // Shard selects the rows of one of several processes: by session, else by record number.
 type Shard struct{ Index, Of int }
 
+// TurnDelay changes the time from the end of a turn to the next turn of its session: first Scale, then Max.
+type TurnDelay struct {
+	Scale float64       // 0 to 1000; 0: no delay
+	Max   time.Duration // longest delay; 0: no limit
+}
+
+func (t *TurnDelay) of(delay time.Duration) time.Duration {
+	if t == nil || delay == 0 {
+		return delay
+	}
+	scaled := time.Duration(min(math.Round(float64(delay)*t.Scale), float64(Longest)))
+	if t.Max > 0 {
+		scaled = min(scaled, t.Max)
+	}
+	return scaled
+}
+
 // Options of a plan; the zero value of a field is its default where the comment names one.
 type Options struct {
 	Arrival  Arrival
@@ -62,6 +82,9 @@ type Options struct {
 	Timezone string        // of Cron, a name of the IANA database; "": UTC
 	Overlap  Overlap       // for mode Cron; "": Skip
 	Shard    Shard         // zero value: everything
+
+	// TurnDelay changes the delays between the turns of a session; nil: as in the source.
+	TurnDelay *TurnDelay
 
 	Rate       float64 // requests per second, for arrivals at a rate; with Stages the rate at the begin
 	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: the rate is constant

@@ -52,6 +52,7 @@ func (r *Rows) Next() (Due, error) {
 			continue
 		}
 		if at := r.loop.Start.Add(after); !at.Before(r.from) || r.p.Closed() {
+			rec.Delay = r.p.o.TurnDelay.of(rec.Delay)
 			return Due{Record: rec, At: at, Loop: r.loop}, nil
 		}
 	}

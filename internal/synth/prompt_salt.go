@@ -8,52 +8,55 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"replayd/internal/trace"
 )
 
-// A Salt determines which loops share the texts of their blocks. If loops share them, a loop hits the prefix cache entries of
-// earlier loops. Beside the two constants there is "fixed:NAME": all loops that use the name share it.
+// A Salt determines which rows share the texts of their blocks. If loops share them, a loop hits the prefix cache entries of
+// earlier loops. Beside the constants there is "fixed:NAME": all loops that use the name share it.
 type Salt string
 
 // Salts.
 const (
-	SaltLoop Salt = "loop" // each loop of each workload has texts of its own
-	SaltNone Salt = "none" // all loops share
+	SaltLoop    Salt = "loop"    // each loop of each workload has texts of its own
+	SaltSession Salt = "session" // as loop, and within it each session, and each row without one, has texts of its own
+	SaltNone    Salt = "none"    // all loops share
 )
 
 const saltFixed = "fixed:"
 
 // Check returns why a salt is invalid.
 func (s Salt) Check() error {
-	if name, ok := strings.CutPrefix(string(s), saltFixed); s == SaltLoop || s == SaltNone || ok && name != "" {
+	if name, ok := strings.CutPrefix(string(s), saltFixed); s == SaltLoop || s == SaltSession || s == SaltNone || ok && name != "" {
 		return nil
 	}
-	return fmt.Errorf("want loop, none or fixed:NAME, got %q", string(s))
+	return fmt.Errorf("want loop, session, none or fixed:NAME, got %q", string(s))
 }
 
-// At is the salt's value in the loop of a workload that starts at an instant. For "loop" only whole Unix seconds
-// of it count: the shards of one replay share the value, whatever their clocks' fractions. The pass says which time
-// the trace comes round within that loop, from 0, and for "loop" each one is a loop of its own. A salt that does not pass
+// At is the salt's value for a row in the loop of a workload that starts at an instant. Only "session" reads the row. For "loop"
+// and "session" only whole Unix seconds of the instant count: the shards of one replay share the value, whatever their clocks' fractions. The pass says which time
+// the trace comes round within that loop, from 0, and each one is a loop of its own. A salt that does not pass
 // Check is taken as "loop".
-func (s Salt) At(workload string, loopStart time.Time, pass int64) uint64 {
+func (s Salt) At(workload string, loopStart time.Time, pass int64, r *trace.Record) uint64 {
 	if s == SaltNone {
 		return 0
 	}
-	sum := sha256.Sum256([]byte(s.source(workload, loopStart, pass)))
+	sum := sha256.Sum256([]byte(s.source(workload, loopStart, pass, r)))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
 // Text is the salt as an engine's cache_salt, which tells loops apart as At does: 256 bits in 43 characters, as vLLM wants
 // them (vllm-project/vllm:vllm/entrypoints/openai/chat_completion/protocol.py). It is "" for "none".
-func (s Salt) Text(workload string, loopStart time.Time, pass int64) string {
+func (s Salt) Text(workload string, loopStart time.Time, pass int64, r *trace.Record) string {
 	if s == SaltNone {
 		return ""
 	}
-	sum := sha256.Sum256([]byte("cache\x00" + s.source(workload, loopStart, pass)))
+	sum := sha256.Sum256([]byte("cache\x00" + s.source(workload, loopStart, pass, r)))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // source returns the text whose hash is the value.
-func (s Salt) source(workload string, loopStart time.Time, pass int64) string {
+func (s Salt) source(workload string, loopStart time.Time, pass int64, r *trace.Record) string {
 	if name, ok := strings.CutPrefix(string(s), saltFixed); ok {
 		return "fixed\x00" + name
 	}
@@ -61,5 +64,11 @@ func (s Salt) source(workload string, loopStart time.Time, pass int64) string {
 	if pass != 0 {
 		loop += "\x00" + strconv.FormatInt(pass, 10)
 	}
-	return loop
+	switch {
+	case s != SaltSession:
+		return loop
+	case r.Session != "":
+		return "session\x00" + r.Session + "\x00" + loop
+	}
+	return "row\x00" + strconv.Itoa(r.Number) + "\x00" + loop
 }

@@ -288,9 +288,9 @@ func TestBytesNeverChange(t *testing.T) {
 	var buf []byte
 	for _, r := range []*trace.Record{row(0, 1), row(1, 655, 46, 47), row(2, 3000), row(3, 100, 1, 2, 3, 4, 5, 6, 7)} {
 		for _, p := range []*Prompter{p, a} {
-			buf, _ = p.AppendText(buf[:0], r, SaltLoop.At("conversation", time.Unix(1_700_000_000, 0), 0), 0)
+			buf, _ = p.AppendText(buf[:0], r, SaltLoop.At("conversation", time.Unix(1_700_000_000, 0), 0, nil), 0)
 			all.Write(append(buf, '\n'))
-			buf, _ = p.AppendIDs(buf[:0], r, Salt("fixed:x").At("", time.Time{}, 0), 5)
+			buf, _ = p.AppendIDs(buf[:0], r, Salt("fixed:x").At("", time.Time{}, 0, nil), 5)
 			all.Write(append(buf, '\n'))
 		}
 	}

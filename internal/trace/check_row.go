@@ -27,10 +27,14 @@ func (b *blockRange) add(tokens, ids int) {
 	}
 }
 
-// roundest returns the roundest of the sizes, or 0 if no size matches every row. A single row shows nothing: its ids may be too many.
+// leastRows is the number of rows with ids that show an unusual block size. In fewer rows ids that are missing, or too many, can look
+// like one.
+const leastRows = 8
+
+// roundest returns the roundest of the sizes, or 0 if no size matches every row, or there are too few rows.
 func (b *blockRange) roundest() int {
 	for _, step := range [...]int{100, 50, 16, 10, 1} {
-		if size := blocksOf(b.least, step) * step; b.rows > 1 && size <= b.most {
+		if size := blocksOf(b.least, step) * step; b.rows >= leastRows && size <= b.most {
 			return size
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,8 +196,9 @@ func TestBlockSize(t *testing.T) {
 		{"tie, so the first", []string{lineOf(16, 16), lineOf(1, 16)}, 0, 512, 0},
 		{"most rows", []string{lineOf(6758, 512), lineOf(512, 16), lineOf(6000, 512)}, 0, 512, 1},
 		{"named", []string{lineOf(6758, 16)}, 100, 100, 1},
-		{"no usual size", []string{lineOf(1000, 100), lineOf(1000, 100)}, 0, 100, 0},
-		{"several sizes, so the roundest", []string{lineOf(1000, 103), lineOf(700, 103), lineOf(824, 103)}, 0, 110, 0},
+		{"no usual size", slices.Repeat([]string{lineOf(1000, 100)}, leastRows), 0, 100, 0},
+		{"several sizes, so the roundest", slices.Repeat([]string{lineOf(1000, 103), lineOf(700, 103), lineOf(824, 103)}, 3), 0, 110, 0},
+		{"too few rows", slices.Repeat([]string{lineOf(1000, 100)}, leastRows-1), 0, 512, leastRows - 1},
 		{"nothing to tell it by", []string{`{"input_length":5}`}, 0, 512, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,7 +215,7 @@ func TestEveryBlockSizeFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		size := 1 + rng.IntN(2048)
-		lines := make([]string, 2+rng.IntN(30))
+		lines := make([]string, leastRows+rng.IntN(30))
 		for i := range lines {
 			lines[i] = lineOf(1+rng.IntN(20*size), size)
 		}

@@ -93,7 +93,7 @@ func prompter(t *testing.T, blockTokens int) (*synth.Prompter, uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, synth.Salt("loop").At("tokenizers", time.Unix(1_700_000_000, 0), 0)
+	return p, synth.Salt("loop").At("tokenizers", time.Unix(1_700_000_000, 0), 0, nil)
 }
 
 // someRows returns rows spread evenly over the real conversation trace if REPLAYD_TRACES names its folder, otherwise
