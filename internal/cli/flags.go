@@ -68,6 +68,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.StringVar(&t.API, "api", t.API, "chat or completions")
 	f.StringVar(&t.Output, "output", t.Output, "output lengths: exact (as in the trace), max (at most that) or free")
 	f.BoolVar(&t.Stream, "stream", true, "stream the answers; false: no TTFT and no ITL")
+	f.BoolVar(&t.PerChunk, "per-chunk-usage", false, "ask for usage with each chunk, so that TPOT leaves out the first chunk's tokens")
 	f.StringVar(&t.Tokenizer, "tokenizer", "", "tokenizer for texts: a file, a folder, a name in $HF_HOME, or a model family")
 	f.Var(Duration(&t.Timeouts.Connect), "timeout-connect", "longest time to connect; 0: no limit")
 	f.Var(Duration(&t.Timeouts.FirstToken), "timeout-first-token", "longest time to the first token; 0: no limit")

@@ -24,7 +24,6 @@ var notTakenFlags = []notTaken{
 	{why: "prefill has no limit of its own: --concurrency bounds the requests in flight", values: "prefill-concurrency"},
 	{why: "a file is sent in its order; the type random_pool draws from it", values: "dataset-sampling-strategy"},
 	{why: "tokens are always the server's usage, if it sends one", switches: "use-server-token-count apply-chat-template"},
-	{why: "usage is read at the end of each answer", switches: "per-chunk-usage"},
 	{why: "max_tokens is always sent", switches: "use-legacy-max-tokens"},
 	{why: "--extra-inputs min_tokens:N or ignore_eos:true does it", switches: "force-min-tokens no-force-min-tokens"},
 	{why: "each conversation begins with a text of its own as it is: --isl", values: "user-context-prompt-length"},

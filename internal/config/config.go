@@ -39,7 +39,8 @@ type Target struct {
 	URL       string         `koanf:"url"`
 	API       string         `koanf:"api"`
 	Stream    bool           `koanf:"stream"`
-	Model     string         `koanf:"model"` // empty: the model that /v1/models lists
+	PerChunk  bool           `koanf:"per_chunk_usage"` // the server reports usage with each chunk
+	Model     string         `koanf:"model"`           // empty: the model that /v1/models lists
 	HTTP      HTTP           `koanf:"http"`
 	ExtraBody map[string]any `koanf:"extra_body"`
 	Output    string         `koanf:"output"`

@@ -124,19 +124,19 @@ func (r *Request) Values() Values {
 	set(E2EFromDue, (*Request).E2EFromDue)
 	set(SecondToken, (*Request).SecondToken)
 	if c := r.Timeline.Chunks; len(c) > 1 {
-		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Output, len(c)))
+		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Decoded(), len(c)))
 	}
 	v.SetLengths(cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt), r.Usage.Output, r.Usage.Reasoning)
 	return v
 }
 
-// PerToken returns a TPOT in ms, not rounded to nanoseconds: (last content − first content) / (tokens − 1). It is NaN below
-// 2 tokens, and if all tokens came in one chunk.
-func PerToken(decode time.Duration, tokens, chunks int) float64 {
-	if tokens < 2 || chunks < 2 {
+// PerToken returns a TPOT in ms, not rounded to nanoseconds: (last content − first content) / tokens decoded after the first
+// content chunk. It is NaN without such tokens, and if all tokens came in one chunk.
+func PerToken(decode time.Duration, decoded, chunks int) float64 {
+	if decoded < 1 || chunks < 2 {
 		return math.NaN()
 	}
-	return float64(decode) / float64(tokens-1) / 1e6
+	return float64(decode) / float64(decoded) / 1e6
 }
 
 // SetTPOT sets TPOT in ms and its reciprocal. An answer that came in a single read has no rate.

@@ -92,9 +92,13 @@ const (
 // Usage is the cost of a request in tokens, as reported by the server.
 type Usage struct {
 	Prompt, Output, Cached, Reasoning int
+	Opening                           int         // output tokens of the first content chunk, if the server reports usage for each chunk; 0: unknown, taken as 1
 	CacheTold                         bool        // the server reported Cached, even if it is 0
 	Source                            UsageSource // "" if there was no answer
 }
+
+// Decoded returns the number of output tokens after the first content chunk.
+func (u *Usage) Decoded() int { return u.Output - max(1, u.Opening) }
 
 // A Timeline holds the instants of a request. An instant that did not happen is zero. All instants carry monotonic readings
 // of this process, so a step of the wall clock does not change their differences.

@@ -51,15 +51,15 @@ func (r *Request) fromDue(sinceWrite time.Duration, defined bool) (time.Duration
 	return r.Timeline.Write.Sub(r.Timeline.Due) + sinceWrite, true
 }
 
-// TPOT returns the time per output token: (last content − first content) / (output tokens − 1), truncated to nanoseconds.
-// ok is false below 2 tokens, and if all tokens came in one chunk, as in an answer that is not streamed: 0 would mean an
-// infinite rate.
+// TPOT returns the time per output token: (last content − first content) / (output tokens − those of the first content chunk),
+// truncated to nanoseconds. The first chunk has 1 token unless Usage.Opening says otherwise. ok is false if no token came after
+// it, as in an answer that is not streamed: 0 would mean an infinite rate.
 func (r *Request) TPOT() (time.Duration, bool) {
 	n := len(r.Timeline.Chunks)
-	if n < 2 || r.Usage.Output < 2 {
+	if n < 2 || r.Usage.Decoded() < 1 {
 		return 0, false
 	}
-	return (r.Timeline.Chunks[n-1] - r.Timeline.Chunks[0]) / time.Duration(r.Usage.Output-1), true
+	return (r.Timeline.Chunks[n-1] - r.Timeline.Chunks[0]) / time.Duration(r.Usage.Decoded()), true
 }
 
 // ITL yields the time between each content chunk and the previous one. A chunk can hold several tokens.

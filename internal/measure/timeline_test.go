@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -113,5 +114,26 @@ func TestWholeAnswerHasNoFirstToken(t *testing.T) {
 	}
 	if d, defined := r.E2EFromDue(); !defined || d != 701*milli {
 		t.Errorf("e2e from due: want 701ms, got %v, %v", d, defined)
+	}
+}
+
+// The tokens of the first content chunk take no decoding time.
+func TestTPOTLeavesOutTheOpening(t *testing.T) {
+	for _, c := range []struct {
+		output, opening int
+		want            time.Duration
+		ok              bool
+	}{{9, 0, 5 * time.Millisecond, true}, {9, 1, 5 * time.Millisecond, true}, {9, 5, 10 * time.Millisecond, true}, {9, 9, 0, false}, {1, 0, 0, false}} {
+		r := Request{
+			Outcome: OK, Usage: Usage{Output: c.output, Opening: c.opening},
+			Timeline: Timeline{Chunks: []time.Duration{time.Millisecond, 41 * time.Millisecond}},
+		}
+		got, ok := r.TPOT()
+		if got != c.want || ok != c.ok {
+			t.Errorf("%d tokens, %d in the first chunk: want %v, %t, got %v, %t", c.output, c.opening, c.want, c.ok, got, ok)
+		}
+		if v := r.Values()[TPOT]; ok && v != float64(c.want)/1e6 || !ok && !math.IsNaN(v) {
+			t.Errorf("%d tokens, %d in the first chunk: got a value of %v", c.output, c.opening, v)
+		}
 	}
 }

@@ -141,7 +141,7 @@ var histOpts = [numHists]prometheus.HistogramOpts{
 	histConnect:     durations("connect", zeroSocket, boundsConnect, "Time to open a connection (name, dial, TLS), of the requests that opened one."),
 	histTTFT:        durations("ttft", zeroLatency, boundsTTFT, "First chunk with content − start of the write, of ok requests."),
 	histTTFTFromDue: durations("ttft_from_due", zeroLatency, boundsTTFT, "First chunk with content − due instant, of ok requests."),
-	histTPOT:        durations("tpot", zeroLatency, boundsITL, "(Last content − first content) / (output tokens − 1), of ok requests with 2 tokens or more."),
+	histTPOT:        durations("tpot", zeroLatency, boundsITL, "(Last content − first content) / (output tokens − 1, or − those of the first chunk with per_chunk_usage), of ok requests."),
 	histITL:         durations("itl", zeroLatency, boundsITL, "Gaps between content chunks of ok requests."),
 	histE2E:         durations("e2e", zeroLatency, boundsE2E, "Last chunk with content − start of the write, of ok requests."),
 	histE2EFromDue:  durations("e2e_from_due", zeroLatency, boundsE2E, "Last chunk with content − due instant, of ok requests."),

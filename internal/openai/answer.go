@@ -19,6 +19,7 @@ type answer struct {
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // that read brought other content chunks, too
+	opening  int      // output tokens of the first content chunk, if the server was asked for usage with each chunk
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
@@ -93,6 +94,9 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 	if c.Content {
 		if len(x.req.Timeline.Chunks) == maxChunks {
 			return failed(measure.BadStream, "more than %d chunks", maxChunks)
+		}
+		if len(x.req.Timeline.Chunks) == 0 && x.client.target.PerChunk && c.Usage.Set {
+			x.answer.opening = c.Usage.Output
 		}
 		x.content(a, &x.req.Timeline)
 		if c.Keep {

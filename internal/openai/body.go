@@ -112,12 +112,21 @@ func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 	if b.Stream {
 		fields = merge(fields, []field{{key: "stream", value: []byte("true")}})
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
-			fields = append(fields, field{key: "stream_options", value: []byte(`{"include_usage":true}`)})
+			fields = append(fields, field{key: "stream_options", value: c.streamOptions()})
 		}
 		return fields, nil
 	}
 	// A payload, or extra_body, may ask for a stream; without one, servers refuse options of it.
 	return slices.DeleteFunc(fields, func(f field) bool { return f.key == "stream" || f.key == "stream_options" }), nil
+}
+
+// streamOptions returns the options of a stream. continuous_usage_stats is vLLM's (vllm-project/vllm:
+// vllm/entrypoints/openai/engine/protocol.py) and TensorRT-LLM's.
+func (c *Client) streamOptions() []byte {
+	if c.target.PerChunk {
+		return []byte(`{"include_usage":true,"continuous_usage_stats":true}`)
+	}
+	return []byte(`{"include_usage":true}`)
 }
 
 func lengthFields(api API, mode OutputMode, e engine, n int) []field {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -94,6 +95,34 @@ func TestUsageOfChunks(t *testing.T) {
 			t.Errorf("want %+v and truncated, got %+v and %s", want, req.Usage, req.Outcome)
 		}
 	})
+}
+
+// With usage in each chunk, the tokens of the first content chunk are known; the chunk with the role is none. Without being asked
+// for, usage in chunks says nothing of them. The request asks for it.
+func TestUsagePerChunk(t *testing.T) {
+	const body = `data: {"choices":[{"delta":{"role":"assistant","content":""}}],"usage":{"prompt_tokens":4,"completion_tokens":0}}` + "\n\n" +
+		`data: {"choices":[{"delta":{"content":"a b c d e"}}],"usage":{"prompt_tokens":4,"completion_tokens":5}}` + "\n\n" +
+		`data: {"choices":[{"delta":{"content":" f"},"finish_reason":"length"}],"usage":{"prompt_tokens":4,"completion_tokens":6}}` + "\n\n" +
+		`data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":6}}` + "\n\ndata: [DONE]\n\n"
+	for asked, opening := range map[bool]int{true: 5, false: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(t, Target{Timeouts: limits, PerChunk: asked})
+			var sent string
+			over(t, c, func(_ int, conn net.Conn) {
+				_, b, _ := request(conn)
+				sent = string(b)
+				send(conn, streamHead+chunked(body)+bodyEnd)
+			})
+			l := c.Lane()
+			defer l.Close()
+			var req measure.Request
+			do(t, l, &req)
+			want := measure.Usage{Prompt: 4, Output: 6, Opening: opening, Source: measure.UsageFinal}
+			if req.Usage != want || req.Outcome != measure.OK || strings.Contains(sent, `"continuous_usage_stats":true`) != asked {
+				t.Errorf("asked %t: want %+v, got %+v and %s from %s", asked, want, req.Usage, req.Outcome, sent)
+			}
+		})
+	}
 }
 
 // Cached tokens never exceed prompt tokens and reasoning tokens never exceed output tokens, whatever the server

@@ -66,6 +66,7 @@ type Target struct {
 	API       API
 	Model     string                  // empty: the only model that the server lists, see Client.Choose
 	HTTP      config.HTTPClientConfig // files in it are read again: see WatchCredentials; certificates for every connection
+	PerChunk  bool                    // ask for usage with each chunk of a stream, and take the first chunk's tokens from it
 	ExtraBody map[string]any          // merged into every body; replaces this package's own fields
 	Output    OutputMode
 	Timeouts  Timeouts

@@ -17,6 +17,7 @@ func (x *exchange) told(u *measure.Usage) {
 	case c.Timings.Set && (u.Source == "" || u.Source == measure.UsageTimings):
 		*u = usageOf(c.Timings, measure.UsageTimings)
 	}
+	u.Opening = min(x.answer.opening, u.Output)
 }
 
 // usageOf is the usage by counts. Cached tokens are bounded by the prompt, and reasoning tokens by the output.

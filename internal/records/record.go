@@ -75,6 +75,7 @@ func appendRecord(b []byte, r *measure.Request) []byte {
 	b = appendInt(b, "usage_output_tokens", int64(r.Usage.Output))
 	b = appendInt(b, "usage_cached_tokens", int64(r.Usage.Cached))
 	b = appendInt(b, "usage_reasoning_tokens", int64(r.Usage.Reasoning))
+	b = appendInt(b, "usage_opening_tokens", int64(r.Usage.Opening))
 	return append(b, '}', '\n')
 }
 

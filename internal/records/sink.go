@@ -59,6 +59,8 @@ var errSinkEnded = errors.New("records: the sink has ended")
 //	counted_input_tokens             tokens of the row's own text or messages, counted by a tokenizer; 0 without one
 //	usage_source                     usage, chunks, timings, text (counted by a tokenizer), counted; "" without an answer
 //	usage_prompt_tokens, usage_output_tokens, usage_cached_tokens, usage_reasoning_tokens
+//	                                 tokens as usage_source has them
+//	usage_opening_tokens             those of the first content chunk, with per_chunk_usage; else 0
 //
 // For a failed request, the first and last content times show how far it got.
 //

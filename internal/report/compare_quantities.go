@@ -81,10 +81,10 @@ func outputRate(l lookedAt) stats.Estimate {
 	return l.rate(func(r result.Row) float64 { return float64(r.Output) })
 }
 
-// perUser estimates the output of one user in tokens/s: Σ (output tokens − 1) ÷ Σ (last content − first content).
+// perUser estimates the output of one user in tokens/s: Σ output tokens after the first chunk ÷ Σ (last content − first content).
 func perUser(l lookedAt) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) {
-		tokens := float64(r.Output - 1)
+		tokens := float64(r.Output - max(1, r.Opening))
 		return tokens, tokens * r.ITL / 1e3
 	}))
 }

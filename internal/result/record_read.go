@@ -45,6 +45,7 @@ type recordLine struct {
 	Prompt    int `json:"usage_prompt_tokens"`
 	Output    int `json:"usage_output_tokens"`
 	Reasoning int `json:"usage_reasoning_tokens"`
+	Opening   int `json:"usage_opening_tokens"`
 }
 
 func (l recordLine) row(x *exportReader) (Row, error) {
@@ -75,7 +76,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		return r, nil
 	}
 	e2e := *l.E2E
-	r.Output, r.Reasoning = l.Output, l.Reasoning
+	r.Output, r.Reasoning, r.Opening = l.Output, l.Reasoning, l.Opening
 	r.Latency, r.End = msOf(l.E2E), l.Write+e2e
 	if l.FromDue != nil { // a duration of the monotonic clock; the distance of two instants is the wall clock's
 		r.Due = r.End - *l.FromDue
@@ -83,7 +84,8 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	r.Second, r.TTFT = msOf(l.Second), msOf(l.TTFT)
 	if l.TTFT != nil {
 		r.First = l.Write + *l.TTFT
-		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), r.Output, l.Chunks)
+		usage := measure.Usage{Output: l.Output, Opening: l.Opening}
+		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), usage.Decoded(), l.Chunks)
 	}
 	return r, nil
 }

@@ -67,7 +67,7 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 	if r.Outcome != measure.OK {
 		return row
 	}
-	row.Output, row.Reasoning = r.Usage.Output, r.Usage.Reasoning
+	row.Output, row.Reasoning, row.Opening = r.Usage.Output, r.Usage.Reasoning, r.Usage.Opening
 	row.End = row.Start + int64(t.Chunks[n-1])
 	if keepGaps && n > 1 {
 		row.Gaps = make([]float64, 0, n-1)

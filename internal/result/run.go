@@ -87,6 +87,7 @@ type Row struct {
 	Gaps               []float64 // between content chunks; nil if not kept
 	Input, Output      int       // input_sequence_length: as requested, else counted, else the server's; output_sequence_length if ok
 	Reasoning          int       // part of Output
+	Opening            int       // output tokens of the first content chunk; 0: unknown, as in exports
 	Reads, Merged      int       // reads with content and a kernel timestamp; reads that held several content chunks
 }
 

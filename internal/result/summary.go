@@ -59,7 +59,7 @@ func (s *Summary) Observe(r *measure.Request) {
 		s.worst[b.Quantity] = b.Worse(s.worst[b.Quantity], v[b.Quantity])
 	}
 	if chunks := r.Timeline.Chunks; !math.IsNaN(v[measure.TPOT]) {
-		s.decoded += int64(r.Usage.Output - 1)
+		s.decoded += int64(r.Usage.Decoded())
 		s.decoding += chunks[len(chunks)-1] - chunks[0]
 	}
 	for gap := range r.ITL() {

@@ -36,17 +36,25 @@ func (a *answer) role(b []byte) []byte {
 	return append(b, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
 }
 
-// chunk appends a chunk with the given number of tokens.
-func (a *answer) chunk(b []byte, tokens int) []byte {
+// chunk appends a chunk with the given number of tokens, and with usage unless that is nil.
+func (a *answer) chunk(b []byte, tokens int, usage []byte) []byte {
 	b = append(append(b, "data: "...), a.head...)
 	if a.api == chat {
 		b = append(b, `{"index":0,"delta":{"content":"`...)
 		b = a.words(b, tokens)
-		return append(b, `"},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+		b = append(b, `"},"logprobs":null,"finish_reason":null}]`...)
+		if usage != nil {
+			b = append(append(b, `,"usage":`...), usage...)
+		}
+		return append(b, "}\n\n"...)
 	}
 	b = append(b, `{"index":0,"text":"`...)
 	b = a.words(b, tokens)
-	return append(b, `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`+"\n\n"...)
+	b = append(b, `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":`...)
+	if usage == nil {
+		usage = []byte("null")
+	}
+	return append(append(b, usage...), "}\n\n"...)
 }
 
 func (a *answer) words(b []byte, n int) []byte {

@@ -33,7 +33,8 @@ type body struct {
 	Prompt        json.RawMessage `json:"prompt"`
 	Stream        bool            `json:"stream"`
 	StreamOptions *struct {
-		IncludeUsage bool `json:"include_usage"`
+		IncludeUsage    bool `json:"include_usage"`
+		ContinuousUsage bool `json:"continuous_usage_stats"` // vLLM's: usage with each chunk
 	} `json:"stream_options"`
 	MaxTokens           *int   `json:"max_tokens"`
 	MaxCompletionTokens *int   `json:"max_completion_tokens"`
@@ -58,6 +59,7 @@ type request struct {
 	ignoreEOS bool
 	stream    bool
 	usage     bool // wanted at the end of the stream
+	perChunk  bool // and with each chunk
 }
 
 // A refusal is an HTTP error that the request caused.
@@ -106,7 +108,7 @@ func (b *body) request(a *api, o Options, p *prompt) (request, error) {
 		if !b.Stream {
 			return r, badRequest("stream_options: want stream: true with them, got false")
 		}
-		r.usage = b.StreamOptions.IncludeUsage
+		r.usage, r.perChunk = b.StreamOptions.IncludeUsage, b.StreamOptions.IncludeUsage && b.StreamOptions.ContinuousUsage
 	}
 	if b.N != nil && *b.N != 1 {
 		return r, badRequest("n: want 1, the only number of answers simulated, got %d", *b.N)

@@ -38,7 +38,11 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 		}
 		return "", nil
 	}
-	x.buf = x.answer.chunk(x.buf[:0], tokens)
+	var usage []byte
+	if x.request.perChunk {
+		usage = x.usage()
+	}
+	x.buf = x.answer.chunk(x.buf[:0], tokens, usage)
 	if half {
 		switch x.fault {
 		case FaultCut, FaultStalled:

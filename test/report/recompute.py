@@ -224,8 +224,9 @@ def of_record(r):
     if ok and ttft is not None:
         metrics["time_to_first_token"] = ttft / 1e6
         metrics["time_to_first_token_from_due"] = r["ttft_from_due_ns"] / 1e6
-        if out > 1 and r["chunks"] > 1:
-            metrics["inter_token_latency"] = (latency - ttft) / (out - 1) / 1e6
+        decoded = out - max(1, r.get("usage_opening_tokens", 0))
+        if decoded > 0 and r["chunks"] > 1:
+            metrics["inter_token_latency"] = (latency - ttft) / decoded / 1e6
             if latency > ttft:
                 metrics["output_token_throughput_per_user"] = 1e3 / metrics["inter_token_latency"]
     counts = ("output_sequence_length", "output_token_count", "reasoning_token_count", "input_sequence_length")
