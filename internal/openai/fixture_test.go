@@ -110,7 +110,7 @@ func TestUsagePerChunk(t *testing.T) {
 			var sent string
 			over(t, c, func(_ int, conn net.Conn) {
 				_, b, _ := request(conn)
-				sent = string(b)
+				sent = b
 				send(conn, streamHead+chunked(body)+bodyEnd)
 			})
 			l := c.Lane()

@@ -29,8 +29,10 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 		}, time.Hour},
 		"example": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", sample(t)) }, 5 * time.Minute},
 		// With the public trace, if it is there: a minute or two each.
-		"example, public trace":    {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", public(t)) }, 70 * time.Minute},
-		"sidecar.md, public trace": {func(t *testing.T) config.Config { return load(t, documented(t, "../../docs/how-to/sidecar.md"), public(t)) }, 21 * time.Hour},
+		"example, public trace": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", public(t)) }, 70 * time.Minute},
+		"sidecar.md, public trace": {func(t *testing.T) config.Config {
+			return load(t, documented(t, "../../docs/how-to/sidecar.md"), public(t))
+		}, 21 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
