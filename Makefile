@@ -76,7 +76,7 @@ chart: ## copies the rules, the dashboards and the sample into the Helm chart
 docs: ## bin/docs: the documents as a site with search; a link to no page or heading fails. Needs python3 of 3.11 with venv, and pip's index
 	@python3 -m venv .cache/docs
 	@.cache/docs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r docs/site/requirements.txt
-	@.cache/docs/bin/sphinx-build -q -n -W --keep-going -E -b html -c docs/site . bin/docs
+	@.cache/docs/bin/sphinx-build -q -n -W --keep-going -E -d .cache/doctrees -b html -c docs/site . bin/docs
 	@echo "bin/docs/docs/site/index.html: $$(find bin/docs -name '*.html' | wc -l) pages"
 
 .PHONY: test

@@ -10,7 +10,7 @@ import (
 )
 
 func newPause(w *world) *cobra.Command {
-	return newLifecycle(w, "pause", "Pause a daemon: what falls due meanwhile is dropped")
+	return newLifecycle(w, "pause", "Pause a daemon: requests that fall due are dropped")
 }
 
 func newResume(w *world) *cobra.Command {
