@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +12,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
+	"replayd/test/outside"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -123,26 +124,40 @@ func FuzzRecordStrings(f *testing.F) {
 	})
 }
 
-// The comment of Sink lists all fields of a record in their order.
+const formats = "../../docs/reference/file-formats.md"
+
+// docs/reference/file-formats.md lists all fields of a record in their order, each once.
 func TestRecordFieldsAreDocumented(t *testing.T) {
-	source, err := os.ReadFile("sink.go")
+	documented, err := outside.Fields(formats, "Records")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(source), "in this order:\n//\n")
-	list, _, _ = strings.Cut(list, "\n//\n")
-	var documented []string
-	for line := range strings.Lines(list) {
-		names, _, _ := strings.Cut(strings.TrimPrefix(line, "//\t"), "   ") // the descriptions follow in a second column
-		documented = append(documented, strings.Split(strings.TrimSpace(names), ", ")...)
-	}
-	documented = slices.DeleteFunc(documented, func(name string) bool { return name == "" })
 	var written []string
 	for field := range strings.SplitSeq(strings.Trim(string(appendRecord(nil, &measure.Request{})), "{}\n"), ",") {
 		name, _, _ := strings.Cut(field, ":")
 		written = append(written, strings.Trim(name, `"`))
 	}
 	if diff := cmp.Diff(documented, written); diff != "" {
-		t.Errorf("sink.go and the record (-document +record):\n%s", diff)
+		t.Errorf("%s and the record (-document +record):\n%s", formats, diff)
+	}
+}
+
+// And all fields of a ledger.
+func TestLedgerFieldsAreDocumented(t *testing.T) {
+	documented, err := outside.Fields(formats, "Ledgers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(measure.LedgerLine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ledger map[string]any
+	if err := json.Unmarshal(line, &ledger); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(documented)
+	if diff := cmp.Diff(documented, slices.Sorted(maps.Keys(ledger))); diff != "" {
+		t.Errorf("%s and the ledger (-document +ledger):\n%s", formats, diff)
 	}
 }

@@ -32,37 +32,8 @@ const (
 var errSinkEnded = errors.New("records: the sink has ended")
 
 // A Sink writes one JSON line per finished request, and from time to time a LedgerLine per workload. Every record has all
-// fields, in this order:
-//
-//	id, loop, row, session           workload/loop/row as sent in X-Request-Id, and its parts; session "" for none
-//	turn, phase, lane                turn of the conversation, from 0; profiling, or warmup for a request that is not
-//	                                 counted; lane of the workload, from 0
-//	outcome, error, status           outcome; error text, "" when ok; HTTP status, 0 for none
-//	finish_reason, retried           as sent by the server; whether the request was sent a second time
-//	planned_ns, due_ns, ready_ns, lane_ns, write_ns, head_ns, first_ns, last_ns, cancel_ns, end_ns
-//	                                 wall-clock times, Unix time in ns, null if the event did not happen: planned, due,
-//	                                 end of the session wait, lane taken, start of the write, head of the answer, first
-//	                                 and last content, connection closed to cancel the request, finished
-//	lateness_ns, lane_wait_ns, session_wait_ns, connect_ns
-//	                                 durations in ns, null if the request was not sent; connect_ns is null on a kept
-//	                                 connection
-//	ttft_ns, ttft_from_due_ns, second_token_ns, tpot_ns, e2e_ns, e2e_from_due_ns
-//	                                 latencies in ns, null unless the request ended ok and the latency is defined. They
-//	                                 use the monotonic clock: after a step of the wall clock they are correct, but
-//	                                 differences between the times above are not
-//	chunks, events, merged_reads     content chunks, data events, reads with more than one chunk
-//	kernel_time                      whether the chunk times are kernel timestamps
-//	whole                            whether the request asked for one JSON answer instead of a stream: then there is no
-//	                                 first content
-//	input_tokens, output_tokens      lengths from the trace, 0 if the trace has none
-//	overhead_tokens                  template tokens subtracted from the prompt
-//	counted_input_tokens             tokens of the row's own text or messages, counted by a tokenizer; 0 without one
-//	usage_source                     usage, chunks, timings, text (counted by a tokenizer), counted; "" without an answer
-//	usage_prompt_tokens, usage_output_tokens, usage_cached_tokens, usage_reasoning_tokens
-//	                                 tokens as usage_source has them
-//	usage_opening_tokens             those of the first content chunk, with per_chunk_usage; else 0
-//
-// For a failed request, the first and last content times show how far it got.
+// fields: docs/reference/file-formats.md lists them in their order, with units. For a failed request, the first and last
+// content times show how far it got.
 //
 // Ledgers report what records cannot: requests that were expected but never sent. They are written before the first
 // record of every opened file, every minute, and at the end.
