@@ -55,7 +55,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	if diff := cmp.Diff(want, page.Series()); diff != "" {
 		t.Errorf("%s and the page (-document +page):\n%s", metricsDoc, diff)
 	}
-	row := rowOf(t, "| `replayd_engine_scrape_errors_total` |")
+	row := rowOf(t, "- `replayd_engine_scrape_errors_total`:") // below the table
 	for _, m := range page["replayd_engine_scrape_errors_total"].GetMetric() {
 		if reason := value(m, "reason"); !strings.Contains(row, "`"+reason+"`") {
 			t.Errorf("%s lacks the reason %s", metricsDoc, reason)
