@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,13 +79,14 @@ func rowOf(t *testing.T, start string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, start) {
-			return line
-		}
+	_, row, found := strings.Cut("\n"+string(text), "\n"+start)
+	if !found {
+		t.Fatalf("%s has no line that begins %q", metricsDoc, start)
 	}
-	t.Fatalf("%s has no line that begins %q", metricsDoc, start)
-	return ""
+	if end := regexp.MustCompile(`\n(\S|\n)`).FindStringIndex(row); end != nil { // further lines of a list item are indented
+		row = row[:end[0]]
+	}
+	return start + row
 }
 
 // ORIGIN.md lists every page in testdata, and no other.
