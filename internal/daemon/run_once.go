@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -149,16 +150,19 @@ func (o Once) sample(reg prometheus.Gatherer) (end func()) {
 // outlast waits until all plans are over, or until the requests in flight have ended after ctx was cancelled. It returns the cause of
 // the cancellation if that cut a plan short. The workload tells: it can be over before its cancellation is noticed here.
 func (g *Generation) outlast(ctx context.Context) (cut error) {
-	told := context.AfterFunc(ctx, func() {
-		if !g.ended() {
-			g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
-		}
+	say := sync.OnceFunc(func() {
+		g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
 	})
-	defer told()
+	defer context.AfterFunc(ctx, func() {
+		if !g.ended() {
+			say()
+		}
+	})()
 	for _, w := range g.workloads {
 		<-w.over
 		if w.current().Cut() {
 			cut = context.Cause(ctx)
+			say() // without requests in flight, the workload can end before ctx is looked at above
 		}
 	}
 	return cut
