@@ -91,7 +91,7 @@ race: ## the same under the race detector, SHORT=-short with smaller sizes: need
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial ./...
 	$(TOOL) golangci-lint run
 	go vet -tags dcgm ./internal/gpu/... ./test/dcgm/
 	$(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/... ./test/dcgm/

@@ -153,11 +153,12 @@ func (g *Generation) outlast(ctx context.Context) (cut error) {
 	say := sync.OnceFunc(func() {
 		g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
 	})
-	defer context.AfterFunc(ctx, func() {
+	told := context.AfterFunc(ctx, func() {
 		if !g.ended() {
 			say()
 		}
-	})()
+	})
+	defer told()
 	for _, w := range g.workloads {
 		<-w.over
 		if w.current().Cut() {
