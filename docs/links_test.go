@@ -144,3 +144,25 @@ func TestNamedFiles(t *testing.T) {
 		}
 	}
 }
+
+// The pages name only series that docs/reference/metrics.md has. Decisions and the changelog also tell of earlier names.
+func TestNamedSeries(t *testing.T) {
+	all := pages(t)
+	reference := all["docs/reference/metrics.md"]
+	named := 0
+	for path, text := range all {
+		if strings.HasPrefix(path, "docs/decisions/") || strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "bench/") || path == "CHANGELOG.md" {
+			continue
+		}
+		for _, name := range regexp.MustCompile(`(?m)(?:^|[^:\w/.-])(replayd_[a-z0-9_]*[a-z0-9])\b`).FindAllStringSubmatch(text, -1) {
+			named++
+			series := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name[1], "_bucket"), "_sum"), "_count")
+			if !strings.Contains(reference, "`"+name[1]) && !strings.Contains(reference, "`"+series) {
+				t.Errorf("%s: docs/reference/metrics.md has no series %s", path, name[1])
+			}
+		}
+	}
+	if named < 200 {
+		t.Errorf("want 200 names or more, got %d", named)
+	}
+}
