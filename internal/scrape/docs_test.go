@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -56,7 +55,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	if diff := cmp.Diff(want, page.Series()); diff != "" {
 		t.Errorf("%s and the page (-document +page):\n%s", metricsDoc, diff)
 	}
-	row := rowOf(t, "- `replayd_engine_scrape_errors_total`:") // below the table
+	row := rowOf(t, "| `replayd_engine_scrape_errors_total` |")
 	for _, m := range page["replayd_engine_scrape_errors_total"].GetMetric() {
 		if reason := value(m, "reason"); !strings.Contains(row, "`"+reason+"`") {
 			t.Errorf("%s lacks the reason %s", metricsDoc, reason)
@@ -79,14 +78,13 @@ func rowOf(t *testing.T, start string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, row, found := strings.Cut("\n"+string(text), "\n"+start)
-	if !found {
-		t.Fatalf("%s has no line that begins %q", metricsDoc, start)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, start) {
+			return line
+		}
 	}
-	if end := regexp.MustCompile(`\n(\S|\n)`).FindStringIndex(row); end != nil { // further lines of a list item are indented
-		row = row[:end[0]]
-	}
-	return start + row
+	t.Fatalf("%s has no line that begins %q", metricsDoc, start)
+	return ""
 }
 
 // ORIGIN.md lists every page in testdata, and no other.
