@@ -35,7 +35,9 @@ func readTables(t *testing.T) map[string]map[string]string {
 		switch {
 		case second == "default":
 			heading = first
-			tables[heading] = map[string]string{}
+			if tables[heading] == nil { // else the table is a further part of it
+				tables[heading] = map[string]string{}
+			}
 		case key == first: // the line under the heading
 		case meaning == "":
 			t.Errorf("docs/reference/configuration.md: %s: want a meaning", key)

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
-	"replayd/test/outside"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -122,42 +119,4 @@ func FuzzRecordStrings(f *testing.F) {
 			t.Errorf("%q reads back as %+v", want, got)
 		}
 	})
-}
-
-const formats = "../../docs/reference/file-formats.md"
-
-// docs/reference/file-formats.md lists all fields of a record in their order, each once.
-func TestRecordFieldsAreDocumented(t *testing.T) {
-	documented, err := outside.Fields(formats, "Records")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var written []string
-	for field := range strings.SplitSeq(strings.Trim(string(appendRecord(nil, &measure.Request{})), "{}\n"), ",") {
-		name, _, _ := strings.Cut(field, ":")
-		written = append(written, strings.Trim(name, `"`))
-	}
-	if diff := cmp.Diff(documented, written); diff != "" {
-		t.Errorf("%s and the record (-document +record):\n%s", formats, diff)
-	}
-}
-
-// And all fields of a ledger.
-func TestLedgerFieldsAreDocumented(t *testing.T) {
-	documented, err := outside.Fields(formats, "Ledgers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := json.Marshal(measure.LedgerLine{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ledger map[string]any
-	if err := json.Unmarshal(line, &ledger); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(documented)
-	if diff := cmp.Diff(documented, slices.Sorted(maps.Keys(ledger))); diff != "" {
-		t.Errorf("%s and the ledger (-document +ledger):\n%s", formats, diff)
-	}
 }

@@ -7,15 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"replayd/test/outside"
 )
 
 // last returns the newest entry of a log.
@@ -112,20 +108,4 @@ func TestLogCountsWhatWasWritten(t *testing.T) {
 			b.Errorf("want gone with 2 tokens, got %+v", e)
 		}
 	})
-}
-
-// docs/reference/file-formats.md lists all fields of the log.
-func TestLogFieldsAreDocumented(t *testing.T) {
-	documented, err := outside.Fields("../../docs/reference/file-formats.md", "Simulator log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fields []string
-	for field := range reflect.TypeFor[LogEntry]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		fields = append(fields, name)
-	}
-	if !slices.Equal(documented, fields) {
-		t.Errorf("want %v, got %v", fields, documented)
-	}
 }

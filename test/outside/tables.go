@@ -58,31 +58,6 @@ func Tables(path, heading string, common map[string][]string) (map[string]Docume
 	return rows, nil
 }
 
-// Fields returns the first cells of the tables under one heading of a page, in their order and without backticks. A cell that
-// is there twice is an error.
-func Fields(path, heading string) (fields []string, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
-	if !found {
-		return nil, fmt.Errorf("%s: want the heading %s", path, heading)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	for line := range strings.Lines(section) {
-		if !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| `"), "`")
-		if slices.Contains(fields, name) {
-			return nil, fmt.Errorf("%s: %s twice under %s", path, name, heading)
-		}
-		fields = append(fields, name)
-	}
-	return fields, nil
-}
-
 // Series returns replayd's series on a page in the form of the document.
 func (p Page) Series() map[string]Documented {
 	shown := map[string]Documented{}
