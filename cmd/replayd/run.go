@@ -51,7 +51,7 @@ Exit codes:
 
 func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
 	if o.HelpAliases {
-		return o.ShowAliases(w.out)
+		return cli.ShowAliases(w.out, c.Flags())
 	}
 	w.outlive()
 	o.Profile = c.CalledAs() == "profile"

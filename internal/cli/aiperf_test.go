@@ -107,6 +107,7 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--request-rate -1":                                                      `--request-rate: want requests per second above 0, or inf, got "-1"`,
 		"--user-centric-rate -2 --num-users 2":                                   "--user-centric-rate: want requests per second above 0, got -2",
 		"--isl 5 --num-sessions 4 --request-count 3":                             "--num-sessions: contradicts --request-count",
+		"--isl 5 --per-chunk-usage":                                              "--per-chunk-usage: needs streamed answers",
 		"--isl 5 --num-sessions 0":                                               "--num-sessions: want an integer from 1 to",
 		"--isl 5 --num-sessions 4 --session-turns-mean 3.5":                      "--num-sessions: needs conversations of one length",
 		"--isl 5 --num-sessions 4 --session-turns-stddev 1":                      "--num-sessions: needs conversations of one length",

@@ -110,7 +110,7 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.Float64Var(&a.rescale.Speedup, "synthesis-speedup-ratio", 1, "replay so many times as fast")
 	f.Float64Var(&a.rescale.PrefixLen, "synthesis-prefix-len-multiplier", 1, "length of shared prefixes, times this")
 	f.IntVar(&a.rescale.PrefixRoots, "synthesis-prefix-root-multiplier", 1, "number of independent prefix trees, times this")
-	f.Float64Var(&a.rescale.PromptLen, "synthesis-prompt-len-multiplier", 1, "length of what is not shared, times this")
+	f.Float64Var(&a.rescale.PromptLen, "synthesis-prompt-len-multiplier", 1, "length of the parts that are not shared, times this")
 	f.IntVar(&a.rescale.MaxInput, "synthesis-max-isl", 0, "leave out rows with more input tokens")
 	f.IntVar(&a.rescale.MaxOutput, "synthesis-max-osl", 0, "cut output lengths to so many tokens")
 	f.Var(&a.Slice, "slice-duration", "seconds of a time slice of the report")

@@ -10,7 +10,7 @@ import (
 
 // flagOf maps keys of the configuration to flags, for errors.
 var flagOf = map[string]string{
-	"targets[0].url": "--url", "targets[0].api": "--api", "targets[0].output": "--output",
+	"targets[0].url": "--url", "targets[0].per_chunk_usage": "--per-chunk-usage", "targets[0].api": "--api", "targets[0].output": "--output",
 	"targets[0].timeouts.connect": "--timeout-connect", "targets[0].timeouts.first_token": "--timeout-first-token",
 	"targets[0].timeouts.stall": "--timeout-stall", "targets[0].timeouts.total": "--timeout-total",
 	"workloads[0].name": "--name", "workloads[0].trace.path": "TRACE", "workloads[0].trace.format": "--format",

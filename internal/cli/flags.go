@@ -85,7 +85,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest output in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxContext, "max-context", 0, "longest prompt with its output in tokens; 0: no limit")
-	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "what happens to longer rows: filter, clip or send")
+	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "longer rows: filter, clip or send")
 	f.StringVar(&o.shard, "shard", "0/1", "part of the trace for this process, INDEX/OF; auto/OF: INDEX is the ordinal of the pod")
 
 	f = help.Under("Load: schedule")
@@ -100,7 +100,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.Float64Var(&l.Cancel.Ratio, "cancel", 0, "share of the requests to cancel, 0 to 1")
 	f.Var(Duration(&l.Cancel.After), "cancel-after", "time from the send to the cancellation, such as 500ms")
 	f.StringVar(&o.Start, "start", "", "start of the trace: RFC 3339 (rows due before now are left out) or next:1m (the next whole minute); empty: now")
-	f.Var(Duration(&o.duration), "duration", "send what is due within this time, such as 90s; 0: all")
+	f.Var(Duration(&o.duration), "duration", "send the requests that are due within this time, such as 90s; 0: all")
 	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
 	f.StringVar(&l.Overload, "overload", l.Overload, "a request without a free lane: wait (up to --max-wait) or drop")
 	f.Var(Duration(&l.MaxWait), "max-wait", "longest wait for a lane; 0: no limit")
@@ -124,7 +124,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.IntVar(&o.Gpus, "gpus", 0, "number of GPUs, for output per GPU; 0: as many as are scraped")
 
 	f = help.Under("Output")
-	f.StringVar(&o.artifacts, "artifact-dir", "", "folder for profile_export.jsonl and what is made from it; older files move to before/TIME")
+	f.StringVar(&o.artifacts, "artifact-dir", "", "folder for profile_export.jsonl and the files made from it; older files move to before/TIME")
 	f.StringVar(&o.table, "table", "", "layout of the table: replayd, aiperf or tracereplay; empty: by the flags given")
 	f.BoolVar(&o.Gaps, "export-gaps", false, "write each inter-chunk gap to profile_export.jsonl")
 	f.StringVar(&o.records, "records", "", "file to append a JSON line per finished request to")
@@ -153,17 +153,31 @@ func (o *Flags) addAliases(c *cobra.Command) {
 	c.Flags().BoolVar(&o.HelpAliases, "help-aliases", false, "show the flags of aiperf and trace_replay.py that run takes too")
 }
 
-// ShowAliases prints the flags of other programs.
-func (o *Flags) ShowAliases(w io.Writer) error {
+// Taken returns the flags of run that are another program's, in the order of definition.
+func Taken(run *pflag.FlagSet, who Spelling) *pflag.FlagSet {
+	taken := pflag.NewFlagSet(string(who), pflag.ContinueOnError)
+	taken.SortFlags = false
+	run.VisitAll(func(f *pflag.Flag) {
+		if titles := f.Annotations[group]; len(titles) > 0 && titles[0] == string(who) {
+			shown := *f
+			shown.Hidden = false
+			taken.AddFlag(&shown)
+		}
+	})
+	return taken
+}
+
+// ShowAliases prints the flags of run that are other programs'.
+func ShowAliases(w io.Writer, run *pflag.FlagSet) error {
 	var err error
 	for _, g := range []struct {
 		who   Spelling
 		about string
 	}{
-		{AIPerf, "AIPerf 0.5 (aiperf profile). With any of them its defaults hold: localhost:8000, chat, not streamed without --streaming,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts"},
+		{AIPerf, "AIPerf 0.13 (aiperf profile). With any but those of the log its defaults hold: localhost:8000, chat, not streamed without --streaming,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts"},
 		{TraceReplay, "trace_replay.py. With any of them but the last three its defaults hold: streamed, due by the trace"},
 	} {
-		_, e := fmt.Fprintf(w, "%s:\n%s\n", g.about, o.peers[g.who].FlagUsages())
+		_, e := fmt.Fprintf(w, "%s:\n%s\n", g.about, Taken(run, g.who).FlagUsages())
 		err = errors.Join(err, e)
 	}
 	return err

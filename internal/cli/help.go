@@ -77,7 +77,7 @@ func help(c *cobra.Command) string {
 			}
 		}
 	}
-	titles, flags := groups(c)
+	titles, flags := Groups(c)
 	for _, title := range titles {
 		fmt.Fprintf(out, "\n%s:\n%s", title, flags[title].FlagUsagesWrapped(helpColumns))
 	}
@@ -90,8 +90,11 @@ func help(c *cobra.Command) string {
 	return out.String()
 }
 
-// groups are the visible flags of a command under the titles of their groups, in the order of definition.
-func groups(c *cobra.Command) (titles []string, flags map[string]*pflag.FlagSet) {
+// General is the title of the flags that every command has.
+const General = "Every command"
+
+// Groups are the visible flags of a command under the titles of their groups, in the order of definition.
+func Groups(c *cobra.Command) (titles []string, flags map[string]*pflag.FlagSet) {
 	flags = map[string]*pflag.FlagSet{}
 	add := func(title string, f *pflag.Flag) {
 		if flags[title] == nil {
@@ -101,7 +104,6 @@ func groups(c *cobra.Command) (titles []string, flags map[string]*pflag.FlagSet)
 		}
 		flags[title].AddFlag(f)
 	}
-	const general = "Every command"
 	own := c.LocalNonPersistentFlags()
 	c.Flags().VisitAll(func(f *pflag.Flag) { // own has another order
 		switch titles := f.Annotations[group]; {
@@ -112,9 +114,9 @@ func groups(c *cobra.Command) (titles []string, flags map[string]*pflag.FlagSet)
 			add("Flags", f)
 		}
 	})
-	add(general, c.Flags().Lookup("help"))
+	add(General, c.Flags().Lookup("help"))
 	for _, set := range []*pflag.FlagSet{c.PersistentFlags(), c.InheritedFlags()} {
-		set.VisitAll(func(f *pflag.Flag) { add(general, f) })
+		set.VisitAll(func(f *pflag.Flag) { add(General, f) })
 	}
 	return titles, flags
 }

@@ -93,6 +93,9 @@ func (t *Target) check(at string, f *Faults) {
 	f.notNegative(at+".timeouts.first_token", t.Timeouts.FirstToken)
 	f.notNegative(at+".timeouts.stall", t.Timeouts.Stall)
 	f.notNegative(at+".timeouts.total", t.Timeouts.Total)
+	if t.PerChunk && !t.Stream {
+		f.add(at+".per_chunk_usage", "needs streamed answers, got stream: false")
+	}
 	if t.Idle <= 0 {
 		f.add(at+".idle", "want a duration > 0, got %v", t.Idle)
 	}

@@ -5,6 +5,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Fields reads the tables under one heading of a page, up to the next heading, whose first column is called column. It
@@ -56,10 +59,21 @@ func Fields(path, heading, column string) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// Names returns the first cell of each row.
-func Names(rows [][]string) (names []string) {
-	for _, row := range rows {
-		names = append(names, row[0])
+// HoldFields fails unless the table under a heading of docs/reference/file-formats.md has exactly these fields, in their order.
+// It returns the table's rows.
+func HoldFields(t *testing.T, heading string, fields []string) [][]string {
+	t.Helper()
+	const page = "../../docs/reference/file-formats.md"
+	rows, err := Fields(page, heading, "field")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return names
+	var documented []string
+	for _, row := range rows {
+		documented = append(documented, row[0])
+	}
+	if diff := cmp.Diff(documented, fields); diff != "" {
+		t.Errorf("%s, %s (-document +program):\n%s", page, heading, diff)
+	}
+	return rows
 }
