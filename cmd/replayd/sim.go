@@ -71,7 +71,7 @@ func simFlags(help *cli.Headings, o *sim.Options) {
 	f.IntVar(&o.TemplateTokens, "template-tokens", o.TemplateTokens, "tokens of the chat template")
 	f.IntVar(&o.CacheTokens, "cache-tokens", o.CacheTokens, "tokens in the KV cache; 0: no prefix cache")
 	f.IntVar(&o.BlockTokens, "block-tokens", o.BlockTokens, "tokens in a block of the prefix cache")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, words and lengths")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of faults, noise, words and lengths")
 
 	f = help.Under("Speed")
 	f.Float64Var(&o.PrefillRate, "prefill-rate", o.PrefillRate, "prompt tokens per second")
@@ -80,7 +80,13 @@ func simFlags(help *cli.Headings, o *sim.Options) {
 	f.Float64Var(&o.PreemptCost, "preempt-cost", o.PreemptCost, "relative time added to a token at twice --cache-tokens in use")
 	f.DurationVar(&o.TTFT, "ttft", 0, "fixed prefill time, such as 200ms; 0: by --prefill-rate")
 	f.DurationVar(&o.ITL, "itl", 0, "fixed time of a further token, such as 20ms; 0: by --decode-rate")
+	f.IntVar(&o.StepTokens, "step-tokens", 0, "shared steps of at most so many tokens; 0: prompts one at a time")
 	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each chunk after the first")
+
+	f = help.Under("Noise, by --seed and request id")
+	f.Float64Var(&o.Jitter, "jitter", 0, "standard deviation of ln(time) of prefill and decode, such as 0.1")
+	f.Float64Var(&o.SlowShare, "slow-share", 0, "share of requests that are slow")
+	f.Float64Var(&o.SlowFactor, "slow-factor", o.SlowFactor, "how many times as long slow requests take")
 
 	f = help.Under("Faults, as shares of all requests, at most 1 together")
 	f.Float64Var(&o.Faults.Error500, "fault-500", 0, "answered with status 500")
@@ -96,6 +102,7 @@ func simFlags(help *cli.Headings, o *sim.Options) {
 var simFlagOf = map[string]string{
 	"Model": "model", "Slots": "slots", "MaxQueue": "max-queue", "MaxModelLen": "max-model-len",
 	"PrefillRate": "prefill-rate", "DecodeRate": "decode-rate", "BatchCost": "batch-cost", "PreemptCost": "preempt-cost", "TTFT": "ttft", "ITL": "itl",
+	"StepTokens": "step-tokens", "Jitter": "jitter", "SlowShare": "slow-share", "SlowFactor": "slow-factor",
 	"ChunkTokens": "chunk-tokens", "TemplateTokens": "template-tokens", "CacheTokens": "cache-tokens",
 	"BlockTokens": "block-tokens", "Faults": "fault-*", "Faults.Error500": "fault-500", "Faults.Error429": "fault-429",
 	"Faults.Cut": "fault-cut", "Faults.Garbled": "fault-garbled", "Faults.Empty": "fault-empty",

@@ -16,6 +16,8 @@ var errQueueFull = errors.New("the queue is full")
 type batch struct {
 	options Options
 	power   *power
+	cache   *cache
+	virtual bool             // time is Play's: there are no timers, and admitted is kept
 	observe func(tokens int) // called with the tokens of an engine step: see decoded
 
 	mu         sync.Mutex
@@ -26,26 +28,43 @@ type batch struct {
 	kvTokens   int       // prompt and output tokens of the running requests
 	stepTokens int       // prompt and output tokens since the last whole step
 	stepOutput int       // output tokens among them
+	steps                // with StepTokens
+	admitted   []*seat   // since Play looked
+}
+
+// work is what a request asks of the engine.
+type work struct {
+	prompt int      // tokens
+	keys   []uint64 // of the prompt's whole blocks
+	length int      // of the answer, in tokens
+	pace   pace
 }
 
 // A seat is a request's place in the batch.
 type seat struct {
+	work
 	granted chan struct{} // closed when prefill begins
 	began   time.Time     // start of prefill; read it after granted is closed
+	cached  int           // prompt tokens found in the prefix cache; read it after granted is closed
 
 	entered time.Time
 	waiting *list.Element // nil once granted
 	decodes bool
 	tokens  int // held in the KV cache
+	stepSeat
 }
 
 // enter adds a request. The request gets its slot at once, waits, or is refused.
-func (b *batch) enter(now time.Time) (*seat, error) {
+func (b *batch) enter(now time.Time, w work) (*seat, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &seat{granted: make(chan struct{}), entered: now}
+	s := &seat{work: w, granted: make(chan struct{}), entered: now}
 	s.waiting = b.queue.PushBack(s)
-	b.grant(now)
+	if b.isShared() {
+		b.enterShared(s)
+	} else {
+		b.grant(now)
+	}
 	if s.waiting != nil && b.queue.Len() > b.options.MaxQueue {
 		b.queue.Remove(s.waiting)
 		return nil, errQueueFull
@@ -58,26 +77,44 @@ func (b *batch) enter(now time.Time) (*seat, error) {
 func (b *batch) grant(at time.Time) {
 	serial := b.options.TTFT == 0
 	for b.queue.Len() > 0 && b.prefilling+b.decoding < b.options.Slots && (!serial || b.prefilling == 0) {
-		s := b.queue.Remove(b.queue.Front()).(*seat)
-		s.waiting = nil
-		s.began = later(at, s.entered)
+		s := b.queue.Front().Value.(*seat)
+		began := later(at, s.entered)
 		if serial {
-			s.began = later(s.began, b.freed)
+			began = later(began, b.freed)
 		}
 		b.prefilling++
-		close(s.granted)
+		b.admit(s, began)
 	}
 	b.power.changes(at, b.prefilling, b.decoding)
 }
 
-// prefilled moves a request from prefill to decode.
-func (b *batch) prefilled(s *seat, at time.Time, promptTokens int) {
+// admit gives a waiting request its slot, and looks its prompt up in the prefix cache. The last token of a prompt is always computed.
+func (b *batch) admit(s *seat, at time.Time) {
+	b.queue.Remove(s.waiting)
+	s.waiting = nil
+	s.began = at
+	if b.cache.room > 0 {
+		usable := min(len(s.keys), (s.prompt-1)/b.options.BlockTokens)
+		s.cached = b.options.BlockTokens * b.cache.lookup(s.keys[:usable])
+	}
+	close(s.granted)
+	if b.virtual && !b.isShared() {
+		b.admitted = append(b.admitted, s)
+	}
+}
+
+// isShared says whether the streams have shared steps.
+func (b *batch) isShared() bool { return b.options.StepTokens > 0 }
+
+// prefilled moves a request from prefill to decode and stores its prompt.
+func (b *batch) prefilled(s *seat, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.cache.store(s.keys)
 	s.decodes = true
-	s.tokens = promptTokens
-	b.kvTokens += promptTokens
-	b.stepTokens += promptTokens
+	s.tokens = s.prompt
+	b.kvTokens += s.prompt
+	b.stepTokens += s.prompt
 	b.prefilling--
 	b.decoding++
 	b.freed = later(b.freed, at)
@@ -99,7 +136,7 @@ func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
 		b.observe(b.stepTokens)
 		b.stepTokens, b.stepOutput = 0, 0
 	}
-	return b.options.gap(b.decoding, b.kvTokens)
+	return scale(b.options.gap(b.decoding, b.kvTokens), s.pace.decode)
 }
 
 // leave frees the request's slot, its tokens and its place in the queue.
@@ -110,6 +147,8 @@ func (b *batch) leave(s *seat, at time.Time) {
 	case s.waiting != nil:
 		b.queue.Remove(s.waiting)
 		s.waiting = nil
+	case b.isShared():
+		b.leaveShared(s)
 	case s.decodes:
 		b.decoding--
 		b.kvTokens -= s.tokens
@@ -117,7 +156,9 @@ func (b *batch) leave(s *seat, at time.Time) {
 		b.prefilling--
 		b.freed = later(b.freed, at)
 	}
-	b.grant(at)
+	if !b.isShared() {
+		b.grant(at)
+	}
 }
 
 // load is the state of the batch at one instant.

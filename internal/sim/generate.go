@@ -13,10 +13,8 @@ func (x *exchange) prefill(ctx context.Context) error {
 	case <-ctx.Done():
 		return errLeft
 	}
-	if e.cache.room > 0 {
+	if x.cached = x.seat.cached; e.cache.room > 0 {
 		e.page.queries.Add(float64(x.request.tokens))
-		usable := (x.request.tokens - 1) / e.options.BlockTokens // the last token is always computed
-		x.cached = e.options.BlockTokens * e.cache.lookup(x.request.keys[:usable])
 		e.page.hits.Add(float64(x.cached))
 	}
 	if x.request.stream && x.api == chat {
@@ -25,12 +23,17 @@ func (x *exchange) prefill(ctx context.Context) error {
 			return err
 		}
 	}
-	x.due = x.seat.began.Add(e.options.prefill(x.request.tokens - x.cached))
-	if err := x.wait(ctx); err != nil {
-		return err
+	if e.batch.isShared() {
+		if err := x.step(ctx); err != nil {
+			return err
+		}
+	} else {
+		x.due = x.seat.began.Add(scale(e.options.prefill(x.request.tokens-x.cached), x.seat.pace.prefill))
+		if err := x.wait(ctx); err != nil {
+			return err
+		}
+		e.batch.prefilled(x.seat, x.due)
 	}
-	e.cache.store(x.request.keys)
-	e.batch.prefilled(x.seat, x.due, x.request.tokens)
 	e.page.promptTokens.Add(float64(x.request.tokens))
 	x.first = time.Now()
 	x.last = x.first
@@ -40,18 +43,20 @@ func (x *exchange) prefill(ctx context.Context) error {
 // decode produces the tokens of the answer and its fault.
 func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 	var gap time.Duration
+	shared := x.engine.batch.isShared()
 	for x.sent < x.length {
 		tokens := 1
 		if x.sent > 0 {
 			tokens = min(x.engine.options.ChunkTokens, x.length-x.sent)
-			x.due = x.due.Add(gap * time.Duration(tokens))
-			if err := x.wait(ctx); err != nil {
+			if err := x.pass(ctx, gap, tokens); err != nil {
 				return "", err
 			}
 		}
 		before := x.sent
 		x.sent += tokens
-		gap = x.engine.batch.decoded(x.seat, tokens)
+		if !shared {
+			gap = x.engine.batch.decoded(x.seat, tokens)
+		}
 		x.token(tokens)
 		half := 2*before < x.length && 2*x.sent >= x.length // true once
 		outcome, err = x.put(ctx, tokens, half)
@@ -63,6 +68,35 @@ func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 		}
 	}
 	return x.finish()
+}
+
+// pass waits until further tokens are ready: a gap for each, or with shared steps a step for each.
+func (x *exchange) pass(ctx context.Context, gap time.Duration, tokens int) error {
+	if !x.engine.batch.isShared() {
+		x.due = x.due.Add(gap * time.Duration(tokens))
+		return x.wait(ctx)
+	}
+	for range tokens {
+		if err := x.step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step waits for the next token of shared steps.
+func (x *exchange) step(ctx context.Context) error {
+	for {
+		if at, ok := x.engine.batch.next(x.seat); ok {
+			x.due = at
+			return nil
+		}
+		select {
+		case <-x.seat.wake:
+		case <-ctx.Done():
+			return errLeft
+		}
+	}
 }
 
 // token counts tokens that are ready on vLLM's page.

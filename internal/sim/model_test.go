@@ -64,6 +64,23 @@ func TestTimes(t *testing.T) {
 		{"preemption, given", with(func(o *Options) { o.CacheTokens, o.PreemptCost, o.ITL = 100, 4, 7*time.Millisecond }), []row{
 			{0, 149, 3, ms(149, 156, 163)},
 		}},
+		// Steps of at most 40 tokens. The first prompt takes two steps of 40 and 10 tokens; the rest of the second one's room, 30 tokens,
+		// goes to the second prompt. Its last 4 tokens are computed beside the second token of the first stream: 10 + 4 ms. Then there
+		// are two streams: 15 ms.
+		{"shared steps", with(func(o *Options) { o.Slots, o.StepTokens = 8, 40 }), []row{
+			{0, 50, 4, ms(80, 94, 109, 124)},
+			{0, 34, 3, ms(94, 109, 124)},
+		}},
+		// The second prompt arrives during the second token's step, from 50 to 60, and is computed in the step after it.
+		{"shared steps, join", with(func(o *Options) { o.StepTokens = 100 }), []row{
+			{0, 50, 4, ms(50, 60, 90, 105)},
+			{55, 20, 2, ms(35, 50)},
+		}},
+		{"shared steps, one slot", with(func(o *Options) { o.Slots, o.StepTokens = 1, 100 }), []row{
+			{0, 50, 2, ms(50, 60)},
+			{10, 20, 2, ms(70, 80)},
+		}},
+		{"shared steps, idle between", with(func(o *Options) { o.StepTokens = 100 }), []row{{0, 10, 1, ms(10)}, {500, 10, 2, ms(10, 20)}}},
 		{"chunks", with(func(o *Options) { o.ChunkTokens = 4 }), []row{{0, 50, 8, ms(50, 90, 120)}}}, // of 1, 4 and 3 tokens
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,13 +25,19 @@ type Options struct {
 	TTFT time.Duration // > 0: instead of prefill at a rate, each first token comes this long after its request has a slot
 	ITL  time.Duration // > 0: instead of decode at a rate, this long for each further token
 
+	Jitter     float64 // standard deviation of the logarithm of each request's prefill and decode times, whose median stays, 0 to 3
+	SlowShare  float64 // share of requests whose times are SlowFactor as long, 0 to 1
+	SlowFactor float64 // 0.001 to 1000
+
+	StepTokens int // > 0: shared steps, with at most this many prompt and output tokens in each: vLLM's --max-num-batched-tokens
+
 	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
 	TemplateTokens int // tokens that the chat template adds before each prompt
 	CacheTokens    int // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
 	BlockTokens    int // tokens in a block of the prefix cache, 1 to 4096
 
 	Faults Faults
-	Seed   uint64 // of faults, words and lengths: the same seed and X-Request-Id give the same answer
+	Seed   uint64 // of faults, noise, words and lengths: the same seed and X-Request-Id give the same answer
 
 	Log       io.Writer // a JSON line (see LogEntry) for each finished request; nil: none
 	LogChunks bool      // with the time of each chunk
@@ -59,6 +65,7 @@ func Defaults() Options {
 		PrefillRate: 40000,
 		DecodeRate:  125,
 		BatchCost:   0.01,
+		SlowFactor:  2,
 
 		ChunkTokens:    1,
 		TemplateTokens: 9,
@@ -98,6 +105,16 @@ func (o Options) Check() error {
 	}
 	number("TTFT", o.TTFT.Seconds(), 0, 3600)
 	number("ITL", o.ITL.Seconds(), 0, 3600)
+	number("Jitter", o.Jitter, 0, 3)
+	number("SlowShare", o.SlowShare, 0, 1)
+	number("SlowFactor", o.SlowFactor, 1e-3, 1e3)
+	whole("StepTokens", o.StepTokens, 0, 1<<20)
+	if o.StepTokens > 0 && (o.TTFT > 0 || o.ITL > 0) {
+		errs = append(errs, fmt.Errorf("%s: want no TTFT and no ITL with it, got %v and %v", "StepTokens", o.TTFT, o.ITL))
+	}
+	if o.StepTokens > 0 && o.StepTokens < o.Slots {
+		errs = append(errs, fmt.Errorf("%s: want at least the %d Slots, a token for each stream, got %d", "StepTokens", o.Slots, o.StepTokens))
+	}
 	whole("ChunkTokens", o.ChunkTokens, 1, 1024)
 	whole("TemplateTokens", o.TemplateTokens, 0, 1024)
 	whole("CacheTokens", o.CacheTokens, 0, 1<<30)

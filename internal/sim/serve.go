@@ -107,7 +107,7 @@ func (x *exchange) run(r *http.Request) (outcome string) {
 		return x.fault
 	}
 	x.plan()
-	seat, err := x.engine.batch.enter(x.arrival)
+	seat, err := x.engine.batch.enter(x.arrival, work{x.request.tokens, x.request.keys, x.length, o.pace(x.entry.ID)})
 	if err != nil {
 		x.fail(http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error())
 		return QueueFull

@@ -22,6 +22,13 @@
 // CacheTokens and x is above 1, a token takes 1 + PreemptCost·(x−1)² times as long as above. No request is refused, and
 // a shared prefix counts once for each request.
 //
+// With StepTokens set, prefill and decode share the steps of the engine, as in vLLM with chunked prefill: each step computes
+// one token of every stream in decode and, up to StepTokens, the next tokens of prompts. See steps.
+//
+// With Jitter or SlowShare set, each request has a noise of its own: its prefill and the gaps between its tokens take some
+// times as long as above. The noise follows from the seed and the request's id. Two engines with different seeds differ by
+// noise alone; with one seed and the same ids they would be slow and fast together.
+//
 // Each instant is planned from the planned instant before it. Go's timers fire up to 1 ms late, and so do single
 // tokens, but the delays do not add up.
 //
@@ -84,7 +91,7 @@ func New(o Options) (*Engine, error) {
 		gpu:     newGPUPage(p),
 		totals:  Totals{Outcomes: make(map[string]int)},
 	}
-	e.batch = &batch{options: o, power: p, observe: func(tokens int) { e.page.iteration.Observe(float64(tokens)) }}
+	e.batch = &batch{options: o, power: p, cache: e.cache, observe: func(tokens int) { e.page.iteration.Observe(float64(tokens)) }}
 	e.page = newPage(o, e.batch.load)
 	if o.Log != nil {
 		e.journal = &journal{out: o.Log}
