@@ -259,6 +259,10 @@ bench-truth: ## how wrong replayd's times are, beside net/http and asyncio, held
 bench-limits: ## what a token, a request, a stream, a row cost, and where it ends, beside a loop that only reads
 	BENCH_FULL=true BENCH_RESULTS=$(RESULTS) go test -tags bench -count=1 -v -timeout 20m ./bench/limits/
 
+.PHONY: bench-canary
+bench-canary: ## rollouts of two simulated servers in virtual time, judged by the program: an hour. REPLAYD_TRACES has Mooncake's conversation trace
+	go run ./bench/canary -verdicts -rollouts 100 -conversation "$(REPLAYD_TRACES)/mooncake_conversation.jsonl"
+
 .PHONY: bench-rooms
 bench-rooms: ## Go's benchmarks of every room
 	go test -run '^$$' -bench . -benchmem ./internal/...

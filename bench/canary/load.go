@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"replayd/internal/canary"
+	"replayd/internal/schedule"
+	"replayd/internal/sim"
+	"replayd/internal/synth"
+	"replayd/internal/trace"
+)
+
+// A load is what both servers of a rollout get.
+type load struct {
+	name     string
+	arrivals []sim.Arrival
+	loop     int // rows of a loop
+	period   time.Duration
+}
+
+// openSample writes the bundled sample to a folder and opens it.
+func openSample(ctx context.Context, dir string) (*trace.File, error) {
+	path := filepath.Join(dir, "sample.jsonl")
+	if err := os.WriteFile(path, synth.Sample, 0o600); err != nil {
+		return nil, err
+	}
+	return trace.Open(ctx, path, trace.Options{})
+}
+
+// newLoad lists what a plan sends within a time. A loop has texts of its own, as with prompt.salt: loop.
+func newLoad(f *trace.File, arrival schedule.Arrival, long time.Duration) (*load, error) {
+	plan, err := schedule.New(schedule.FromFile(f), schedule.Options{Arrival: arrival, Speed: 1, Mode: schedule.Loops, Align: schedule.Start})
+	if err != nil {
+		return nil, err
+	}
+	l := &load{name: fmt.Sprintf("%s, %s", filepath.Base(f.Stats.Path), arrival)}
+	start := time.Unix(0, 0)
+	loop := plan.Loop(start, start)
+	for loop.Start.Sub(start) < long {
+		rows, err := plan.Rows(loop, loop.Start)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			due, err := rows.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			l.arrivals = append(l.arrivals, sim.Arrival{
+				ID: due.ID(), At: due.At.Sub(start), Prompt: due.InputTokens + 9, Output: max(due.OutputTokens, 1),
+				Keys: keys(due.Blocks, loop.Number),
+			})
+		}
+		l.period = plan.Period(loop)
+		if l.loop == 0 {
+			l.loop = len(l.arrivals)
+		}
+		loop, _ = plan.Next(loop, loop.Start)
+	}
+	return l, nil
+}
+
+var seed = maphash.MakeSeed()
+
+// keys are those of a prompt's blocks: each stands for the block and all before it.
+func keys(blocks []uint64, loop int64) []uint64 {
+	all := make([]uint64, len(blocks))
+	before := uint64(loop)
+	for i, b := range blocks {
+		before = maphash.Comparable(seed, [2]uint64{before, b})
+		all[i] = before
+	}
+	return all
+}
+
+// blockTokens is the size of a block of the traces.
+const blockTokens = 512
+
+// engine returns an engine that the load keeps busy for a share of the time: its rates are such that it would answer the rows of a
+// loop, all sent at once, within that share of the loop.
+func (l *load) engine(stepTokens int, share float64) (sim.Options, error) {
+	o := sim.Defaults()
+	o.BlockTokens, o.ChunkTokens, o.StepTokens, o.MaxQueue = blockTokens, 32, stepTokens, 1<<20
+	for range 3 { // the rates change how many streams share a step, and so a little what is carried
+		at := make([]sim.Arrival, l.loop)
+		for i, a := range l.arrivals[:l.loop] {
+			at[i] = a
+			at[i].At = 0
+		}
+		played, err := sim.Play(o, at)
+		if err != nil {
+			return o, err
+		}
+		var last time.Duration
+		for _, p := range played {
+			last = max(last, p.Last)
+		}
+		factor := last.Seconds() / (share * l.period.Seconds())
+		o.PrefillRate *= factor
+		o.DecodeRate *= factor
+	}
+	return o, nil
+}
+
+// An effect is what is wrong with the candidate.
+type effect struct {
+	name   string
+	change func(o *sim.Options)
+}
+
+var effects = []effect{
+	{"equal", func(*sim.Options) {}},
+	{"prefill 5 % slower", func(o *sim.Options) { o.PrefillRate /= 1.05 }},
+	{"prefill 10 % slower", func(o *sim.Options) { o.PrefillRate /= 1.1 }},
+	{"decode 5 % slower", func(o *sim.Options) { o.DecodeRate /= 1.05 }},
+	{"decode 10 % slower", func(o *sim.Options) { o.DecodeRate /= 1.1 }},
+	{"all 5 % slower", func(o *sim.Options) { o.PrefillRate /= 1.05; o.DecodeRate /= 1.05 }},
+	{"all 3 % slower", func(o *sim.Options) { o.PrefillRate /= 1.03; o.DecodeRate /= 1.03 }},
+	{"prefill 20 % slower", func(o *sim.Options) { o.PrefillRate /= 1.2 }},
+	{"decode 20 % slower", func(o *sim.Options) { o.DecodeRate /= 1.2 }},
+	{"3 % of requests 3 times as long", func(o *sim.Options) { o.SlowShare, o.SlowFactor = 0.03, 3 }},
+}
+
+// play returns what both servers did with the load, with noise of the given seeds.
+func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidate []sim.Played, err error) {
+	o.Seed = 2 * rollout
+	if baseline, err = sim.Play(o, l.arrivals); err != nil {
+		return nil, nil, err
+	}
+	o.Seed++
+	e.change(&o)
+	candidate, err = sim.Play(o, l.arrivals)
+	return baseline, candidate, err
+}
+
+// verdict gives the pairs to a comparison of the program, and returns its verdict, the metric that failed, and when it came.
+func (l *load) verdict(baseline, candidate []sim.Played) (v canary.Verdict, m canary.Metric, at time.Duration) {
+	c := canary.New(canary.Defaults())
+	start := time.Unix(0, 0)
+	passed := time.Duration(0)
+	for i, a := range l.arrivals {
+		p := canary.Pair{At: start.Add(a.At)}
+		for side, played := range [][]sim.Played{baseline, candidate} {
+			got := played[i]
+			p.Requests[side] = canary.Request{
+				Sent: p.At, First: start.Add(got.First), End: start.Add(got.Last),
+				TTFT: got.First - a.At, E2E: got.Last - a.At, TPOT: (got.Last - got.First) / time.Duration(max(1, a.Output-1)),
+			}
+		}
+		c.Add(&p)
+		if i > 0 && a.At/time.Minute == l.arrivals[i-1].At/time.Minute {
+			continue
+		}
+		switch j := c.Judge(); {
+		case j.Verdict == canary.Fail:
+			return canary.Fail, j.Metric, a.At
+		case j.Verdict == canary.Pass && passed == 0:
+			passed = a.At
+		}
+	}
+	if passed > 0 {
+		return canary.Pass, 0, passed
+	}
+	return canary.Undecided, 0, 0
+}
+
+// A pair is what a client sees of a row.
+type pair struct {
+	at     time.Duration
+	logs   [3]float64 // ln(candidate / baseline) of TTFT, TPOT, e2e; NaN: none
+	queued [2]int     // requests of earlier instants without a first token, on each side
+}
+
+// pairs returns the pairs in order of their instants.
+func (l *load) pairs(baseline, candidate []sim.Played) []pair {
+	ps := make([]pair, len(l.arrivals))
+	for i, a := range l.arrivals {
+		b, c := baseline[i], candidate[i]
+		ps[i] = pair{at: a.At, logs: [3]float64{
+			math.Log(float64(c.First-a.At) / float64(b.First-a.At)),
+			math.Log(float64(c.Last-c.First) / float64(b.Last-b.First)), // NaN for one token
+			math.Log(float64(c.Last-a.At) / float64(b.Last-a.At)),
+		}}
+	}
+	for side, played := range [][]sim.Played{baseline, candidate} {
+		var open []time.Duration // first tokens to come; few
+		for i, j := 0, 0; i < len(ps); i++ {
+			for ; j < i && ps[j].at < ps[i].at; j++ {
+				open = append(open, played[j].First)
+			}
+			left := open[:0]
+			for _, first := range open {
+				if first > ps[i].at {
+					left = append(left, first)
+				}
+			}
+			open = left
+			ps[i].queued[side] = len(open)
+		}
+	}
+	return ps
+}
+
+func number(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f }
