@@ -1,0 +1,128 @@
+package canary
+
+import (
+	"time"
+)
+
+// A Cause says who is responsible for what happened to a request.
+type Cause int
+
+// Causes.
+const (
+	None   Cause = iota
+	Server       // what a side causes counts against it: a failure, no free lane, its guard
+	Client       // replayd's own doing makes the pair void: a pause, the budget, a stop, its own lateness
+)
+
+// A Half is what became of one side's request of a row.
+type Half struct {
+	Request
+	Cause Cause
+	Ready time.Time // when the request could have been sent; zero: it was not sent
+}
+
+// mostDrift is the greatest distance between the two requests of a turn, as a share of the time since the turn before.
+const mostDrift = 0.1
+
+// mostOpen bounds the pairs that wait for a request to end.
+const mostOpen = 1 << 16
+
+// A Pairing puts the requests of two sides together and passes the pairs on in the order of their instants. It is not safe for concurrent use.
+type Pairing struct {
+	add   func(*Pair)
+	rows  map[string]*row
+	order []*row // by instant; the first next have been passed on
+	next  int
+}
+
+// A row is a pair that is not complete.
+type row struct {
+	id      string
+	at      time.Time
+	gap     time.Duration // of a later turn: planned time since the turn before; else 0
+	halves  [2]Half
+	settled [2]bool
+}
+
+// NewPairing returns a pairing that passes pairs to add.
+func NewPairing(add func(*Pair)) *Pairing { return &Pairing{add: add, rows: map[string]*row{}} }
+
+// Due says that a row has come due on a side. Each side has its rows in the order of their instants. The gap is that of a later turn of a session.
+func (p *Pairing) Due(id string, at time.Time, gap time.Duration) {
+	if p.rows[id] != nil {
+		return // the other side has said so
+	}
+	if n := len(p.order); n > p.next && at.Before(p.order[n-1].at) {
+		return // a side that comes late with a row that the other never had
+	}
+	r := &row{id: id, at: at, gap: gap}
+	p.rows[id] = r
+	p.order = append(p.order, r)
+	if len(p.rows) > mostOpen {
+		p.abandon(p.order[p.next])
+		p.pass()
+	}
+}
+
+// Settle says what became of a side's request. A row that is not open is ignored: it was closed before.
+func (p *Pairing) Settle(side Side, id string, h Half) {
+	r := p.rows[id]
+	if r == nil || r.settled[side] {
+		return
+	}
+	r.halves[side], r.settled[side] = h, true
+	p.pass()
+}
+
+// Close ends the wait for rows that came due before an instant. A request of them that has not ended by then makes its pair void.
+func (p *Pairing) Close(before time.Time) {
+	for _, r := range p.order[p.next:] {
+		if !r.at.Before(before) {
+			break
+		}
+		p.abandon(r)
+	}
+	p.pass()
+}
+
+// Open is the number of rows that wait.
+func (p *Pairing) Open() int { return len(p.rows) }
+
+func (p *Pairing) abandon(r *row) {
+	for side := range r.settled {
+		if !r.settled[side] {
+			r.halves[side], r.settled[side] = Half{Cause: Client}, true
+		}
+	}
+}
+
+// pass passes on the pairs at the front that are complete.
+func (p *Pairing) pass() {
+	for p.next < len(p.order) && p.order[p.next].settled == [2]bool{true, true} {
+		r := p.order[p.next]
+		p.order[p.next] = nil
+		p.next++
+		delete(p.rows, r.id)
+		p.add(r.pair())
+	}
+	if p.next > 64 && 2*p.next > len(p.order) {
+		n := copy(p.order, p.order[p.next:])
+		clear(p.order[n:])
+		p.order, p.next = p.order[:n], 0
+	}
+}
+
+// pair judges whether the two requests may be compared.
+func (r *row) pair() *Pair {
+	pair := &Pair{At: r.at}
+	for side, h := range r.halves {
+		pair.Requests[side] = h.Request
+		pair.Requests[side].Bad = h.Bad || h.Cause == Server
+		pair.Void = pair.Void || h.Cause == Client
+	}
+	if base, cand := r.halves[Baseline].Ready, r.halves[Candidate].Ready; r.gap > 0 && !base.IsZero() && !cand.IsZero() {
+		drift := base.Sub(cand).Abs()
+		pair.Void = pair.Void || float64(drift) > mostDrift*float64(r.gap)
+	}
+	return pair
+}
