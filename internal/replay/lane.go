@@ -83,7 +83,7 @@ var headEnd = []byte("\r\n\r\n")
 func (r *Runner) sent(l *lane) {
 	row := l.next.row
 	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
-		r.w.Reuse.Add(r.w.Prompt, &row.Due.Record, r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes(), &row.Due.Record), r.phase == measure.Profiling)
+		r.w.Reuse.Add(r.w.Prompt, &row.Due.Record, r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), &row.Due.Record), r.phase == measure.Profiling)
 	}
 	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
 		if _, body, ok := bytes.Cut(row.Message.Body, headEnd); ok {

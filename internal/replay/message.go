@@ -34,7 +34,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	b := openai.Body{
 		RequestID: row.ID, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
-		Request: r.w.Request.at(r.w.Name, row.Loop().Salt, row.Due.Passes(), rec),
+		Request: r.w.Request.at(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), rec),
 	}
 	switch {
 	case rec.InputTokens > 0:
@@ -59,7 +59,7 @@ func (r *Runner) synthesize(row *dispatch.Row, scratch []byte, b *openai.Body) (
 	if r.w.Calibrate {
 		overhead = r.w.Target.overhead()
 	}
-	salt := r.w.Salt.At(r.w.Name, row.Loop().Salt, row.Due.Passes(), rec)
+	salt := r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), rec)
 	switch answers := align(rec.Parts, row.Answers); {
 	case r.w.Prompt.Form == synth.Tokens:
 		prompt, tokens = r.w.Prompt.AppendIDs(scratch, rec, salt, overhead)

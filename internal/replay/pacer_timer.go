@@ -13,6 +13,7 @@ type alarm struct {
 	pacer *Pacer
 	lock  *runnerLock
 	step  func() (done bool) // never blocks, and unlocks by release; false: the lock is taken
+	side  side               // of a comparison
 
 	at    time.Time // zero: not set. The pacer's lock guards this field and the next two
 	place int       // index among the pacer's alarms while it is set
@@ -24,8 +25,8 @@ type alarm struct {
 }
 
 // join returns the alarm of a runner. It is not set yet.
-func (p *Pacer) join(g *runnerLock, step func() (done bool)) *alarm {
-	return &alarm{pacer: p, lock: g, step: step}
+func (p *Pacer) join(g *runnerLock, of side, step func() (done bool)) *alarm {
+	return &alarm{pacer: p, lock: g, side: of, step: step}
 }
 
 // set moves the step to an instant; zero: there is no step. The runner's lock is held, so that instants do not overtake each other. A nil
@@ -116,7 +117,7 @@ func (a *alarm) leave() {
 type alarms []*alarm
 
 func (h alarms) Len() int           { return len(h) }
-func (h alarms) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h alarms) Less(i, j int) bool { return h[i].leads(h[j]) }
 func (h alarms) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].place, h[j].place = i, j

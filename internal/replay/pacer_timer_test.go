@@ -27,7 +27,7 @@ func paced(s Sleeper) (p *Pacer, end func()) {
 // simple joins the pacer with a step that calls do with the current time, under the lock g.
 func simple(p *Pacer, g *runnerLock, do func(now time.Time)) *alarm {
 	var a *alarm
-	a = p.join(g, func() bool {
+	a = p.join(g, alone, func() bool {
 		if !a.enter() {
 			return false
 		}
@@ -46,7 +46,7 @@ func TestPacerCalendar(t *testing.T) {
 		begin := time.Now()
 		var all []*alarm
 		for range 1 + rnd.IntN(40) {
-			all = append(all, p.join(&runnerLock{}, nil))
+			all = append(all, p.join(&runnerLock{}, alone, nil))
 		}
 		for range 400 {
 			a, at := all[rnd.IntN(len(all))], begin.Add(time.Duration(rnd.IntN(100)))
@@ -59,7 +59,7 @@ func TestPacerCalendar(t *testing.T) {
 			a.set(at)
 			want(t, "is set to what it was told, unless it has left", a.at.Equal(at), !a.left || at.IsZero())
 			if a.left {
-				all = append(all, p.join(&runnerLock{}, nil))
+				all = append(all, p.join(&runnerLock{}, alone, nil))
 				all = slices.DeleteFunc(all, func(one *alarm) bool { return one == a })
 			}
 		}

@@ -30,7 +30,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	r.mu.Lock()
 	r.launch = func(l *lane) { r.running.Go(func() { r.runLane(hard, l) }) }
 	r.endWork = stop
-	r.alarm = r.w.Pacer.join(&r.mu, r.tick)
+	r.alarm = r.w.Pacer.join(&r.mu, r.w.side(), r.tick)
 	r.alarm.want()
 	r.mu.Unlock()
 	defer r.alarm.leave()

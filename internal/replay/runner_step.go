@@ -46,6 +46,9 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			r.sayDropped(measure.Filtered)
 		case dispatch.Drop:
 			r.count.Dropped(a.Reason)
+			if r.w.Unsent != nil && r.phase == measure.Profiling {
+				r.w.Unsent(&a.Row.Due, a.Reason)
+			}
 			if a.Reason == measure.Invalid {
 				r.tellInvalid(a.Row)
 			}
@@ -87,6 +90,9 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 // expect counts a row that has come due.
 func (r *Runner) expect(row *dispatch.Row) {
 	r.count.Expected(1)
+	if r.w.Due != nil && r.phase == measure.Profiling {
+		r.w.Due(&row.Due)
+	}
 	if row.Clipped && r.w.Clipped != nil && r.phase == measure.Profiling {
 		r.w.Clipped.Add(1)
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -59,14 +60,16 @@ type Workload struct {
 	Log     *slog.Logger
 
 	Observers []Observer
-	Dropped   func(why measure.DropReason, n int) // called with the number of requests that were due and not sent, filtered ones included; nil: not called
-	Rejoined  func(text string)                   // called with a text each time the replay rejoins its plan at the present instant; nil: not called
-	Saved     func(Sent)                          // called with every request of the plan that was written, by several goroutines; nil: not called
-	Reuse     *synth.Reuse                        // counts the tokens that prompts share with each other; nil: not counted
-	Clipped   *atomic.Int64                       // counts the requests that came due and were clipped; nil: not counted
-	Held      func(error)                         // called with the reason why nothing comes due while the plan goes on, and with nil afterwards; nil: not called
-	Lost      func(Lost)                          // called once when no more rows can be read; rows that were read are sent. nil: not called
-	Guarded   func(slog.Level, string)            // called with a text each time a limit of the guard opens or closes; nil: not called
+	Dropped   func(why measure.DropReason, n int)     // called with the number of requests that were due and not sent, filtered ones included; nil: not called
+	Rejoined  func(text string)                       // called with a text each time the replay rejoins its plan at the present instant; nil: not called
+	Saved     func(Sent)                              // called with every request of the plan that was written, by several goroutines; nil: not called
+	Reuse     *synth.Reuse                            // counts the tokens that prompts share with each other; nil: not counted
+	Due       func(*schedule.Due)                     // called with every row that comes due, in the order of the plan and under the runner's lock: it must not block. nil: not called
+	Unsent    func(*schedule.Due, measure.DropReason) // called with every one of them that is dropped, likewise
+	Clipped   *atomic.Int64                           // counts the requests that came due and were clipped; nil: not counted
+	Held      func(error)                             // called with the reason why nothing comes due while the plan goes on, and with nil afterwards; nil: not called
+	Lost      func(Lost)                              // called once when no more rows can be read; rows that were read are sent. nil: not called
+	Guarded   func(slog.Level, string)                // called with a text each time a limit of the guard opens or closes; nil: not called
 
 	Lanes      int           // most requests in flight; of a closed plan, the number in flight while there are rows
 	Hold       bool          // closed plan: a conversation keeps its lane during the delay between turns; else the lane takes other rows
@@ -107,6 +110,12 @@ type Workload struct {
 	// may take a lock of its own. It must not block or allocate.
 	Load func() (limits.Load, error)
 
+	// SaltName stands for Name in the salts of texts: two sides of a comparison with one SaltName send equal texts. "": Name.
+	SaltName string
+
+	Twins  *Twins // shared with the runner of the same plan against the other target of a comparison; nil: there is none
+	Second bool   // this runner is the candidate's, which begins with the baseline's
+
 	Epoch   time.Time         // start of the first loop; zero: when the target has answered a probe, or after 5 s
 	Begin   time.Time         // rows due earlier belong to the predecessor, which retires then; zero: there is none
 	After   *Runner           // the predecessor, whose budget and guard go on; nil: none
@@ -116,3 +125,6 @@ type Workload struct {
 	Pacer   *Pacer            // shared by all runners of the process, runs longer than they; nil: the runner has its own
 	Sleeper Sleeper           // of the runner's own pacer, which closes it; nil: the most exact one of this system
 }
+
+// saltName returns the workload's name in salts.
+func (w *Workload) saltName() string { return cmp.Or(w.SaltName, w.Name) }
