@@ -135,6 +135,8 @@ type Comparison struct {
 	tail    tail
 	tests   [metrics]test
 	skipped map[Skip]int64
+	began   time.Time // instant of the first pair
+	ended   int64     // blocks
 	opened  time.Time // the block's first instant
 	failed  Metric    // the first metric that failed in this epoch; −1: none
 }
@@ -159,6 +161,9 @@ func (c *Comparison) Add(p *Pair) {
 	if later && queued == [2]bool{} {
 		c.close(p.At)
 	}
+	if c.began.IsZero() {
+		c.began = p.At
+	}
 	if c.block.pairs == 0 {
 		c.opened = p.At
 	}
@@ -181,6 +186,7 @@ func (c *Comparison) close(at time.Time) {
 	}
 	c.judge(b)
 	b.reset()
+	c.ended++
 	for m := range c.tests {
 		if c.failed < 0 && c.tests[m].hasFailed(c.options.FailLog10()) {
 			c.failed = Metric(m)

@@ -1,6 +1,9 @@
 package canary
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // A Verdict answers a comparison.
 type Verdict string
@@ -35,6 +38,8 @@ type Judgement struct {
 	// More is how many blocks the verdict still needs if the next ones are like the ones so far: 0 unless it is undecided; −1: no number of
 	// blocks suffices.
 	More int64
+	// BlockTime is the mean length of the blocks so far; 0: there are none.
+	BlockTime time.Duration
 }
 
 // A MetricState is the state of one metric.
@@ -60,6 +65,9 @@ func (c *Comparison) Judge() Judgement {
 	}
 	for m := range c.tests {
 		j.Metrics[m] = c.state(&c.tests[m])
+	}
+	if c.ended > 0 {
+		j.BlockTime = c.opened.Sub(c.began) / time.Duration(c.ended)
 	}
 	if c.failed >= 0 {
 		j.Verdict, j.Reason, j.Metric = Fail, "", c.failed

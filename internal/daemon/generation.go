@@ -42,6 +42,8 @@ type Options struct {
 	Clipped    *atomic.Int64                                      // counts requests that were clipped; nil: not counted
 	LogFailure func(workload, what string, n int, id, err string) // called with n requests that failed or were dropped; nil: not called
 
+	Compare *Compare // sends the rows of a workload to a second target too, and compares the two; nil: no comparison
+
 	// Patient keeps workloads alive after faults that can pass: a trace that has changed is read again, and workloads wait for a
 	// target that lists several models. Without it these are errors.
 	Patient bool
@@ -59,15 +61,16 @@ type Options struct {
 // A Generation is everything that one configuration names, built, checked and then run. It takes over the running parts of the
 // generation before that have not changed.
 type Generation struct {
-	options   Options
-	servers   map[string]*server // by the target's name
-	scrapers  []*scraper
-	workloads []*workload
-	named     map[string]*workload // by name
-	shared    *shared
-	checks    bool      // only finds faults: no workload stays open
-	asked     []*server // kept until the generation runs: settle waits for their answers
-	paused    bool      // all workloads are paused, and so are those that a reload adds
+	options    Options
+	servers    map[string]*server // by the target's name
+	scrapers   []*scraper
+	workloads  []*workload
+	named      map[string]*workload // by name
+	comparison *comparison          // nil: there is none
+	shared     *shared
+	checks     bool      // only finds faults: no workload stays open
+	asked      []*server // kept until the generation runs: settle waits for their answers
+	paused     bool      // all workloads are paused, and so are those that a reload adds
 }
 
 // shared is the state that all generations of a process share.
@@ -127,6 +130,7 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 func (g *Generation) open(ctx context.Context, old *Generation, known config.Faults) config.Faults {
 	c, around := &g.options.Config, known.Around()
 	g.servers, g.named = map[string]*server{}, map[string]*workload{}
+	c.Workloads = g.withCandidate(c.Workloads)
 	probed := map[string]bool{}
 	for i := range c.Workloads {
 		probed[c.Workloads[i].Target] = probed[c.Workloads[i].Target] || calibrates(c.Workloads[i])
@@ -195,6 +199,9 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
 	g.shared.paced.Go(func() { g.shared.pacer.Run(side) })
 	g.startScrapers(ctx)
+	if g.comparison != nil {
+		g.shared.paced.Go(func() { g.comparison.run(side) })
+	}
 	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/canary"
 	"replayd/internal/config"
 	"replayd/internal/limits"
 	"replayd/internal/live"
@@ -218,6 +219,14 @@ func (g *Generation) prepare(w *workload, from handover) {
 		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
 		Pacer: shared.pacer, Waiting: &shared.waiting, HoldReader: !o.Patient,
+	}
+	if compared := g.comparison; compared != nil {
+		switch c.Name {
+		case compared.Workload:
+			compared.join(&options, c.SLO.Bounds.Levels(), canary.Baseline)
+		case compared.mirrored():
+			compared.join(&options, c.SLO.Bounds.Levels(), canary.Candidate)
+		}
 	}
 	if o.Patient {
 		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner sends once; play has received from the previous runner

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/version"
+	"github.com/spf13/cobra"
+
+	"replayd/internal/canary"
+	"replayd/internal/cli"
+	"replayd/internal/config"
+	"replayd/internal/daemon"
+	"replayd/internal/measure"
+	"replayd/internal/terminal"
+)
+
+const exitUndecided = 4 // compare: there is no verdict when the time is over
+
+// compareFlags are the flags of compare.
+type compareFlags struct {
+	canary.Options
+	workload  config.Workload
+	baseline  config.Target
+	candidate config.Target
+	clients   [2]string // files of prometheus/common's HTTP client configuration
+	model     string
+	slo       string
+	longest   config.Duration
+}
+
+func newCompare(w *world) *cobra.Command {
+	o := &compareFlags{
+		Options: canary.Defaults(), workload: config.DefaultWorkload(), baseline: config.DefaultTarget(), candidate: config.DefaultTarget(),
+		longest: config.Duration(30 * time.Minute),
+	}
+	c := &cobra.Command{
+		Use: "compare TRACE --baseline URL --candidate URL", Short: "Say whether one server is worse than another",
+		Long: `Say whether one server is worse than another: send each row of a trace to both
+at the same instant, until there is a verdict or the time is over.
+
+The trace is played again and again. A fail is wrong with a chance of at most
+--alpha, and so is a pass, however long it takes.
+
+Exit codes:
+  0  pass
+  1  failed to run
+  2  wrong usage or input file
+  3  fail: the candidate is worse
+  4  undecided: there was no verdict in time
+  130  cut short by SIGINT; 143 by SIGTERM`,
+		Example: `  replayd compare trace.jsonl --baseline http://a:8000 --candidate http://b:8000
+  replayd compare trace.jsonl --baseline a:80 --candidate b:80 --tolerance 10%`,
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args[0]) },
+	}
+	o.add(c)
+	return c
+}
+
+func (o *compareFlags) add(c *cobra.Command) {
+	var help cli.Headings
+	f := help.Under("Servers")
+	f.StringVar(&o.baseline.URL, "baseline", "", "address of the server to compare with (required)")
+	f.StringVar(&o.candidate.URL, "candidate", "", "address of the server that is judged (required)")
+	f.StringVarP(&o.model, "model", "m", "", "name of the model on both; empty: the only one that each lists")
+	f.StringVar(&o.baseline.Model, "baseline-model", "", "name of the model on the baseline")
+	f.StringVar(&o.candidate.Model, "candidate-model", "", "name of the model on the candidate")
+	f.StringVar(&o.clients[0], "baseline-http.config.file", "", "Prometheus' HTTP client configuration: keys, passwords, TLS")
+	f.StringVar(&o.clients[1], "candidate-http.config.file", "", "the same for the candidate")
+	f.StringVar(&o.baseline.API, "api", o.baseline.API, "chat or completions")
+	f.BoolVar(&o.baseline.Stream, "stream", true, "stream the answers; false: only e2e is compared")
+
+	f = help.Under("Load")
+	f.StringVar(&o.workload.Arrival, "arrival", o.workload.Arrival, "due times: exact (the trace's) or spread (over the tick)")
+	f.Float64Var(&o.workload.Speed, "speed", o.workload.Speed, "trace seconds per second, 0.001 to 1000")
+	f.IntVar(&o.workload.Lanes, "lanes", o.workload.Lanes, "most requests in flight on each side")
+	f.IntVar(&o.workload.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
+	f.IntVar(&o.workload.Trace.MaxOutput, "max-output", 0, "longest output in tokens; 0: no limit")
+	f.StringVar(&o.workload.Trace.OverLimit, "over-limit", o.workload.Trace.OverLimit, "longer rows: filter, clip or send")
+	f.StringVar(&o.slo, "slo", "", "bounds, such as ttft:2s,tpot:100ms: an answer beyond them is bad")
+
+	f = help.Under("Verdict")
+	f.Var(cli.Duration(&o.longest), "for", "longest time until a verdict, such as 2h")
+	f.Var((*percentage)(&o.Tolerance), "tolerance", "how much longer a latency may be, such as 0.05 or 5%")
+	f.Var((*percentage)(&o.Alpha), "alpha", "greatest chance that a fail is wrong, and that a pass is")
+	f.IntVar(&o.MinPairs, "min-pairs", o.MinPairs, "least pairs of a block that met no queue")
+	f.DurationVar(&o.MinTime, "min-time", o.MinTime, "least length of a block")
+	f.Var((*percentage)(&o.ToleranceTail), "tolerance-tail", "least excess of much slower requests that is a fail")
+	f.Var((*percentage)(&o.ToleranceQueued), "tolerance-queued", "least excess of queued requests that is a fail")
+	f.Var((*percentage)(&o.ToleranceBad), "tolerance-bad", "least excess of bad requests that is a fail")
+	help.Attach(c)
+}
+
+// percentage is a flag of a share: 0.05 or 5%.
+type percentage float64
+
+func (p *percentage) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
+func (p *percentage) Type() string   { return "share" }
+
+func (p *percentage) Set(text string) error {
+	number, of := text, 1.0
+	if before, ok := strings.CutSuffix(text, "%"); ok {
+		number, of = strings.TrimSpace(before), 100
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return fmt.Errorf("want a share such as 0.05 or 5%%, got %q", text)
+	}
+	*p = percentage(v / of)
+	return nil
+}
+
+// config returns the configuration of the comparison.
+func (o *compareFlags) config(trace string) (config.Config, error) {
+	c := config.Default()
+	var errs []error
+	for i, t := range []*config.Target{&o.baseline, &o.candidate} {
+		t.Name = canary.Side(i).String()
+		if t.URL == "" {
+			errs = append(errs, fmt.Errorf("--%s: want the address of a server, got none", t.Name))
+		} else {
+			t.URL = cli.WithScheme(t.URL)
+		}
+		if o.model != "" && t.Model == "" {
+			t.Model = o.model
+		}
+		t.API, t.Stream = o.baseline.API, o.baseline.Stream
+		if o.clients[i] != "" {
+			http, err := cli.HTTPConfig(o.clients[i])
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--%s-http.config.file: %w", t.Name, err))
+			}
+			t.HTTP = config.HTTP{HTTPClientConfig: http}
+		}
+	}
+	w := &o.workload
+	w.Name, w.Target, w.Trace.Path, w.Repeat.Align = "compare", o.baseline.Name, trace, "start"
+	if o.slo != "" {
+		slo, err := measure.ParseSLO(o.slo)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--slo: %w", err))
+		}
+		w.SLO.Bounds = config.Bounds{}
+		for _, b := range slo {
+			name, limit, _ := strings.Cut(b.String(), ":")
+			w.SLO.Bounds[name] = limit
+		}
+	}
+	if w.Arrival != "exact" && w.Arrival != "spread" {
+		errs = append(errs, fmt.Errorf("--arrival: want exact or spread, got %q", w.Arrival))
+	}
+	if o.longest <= 0 {
+		errs = append(errs, fmt.Errorf("--for: want a time above 0, got %v", o.longest))
+	}
+	errs = append(errs, inFlags(o.Check(), verdictFlagOf))
+	c.Targets, c.Workloads = []config.Target{o.baseline, o.candidate}, []config.Workload{*w}
+	return c, errors.Join(errs...)
+}
+
+// verdictFlagOf maps options of a comparison to flags, for errors.
+var verdictFlagOf = map[string]string{
+	"min_pairs": "min-pairs", "min_time": "min-time",
+	"tolerance_tail": "tolerance-tail", "tolerance_queued": "tolerance-queued", "tolerance_bad": "tolerance-bad",
+}
+
+// errDecided ends a comparison that has its verdict.
+var errDecided = errors.New("there is a verdict")
+
+func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
+	cfg, err := o.config(trace)
+	if err != nil {
+		return wrongInput(err)
+	}
+	ctx, stop := context.WithCancelCause(c.Context())
+	defer stop(nil)
+	var mu sync.Mutex
+	var last canary.Judgement
+	var said time.Time
+	judged := func(j canary.Judgement) {
+		mu.Lock()
+		defer mu.Unlock()
+		if last.Verdict != canary.Fail && (last.Verdict != canary.Pass || j.Verdict != canary.Undecided) {
+			last = j // what ends in flight after a verdict cannot take it back
+		}
+		if j.Verdict != canary.Undecided {
+			stop(errDecided)
+		} else if now := time.Now(); now.Sub(said) >= 30*time.Second && ctx.Err() == nil {
+			said = now
+			w.log.Info("comparing", "pairs", j.Pairs.Judged, "void", j.Pairs.Void, "blocks", j.Metrics[canary.E2E].Blocks, "reason", string(j.Reason), "more_blocks", j.More)
+		}
+	}
+	once := daemon.Once{
+		Options: daemon.Options{
+			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) { stop(err) },
+			Compare: &daemon.Compare{Workload: "compare", Candidate: "candidate", Options: o.Options, Judged: judged},
+		},
+		Version: version.Version, LogDropped: w.dropped,
+		Started: func(int, func() daemon.Progress) {
+			time.AfterFunc(time.Duration(o.longest), func() { stop(context.DeadlineExceeded) })
+		},
+		Ended: func(measure.Ledger, error) {},
+	}
+	err = once.Run(ctx, hardStop(c.Context()), prometheus.NewRegistry())
+	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
+		return wrongInput(err)
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errDecided) && !errors.Is(cause, context.DeadlineExceeded) && stopped(c.Context()) == nil {
+		err = cause
+	}
+	if err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	fmt.Fprint(w.out, terminal.Comparison(&last, o.Options, w.columns))
+	switch s := stopped(c.Context()); {
+	case last.Verdict == canary.Fail:
+		return &exitError{exitMissed, errors.New("the candidate is worse than the baseline")}
+	case last.Verdict == canary.Pass:
+		return nil
+	case s != nil:
+		return &exitError{s.code(), fmt.Errorf("%w before there was a verdict", s)}
+	}
+	return &exitError{exitUndecided, fmt.Errorf("no verdict in %v", o.longest)}
+}
