@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"replayd/internal/canary"
@@ -19,7 +18,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// A load is what both servers of a rollout get.
+// A load is the requests that both servers of a rollout get.
 type load struct {
 	name     string
 	arrivals []sim.Arrival
@@ -114,7 +113,7 @@ func (l *load) engine(stepTokens int, share float64) (sim.Options, error) {
 	return o, nil
 }
 
-// An effect is what is wrong with the candidate.
+// An effect is a fault of the candidate.
 type effect struct {
 	name   string
 	change func(o *sim.Options)
@@ -133,7 +132,7 @@ var effects = []effect{
 	{"3 % of requests 3 times as long", func(o *sim.Options) { o.SlowShare, o.SlowFactor = 0.03, 3 }},
 }
 
-// play returns what both servers did with the load, with noise of the given seeds.
+// play returns the times of both servers, with noise of their own.
 func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidate []sim.Played, err error) {
 	o.Seed = 2 * rollout
 	if baseline, err = sim.Play(o, l.arrivals); err != nil {
@@ -176,7 +175,7 @@ func (l *load) verdict(baseline, candidate []sim.Played) (v canary.Verdict, m ca
 	return canary.Undecided, 0, 0
 }
 
-// A pair is what a client sees of a row.
+// A pair is the two answers to a row as a client sees them.
 type pair struct {
 	at     time.Duration
 	logs   [3]float64 // ln(candidate / baseline) of TTFT, TPOT, e2e; NaN: none
@@ -212,5 +211,3 @@ func (l *load) pairs(baseline, candidate []sim.Played) []pair {
 	}
 	return ps
 }
-
-func number(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,20 +26,20 @@ func main() {
 	shares := flag.String("busy", "0.3,0.5,0.7,0.8,0.9,1", "shares of what the engine carries")
 	conversation := flag.String("conversation", "", "Mooncake's conversation trace")
 	only := flag.String("only", "", "the loads and engines whose name has this")
-	what := flag.String("effects", "equal,prefill 5 % slower,prefill 10 % slower", "on the candidate")
+	effectNames := flag.String("effects", "equal,prefill 5 % slower,prefill 10 % slower", "on the candidate")
 	jitter := flag.Float64("jitter", 0.1, "of both engines")
 	verdicts := flag.Bool("verdicts", false, "ask the program's own comparison, not the methods")
 	flag.Parse()
 	if *verdicts {
 		methods = nil
 	}
-	if err := run(*rollouts, time.Duration(*hours*float64(time.Hour)), strings.Split(*shares, ","), *conversation, *only, *what, *jitter); err != nil {
+	if err := run(*rollouts, time.Duration(*hours*float64(time.Hour)), strings.Split(*shares, ","), *conversation, *only, *effectNames, *jitter); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(rollouts int, long time.Duration, shares []string, conversation, only, what string, jitter float64) error {
+func run(rollouts int, long time.Duration, shares []string, conversation, only, effectNames string, jitter float64) error {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "canary-")
 	if err != nil {
@@ -75,7 +76,11 @@ func run(rollouts int, long time.Duration, shares []string, conversation, only, 
 				return err
 			}
 			for _, share := range shares {
-				if err := l.line(name, stepTokens, number(share), jitter, rollouts, what); err != nil {
+				busy, err := strconv.ParseFloat(share, 64)
+				if err != nil || busy <= 0 {
+					return fmt.Errorf("-busy: want shares above 0, got %q", share)
+				}
+				if err := l.line(name, stepTokens, busy, jitter, rollouts, effectNames); err != nil {
 					return err
 				}
 			}
@@ -87,14 +92,14 @@ func run(rollouts int, long time.Duration, shares []string, conversation, only, 
 var tolerances = []float64{0, 0.05}
 
 // line plays the rollouts of one load, engine and utilisation, with all effects.
-func (l *load) line(name string, stepTokens int, share, jitter float64, rollouts int, what string) error {
+func (l *load) line(name string, stepTokens int, share, jitter float64, rollouts int, effectNames string) error {
 	o, err := l.engine(stepTokens, share)
 	if err != nil {
 		return err
 	}
 	o.Jitter = jitter
 	for _, e := range effects {
-		if !slices.Contains(strings.Split(what, ","), e.name) {
+		if !slices.Contains(strings.Split(effectNames, ","), e.name) {
 			continue
 		}
 		found := make([][][][3]finding, rollouts) // by rollout, method, tolerance, metric

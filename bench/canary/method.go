@@ -36,7 +36,7 @@ var methods = []method{
 	{"to a short queue, calm pairs", 20, time.Minute, quiet, quiet, every},
 }
 
-// A finding is what a method says of a rollout, for one metric.
+// A finding is the result of a method in a rollout, for one metric.
 type finding struct {
 	blocks      int
 	convicted   time.Duration // 0: not

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +16,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
+	"replayd/internal/secret"
 	"replayd/internal/terminal"
 )
 
@@ -88,33 +87,14 @@ func (o *compareFlags) add(c *cobra.Command) {
 
 	f = help.Under("Verdict")
 	f.Var(cli.Duration(&o.longest), "for", "longest time until a verdict, such as 2h")
-	f.Var((*percentage)(&o.Tolerance), "tolerance", "how much longer a latency may be, such as 0.05 or 5%")
-	f.Var((*percentage)(&o.Alpha), "alpha", "greatest chance that a fail is wrong, and that a pass is")
+	f.Var(cli.Share(&o.Tolerance), "tolerance", "how much longer a latency may be, such as 0.05 or 5%")
+	f.Var(cli.Share(&o.Alpha), "alpha", "greatest chance that a fail is wrong, and that a pass is")
 	f.IntVar(&o.MinPairs, "min-pairs", o.MinPairs, "least pairs of a block that met no queue")
 	f.DurationVar(&o.MinTime, "min-time", o.MinTime, "least length of a block")
-	f.Var((*percentage)(&o.ToleranceTail), "tolerance-tail", "least excess of much slower requests that is a fail")
-	f.Var((*percentage)(&o.ToleranceQueued), "tolerance-queued", "least excess of queued requests that is a fail")
-	f.Var((*percentage)(&o.ToleranceBad), "tolerance-bad", "least excess of bad requests that is a fail")
+	f.Var(cli.Share(&o.ToleranceTail), "tolerance-tail", "least excess of much slower requests that is a fail")
+	f.Var(cli.Share(&o.ToleranceQueued), "tolerance-queued", "least excess of queued requests that is a fail")
+	f.Var(cli.Share(&o.ToleranceBad), "tolerance-bad", "least excess of bad requests that is a fail")
 	help.Attach(c)
-}
-
-// percentage is a flag of a share: 0.05 or 5%.
-type percentage float64
-
-func (p *percentage) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
-func (p *percentage) Type() string   { return "share" }
-
-func (p *percentage) Set(text string) error {
-	number, of := text, 1.0
-	if before, ok := strings.CutSuffix(text, "%"); ok {
-		number, of = strings.TrimSpace(before), 100
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return fmt.Errorf("want a share such as 0.05 or 5%%, got %q", text)
-	}
-	*p = percentage(v / of)
-	return nil
 }
 
 // config returns the configuration of the comparison.
@@ -147,11 +127,7 @@ func (o *compareFlags) config(trace string) (config.Config, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--slo: %w", err))
 		}
-		w.SLO.Bounds = config.Bounds{}
-		for _, b := range slo {
-			name, limit, _ := strings.Cut(b.String(), ":")
-			w.SLO.Bounds[name] = limit
-		}
+		w.SLO.Bounds = config.BoundsOf(slo)
 	}
 	if w.Arrival != "exact" && w.Arrival != "spread" {
 		errs = append(errs, fmt.Errorf("--arrival: want exact or spread, got %q", w.Arrival))
@@ -170,6 +146,25 @@ var verdictFlagOf = map[string]string{
 	"tolerance_tail": "tolerance-tail", "tolerance_queued": "tolerance-queued", "tolerance_bad": "tolerance-bad",
 }
 
+// compareFaults names the flag of each fault that was found when files and targets were opened. A fault in the trace names its place by itself.
+func compareFaults(found config.Faults) error {
+	flags := map[string]string{
+		"targets[0]": "--baseline: ", "targets[0].url": "--baseline: ", "targets[1]": "--candidate: ", "targets[1].url": "--candidate: ",
+		"targets[0].api": "--api: ", "workloads[0].trace.path": "",
+	}
+	var errs []error
+	for _, f := range found {
+		name, known := flags[f.Path]
+		if !known {
+			name = "--" + strings.ReplaceAll(f.Path[strings.LastIndexByte(f.Path, '.')+1:], "_", "-") + ": "
+		}
+		if f.Path != "targets[1].api" { // --api is for both
+			errs = append(errs, errors.New(name+secret.InAddresses(f.Want)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // errDecided ends a comparison that has its verdict.
 var errDecided = errors.New("there is a verdict")
 
@@ -180,25 +175,27 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	}
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
-	var mu sync.Mutex
-	var last canary.Judgement
-	var said time.Time
+	var last canary.Judgement // when Run has returned, nothing writes to it
+	var failed error
+	said := time.Now()
 	judged := func(j canary.Judgement) {
-		mu.Lock()
-		defer mu.Unlock()
-		if last.Verdict != canary.Fail && (last.Verdict != canary.Pass || j.Verdict != canary.Undecided) {
-			last = j // what ends in flight after a verdict cannot take it back
+		if last.Verdict == canary.Pass || last.Verdict == canary.Fail {
+			return // the first verdict stands; requests may still be in flight
 		}
+		last = j
 		if j.Verdict != canary.Undecided {
 			stop(errDecided)
-		} else if now := time.Now(); now.Sub(said) >= 30*time.Second && ctx.Err() == nil {
+		} else if now := time.Now(); now.Sub(said) >= 30*time.Second {
 			said = now
-			w.log.Info("comparing", "pairs", j.Pairs.Judged, "void", j.Pairs.Void, "blocks", j.Metrics[canary.E2E].Blocks, "reason", string(j.Reason), "more_blocks", j.More)
+			w.log.Info("comparing", "pairs", j.Pairs.Judged, "void", j.Pairs.Void, "undecided", terminal.Undecided(&j, o.Options))
 		}
 	}
 	once := daemon.Once{
 		Options: daemon.Options{
-			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) { stop(err) },
+			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) {
+				failed = err
+				stop(err)
+			},
 			Compare: &daemon.Compare{Workload: "compare", Candidate: "candidate", Options: o.Options, Judged: judged},
 		},
 		Version: version.Version, LogDropped: w.dropped,
@@ -209,16 +206,11 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	}
 	err = once.Run(ctx, hardStop(c.Context()), prometheus.NewRegistry())
 	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
-		return wrongInput(err)
+		return wrongInput(compareFaults(bad.Faults))
 	}
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errDecided) && !errors.Is(cause, context.DeadlineExceeded) && stopped(c.Context()) == nil {
-		err = cause
-	}
-	if err != nil {
+	if err := errors.Join(failed, err); err != nil {
 		return err
 	}
-	mu.Lock()
-	defer mu.Unlock()
 	fmt.Fprint(w.out, terminal.Comparison(&last, o.Options, w.columns))
 	switch s := stopped(c.Context()); {
 	case last.Verdict == canary.Fail:

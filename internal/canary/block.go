@@ -156,8 +156,8 @@ func median(values []float64) float64 {
 	return stats.Percentile(50, int64(len(values)), func(rank int64) float64 { return values[rank] })
 }
 
-// A tail counts pairs whose ratio lies far from the block's median, on either side. The median takes away what the latencies' own tests see, so a
-// server that is evenly slower has no tail.
+// A tail counts pairs whose ratio lies far from the block's median, on either side. An even difference moves the median too, so
+// a server that is evenly slower has no tail: the tests of the latencies see it.
 type tail struct {
 	counts [500]int64 // of distances in steps of tailStep; the last one has all beyond
 	all    int64

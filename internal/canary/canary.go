@@ -3,7 +3,7 @@
 //
 // The way of a pair: pairs → blocks → bits → evidence → verdict.
 //
-//   - A pair is one row's two requests. What a side causes counts against it. What replayd causes makes the pair void.
+//   - A pair is one row's two requests. A fault of a side counts against it. A fault of replayd makes the pair void.
 //   - A block is consecutive pairs. It ends only at an instant at which neither side has an earlier request without a first token. Requests of a
 //     burst share a queue, and a queue that outlives a block would make the next one depend on it. Then its bit would be no fair coin.
 //   - A latency's value of a block is the median of ln(candidate ÷ baseline) over its calm pairs: those that were sent while neither side had an
@@ -96,9 +96,17 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
-// excess returns the tolerance of a share.
-func (o *Options) excess(m Metric) float64 {
-	return map[Metric]float64{Tail: o.ToleranceTail, Queued: o.ToleranceQueued, Bad: o.ToleranceBad}[m]
+// threshold returns the tolerance of a share, or ln(1 + tolerance) of a latency.
+func (o *Options) threshold(m Metric) float64 {
+	switch m {
+	case Tail:
+		return o.ToleranceTail
+	case Queued:
+		return o.ToleranceQueued
+	case Bad:
+		return o.ToleranceBad
+	}
+	return math.Log1p(o.Tolerance)
 }
 
 // FailLog10 is the decimal logarithm of the evidence that a fail needs: each metric has a test, and all together may be wrong with a chance
@@ -178,10 +186,7 @@ func (c *Comparison) Add(p *Pair) {
 // close ends the block if it is long enough.
 func (c *Comparison) close(at time.Time) {
 	b := &c.block
-	if b.judged() < c.options.MinPairs || at.Sub(c.opened) < c.options.MinTime {
-		return
-	}
-	if b.awaits(c.options.MinPairs) {
+	if b.judged() < c.options.MinPairs || at.Sub(c.opened) < c.options.MinTime || b.awaits(c.options.MinPairs) {
 		return
 	}
 	c.judge(b)
@@ -194,8 +199,8 @@ func (c *Comparison) close(at time.Time) {
 	}
 }
 
-// RestartLatencies forgets the evidence about latencies, tail and queue: an engine was restarted without a new version. What it did to the
-// requests still counts.
+// RestartLatencies forgets the evidence about latencies, tail and queue: an engine was restarted without a new version. Failed requests
+// still count.
 func (c *Comparison) RestartLatencies() {
 	for _, m := range Metrics {
 		if m != Bad {

@@ -14,7 +14,7 @@ type source struct {
 	noise float64 // standard deviation of ln(time)
 	base  time.Duration
 	every time.Duration
-	form  func(p *Pair, rng *rand.Rand) // what is wrong
+	form  func(p *Pair, rng *rand.Rand) // changes a pair; nil: both sides are equal
 }
 
 func newSource(seed uint64) *source {
@@ -195,7 +195,7 @@ func TestIntervalAgreesWithVerdict(t *testing.T) {
 	}
 }
 
-// A restart of an engine forgets the latencies and keeps what failed; a new epoch forgets all.
+// A restart of an engine forgets the latencies and keeps the failures; a new epoch forgets all.
 func TestRestart(t *testing.T) {
 	s := newSource(3)
 	s.form = func(p *Pair, rng *rand.Rand) { p.Requests[Candidate].Bad = rng.Float64() < 0.2 }

@@ -1,20 +1,18 @@
 package canary
 
-import (
-	"time"
-)
+import "time"
 
-// A Cause says who is responsible for what happened to a request.
+// A Cause is the party responsible for the end of a request.
 type Cause int
 
 // Causes.
 const (
 	None   Cause = iota
-	Server       // what a side causes counts against it: a failure, no free lane, its guard
-	Client       // replayd's own doing makes the pair void: a pause, the budget, a stop, its own lateness
+	Server       // counts against the side: a failure, no free lane, its guard
+	Client       // replayd, which makes the pair void: a pause, the budget, a stop, its own lateness
 )
 
-// A Half is what became of one side's request of a row.
+// A Half is one side's request of a row after its end.
 type Half struct {
 	Request
 	Cause Cause
@@ -41,30 +39,34 @@ type row struct {
 	at      time.Time
 	gap     time.Duration // of a later turn: planned time since the turn before; else 0
 	halves  [2]Half
+	due     [2]bool // the side has said that the row came due
 	settled [2]bool
 }
 
 // NewPairing returns a pairing that passes pairs to add.
 func NewPairing(add func(*Pair)) *Pairing { return &Pairing{add: add, rows: map[string]*row{}} }
 
-// Due says that a row has come due on a side. Each side has its rows in the order of their instants. The gap is that of a later turn of a session.
-func (p *Pairing) Due(id string, at time.Time, gap time.Duration) {
-	if p.rows[id] != nil {
-		return // the other side has said so
+// Due says that a row has come due on a side, which then settles it some time. Each side has its rows in the order of their instants. The gap is that of
+// a later turn of a session.
+func (p *Pairing) Due(side Side, id string, at time.Time, gap time.Duration) {
+	if r := p.rows[id]; r != nil {
+		r.due[side] = true
+		return
 	}
 	if n := len(p.order); n > p.next && at.Before(p.order[n-1].at) {
 		return // a side that comes late with a row that the other never had
 	}
 	r := &row{id: id, at: at, gap: gap}
+	r.due[side] = true
 	p.rows[id] = r
 	p.order = append(p.order, r)
 	if len(p.rows) > mostOpen {
-		p.abandon(p.order[p.next])
+		p.order[p.next].abandon()
 		p.pass()
 	}
 }
 
-// Settle says what became of a side's request. A row that is not open is ignored: it was closed before.
+// Settle ends a side's request of a row. A row that is not open is ignored: it was closed before.
 func (p *Pairing) Settle(side Side, id string, h Half) {
 	r := p.rows[id]
 	if r == nil || r.settled[side] {
@@ -74,25 +76,39 @@ func (p *Pairing) Settle(side Side, id string, h Half) {
 	p.pass()
 }
 
-// Close ends the wait for rows that came due before an instant. A request of them that has not ended by then makes its pair void.
+// Close ends the wait for sides that have not said by now that a row planned before an instant came due there: their runner has not begun, or has
+// ended. It makes the pair void. A request that goes on is waited for.
 func (p *Pairing) Close(before time.Time) {
 	for _, r := range p.order[p.next:] {
 		if !r.at.Before(before) {
 			break
 		}
-		p.abandon(r)
+		for side := range r.due {
+			if !r.due[side] {
+				r.lose(Side(side))
+			}
+		}
 	}
 	p.pass()
 }
 
-// Open is the number of rows that wait.
-func (p *Pairing) Open() int { return len(p.rows) }
+// CloseAll ends the wait for all rows: nothing is in flight any more.
+func (p *Pairing) CloseAll() {
+	for _, r := range p.order[p.next:] {
+		r.abandon()
+	}
+	p.pass()
+}
 
-func (p *Pairing) abandon(r *row) {
-	for side := range r.settled {
-		if !r.settled[side] {
-			r.halves[side], r.settled[side] = Half{Cause: Client}, true
-		}
+func (r *row) abandon() {
+	r.lose(Baseline)
+	r.lose(Candidate)
+}
+
+// lose settles a side of which nothing is known.
+func (r *row) lose(side Side) {
+	if !r.settled[side] {
+		r.halves[side], r.settled[side] = Half{Cause: Client}, true
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *Comparison) Judge() Judgement {
 		if s.Metric.IsLatency() {
 			values = true
 			passes = passes && s.Passed
-		} else if s.Excess > c.options.excess(s.Metric) && excess < 0 {
+		} else if s.Excess > c.options.threshold(s.Metric) && excess < 0 {
 			excess = s.Metric
 		}
 	}

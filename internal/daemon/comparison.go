@@ -20,20 +20,19 @@ type Compare struct {
 	Candidate string // name of a target
 	canary.Options
 
-	// Judged is called with the state every second and after the last request. Its argument is the caller's.
+	// Judged is called with the state every second and after the last request, by one goroutine.
 	Judged func(canary.Judgement)
 }
 
 // mirrored returns the name of the workload that sends the candidate's requests. No configured name has an @.
 func (c *Compare) mirrored() string { return c.Workload + "@" + c.Candidate }
 
-// A comparison collects what the runners of both sides report. They only append to events: blocks are judged on a goroutine of its own, so that no
-// request waits for that.
+// A comparison collects the rows and requests of both sides. Their runners only append to events. The goroutine of run judges blocks, so that no request
+// waits for that.
 type comparison struct {
 	Compare
-	twins  *replay.Twins
-	closes time.Duration // from when on a row is not waited for
-	equal  bool          // both sides get equal texts
+	sides *replay.Sides
+	equal bool // both sides get equal texts
 
 	mu     sync.Mutex
 	events []rowEvent
@@ -42,45 +41,39 @@ type comparison struct {
 	verdict *canary.Comparison
 }
 
-// A rowEvent is a row that came due, or what became of a side's request.
+// A rowEvent says that a row came due on a side, or how the side's request of the row ended. It is made between a due instant and the write of the
+// request, so it only points to the row.
 type rowEvent struct {
-	settled bool
 	side    canary.Side
-	id      string
-	at      time.Time
-	gap     time.Duration
+	due     *schedule.Due // nil: the request id has ended
+	id      string        // of the row; "": due has it
 	half    canary.Half
+	settled bool
 }
 
-// closeAfter is how long after the total timeout a row is waited for.
-const closeAfter = time.Minute
+// beginsWithin is how long a row waits for a side that has not said that it came due there.
+const beginsWithin = time.Minute
 
-func newComparison(o Compare, total time.Duration, equal bool) *comparison {
-	c := &comparison{Compare: o, twins: replay.NewTwins(), closes: total + closeAfter, equal: equal, verdict: canary.New(o.Options)}
+func newComparison(o Compare, equal bool) *comparison {
+	c := &comparison{Compare: o, sides: replay.NewSides(), equal: equal, verdict: canary.New(o.Options)}
 	c.pairing = canary.NewPairing(c.verdict.Add)
 	return c
 }
 
 // join makes a runner one of the comparison's sides.
 func (c *comparison) join(w *replay.Workload, slo measure.SLO, of canary.Side) {
-	w.Twins, w.Second = c.twins, of == canary.Candidate
+	w.Sides, w.Candidate = c.sides, of == canary.Candidate
 	if c.equal {
 		w.SaltName = c.Workload
 	}
 	w.Observers = append(w.Observers, sideObserver{c, of, slo})
-	w.Due = func(d *schedule.Due) {
-		gap := time.Duration(0)
-		if d.Turn > 0 {
-			gap = max(d.Delay, d.Gap)
-		}
-		c.report(rowEvent{id: d.ID(), at: d.At, gap: gap})
-	}
+	w.Due = func(d *schedule.Due) { c.report(rowEvent{side: of, due: d}) }
 	w.Unsent = func(d *schedule.Due, why measure.DropReason) {
-		c.report(rowEvent{settled: true, side: of, id: d.ID(), half: canary.Half{Cause: causeOfDrop(why)}})
+		c.report(rowEvent{side: of, due: d, half: canary.Half{Cause: causeOfDrop(why)}, settled: true})
 	}
 }
 
-// causeOfDrop says who is responsible for a request that was not sent.
+// causeOfDrop returns the party responsible for a request that was not sent.
 func causeOfDrop(why measure.DropReason) canary.Cause {
 	switch why {
 	case measure.Overload, measure.Guarded, measure.SessionFailed:
@@ -105,13 +98,13 @@ type sideObserver struct {
 // Observe implements replay.Observer.
 func (o sideObserver) Observe(r *measure.Request) {
 	_, id, _ := strings.Cut(r.ID, "/") // the workload's name has none
-	o.report(rowEvent{settled: true, side: o.side, id: id, half: halfOf(r, o.slo)})
+	o.report(rowEvent{side: o.side, id: id, half: halfOf(r, o.slo), settled: true})
 }
 
 // mostLate is the greatest share of a request's first latency that replayd may be late by itself.
 const mostLate = 0.05
 
-// halfOf returns what a finished request says of its side.
+// halfOf judges a finished request.
 func halfOf(r *measure.Request, slo measure.SLO) canary.Half {
 	t := &r.Timeline
 	h := canary.Half{Ready: t.Ready, Request: canary.Request{Sent: t.Write, End: t.End}}
@@ -145,7 +138,7 @@ func halfOf(r *measure.Request, slo measure.SLO) canary.Half {
 	return h
 }
 
-// run judges until ctx is done. Then it judges a last time what has been reported.
+// run judges every second until ctx is done, and then a last time.
 func (c *comparison) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -153,11 +146,11 @@ func (c *comparison) run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			c.take()
-			c.pairing.Close(now.Add(-c.closes))
+			c.pairing.Close(now.Add(-beginsWithin))
 			c.Judged(c.verdict.Judge())
 		case <-ctx.Done():
 			c.take()
-			c.pairing.Close(time.Now().Add(time.Hour))
+			c.pairing.CloseAll()
 			c.Judged(c.verdict.Judge())
 			return
 		}
@@ -171,12 +164,23 @@ func (c *comparison) take() {
 	c.events = nil
 	c.mu.Unlock()
 	for _, e := range events {
+		if e.id == "" {
+			e.id = e.due.ID()
+		}
 		if e.settled {
 			c.pairing.Settle(e.side, e.id, e.half)
 		} else {
-			c.pairing.Due(e.id, e.at, e.gap)
+			c.pairing.Due(e.side, e.id, e.due.At.Round(0), gapOf(e.due)) // by the wall clock both sides have the same instant
 		}
 	}
+}
+
+// gapOf returns the least time between a later turn and the turn before.
+func gapOf(d *schedule.Due) time.Duration {
+	if d.Turn == 0 {
+		return 0
+	}
+	return max(d.Delay, d.Gap)
 }
 
 // withCandidate appends the workload that sends the candidate's requests.
@@ -185,15 +189,14 @@ func (g *Generation) withCandidate(workloads []config.Workload) []config.Workloa
 	if o == nil {
 		return workloads
 	}
-	urls, total := map[string]string{}, time.Duration(0)
+	urls := map[string]string{}
 	for _, t := range g.options.Config.Targets {
 		urls[t.Name] = t.URL
-		total = max(total, time.Duration(t.Timeouts.Total))
 	}
 	for _, w := range workloads {
 		if w.Name == o.Workload {
 			// One server on both sides would find the texts of the one in its cache for the other.
-			g.comparison = newComparison(*o, total, urls[w.Target] != urls[o.Candidate])
+			g.comparison = newComparison(*o, urls[w.Target] != urls[o.Candidate])
 			w.Name, w.Target = o.mirrored(), o.Candidate
 			return append(slices.Clone(workloads), w)
 		}

@@ -154,6 +154,9 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 		}
 	}
 	for i := range c.Workloads {
+		if g.comparison != nil && c.Workloads[i].Name == g.comparison.mirrored() && g.named[g.comparison.Workload] == nil {
+			continue // its rows are those of a workload with faults
+		}
 		w, found := g.openWorkload(ctx, fmt.Sprintf("workloads[%d]", i), c.Workloads[i], old, around)
 		faults = append(faults, found...)
 		switch {

@@ -129,8 +129,8 @@ func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.T
 		if epoch.IsZero() {
 			epoch = from
 		}
-	case epoch.IsZero() && f.r.w.Twins != nil && f.r.phase != measure.Warmup:
-		if epoch, err = f.r.w.Twins.meet(ctx, f.r.w.side(), now.Wall.Add(lead)); err != nil {
+	case epoch.IsZero() && f.r.w.Sides != nil && f.r.phase != measure.Warmup:
+		if epoch, err = f.r.w.Sides.meet(ctx, f.r.w.side(), now.Wall.Add(lead)); err != nil {
 			return now, from, epoch, err
 		}
 		now = readClock(f.r.w.Wall)

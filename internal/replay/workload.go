@@ -113,8 +113,8 @@ type Workload struct {
 	// SaltName stands for Name in the salts of texts: two sides of a comparison with one SaltName send equal texts. "": Name.
 	SaltName string
 
-	Twins  *Twins // shared with the runner of the same plan against the other target of a comparison; nil: there is none
-	Second bool   // this runner is the candidate's, which begins with the baseline's
+	Sides     *Sides // shared with the runner of the same plan against the other target of a comparison; nil: there is no comparison
+	Candidate bool   // the target is the comparison's candidate
 
 	Epoch   time.Time         // start of the first loop; zero: when the target has answered a probe, or after 5 s
 	Begin   time.Time         // rows due earlier belong to the predecessor, which retires then; zero: there is none

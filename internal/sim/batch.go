@@ -32,7 +32,7 @@ type batch struct {
 	admitted   []*seat   // since Play looked
 }
 
-// work is what a request asks of the engine.
+// work describes a request to the engine.
 type work struct {
 	prompt int      // tokens
 	keys   []uint64 // of the prompt's whole blocks

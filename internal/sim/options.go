@@ -25,9 +25,9 @@ type Options struct {
 	TTFT time.Duration // > 0: instead of prefill at a rate, each first token comes this long after its request has a slot
 	ITL  time.Duration // > 0: instead of decode at a rate, this long for each further token
 
-	Jitter     float64 // standard deviation of the logarithm of each request's prefill and decode times, whose median stays, 0 to 3
-	SlowShare  float64 // share of requests whose times are SlowFactor as long, 0 to 1
-	SlowFactor float64 // 0.001 to 1000
+	Jitter     float64 // standard deviation of the logarithm of each request's prefill and decode times, 0 to 3; their medians stay
+	SlowShare  float64 // share of slow requests, 0 to 1
+	SlowFactor float64 // how many times as long slow requests take, 0.001 to 1000
 
 	StepTokens int // > 0: shared steps, with at most this many prompt and output tokens in each: vLLM's --max-num-batched-tokens
 

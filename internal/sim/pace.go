@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"hash/fnv"
 	"math"
-	"math/rand/v2"
 	"time"
 )
 
@@ -19,9 +17,7 @@ func (o *Options) pace(id string) pace {
 	if o.Jitter == 0 && o.SlowShare == 0 {
 		return even
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // a hash.Hash never fails
-	r := rand.New(rand.NewPCG(^o.Seed, h.Sum64()))
+	r := draws(^o.Seed, id)
 	p := pace{math.Exp(o.Jitter * r.NormFloat64()), math.Exp(o.Jitter * r.NormFloat64())}
 	if r.Float64() < o.SlowShare {
 		p.prefill *= o.SlowFactor

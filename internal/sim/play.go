@@ -21,7 +21,7 @@ type Played struct {
 	First, Last time.Duration
 }
 
-// Play runs an engine without HTTP and without waiting, and returns what each request got. The arrivals are in order of time. The engine is the
+// Play runs an engine without HTTP and without waiting, and returns the times of each request. The arrivals are in order of time. The engine is the
 // one that New serves: the same batch, cache and noise. It injects no faults.
 func Play(o Options, arrivals []Arrival) ([]Played, error) {
 	if err := o.Check(); err != nil {

@@ -19,7 +19,7 @@ type steps struct {
 	timer   *time.Timer
 }
 
-// A stepSeat is what a request with a slot has in a batch with shared steps.
+// A stepSeat is the part of a seat that only shared steps use.
 type stepSeat struct {
 	left   int           // prompt tokens to compute
 	chunk  int           // prompt tokens of the step in progress
@@ -31,7 +31,7 @@ type stepSeat struct {
 	wake   chan struct{} // capacity 1: ready has grown
 }
 
-// advance ends all steps whose end is not after now. The lock is held.
+// advance ends all steps that are over at an instant. The lock is held.
 func (b *batch) advance(now time.Time) {
 	for !b.ends.IsZero() && !b.ends.After(now) {
 		at := b.ends

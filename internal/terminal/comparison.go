@@ -46,24 +46,28 @@ func span(low, high float64) string {
 	return bound(low) + " to " + bound(high)
 }
 
-// verdict returns the verdict with its meaning, and what an undecided comparison lacks.
+// verdict returns the verdict and its meaning.
 func verdict(j *canary.Judgement, o canary.Options) string {
 	name := j.Metric.String()
 	switch j.Verdict {
 	case canary.Pass:
 		return fmt.Sprintf("pass: at this load no latency of the candidate is longer by more than %s, as a median; the chance that this is wrong is at most %s",
-			Percent(o.Tolerance), Percent(o.Alpha))
+			percent(o.Tolerance), percent(o.Alpha))
 	case canary.Fail:
 		if j.Metric.IsLatency() {
-			return fmt.Sprintf("fail: %s of the candidate is longer by more than %s; the chance that this is wrong is at most %s", name, Percent(o.Tolerance), Percent(o.Alpha))
+			return fmt.Sprintf("fail: %s of the candidate is longer by more than %s; the chance that this is wrong is at most %s", name, percent(o.Tolerance), percent(o.Alpha))
 		}
-		return fmt.Sprintf("fail: more requests of the candidate are %s; the chance that this is wrong is at most %s", shareNames[j.Metric], Percent(o.Alpha))
+		return fmt.Sprintf("fail: more requests of the candidate are %s; the chance that this is wrong is at most %s", shareNames[j.Metric], percent(o.Alpha))
 	}
-	return fmt.Sprintf("undecided (%s): %s", j.Reason, lack(j, o))
+	return "undecided: " + Undecided(j, o)
 }
 
-// lack says what an undecided comparison lacks, and how much longer it takes.
-func lack(j *canary.Judgement, o canary.Options) string {
+// Undecided returns why a comparison is undecided, and how much longer it takes.
+func Undecided(j *canary.Judgement, o canary.Options) string {
+	return fmt.Sprintf("%s: %s", j.Reason, missing(j, o))
+}
+
+func missing(j *canary.Judgement, o canary.Options) string {
 	switch j.Reason {
 	case canary.Queues:
 		return "at every instant requests wait for their first token on one of the sides, so no block can end: lower the load with --speed"
@@ -83,8 +87,8 @@ func lack(j *canary.Judgement, o canary.Options) string {
 	return fmt.Sprintf("about %d more blocks like these decide, which take %v", j.More, (time.Duration(j.More) * j.BlockTime).Round(time.Second))
 }
 
-// shareNames say what the requests of a share are.
+// shareNames are the names of the requests that a share counts.
 var shareNames = map[canary.Metric]string{canary.Tail: "much slower than most", canary.Queued: "queued", canary.Bad: "bad (failed or beyond the SLO)"}
 
-// Percent formats a share: 0.05 is 5 %.
-func Percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
+// percent formats a share: 0.05 is 5 %.
+func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }

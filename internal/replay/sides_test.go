@@ -15,19 +15,19 @@ import (
 	"replayd/internal/trace"
 )
 
-// A couple is two runners that are twins, with a pacer of their own.
-type couple struct {
+// compared holds both runners of a comparison.
+type compared struct {
 	sides [2]*bench
 	order []string // X-Request-Ids in the order in which the servers saw them
 	due   [2][]string
 	gone  [2][]string // unsent rows
 }
 
-// run plays a plan against two servers until both runners have ended or ctx is done.
-func runTwins(t *testing.T, ctx context.Context, src schedule.Source, o schedule.Options, servers [2]*fake, change func(side int, w *Workload)) *couple {
+// runSides plays a plan against two servers until both runners have ended or ctx is done.
+func runSides(t *testing.T, ctx context.Context, src schedule.Source, o schedule.Options, servers [2]*fake, change func(side int, w *Workload)) *compared {
 	t.Helper()
-	c := &couple{}
-	pacer, twins := NewPacer(NewTimers()), NewTwins()
+	c := &compared{}
+	pacer, shared := NewPacer(NewTimers()), NewSides()
 	pace, endPace := context.WithCancel(context.Background())
 	var paced, running sync.WaitGroup
 	paced.Go(func() { pacer.Run(pace) })
@@ -42,7 +42,7 @@ func runTwins(t *testing.T, ctx context.Context, src schedule.Source, o schedule
 		}
 		c.sides[side] = newBench(t, src, o, f, func(w *Workload) {
 			w.Name, w.SaltName = [...]string{"b", "c"}[side], "w"
-			w.Pacer, w.Sleeper, w.Twins, w.Second = pacer, nil, twins, side == 1
+			w.Pacer, w.Sleeper, w.Sides, w.Candidate = pacer, nil, shared, side == 1
 			w.Due = func(d *schedule.Due) { c.due[side] = append(c.due[side], d.ID()) }
 			w.Unsent = func(d *schedule.Due, why measure.DropReason) {
 				c.gone[side] = append(c.gone[side], d.ID()+" "+string(why))
@@ -62,10 +62,10 @@ func runTwins(t *testing.T, ctx context.Context, src schedule.Source, o schedule
 }
 
 // Both servers get every row at its instant with equal bytes, and the side that is written first changes.
-func TestTwinsSendAtOneInstant(t *testing.T) {
+func TestSidesSendAtOneInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rows = 200
-		c := runTwins(t, t.Context(), every(rows, 7*time.Millisecond), once, [2]*fake{{ttft: time.Millisecond}, {ttft: 50 * time.Millisecond}}, nil)
+		c := runSides(t, t.Context(), every(rows, 7*time.Millisecond), once, [2]*fake{{ttft: time.Millisecond}, {ttft: 50 * time.Millisecond}}, nil)
 		a, b := c.sides[0].fake, c.sides[1].fake
 		for i := range rows {
 			one, other := fmt.Sprint("b/0/", i), fmt.Sprint("c/0/", i)
@@ -91,7 +91,7 @@ func TestTwinsSendAtOneInstant(t *testing.T) {
 }
 
 // A side that is down, slow to answer its first probe, or without lanes does not move the instants of the other one.
-func TestTwinsDoNotDelayEachOther(t *testing.T) {
+func TestSidesDoNotDelayEachOther(t *testing.T) {
 	const rows = 40
 	for _, c := range []struct {
 		name   string
@@ -108,7 +108,7 @@ func TestTwinsDoNotDelayEachOther(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				time.AfterFunc(30*time.Second, stop)
-				pair := runTwins(t, ctx, every(rows, 100*time.Millisecond), once, [2]*fake{{ttft: time.Millisecond}, c.server()}, func(side int, w *Workload) {
+				pair := runSides(t, ctx, every(rows, 100*time.Millisecond), once, [2]*fake{{ttft: time.Millisecond}, c.server()}, func(side int, w *Workload) {
 					if w.Drain = time.Second; side == 1 && c.change != nil {
 						c.change(w)
 					}
@@ -129,30 +129,30 @@ func TestTwinsDoNotDelayEachOther(t *testing.T) {
 }
 
 // Where one side never begins, the other one begins alone, and its plan is the one that a late side joins.
-func TestTwinsMeet(t *testing.T) {
+func TestSidesMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		twins, begin := NewTwins(), time.Now()
-		got, err := twins.meet(t.Context(), firstTwin, begin.Add(time.Second))
-		if err != nil || time.Since(begin) != twinWait {
+		sides, begin := NewSides(), time.Now()
+		got, err := sides.meet(t.Context(), baseline, begin.Add(time.Second))
+		if err != nil || time.Since(begin) != meetWait {
 			t.Fatalf("%v after %v", err, time.Since(begin))
 		}
-		late, err := twins.meet(t.Context(), secondTwin, time.Now().Add(time.Hour))
-		if err != nil || !late.Equal(got) || time.Since(begin) != twinWait || !got.After(time.Now()) {
+		late, err := sides.meet(t.Context(), candidate, time.Now().Add(time.Hour))
+		if err != nil || !late.Equal(got) || time.Since(begin) != meetWait || !got.After(time.Now()) {
 			t.Errorf("the late side has the epoch %v, the first one %v; %v", late, got, err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		if _, err := NewTwins().meet(ctx, firstTwin, begin); err == nil {
+		if _, err := NewSides().meet(ctx, baseline, begin); err == nil {
 			t.Error("a stop does not end the wait")
 		}
 	})
 }
 
 // Turns of a session follow each other on each side by that side's own answers.
-func TestTwinsHaveSessionsOfTheirOwn(t *testing.T) {
+func TestSidesHaveSessionsOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Delay: time.Second}, trace.Record{Session: "s", Delay: time.Second})
-		c := runTwins(t, t.Context(), src, once, [2]*fake{{ttft: 100 * time.Millisecond}, {ttft: 300 * time.Millisecond}}, nil)
+		c := runSides(t, t.Context(), src, once, [2]*fake{{ttft: 100 * time.Millisecond}, {ttft: 300 * time.Millisecond}}, nil)
 		for side, name := range []string{"b", "c"} {
 			f := c.sides[side].fake
 			start := f.arrivals[name+"/0/0"]

@@ -1,8 +1,6 @@
 package canary
 
-import (
-	"math"
-)
+import "math"
 
 // A test is the evidence about one metric.
 type test struct {
@@ -19,12 +17,9 @@ type test struct {
 }
 
 func newTest(o Options, m Metric) test {
-	t := test{metric: m}
+	t := test{metric: m, threshold: o.threshold(m)}
 	if m.IsLatency() {
-		t.threshold = math.Log1p(o.Tolerance)
 		t.ratio = newInterval(t.threshold, o.FailLog10(), o.PassLog10())
-	} else {
-		t.threshold = o.excess(m)
 	}
 	return t
 }
