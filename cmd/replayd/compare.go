@@ -168,6 +168,9 @@ func compareFaults(found config.Faults) error {
 // errDecided ends a comparison that has its verdict.
 var errDecided = errors.New("there is a verdict")
 
+// workloadFailed ends a comparison of which a side cannot go on.
+type workloadFailed struct{ error }
+
 func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	cfg, err := o.config(trace)
 	if err != nil {
@@ -176,7 +179,6 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
 	var last canary.Judgement // when Run has returned, nothing writes to it
-	var failed error
 	said := time.Now()
 	judged := func(j canary.Judgement) {
 		if last.Verdict == canary.Pass || last.Verdict == canary.Fail {
@@ -192,10 +194,7 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	}
 	once := daemon.Once{
 		Options: daemon.Options{
-			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) {
-				failed = err
-				stop(err)
-			},
+			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) { stop(&workloadFailed{err}) },
 			Compare: &daemon.Compare{Workload: "compare", Candidate: "candidate", Options: o.Options, Judged: judged},
 		},
 		Version: version.Version, LogDropped: w.dropped,
@@ -208,7 +207,10 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
 		return wrongInput(compareFaults(bad.Faults))
 	}
-	if err := errors.Join(failed, err); err != nil {
+	if failed := (*workloadFailed)(nil); errors.As(context.Cause(ctx), &failed) {
+		err = errors.Join(failed.error, err)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprint(w.out, terminal.Comparison(&last, o.Options, w.columns))

@@ -11,7 +11,7 @@ import (
 // Comparison returns the state of a comparison as a table and a sentence, in lines of at most so many columns; 0: of any length.
 func Comparison(j *canary.Judgement, o canary.Options, columns int) string {
 	t := &Table{Columns: columns}
-	rows := [][]string{{"metric", "blocks", "candidate worse", "candidate", "interval", "worse", "not worse"}}
+	rows := [][]string{{"metric", "blocks", "candidate worse", "ratio or excess", "interval", "evidence worse", "evidence not worse"}}
 	evidence := func(log10, bound float64) string {
 		return fmt.Sprintf("%.3g of %.0f", math.Pow(10, log10), math.Pow(10, bound))
 	}
@@ -21,7 +21,7 @@ func Comparison(j *canary.Judgement, o canary.Options, columns int) string {
 		}
 		row := []string{m.Metric.String(), fmt.Sprint(m.Blocks), fmt.Sprint(m.Worse)}
 		if m.Metric.IsLatency() {
-			row = append(row, fmt.Sprintf("x %.3f", m.Ratio), span(m.Lower, m.Upper),
+			row = append(row, fmt.Sprintf("%.3f", m.Ratio), span(m.Lower, m.Upper),
 				evidence(m.WorseLog10, o.FailLog10()), evidence(m.NotWorseLog10, o.PassLog10()))
 		} else {
 			row = append(row, fmt.Sprintf("%+.2f %%", 100*m.Excess), "", evidence(m.WorseLog10, o.FailLog10()), "")
