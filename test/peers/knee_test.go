@@ -5,7 +5,9 @@ package peers_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,10 +38,18 @@ func TestKnee(t *testing.T) {
 	c := exec.CommandContext(t.Context(), binary, strings.Fields(line)...)
 	c.Dir = dir
 	said := &stages{t: t, pids: [2]func() int{func() int { return e.Cmd.Process.Pid }, func() int { return c.Process.Pid }}}
-	c.Stdout = said
 	var warned bytes.Buffer
 	c.Stderr = &warned
-	if err := c.Run(); err != nil {
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Until Wait, /proc keeps the CPU time of a process that has ended, and the last lines may be read after its end.
+	_, copied := io.Copy(said, out)
+	if err := errors.Join(copied, c.Wait()); err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, warned.String())
 	}
 	if len(said.marks) != len(concurrencies)+1 {
