@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -64,13 +65,13 @@ func TestCheckConfigIsServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
-		t.Skip("no named pipes here:", err)
+		machine.Lacks(t, "named pipes", err)
 	}
 	if err := os.WriteFile("sparse.jsonl", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate("sparse.jsonl", 16<<30); err != nil {
-		t.Skip("no file of 16 GiB here:", err)
+		machine.Lacks(t, "a sparse file of 16 GiB", err)
 	}
 	url := daemonThatStays(t)
 	for i, file := range append(files, more...) {

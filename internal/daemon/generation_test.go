@@ -22,6 +22,7 @@ import (
 	"replayd/internal/metrics"
 	"replayd/internal/replay"
 	"replayd/internal/sim"
+	"replayd/test/machine"
 )
 
 // heard collects the outcomes and failures of a generation. It is safe for concurrent use.
@@ -95,7 +96,7 @@ func TestSeveralModels(t *testing.T) {
 // A full disk loses records, but no requests.
 func TestRecordsFail(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("there is no /dev/full here:", err)
+		machine.Lacks(t, "/dev/full", err)
 	}
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(5))))

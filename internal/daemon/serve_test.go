@@ -18,6 +18,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/sim"
+	"replayd/test/machine"
 )
 
 // Two workloads on one target play their traces once. The daemon then goes on until it is stopped.
@@ -168,7 +169,7 @@ func TestServeStopsHard(t *testing.T) {
 func TestStoppedWhileItReads(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip("no named pipes here:", err)
+		machine.Lacks(t, "named pipes", err)
 	}
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", pipe))
 	c.Web.Listen = freeAddress(t)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"replayd/test/machine"
 )
 
 // lostLog returns the log line of an error.
@@ -17,7 +19,7 @@ func lostLog(err string) string {
 
 func TestSinkOnAFullDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("there is no /dev/full here:", err)
+		machine.Lacks(t, "/dev/full", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newHeardSink()

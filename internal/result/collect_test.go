@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"replayd/internal/measure"
+	"replayd/test/machine"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -276,7 +277,7 @@ func TestCollectorIsBounded(t *testing.T) {
 func TestCollectorOnAFullDisk(t *testing.T) {
 	const device = "/dev/full"
 	if _, err := os.Stat(device); err != nil {
-		t.Skip("this system has no device that is always full:", err)
+		machine.Lacks(t, device, err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c, err := NewCollector(settings, CollectorOptions{Path: device, Log: slog.New(slog.DiscardHandler)})

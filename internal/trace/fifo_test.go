@@ -9,13 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"replayd/test/machine"
 )
 
 func fifo(t *testing.T) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
-		t.Skipf("no named pipes here: %v", err)
+		machine.Lacks(t, "named pipes", err)
 	}
 	return "fifo"
 }

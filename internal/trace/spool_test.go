@@ -14,6 +14,8 @@ import (
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"replayd/test/machine"
 )
 
 const threeRows = `{"timestamp":0,"input_length":1}` + "\n" + `{"timestamp":5,"input_length":2}` + "\n" + `{"timestamp":9,"input_length":3}` + "\n"
@@ -125,7 +127,7 @@ func TestSpoolFaults(t *testing.T) {
 func TestNoLineEnd(t *testing.T) {
 	sparse := write(t, "sparse.jsonl", threeRows)
 	if err := os.Truncate(sparse, 16<<30); err != nil {
-		t.Skipf("no file of 16 GiB here: %v", err)
+		machine.Lacks(t, "a sparse file of 16 GiB", err)
 	}
 	zeros := func() *counted { return &counted{in: zero{}} }
 	reading, packed := zeros(), new(bytes.Buffer)

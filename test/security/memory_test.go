@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -86,7 +87,7 @@ func peak(t *testing.T, pid int) float64 {
 // Answers of any shape cost about their own size, also if a server spells its keys differently from a usual answer.
 func TestMemoryOfAnswers(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("no /proc to read a process's memory from")
+		machine.Lacks(t, "/proc", err)
 	}
 	const most = 256 // MiB, the container that the documents recommend
 	whole := func(key string) []byte {
