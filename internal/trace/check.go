@@ -26,7 +26,7 @@ func (f *File) check(ctx context.Context, o Options) error {
 			return err
 		}
 		// The votes for a block size do not depend on the assumed size, so this happens at most once.
-		if best := p.best(); o.BlockTokens == 0 && best != size {
+		if best := p.best(); o.BlockTokens == 0 && !p.given && best != size {
 			size = best
 			continue
 		}
@@ -45,7 +45,8 @@ func (f *File) check(ctx context.Context, o Options) error {
 type pass struct {
 	file    *File
 	options Options
-	size    int // assumed tokens of a block
+	size    int  // assumed tokens of a block
+	given   bool // the file's header says the size
 
 	faults, surplus faults
 	format          Format
@@ -62,22 +63,36 @@ type pass struct {
 	base      int64 // earliest instant
 	disorder  disorder
 	turns     map[string]turn
+	parents   parents
+	agents    map[subAgent]struct{}
 	inherited []int64
+	starts    []int64
 	index     []mark
 	figures   *statsCollector
 	exact     [len(blockSizes)]int // by block size: rows with exactly as many ids as their prompt has blocks
 	sizes     blockRange
 }
 
+// A subAgent is one of a session.
+type subAgent struct{ session, agent string }
+
 // A turn is the latest turn of a session so far.
 type turn struct {
-	at   int64
-	line int
+	at    int64
+	line  int
+	index int32 // of the session, from 1
+	last  spotted
+}
+
+// A spotted row is known by its instant and number.
+type spotted struct {
+	at     int64
+	number int
 }
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, agents: map[subAgent]struct{}{}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -128,11 +143,20 @@ func (p *pass) zero() int64 {
 // settle sets Stats and the fields of the file that Rows needs.
 func (p *pass) settle() {
 	f := p.file
-	f.index, f.inherited, f.base = p.index, p.inherited, p.zero()
+	f.index, f.inherited, f.starts, f.base = p.index, p.inherited, p.starts, p.zero()
 	f.Stats = Stats{
-		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns),
-		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size,
+		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns), Agents: len(p.agents),
+		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size, Edges: p.parents.used,
 		SurplusRows: p.surplus.count, Warnings: p.surplus.list("warnings"),
+	}
+	for _, t := range p.turns {
+		f.last.set(t.last.number)
+	}
+	if p.format == Sessions && !p.sorted {
+		f.sort(p.parents.rows)
+	}
+	if p.options.BySession {
+		f.group(p.parents.rows)
 	}
 	if p.failed > 0 {
 		f.Stats.Warnings = append(f.Stats.Warnings,

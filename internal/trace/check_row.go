@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -55,12 +56,19 @@ func (p *pass) row(line []byte, in *lines) {
 		})
 	}
 	r.Number, r.Line = p.number, in.number
+	placed := p.format == Sessions || p.options.BySession
+	if placed {
+		p.starts = append(append(p.starts, make([]int64, r.Number-len(p.starts))...), in.start)
+	}
 	p.number++
 	if len(found) == 0 {
 		if p.file.chats != nil {
 			p.file.chats.add(r)
 		}
 		found = append(p.place(r), p.fit(r)...)
+	}
+	if placed {
+		p.parents.add(r, p.turns[r.Session].index, len(found) > 0)
 	}
 	for _, f := range found {
 		p.faults.add(in.number, f)
@@ -77,10 +85,23 @@ func (p *pass) place(r *row) []fault {
 		p.first, p.timed, p.base = r.Line, r.timed, r.at
 	}
 	before, later := p.turns[r.Session]
+	if r.claimed >= 0 && r.claimed != r.Number {
+		return []fault{{"row", fmt.Sprintf("%d, its place in the file from 0", r.Number), fmt.Sprint(r.claimed)}}
+	}
+	earliest, found := p.parents.place(r, before.index, p.timed, p.wait)
+	if len(found) > 0 {
+		return found
+	}
 	switch {
 	case !p.timed && r.timed:
 		return []fault{{"timestamp", fmt.Sprintf("none, as on line %d", p.first), "one"}}
-	case p.timed && !r.timed && !later:
+	case p.timed && r.Floating:
+		p.inherited = append(p.inherited, r.at)
+	case r.After != nil && r.timed: // its session's other rows may be due later
+		if r.at < earliest && p.options.Wait != nil { // it is read after its parents
+			r.at, p.sorted = earliest, false
+		}
+	case p.timed && !r.timed && (!later || r.After != nil):
 		return []fault{{"timestamp", fmt.Sprintf("%s, as on line %d", p.layout.unitName(), p.first), "none"}}
 	case p.timed && !r.timed:
 		r.at = before.at
@@ -90,16 +111,34 @@ func (p *pass) place(r *row) []fault {
 			p.instant(before.at), before.line), p.instant(r.at)}}
 	}
 	if r.Session != "" {
-		p.turns[r.Session] = turn{r.at, r.Line}
+		if before.index == 0 {
+			before.index = int32(min(len(p.turns)+1, math.MaxInt32))
+		}
+		last := before.last
+		if !later || r.at >= last.at {
+			last = spotted{r.at, r.Number}
+		}
+		p.turns[r.Session] = turn{r.at, r.Line, before.index, last}
+	}
+	if r.Agent != "" {
+		p.agents[subAgent{r.Session, r.Agent}] = struct{}{}
 	}
 	p.base = min(p.base, r.at)
 	p.fractions = p.fractions || r.at%int64(time.Millisecond) != 0
 	p.sorted = p.sorted && r.at >= p.disorder.latest.at
-	if ahead, far := p.disorder.add(r.at, r.Line); far {
+	if ahead, far := p.disorder.add(r.at, r.Line); far && p.format != Sessions {
 		return []fault{{"timestamp", fmt.Sprintf("≥ %s, that of line %d more than %d rows before",
 			p.instant(ahead.at), ahead.line, Window), p.instant(r.at)}}
 	}
 	return nil
+}
+
+// wait returns how long a wait takes in the time of the trace.
+func (p *pass) wait(recorded time.Duration) int64 {
+	if p.options.Wait == nil {
+		return int64(recorded)
+	}
+	return min(maxNanos, max(0, int64(p.options.Wait(recorded))))
 }
 
 // instant formats a time as the file does.
@@ -123,7 +162,7 @@ func (p *pass) fit(r *row) []fault {
 		}
 	}
 	blocks := blocksOf(r.InputTokens, p.size)
-	if len(r.Blocks) == blocks {
+	if len(r.Blocks) == blocks || p.layout.partial && len(r.Blocks) == r.InputTokens/p.size {
 		return nil
 	}
 	found := fault{"hash_ids", fmt.Sprintf("%d ids for %d tokens in blocks of %d", blocks, r.InputTokens, p.size), fmt.Sprint(len(r.Blocks))}

@@ -22,10 +22,16 @@ type faults struct {
 	count int
 }
 
+// add adds a fault of a line. Line 0 is the whole file.
 func (f *faults) add(line int, what fault) {
-	if f.count++; f.count <= maxFaults {
-		f.first = append(f.first, fmt.Sprintf("%s:%d: %s", f.name, line, what))
+	if f.count++; f.count > maxFaults {
+		return
 	}
+	at := f.name
+	if line > 0 {
+		at = fmt.Sprintf("%s:%d", f.name, line)
+	}
+	f.first = append(f.first, fmt.Sprintf("%s: %s", at, what))
 }
 
 // list returns the first faults and, if there are more, a line with the total.

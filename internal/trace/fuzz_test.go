@@ -104,6 +104,59 @@ func FuzzBailian(f *testing.F) {
 	})
 }
 
+func FuzzSessions(f *testing.F) {
+	for _, s := range []string{forked, sessionsStart + `{"input_length":1,"session_id":"a"}` + "\n" + `{"input_length":1,"session_id":"a","after":[{"row":0,"wait":1e9}]}`} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(600e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, Sessions, from) })
+}
+
+func FuzzWeka(f *testing.F) {
+	for _, s := range []string{
+		oneSession, oneSession + "\n" + wekaText("u", wekaAgentText("5", `,"duration_ms":-1`, wekaCallText("9e9", 1, "", ""))),
+		`{"id":"s","requests":[{"t":1e300,"type":"s","in":1,"hash_ids":null,"api_time":8999999999}]}`,
+		`{"hash_id_scope":"global","id":"s","requests":[{"t":0,"type":"s","in":64,"hash_ids":[18446744073709551615],"api_time":8999999999}]}`,
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(30e9))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, Weka, from) })
+}
+
+func FuzzAgenticMooncake(f *testing.F) {
+	for _, s := range []string{
+		onePlay, agenticStart + agenticRow("r0", "p", `"input_length":1,"not_before_ms":8999999999999`) +
+			agenticRow("r1", "p", `"input_length":1,"not_before_ms":0,"dependencies":[{"request_id":"r0","trigger":"completion","delay_ms":9000000000000}]`),
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(300e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, AgenticMooncake, from) })
+}
+
+func FuzzMooncakeDelta(f *testing.F) {
+	for _, s := range []string{
+		twoDeltas, `{"input_length":1,"output_length":1,"hash_ids":[-1]}`,
+		`{"session_id":"a","timestamp":8999999999999,"output_length":1,"hash_ids":[1]}` + "\n" +
+			`{"session_id":"a","delay":9000000000000,"output_length":16776192,"hash_ids":[1]}`,
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(200e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, MooncakeDelta, from) })
+}
+
+func FuzzRequestTrace(f *testing.F) {
+	for _, s := range []string{
+		tracedAgents, requestEnd("x", 0, 5, 16, "1", agentContext("a", "b")) + requestEnd("y", 0, 0, 16, "1", agentContext("b", "a")),
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(500e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, RequestTrace, from) })
+}
+
 // Every trace that can be read can be written, and reads back the same.
 func FuzzWriter(f *testing.F) {
 	mixed, err := os.ReadFile("testdata/mixed.jsonl")
@@ -156,13 +209,17 @@ func FuzzPlainRow(f *testing.F) {
 		`{"timestamp":61.1140000005,"input_length":5,"output_length":3,"hash_ids":[1]}`,
 		`{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":521,"output_length":132,"type":"text","turn":2,"hash_ids":[1,2]}`,
 		`{"chat_id":1,"parent_chat_id":- 1,"timestamp":1,"input_length":1,"output_length":1}`, `{"chat_id":1,"timestamp":1,"input_length":1,"output_length":1}`,
+		`{"row":3,"after":[{"row":0,"wait":0.5},{"wait":1,"row":2}],"agent_id":"a","gap":7,"input_length":5}`, `{"after":[],"input_length":5}`,
 		`{"timestamp":8999999999999,"input_length":16777216,"output_length":0,"output_length":1}`, `{"input_length":5,"hash_ids":[1],"hash_ids":[]}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for _, d := range []dialect{
-			{unit: time.Millisecond}, {unit: time.Second, lengths: true}, {unit: time.Second, lengths: true, chats: true},
+			{unit: time.Millisecond},
+			{unit: time.Second, lengths: true},
+			{unit: time.Second, lengths: true, chats: true},
+			{unit: time.Millisecond, graph: true},
 		} {
 			var plain, full row
 			if !d.plain(line, &plain) {

@@ -16,6 +16,7 @@ type lines struct {
 	start  int64  // offset of the first byte of that line
 	number int    // number of that line, from 1
 	long   []byte // a line that does not fit into the reader's buffer
+	limit  int    // most bytes of a line
 }
 
 var (
@@ -25,7 +26,7 @@ var (
 
 // newLines starts at byte offset, after number lines.
 func newLines(in io.Reader, offset int64, number int) *lines {
-	l := &lines{in: bufio.NewReaderSize(in, 64<<10), end: offset, number: number}
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), end: offset, number: number, limit: MaxLineBytes}
 	if offset == 0 {
 		mark := []byte("\xef\xbb\xbf")
 		if head, _ := l.in.Peek(len(mark)); bytes.Equal(head, mark) { // an error recurs with the first line
@@ -60,7 +61,7 @@ func (l *lines) raw() ([]byte, error) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = l.in.ReadSlice('\n')
 			l.end += int64(len(line))
-			if len(l.long) <= MaxLineBytes {
+			if len(l.long) <= l.limit {
 				l.long = append(l.long, line...)
 			}
 			if l.end-l.start > maxUnendedBytes {
@@ -72,7 +73,7 @@ func (l *lines) raw() ([]byte, error) {
 	if errors.Is(err, io.EOF) && len(line) > 0 { // the last line may lack a line end
 		err = nil
 	}
-	if err == nil && len(line) > MaxLineBytes {
+	if err == nil && len(line) > l.limit {
 		err = errLongLine
 	}
 	return line, err

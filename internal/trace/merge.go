@@ -6,18 +6,26 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // Merge streams the rows of several files as one trace, by Offset. Rows that are due together keep the order of the
 // files. Ids and sessions of different files are kept apart, so that rows of different files share no prefix; with
-// shareIDs, equal ids and sessions mean the same in all files. Number and Line stay as in the row's file.
+// shareIDs, equal ids and sessions mean the same in all files. Line stays as in the row's file, and so does Number unless rows
+// name parents: then no two rows have the same.
 func Merge(files []*File, shareIDs bool) (next func() (Record, error), err error) {
 	if err := mergeable(files); err != nil {
 		return nil, err
 	}
 	sources := make([]source, len(files))
+	graph := slices.ContainsFunc(files, func(f *File) bool { return f.Stats.Edges > 0 })
+	rows := 0
 	for i, f := range files {
 		s := &sources[i]
+		if graph {
+			s.before = rows
+			rows += f.Stats.Requests
+		}
 		if s.rows, err = f.Rows(0); err != nil {
 			return nil, err
 		}
@@ -67,10 +75,11 @@ func mergeable(files []*File) error {
 
 // A source is one of the merged files.
 type source struct {
-	rows  *Rows
-	apart func(*Record) // renames ids and sessions; nil: they stay
-	head  Record
-	over  bool
+	rows   *Rows
+	apart  func(*Record) // renames ids and sessions; nil: they stay
+	before int           // added to the numbers of rows, so that no two files share one
+	head   Record
+	over   bool
 }
 
 func (s *source) advance() (err error) {
@@ -80,6 +89,11 @@ func (s *source) advance() (err error) {
 		return nil
 	case err == nil && s.apart != nil:
 		s.apart(&s.head)
+	}
+	s.head.Number += s.before
+	s.head.Last = false // another file may go on with the session
+	for i := range s.head.After {
+		s.head.After[i].Row += s.before
 	}
 	return err
 }

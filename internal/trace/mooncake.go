@@ -13,6 +13,7 @@ type row struct {
 	failed bool  // the request got no answer; the line does not count as a row
 
 	chat, parent int64 // only in Bailian's format
+	claimed      int   // only in the format Sessions: the row's own number by its line; -1: the line has none
 }
 
 // A decoder fills a row from a line. It reuses the memory of Blocks and of no other field.
@@ -21,13 +22,14 @@ type decoder func(line []byte, r *row) []fault
 // maxMillis is the largest timestamp in milliseconds, in the year 2255. In nanoseconds it fits into an int64.
 const maxMillis = 9_000_000_000_000
 
-func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}} }
+func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}, claimed: -1} }
 
 // A dialect is a variant of the JSON formats.
 type dialect struct {
 	unit    time.Duration // of a timestamp
 	lengths bool          // rows have timestamp, input_length, output_length and hash_ids; other fields are ignored
 	chats   bool          // rows also have the fields that link chats
+	graph   bool          // rows may also have row, after, agent_id and gap
 }
 
 // decodeMooncake reads a row of Mooncake's format, of any kind.
@@ -76,6 +78,7 @@ func (d dialect) plain(line []byte, r *row) bool {
 		case c.accept(','):
 		case c.accept('}'):
 			r.InputTokens, r.OutputTokens = int(f.input), int(f.output)
+			r.Floating = len(r.After) > 0 && !r.timed
 			return c.i == len(c.b) && f.inRange && f.chat && f.input >= 1 && f.input <= MaxTokens && (r.timed || !d.lengths)
 		default:
 			return false
@@ -119,7 +122,7 @@ func (f *fields) read(key []byte, c *cursor) (ok bool) {
 		r.Session = string(session)
 		return ok && len(session) <= MaxSessionBytes && !f.dialect.lengths
 	}
-	return f.dialect.chats && f.readChat(string(key), c)
+	return f.dialect.chats && f.readChat(string(key), c) || f.dialect.graph && f.readGraph(string(key), c)
 }
 
 // A cursor reads one line of JSON.

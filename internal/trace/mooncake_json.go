@@ -55,6 +55,9 @@ func (d dialect) json(line []byte, r *row) []fault {
 	r.Tools = o.composite("tools", '[', "a list of tools")
 	r.Payload = o.composite("payload", '{', "an object with keys")
 	r.Extra = o.composite("extra", '{', "an object with keys")
+	if d.graph {
+		o.graph(r)
+	}
 	if o.value("hash_ids") != nil && o.value("input_length") == nil {
 		o.fault("hash_ids", "none without input_length", shown(o.value("hash_ids")))
 	}

@@ -29,6 +29,51 @@ type Record struct {
 	Delay   time.Duration // wait after the end of the previous turn
 	Gap     time.Duration // least time between the due times of the previous turn and this one; 0: none
 	Pass    int64         // number of this repetition of the row, from 0, in a loop that holds the trace more than once
+
+	Agent    string // which sub-agent of the session sends the row; "": the session's own thread
+	After    []Edge // rows of the session that must have ended before; nil: the turn before; empty and not nil: none
+	Floating bool   // the row is due only by its After; its Offset is the earliest instant that these allow
+
+	Last  bool          // no row of the session is read after this one
+	Since time.Duration // least time from the due instant of the session's first row; 0: none
+}
+
+// An Edge makes a row wait for a parent: an earlier row of the same session.
+type Edge struct {
+	Row  int           // the parent's Record.Number
+	Wait time.Duration // from the end of the parent's answer, ≥ 0
+}
+
+// Earliest returns the earliest instant that the edges allow, if a request takes no time: the latest of each parent's
+// Offset plus the wait. offset returns the Offset of a row. It is 0 without edges.
+func Earliest(after []Edge, offset func(row int) time.Duration) time.Duration {
+	var at time.Duration
+	for _, e := range after {
+		at = max(at, offset(e.Row)+e.Wait)
+	}
+	return at
+}
+
+// Shed removes what a row sends, but not its lengths, so that a row that waits for long takes little memory. File.Reread brings it back.
+func (r *Record) Shed() {
+	r.Blocks, r.Text, r.Messages, r.Tools, r.Payload, r.Extra = nil, "", nil, nil, nil, nil
+}
+
+// Shard returns which of so many shards sends the row: all rows of a session have the same one, and others go in turns.
+func (r *Record) Shard(of int) int {
+	key := uint64(r.Number)
+	if r.Session != "" {
+		key = 14695981039346656037 // FNV-1a, 64 bits; hash/fnv would allocate
+		for i := range len(r.Session) {
+			key = (key ^ uint64(r.Session[i])) * 1099511628211
+		}
+	}
+	return int(key % uint64(of))
+}
+
+// Bytes returns how many bytes a row holds beside its own struct, about.
+func (r *Record) Bytes() int {
+	return 16*len(r.After) + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
 }
 
 // A Part is one message of a prompt to synthesize. Its text is the beginning of an endless text that depends only on

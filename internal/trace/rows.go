@@ -23,6 +23,7 @@ type Rows struct {
 	from      int64 // rows due before this instant are skipped
 	last      int64 // instant of the row returned last
 	ahead     spots // only for an unsorted file: rows that were read and not yet returned
+	next      int   // only with File.order: index in it of the row to return next
 	line      []byte
 }
 
@@ -33,6 +34,9 @@ func (f *File) Rows(from time.Duration) (*Rows, error) {
 		return nil, err
 	}
 	start := f.base + min(int64(max(from, 0)), math.MaxInt64-f.base)
+	if f.order != nil {
+		return &Rows{file: f, next: f.seek(start), from: start, last: f.base}, nil
+	}
 	// Take the last mark that has no earlier row due at start or later. The first mark has no earlier rows at all.
 	i := sort.Search(len(f.index)-1, func(i int) bool { return f.index[i+1].latest >= start })
 	m := f.index[i]
@@ -48,7 +52,10 @@ func (f *File) Rows(from time.Duration) (*Rows, error) {
 func (r *Rows) Next() (Record, error) {
 	for {
 		next := r.read
-		if !r.file.Stats.Sorted {
+		switch {
+		case r.file.order != nil:
+			next = r.fromOrder
+		case !r.file.Stats.Sorted:
 			next = r.fromHeap
 		}
 		at, err := next()
@@ -160,7 +167,7 @@ func (r *Rows) place(found []fault) (at int64, err error) {
 // record returns a copy of scratch with its Offset and without surplus block ids.
 func (r *Rows) record(at int64) Record {
 	out := r.scratch.Record
-	out.Offset = time.Duration(at - r.file.base)
+	out.Offset, out.Last = time.Duration(at-r.file.base), r.file.last.has(out.Number)
 	blocks := out.Blocks[:min(len(out.Blocks), blocksOf(out.InputTokens, r.file.Stats.BlockTokens))]
 	if out.Blocks = nil; len(blocks) > 0 {
 		out.Blocks = slices.Clone(blocks)

@@ -17,6 +17,8 @@ type Stats struct {
 	Requests int
 	Prompts  Prompts
 	Sessions int // distinct session ids
+	Agents   int // sub-agents of sessions
+	Edges    int // how often a row names a row that it waits for
 	Warnings []string
 
 	HasTimestamps bool
@@ -41,7 +43,7 @@ type Stats struct {
 // Prompts counts rows by the source of their prompt.
 type Prompts struct{ Synthesized, Text, Messages, Payload int }
 
-// Balance is how evenly a trace's tokens are divided among shards if row i goes to shard i mod N.
+// Balance is how evenly a trace's tokens are divided among shards: see Record.Shard.
 type Balance struct {
 	Shards  int
 	Largest float64 // input and output tokens of the largest shard / mean over shards

@@ -53,7 +53,7 @@ func (g *statsCollector) add(r *Record, at, base int64) {
 		g.output.Add(r.OutputTokens)
 	}
 	for _, shards := range g.shards {
-		shards[r.Number%len(shards)] += int64(r.InputTokens + r.OutputTokens)
+		shards[r.Shard(len(shards))] += int64(r.InputTokens + r.OutputTokens)
 	}
 	g.curve.add(r, at-base)
 	g.time(at)

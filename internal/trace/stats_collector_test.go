@@ -300,3 +300,18 @@ func TestTable(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// Shards are divided as they are played: the rows of a session stay together, and others go in turns.
+func TestBalanceOfSessions(t *testing.T) {
+	row := func(session string) string {
+		return `{"input_length":50,"output_length":50,"session_id":"` + session + `"}` + "\n"
+	}
+	f := open(t, row("a")+row("a")+row("a")+row("a"), Options{})
+	if got := f.Stats.Balance; got[0].Largest != 2 || got[1].Largest != 4 || got[2].Largest != 8 {
+		t.Errorf("one session: want it whole in one of 2, 4 and 8 shards, got %+v", got)
+	}
+	f = open(t, strings.Repeat(`{"input_length":50,"output_length":50}`+"\n", 8), Options{})
+	if got := f.Stats.Balance; got[0].Largest != 1 || got[1].Largest != 1 || got[2].Largest != 1 {
+		t.Errorf("rows without sessions: want equal shards, got %+v", got)
+	}
+}

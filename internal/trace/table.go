@@ -20,12 +20,19 @@ func (s Stats) WriteTable(w io.Writer) error {
 	t.line("prompts", fmt.Sprintf("%s by length (%s with ids), %s text, %s messages, %s payload", number.Whole(s.Prompts.Synthesized),
 		number.Whole(s.RowsWithIDs), number.Whole(s.Prompts.Text), number.Whole(s.Prompts.Messages), number.Whole(s.Prompts.Payload)))
 	t.line("sessions", number.Whole(s.Sessions))
+	if s.Edges > 0 {
+		t.line("", fmt.Sprintf("%s; rows name %s", number.Count(s.Agents, "sub-agent"), number.Count(s.Edges, "parent")))
+	}
 	s.writeTimes(t)
 	for _, b := range s.Balance {
 		if b.Largest == 0 { // no row has a length
 			continue
 		}
-		t.line(fmt.Sprintf("largest of %d shards", b.Shards), fmt.Sprintf("%.3f of the mean, tokens in and out, row i to shard i mod %d", b.Largest, b.Shards))
+		by := fmt.Sprintf("row i to shard i mod %d", b.Shards)
+		if s.Sessions > 0 {
+			by += ", a session to one"
+		}
+		t.line(fmt.Sprintf("largest of %d shards", b.Shards), fmt.Sprintf("%.3f of the mean, tokens in and out, %s", b.Largest, by))
 	}
 	s.writePrefix(t)
 	t.line("")
@@ -53,6 +60,9 @@ func (s Stats) writeTimes(t table) {
 	rows := "rows"
 	if s.Burst == 1 {
 		rows = "row"
+	}
+	if s.Edges > 0 {
+		order += ", a row behind its parents at the earliest"
 	}
 	t.line("timestamps", fmt.Sprintf("%s, %s to %s, %s distinct, at most %s %s at one", order,
 		millis(s.First), millis(s.Span), number.Whole(s.Instants), number.Whole(s.Burst), rows))

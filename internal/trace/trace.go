@@ -31,6 +31,15 @@ type Options struct {
 	BlockTokens int    // tokens of a prefix-cache block; 0: detected
 	Strict      bool   // more ids than the prompt has blocks are an error, not a warning
 
+	// SharedPrefix gives the prompts of Weka's sessions a common beginning: see wekaIDs. Else sessions share no block.
+	SharedPrefix bool
+
+	// Wait says how long a wait after a parent takes when the trace is played, in the time of the trace. The instants of floating rows, and so
+	// the order of the rows, follow from it: a row is read after its parents, and before these can make it due. nil: as recorded.
+	Wait func(recorded time.Duration) time.Duration
+
+	BySession bool // Sessions and Row will be used; this takes 32 bytes a row
+
 	Regular       bool      // refuse a pipe, because the trace will be opened again
 	Stdin         io.Reader // read for the path "-"
 	TempDir       string    // where to spool pipes and compressed files; "" is os.TempDir()
@@ -72,7 +81,12 @@ type File struct {
 	base      int64  // time of the file's own clock at offset 0, nanoseconds
 	maxID     uint64 // largest hash_id
 	index     []mark
-	inherited []int64 // instants of the turns that inherit theirs from the previous turn, in file order
+	inherited []int64  // instants of the turns that inherit theirs from the previous turn, in file order
+	last      bits     // by row, whether it is the last of its session
+	starts    []int64  // by row, the byte at which its line starts; only where rows have After, and with Options.BySession
+	graph     []parent // by row, its instant and its line; only with order or sessions
+	order     []int    // of an unsorted file whose rows have After: the rows in due order; graph has their instants
+	sessions  [][]int  // with Options.BySession: see Sessions
 }
 
 // A mark is a place where reading can begin. There is one every markRows rows, so that a seek skips few rows.
@@ -97,13 +111,19 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 	if path == "-" {
 		f.name = "stdin"
 	}
-	if err := f.open(ctx, path, o); err != nil {
+	lowered, err := f.openRows(ctx, path, &o)
+	if err != nil {
 		return nil, err
 	}
 	if err := f.check(ctx, o); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	f.Stats.Path = path
+	if f.Stats.Path = path; lowered != nil {
+		lowered.describe(&f.Stats, f.name)
+	}
+	if o.SharedPrefix && f.Stats.Format != Weka {
+		return nil, errors.Join(fmt.Errorf("%s: a shared prefix needs format %s, got %s", f.name, Weka, f.Stats.Format), f.Close())
+	}
 	return f, nil
 }
 

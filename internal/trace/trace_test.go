@@ -35,7 +35,7 @@ func open(t testing.TB, content string, o Options) *File {
 	return f
 }
 
-// read returns all rows from an offset on.
+// read returns all rows from an offset on. It checks which are the last of their sessions, and leaves that out of them.
 func read(t testing.TB, f *File, from time.Duration) []Record {
 	t.Helper()
 	rows, err := f.Rows(from)
@@ -46,13 +46,27 @@ func read(t testing.TB, f *File, from time.Duration) []Record {
 	for {
 		r, err := rows.Next()
 		if errors.Is(err, io.EOF) {
-			return all
+			return withoutLast(t, all)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, r)
 	}
+}
+
+// withoutLast checks Record.Last of all rows up to the end of a trace, and clears it.
+func withoutLast(t testing.TB, rows []Record) []Record {
+	t.Helper()
+	seen := map[string]bool{"": true}
+	for i := len(rows) - 1; i >= 0; i-- {
+		r := &rows[i]
+		if r.Last == seen[r.Session] {
+			t.Errorf("row %d of session %q: got Last %v", r.Number, r.Session, r.Last)
+		}
+		seen[r.Session], r.Last = true, false
+	}
+	return rows
 }
 
 const ms = time.Millisecond

@@ -16,22 +16,26 @@ type WriterOptions struct {
 	BlockTokens int  // tokens of a block of Record.Blocks; 0: 512
 }
 
-// A Writer writes rows as Mooncake, Azure, BurstGPT or VLLM. It writes an Offset as the time since the start, in Azure
+// A Writer writes rows as Mooncake, Azure, BurstGPT, VLLM, Sessions or AgenticMooncake. It writes an Offset as the time since the start, in Azure
 // as a date since 1970. It leaves out and counts whatever the format has no place for: see Warnings.
 //
-// A row that is written as Mooncake is read back unchanged, except for Line, Turn, Parts, Gap and Pass, and for Number
-// if rows are written in another order than they were read.
+// A row that is written as Sessions is read back unchanged, except for Line, Turn, Parts and Pass, and for Number if rows are
+// written in another order than they were read. As Mooncake it also loses Gap, Agent and After.
 type Writer struct {
 	out     *bufio.Writer
 	format  Format
 	options WriterOptions
 
-	line  []byte
-	text  bytes.Buffer
-	rows  int
-	given int    // rows passed to Write, written or not
-	fresh uint64 // number of ids made up
-	lost  []loss
+	line   []byte
+	text   bytes.Buffer
+	rows   int
+	given  int             // rows passed to Write, written or not
+	place  []int           // by Record.Number: the place of a row in the file, from 1; 0: not written; only for formats with parents
+	turns  map[string]int  // by session: the place of its latest row; only for AgenticMooncake, like the next two
+	agents []string        // by place
+	begun  map[string]bool // by agent: it has a row
+	fresh  uint64          // number of ids made up
+	lost   []loss
 }
 
 // A loss is one kind of change or omission, the reason for it, and the number of rows that it affects.
@@ -49,14 +53,20 @@ func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(out, 64<<10), format: format, options: o}
 	switch format {
 	case Mooncake:
+	case Sessions, AgenticMooncake:
 	case Azure, BurstGPT, VLLM:
 		if o.Untimed {
 			return nil, fmt.Errorf("format %s: want rows with timestamps, got a trace without", format)
 		}
 	default:
-		return nil, fmt.Errorf("format to write: want mooncake, azure, burstgpt or vllm, got %q", string(format))
+		return nil, fmt.Errorf("format to write: want mooncake, azure, burstgpt, vllm, sessions or agentic_mooncake, got %q", string(format))
 	}
 	switch {
+	case format == Sessions:
+		w.line = fmt.Appendf(w.line, `{"schema":"%s","block_size":%d}`, sessionsSchema, o.BlockTokens)
+	case format == AgenticMooncake:
+		w.line = fmt.Appendf(w.line, `{"schema":"%s","version":%d,"block_size":%d,"hash_id_scope":"local","source":{"format":"replayd","digest":""}}`,
+			agenticSchema, agenticVersion, o.BlockTokens)
 	case format == Azure:
 		w.line = append(w.line, azureHeader...)
 	case format == BurstGPT && o.Sessions:
@@ -72,7 +82,11 @@ func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 // Write writes one row. It only counts a row that the format cannot hold at all.
 func (w *Writer) Write(r *Record) error {
 	w.given++
-	if w.format != Mooncake && (r.InputTokens == 0 || r.OutputTokens == 0) {
+	if w.format == AgenticMooncake && r.InputTokens == 0 {
+		w.lose("left out", string(w.format)+"'s rows have an input length")
+		return nil
+	}
+	if w.format != Mooncake && w.format != Sessions && w.format != AgenticMooncake && (r.InputTokens == 0 || r.OutputTokens == 0) {
 		w.lose("left out", string(w.format)+"'s rows have an input and an output length")
 		return nil
 	}
@@ -80,7 +94,12 @@ func (w *Writer) Write(r *Record) error {
 	var err error
 	switch w.format {
 	case Mooncake:
-		err = w.mooncake(r)
+		w.without(r, "parts", "gap", "agent_id", "after")
+		err = w.mooncake(r, !w.options.Untimed)
+	case Sessions:
+		err = w.sessions(r)
+	case AgenticMooncake:
+		err = w.agentic(r)
 	case Azure:
 		w.azure(r)
 	case BurstGPT:
@@ -153,6 +172,10 @@ func (w *Writer) without(r *Record, fields ...string) {
 			has = r.Parts != nil
 		case "extra":
 			has = r.Extra != nil
+		case "agent_id":
+			has = r.Agent != ""
+		case "after":
+			has = r.After != nil
 		}
 		if has {
 			w.lose("left out "+field+" of", string(w.format)+" has no place for it")

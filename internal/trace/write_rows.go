@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-func (w *Writer) mooncake(r *Record) error {
-	w.without(r, "parts", "gap")
-	if !w.options.Untimed {
+func (w *Writer) mooncake(r *Record, timed bool) error {
+	if timed {
 		w.units("timestamp", r.Offset, time.Millisecond)
 	}
 	if r.Delay != 0 {
@@ -44,16 +43,8 @@ func (w *Writer) mooncake(r *Record) error {
 // vllm writes a row for vllm bench serve --dataset-name timed_trace. That tool makes prompts as long as their ids
 // reach, so a row with too few ids gets new ones.
 func (w *Writer) vllm(r *Record) {
-	w.without(r, "parts", "session_id", "delay", "gap", "extra")
-	blocks := r.Blocks
-	if missing := blocksOf(r.InputTokens, w.options.BlockTokens) - len(blocks); missing > 0 {
-		w.lose("made up hash_ids for", "they have none or too few, and vllm's prompts are as long as their ids reach")
-		blocks = append([]uint64{}, blocks...)
-		for range missing {
-			blocks = append(blocks, firstFresh+w.fresh)
-			w.fresh++
-		}
-	}
+	w.without(r, "parts", "session_id", "delay", "gap", "extra", "agent_id", "after")
+	blocks := w.allBlocks(r, "they have none or too few, and vllm's prompts are as long as their ids reach")
 	w.units("timestamp", r.Offset, time.Second)
 	w.number("input_length", r.InputTokens)
 	w.number("output_length", r.OutputTokens)
@@ -61,12 +52,26 @@ func (w *Writer) vllm(r *Record) {
 	w.line = append(w.line, '}')
 }
 
+// allBlocks returns an id for each of the row's blocks.
+func (w *Writer) allBlocks(r *Record, why string) []uint64 {
+	blocks := r.Blocks
+	if missing := blocksOf(r.InputTokens, w.options.BlockTokens) - len(blocks); missing > 0 {
+		w.lose("made up hash_ids for", why)
+		blocks = append([]uint64{}, blocks...)
+		for range missing {
+			blocks = append(blocks, firstFresh+w.fresh)
+			w.fresh++
+		}
+	}
+	return blocks
+}
+
 // firstFresh is the first id made up for vllm. It is far above ids that count from 0; an id that is a hash collides
 // only by chance.
 const firstFresh = 1 << 60
 
 func (w *Writer) azure(r *Record) {
-	w.without(r, "parts", "hash_ids", "session_id", "delay", "gap", "extra")
+	w.without(r, "parts", "hash_ids", "session_id", "delay", "gap", "extra", "agent_id", "after")
 	fraction := ".0000000" // 100 ns, as in the data set of 2023
 	if r.Offset%100 != 0 {
 		fraction = ".000000000"
@@ -82,7 +87,7 @@ const burstSessions = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Re
 // burst writes a row of BurstGPT. The model is GPT-4, because vllm bench serve --dataset-name burstgpt reads only rows
 // with that model. Elapsed time is left empty.
 func (w *Writer) burst(r *Record) error {
-	w.without(r, "parts", "hash_ids", "delay", "gap", "extra")
+	w.without(r, "parts", "hash_ids", "delay", "gap", "extra", "agent_id", "after")
 	w.line = appendUnits(w.line, r.Offset, time.Second)
 	kind := "API log"
 	if w.options.Sessions {

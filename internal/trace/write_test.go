@@ -175,7 +175,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = NewWriter(nil, Bailian, WriterOptions{})
-	want = `format to write: want mooncake, azure, burstgpt or vllm, got "bailian"`
+	want = `format to write: want mooncake, azure, burstgpt, vllm, sessions or agentic_mooncake, got "bailian"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -37,6 +37,9 @@ type Analysis struct {
 	Turns            stats.CountSummary // turns per session
 	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; delays of the rows that have one
 
+	Graph Graph
+	Reuse Reuse
+
 	InputShape, OutputShape, GapShape, TurnShape stats.Shape // GapShape has only X and Below
 }
 

@@ -32,6 +32,8 @@ type analyst struct {
 	gaps            stats.DurationCounts
 	seconds, minute dispersion
 	sessions        sessions
+	graph           *graph // nil: no row names its parents
+	reuse           *reuse // nil: there are no sessions
 }
 
 func newAnalyst(s *trace.Stats) *analyst {
@@ -40,6 +42,12 @@ func newAnalyst(s *trace.Stats) *analyst {
 		fronts: map[float64]int64{}, sessions: sessions{open: map[string]session{}},
 		seconds: dispersion{window: time.Second}, minute: dispersion{window: time.Minute},
 		curveHits: make([]int64, len(s.Curve.Requests)),
+	}
+	if s.Edges > 0 {
+		g.graph = newGraph()
+	}
+	if s.Sessions > 0 {
+		g.reuse = newReuse()
 	}
 	if !s.HasTimestamps {
 		return g
@@ -70,6 +78,12 @@ func (g *analyst) add(r *trace.Record) {
 		g.recency.add(g.prefixes.Row)
 		g.recurring.add(g.prefixes.Row)
 		g.grow(g.prefixes.Row)
+		if g.reuse != nil {
+			g.reuse.add(r.Session, g.prefixes.Row, len(g.prefixes.Nodes))
+		}
+	}
+	if g.graph != nil {
+		g.graph.add(r)
 	}
 	g.sessions.add(r, g.stats.HasTimestamps)
 	if g.stats.HasTimestamps {
@@ -123,6 +137,12 @@ func (g *analyst) analysis() Analysis {
 	}
 	a.GapShape.X, a.GapShape.Below = gaps.Steps(a.Gaps.Count)
 	g.sessions.fill(&a)
+	if g.graph != nil {
+		a.Graph = g.graph.figures()
+	}
+	if g.reuse != nil {
+		a.Reuse = g.reuse.Reuse
+	}
 	for i, from := range sizes {
 		s := Size{From: from}
 		if i+1 < len(sizes) {

@@ -119,6 +119,29 @@ type documentSessions struct {
 	Turns    *length `json:"turns"`
 	TurnGaps *length `json:"turn_gap_seconds"`
 	Delays   *length `json:"turn_delay_seconds"`
+
+	Reuse *documentReuse `json:"reuse,omitempty"`
+	Graph *documentGraph `json:"graph,omitempty"`
+}
+
+// documentReuse divides the hits of a cache of all prefixes by who had the blocks before.
+type documentReuse struct {
+	WithinBlocks int64   `json:"within_blocks"`
+	WithinTokens int64   `json:"within_tokens"`
+	WithinRatio  float64 `json:"within_token_ratio"`
+	AcrossBlocks int64   `json:"across_blocks"`
+	AcrossTokens int64   `json:"across_tokens"`
+	AcrossRatio  float64 `json:"across_token_ratio"`
+}
+
+type documentGraph struct {
+	Parents  int     `json:"parents"`
+	Joins    int     `json:"joins"`
+	Forks    int     `json:"forks"`
+	Waits    *length `json:"wait_seconds"`
+	Depth    *length `json:"depth"`
+	Agents   *length `json:"sub_agents"`
+	Parallel int     `json:"most_parallel_sub_agents"`
 }
 
 type documentShard struct {

@@ -110,7 +110,17 @@ func (a Analysis) document() document {
 	}
 	if s.Sessions > 0 {
 		d.Sessions = &documentSessions{
-			s.Sessions, newLength(a.Turns.Summary(), &a.Turns.Sum), newLength(a.TurnGaps, nil), newLength(a.Delays, nil),
+			s.Sessions, newLength(a.Turns.Summary(), &a.Turns.Sum), newLength(a.TurnGaps, nil), newLength(a.Delays, nil), nil, nil,
+		}
+		if u := a.Reuse; s.RowsWithIDs > 0 {
+			d.Sessions.Reuse = &documentReuse{
+				u.WithinBlocks, u.WithinTokens, ratio(u.WithinTokens, s.Input.Sum), u.AcrossBlocks, u.AcrossTokens, ratio(u.AcrossTokens, s.Input.Sum),
+			}
+		}
+		if g := a.Graph; g.Parents > 0 {
+			d.Sessions.Graph = &documentGraph{
+				g.Parents, g.Joins, g.Forks, newLength(g.Waits, nil), newLength(g.Depth.Summary(), nil), newLength(g.Agents.Summary(), &g.Agents.Sum), g.Parallel,
+			}
 		}
 	}
 	for _, b := range s.Balance {

@@ -26,6 +26,7 @@ func (s *sessions) add(r *trace.Record, timed bool) {
 	before := s.open[r.Session]
 	switch {
 	case before.turns == 0:
+	case len(r.After) > 0: // its waits are figures of the graph
 	case r.Delay > 0:
 		s.delays.Add(r.Delay)
 	case timed:

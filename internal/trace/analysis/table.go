@@ -197,5 +197,24 @@ func (a Analysis) writeSessions(t tables) {
 				seconds(m.of.P90), seconds(m.of.Max), number.Whole(m.of.Count))})
 		}
 	}
+	rows = append(rows, a.Graph.rows()...)
+	if u := a.Reuse; a.Stats.RowsWithIDs > 0 {
+		rows = append(rows, []string{"Ideal hits", fmt.Sprintf("%.6f of the input tokens from the same session, %.6f from others",
+			ratio(u.WithinTokens, a.Stats.Input.Sum), ratio(u.AcrossTokens, a.Stats.Input.Sum))})
+	}
 	t.left(rows...)
+}
+
+func (g Graph) rows() [][]string {
+	if g.Parents == 0 {
+		return nil
+	}
+	return [][]string{
+		{"Sub-agents", fmt.Sprintf("%s, at most %s in a session, %s of them at once", number.Whole(g.Agents.Sum), number.Whole(g.Agents.Max), number.Whole(g.Parallel))},
+		{"Depth", fmt.Sprintf("mean %.2f, p50 %s, p90 %s, max %s rows in a chain", g.Depth.Mean, number.Grouped(g.Depth.P50, 1),
+			number.Grouped(g.Depth.P90, 1), number.Whole(g.Depth.Max))},
+		{"Parents", fmt.Sprintf("%s; rows with more than one: %s; rows that are the parent of more than one: %s", number.Whole(g.Parents),
+			number.Whole(g.Joins), number.Whole(g.Forks))},
+		{"Waits", fmt.Sprintf("mean %s, p50 %s, p90 %s, max %s", seconds(g.Waits.Mean), seconds(g.Waits.P50), seconds(g.Waits.P90), seconds(g.Waits.Max))},
+	}
 }

@@ -1,0 +1,197 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Weka's format (callanjfox/kv-cache-tester, docs/trace_replay_tester.md, as of 2026) is one JSON object a session, in a file of
+// its own or in a line. AIPerf, guidellm and SGLang read it too. Times are seconds from the start of the session. A block that is
+// not full, at the end of a prompt, has no id. The model, the types, the reason of the end and think_time are not read:
+// think_time counts from the last answer whose time is known, and so may be longer than the time between two requests.
+
+// wekaBlock is how many tokens an id stands for if the session does not say.
+const wekaBlock = 64
+
+// A wekaCall is one request of a session or one of its sub-agents.
+type wekaCall struct {
+	at            time.Duration
+	took          time.Duration // until the answer ended
+	timed         bool          // took is known
+	input, output int           // tokens
+	ids           []uint64
+	agent         *wekaAgent // not nil: the entry is a sub-agent and not a call
+}
+
+// A wekaAgent is a sub-agent of a session.
+type wekaAgent struct {
+	id     string
+	kind   string
+	took   time.Duration
+	timed  bool // took is known
+	prefix int  // tokens of its tools and system prompt
+	calls  []wekaCall
+}
+
+// A wekaSession is one session as its object says it.
+type wekaSession struct {
+	id     string
+	block  int
+	global bool // ids mean the same in all sessions
+	prefix int  // tokens of its tools and system prompt
+	calls  []wekaCall
+}
+
+// readWeka reads a session.
+func readWeka(text []byte) (s wekaSession, found []fault) {
+	o := object{}
+	if found := o.read(text, "session"); found != nil {
+		return s, found
+	}
+	s.id = o.text("id", MaxSessionBytes)
+	if o.value("id") == nil {
+		o.fault("id", "a string", "none")
+	}
+	if s.block = o.length("block_size"); s.block == 0 {
+		s.block = wekaBlock
+	}
+	switch scope := o.text("hash_id_scope", MaxSessionBytes); scope {
+	case "", "local", "per_context":
+	case "global":
+		s.global = true
+	default:
+		o.fault("hash_id_scope", "local or global", shown(o.value("hash_id_scope")))
+	}
+	s.prefix = o.count("tool_tokens") + o.count("system_tokens")
+	s.calls = o.wekaCalls(s.block, true)
+	if len(s.calls) == 0 && len(o.faults) == 0 {
+		o.fault("requests", "at least one", "none")
+	}
+	return s, o.faults
+}
+
+// read reads the object. It returns the fault of a text that is none.
+func (o *object) read(text []byte, what string) []fault {
+	if err := json.Unmarshal(text, &o.values); err != nil {
+		got := excerpt(text)
+		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // its text names a Go type
+			got += fmt.Sprintf(" (%v)", err)
+		}
+		return []fault{{what, "a JSON object", got}}
+	}
+	if o.values == nil {
+		return []fault{{what, "a JSON object", "null"}}
+	}
+	return nil
+}
+
+// count reads a count that may be 0.
+func (o *object) count(key string) int {
+	v := o.value(key)
+	if v == nil || string(v) == "0" || string(v) == "0.0" {
+		return 0
+	}
+	before := len(o.faults)
+	n := o.length(key)
+	for i := before; i < len(o.faults); i++ {
+		o.faults[i].want = strings.Replace(o.faults[i].want, "≥ 1", "≥ 0", 1)
+	}
+	return n
+}
+
+// wekaCalls reads the field requests. A sub-agent has none of its own.
+func (o *object) wekaCalls(block int, agents bool) []wekaCall {
+	v := o.value("requests")
+	if v == nil {
+		o.fault("requests", "a list of requests", "none")
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		o.fault("requests", "a list of requests", shown(v))
+		return nil
+	}
+	calls := make([]wekaCall, len(list))
+	latest := time.Duration(0)
+	for i, text := range list {
+		e := object{}
+		if found := e.read(text, "row"); found != nil {
+			o.fault(fmt.Sprintf("requests[%d]", i), found[0].want, found[0].got)
+			continue
+		}
+		c := &calls[i]
+		at, ok := e.time("t", time.Second)
+		if c.at = time.Duration(at); !ok {
+			e.fault("t", "seconds ≥ 0", "none")
+		}
+		switch kind := e.text("type", MaxSessionBytes); {
+		case kind == "n", kind == "s":
+			e.wekaCall(c, block)
+			if c.at < latest {
+				e.fault("t", fmt.Sprintf("≥ %s, that of the request before", seconds(latest)), seconds(c.at))
+			}
+			latest = max(latest, c.at)
+		case kind == "subagent" && agents:
+			c.agent = e.wekaAgent(block)
+		case agents:
+			e.fault("type", "n, s or subagent", strconv.Quote(kind))
+		default:
+			e.fault("type", "n or s in a sub-agent", strconv.Quote(kind))
+		}
+		for _, f := range e.faults {
+			o.fault(fmt.Sprintf("requests[%d].%s", i, f.field), f.want, f.got)
+		}
+	}
+	return calls
+}
+
+func (o *object) wekaCall(c *wekaCall, block int) {
+	if c.input = o.length("in"); o.value("in") == nil {
+		o.fault("in", "an integer ≥ 1", "none")
+	}
+	// A request without output tokens asks for one, as in AIPerf.
+	c.output = max(1, o.count("out"))
+	c.took, c.timed = o.seconds("api_time")
+	v := o.value("hash_ids")
+	ok := false
+	list := cursor{b: v}
+	if c.ids, ok = list.wholes(nil); !ok || list.i != len(v) {
+		before := len(o.faults)
+		if c.ids = o.ids("hash_ids", nil); len(o.faults) > before {
+			return
+		}
+	}
+	full, all := c.input/block, blocksOf(c.input, block)
+	if n := len(c.ids); c.input > 0 && n > 0 && n != full && n != all {
+		o.fault("hash_ids", fmt.Sprintf("%d ids for %d tokens in blocks of %d", full, c.input, block), strconv.Itoa(n))
+	}
+}
+
+func (o *object) wekaAgent(block int) *wekaAgent {
+	a := &wekaAgent{id: o.text("agent_id", MaxSessionBytes), kind: o.text("subagent_type", MaxSessionBytes)}
+	if o.value("agent_id") == nil {
+		o.fault("agent_id", "a string", "none")
+	}
+	a.prefix = o.count("tool_tokens") + o.count("system_tokens")
+	took, ok := o.seconds("duration_ms")
+	a.took, a.timed = took/1000, ok
+	a.calls = o.wekaCalls(block, false)
+	return a
+}
+
+// seconds reads a time that may be missing. AIPerf takes a negative one for 0.
+func (o *object) seconds(key string) (d time.Duration, ok bool) {
+	if v := o.value(key); v != nil && v[0] == '-' {
+		if _, err := strconv.ParseFloat(string(v), 64); err == nil {
+			return 0, true
+		}
+	}
+	n, ok := o.time(key, time.Second)
+	return time.Duration(n), ok
+}
+
+func seconds(d time.Duration) string { return string(appendUnits(nil, d, time.Second)) }

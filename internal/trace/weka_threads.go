@@ -1,0 +1,177 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+)
+
+// wekaJoinSlack is how much earlier than its marker a sub-agent's request may be for t to be absolute, as in AIPerf.
+const wekaJoinSlack = time.Microsecond
+
+// weka adds a session. It hangs the requests of a thread on each other: the wait is the time between the end of an answer and
+// the next request. A sub-agent's first request hangs on the request that spawned it: the last of the session's thread that
+// begins no later. The thread's next request also hangs on the sub-agents that have ended by then; others run beside it.
+func (l *lowering) weka(ids *wekaIDs, name string, line int, text []byte) error {
+	l.faults.name = name
+	s, found := readWeka(text)
+	if len(found) == 0 {
+		found = l.begin(&s, name, line)
+	}
+	for _, f := range found {
+		l.faults.add(line, f)
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	g := wekaGraph{session: &s, ids: ids}
+	ids.begin()
+	g.relative = s.relative()
+	for i := range s.calls {
+		if c := &s.calls[i]; c.agent != nil {
+			g.spawn(c)
+		} else {
+			g.call(c)
+		}
+	}
+	if !placed(g.rows) {
+		l.faults.add(line, fault{"requests", fmt.Sprintf("instants ≤ %d s", int64(maxMillis/1000)), "a later one"})
+		return nil
+	}
+	l.untimed += g.untimed
+	return l.session(g.rows)
+}
+
+// begin checks a session against those before it.
+func (l *lowering) begin(s *wekaSession, name string, line int) []fault {
+	at := name
+	if line > 0 {
+		at = fmt.Sprintf("%s:%d", name, line)
+	}
+	if other, known := l.ids[s.id]; known {
+		return []fault{{"id", "one that no other session has", fmt.Sprintf("%q, that of %s", s.id, other)}}
+	}
+	l.ids[s.id] = at
+	if l.block == 0 {
+		l.block = s.block
+	}
+	if s.block != l.block {
+		return []fault{{"block_size", fmt.Sprintf("%d, as in the session before", l.block), fmt.Sprint(s.block)}}
+	}
+	return nil
+}
+
+// relative reports whether t of the sub-agents' requests counts from the start of the sub-agent, as kv-cache-tester writes it,
+// and not from the start of the session, as in SemiAnalysis' copies. It does if any request of a sub-agent would else be earlier
+// than the sub-agent's marker. AIPerf has the same rule, for all sessions together.
+func (s *wekaSession) relative() bool {
+	for _, c := range s.calls {
+		if c.agent == nil {
+			continue
+		}
+		for _, inner := range c.agent.calls {
+			if inner.at+wekaJoinSlack < c.at {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A wekaGraph is the rows of a session so far.
+type wekaGraph struct {
+	session  *wekaSession
+	ids      *wekaIDs
+	relative bool
+	rows     []Record
+	main     []wekaSent // of the session's own thread
+	untimed  int        // requests without the time of their answer
+	running  []wekaSent // last requests of the sub-agents that no request has waited for
+}
+
+// A wekaSent is a request that has a row.
+type wekaSent struct {
+	row     int
+	at, end time.Duration // end is at if the time of the answer is not known
+}
+
+func (g *wekaGraph) call(c *wekaCall) {
+	if len(g.main) == 0 {
+		g.ids.share("", c.ids[:min(len(c.ids), g.session.prefix/g.session.block)])
+	}
+	after := []Edge{}
+	if n := len(g.main); n > 0 {
+		after = append(after, g.main[n-1].edge(c.at))
+	}
+	running := g.running[:0]
+	for _, last := range g.running {
+		if last.end > c.at || len(after) == MaxParents {
+			running = append(running, last)
+			continue
+		}
+		after = append(after, last.edge(c.at))
+	}
+	g.running = running
+	g.main = append(g.main, g.row(c, c.at, "", after))
+}
+
+// edge returns the edge from the request before in a thread.
+func (w wekaSent) edge(at time.Duration) Edge { return Edge{w.row, max(0, at-w.end)} }
+
+func (g *wekaGraph) row(c *wekaCall, at time.Duration, agent string, after []Edge) wekaSent {
+	g.rows = append(g.rows, Record{
+		Offset: at, InputTokens: c.input, OutputTokens: c.output, Blocks: g.ids.number(c.ids, g.session.global),
+		Session: g.session.id, Agent: agent, After: after, Floating: len(after) > 0,
+	})
+	if !c.timed {
+		g.untimed++
+	}
+	return wekaSent{len(g.rows) - 1, at, later(at, c.took)}
+}
+
+// spawn adds the requests of a sub-agent.
+func (g *wekaGraph) spawn(marker *wekaCall) {
+	a := marker.agent
+	start := time.Duration(0)
+	if g.relative {
+		start = marker.begin()
+	}
+	var before wekaSent
+	for i := range a.calls {
+		c := &a.calls[i]
+		at := later(start, c.at)
+		after := []Edge{}
+		switch {
+		case i > 0:
+			after = append(after, before.edge(at))
+		default:
+			g.ids.share(a.kind, c.ids[:min(len(c.ids), a.prefix/g.session.block)])
+			if parent := g.at(at); parent != nil {
+				after = append(after, parent.edge(at))
+			}
+		}
+		before = g.row(c, at, a.id, after)
+	}
+	if len(a.calls) > 0 {
+		g.running = append(g.running, before)
+	}
+}
+
+// begin returns when a sub-agent began. The marker has the instant at which the call that spawned it returned: of a sub-agent
+// with a duration its end, else, as the session did not wait for it, its start. In the 63 sub-agents of kv-cache-tester's traces
+// this is 0.2 to 1 s after the end of the request before in all but two.
+func (c *wekaCall) begin() time.Duration {
+	if !c.agent.timed {
+		return c.at
+	}
+	return max(0, c.at-c.agent.took)
+}
+
+// at returns the last request of the session's thread that begins no later than an instant; nil: none does.
+func (g *wekaGraph) at(instant time.Duration) *wekaSent {
+	for i := len(g.main) - 1; i >= 0; i-- {
+		if g.main[i].at <= instant {
+			return &g.main[i]
+		}
+	}
+	return nil
+}
