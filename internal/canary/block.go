@@ -41,6 +41,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // mostCalm bounds the calm pairs of a block whose latencies are kept. The later ones have none.
 const mostCalm = 4096
 
@@ -52,21 +59,24 @@ type block struct {
 	pairs, void int
 	logs        [E2E + 1][]float64 // ln(candidate ÷ baseline) of calm pairs
 	queued, bad [2]int             // requests by side
+	ends        time.Time          // of the latest answer
+	overlap     int                // judged pairs that overlap with the block before
 }
 
 // longest is how many times min_pairs a block may have while it waits for calm pairs.
 const longest = 50
 
-// awaits says whether a block that is long enough goes on, because it may yet have enough calm pairs: there are some, and not enough.
+// awaits says whether a block that is long enough goes on, because it may yet have enough calm pairs: there are some, and not enough, or all so far
+// overlap with the block before.
 func (b *block) awaits(least int) bool {
-	calm := len(b.logs[E2E])
-	return calm > 0 && calm < least && b.judged() < longest*least && float64(b.void) <= mostVoid*float64(b.pairs)
+	calm, alone := len(b.logs[E2E]), b.judged()-b.overlap
+	return calm < least && (calm > 0 || alone == 0) && alone < longest*least && float64(b.void) <= mostVoid*float64(b.pairs)
 }
 
 // judged is the number of pairs that are not void.
 func (b *block) judged() int { return b.pairs - b.void }
 
-func (b *block) add(p *Pair, queued [2]bool) {
+func (b *block) add(p *Pair, queued [2]bool, free time.Time) {
 	b.pairs++
 	if p.Void {
 		b.void++
@@ -80,7 +90,15 @@ func (b *block) add(p *Pair, queued [2]bool) {
 			b.queued[side]++
 		}
 	}
-	if queued != [2]bool{} {
+	for _, r := range p.Requests {
+		if r.E2E > 0 {
+			b.ends = later(b.ends, r.End)
+		}
+	}
+	if p.At.Before(free) {
+		b.overlap++
+	}
+	if !p.Calm {
 		return
 	}
 	base, cand := &p.Requests[Baseline], &p.Requests[Candidate]
@@ -118,27 +136,21 @@ const (
 // Skips lists all reasons.
 var Skips = []Skip{SkipVoid, SkipFewCalm, SkipNoValues}
 
-// judge turns a block into bits.
-func (c *Comparison) judge(b *block) {
+// judge turns a block into bits, and says what it showed.
+func (c *Comparison) judge(b *block, shown *Block) {
 	judged := b.judged()
 	if judged > 0 {
-		c.tests[Bad].share(b.bad, judged)
-		c.tests[Queued].share(b.queued, judged)
+		c.share(Bad, b.bad, judged, shown)
+		c.share(Queued, b.queued, judged, shown)
 	}
-	switch {
-	case float64(b.void) > mostVoid*float64(b.pairs):
-		c.skipped[SkipVoid]++
-		return
-	case len(b.logs[E2E]) == 0:
-		c.skipped[SkipNoValues]++
-		return
-	case len(b.logs[E2E]) < c.options.MinPairs:
-		c.skipped[SkipFewCalm]++
+	if shown.Skip = b.skips(c.options.MinPairs); shown.Skip != "" {
+		c.skipped[shown.Skip]++
+		c.totals.Skipped[shown.Skip]++
 		return
 	}
 	for m, logs := range b.logs {
 		if len(logs) >= c.options.MinPairs {
-			c.tests[m].latency(median(logs))
+			c.latency(Metric(m), median(logs), shown)
 		}
 	}
 	logs := b.logs[TTFT]
@@ -146,8 +158,45 @@ func (c *Comparison) judge(b *block) {
 		logs = b.logs[E2E]
 	}
 	if over, ok := c.tail.count(logs); ok {
-		c.tests[Tail].share(over, len(logs))
+		c.share(Tail, over, len(logs), shown)
 	}
+}
+
+// skips returns why a block gives no bits for latencies; "": it gives some.
+func (b *block) skips(least int) Skip {
+	switch {
+	case float64(b.void) > mostVoid*float64(b.pairs):
+		return SkipVoid
+	case len(b.logs[E2E]) == 0 && b.queued == [2]int{}:
+		return SkipNoValues
+	case len(b.logs[E2E]) < least:
+		return SkipFewCalm
+	}
+	return ""
+}
+
+// latency gives a block's value to the metric's test, or to its detectors.
+func (c *Comparison) latency(m Metric, value float64, shown *Block) {
+	shown.Metrics[m].Ratio = math.Exp(value)
+	change := Direction("")
+	if c.watch != nil {
+		change = c.watch.Latency(m, value, shown.Begin, shown.End)
+	} else {
+		c.tests[m].latency(value)
+	}
+	c.totals.Metrics[m].add(value, c.options.threshold(m), change)
+}
+
+// share gives a block's requests, by side, to the metric's test, or to its detectors.
+func (c *Comparison) share(m Metric, counts [2]int, pairs int, shown *Block) {
+	shown.Metrics[m].Requests, shown.Metrics[m].Of = counts, pairs
+	change := Direction("")
+	if c.watch != nil {
+		change = c.watch.Share(m, counts, pairs, shown.Begin, shown.End)
+	} else {
+		c.tests[m].share(counts, pairs)
+	}
+	c.totals.Metrics[m].add(float64(counts[Candidate]-counts[Baseline]), 0, change)
 }
 
 // median sorts the values. Of an even number it is the mean of the middle two: with the upper one, bits would be biased.
@@ -186,10 +235,11 @@ func (t *tail) count(logs []float64) (slow [2]int, ok bool) {
 		t.all++
 	}
 	if t.all > 1<<40 { // far from overflow
+		t.all = 0
 		for i := range t.counts {
 			t.counts[i] /= 2
+			t.all += t.counts[i]
 		}
-		t.all /= 2
 	}
 	return slow, ok
 }

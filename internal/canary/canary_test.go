@@ -3,6 +3,7 @@ package canary
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -44,6 +45,99 @@ func (r *Request) lengthen(f float64) {
 	scale(&r.TPOT)
 	scale(&r.E2E)
 	r.First, r.End = r.Sent.Add(r.TTFT), r.Sent.Add(r.E2E)
+}
+
+// fails makes a request end without an answer.
+func (r *Request) fails(after time.Duration) {
+	*r = Request{Sent: r.Sent, End: r.Sent.Add(after), Bad: true}
+}
+
+// A server that ran well for three hours, and then answers nothing, is found within 20 blocks, whether its requests fail at once or time out. A baseline
+// that does the same convicts nobody.
+func TestServerGoesDown(t *testing.T) {
+	for _, after := range []time.Duration{0, 30 * time.Second, 10 * time.Minute} {
+		for _, side := range []Side{Candidate, Baseline} {
+			s := newSource(3)
+			down := s.at.Add(3 * time.Hour)
+			s.form = func(p *Pair, _ *rand.Rand) {
+				if p.At.After(down) {
+					p.Requests[side].fails(after)
+				}
+			}
+			watching := Defaults()
+			watching.Mode = ModeWatch
+			verdict, watch := New(Defaults()), New(watching)
+			for s.at.Before(down.Add(25 * time.Minute)) {
+				p := s.next()
+				verdict.Add(p)
+				watch.Add(p)
+				if j := verdict.Judge(); p.At.Equal(down) && j.Verdict != Pass {
+					t.Errorf("after three hours: %+v", j)
+				}
+			}
+			want, direction := Fail, More
+			if side == Baseline {
+				want, direction = Pass, Fewer
+			}
+			if j := verdict.Judge(); j.Verdict != want || want == Fail && j.Metric != Bad {
+				t.Errorf("%v down, requests fail after %v: got %s of %v, want %s: %+v", side, after, j.Verdict, j.Metric, want, j)
+			}
+			if got := watch.Judge().Watch[Bad]; got.Direction != direction || got.Since.Before(down.Add(-2*time.Minute)) || got.Since.After(down.Add(2*time.Minute)) {
+				t.Errorf("%v down, requests fail after %v: the watch says %+v, want %s since %v", side, after, got, direction, down)
+			}
+		}
+	}
+}
+
+// A server that stops answering in the middle of a block is found in the time that 12 blocks take: the block does not wait for latencies, which no
+// longer come.
+func TestDownInMidBlock(t *testing.T) {
+	for _, after := range []int{605, 615, 630} { // pairs, one a second
+		s, pairs := newSource(7), 0
+		s.form = func(p *Pair, _ *rand.Rand) {
+			if pairs++; pairs > after {
+				p.Requests[Candidate].fails(time.Millisecond)
+			}
+		}
+		o := Defaults()
+		o.Tolerance = 0 // no pass comes before
+		j, minute := run(s, New(o))
+		if j.Verdict != Fail || j.Metric != Bad || minute > 10+13 {
+			t.Errorf("down after %d s: %s by %v after %d minutes", after, j.Verdict, j.Metric, minute)
+		}
+	}
+}
+
+// A candidate that does not carry a load with which the baseline is at ease fails by its queue. Neither fails where both do not carry it, or the
+// baseline does not.
+func TestServerFallsBehind(t *testing.T) {
+	for _, c := range []struct {
+		behind  [2]bool
+		verdict Verdict
+		metric  Metric
+		text    string
+	}{
+		{[2]bool{Candidate: true}, Fail, Queued, "fail: more requests of the candidate are queued"},
+		{[2]bool{Baseline: true}, Undecided, 0, "undecided: queues: on the baseline alone at every instant"},
+		{[2]bool{true, true}, Undecided, 0, "undecided: queues: on one of the sides or the other"},
+	} {
+		s := newSource(3)
+		s.form = func(p *Pair, _ *rand.Rand) {
+			for side, behind := range c.behind {
+				if behind { // its first tokens come three seconds late
+					p.Requests[side].First = p.At.Add(3 * time.Second)
+				}
+			}
+		}
+		comparison := New(Defaults())
+		for range 40 * 60 {
+			comparison.Add(s.next())
+		}
+		j := comparison.Judge()
+		if j.Verdict != c.verdict || j.Verdict == Fail && j.Metric != c.metric || !strings.HasPrefix(j.Text(Defaults()), c.text) {
+			t.Errorf("%v: got %s of %v: %s; want %q", c.behind, j.Verdict, j.Metric, j.Text(Defaults()), c.text)
+		}
+	}
 }
 
 // run gives a day of pairs, and returns the judgement at the first fail or pass, and the minutes to it.
@@ -95,6 +189,7 @@ func TestVerdicts(t *testing.T) {
 		{"errors", bad(Candidate, 0.03), Fail, []Metric{Bad}, ""},
 		{"errors of the baseline", bad(Baseline, 0.03), Pass, nil, ""},
 		{"the candidate is down", bad(Candidate, 1), Fail, []Metric{Bad}, ""},
+		{"the candidate is frozen", func(p *Pair, _ *rand.Rand) { p.Requests[Candidate].fails(30 * time.Second) }, Fail, []Metric{Bad}, ""},
 		{"both are down", func(p *Pair, rng *rand.Rand) { bad(Candidate, 1)(p, rng); bad(Baseline, 1)(p, rng) }, Undecided, nil, NoValues},
 		{"not streamed", func(p *Pair, _ *rand.Rand) {
 			for side := range p.Requests {
@@ -163,6 +258,30 @@ func TestNoFalseFails(t *testing.T) {
 	}
 }
 
+// A candidate that is equal for hours and then slower fails when as many blocks have spoken against it as for it. The change is no sign that blocks
+// depend on each other.
+func TestLateChangeFails(t *testing.T) {
+	for _, hours := range []int{1, 3, 8} {
+		for _, factor := range []float64{1.15, 1.5} {
+			s, c := newSource(7), New(Defaults())
+			for range hours * 3600 {
+				c.Add(s.next())
+			}
+			s.form = func(p *Pair, _ *rand.Rand) { p.Requests[Candidate].lengthen(factor) }
+			hour, j := 0, Judgement{}
+			for ; hour < 2*hours+2 && j.Verdict != Fail; hour++ {
+				for range 3600 {
+					c.Add(s.next())
+				}
+				j = c.Judge()
+			}
+			if j.Verdict != Fail {
+				t.Errorf("equal for %d hours, then %v times as slow for %d: %s %q, %+v", hours, factor, hour, j.Verdict, j.Reason, j.Metrics[TTFT])
+			}
+		}
+	}
+}
+
 // The interval and the verdict never contradict each other, and a fail stays.
 func TestIntervalAgreesWithVerdict(t *testing.T) {
 	for seed := range uint64(60) {
@@ -195,29 +314,6 @@ func TestIntervalAgreesWithVerdict(t *testing.T) {
 	}
 }
 
-// A restart of an engine forgets the latencies and keeps the failures; a new epoch forgets all.
-func TestRestart(t *testing.T) {
-	s := newSource(3)
-	s.form = func(p *Pair, rng *rand.Rand) { p.Requests[Candidate].Bad = rng.Float64() < 0.2 }
-	c := New(Defaults())
-	for range 600 {
-		c.Add(s.next())
-	}
-	before := c.Judge()
-	c.RestartLatencies()
-	after := c.Judge()
-	if before.Metrics[TTFT].Blocks == 0 || after.Metrics[TTFT].Blocks != 0 || after.Metrics[Tail].Blocks != 0 {
-		t.Errorf("blocks of ttft %d, then %d, of tail %d", before.Metrics[TTFT].Blocks, after.Metrics[TTFT].Blocks, after.Metrics[Tail].Blocks)
-	}
-	if after.Metrics[Bad] != before.Metrics[Bad] && !math.IsNaN(before.Metrics[Bad].Ratio) {
-		t.Errorf("bad: %+v, then %+v", before.Metrics[Bad], after.Metrics[Bad])
-	}
-	c.Restart()
-	if j := c.Judge(); j.Pairs != (Pairs{}) || j.Metrics[Bad].Blocks != 0 {
-		t.Errorf("a new epoch has %+v", j)
-	}
-}
-
 // A burst waits for itself, and is calm; a burst that the one before it delays is not.
 func TestCalm(t *testing.T) {
 	c := New(Defaults())
@@ -241,24 +337,44 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// Memory does not grow with pairs and blocks.
-func TestConstantMemory(t *testing.T) {
-	s := newSource(5)
+// A pair that was sent while an answer of the block before went on is not calm. The block waits for pairs that were sent later.
+func TestOverlap(t *testing.T) {
 	c := New(Defaults())
-	for range 3600 {
-		c.Add(s.next())
-	}
-	p := s.next()
-	if n := testing.AllocsPerRun(1, func() {
-		for range 100_000 {
-			p.At = p.At.Add(time.Second)
-			for side := range p.Requests {
-				p.Requests[side].Sent, p.Requests[side].First = p.At, p.At.Add(p.Requests[side].TTFT)
-			}
-			c.Add(p)
+	var blocks []Block
+	c.Ended = func(b Block) { blocks = append(blocks, b) }
+	start := time.Unix(0, 0)
+	calm := 0
+	for n := range 241 {
+		at := start.Add(time.Duration(n) * time.Second)
+		long := time.Second / 2
+		if n == 50 {
+			long = time.Minute // it ends 50 s after the first block
 		}
-	}); n > 0 {
-		t.Errorf("%v allocations in 1,666 blocks", n)
+		p := Pair{At: at}
+		for side := range p.Requests {
+			p.Requests[side] = Request{Sent: at, TTFT: time.Second / 4, E2E: long, First: at.Add(time.Second / 4), End: at.Add(long)}
+		}
+		c.Add(&p)
+		if p.Calm && n >= 60 && n < 120 {
+			calm++
+		}
+	}
+	if calm != 10 || len(blocks) != 3 || blocks[0].Calm != 60 || blocks[1].Calm != 20 || blocks[2].Calm != 60 {
+		t.Errorf("%d calm pairs in the second minute, blocks %+v", calm, blocks)
+	}
+	// Answers that go on for longer are not waited for beyond five blocks.
+	c, blocks = New(Defaults()), nil
+	c.Ended = func(b Block) { blocks = append(blocks, b) }
+	for n := range 1800 {
+		at := start.Add(time.Duration(n) * time.Second)
+		p := Pair{At: at}
+		for side := range p.Requests {
+			p.Requests[side] = Request{Sent: at, TTFT: time.Second / 4, E2E: time.Hour, First: at.Add(time.Second / 4), End: at.Add(time.Hour)}
+		}
+		c.Add(&p)
+	}
+	if len(blocks) < 5 || blocks[4].Calm < 20 || blocks[4].End.Sub(blocks[4].Begin) > 6*time.Minute {
+		t.Errorf("answers of an hour: blocks %+v", blocks)
 	}
 }
 
@@ -266,14 +382,15 @@ func TestOptions(t *testing.T) {
 	if err := Defaults().Check(); err != nil {
 		t.Error(err)
 	}
-	want := `tolerance: want a number from 0 to 10, got NaN
+	want := `mode: want verdict or watch, got "wach" (did you mean watch?)
+tolerance: want a number from 0 to 10, got NaN
 alpha: want a number from 1e-09 to 0.5, got 1
 min_pairs: want an integer from 1 to 4096, got 0
 min_time: want 0 to 24h, got -1s
 tolerance_tail: want a number from 0 to 1, got -1
 tolerance_queued: want a number from 0 to 1, got 2
 tolerance_bad: want a number from 0 to 1, got +Inf`
-	err := Options{Tolerance: math.NaN(), Alpha: 1, MinTime: -time.Second, ToleranceTail: -1, ToleranceQueued: 2, ToleranceBad: math.Inf(1)}.Check()
+	err := Options{Mode: "wach", Tolerance: math.NaN(), Alpha: 1, MinTime: -time.Second, ToleranceTail: -1, ToleranceQueued: 2, ToleranceBad: math.Inf(1)}.Check()
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -1,6 +1,9 @@
 package canary
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // stakes are the shares of its capital that each of a detector's bettors stakes on the next bit.
 var stakes = [...]float64{0.1, 0.25, 0.5, 0.8}
@@ -13,43 +16,94 @@ var stakes = [...]float64{0.1, 0.25, 0.5, 0.8}
 // for each stake λ. It alarms when the mean of M reaches a bound. While the chance of a one, given the past, is at most 1/2, at least as many bits as
 // the bound pass between alarms on average.
 type Detector struct {
-	bound  float64
-	bits   int64
-	sums   [len(stakes)]float64 // M
-	recent [len(stakes)]float64 // as M, of a bettor that begins anew whenever it has lost
-	begun  [len(stakes)]int64   // bit at which that one last began
+	bound   float64
+	bettors [len(stakes)]bettor
+}
+
+// A bettor is a detector's capital at one stake.
+type bettor struct {
+	Sum    float64 `json:"sum"`    // M
+	Recent float64 `json:"recent"` // as M, of a bettor that begins anew whenever it has lost
+	Since  Span    `json:"since"`  // the blocks since that one last began
+}
+
+// A Span is consecutive blocks: the instant at which the first began, and the requests of a share in all of them.
+type Span struct {
+	Begin time.Time `json:"begin"`
+	Tally
+}
+
+// A Tally counts the requests of a share, by side, among pairs.
+type Tally struct {
+	Baseline  int64 `json:"baseline"`
+	Candidate int64 `json:"candidate"`
+	Pairs     int64 `json:"pairs"`
+}
+
+func (t *Tally) add(b Tally) {
+	t.Baseline += b.Baseline
+	t.Candidate += b.Candidate
+	t.Pairs += b.Pairs
+}
+
+// excess is how much larger the candidate's share is than the baseline's.
+func (t *Tally) excess() float64 {
+	if t.Pairs == 0 {
+		return 0
+	}
+	return float64(t.Candidate-t.Baseline) / float64(t.Pairs)
 }
 
 // NewDetector returns a detector with a bound.
 func NewDetector(bound float64) *Detector { return &Detector{bound: bound} }
 
-// Add adds a bit. At an alarm it returns how many bits ago the change probably came, and the detector begins anew.
-func (d *Detector) Add(one bool) (since int64, alarm bool) {
+// Add adds the bit of a block. At an alarm it returns the blocks since the change, by the bettor that has won most since it last began, and the
+// detector begins anew.
+func (d *Detector) Add(one bool, block Span) (since Span, alarm bool) {
 	sign := -1.0
 	if one {
 		sign = 1
 	}
-	mean, most, from := 0.0, 0.0, int64(0)
+	most := 0.0
 	for i, stake := range stakes {
-		factor := 1 + stake*sign
-		d.sums[i] = (d.sums[i] + 1) * factor
-		mean += d.sums[i] / float64(len(stakes))
-		if d.recent[i] <= 1 {
-			d.recent[i], d.begun[i] = 1, d.bits
+		b := &d.bettors[i]
+		b.Sum = (b.Sum + 1) * (1 + stake*sign)
+		if b.Recent <= 1 {
+			b.Recent, b.Since = 1, block
+		} else {
+			b.Since.add(block.Tally)
 		}
-		d.recent[i] *= factor
-		if d.recent[i] > most {
-			most, from = d.recent[i], d.begun[i]
+		b.Recent *= 1 + stake*sign
+		if b.Recent > most {
+			most, since = b.Recent, b.Since
 		}
 	}
-	d.bits++
-	if mean < d.bound {
-		return 0, false
+	if d.mean() < d.bound {
+		return Span{}, false
 	}
-	since = d.bits - from
-	*d = Detector{bound: d.bound}
+	d.reset()
 	return since, true
 }
+
+func (d *Detector) reset() { *d = Detector{bound: d.bound} }
+
+// skip counts the requests of a block without a bit.
+func (d *Detector) skip(block Tally) {
+	for i := range d.bettors {
+		d.bettors[i].Since.add(block)
+	}
+}
+
+func (d *Detector) mean() float64 {
+	sum := 0.0
+	for i := range d.bettors {
+		sum += d.bettors[i].Sum / float64(len(stakes))
+	}
+	return sum
+}
+
+// log10 is the decimal logarithm of the mean of M, at least 0.
+func (d *Detector) log10() float64 { return max(0, math.Log10(d.mean())) }
 
 // WatchBound is the bound of each of several detectors that together give at most one false alarm in 30 days on average, if a block has at least a
 // length.

@@ -6,12 +6,12 @@ import "math"
 // or of a pass has not ruled out at some time so far. So it agrees with the verdict. The chance that it ever misses the ratio is at most
 // Alpha / 6 + Alpha.
 type interval struct {
-	middle                float64 // the threshold: ratios are looked at in steps from it
-	failLog10, passLog10  float64
-	counts                [2*cells + 1]int64 // block values v by ⌈(v − middle) / step⌉ + cells
-	n                     int64
-	lower, upper          float64
-	lowerCell, upperCells int // the bounds, as cells
+	middle               float64 // the threshold: ratios are looked at in steps from it
+	failLog10, passLog10 float64
+	counts               [2*cells + 1]int64 // block values v by ⌈(v − middle) / step⌉ + cells
+	n                    int64
+	lower, upper         float64
+	lowerCell, upperCell int // the bounds, as cells
 }
 
 // The cells reach from 1/20 to 20 times the threshold.
@@ -21,9 +21,20 @@ const (
 )
 
 func newInterval(middle, failLog10, passLog10 float64) interval {
-	return interval{
-		middle: middle, failLog10: failLog10, passLog10: passLog10,
-		lower: math.Inf(-1), upper: math.Inf(1), lowerCell: -1, upperCells: 2*cells + 1,
+	i := interval{middle: middle, failLog10: failLog10, passLog10: passLog10}
+	i.setBounds(-1, 2*cells+1)
+	return i
+}
+
+// setBounds sets both bounds, as cells. Those outside the cells are infinite.
+func (i *interval) setBounds(lower, upper int) {
+	i.lowerCell, i.upperCell = lower, upper
+	i.lower, i.upper = math.Inf(-1), math.Inf(1)
+	if lower >= 0 {
+		i.lower = i.middle + float64(lower-cells)*cellStep
+	}
+	if upper <= 2*cells {
+		i.upper = i.middle + float64(upper-cells)*cellStep
 	}
 }
 
@@ -46,20 +57,18 @@ func (i *interval) move() {
 		if (Evidence{above, i.n}).Log10() < i.failLog10 {
 			break
 		}
-		i.lowerCell = c
-		i.lower = i.middle + float64(c-cells)*cellStep
+		i.setBounds(c, i.upperCell)
 	}
 	below := i.n
 	for c := 2 * cells; c >= 0; c-- {
 		below -= i.counts[c]
-		if c >= i.upperCells {
+		if c >= i.upperCell {
 			continue
 		}
 		if (Evidence{below, i.n}).Log10() < i.passLog10 {
 			break
 		}
-		i.upperCells = c
-		i.upper = i.middle + float64(c-cells)*cellStep
+		i.setBounds(i.lowerCell, c)
 	}
 }
 

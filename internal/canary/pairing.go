@@ -41,7 +41,11 @@ type row struct {
 	halves  [2]Half
 	due     [2]bool // the side has said that the row came due
 	settled [2]bool
+	apart   bool // the sides planned it for different instants
 }
+
+// sameInstant is the greatest distance between the instants for which the two sides plan a row. Each reads the clocks for itself.
+const sameInstant = time.Millisecond
 
 // NewPairing returns a pairing that passes pairs to add.
 func NewPairing(add func(*Pair)) *Pairing { return &Pairing{add: add, rows: map[string]*row{}} }
@@ -51,6 +55,7 @@ func NewPairing(add func(*Pair)) *Pairing { return &Pairing{add: add, rows: map[
 func (p *Pairing) Due(side Side, id string, at time.Time, gap time.Duration) {
 	if r := p.rows[id]; r != nil {
 		r.due[side] = true
+		r.apart = r.apart || r.at.Sub(at).Abs() > sameInstant
 		return
 	}
 	if n := len(p.order); n > p.next && at.Before(p.order[n-1].at) {
@@ -92,6 +97,9 @@ func (p *Pairing) Close(before time.Time) {
 	p.pass()
 }
 
+// Forget drops all pairs that are not complete. What ends of them later is ignored.
+func (p *Pairing) Forget() { p.rows, p.order, p.next = map[string]*row{}, nil, 0 }
+
 // CloseAll ends the wait for all rows: nothing is in flight any more.
 func (p *Pairing) CloseAll() {
 	for _, r := range p.order[p.next:] {
@@ -130,7 +138,9 @@ func (p *Pairing) pass() {
 
 // pair judges whether the two requests may be compared.
 func (r *row) pair() *Pair {
-	pair := &Pair{At: r.at}
+	// Where a side has failed, the other one goes on alone, at its own instants.
+	failed := r.halves[Baseline].Cause == Server || r.halves[Candidate].Cause == Server
+	pair := &Pair{ID: r.id, At: r.at, Void: r.apart && !failed}
 	for side, h := range r.halves {
 		pair.Requests[side] = h.Request
 		pair.Requests[side].Bad = h.Bad || h.Cause == Server

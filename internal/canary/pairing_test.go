@@ -126,6 +126,25 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// Where a side has failed a session, the other one goes on at its own instants. The rows that it sent alone count against the first.
+func TestInstantsAfterAFailure(t *testing.T) {
+	for _, c := range []struct {
+		cause Cause
+		void  bool
+	}{{None, true}, {Client, true}, {Server, false}} {
+		var got *Pair
+		p := NewPairing(func(pair *Pair) { got = pair })
+		at := time.Unix(100, 0)
+		p.Due(Baseline, "a", at, 0)
+		p.Due(Candidate, "a", at.Add(time.Second), 0)
+		p.Settle(Baseline, "a", Half{Ready: at})
+		p.Settle(Candidate, "a", Half{Cause: c.cause})
+		if got == nil || got.Void != c.void || got.Requests[Candidate].Bad != (c.cause == Server) {
+			t.Errorf("cause %v: got %+v, want void: %t", c.cause, got, c.void)
+		}
+	}
+}
+
 // A side that is silent for ever costs bounded memory.
 func TestOpenPairsAreBounded(t *testing.T) {
 	void := 0

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"maps"
 	"math"
 	"time"
 )
@@ -15,6 +16,9 @@ const (
 	Undecided Verdict = "undecided"
 )
 
+// Verdicts lists all verdicts.
+var Verdicts = []Verdict{Pass, Fail, Undecided}
+
 // A Reason says why a comparison is undecided.
 type Reason string
 
@@ -27,13 +31,19 @@ const (
 	Excess    Reason = "excess"     // a share of requests is above its tolerance, which is not proven
 )
 
+// Reasons lists all reasons.
+var Reasons = []Reason{FewBlocks, Dependent, Queues, NoValues, Excess}
+
 // A Judgement is the state of a comparison.
 type Judgement struct {
-	Verdict Verdict
-	Reason  Reason // "" unless it is undecided
-	Metric  Metric // that has failed, or is the reason
+	Verdict Verdict // "" in the mode watch
+	Reason  Reason  // "" unless it is undecided. In the mode watch it is Queues, or "".
+	Metric  Metric  // that has failed, or is the reason
+	Behind  [2]bool // sides whose latest requests all met a queue
 	Pairs   Pairs
-	Metrics [metrics]MetricState
+	Metrics [metrics]MetricState // in the mode verdict
+	Watch   []WatchState         // in the mode watch, one for each metric; else nil
+	Totals  Totals
 	Skipped map[Skip]int64 // blocks without bits for latencies
 	// More is how many blocks the verdict still needs if the next ones are like the ones so far: 0 unless it is undecided; −1: no number of
 	// blocks suffices.
@@ -49,7 +59,7 @@ type MetricState struct {
 	Worse, Better, Ties int64 // blocks
 	WorseLog10          float64
 	NotWorseLog10       float64 // of latencies
-	Correlation         float64 // of neighbouring blocks; NaN: unknown
+	Correlation         float64 // of neighbouring blocks; NaN: below 50
 	Dependent           bool
 	// A latency's candidate ÷ baseline, with an interval that holds however often one looks. NaN, 0 and +Inf where there is none.
 	Ratio, Lower, Upper float64
@@ -59,15 +69,22 @@ type MetricState struct {
 
 // Judge returns the present state.
 func (c *Comparison) Judge() Judgement {
-	j := Judgement{Verdict: Undecided, Reason: FewBlocks, Pairs: c.pairs, Skipped: map[Skip]int64{}}
-	for why, n := range c.skipped {
-		j.Skipped[why] = n
+	j := Judgement{Verdict: Undecided, Reason: FewBlocks, Pairs: c.pairs, Totals: c.totals.clone(), Skipped: maps.Clone(c.skipped)}
+	for side := range c.troubles {
+		j.Behind[side] = c.troubles[side].behind.pairs >= c.options.MinPairs
 	}
 	for m := range c.tests {
 		j.Metrics[m] = c.state(&c.tests[m])
 	}
 	if c.ended > 0 {
-		j.BlockTime = c.opened.Sub(c.began) / time.Duration(c.ended)
+		j.BlockTime = c.lasted / time.Duration(c.ended)
+	}
+	if c.watch != nil {
+		j.Verdict, j.Reason, j.Watch = "", "", c.watch.States()
+		if c.waits() {
+			j.Reason = Queues
+		}
+		return j
 	}
 	if c.failed >= 0 {
 		j.Verdict, j.Reason, j.Metric = Fail, "", c.failed
@@ -90,7 +107,7 @@ func (c *Comparison) Judge() Judgement {
 		}
 	}
 	switch {
-	case !values && c.pairs.Judged >= int64(c.options.MinPairs) && c.block.judged() >= c.options.MinPairs && c.last.Sub(c.opened) >= queuesAfter*c.options.MinTime:
+	case !values && c.waits():
 		j.Reason = Queues
 	case !values && c.skipped[SkipNoValues] > 0:
 		j.Reason = NoValues
@@ -110,17 +127,25 @@ func (c *Comparison) Judge() Judgement {
 // queuesAfter is how many times min_time a block lasts before queues are the reason.
 const queuesAfter = 10
 
+// waits says whether a side is behind, or the block is long enough and has long found no instant without a queue.
+func (c *Comparison) waits() bool {
+	if c.isBehind(Baseline, c.last) || c.isBehind(Candidate, c.last) {
+		return true
+	}
+	return c.block.judged() >= c.options.MinPairs && c.last.Sub(c.opened) >= queuesAfter*max(c.options.MinTime, time.Second)
+}
+
 func (c *Comparison) state(t *test) MetricState {
 	s := MetricState{
 		Metric: t.metric, Blocks: t.worse.Bits + t.ties, Worse: t.worse.Ones, Better: t.better.Ones, Ties: t.ties,
-		WorseLog10: t.worse.Log10(), Correlation: t.serial.correlation(), Dependent: t.serial.depends(),
+		WorseLog10: t.worse.Log10(), Correlation: t.neighbours.correlation(), Dependent: t.neighbours.depend(),
 		Ratio: math.NaN(), Failed: c.failed == t.metric, Passed: t.passed,
 	}
 	if t.metric.IsLatency() {
 		s.NotWorseLog10 = t.better.Log10()
 		s.Ratio, s.Lower, s.Upper = math.Exp(t.ratio.estimate()), math.Exp(t.ratio.lower), math.Exp(t.ratio.upper)
 	} else {
-		s.Excess = t.excess()
+		s.Excess = t.all.excess()
 	}
 	return s
 }
@@ -130,7 +155,7 @@ func (c *Comparison) missing() int64 {
 	fail, pass, known := int64(-1), int64(0), false
 	for m := range c.tests {
 		t := &c.tests[m]
-		if n := t.worse.toReach(c.options.FailLog10()); n >= 0 && (t.metric.IsLatency() || t.excess() > t.threshold) && (fail < 0 || n < fail) {
+		if n := t.worse.toReach(c.options.FailLog10()); n >= 0 && (t.metric.IsLatency() || t.all.excess() > t.threshold) && (fail < 0 || n < fail) {
 			fail = n
 		}
 		if !t.metric.IsLatency() || t.worse.Bits == 0 || t.passed {
