@@ -36,13 +36,24 @@ func (a *answer) role(b []byte) []byte {
 	return append(b, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
 }
 
-// chunk appends a chunk with the given number of tokens, and with usage unless that is nil.
-func (a *answer) chunk(b []byte, tokens int, usage []byte) []byte {
+// chunk appends a chunk with the given numbers of tokens of reasoning and of text, and with usage unless that is nil. Only a chat has
+// reasoning.
+func (a *answer) chunk(b []byte, reasoning, tokens int, usage []byte) []byte {
 	b = append(append(b, "data: "...), a.head...)
 	if a.api == chat {
-		b = append(b, `{"index":0,"delta":{"content":"`...)
-		b = a.words(b, tokens)
-		b = append(b, `"},"logprobs":null,"finish_reason":null}]`...)
+		b = append(b, `{"index":0,"delta":{`...)
+		if reasoning > 0 {
+			b = a.words(append(b, `"reasoning_content":"`...), reasoning)
+			b = append(b, '"')
+		}
+		if reasoning > 0 && tokens > 0 {
+			b = append(b, ',')
+		}
+		if tokens > 0 {
+			b = a.words(append(b, `"content":"`...), tokens)
+			b = append(b, '"')
+		}
+		b = append(b, `},"logprobs":null,"finish_reason":null}]`...)
 		if usage != nil {
 			b = append(append(b, `,"usage":`...), usage...)
 		}
@@ -88,12 +99,16 @@ func (a *answer) garbled(b []byte) []byte {
 	return append(append(append(b, "data: "...), a.head...), `{"index":0,"del`+"\n\n"...)
 }
 
-// whole returns an unstreamed answer.
-func (a *answer) whole(text []byte, reason string, usage []byte) []byte {
+// whole returns an unstreamed answer. Only a chat has reasoning.
+func (a *answer) whole(reasoning, text []byte, reason string, usage []byte) []byte {
 	b := append([]byte(nil), a.head...)
 	if a.api == chat {
 		b = append(append(b, `{"index":0,"message":{"role":"assistant","content":"`...), text...)
-		b = append(b, `"}`...)
+		b = append(b, '"')
+		if len(reasoning) > 0 {
+			b = append(append(append(b, `,"reasoning_content":"`...), reasoning...), '"')
+		}
+		b = append(b, '}')
 	} else {
 		b = append(append(b, `{"index":0,"text":"`...), text...)
 		b = append(b, '"')
@@ -103,12 +118,15 @@ func (a *answer) whole(text []byte, reason string, usage []byte) []byte {
 	return append(b, '}')
 }
 
-// usageJSON returns OpenAI's usage object, in tokens.
-func usageJSON(prompt, output, cached int) []byte {
+// usageJSON returns OpenAI's usage object, in tokens. Without reasoning it has no details of the output.
+func usageJSON(prompt, output, cached, reasoning int) []byte {
 	b := strconv.AppendInt([]byte(`{"prompt_tokens":`), int64(prompt), 10)
 	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(prompt+output), 10)
 	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(output), 10)
 	b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(cached), 10)
+	if reasoning > 0 {
+		b = strconv.AppendInt(append(b, `},"completion_tokens_details":{"reasoning_tokens":`...), int64(reasoning), 10)
+	}
 	return append(b, "}}"...)
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 
 	StepTokens int // > 0: shared steps, with at most this many prompt and output tokens in each: vLLM's --max-num-batched-tokens
 
+	ReasoningTokens int // of each answer of a chat, before its text; an answer that is no longer is reasoning alone
+
 	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
 	TemplateTokens int // tokens that the chat template adds before each prompt
 	CacheTokens    int // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
@@ -115,6 +117,7 @@ func (o Options) Check() error {
 	if o.StepTokens > 0 && o.StepTokens < o.Slots {
 		errs = append(errs, fmt.Errorf("%s: want at least the %d Slots, a token for each stream, got %d", "StepTokens", o.Slots, o.StepTokens))
 	}
+	whole("ReasoningTokens", o.ReasoningTokens, 0, 1<<20)
 	whole("ChunkTokens", o.ChunkTokens, 1, 1024)
 	whole("TemplateTokens", o.TemplateTokens, 0, 1024)
 	whole("CacheTokens", o.CacheTokens, 0, 1<<30)

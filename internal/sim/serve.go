@@ -47,6 +47,7 @@ type exchange struct {
 	first, last time.Time // when tokens were ready to be written
 	writable    time.Time // the connection's write deadline
 	buf         []byte    // of the next write; an unstreamed answer's text
+	thoughts    []byte    // an unstreamed answer's reasoning
 	held        bool      // buf is an unstreamed answer, written after everything else is done
 }
 

@@ -243,15 +243,26 @@ func TestModelsAndHealth(t *testing.T) {
 // The answers of both APIs, streamed and in one piece, to the byte.
 func TestGoldenAnswers(t *testing.T) {
 	const messages = `"messages":[{"role":"system","content":"about after"},{"role":"user","content":[{"type":"text","text":"from here"}]}]`
-	for _, c := range []struct{ name, path, body string }{
-		{"chat.sse", pathChat, `{` + messages + `,"stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":3,"ignore_eos":true}`},
-		{"chat.json", pathChat, `{"model":"sim",` + messages + `,"max_tokens":3,"ignore_eos":true,"unknown":{"field":[1]}}`},
-		{"completions.sse", pathCompletions, `{"prompt":[5,6,7],"stream":true,"stream_options":{"include_usage":true},"max_tokens":3,"ignore_eos":true}`},
-		{"completions_nousage.sse", pathCompletions, `{"prompt":"about after","stream":true,"max_tokens":2,"ignore_eos":true}`},
-		{"completions.json", pathCompletions, `{"prompt":["about after"],"max_tokens":3,"ignore_eos":true}`},
+	for _, c := range []struct {
+		name, path, body string
+		reasoning        int
+	}{
+		{"chat.sse", pathChat, `{` + messages + `,"stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":3,"ignore_eos":true}`, 0},
+		{"reasoning.sse", pathChat, `{` + messages + `,"stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":6,"ignore_eos":true}`, 3},
+		{"reasoning.json", pathChat, `{` + messages + `,"max_tokens":6,"ignore_eos":true}`, 3},
+		{"reasoning_alone.sse", pathChat, `{` + messages + `,"stream":true,"max_tokens":2,"ignore_eos":true}`, 3},
+		{"chat.json", pathChat, `{"model":"sim",` + messages + `,"max_tokens":3,"ignore_eos":true,"unknown":{"field":[1]}}`, 0},
+		{"completions.sse", pathCompletions, `{"prompt":[5,6,7],"stream":true,"stream_options":{"include_usage":true},"max_tokens":3,"ignore_eos":true}`, 3},
+		{"completions_nousage.sse", pathCompletions, `{"prompt":"about after","stream":true,"max_tokens":2,"ignore_eos":true}`, 0},
+		{"completions.json", pathCompletions, `{"prompt":["about after"],"max_tokens":3,"ignore_eos":true}`, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulate(t, Defaults(), func(b bench) {
+			o := Defaults()
+			o.ReasoningTokens = c.reasoning
+			if strings.HasPrefix(c.name, "reasoning") {
+				o.ChunkTokens = 4 // the second chunk of an answer of 6 tokens has reasoning and text
+			}
+			simulate(t, o, func(b bench) {
 				r := b.post(b.Context(), c.path, "w/0/1", c.body)
 				if r.err != nil || r.status != http.StatusOK {
 					b.Fatalf("%d, %v: %s", r.status, r.err, r.body)

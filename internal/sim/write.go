@@ -27,11 +27,21 @@ func (x *exchange) open(ctx context.Context) error {
 	return x.flush()
 }
 
+// reasoned returns how many of the first tokens of the answer are reasoning.
+func (x *exchange) reasoned(tokens int) int {
+	if x.api != chat {
+		return 0
+	}
+	return min(tokens, x.engine.options.ReasoningTokens)
+}
+
 // put sends tokens that are ready: a chunk, and after the last token the end of the stream. If half is set, the fault
 // happens. An outcome other than "" ends the answer. Without streaming, put only collects tokens.
 func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome string, err error) {
+	reasoning := x.reasoned(x.sent) - x.reasoned(x.sent-tokens)
 	if !x.request.stream {
-		x.buf = x.answer.words(x.buf, tokens)
+		x.thoughts = x.answer.words(x.thoughts, reasoning)
+		x.buf = x.answer.words(x.buf, tokens-reasoning)
 		if half && (x.fault == FaultCut || x.fault == FaultStalled) {
 			x.announce(2 * len(x.buf)) // more bytes than will be sent
 			return x.breakOff(ctx)
@@ -42,7 +52,7 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 	if x.request.perChunk {
 		usage = x.usage()
 	}
-	x.buf = x.answer.chunk(x.buf[:0], tokens, usage)
+	x.buf = x.answer.chunk(x.buf[:0], reasoning, tokens-reasoning, usage)
 	if half {
 		switch x.fault {
 		case FaultCut, FaultStalled:
@@ -77,7 +87,7 @@ func (x *exchange) finish() (outcome string, err error) {
 		x.fail(http.StatusInternalServerError, "InternalServerError", "simulated fault")
 		return x.fault, nil
 	}
-	x.buf = x.answer.whole(x.buf, x.reason, usageJSON(x.request.tokens, x.sent, x.cached))
+	x.buf = x.answer.whole(x.thoughts, x.buf, x.reason, usageJSON(x.request.tokens, x.sent, x.cached, x.reasoned(x.sent)))
 	if x.fault == FaultGarbled {
 		x.buf = x.buf[:len(x.buf)/2]
 	}
@@ -93,7 +103,7 @@ func (x *exchange) usage() []byte {
 	if !x.request.usage {
 		return nil
 	}
-	return usageJSON(x.request.tokens, x.sent, x.cached)
+	return usageJSON(x.request.tokens, x.sent, x.cached, x.reasoned(x.sent))
 }
 
 // announce sets the headers of an unstreamed answer of size bytes.
