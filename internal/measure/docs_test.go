@@ -2,6 +2,7 @@ package measure
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"replayd/test/outside"
@@ -10,7 +11,7 @@ import (
 func TestDocumentedFieldsAreThoseOfALedger(t *testing.T) {
 	var written []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[LedgerLine]()) {
-		if name := field.Tag.Get("json"); name != "-" && !field.Anonymous {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" && !field.Anonymous {
 			written = append(written, name)
 		}
 	}

@@ -17,6 +17,7 @@ type Ledger struct {
 	Filtered int64                `json:"filtered"` // over the configured length limits; not in Expected
 	Good     int64                `json:"good"`     // ended ok and met every bound of the SLO
 	Eligible int64                `json:"eligible"` // the service is responsible for their outcome; see Eligible
+	Sessions Sessions             `json:"sessions,omitzero"`
 
 	Retries      int64            `json:"-"`
 	PromptTokens int64            `json:"-"` // of ok requests, as counted by the server
@@ -66,7 +67,7 @@ func (l Ledger) Balance() error {
 	if l.Good > l.Outcomes[OK] || l.Good > l.Eligible || l.Eligible > l.Expected {
 		return fmt.Errorf("ledger: want good ≤ ok, good ≤ eligible ≤ expected, got %d, %d, %d and %d", l.Good, l.Outcomes[OK], l.Eligible, l.Expected)
 	}
-	return nil
+	return l.Sessions.balance()
 }
 
 // Add adds a ledger of another workload, or of another shard of the same workload.
@@ -74,7 +75,7 @@ func (l Ledger) Add(other Ledger) Ledger {
 	return Ledger{
 		Expected: l.Expected + other.Expected, InFlight: l.InFlight + other.InFlight, Waiting: l.Waiting + other.Waiting,
 		Outcomes: addUp(l.Outcomes, other.Outcomes), Dropped: addUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
-		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible,
+		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Sessions: l.Sessions.Add(other.Sessions),
 		Retries: l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
 		Broken: addUp(l.Broken, other.Broken),
 	}

@@ -14,6 +14,7 @@ const (
 	TTFT Quantity = iota
 	TPOT
 	E2E
+	TTFAT
 	TTFTFromDue
 	E2EFromDue
 	Lateness
@@ -47,6 +48,7 @@ var quantities = [NumQuantities]struct {
 	TTFT:           {"ttft", "time_to_first_token", Milliseconds, false, true},
 	TPOT:           {"tpot", "inter_token_latency", Milliseconds, false, true},
 	E2E:            {"e2e", "request_latency", Milliseconds, false, false},
+	TTFAT:          {"ttfat", "time_to_first_output_token", Milliseconds, false, true},
 	TTFTFromDue:    {"ttft_from_due", "time_to_first_token_from_due", Milliseconds, false, true},
 	E2EFromDue:     {"e2e_from_due", "request_latency_from_due", Milliseconds, false, false},
 	Lateness:       {"lateness", "lateness", Milliseconds, false, false},
@@ -119,6 +121,7 @@ func (r *Request) Values() Values {
 		}
 	}
 	set(TTFT, (*Request).TTFT)
+	set(TTFAT, (*Request).TTFAT)
 	set(TTFTFromDue, (*Request).TTFTFromDue)
 	set(E2E, (*Request).E2E)
 	set(E2EFromDue, (*Request).E2EFromDue)

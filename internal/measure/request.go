@@ -61,7 +61,7 @@ const (
 	Invalid  DropReason = "invalid"  // its message could not be built because of the row or the configuration
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
 
-	// SessionFailed: an earlier turn of the session failed. If an earlier turn was dropped, later turns have its drop reason.
+	// SessionFailed: an earlier turn of the session, or a row that this one comes after, failed. After a dropped row the reason is that row's.
 	SessionFailed DropReason = "session_failed"
 )
 
@@ -118,6 +118,10 @@ type Timeline struct {
 	Connect time.Duration   // time to open a connection for this request (DNS, dial, TLS); 0 if one was open already
 	Chunks  []time.Duration // arrival of each content chunk since Write, in order; the lane's next request reuses the slice
 
+	// ReasoningChunks is the number of content chunks before the first that has text or tool-call arguments besides reasoning: all of them
+	// in an answer of reasoning only.
+	ReasoningChunks int
+
 	ReadDelays  []time.Duration // by socket read with content: time of the read − kernel's receive time; reused
 	MergedReads int             // reads with more than one content chunk
 	Kernel      bool            // chunk times are the kernel's receive timestamps
@@ -138,6 +142,7 @@ type Request struct {
 	Outcome      Outcome
 	Error        string // error text, including the server's own text; "" if ok; at most 512 bytes
 	Status       int    // HTTP status; 0 if none was received
+	Replica      string // that answered, as the target's replica_header names it; "" if the answer has no such header
 	Retried      bool   // sent a second time, because the server had closed the kept connection
 	FinishReason string
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-const every = `one of ttft (time_to_first_token), tpot (inter_token_latency), e2e (request_latency), ` +
+const every = `one of ttft (time_to_first_token), tpot (inter_token_latency), e2e (request_latency), ttfat (time_to_first_output_token), ` +
 	`ttft_from_due (time_to_first_token_from_due), e2e_from_due (request_latency_from_due), lateness, time_to_second_token, ` +
 	`output_token_throughput_per_user, output_sequence_length, input_sequence_length, output_token_count, reasoning_token_count`
 
@@ -106,6 +106,11 @@ func TestViolations(t *testing.T) {
 	f("less than 1/10 milli", SLO{{PerUser, 100.1}}, answered(OK, 100*milli, 110*milli), "output_token_throughput_per_user")
 	f("one token has no rate", SLO{{PerUser, 1e9}}, answered(OK, 100*milli), "")
 	f("second token", SLO{{SecondToken, 9}}, answered(OK, 100*milli, 110*milli), "time_to_second_token")
+	thought := answered(OK, 100*milli, 110*milli)
+	thought.Timeline.ReasoningChunks = 1
+	f("reasoning", SLO{{TTFT, 100}, {TTFAT, 109}}, thought, "ttfat")
+	thought.Timeline.ReasoningChunks = 2
+	f("reasoning alone", SLO{{TTFAT, 1}}, thought, "")
 	f("shorter than the least", SLO{{OutputLength, 3}}, answered(OK, 100*milli, 110*milli), "output_sequence_length")
 	late := answered(OK, 100*milli, 110*milli)
 	late.Timeline.Due = late.Timeline.Write.Add(-50 * milli)
@@ -116,10 +121,10 @@ func TestViolations(t *testing.T) {
 // For a complete request that ended ok, every quantity has a value.
 func TestValues(t *testing.T) {
 	r := answered(OK, 100*milli, 110*milli, 130*milli)
-	r.InputTokens, r.Usage = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}
+	r.InputTokens, r.Usage, r.Timeline.ReasoningChunks = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}, 1
 	v := r.Values()
 	want := map[Quantity]float64{
-		TTFT: 100, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 7, OutputCount: 3, ReasoningCount: 1,
+		TTFT: 100, TTFAT: 110, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 7, OutputCount: 3, ReasoningCount: 1,
 		Lateness: float64(r.Lateness()) / 1e6, TTFTFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+100*milli) / 1e6,
 		E2EFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+130*milli) / 1e6,
 	}

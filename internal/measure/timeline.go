@@ -14,6 +14,15 @@ func (r *Request) TTFT() (time.Duration, bool) {
 	return r.Timeline.Chunks[0], true
 }
 
+// TTFAT returns the time to first answer token: first content chunk that is not reasoning − start of the write. It equals TTFT for an
+// answer without reasoning. ok is false if there is no such chunk, and for an answer that is not streamed.
+func (r *Request) TTFAT() (time.Duration, bool) {
+	if r.Timeline.Whole || len(r.Timeline.Chunks) <= r.Timeline.ReasoningChunks {
+		return 0, false
+	}
+	return r.Timeline.Chunks[r.Timeline.ReasoningChunks], true
+}
+
 // SecondToken returns second content chunk − first content chunk. ok is false if there is no second one.
 func (r *Request) SecondToken() (time.Duration, bool) {
 	if len(r.Timeline.Chunks) < 2 {

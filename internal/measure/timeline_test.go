@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -46,6 +47,10 @@ func TestTimelineArithmetic(t *testing.T) {
 	}
 	f("TTFT", defined(r.TTFT()), 200*milli)
 	f("TTFT from due", defined(r.TTFTFromDue()), 1200*milli)
+	for reasoning, want := range []time.Duration{200 * milli, 250 * milli, 500 * milli, -1} {
+		r.Timeline.ReasoningChunks = reasoning
+		f(fmt.Sprint("TTFAT after reasoning in chunks: ", reasoning), defined(r.TTFAT()), want)
+	}
 	f("e2e", defined(r.E2E()), 500*milli)
 	f("e2e from due", defined(r.E2EFromDue()), 1500*milli)
 	f("TPOT", defined(r.TPOT()), 50*milli) // (500 − 200) / (7 − 1)
@@ -79,7 +84,7 @@ func TestUndefinedLatencies(t *testing.T) {
 	f := func(name string, tokens int, chunks []time.Duration, wantTTFT, wantTPOT bool, wantGaps int) {
 		t.Helper()
 		r := &Request{Timeline: Timeline{Chunks: chunks}, Usage: Usage{Output: tokens}}
-		for what, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFT from due": r.TTFTFromDue, "e2e": r.E2E, "e2e from due": r.E2EFromDue} {
+		for what, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFAT": r.TTFAT, "TTFT from due": r.TTFTFromDue, "e2e": r.E2E, "e2e from due": r.E2EFromDue} {
 			if _, got := get(); got != wantTTFT {
 				t.Errorf("%s: %s defined: %v, want %v", name, what, got, wantTTFT)
 			}
@@ -101,7 +106,7 @@ func TestUndefinedLatencies(t *testing.T) {
 // An answer that is not streamed has an end but no first token, whatever its number of tokens.
 func TestWholeAnswerHasNoFirstToken(t *testing.T) {
 	r := &Request{Usage: Usage{Output: 500}, Timeline: Timeline{Due: begin, Write: begin.Add(milli), Chunks: []time.Duration{700 * milli}, Whole: true}}
-	for name, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFT from due": r.TTFTFromDue, "TPOT": r.TPOT} {
+	for name, get := range map[string]func() (time.Duration, bool){"TTFT": r.TTFT, "TTFAT": r.TTFAT, "TTFT from due": r.TTFTFromDue, "TPOT": r.TPOT} {
 		if d, defined := get(); defined || d != 0 {
 			t.Errorf("%s: want it undefined, got %v", name, d)
 		}

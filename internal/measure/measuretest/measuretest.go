@@ -67,3 +67,18 @@ func Long() *measure.Request {
 	}
 	return Request("conversation/3/17", 0, measure.OK, chunks...)
 }
+
+// Sessions are the ended sessions of a small run: three ok, of which one takes longer than 10 minutes and one has a server that does not
+// report cached tokens, one that failed and one that was cut.
+func Sessions() []measure.Session {
+	minutes := func(tools, lateness, ttft, decode time.Duration) measure.SessionTime {
+		return measure.SessionTime{tools * time.Minute, lateness * time.Minute, ttft * time.Minute, decode * time.Minute}
+	}
+	return []measure.Session{
+		{Name: "quick", Outcome: measure.SessionOK, Begun: Start, Time: minutes(3, 0, 1, 2), Requests: 4, Prompt: 1000, Cached: 900, CacheTold: true},
+		{Name: "slow", Outcome: measure.SessionOK, Begun: Start, Time: minutes(20, 1, 9, 10), Requests: 30, Prompt: 3000, Cached: 1500, CacheTold: true},
+		{Name: "failed", Outcome: measure.SessionNotOK, Begun: Start, Time: minutes(1, 1, 1, 1), Requests: 2, Prompt: 50},
+		{Name: "mute", Loop: 1, Pass: 1, Outcome: measure.SessionOK, Begun: Start.Add(time.Hour), Time: minutes(0, 0, 1, 9), Requests: 1, Prompt: 70},
+		{Name: "cut", Loop: 1, Outcome: measure.SessionCut, Begun: Start.Add(time.Hour)},
+	}
+}
