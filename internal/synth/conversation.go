@@ -95,6 +95,7 @@ func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 		c.turns = c.turn
 	}
 	c.fresh = false
+	r.Last = c.session != "" && c.turn == c.turns
 	return r
 }
 

@@ -16,7 +16,7 @@ import (
 // What a row shares is the longest run of its blocks, from the first one on, that another row begins with too. The rest is
 // its own.
 type RescaleOptions struct {
-	Speedup    float64 // instants are divided by it; delays between turns stay
+	Speedup    float64 // instants are divided by it; delays between turns and waits after parents stay
 	PrefixLen  float64 // times what rows share, in whole blocks: a shared prefix of d blocks has round(d × PrefixLen) of them
 	PromptLen  float64 // times the tokens that are a row's own, at least one where it had any
 	PrefixRoot int     // trees that share nothing, each a copy of the trace's; each row, or session, is in one of them, drawn by Seed
@@ -26,6 +26,8 @@ type RescaleOptions struct {
 
 	BlockTokens int // of the trace: Stats.BlockTokens
 	Seed        uint64
+
+	Wait func(recorded time.Duration) time.Duration // that of trace.Options: how long a wait after a parent takes; nil: as recorded
 }
 
 // Bounds of RescaleOptions.
@@ -81,8 +83,9 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 			paths[i] = f.plant(rows[i].Blocks[:min(ids, blocks(rows[i].InputTokens, s.BlockTokens))])
 		}
 	}
-	out := make([]trace.Record, 0, len(rows))
+	all, left, parents := make([]trace.Record, 0, len(rows)), make([]bool, len(rows)), false
 	for i, r := range rows {
+		parents = parents || r.After != nil
 		due := math.Round(float64(r.Offset) / s.Speedup)
 		if due > float64(longest) {
 			return nil, fmt.Errorf("line %d: want times of at most %v, got %v at speedup %v", r.Line, longest, r.Offset, s.Speedup)
@@ -93,19 +96,24 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 		}
 		if r.InputTokens > 0 && r.Parts == nil {
 			p := f.part(paths[i], r.InputTokens)
-			switch r.InputTokens = p.tokens(); {
-			case s.MaxInput > 0 && r.InputTokens > s.MaxInput:
-				continue
-			case r.InputTokens > trace.MaxTokens:
+			r.InputTokens = p.tokens()
+			if long := s.MaxInput > 0 && r.InputTokens > s.MaxInput; !long && r.InputTokens > trace.MaxTokens {
 				return nil, fmt.Errorf("line %d: want at most %d tokens, got %d", r.Line, trace.MaxTokens, r.InputTokens)
-			}
-			if paths[i] != nil {
+			} else if !long && paths[i] != nil {
 				r.Blocks = f.name(paths[i], p, s.tree(&r))
 			}
-		} else if s.MaxInput > 0 && r.InputTokens > s.MaxInput {
-			continue
 		}
-		out = append(out, r)
+		left[i] = s.MaxInput > 0 && r.InputTokens > s.MaxInput
+		all = append(all, r)
+	}
+	if parents {
+		relink(all, left, s.Wait)
+	}
+	out := all[:0]
+	for i := range all {
+		if !left[i] {
+			out = append(out, all[i])
+		}
 	}
 	return out, nil
 }

@@ -339,6 +339,57 @@ func TestRescaleOfARealTrace(t *testing.T) {
 	}
 }
 
+// A session that forks and joins keeps its waits at another speed, and its rows the earliest instants that these allow. What comes after a row
+// that is left out comes after that row's parents.
+func TestRescaleParents(t *testing.T) {
+	const s = time.Second
+	row := func(number, tokens int, at time.Duration, after ...trace.Edge) trace.Record {
+		return trace.Record{Number: number, InputTokens: tokens, Offset: at, Session: "s", After: append([]trace.Edge{}, after...), Floating: len(after) > 0}
+	}
+	edge := func(row int, wait time.Duration) trace.Edge { return trace.Edge{Row: row, Wait: wait} }
+	rows := []trace.Record{
+		row(0, 10, 40*s),
+		row(1, 50, 43*s, edge(0, 3*s)),
+		row(2, 10, 45*s, edge(0, 5*s)),
+		row(3, 10, 50*s, edge(1, 7*s), edge(2, 4*s)),
+		row(4, 10, 90*s, edge(3, 2*s)),
+	}
+	rows[4].Floating = false // it has an instant of its own
+	for _, c := range []struct {
+		name  string
+		scale RescaleOptions
+		want  []trace.Record
+	}{
+		{"faster", RescaleOptions{Speedup: 4}, []trace.Record{
+			row(0, 10, 10*s), row(1, 50, 13*s, edge(0, 3*s)), row(2, 10, 15*s, edge(0, 5*s)), row(3, 10, 20*s, edge(1, 7*s), edge(2, 4*s)),
+			row(4, 10, 22*s+s/2, edge(3, 2*s)),
+		}},
+		{"a row of a fork left out", RescaleOptions{MaxInput: 40}, []trace.Record{
+			row(0, 10, 40*s), row(2, 10, 45*s, edge(0, 5*s)), row(3, 10, 50*s, edge(0, 10*s), edge(2, 4*s)), row(4, 10, 90*s, edge(3, 2*s)),
+		}},
+		{"waits limited", RescaleOptions{Speedup: 4, Wait: func(d time.Duration) time.Duration { return min(d, s) }}, []trace.Record{
+			row(0, 10, 10*s), row(1, 50, 11*s, edge(0, 3*s)), row(2, 10, 11*s, edge(0, 5*s)), row(3, 10, 12*s, edge(1, 7*s), edge(2, 4*s)),
+			row(4, 10, 22*s+s/2, edge(3, 2*s)),
+		}},
+	} {
+		c.want[len(c.want)-1].Floating = false
+		before := fmt.Sprint(rows)
+		got, err := Rescale(rows, c.scale)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\nwant %+v\ngot  %+v, %v", c.name, c.want, got, err)
+		}
+		if fmt.Sprint(rows) != before {
+			t.Errorf("%s changed the rows that it was given", c.name)
+		}
+	}
+	// Without its first row the session begins with what came after it.
+	first := []trace.Record{row(0, 50, 40*s), row(1, 10, 43*s, edge(0, 3*s)), row(2, 10, 44*s, edge(1, s))}
+	got, err := Rescale(first, RescaleOptions{MaxInput: 40})
+	if want := []trace.Record{row(1, 10, 43*s), row(2, 10, 44*s, edge(1, s))}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("want %+v, got %+v, %v", want, got, err)
+	}
+}
+
 func BenchmarkRescale(b *testing.B) {
 	rows, stats := realRows(b)
 	for b.Loop() {
