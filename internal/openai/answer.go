@@ -19,6 +19,8 @@ type answer struct {
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // that read brought other content chunks, too
+	reasoned bool     // reasoning came
+	answered bool     // text or tool-call arguments came
 	opening  int      // output tokens of the first content chunk, if the server was asked for usage with each chunk
 }
 
@@ -99,6 +101,7 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 			x.answer.opening = c.Usage.Output
 		}
 		x.content(a, &x.req.Timeline)
+		x.kind(&x.req.Timeline)
 		if c.Keep {
 			x.texts.Add(c)
 		}
@@ -111,6 +114,24 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 	}
 	x.told(&x.req.Usage)
 	return nil
+}
+
+// kind counts the latest content chunk among those of reasoning until the first of the answer. A chunk of token ids alone is of the same
+// kind as the text that follows.
+func (x *exchange) kind(t *measure.Timeline) {
+	a, c := &x.answer, &x.chunk
+	if a.answered {
+		return
+	}
+	a.reasoned, a.answered = a.reasoned || c.Thought, c.Answer
+	switch {
+	case !a.reasoned:
+		t.ReasoningChunks = 0
+	case a.answered:
+		t.ReasoningChunks = len(t.Chunks) - 1
+	default:
+		t.ReasoningChunks = len(t.Chunks)
+	}
 }
 
 // content adds a content chunk to the timeline.

@@ -84,6 +84,10 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
+// Renew has no connection that is open now used for another request: behind one address there may be another server since. Requests in flight
+// go on.
+func (c *Client) Renew() { c.pool.Renew(time.Now()) }
+
 // Warm opens connections until n of them are in the pool, none older than Idle. It returns then, or with the first error. A
 // lane without a fresh connection takes one from the pool before it dials, so that no lane dials at a due instant. A later
 // call adds the connections that are missing.

@@ -89,15 +89,20 @@ func (c *Client) keepCredentials(headers []header, secrets []string) {
 	}
 }
 
-var headEnd = []byte("\r\n\r\n")
+var (
+	headEnd       = []byte("\r\n\r\n")
+	noCredentials late
+)
 
-// compose returns a message with its credentials: first is its beginning, or all of a small message.
+// compose returns a message with its credentials and with what is sent back: first is its beginning, or all of a small message.
 func (l *Lane) compose(message []byte) (first, rest []byte, err error) {
 	late := l.client.late.Load()
-	if late == nil {
+	switch {
+	case late == nil && len(l.back) == 0:
 		return message, nil, nil
-	}
-	if late.err != nil {
+	case late == nil:
+		late = &noCredentials
+	case late.err != nil:
 		return message, nil, late.err
 	}
 	head := bytes.Index(message, headEnd) + len("\r\n")
@@ -108,6 +113,7 @@ func (l *Lane) compose(message []byte) (first, rest []byte, err error) {
 			l.first = append(l.first, line.text...)
 		}
 	}
+	l.first = append(l.first, l.back...)
 	l.first = append(l.first, message[head:begin]...)
 	return l.first, message[begin:], nil
 }

@@ -139,12 +139,17 @@ func opens(name string) bool {
 	return secret.IsName(name) && (strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || secret.IsName(strings.ReplaceAll(name, "token", "")))
 }
 
-// secrets returns the values of the headers whose names suggest a secret.
+// secrets returns the values of the headers whose names suggest a secret, without the session's id.
 func (m *RequestFields) secrets() []string {
 	var secrets []string
 	for name, value := range m.Headers {
-		if secret.IsName(name) {
-			secrets = append(secrets, value)
+		if !secret.IsName(name) {
+			continue
+		}
+		for text := range strings.SplitSeq(value, SessionMark) {
+			if text != "" {
+				secrets = append(secrets, text)
+			}
 		}
 	}
 	return secrets

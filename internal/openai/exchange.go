@@ -33,10 +33,10 @@ type reader func(*exchange, context.Context) *failure
 func (x *exchange) prepare(req *measure.Request) {
 	t := &req.Timeline
 	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
-	t.Chunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], t.ReadDelays[:0], 0, false
-	req.Outcome, req.Error, req.Status, req.Retried = measure.OK, "", 0, false
+	t.Chunks, t.ReasoningChunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], 0, t.ReadDelays[:0], 0, false
+	req.Outcome, req.Error, req.Status, req.Replica, req.Retried = measure.OK, "", 0, "", false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
-	x.texts.Content = emptied(req.Text)
+	x.texts.Content, x.echoed = emptied(req.Text), x.echoed[:0]
 	x.req = req
 	if d := x.client.target.Timeouts.Total; d > 0 {
 		x.total = time.Now().Add(d)

@@ -21,6 +21,9 @@ type Hooks struct {
 	// several choices it stores all contents in the order of arrival.
 	Keep bool
 
+	// Echo is the header of the answer whose value Lane.Echoed returns; nil: none.
+	Echo *Echo
+
 	// Count counts the tokens of a text; nil: there is no tokenizer. It is called after the end of an answer without usage: the
 	// usage is then that of content, reasoning and arguments, with source text. It stores the content as Keep does. A text
 	// that was cut is not counted.

@@ -22,7 +22,9 @@ type Lane struct {
 	chunk   chunk.Chunk
 	texts   chunk.Texts // their content belongs to the request
 	body    []byte      // of an answer in one piece
-	first   []byte      // the beginning of a message, with credentials from files
+	first   []byte      // the beginning of a message, with credentials from files and what is sent back
+	back    []byte      // line that the next message carries beside its own; empty: none
+	echoed  []byte      // see Echoed
 	present exchange
 }
 
@@ -35,7 +37,7 @@ func (c *Client) Lane() *Lane {
 
 // Fresh reports whether the lane has a connection young enough to be used at now. The server may still have closed it.
 func (l *Lane) Fresh(now time.Time) bool {
-	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle)
+	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle) && l.client.pool.Keeps(l.conn)
 }
 
 // Close closes the lane's connection. The lane can be used again, and dials then.
@@ -49,7 +51,7 @@ func (l *Lane) drop() {
 }
 
 // Do sends message (from AppendRequest) and reads its answer to the end: a stream, or one JSON object where the caller
-// has set req.Timeline.Whole, as AppendRequest was told. It fills req's Outcome, Error, Status, Retried, FinishReason,
+// has set req.Timeline.Whole, as AppendRequest was told. It fills req's Outcome, Error, Status, Replica, Retried, FinishReason,
 // Usage, Events, Text and TextCut, and of its Timeline Write, Head, Cancel, End, Connect, Chunks, ReadDelays, MergedReads
 // and Kernel; the slices are used again from their beginning.
 //

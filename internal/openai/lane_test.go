@@ -63,6 +63,10 @@ func TestLaneTimes(t *testing.T) {
 		if !l.Fresh(time.Now()) || !l.Fresh(time.Now().Add(DefaultIdle-1)) || l.Fresh(time.Now().Add(DefaultIdle)) {
 			t.Error("want a connection that is fresh for 4 s")
 		}
+		c.Renew()
+		if l.Fresh(time.Now()) {
+			t.Error("want a connection of before Renew not to be used again")
+		}
 	})
 }
 

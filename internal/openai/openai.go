@@ -73,6 +73,8 @@ type Target struct {
 	Idle      time.Duration // 0: DefaultIdle
 	UserAgent string        // "replayd/VERSION"
 
+	ReplicaHeader string // header of answers that names the replica that answers; "": none
+
 	// Dial opens the transport of a connection; nil: a net.Dialer. A transport other than TCP has no kernel
 	// timestamps.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -86,11 +88,12 @@ type Client struct {
 	own            []string // secrets in target.ExtraBody
 	clock          *wire.Clock
 	served         atomic.Pointer[served]
-	inline         []header               // credentials that are not in files
-	late           atomic.Pointer[late]   // credentials in files; nil: there are none
-	reading        sync.Mutex             // held while the files are read
-	secrets        atomic.Pointer[hidden] // what no error text may show, of the credentials that were read last
-	requestSecrets atomic.Pointer[hidden] // likewise, of the request headers of all workloads
+	inline         []header                          // credentials that are not in files
+	late           atomic.Pointer[late]              // credentials in files; nil: there are none
+	reading        sync.Mutex                        // held while the files are read
+	secrets        atomic.Pointer[hidden]            // what no error text may show, of the credentials that were read last
+	requestSecrets atomic.Pointer[hidden]            // likewise, of the request headers of all workloads
+	replicas       atomic.Pointer[map[string]string] // names of replicas, so that each is allocated once; nil: none came
 	pool           wire.Pool
 	stamps         io.Closer // keeps the kernel's timestamps on; nil: there are none
 

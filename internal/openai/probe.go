@@ -56,6 +56,13 @@ func (p *Probe) Answer() Answer {
 	return p.answer
 }
 
+// Model returns the name of the model that the target served last; "" before it is known.
+func (p *Probe) Model() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.model
+}
+
 // Overhead returns the number of template tokens measured last; 0: not measured yet.
 func (p *Probe) Overhead() int { return int(p.overhead.Load()) }
 

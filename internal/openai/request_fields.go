@@ -21,6 +21,9 @@ type RequestFields struct {
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none
 	Headers   map[string]string // header lines that CheckHeader has accepted; no error text shows the secret ones
+
+	Session      string // replaces {session} in Headers
+	SessionField string // key of the body whose value is Session, accepted by CheckSessionField; "" for none
 }
 
 // fields returns the members of the body.
@@ -35,6 +38,9 @@ func (m *RequestFields) fields() []field {
 	if m.User != "" {
 		fields = append(fields, field{key: "user", value: quote(m.User)})
 	}
+	if m.SessionField != "" {
+		fields = append(fields, field{key: m.SessionField, value: quote(m.Session)})
+	}
 	return fields
 }
 
@@ -42,7 +48,7 @@ func (m *RequestFields) fields() []field {
 func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) { // the same bytes every time
 		h.Del(name)
-		h.Add(name, m.Headers[name])
+		h.Add(name, m.header(m.Headers[name]))
 	}
 }
 
@@ -50,7 +56,7 @@ func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 const maxHeaderValue = 1 << 10
 
 // CheckHeader returns why a header is refused: the name is invalid or belongs to the message itself, or the value would end the
-// line. The text does not repeat the value, which may be secret.
+// line, or names something else than {session} in braces. The text does not repeat the value, which may be secret.
 func CheckHeader(name, value string) error {
 	if !isToken(name) || len(name) > maxHeaderValue {
 		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])
@@ -67,5 +73,5 @@ func CheckHeader(name, value string) error {
 	case strings.Trim(value, " ") != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
 		return errors.New("want printable ASCII, without a space at either end")
 	}
-	return nil
+	return checkMarks(value)
 }

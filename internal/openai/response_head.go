@@ -28,7 +28,8 @@ func (x *exchange) hear(ctx context.Context) *failure {
 			return x.badHead(ctx, err)
 		}
 		if s := x.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
-			x.req.Status = s
+			x.req.Status, x.req.Replica = s, x.client.replica(&x.head)
+			x.keepEcho()
 			x.req.Timeline.Head = later(x.conn.Last().At, x.req.Timeline.Write)
 			x.heard(s, x.req.Timeline.Head)
 			x.in.Body(x.head.ContentLength(), s)

@@ -49,6 +49,7 @@ func TestAnswerDuringUpload(t *testing.T) {
 			readSome(conn)
 			pass(time.Second)
 			send(conn, early429)
+			pass(1) // the answer is read before the rest of the message
 			_, _ = io.Copy(io.Discard, conn)
 		}, Hooks{}, false, measure.HTTP429, "HTTP 429: too large", time.Second, false},
 		"503, and closes": {func(conn net.Conn) {

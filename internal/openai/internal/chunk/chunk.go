@@ -18,6 +18,8 @@ type Chunk struct {
 	Keep bool // keep the texts; see Texts
 
 	Content bool   // has text, reasoning, tool-call arguments or token ids: tokens for the client
+	Answer  bool   // has text or tool-call arguments
+	Thought bool   // has reasoning
 	Bare    bool   // has no choice, like a usage chunk
 	Finish  []byte // finish_reason of the last choice, possibly cut; empty if it is missing, null or ""
 	Usage   Counts
@@ -69,13 +71,15 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 }
 
 func (w *scanner) choices(c *Chunk) bool {
-	c.Content, c.said, c.several, c.Finish, c.Bare = false, said{}, nil, nil, true
+	c.Content, c.Answer, c.Thought = false, false, false
+	c.said, c.several, c.Finish, c.Bare = said{}, nil, nil, true
 	w.space()
 	start, several := w.i, false
 	ok := w.array(func() bool {
 		var ch choice
 		ok := w.choice(&ch, c.Form)
-		c.Content = c.Content || ch.some()
+		c.Answer, c.Thought = c.Answer || ch.answers(), c.Thought || ch.part.reasons()
+		c.Content = c.Answer || c.Thought || c.Content || ch.ids.some() || ch.part.ids.some()
 		if len(ch.finish) > 0 {
 			c.Finish = ch.finish
 		}
@@ -98,7 +102,8 @@ type choice struct {
 	finish   []byte
 }
 
-func (ch *choice) some() bool { return ch.part.some() || ch.own.some() || ch.ids.some() }
+// answers reports whether the choice has text or tool-call arguments.
+func (ch *choice) answers() bool { return ch.own.some() || ch.part.text.some() || ch.part.called }
 
 // said returns the texts of a choice. Some versions of vLLM send one reasoning text under both names.
 func (ch *choice) said() said {
@@ -145,9 +150,7 @@ type part struct {
 	called                               bool // a tool call has arguments
 }
 
-func (p *part) some() bool {
-	return p.text.some() || p.thought.some() || p.reasoning.some() || p.ids.some() || p.called
-}
+func (p *part) reasons() bool { return p.thought.some() || p.reasoning.some() }
 
 func (w *scanner) part(p *part) bool {
 	*p = part{}

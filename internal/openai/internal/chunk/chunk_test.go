@@ -8,26 +8,27 @@ import (
 )
 
 func TestChunk(t *testing.T) {
-	content := Chunk{Content: true}
+	answer, reasoning, ids := Chunk{Content: true, Answer: true}, Chunk{Content: true, Thought: true}, Chunk{Content: true}
 	nothing := Chunk{}
 	for in, want := range map[string]Chunk{
-		`{"choices":[{"delta":{"content":"a"}}]}`:                                                      content,
-		`{"choices":[{"delta":{"content":"a \"quote\" \u00e9"}}]}`:                                     content,
-		`{"choices":[{"delta":{"reasoning_content":"a","content":null}}]}`:                             content,
-		`{"choices":[{"delta":{"reasoning":"a"}}]}`:                                                    content,
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{"}}]}}]}`:                      content,
+		`{"choices":[{"delta":{"content":"a"}}]}`:                                                      answer,
+		`{"choices":[{"delta":{"content":"a \"quote\" \u00e9"}}]}`:                                     answer,
+		`{"choices":[{"delta":{"reasoning_content":"a","content":null}}]}`:                             reasoning,
+		`{"choices":[{"delta":{"reasoning":"a"}}]}`:                                                    reasoning,
+		`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`:                                      {Content: true, Answer: true, Thought: true},
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{"}}]}}]}`:                      answer,
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":""}},{"id":"x"}]}}]}`: nothing,
-		`{"choices":[{"delta":{"token_ids":[1]}}]}`:                                                    content,
-		`{"choices":[{"text":"a"}]}`:                                                                   content,
-		`{"choices":[{"text":"","token_ids":[5,6]}]}`:                                                  content,
+		`{"choices":[{"delta":{"token_ids":[1]}}]}`:                                                    ids,
+		`{"choices":[{"text":"a"}]}`:                                                                   answer,
+		`{"choices":[{"text":"","token_ids":[5,6]}]}`:                                                  ids,
 		`{"choices":[{"text":"","token_ids":[]}]}`:                                                     nothing,
-		`{"choices":[{"text":""},{"text":"b"}]}`:                                                       content,
+		`{"choices":[{"text":""},{"text":"b"}]}`:                                                       answer,
 		`{"choices":[{"delta":{"role":"assistant"}}]}`:                                                 nothing,
 		`{"choices":[{"delta":{"role":"assistant","content":""}}]}`:                                    nothing,
 		`{"choices":[{"delta":null,"text":null}]}`:                                                     nothing,
-		`{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`:                             content, // content parts
-		`{"choices":[{"delta":{"c\u006fntent":"a"}}]}`:                                                 content, // a key with an escape
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                  content, // an object, not a string
+		`{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}`:                             answer,  // content parts
+		`{"choices":[{"delta":{"c\u006fntent":"a"}}]}`:                                                 answer,  // a key with an escape
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a":1}}}]}}]}`:                  answer,  // an object, not a string
 		`{"choices":[{"delta":{"content":"a","content":""}}]}`:                                         nothing, // the last one counts
 		`{"choices":[{"finish_reason":"stop"}]}`:                                                       {Finish: []byte("stop")},
 		`{"choices":[{"finish_reason":null}]}`:                                                         nothing,
@@ -36,7 +37,7 @@ func TestChunk(t *testing.T) {
 		`{"choices":[]}`: {Bare: true},
 		`{"choices":null,"prompt_progress":{"total":100}}`: {Bare: true},
 		`{}`:                                    {Bare: true},
-		` {"choices" : [ { "text" : "a" } ] } `: content,
+		` {"choices" : [ { "text" : "a" } ] } `: answer,
 		`{"usage":null,"error":null}`:           {Bare: true},
 		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
 		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},

@@ -16,9 +16,9 @@ import (
 
 // A reading is a chunk as encoding/json decodes it. Read must find the same.
 type reading struct {
-	content, bare, failed bool
-	finish, message       string
-	usage, timings        Counts
+	content, answer, thought, bare, failed bool
+	finish, message                        string
+	usage, timings                         Counts
 
 	said, reasoning, arguments string
 }
@@ -47,9 +47,12 @@ func decoded(w way, data []byte) (r reading, ok bool) {
 		if w.form == Whole {
 			brings = members(choice["message"])
 		}
-		for _, v := range []json.RawMessage{choice["text"], choice["token_ids"], brings["content"], brings["reasoning_content"], brings["reasoning"], brings["token_ids"]} {
-			r.content = r.content || some(v)
+		has := func(values ...json.RawMessage) bool {
+			return slices.ContainsFunc(values, func(v json.RawMessage) bool { return some(v) })
 		}
+		r.answer = r.answer || has(choice["text"], brings["content"])
+		r.thought = r.thought || has(brings["reasoning_content"], brings["reasoning"])
+		r.content = r.content || r.answer || r.thought || has(choice["token_ids"], brings["token_ids"])
 		if reason, _ := anyOf(choice["finish_reason"]).(string); reason != "" {
 			r.finish = reason
 		}
@@ -57,7 +60,9 @@ func decoded(w way, data []byte) (r reading, ok bool) {
 		r.reasoning += firstOf(textOf(brings["reasoning_content"]), textOf(brings["reasoning"]))
 		for _, call := range elements(brings["tool_calls"]) {
 			arguments := members(members(call)["function"])["arguments"]
-			r.content = r.content || some(arguments)
+			if some(arguments) {
+				r.content, r.answer = true, true
+			}
 			if members(arguments) != nil { // an object, not a string
 				r.arguments += string(arguments)
 			}
@@ -96,7 +101,7 @@ func decoded(w way, data []byte) (r reading, ok bool) {
 func found(w way, data []byte) (r reading, ok bool) {
 	c := Chunk{Form: w.form, Keep: w.keep}
 	ok = c.Read(data, nil)
-	r = reading{content: c.Content, bare: c.Bare, failed: c.Failed, finish: string(c.Finish), message: c.Message, usage: c.Usage, timings: c.Timings}
+	r = reading{content: c.Content, answer: c.Answer, thought: c.Thought, bare: c.Bare, failed: c.Failed, finish: string(c.Finish), message: c.Message, usage: c.Usage, timings: c.Timings}
 	return r, ok
 }
 

@@ -14,6 +14,7 @@ import (
 type Conn struct {
 	socket *socket
 	app    net.Conn // the socket, or TLS over it
+	made   time.Time
 	used   time.Time
 	err    error
 	peeked [1]byte
@@ -22,7 +23,8 @@ type Conn struct {
 // NewConn returns a Conn over a transport that has just been opened.
 func NewConn(transport net.Conn, k *Clock) *Conn {
 	s := newSocket(transport, k)
-	return &Conn{socket: s, app: s, used: time.Now()}
+	now := time.Now()
+	return &Conn{socket: s, app: s, made: now, used: now}
 }
 
 // StartTLS does a client's TLS handshake. After an error the connection is unusable.

@@ -3,6 +3,7 @@ package wire
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,13 +12,31 @@ type Pool struct {
 	mu     sync.Mutex
 	conns  []*Conn
 	closed bool
+	since  atomic.Pointer[time.Time] // of the latest Renew; nil: there was none
 }
 
-// Put adds a connection. A closed pool closes it.
+// Renew closes all connections that nobody has taken, and makes Keeps refuse every connection that was opened before.
+func (s *Pool) Renew(now time.Time) {
+	s.since.Store(&now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		c.Cut()
+	}
+	s.conns = nil
+}
+
+// Keeps reports whether a connection may be used again: it was opened after the latest Renew.
+func (s *Pool) Keeps(c *Conn) bool {
+	since := s.since.Load()
+	return since == nil || c.made.After(*since)
+}
+
+// Put adds a connection. A closed pool closes it, and so does one that was renewed since.
 func (s *Pool) Put(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || !s.Keeps(c) {
 		c.Cut()
 		return
 	}

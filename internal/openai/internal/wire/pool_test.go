@@ -39,7 +39,20 @@ func TestPool(t *testing.T) {
 		if c := s.Take(time.Now(), idle); c != nil {
 			t.Error("want none")
 		}
+		if !s.Keeps(conns[2]) {
+			t.Error("want a connection to be kept")
+		}
+		opened(1)
+		s.Renew(time.Now())
 		s.Put(conns[2])
+		if s.Keeps(conns[2]) || open(1) || open(2) {
+			t.Errorf("want no connection of before a Renew to be used or open: open %v, %v", open(1), open(2))
+		}
+		<-time.After(1)
+		opened(2)
+		if !s.Keeps(conns[2]) || s.Fresh(time.Now(), idle) != 1 {
+			t.Error("want a connection of after it")
+		}
 		s.Close()
 		opened(3)
 		if open(2) || open(3) || s.Fresh(time.Now(), idle) != 0 {
