@@ -32,7 +32,7 @@ func (o *Options) Check() Faults {
 }
 
 func (o *Options) checkArrival() (f Faults) {
-	f.oneOf("arrival", string(o.Arrival), "exact", "spread", "constant", "poisson", "gamma", "users", "concurrency")
+	f.oneOf("arrival", string(o.Arrival), "exact", "spread", "constant", "poisson", "gamma", "users", "concurrency", "sessions")
 	switch {
 	case !(o.Speed >= 0.001 && o.Speed <= 1000): // true for NaN, too
 		f.add("speed", "want 0.001 to 1000, got %v", o.Speed)
@@ -73,10 +73,10 @@ func (o *Options) checkRepeat() (f Faults) {
 		}
 	}
 	switch {
-	case o.Arrival == Concurrency && o.Mode == Cron:
+	case o.closed() && o.Mode == Cron:
 		f.add("arrival", "want one with times for mode %q, got %q", o.Mode, o.Arrival)
 		return f
-	case o.Arrival == Concurrency: // its loops follow each other
+	case o.closed(): // its loops follow each other
 		f = append(f, o.checkNoLoops("another arrival", fmt.Sprintf("arrival %s", o.Arrival))...)
 	case o.Mode != Loops:
 		f = append(f, o.checkNoLoops(`mode "loop"`, fmt.Sprintf("mode %q", o.Mode))...)
@@ -156,6 +156,9 @@ func (o *Options) checkSource(src Source) (f Faults) {
 	}
 	if o.Duration < 0 || o.Duration > Longest {
 		f.add("duration", "want 0s to %v, got %v", Longest, o.Duration)
+	}
+	if o.BySession() && src.Endless {
+		f.add("rows", "want a number of rows to play them session by session, got rows without an end")
 	}
 	if src.Endless && o.Rows == 0 && o.Duration == 0 && o.Arrival != Concurrency {
 		f.add("rows, duration", "want one of them for rows without an end with arrival %q, got neither", o.Arrival)

@@ -34,6 +34,7 @@ func (o *Options) checkRate() (f Faults) {
 	case o.Arrival == Gamma && !(o.Burstiness >= 0.01 && o.Burstiness <= 1000):
 		f.add("burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
 	}
+	f = append(f, o.checkSessions()...)
 	switch {
 	case o.Arrival != Users && o.Users != 0:
 		f.add("users", "needs arrival users, got arrival %s", o.Arrival)

@@ -2,7 +2,10 @@ package schedule
 
 import (
 	"math"
+	"slices"
 	"time"
+
+	"replayd/internal/trace"
 )
 
 // Arrival says when rows come due.
@@ -18,6 +21,16 @@ const (
 	Gamma       Arrival = "gamma"       // at a rate, gaps from the gamma distribution of shape Burstiness
 	Users       Arrival = "users"       // at a rate, from a number of users in turn; see Source.Turns
 	Concurrency Arrival = "concurrency" // closed loop: when a lane is free
+	Sessions    Arrival = "sessions"    // closed loop of sessions: when another session has ended; their rows when their parents have
+)
+
+// RateOf is the unit of a rate.
+type RateOf string
+
+// Units of rates.
+const (
+	Requests RateOf = "requests"
+	Starts   RateOf = "sessions" // a session's rows follow its start as their parents allow
 )
 
 // Mode says how often the trace is played.
@@ -51,7 +64,8 @@ const (
 // Shard selects the rows of one of several processes: by session, else by record number.
 type Shard struct{ Index, Of int }
 
-// TurnDelay changes the time from the end of a turn to the next turn of its session: first Scale, then Max.
+// TurnDelay changes the time from the end of a row to the rows of its session that come after it: first Scale, then Max. Speed does not
+// change it.
 type TurnDelay struct {
 	Scale float64       // 0 to 1000; 0: no delay
 	Max   time.Duration // longest delay; 0: no limit
@@ -66,6 +80,27 @@ func (t *TurnDelay) of(delay time.Duration) time.Duration {
 		scaled = min(scaled, t.Max)
 	}
 	return scaled
+}
+
+// waits returns the edges of a row with their waits changed.
+func (t *TurnDelay) waits(edges []trace.Edge) []trace.Edge {
+	if t == nil || len(edges) == 0 || t.Scale == 1 && t.Max == 0 {
+		return edges
+	}
+	edges = slices.Clone(edges) // the source may give the row again
+	for i := range edges {
+		edges[i].Wait = t.of(edges[i].Wait)
+	}
+	return edges
+}
+
+// Wait returns how long a wait after a parent takes when it is played, in the time of the trace.
+func (o *Options) Wait(recorded time.Duration) time.Duration {
+	wait := o.TurnDelay.of(recorded)
+	if !o.timed() {
+		return wait
+	}
+	return time.Duration(min(math.Round(float64(wait)*o.Speed), float64(Longest)))
 }
 
 // Options of a plan; the zero value of a field is its default where the comment names one.
@@ -83,14 +118,19 @@ type Options struct {
 	Overlap  Overlap       // for mode Cron; "": Skip
 	Shard    Shard         // zero value: everything
 
-	// TurnDelay changes the delays between the turns of a session; nil: as in the source.
+	// TurnDelay changes the delays between the turns of a session, and the waits after the parents of a row; nil: as in the source.
 	TurnDelay *TurnDelay
 
 	Rate       float64 // requests per second, for arrivals at a rate; with Stages the rate at the begin
 	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: the rate is constant
 	Burstiness float64 // for Gamma: the shape of the distribution of gaps, 0.01 to 1000; 1 is Poisson, less is burstier
+	RateOf     RateOf  // for Constant, Poisson and Gamma; "": Requests
 	Users      int     // for Users: their number
-	Seed       uint64  // for Poisson and Gamma: seed of the gaps
+
+	// SessionsAtOnce is how many sessions are in progress, for Sessions. StartWithin is where the first of them begin.
+	SessionsAtOnce int
+	StartWithin    StartWithin
+	Seed           uint64 // for Poisson and Gamma: seed of the gaps
 
 	// Rows is the number of rows of a loop. A source with fewer rows is repeated, except with Exact and Spread, for which that is
 	// an error. 0: the number of rows in the window.
@@ -104,6 +144,16 @@ type Options struct {
 
 // Longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
 const Longest = 10 * 365 * 24 * time.Hour
+
+// A StartWithin has sessions begin at a drawn share of their rows, so that a replay does not begin with first turns alone. The rows before
+// count as ended. The zero value is the first row.
+type StartWithin struct{ From, To float64 }
+
+// closed reports whether rows have no instants.
+func (o *Options) closed() bool { return o.Arrival == Concurrency || o.Arrival == Sessions }
+
+// BySession reports whether rows are read session by session.
+func (o *Options) BySession() bool { return o.Arrival == Sessions || o.RateOf == Starts }
 
 // timed reports whether rows are due at the trace's own times.
 func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }

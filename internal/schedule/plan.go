@@ -13,8 +13,8 @@ import (
 // A Plan determines when each row of a trace is due, loop after loop. It is a pure function of the trace, its options and its
 // arguments. Several goroutines may use it at once.
 //
-// A closed plan, with Concurrency, determines only the order of the rows: a row is due when a lane is free. Its loops have one
-// Start, and each begins when the loop before has no more rows. Due.Passes distinguishes their rows.
+// A closed plan, with Concurrency or Sessions, determines only the order of the rows: a row is due when a lane is free, or when its
+// parents and the other sessions allow. Its loops have one Start, and each begins when the loop before has no more rows. Due.Passes distinguishes their rows.
 type Plan struct {
 	o      Options
 	src    Source
@@ -23,9 +23,10 @@ type Plan struct {
 	runs   *runs         // of mode Cron
 
 	window int     // rows of the source that are in the window; likewise
-	rows   int     // rows of a loop; 0: no end. Not counted with Exact and Spread
+	rows   int     // rows of a loop, with RateOf Starts its sessions; 0: no end. Not counted with Exact and Spread
 	rate   profile // of arrivals at a rate
 	users  *users  // deals the conversations out to users
+	chosen [][]int // with Options.BySession: places of the rows of the sessions that begin in the window
 	final  final   // with Rows and the trace's own times
 }
 
@@ -49,6 +50,12 @@ func (d *Due) ID() string {
 	}
 	return id
 }
+
+// Rereads reports whether a row can be read again, so that it need not be kept whole until it is sent.
+func (p *Plan) Rereads() bool { return p.src.Reread != nil }
+
+// Reread reads a row again after Record.Shed. Its lengths stay as they are.
+func (p *Plan) Reread(r trace.Record) (trace.Record, error) { return p.src.Reread(r) }
 
 // New makes a plan. Its error joins a Fault for each invalid option.
 func New(src Source, o Options) (*Plan, error) {
@@ -93,6 +100,9 @@ func (p *Plan) lay() (natural time.Duration, err error) {
 		p.rows = most
 		return 0, nil
 	}
+	if p.o.BySession() {
+		most = p.starts(most)
+	}
 	p.rate = newProfile(p.o.Rate, p.o.Stages)
 	return p.countArrivals(most)
 }
@@ -118,5 +128,8 @@ func (p *Plan) FollowsWall() bool {
 	return p.o.Mode == Cron || p.o.Mode == Loops && p.o.Align == WallClock && !p.Closed()
 }
 
-// Closed reports whether the plan is a closed loop: a row has no instant, and is due when a lane is free.
-func (p *Plan) Closed() bool { return p.o.Arrival == Concurrency }
+// Closed reports whether the plan is a closed loop: its rows have no instants.
+func (p *Plan) Closed() bool { return p.o.closed() }
+
+// SessionsAtOnce is how many sessions are in progress at once; 0: as many as the plan says otherwise.
+func (p *Plan) SessionsAtOnce() int { return p.o.SessionsAtOnce }

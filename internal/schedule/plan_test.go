@@ -170,7 +170,7 @@ func TestNewNamesEveryFault(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact, spread, constant, poisson, gamma, users or concurrency, got ""`+"\n"+
+	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact, spread, constant, poisson, gamma, users, concurrency or sessions, got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
 		`mode: want once, loop or cron, got ""`)
 	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)

@@ -20,18 +20,20 @@ type Rows struct {
 func (p *Plan) Rows(l Loop, from time.Time) (*Rows, error) {
 	r := &Rows{p: p, loop: l, from: from}
 	var err error
-	if p.o.timed() {
+	switch passed := from.Sub(l.Start); {
+	case p.o.BySession():
+		r.next = p.openStarted(l, passed).next
+	case p.o.timed():
 		// A row's instant is rounded by up to half a nanosecond, which is up to 500 ns of trace time. Rows that are read
 		// in vain cost nothing; Spread moves a row on by less than a tick.
 		const slack = time.Millisecond
-		passed := min(from.Sub(l.Start), p.length+slack)
 		var rows *timed
-		if rows, err = p.openTimed(p.o.From + max(0, p.traceTime(passed)-p.src.Tick-slack)); err == nil {
+		if rows, err = p.openTimed(p.o.From + max(0, p.traceTime(min(passed, p.length+slack))-p.src.Tick-slack)); err == nil {
 			r.next = rows.next
 		}
-	} else {
+	default:
 		var rows *counted
-		if rows, err = p.openCounted(from.Sub(l.Start)); err == nil {
+		if rows, err = p.openCounted(passed); err == nil {
 			r.next = rows.next
 		}
 	}
@@ -52,7 +54,7 @@ func (r *Rows) Next() (Due, error) {
 			continue
 		}
 		if at := r.loop.Start.Add(after); !at.Before(r.from) || r.p.Closed() {
-			rec.Delay = r.p.o.TurnDelay.of(rec.Delay)
+			rec.Delay, rec.After = r.p.o.TurnDelay.of(rec.Delay), r.p.o.TurnDelay.waits(rec.After)
 			return Due{Record: rec, At: at, Loop: r.loop}, nil
 		}
 	}
@@ -60,15 +62,5 @@ func (r *Rows) Next() (Due, error) {
 
 // has reports whether a row belongs to the shard.
 func (s Shard) has(r *trace.Record) bool {
-	if s.Of <= 1 {
-		return true
-	}
-	key := uint64(r.Number)
-	if r.Session != "" {
-		key = 14695981039346656037 // FNV-1a, 64 bits; hash/fnv would allocate
-		for i := range len(r.Session) {
-			key = (key ^ uint64(r.Session[i])) * 1099511628211
-		}
-	}
-	return key%uint64(s.Of) == uint64(s.Index)
+	return s.Of <= 1 || r.Shard(s.Of) == s.Index
 }

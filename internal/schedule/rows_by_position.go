@@ -78,6 +78,9 @@ func (p *Plan) openWindow() (func() (trace.Record, error), error) {
 
 // countWindow counts the rows in the window. From then on it keeps conversations that users share in memory.
 func (p *Plan) countWindow() error {
+	if p.o.BySession() {
+		return p.chooseSessions()
+	}
 	if p.src.Endless {
 		return nil
 	}

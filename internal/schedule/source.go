@@ -23,11 +23,20 @@ type Source struct {
 	// Rows starts at the first row whose Offset is at least from; rows without timestamps, at the first row. Its next gives rows in
 	// order of Offset, then of the file, and io.EOF after the last.
 	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
+
+	// Sessions returns the places of the rows of each session in due order, the sessions in the order of their first rows. Row
+	// returns the row at a place, Offset its offset. nil: the rows cannot be read by session.
+	Sessions func() [][]int
+	Row      func(place int) (trace.Record, error)
+	Offset   func(place int) time.Duration
+
+	// Reread returns a row that Rows gave, again with what is sent; nil: rows are kept in memory.
+	Reread func(trace.Record) (trace.Record, error)
 }
 
 // FromFile returns the Source of a checked trace file, which must stay open while the plan is used.
 func FromFile(f *trace.File) Source {
-	return Source{
+	src := Source{
 		HasTimestamps: f.Stats.HasTimestamps, Last: f.Stats.Span, Tick: f.Stats.Tick, Count: f.Stats.Requests,
 		Rows: func(from time.Duration) (func() (trace.Record, error), error) {
 			rows, err := f.Rows(from)
@@ -36,17 +45,31 @@ func FromFile(f *trace.File) Source {
 			}
 			return rows.Next, nil
 		},
+		Reread: f.Reread,
 	}
+	if f.Sessions() != nil {
+		src.Sessions, src.Row, src.Offset = f.Sessions, f.Row, f.Offset
+	}
+	return src
 }
 
 // FromRecords returns the Source of rows in memory, which must not change. timed says that their Offsets are used.
 func FromRecords(rows []trace.Record, timed bool) Source {
 	src := Source{HasTimestamps: timed, Count: len(rows)}
+	rows = slices.Clone(rows)
 	if timed {
-		rows = slices.Clone(rows)
 		slices.SortStableFunc(rows, func(a, b trace.Record) int { return cmp.Compare(a.Offset, b.Offset) })
 		src.measure(rows)
 	}
+	sessions := group(rows)
+	for _, places := range sessions {
+		for i, place := range places {
+			rows[place].Last = rows[place].Session != "" && i == len(places)-1
+		}
+	}
+	src.Sessions = func() [][]int { return sessions }
+	src.Row = func(place int) (trace.Record, error) { return rows[place], nil }
+	src.Offset = func(place int) time.Duration { return rows[place].Offset }
 	src.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
 		i := 0
 		if timed {
@@ -61,6 +84,21 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 		}, nil
 	}
 	return src
+}
+
+// group returns the places of the rows of each session.
+func group(rows []trace.Record) (sessions [][]int) {
+	places := map[string]int{}
+	for i, r := range rows {
+		at, known := places[r.Session]
+		if !known || r.Session == "" {
+			at = len(sessions)
+			places[r.Session] = at
+			sessions = append(sessions, nil)
+		}
+		sessions[at] = append(sessions[at], i)
+	}
+	return sessions
 }
 
 // measure derives the times from rows in order.

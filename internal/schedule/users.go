@@ -24,15 +24,14 @@ type users struct {
 // Bounds of what is held in memory.
 const (
 	mostUsers     = 1 << 20
-	mostUserBytes = 1 << 30
-	rowBytes      = 512 // of a row without its own content
+	mostHeldBytes = 1 << 30 // of rows
+	rowBytes      = 512     // of a row without its own content
 )
 
 // add adds the next row of the window.
 func (u *users) add(r trace.Record) error {
-	u.size += rowBytes + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks)
-	if u.size > mostUserBytes {
-		return faulty("arrival", "want rows of at most %d MiB together for %q, got more", mostUserBytes>>20, Users)
+	if u.size += rowBytes + r.Bytes(); u.size > mostHeldBytes {
+		return faulty("arrival", "want rows of at most %d MiB together for %q, got more", mostHeldBytes>>20, Users)
 	}
 	i, ok := u.place[r.Session]
 	if !ok || r.Session == "" {
@@ -53,6 +52,11 @@ func (u *users) settle() {
 	rows := 0
 	for _, c := range u.conversations {
 		rows += len(c)
+	}
+	for _, c := range u.conversations {
+		for i := range c {
+			c[i].Last = c[i].Session != "" && i == len(c)-1
+		}
 	}
 	u.left = turnsLeft(u.n, int(math.RoundToEven(float64(rows)/float64(len(u.conversations)))))
 	u.place = nil
