@@ -1,16 +1,20 @@
 package dispatch
 
+import "time"
+
 // build hands the next row to the builder, if the builder is free.
-func (d *Dispatcher) build() {
+func (d *Dispatcher) build(now time.Time) {
 	if d.builder != nil || d.done {
 		return
 	}
-	r := d.nextToBuild()
+	r := d.nextToBuild(now)
 	if r == nil {
 		return
 	}
-	if d.History && r.session != nil {
-		r.Answers = r.session.answers
+	if d.History && r.turn != nil {
+		if t := r.turn.earlier(); t != nil {
+			r.Answers = t.answers
+		}
 	}
 	r.reserved = r.size()
 	d.bytes += r.reserved
@@ -40,7 +44,7 @@ func (r *Row) size() int {
 
 // nextToBuild returns the row whose message is needed soonest, or nil if none may be built now. The bound on bytes does not apply to
 // the first row that waits for a free lane: one message can always be built, and rows due later do not delay a late turn of a session.
-func (d *Dispatcher) nextToBuild() *Row {
+func (d *Dispatcher) nextToBuild(now time.Time) *Row {
 	if r := d.waiting.front(); d.free > 0 && r != nil && r.isUnbuilt() {
 		return r
 	}
@@ -49,6 +53,12 @@ func (d *Dispatcher) nextToBuild() *Row {
 			if r != nil && r.isUnbuilt() {
 				return r
 			}
+		}
+	}
+	// The first rows of the heap are those due soonest, in no order. Rows without parents of their own were built with unbuilt or behind.
+	for _, r := range d.delayed[:min(len(d.delayed), 15)] {
+		if r.namesParents() && r.isUnbuilt() && r.Ready.Sub(now) <= aheadTime && d.fits(r, d.Ahead) {
+			return r
 		}
 	}
 	if r := d.unbuilt.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead) {
@@ -61,9 +71,35 @@ func (d *Dispatcher) nextToBuild() *Row {
 	return nil
 }
 
+// prebuild has the message of a row that comes after others built while the last of its parents is in flight, or when they have ended.
+// After long waits that is left to the end of the wait, so that few messages are held.
+func (d *Dispatcher) prebuild(r *Row) {
+	t := r.turn
+	switch soon := !r.namesParents() || max(t.after.Sub(r.Ready), r.Due.Since) <= aheadTime; {
+	case r.late || !soon:
+	case t.pending == 0:
+		d.unbuilt.push(r)
+	case t.apart == 0:
+		d.behind.push(r)
+	}
+}
+
+// prebuildNext has the messages of the rows built that only wait for r.
+func (d *Dispatcher) prebuildNext(r *Row) {
+	if r.turn == nil {
+		return
+	}
+	r.turn.free()
+	for _, f := range r.turn.next {
+		if d.closed != nil || f.row.namesParents() && f.wait <= aheadTime {
+			d.prebuild(f.row)
+		}
+	}
+}
+
 // isUnbuilt reports whether a row's message has not been built yet.
 func (r *Row) isUnbuilt() bool {
-	return r.Message.Body == nil && r.Message.Err == nil && !r.building && r.state != gone && r.state != flying
+	return r.Message.Body == nil && r.Message.Err == nil && !r.building && !r.Filtered && r.state != gone && r.state != flying
 }
 
 func (r *Row) isSettled() bool { return !r.isUnbuilt() }

@@ -17,8 +17,8 @@ const (
 	restFor = time.Second
 )
 
-// PoolBytes bounds the memory of the rows of a closed loop that were read ahead, turns that wait for an earlier one included. Long
-// conversations are read until all lanes are busy or this bound is reached.
+// PoolBytes bounds the memory of the rows that were read and are not due yet, those that wait for their parents included. Long
+// conversations are read until all lanes of a closed loop are busy or this bound is reached.
 const PoolBytes = 256 << 20
 
 // full reports whether enough rows have been read ahead.
@@ -27,23 +27,15 @@ func (d *Dispatcher) full() bool { return d.upcoming.len() >= d.closed.pool || d
 // join queues a row of a closed loop: after the turn before it, or among the rows that a lane may take.
 func (d *Dispatcher) join(r *Row) {
 	r.Ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
-	s := r.session
-	if s == nil || !r.follows || s.over != "" {
+	if !r.follows || r.over() != "" {
 		d.upcoming.push(r)
-		d.unbuilt.push(r)
+		if r.Due.Since <= aheadTime {
+			d.unbuilt.push(r)
+		}
 		return
 	}
 	r.state = blocked
-	if s.busy && s.first() == r {
-		d.prebuild(r)
-	}
-}
-
-// prebuild has the message of a conversation's next turn built while the turn before is in flight.
-func (d *Dispatcher) prebuild(r *Row) {
-	if !r.late {
-		d.behind.push(r)
-	}
+	d.prebuild(r)
 }
 
 // next reports the instants at which fireClosed has work.
@@ -57,6 +49,9 @@ func (c *closedLoop) next(earlier func(time.Time)) {
 	if len(c.resting) > 0 {
 		earlier(c.resting[0])
 	}
+	if len(c.vacant) > 0 {
+		earlier(c.vacant[0])
+	}
 }
 
 func (d *Dispatcher) fireClosed(now time.Time) {
@@ -66,12 +61,21 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 		c.resting = c.resting[1:]
 		d.free++
 	}
+	for len(c.vacant) > 0 && !c.vacant[0].After(now) {
+		c.vacant = c.vacant[1:]
+		c.active--
+	}
 	for turn := d.delayed.front(); turn != nil && !turn.Ready.After(now); turn = d.delayed.front() {
 		heap.Pop(&d.delayed)
-		turn.state = called
-		d.called.push(turn)
+		d.call(turn)
 	}
 	d.draw(now)
+}
+
+// call queues a row whose parents have ended for the next free lane.
+func (d *Dispatcher) call(r *Row) {
+	r.state, r.calledAt = called, d.now
+	d.called.push(r)
 }
 
 // rest keeps a free lane out of use for restFor.
@@ -114,20 +118,19 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 		list = &d.upcoming
 	}
 	r := list.front()
-	if r == nil || d.free <= before || d.paused {
+	if r == nil || d.free <= before || d.paused || !d.place(r) {
 		return false
 	}
-	s := r.session
 	switch {
 	case r.Filtered:
 		list.pop()
-		d.filter(r)
+		d.filter(r, now)
 		return true
-	case s != nil && s.over != "":
+	case r.over() != "":
 		list.pop()
-		d.giveUp(r, s.over)
+		d.giveUp(r, r.over(), now)
 		return true
-	case s != nil && s.soonest(r).After(now): // the turn before ended before this row was read
+	case r.session != nil && r.soonest().After(now): // its parents ended before this row was read
 		list.pop()
 		d.release(r, now)
 		return true
@@ -138,16 +141,17 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 	case paused, noLane:
 		return false
 	case guarded:
+		c.holds = true
 		d.tryAgain(now)
 		return false
 	case tooLarge:
 		list.pop()
 		d.refused(r, why, now)
-		d.giveUp(r, measure.Budget)
-		d.endTurn(r, measure.Budget, now)
+		d.giveUp(r, measure.Budget, now)
 		c.opens = now.Add(lookAgain) // or a trace of such rows would be dropped in a busy loop
 		return false
 	case spent:
+		c.holds = true
 		d.refused(r, why, now)
 		c.again = now.Add(lookAgain)
 		return false
@@ -162,18 +166,31 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 // comeUp makes a row of a closed loop due.
 func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 	d.enter(r.loop)
-	r.dueNow(now)
-	d.expect(r)
-	if s := r.session; s != nil {
-		if s.first() == r {
-			s.turns = s.turns[1:]
-		}
-		s.busy, s.due = true, now
-		if turn := s.first(); turn != nil {
-			d.prebuild(turn)
-		}
+	if d.closed.holds {
+		d.closed.holds, d.closed.held = false, now
 	}
+	at := d.dueAt(r, now)
+	r.dueNow(at)
+	r.Waited = at.Before(now) && r.calledAt.Before(now)
+	d.expect(r)
+	if r.session != nil {
+		r.session.due = now
+	}
+	d.prebuildNext(r)
 	d.enqueue(r)
+}
+
+// dueAt returns when a row of a closed loop comes due that a lane takes now. In a loop of sessions the rows after the first are due
+// when their parents allow, and a wait for a lane is measured. A pause, the guard and the budget put them off.
+func (d *Dispatcher) dueAt(r *Row, now time.Time) time.Time {
+	if d.Sessions == 0 || r.session == nil || r.session.begun.IsZero() {
+		return now
+	}
+	at := latest(latest(r.soonest(), r.session.begun), d.closed.held)
+	if at.After(now) {
+		return now
+	}
+	return at
 }
 
 // dueNow makes now the planned, due and ready instant of a row: rows of a closed loop have no planned instant of their own.

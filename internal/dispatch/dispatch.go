@@ -10,8 +10,10 @@
 //	admit.go       admission: pause, guard, budget, lane, message
 //	open_loop.go   open loop: rows come due at their instants
 //	closed_loop.go closed loop: a row comes due when a lane is free
-//	session.go     the turns of a conversation go one after the other
-//	queue.go       rows that wait for a lane or for an earlier turn
+//	session.go     the rows of a session go after their parents
+//	session_life.go begin and end of sessions, and how many are in progress
+//	affinity.go    the replica and the router's token of a session
+//	queue.go       rows that wait for a lane or for their parents
 //	waiting.go     the bound on the memory of waiting rows
 //	build.go       the order in which messages are built, within a bound on bytes
 //	guard.go       the guard, judged by readings of the engine's load
@@ -33,6 +35,7 @@ import (
 type Config struct {
 	Lanes       int           // most requests in flight
 	Closed      bool          // a row comes due when a lane is free instead of at an instant
+	Sessions    int           // closed loop: most sessions in progress; 0: without limit
 	HoldLanes   bool          // closed loop: a conversation keeps its lane during the delay between turns
 	DropLate    bool          // a row that finds no free lane at its instant is dropped at once
 	MaxWait     time.Duration // longest wait for a lane; 0: without limit
@@ -40,6 +43,7 @@ type Config struct {
 	Ahead       int           // most bytes of messages that are built and not sent yet
 	FollowsWall bool          // the plan's instants follow the wall clock, also after it is set
 	Paused      bool          // the dispatcher begins paused
+	Coupled     bool          // rows of sessions come after their parents on both sides of a comparison
 	HoldReader  bool          // at the bound of Waiting the reader waits; else rows are dropped as overload
 
 	Breaker  *limits.Breaker // nil: no guard
@@ -67,6 +71,7 @@ type Dispatcher struct {
 	played  time.Time    // planned, just after the last row that came due
 	free    int          // lanes that would take a row now
 	flying  int          // rows in flight
+	now     time.Time    // of the running Step
 	wakes   time.Time    // instant of the last WakeAt
 	crowded limits.Spell // during which rows were dropped at the bound of Waiting
 	paused  bool         // an open loop drops rows that come due; in a closed loop none comes due
@@ -84,6 +89,9 @@ func New(c Config) *Dispatcher {
 	if c.Closed {
 		d.MaxWait = 0 // nothing waits for a lane
 		d.closed = &closedLoop{pool: 2*c.Lanes + 16}
+		if c.Sessions > 0 {
+			d.closed.pool = sessionsAhead
+		}
 	}
 	return d
 }
@@ -137,4 +145,9 @@ type closedLoop struct {
 	fired   time.Time   // the instant of the last Step
 	again   time.Time   // when to retry after the guard or the budget held a row back; zero: no retry
 	resting []time.Time // when each lane that failed to connect is free again
+
+	active int         // places taken of Config.Sessions: by a session until its last row has ended, by a row without a session until it has
+	vacant []time.Time // when each place of a session that failed is free again
+	holds  bool        // a pause, the guard or the budget keeps rows from coming due
+	held   time.Time   // until when that was so
 }

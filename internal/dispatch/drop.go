@@ -6,10 +6,17 @@ import (
 	"replayd/internal/measure"
 )
 
-// filter counts a row that exceeds the length limits.
-func (d *Dispatcher) filter(r *Row) {
+// filter counts a row that exceeds the length limits. For the rows that come after it, it has ended as soon as it was due.
+func (d *Dispatcher) filter(r *Row, now time.Time) {
 	d.do(Action{Kind: Filter, Row: r})
+	d.begin(r, latest(r.Ready, r.Due.At))
 	d.forget(r)
+	if t := r.turn; t != nil {
+		if t.ended = r.Ready; d.closed != nil {
+			t.ended = now
+		}
+		d.endTurn(r, t.over, now)
+	}
 }
 
 // expect counts a row as due.
@@ -19,6 +26,7 @@ func (d *Dispatcher) expect(r *Row) {
 		d.weight -= r.Weight
 		d.count(r)
 		d.do(Action{Kind: Expect, Row: r})
+		d.begin(r, r.Due.At)
 	}
 }
 
@@ -29,14 +37,27 @@ func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
 	d.endTrial(r, false)
 	d.refund(r)
 	d.do(Action{Kind: Drop, Row: r, Reason: reason})
+	d.lose(r.session, reason)
 	d.giveBack(r)
+	d.sideEnded(r, time.Time{})
 	d.detach(r)
+}
+
+// sideEnded tells the other side of a comparison that a row of a session has ended here; at is zero if no row comes after it.
+func (d *Dispatcher) sideEnded(r *Row, at time.Time) {
+	if d.Coupled && r.turn != nil {
+		d.do(Action{Kind: SideEnded, Row: r, At: at})
+	}
 }
 
 // forget removes a row that never came due.
 func (d *Dispatcher) forget(r *Row) {
 	r.state = gone
 	d.weight -= r.Weight
+	if r.session != nil && !r.Filtered {
+		r.session.cut = true
+	}
+	d.sideEnded(r, time.Time{})
 	d.giveBack(r)
 	d.detach(r)
 }
@@ -44,6 +65,10 @@ func (d *Dispatcher) forget(r *Row) {
 // detach removes a row that has ended from its loop and session.
 func (d *Dispatcher) detach(r *Row) {
 	r.loop.open--
+	if r.placed {
+		r.placed = false
+		d.vacate(false)
+	}
 	d.part(r)
 	d.unsettled = d.unsettled || r.loop.Over()
 }
@@ -51,13 +76,10 @@ func (d *Dispatcher) detach(r *Row) {
 // hasEnded reports whether the plan has ended at an instant.
 func (d *Dispatcher) hasEnded(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
-// giveUp drops a row that has just come due, and the later turns of its session.
-func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason) {
+// giveUp drops a row that has just come due, and the rows that come after it.
+func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason, now time.Time) {
 	d.expect(r)
-	d.drop(r, reason)
-	if r.session != nil {
-		r.session.over = reason
-	}
+	d.dropTurn(r, reason, now)
 }
 
 // forgetUpcoming removes rows that are not due yet from the end of the list.

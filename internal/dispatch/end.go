@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"container/heap"
+	"maps"
+	"slices"
 	"time"
 
 	"replayd/internal/measure"
@@ -93,7 +95,11 @@ func (d *Dispatcher) settle() {
 	}
 	d.unsettled = false
 	left := 0
-	for n, l := range d.loops {
+	for _, n := range slices.Sorted(maps.Keys(d.loops)) {
+		l := d.loops[n]
+		if l.read {
+			d.endResting(l)
+		}
 		left += l.open
 		if l.Over() {
 			delete(d.loops, n)
@@ -118,14 +124,8 @@ func (d *Dispatcher) stop() {
 	}
 	d.delayed = nil
 	for _, l := range d.loops {
-		for _, s := range l.sessions {
-			turns := s.turns
-			s.turns = nil
-			for _, r := range turns {
-				if r.state != gone {
-					d.drop(r, measure.Shutdown)
-				}
-			}
+		for _, r := range l.blocked() {
+			d.drop(r, measure.Shutdown)
 		}
 		l.read = true
 	}
@@ -151,11 +151,9 @@ func (d *Dispatcher) forgetUndue() {
 	d.delayed = due
 	heap.Init(&d.delayed)
 	for _, l := range d.loops {
-		for _, s := range l.sessions {
-			for _, r := range s.turns {
-				if r.state == blocked && !r.expected {
-					undue = append(undue, r)
-				}
+		for _, r := range l.blocked() {
+			if !r.expected {
+				undue = append(undue, r)
 			}
 		}
 	}

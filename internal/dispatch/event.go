@@ -24,7 +24,8 @@ const (
 	Built                 // Row, Message
 	Written               // Row: its message was written
 	Refused               // Row, Message.Err: it was to be sent, and cannot be written
-	Ended                 // Row, Outcome, Usage, Text, At: the end of its answer
+	Ended                 // Row, Outcome, Usage, Text, Token, Replica, Write, First, At: the end of its answer
+	BothEnded             // Row, At: with Coupled: when the row has ended on both sides
 	Pause                 // On
 	Retire                // At: a planned instant from which on rows are another dispatcher's
 	Bounds                // At: the planned instant at which the plan begins. Period: nothing comes due later than so long after it; 0: no limit
@@ -42,10 +43,14 @@ type Event struct {
 	Period  time.Duration
 	Salt    time.Time // from when the texts of the loop have their salt; zero: from its start
 	At      time.Time
+	Write   time.Time // of the first byte; zero: nothing was written
+	First   time.Time // first content of a streamed answer; zero: none came
 	Message Message
 	Outcome measure.Outcome
 	Usage   measure.Usage
 	Text    []byte // of the answer, where it is carried: nil where it says nothing, or was too long
+	Token   []byte // that the answer wants back from later requests of the session; empty: none
+	Replica string // that answered; "": not known
 
 	Seen Reading // of every event: the load for the guard
 }
@@ -62,38 +67,42 @@ type Verb uint8
 
 // Actions, and which fields of Action they have.
 const (
-	Send        Verb = iota // Row: to a free lane; at Ended that lane first
-	Build                   // Row: its message. One at a time, the next after Built; never beside Send, but at the Look after it
-	Expect                  // Row: it has come due
-	Filter                  // Row: it has come due, and is not part of the replay
-	Drop                    // Row, Reason: it had come due and is not sent
-	Release                 // Row: its message buffer is free
-	LoopEntered             // Loop
-	LoopDone                // Loop: no row of it is left. On: it was played whole
-	GuardMoved              // a limit of the guard has opened or closed
-	GuardLacks              // the engine does not show a figure that a limit of the guard needs
-	BudgetSpell             // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
-	TooLarge                // Row: it alone is more than the whole budget
-	Crowded                 // On, Spell: rows begin to be dropped at the bound of Waiting, or no longer are
-	Rejoined                // Why, Lag: rows are missed, or the plan is entered anew
-	ReadOn                  // the feed is to look again whether there is room
-	Retired                 // all rows that are this dispatcher's have come due
-	Done                    // nothing is left and nothing will come
-	WakeAt                  // At: when Step is to be called without any event; zero: never
+	Send         Verb = iota // Row: to a free lane; at Ended that lane first
+	Build                    // Row: its message. One at a time, the next after Built; never beside Send, but at the Look after it
+	Expect                   // Row: it has come due
+	Filter                   // Row: it has come due, and is not part of the replay
+	Drop                     // Row, Reason: it had come due and is not sent
+	Release                  // Row: its message buffer is free
+	SideEnded                // Row, At: with Coupled: the row of a session has ended here; At is zero where no row comes after it here
+	SessionBegun             // Row: the first of its session that has come due
+	SessionEnded             // Session
+	LoopEntered              // Loop
+	LoopDone                 // Loop: no row of it is left. On: it was played whole
+	GuardMoved               // a limit of the guard has opened or closed
+	GuardLacks               // the engine does not show a figure that a limit of the guard needs
+	BudgetSpell              // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
+	TooLarge                 // Row: it alone is more than the whole budget
+	Crowded                  // On, Spell: rows begin to be dropped at the bound of Waiting, or no longer are
+	Rejoined                 // Why, Lag: rows are missed, or the plan is entered anew
+	ReadOn                   // the feed is to look again whether there is room
+	Retired                  // all rows that are this dispatcher's have come due
+	Done                     // nothing is left and nothing will come
+	WakeAt                   // At: when Step is to be called without any event; zero: never
 )
 
 // An Action is something to be done.
 type Action struct {
-	Kind   Verb
-	On     bool
-	Row    *Row
-	Loop   *Loop
-	Reason measure.DropReason
-	Why    Rejoin
-	Lag    time.Duration
-	Spell  limits.Spell
-	Bound  limits.Bound
-	At     time.Time
+	Kind    Verb
+	On      bool
+	Row     *Row
+	Loop    *Loop
+	Session *measure.Session
+	Reason  measure.DropReason
+	Why     Rejoin
+	Lag     time.Duration
+	Spell   limits.Spell
+	Bound   limits.Bound
+	At      time.Time
 }
 
 // A Rejoin says why a replay joins its plan anew.

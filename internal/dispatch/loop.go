@@ -41,17 +41,19 @@ func (d *Dispatcher) read(l *Loop, r *Row) {
 	r.Due.At = l.clock.At(r.Due.At)
 	r.loop, r.Planned, r.Ready = l, r.Due.At, r.Due.At
 	d.weight += r.Weight
-	if r.Filtered {
+	d.enroll(r)
+	if r.Filtered && r.turn == nil {
 		d.upcoming.push(r)
 		return
 	}
-	d.enroll(r)
 	if d.closed != nil {
 		d.join(r)
 		return
 	}
 	d.upcoming.push(r)
 	switch {
+	case r.namesParents():
+		d.prebuild(r)
 	case r.late: // when the turn before has ended
 	case r.follows:
 		d.behind.push(r)

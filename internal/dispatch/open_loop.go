@@ -17,10 +17,6 @@ func (d *Dispatcher) fireOpen(now time.Time) {
 			d.upcoming.pop()
 			d.enter(r.loop)
 			d.played = r.loop.clock.Planned(r.Due.At).Add(1)
-			if r.Filtered {
-				d.filter(r)
-				continue
-			}
 			d.comeDue(r, now)
 		case turn != nil && !turn.Ready.After(now):
 			heap.Pop(&d.delayed)
@@ -32,30 +28,30 @@ func (d *Dispatcher) fireOpen(now time.Time) {
 	}
 }
 
-// comeDue handles a row at its planned instant: the row waits for the turn before it, or is ready.
+// comeDue handles a row at its planned instant: the row waits for its parents, or is ready.
 func (d *Dispatcher) comeDue(r *Row, now time.Time) {
-	s := r.session
+	late := r.isLate()
 	switch {
-	case s != nil && s.over != "":
-		d.giveUp(r, s.over)
-	case d.isMissed(r.Due.At):
-		d.giveUp(r, measure.Missed)
-	case s != nil && s.isLate(r): // it is due when its turn has come
-		if s.busy {
-			r.state = blocked
-		} else {
-			d.release(r, now)
-		}
+	case r.Filtered && !late:
+		d.filter(r, now)
+	case r.over() != "":
+		d.giveUp(r, r.over(), now)
+	case d.isMissed(r.Due.At) && (!late || !r.namesParents()):
+		d.giveUp(r, measure.Missed, now)
+	case late && r.turn.pending > 0: // it is due when its parents and its gap allow
+		r.state = blocked
+	case late:
+		d.release(r, now)
 	case d.paused:
-		d.giveUp(r, measure.Paused)
+		d.giveUp(r, measure.Paused, now)
 	case d.Breaker.Refuses(now):
-		d.giveUp(r, measure.Guarded)
-	case s == nil:
+		d.giveUp(r, measure.Guarded, now)
+	case r.session == nil:
 		d.ready(r, now)
-	case s.busy:
+	case r.turn.pending > 0:
 		d.expect(r)
 		if d.crowds(now) {
-			d.giveUp(r, measure.Overload)
+			d.giveUp(r, measure.Overload, now)
 			return
 		}
 		r.state = blocked

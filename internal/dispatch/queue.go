@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"replayd/internal/measure"
@@ -9,7 +10,11 @@ import (
 
 // ready queues a row for a lane, or drops it. Its Ready is normally now or slightly earlier.
 func (d *Dispatcher) ready(r *Row, now time.Time) {
-	if !r.expected { // its gap after the turn before was over later than planned
+	if r.Filtered {
+		d.filter(r, now)
+		return
+	}
+	if !r.expected { // its parents or its gap allowed it later than planned
 		if d.hasEnded(r.Ready) {
 			d.forget(r)
 			return
@@ -36,6 +41,7 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		d.dropTurn(r, measure.Overload, now)
 	default: // the row waits for a lane and its message; the budget is checked when it is sent
 		d.tryOut(r, now)
+		d.prebuildNext(r)
 		d.enqueue(r)
 	}
 }
@@ -56,7 +62,7 @@ func (d *Dispatcher) dequeue() *Row {
 	return r
 }
 
-// dropTurn drops a row that is due, and the later turns of its session.
+// dropTurn drops a row that is due, and the rows that come after it.
 func (d *Dispatcher) dropTurn(r *Row, reason measure.DropReason, now time.Time) {
 	d.drop(r, reason)
 	d.endTurn(r, reason, now)
@@ -78,7 +84,7 @@ func (d *Dispatcher) expire(now time.Time) {
 	}
 }
 
-// nextInLine takes the first waiting row that has a message or a build error. It skips turns that could not be built ahead, and no
+// nextInLine takes the first waiting row that has a message or a build error. It skips rows that could not be built ahead, and no
 // other rows: a prefix is still sent before the request that reuses it.
 func (d *Dispatcher) nextInLine() *Row {
 	for i, r := range d.waiting.all() {
@@ -86,67 +92,82 @@ func (d *Dispatcher) nextInLine() *Row {
 			d.waiting.remove(i)
 			return r
 		}
-		if !r.late {
+		if !r.late && !r.namesParents() {
 			break
 		}
 	}
 	return nil
 }
 
-// release makes a turn of a session ready, now or after its delay and gap.
+// release makes a row of a session ready, now or after its waits and its gap.
 func (d *Dispatcher) release(r *Row, now time.Time) {
-	s := r.session
-	if s.first() == r {
-		s.turns = s.turns[1:]
+	if !r.namesParents() {
+		r.turn.free()
 	}
-	s.busy = true
-	r.Ready = s.soonest(r)
+	r.Ready = r.soonest()
 	switch {
 	case r.Ready.After(now):
 		r.state = delayed
 		heap.Push(&d.delayed, r)
 	case d.closed != nil:
-		r.state = called
-		d.called.push(r)
+		d.call(r)
 	default:
 		d.ready(r, now)
 	}
 }
 
-// endTurn releases the next turn of a session, or drops all later turns if over is set: a conversation does not continue past a
-// failed or dropped turn.
+// endTurn releases the rows whose last parent has ended, or strands all rows after r if over is set: a conversation does not continue
+// past a failed or dropped row.
 func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
-	s := r.session
-	if s == nil {
+	if r.turn == nil {
 		return
 	}
-	s.busy = false
-	if over != "" {
-		s.over = over
-		turns := s.turns
-		s.turns = nil
-		for _, turn := range turns {
-			switch {
-			case turn.state != blocked:
-			case d.closed != nil: // it is dropped when its turn comes
-				turn.state = called
-				d.called.push(turn)
-			case !turn.expected && d.hasEnded(now):
-				d.forget(turn)
-			default:
-				d.expect(turn)
-				d.drop(turn, over)
+	if r.turn.over = over; over != "" {
+		d.strand(r.turn.next, over, now)
+	}
+	for ended := []*turn{r.turn}; len(ended) > 0; ended = ended[1:] {
+		t := ended[0]
+		if t.pending > 0 { // the row was dropped, and why may still change
+			continue
+		}
+		next := t.next
+		t.next = nil
+		for _, f := range next {
+			child := f.row.turn
+			child.bind(t, f.wait)
+			switch child.pending--; {
+			case child.pending > 0:
+			case child.gone:
+				ended = append(ended, child)
+			case child.over != "":
+			case f.row.state == blocked:
+				d.release(f.row, now)
+			case f.row.state == upcoming && f.row.late: // its instant is yet to come, but now its message can be built
+				f.row.late = false
+				d.unbuilt.push(f.row)
 			}
 		}
-		return
 	}
-	switch turn := s.first(); {
-	case turn == nil:
-	case turn.state == blocked:
-		d.release(turn, now)
-	case turn.late: // its instant is yet to come, but now its message can be built
-		turn.late = false
-		d.unbuilt.push(turn)
+}
+
+// strand drops the rows after one that failed or was dropped. Those that have not come to their instant are dropped then.
+func (d *Dispatcher) strand(after []follower, over measure.DropReason, now time.Time) {
+	for len(after) > 0 {
+		r := after[0].row
+		r.turn.over = over
+		after = append(slices.Clone(r.turn.next), after[1:]...)
+		switch {
+		case r.state != blocked:
+		case d.closed != nil: // it is dropped when its turn comes
+			d.call(r)
+		case r.Filtered:
+			d.filter(r, now)
+		case !r.expected && d.hasEnded(now):
+			d.forget(r)
+		default:
+			d.expect(r)
+			d.drop(r, over)
+		}
 	}
 }
 
@@ -154,6 +175,9 @@ func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 // row comes due meanwhile. Requests in flight go on.
 func (d *Dispatcher) pause(on bool, now time.Time) {
 	d.paused = on
+	if on && d.closed != nil {
+		d.closed.holds = true
+	}
 	if on && d.closed == nil {
 		d.dropWaiting(measure.Paused, now)
 	}

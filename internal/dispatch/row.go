@@ -18,6 +18,7 @@ type Row struct {
 	Filtered bool         // the row exceeds the length limits; it is counted at its instant and not sent
 	Clipped  bool         // the row was cut to the length limits
 	Cancel   bool         // the request will be cancelled
+	Light    bool         // what the row sends is read again when its message is built
 	Message  Message
 
 	Planned time.Time     // planned instant on the monotonic clock; in a closed loop the instant at which the row came due
@@ -26,19 +27,23 @@ type Row struct {
 	Waited  bool          // no lane was free when the row became ready
 	Answers [][]byte      // answers to the earlier turns, with History; never changed in place
 
+	calledAt time.Time // closed loop: when the row's parents allowed it
 	loop     *Loop
 	session  *session    // nil: the row is part of no session
+	turn     *turn       // its own in the session
 	charged  time.Time   // when the budget was charged; zero: not charged
 	cost     limits.Cost // the charge
 	reserved int         // bytes reserved within the bound on messages
 	state    state
 	expected bool // the row has come due
 	counted  bool // Waiting includes the row
-	follows  bool // an earlier turn of the session was open when the row was planned
-	late     bool // the message cannot be built before the turn before has ended
+	follows  bool // an earlier row that it comes after was open when the row was read
+	placed   bool // the row has no session and takes a place of Config.Sessions
+	late     bool // the message cannot be built before the parents have ended
 	building bool // the builder works on the message
 	trial    bool // the trial of a half-open guard
 	held     bool // due in a closed loop that was then paused or guarded
+	moved    bool // see Moved
 }
 
 // Loop returns the loop of the row.
@@ -63,8 +68,8 @@ type state uint8
 
 const (
 	upcoming state = iota // not due yet
-	blocked               // due, or a turn of a closed loop, but the turn before has not ended
-	delayed               // in the delay or gap after the turn before
+	blocked               // due, or a turn of a closed loop, but a parent has not ended
+	delayed               // in the wait or gap after its parents
 	called                // a turn of a closed loop that takes the next free lane
 	waiting               // waits for a lane or for its message
 	flying                // in flight
@@ -81,6 +86,7 @@ type Loop struct {
 	sessions map[sessionKey]*session
 	resting  []rest // sessions without open turns, by the time since their last turn, longest first
 	atRest   int    // bytes of the answers of resting sessions
+	tokens   int    // bytes of the tokens of all sessions
 	open     int    // rows that are not finished or dropped
 	read     bool   // all rows were read
 	cut      bool   // some rows were not played: the loop does not count as completed
@@ -88,6 +94,14 @@ type Loop struct {
 
 // Clock maps the loop's planned instants to the monotonic clock.
 func (l *Loop) Clock() Clock { return l.clock }
+
+// blocked returns the rows that wait for a parent.
+func (l *Loop) blocked() (rows []*Row) {
+	for _, s := range l.sessions {
+		rows = s.blocked(rows)
+	}
+	return rows
+}
 
 // Over reports whether all rows of the loop were read and none is left.
 func (l *Loop) Over() bool { return l.read && l.open == 0 }

@@ -1,23 +1,64 @@
 package dispatch
 
 import (
-	"bytes"
+	"slices"
 	"time"
 
 	"replayd/internal/measure"
 )
 
-// A session is a conversation in one pass of a loop. Its turns are sent one after the other.
+// A session is a conversation in one pass of a loop. Its rows are a graph: each comes after its parents. A row that names no parents
+// comes after the row of the session that was read before it.
 type session struct {
-	open    int                // turns that are not finished or dropped
-	busy    bool               // a turn is delayed, called, waiting or flying
-	over    measure.DropReason // why later turns are dropped; "": they are sent
-	due     time.Time          // due instant of the latest turn that became ready; zero before the first
-	ended   time.Time          // end of the last turn; zero before the first
-	turns   []*Row             // turns that part has not removed, in order; some have ended
-	answers [][]byte           // answers to the turns, nil for an empty one; only with History
-	bytes   int                // bytes of answers
-	rests   int                // how often r came to have no open turns
+	key   sessionKey
+	loop  *Loop
+	open  int           // rows that are not finished or dropped
+	due   time.Time     // due instant of the latest row that became ready; zero before the first
+	rows  []*Row        // rows that have not ended, in the order of reading; some have ended
+	last  *turn         // of the row read last; nil: there is none
+	row   int           // its Record.Number
+	turns map[int]*turn // by Record.Number; nil: no row names its parents
+	bytes int           // of answers and turns that are kept for later rows
+	rests int           // how often it came to have no open rows
+	affinity
+
+	whole    bool                // its last row was read
+	begun    time.Time           // due instant of the first row that came due; zero: none has
+	path     measure.SessionPath // to the end of the latest request
+	requests int                 // that have ended
+	prompt   int                 // tokens of ok requests
+	cached   int                 // likewise, as far as the server told
+	told     bool                // an answer had a number of cached tokens; some servers tell it only above 0
+	failed   bool                // a row failed, or was dropped for a reason that counts against the service
+	cut      bool                // a row was dropped for another reason, aborted or forgotten
+	placed   bool                // it takes a place of Config.Sessions
+	over     bool                // it has ended
+}
+
+// A turn holds the state of a row that the rows after it need.
+type turn struct {
+	pending int       // parents that have not ended, or were dropped before their own parents ended
+	apart   int       // those of them that wait for parents of their own
+	after   time.Time // the latest end of a parent, with the wait after it; zero: none has ended
+
+	path measure.SessionPath // to the end of the parent that the row waited for last; once its request has ended, to that end
+
+	next     []follower         // rows that come after it, until its fate is known
+	ended    time.Time          // end of the answer; zero: it has not ended, or was never sent
+	over     measure.DropReason // why the rows after it are dropped; "": they are sent
+	gone     bool               // the row is finished or dropped
+	coupled  bool               // the row has ended here, and the other side is waited for
+	released bool               // the parents of the row have ended
+
+	before  *turn    // of the first parent, until the row has an answer; nil: none. Only with History
+	answers [][]byte // to the rows up to this one, nil for an empty one; only with History
+	forked  bool     // a row after it has appended to answers
+}
+
+// A follower is a row that waits for a parent.
+type follower struct {
+	row  *Row
+	wait time.Duration // from the end of the parent
 }
 
 // A sessionKey identifies a conversation within a loop.
@@ -26,52 +67,131 @@ type sessionKey struct {
 	pass int64
 }
 
-// A rest is a session as r stood when r came to have no open turns.
+// A rest is a session as it stood when it came to have no open rows.
 type rest struct {
-	key   sessionKey
 	of    *session
 	times int // of.rests then
 }
 
-// How much is kept of a loop's sessions without open turns; those longest at rest are forgotten first. A turn that comes
+// How much is kept of a loop's sessions without open rows; those longest at rest are forgotten first. A row that comes
 // all the same, behind as many other conversations, begins a session anew.
 const (
 	restingSessions = 1 << 16
-	restingBytes    = 64 << 20 // of answers
+	restingBytes    = 64 << 20 // of answers and turns
+	turnBytes       = 272      // of a turn in a map
 )
 
-// enroll adds a row to its session.
+// namesParents reports whether the row's trace says which rows it comes after.
+func (r *Row) namesParents() bool { return r.Due.After != nil }
+
+// enroll adds a row to its session, behind its parents. Only an earlier row that was read before it can be a parent, so there is no
+// cycle. A parent that is not known was not part of the replay, or its session was forgotten: it has ended at its instant.
 func (d *Dispatcher) enroll(r *Row) {
 	if r.Due.Session == "" {
 		return
 	}
 	key := sessionKey{r.Due.Session, r.Due.Pass}
 	s := r.loop.sessions[key]
+	if r.Filtered && !r.namesParents() {
+		if s != nil && r.Due.Last {
+			d.complete(s)
+		}
+		return
+	}
 	if s == nil {
-		s = &session{}
+		s = &session{key: key, loop: r.loop}
 		r.loop.sessions[key] = s
 	}
 	if s.open == 0 && s.rests > 0 {
 		r.loop.atRest -= s.bytes
 	}
-	r.session = s
-	r.follows = s.open > 0
+	s.over, s.whole = false, s.whole || r.Due.Last
+	r.session, r.turn = s, new(turn)
+	switch {
+	case r.namesParents():
+		for _, e := range r.Due.After {
+			if e.Row < r.Due.Number {
+				d.follow(r, s.find(e.Row), e.Wait)
+			}
+		}
+		r.follows = r.turn.pending > 0
+	default:
+		d.follow(r, s.last, r.Due.Delay)
+		r.follows = s.open > 0 || d.Coupled && r.turn.pending > 0
+	}
 	r.late = r.follows && d.History
 	s.open++
-	if s.over == "" {
-		s.turns = append(s.turns, r)
+	s.rows = append(s.rows, r)
+	if r.namesParents() && s.turns == nil {
+		s.turns = map[int]*turn{}
+		if s.last != nil {
+			s.index(s.row, s.last)
+		}
+	}
+	s.last, s.row = r.turn, r.Due.Number
+	if s.turns != nil {
+		s.index(s.row, s.last)
 	}
 }
 
-// first returns the earliest turn that is still in the session; nil: there is none.
-func (s *session) first() *Row {
-	for len(s.turns) > 0 && s.turns[0].state == gone {
-		s.turns = s.turns[1:]
+// index makes a turn known by its row's number.
+func (s *session) index(row int, t *turn) {
+	s.turns[row] = t
+	s.bytes += turnBytes
+}
+
+// find returns the turn of an earlier row; nil: there is none.
+func (s *session) find(row int) *turn {
+	if t := s.turns[row]; t != nil {
+		return t
 	}
-	if len(s.turns) == 0 {
-		return nil
+	for i := len(s.rows) - 1; i >= 0; i-- {
+		if r := s.rows[i]; r.Due.Number == row && r.state != gone {
+			return r.turn
+		}
 	}
-	return s.turns[0]
+	return nil
+}
+
+// follow makes a row wait for a parent. The answers before the row are those of its first parent and of that one's.
+func (d *Dispatcher) follow(r *Row, parent *turn, wait time.Duration) {
+	if parent == nil {
+		return
+	}
+	if d.History && r.turn.before == nil {
+		r.turn.before = parent
+	}
+	if r.turn.over == "" {
+		r.turn.over = parent.over
+	}
+	switch {
+	case !parent.gone || parent.coupled || parent.pending > 0:
+		parent.next = append(parent.next, follower{r, wait})
+		r.turn.pending++
+		if !parent.released {
+			r.turn.apart++
+		}
+	case !parent.ended.IsZero():
+		r.turn.bind(parent, wait)
+	}
+}
+
+// bind notes that a parent has ended. The row waits for that parent last whose end with the wait after it is the latest.
+func (t *turn) bind(parent *turn, wait time.Duration) {
+	if at := parent.ended.Add(wait); at.After(t.after) {
+		t.after, t.path = at, parent.path
+	}
+}
+
+// free marks a row that no parent holds any more.
+func (t *turn) free() {
+	if t.released {
+		return
+	}
+	t.released = true
+	for _, f := range t.next {
+		f.row.turn.apart--
+	}
 }
 
 // part removes a row from its session.
@@ -80,34 +200,80 @@ func (d *Dispatcher) part(r *Row) {
 	if s == nil {
 		return
 	}
+	r.turn.gone = true
 	if s.open--; s.open > 0 {
+		s.compact()
 		return
 	}
-	s.turns = nil
+	s.rows = nil
 	s.rests++
 	l := r.loop
-	l.resting = append(l.resting, rest{sessionKey{r.Due.Session, r.Due.Pass}, s, s.rests})
 	l.atRest += s.bytes
-	for len(l.resting) > restingSessions || l.atRest > restingBytes {
+	if s.whole {
+		d.complete(s)
+		return
+	}
+	if l.read {
+		d.endSession(s)
+	}
+	l.resting = append(l.resting, rest{s, s.rests})
+	for len(l.resting) > restingSessions || l.atRest > restingBytes || len(l.resting) > 0 && l.tokens > tokenBytes/2 {
 		r := l.resting[0]
 		l.resting[0] = rest{}
 		l.resting = l.resting[1:]
-		if r.of.open == 0 && r.of.rests == r.times {
-			l.atRest -= r.of.bytes
-			delete(l.sessions, r.key)
+		if r.of.open == 0 && r.of.rests == r.times && !r.of.whole {
+			r.of.cut = true // rows of it may follow, as another session
+			d.complete(r.of)
 		}
 	}
 }
 
-// soonest returns when a turn may be sent: at its planned instant, its delay after the end of the turn before, and its gap after the due
-// instant of the turn before, whichever is latest.
-func (s *session) soonest(r *Row) time.Time {
-	at := r.Ready
-	if !s.ended.IsZero() {
-		at = latest(at, s.ended.Add(r.Due.Delay))
+// complete ends a session that has no more rows, once none is open, and forgets it.
+func (d *Dispatcher) complete(s *session) {
+	s.whole = true
+	if s.open == 0 {
+		d.endSession(s)
+		s.loop.atRest -= s.bytes
+		s.loop.tokens -= len(s.token)
+		delete(s.loop.sessions, s.key)
 	}
+}
+
+// compact removes the rows that have ended once they are more than half.
+func (s *session) compact() {
+	const few = 16
+	if len(s.rows) < 2*s.open+few {
+		return
+	}
+	open := s.rows[:0]
+	for _, r := range s.rows {
+		if r.state != gone {
+			open = append(open, r)
+		}
+	}
+	clear(s.rows[len(open):])
+	s.rows = open
+}
+
+// blocked appends the rows that wait for a parent to rows, in the order of reading.
+func (s *session) blocked(rows []*Row) []*Row {
+	for _, r := range s.rows {
+		if r.state == blocked {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// soonest returns when a row whose parents have ended may be sent: at its planned instant, its waits after their ends, its gap after the
+// due instant of the row before, and its time after the session's begin, whichever is latest.
+func (r *Row) soonest() time.Time {
+	at, s := latest(r.Ready, r.turn.after), r.session
 	if r.Due.Gap > 0 && !s.due.IsZero() {
 		at = latest(at, s.due.Add(r.Due.Gap))
+	}
+	if r.Due.Since > 0 && !s.begun.IsZero() {
+		at = latest(at, s.begun.Add(r.Due.Since))
 	}
 	return at
 }
@@ -119,21 +285,55 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// isLate says of a turn that waits its gap after the turn before, and is due no sooner, whether it comes later than planned.
-func (s *session) isLate(r *Row) bool {
-	return r.Due.Gap > 0 && (s.busy || !s.due.IsZero() && s.due.Add(r.Due.Gap).After(r.Due.At))
+// isLate says of a row that is due no sooner than its parents or its gap allow, whether that is later than planned.
+func (r *Row) isLate() bool {
+	s := r.session
+	switch {
+	case s == nil, !r.namesParents() && r.Due.Gap == 0:
+		return false
+	case r.Due.Since > 0 && !s.begun.IsZero() && s.begun.Add(r.Due.Since).After(r.Due.At):
+		return true
+	case r.turn.pending > 0, r.namesParents() && r.turn.after.After(r.Due.At):
+		return true
+	}
+	return r.Due.Gap > 0 && !s.due.IsZero() && s.due.Add(r.Due.Gap).After(r.Due.At)
+}
+
+// over returns why a row cannot be sent any more: a parent of it failed, or was dropped for this reason. "": it can.
+func (r *Row) over() measure.DropReason {
+	if r.turn == nil {
+		return ""
+	}
+	return r.turn.over
 }
 
 // carriedBytes bounds the answers kept for one conversation. Beyond it, later turns have the history of their own rows.
 const carriedBytes = 16 << 20
 
-// keep stores the answer to a turn for the later turns; a cancelled answer as far as it came. An empty or too long answer is not
+// keep stores the answer to a row for the rows after it; a cancelled answer as far as it came. An empty or too long answer is not
 // carried: the row's own text stays.
-func (s *session) keep(text []byte) {
+func (s *session) keep(t *turn, text []byte) {
 	var answer []byte
 	if len(text) > 0 && s.bytes+len(text) <= carriedBytes {
-		answer = bytes.Clone(text)
+		answer = append(answer, text...)
 	}
 	s.bytes += len(answer)
-	s.answers = append(s.answers, answer)
+	var answers [][]byte
+	if earlier := t.earlier(); earlier != nil {
+		if answers = earlier.answers; earlier.forked { // another row has appended to the array
+			answers = slices.Clip(answers)
+		}
+		earlier.forked = true
+	}
+	answers = append(answers, answer)
+	t.answers, t.before = answers, nil
+}
+
+// earlier returns the nearest turn before t that has answers; nil: there is none.
+func (t *turn) earlier() *turn {
+	t = t.before
+	for t != nil && t.answers == nil {
+		t = t.before
+	}
+	return t
 }

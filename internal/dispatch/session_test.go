@@ -96,10 +96,14 @@ func TestCarriedTurnsAreBuiltLate(t *testing.T) {
 
 // Answers that are too long or empty are not carried.
 func TestWhatIsCarried(t *testing.T) {
-	s := &session{}
-	s.keep([]byte("a"))
-	s.keep(nil)
+	s, first := &session{}, &turn{}
+	second := &turn{before: first}
+	third, fork := &turn{before: second}, &turn{before: second}
+	s.keep(first, []byte("a"))
+	s.keep(second, nil)
+	s.keep(fork, []byte("b"))
 	s.bytes = carriedBytes
-	s.keep([]byte("c"))
-	want(t, "answers", fmt.Sprintf("%q", s.answers), `["a" "" ""]`)
+	s.keep(third, []byte("c"))
+	want(t, "answers", fmt.Sprintf("%q", third.answers), `["a" "" ""]`)
+	want(t, "answers of a fork", fmt.Sprintf("%q", fork.answers), `["a" "" "b"]`)
 }

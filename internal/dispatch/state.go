@@ -34,7 +34,7 @@ type Room uint8
 const (
 	Free    Room = iota // the feed may read
 	Full                // enough rows were read; ReadOn tells when there may be room again
-	Crowd               // too much waits: an event Held tells the dispatcher that the reader is held back by that
+	Crowd               // too much waits in memory: an event Held tells the dispatcher that the reader is held back by that
 	Early               // the row is due too far in the future
 	Over                // nothing comes due any more
 	Astray              // the plan must be entered again at the present instant
@@ -64,7 +64,7 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 		return Astray, 0
 	case d.beyond(planned):
 		return Another, 0
-	case d.HoldReader && d.Waiting.full():
+	case d.HoldReader && d.Waiting.full(), d.weight >= PoolBytes:
 		return Crowd, 0
 	case at.Sub(now) > aheadTime:
 		return Early, at.Sub(now) - aheadTime

@@ -13,7 +13,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.out = nil
 	}
 	clear(d.out)
-	d.out, d.sends = d.out[:0], false
+	d.out, d.sends, d.now = d.out[:0], false, now.Own
 	moved := d.align(now)
 	if e.Kind != Ended { // the guard sees its outcome first
 		moved = d.judge(now.Own, e.Seen) || moved
@@ -38,7 +38,7 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	d.wakes = at
 	d.settle()
 	if !d.sends { // the caller writes first, and then asks by Look for the next message to build
-		d.build()
+		d.build(now.Own)
 	}
 	d.do(Action{Kind: WakeAt, At: at})
 	return d.out
@@ -85,6 +85,9 @@ func (d *Dispatcher) handle(now Clock, e Event) {
 		d.refuse(e.Row, e.Message.Err, now.Own)
 	case Ended:
 		d.ended(now.Own, e)
+	case BothEnded:
+		e.Row.turn.coupled, e.Row.turn.ended = false, e.At
+		d.endTurn(e.Row, "", now.Own)
 	case Pause:
 		d.pause(e.On, now.Own)
 	case Retire:
@@ -158,21 +161,30 @@ func (d *Dispatcher) ended(now time.Time, e Event) {
 	}
 	well := o == measure.OK || o == measure.Cancelled // a user may go on after either
 	if d.History && r.session != nil && well {
-		r.session.keep(e.Text)
+		r.session.keep(r.turn, e.Text)
+	}
+	if r.session != nil {
+		r.loop.hear(r, e)
 	}
 	d.flying--
 	d.Slots.taken--
 	r.state = gone
 	d.endTrial(r, true)
+	d.account(r, e)
 	d.detach(r)
-	if r.session != nil {
-		r.session.ended = e.At
+	if r.turn != nil {
+		r.turn.ended = e.At
 	}
-	over := measure.SessionFailed
-	if well {
-		over = ""
+	switch {
+	case !well:
+		d.sideEnded(r, time.Time{})
+		d.endTurn(r, measure.SessionFailed, now)
+	case d.Coupled && r.turn != nil:
+		r.turn.coupled = true
+		d.sideEnded(r, e.At)
+	default:
+		d.endTurn(r, "", now)
 	}
-	d.endTurn(r, over, now)
 	d.free++
 	if d.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
 		d.rest(now)

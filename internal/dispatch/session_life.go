@@ -1,0 +1,119 @@
+package dispatch
+
+import (
+	"time"
+
+	"replayd/internal/measure"
+)
+
+// sessionsAhead is how many sessions a closed loop of sessions reads before they begin.
+const sessionsAhead = 16
+
+// place takes one of the places of Config.Sessions for a row's session. It returns false if none is free.
+func (d *Dispatcher) place(r *Row) bool {
+	s := r.session
+	switch {
+	case d.Sessions == 0, r.placed, s != nil && s.placed:
+		return true
+	case d.closed.active >= d.Sessions:
+		return false
+	case s != nil:
+		s.placed = true
+	default:
+		r.placed = true
+	}
+	d.closed.active++
+	return true
+}
+
+// vacate gives a place back, after a failure not at once: sessions of a server that is down would end in a busy loop.
+func (d *Dispatcher) vacate(failed bool) {
+	if failed {
+		d.closed.vacant = append(d.closed.vacant, d.now.Add(restFor))
+		return
+	}
+	d.closed.active--
+}
+
+// begin begins a session when its first row comes due.
+func (d *Dispatcher) begin(r *Row, at time.Time) {
+	s := r.session
+	if s == nil || !s.begun.IsZero() {
+		return
+	}
+	s.begun = at
+	d.do(Action{Kind: SessionBegun, Row: r})
+}
+
+// account records in a session how the request of a row has ended.
+func (d *Dispatcher) account(r *Row, e Event) {
+	s, o := r.session, e.Outcome
+	if s == nil {
+		return
+	}
+	ready := r.Ready
+	if d.closed != nil && d.Sessions == 0 && r.calledAt.Before(ready) && !r.calledAt.IsZero() {
+		ready = r.calledAt // the row came due when a lane was free
+	}
+	r.turn.path = r.turn.path.Then(ready, e.Write, e.First, e.At)
+	if r.turn.path.End().After(s.path.End()) {
+		s.path = r.turn.path
+	}
+	s.requests++
+	if o == measure.OK {
+		s.prompt, s.cached, s.told = s.prompt+e.Usage.Prompt, s.cached+e.Usage.Cached, s.told || e.Usage.CacheTold
+	}
+	switch {
+	case o == measure.OK, o == measure.Cancelled: // a user may go on after either
+	case o.Eligible():
+		s.failed = true
+	default:
+		s.cut = true
+	}
+}
+
+// lose records in a session that a row of it is not sent.
+func (d *Dispatcher) lose(s *session, reason measure.DropReason) {
+	switch {
+	case s == nil:
+	case reason.Eligible(d.DropLate):
+		s.failed = true
+	default:
+		s.cut = true
+	}
+}
+
+// endSession tells that a session has ended: none of its rows is open, and no more will be read.
+func (d *Dispatcher) endSession(s *session) {
+	if s.over {
+		return
+	}
+	s.over = true
+	if s.placed {
+		s.placed = false
+		d.vacate(s.failed)
+	}
+	if s.begun.IsZero() {
+		return
+	}
+	outcome := measure.SessionOK
+	switch {
+	case s.failed:
+		outcome = measure.SessionNotOK
+	case s.cut, s.requests == 0: // all rows were filtered
+		outcome = measure.SessionCut
+	}
+	d.do(Action{Kind: SessionEnded, Session: &measure.Session{
+		Name: s.key.name, Loop: s.loop.Number, Pass: s.key.pass, Outcome: outcome, Begun: s.begun, Time: s.path.Since(s.begun),
+		Requests: s.requests, Prompt: s.prompt, Cached: s.cached, CacheTold: s.told,
+	}})
+}
+
+// endResting ends the sessions without open rows of a loop that is read, in the order in which they came to rest.
+func (d *Dispatcher) endResting(l *Loop) {
+	for _, r := range l.resting {
+		if r.of.open == 0 && r.of.rests == r.times {
+			d.endSession(r.of)
+		}
+	}
+}
