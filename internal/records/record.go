@@ -22,6 +22,7 @@ func appendRecord(b []byte, r *measure.Request) []byte {
 	b = appendText(b, "outcome", string(r.Outcome))
 	b = appendText(b, "error", r.Error)
 	b = appendInt(b, "status", int64(r.Status))
+	b = appendText(b, "replica", r.Replica)
 	b = appendText(b, "finish_reason", r.FinishReason)
 	b = appendBool(b, "retried", r.Retried)
 
@@ -50,6 +51,8 @@ func appendRecord(b []byte, r *measure.Request) []byte {
 	b = appendDuration(b, "connect_ns", t.Connect, sent && t.Connect > 0)
 	d, defined := r.TTFT()
 	b = appendDuration(b, "ttft_ns", d, ok && defined)
+	d, defined = r.TTFAT()
+	b = appendDuration(b, "ttfat_ns", d, ok && defined)
 	d, defined = r.TTFTFromDue()
 	b = appendDuration(b, "ttft_from_due_ns", d, ok && defined)
 	d, defined = r.SecondToken()
