@@ -52,7 +52,11 @@ guards for which the page has no metric.`,
 			for _, w := range c.Workloads {
 				names = append(names, w.Name)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s\n", args[0], number.Count(len(c.Targets), "target"), number.Count(len(names), "workload"), strings.Join(names, ", "))
+			compared := ""
+			for _, one := range c.Comparisons {
+				compared += fmt.Sprintf(", comparison %s: %s with %s", one.Name, one.Workload, one.Candidate)
+			}
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s%s\n", args[0], number.Count(len(c.Targets), "target"), number.Count(len(names), "workload"), strings.Join(names, ", "), compared)
 			return err
 		},
 	}

@@ -32,6 +32,7 @@ type compareFlags struct {
 	model     string
 	slo       string
 	longest   config.Duration
+	html      string
 }
 
 func newCompare(w *world) *cobra.Command {
@@ -54,8 +55,8 @@ Exit codes:
   3  fail: the candidate is worse
   4  undecided: there was no verdict in time
   130  cut short by SIGINT; 143 by SIGTERM`,
-		Example: `  replayd compare trace.jsonl --baseline http://a:8000 --candidate http://b:8000
-  replayd compare trace.jsonl --baseline a:80 --candidate b:80 --tolerance 10%`,
+		Example: `  replayd compare trace.jsonl --baseline a:80 --candidate b:80 --tolerance 10%
+  replayd compare trace.jsonl --baseline a:80 --candidate b:80 --html page.html`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args[0]) },
 	}
@@ -79,6 +80,8 @@ func (o *compareFlags) add(c *cobra.Command) {
 	f = help.Under("Load")
 	f.StringVar(&o.workload.Arrival, "arrival", o.workload.Arrival, "due times: exact (the trace's) or spread (over the tick)")
 	f.Float64Var(&o.workload.Speed, "speed", o.workload.Speed, "trace seconds per second, 0.001 to 1000")
+	f.Float64Var(&o.workload.TurnDelay.Scale, "turn-delay-scale", 1, "factor for the trace's delays between turns and waits after parents, 0 to 1000; 0: none")
+	f.Var(cli.Duration(&o.workload.TurnDelay.Max), "turn-delay-max", "longest such delay or wait, after the factor, such as 60s; 0: no limit")
 	f.IntVar(&o.workload.Lanes, "lanes", o.workload.Lanes, "most requests in flight on each side")
 	f.IntVar(&o.workload.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
 	f.IntVar(&o.workload.Trace.MaxOutput, "max-output", 0, "longest output in tokens; 0: no limit")
@@ -94,6 +97,8 @@ func (o *compareFlags) add(c *cobra.Command) {
 	f.Var(cli.Share(&o.ToleranceTail), "tolerance-tail", "least excess of much slower requests that is a fail")
 	f.Var(cli.Share(&o.ToleranceQueued), "tolerance-queued", "least excess of queued requests that is a fail")
 	f.Var(cli.Share(&o.ToleranceBad), "tolerance-bad", "least excess of bad requests that is a fail")
+	f = help.Under("Output")
+	f.StringVar(&o.html, "html", "", "write a page with charts to this file at the end")
 	help.Attach(c)
 }
 
@@ -136,7 +141,9 @@ func (o *compareFlags) config(trace string) (config.Config, error) {
 		errs = append(errs, fmt.Errorf("--for: want a time above 0, got %v", o.longest))
 	}
 	errs = append(errs, inFlags(o.Check(), verdictFlagOf))
-	c.Targets, c.Workloads = []config.Target{o.baseline, o.candidate}, []config.Workload{*w}
+	comparison := config.ComparisonOf(o.Options)
+	comparison.Name, comparison.Workload, comparison.Candidate = "compare", w.Name, o.candidate.Name
+	c.Targets, c.Workloads, c.Comparisons = []config.Target{o.baseline, o.candidate}, []config.Workload{*w}, []config.Comparison{comparison}
 	return c, errors.Join(errs...)
 }
 
@@ -176,34 +183,52 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 	if err != nil {
 		return wrongInput(err)
 	}
+	page := comparePage{path: o.html, begin: time.Now()}
+	if err := page.check(); err != nil {
+		return wrongInput(err)
+	}
 	ctx, stop := context.WithCancelCause(c.Context())
 	defer stop(nil)
+	reg := prometheus.NewRegistry()
 	var last canary.Judgement // when Run has returned, nothing writes to it
-	said := time.Now()
-	judged := func(j canary.Judgement) {
-		if last.Verdict == canary.Pass || last.Verdict == canary.Fail {
-			return // the first verdict stands; requests may still be in flight
+	open := func() bool { return last.Verdict != canary.Pass && last.Verdict != canary.Fail }
+	shown := terminal.NewComparing(w.screen(), w.log, o.Options, time.Duration(o.longest))
+	options := daemon.Options{
+		Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) { stop(&workloadFailed{err}) },
+		Judged: func(_ string, j canary.Judgement) {
+			if !open() {
+				return // the first verdict stands; requests may still be in flight
+			}
+			last = j
+			page.look(&j, reg)
+			if !open() {
+				stop(errDecided)
+				return
+			}
+			shown.Judged(&j)
+		},
+	}
+	if o.html != "" {
+		options.Block = func(_ string, b canary.Block) {
+			if open() {
+				page.history.Block(b)
+			}
 		}
-		last = j
-		if j.Verdict != canary.Undecided {
-			stop(errDecided)
-		} else if now := time.Now(); now.Sub(said) >= 30*time.Second {
-			said = now
-			w.log.Info("comparing", "pairs", j.Pairs.Judged, "void", j.Pairs.Void, "undecided", terminal.Undecided(&j, o.Options))
+		options.Pair = func(_ string, p *canary.Pair) {
+			if open() {
+				page.history.Pair(p)
+			}
 		}
 	}
 	once := daemon.Once{
-		Options: daemon.Options{
-			Config: cfg, UserAgent: "replayd/" + version.Version, Log: w.log, Failed: func(err error) { stop(&workloadFailed{err}) },
-			Compare: &daemon.Compare{Workload: "compare", Candidate: "candidate", Options: o.Options, Judged: judged},
-		},
-		Version: version.Version, LogDropped: w.dropped,
+		Options: options, Version: version.Version, LogDropped: w.dropped,
 		Started: func(int, func() daemon.Progress) {
 			time.AfterFunc(time.Duration(o.longest), func() { stop(context.DeadlineExceeded) })
 		},
 		Ended: func(measure.Ledger, error) {},
 	}
-	err = once.Run(ctx, hardStop(c.Context()), prometheus.NewRegistry())
+	err = once.Run(ctx, hardStop(c.Context()), reg)
+	shown.End()
 	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
 		return wrongInput(compareFaults(bad.Faults))
 	}
@@ -214,6 +239,9 @@ func (o *compareFlags) run(c *cobra.Command, w *world, trace string) error {
 		return err
 	}
 	fmt.Fprint(w.out, terminal.Comparison(&last, o.Options, w.columns))
+	if err := page.write(&last, o, &cfg); err != nil {
+		return err
+	}
 	switch s := stopped(c.Context()); {
 	case last.Verdict == canary.Fail:
 		return &exitError{exitMissed, errors.New("the candidate is worse than the baseline")}

@@ -75,7 +75,7 @@ const reachTime = 30 * time.Second
 // once executes an order, from its start to its report.
 func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: result.NewSummary(r.SLO), progress: &terminal.Progress{}, failures: &terminal.Failures{},
+		world: w, order: r, summary: result.NewSummary(r.SLO, r.Session), progress: &terminal.Progress{}, failures: &terminal.Failures{},
 		least: o.Least, end: make(chan struct{}),
 	}
 	if err := a.open(o.Flags); err != nil {
@@ -86,7 +86,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 	once := daemon.Once{
 		Options: daemon.Options{
 			Config: r.Config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
-			Observers: a.observers(), Warmed: a.warmed(),
+			Observers: a.observers(), Warmed: a.warmed(), Session: a.session,
 			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
 		},
 		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.Hold),

@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/cli"
 	"replayd/internal/export"
+	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/result"
 	"replayd/internal/secret"
@@ -35,7 +36,7 @@ func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
 		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: o.Target.API, Rate: o.Workload.Rate, GPUs: o.Gpus,
-		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
+		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: r.Session, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
 	}
 	if len(r.Concurrency) == 1 {
 		settings.Concurrency = r.Concurrency[0]
@@ -107,6 +108,14 @@ func (a *account) observers() []replay.Observer {
 		all = append(all, a.collector)
 	}
 	return all
+}
+
+// session adds a session that has ended.
+func (a *account) session(s *measure.Session) {
+	a.summary.Session(s)
+	if a.collector != nil {
+		a.collector.Session(s)
+	}
 }
 
 // warmed returns the observers of warm-up requests.
@@ -199,6 +208,9 @@ func (a *account) write(run result.Run) error {
 	all := []file{{export.CSVName, export.WriteCSV}, {result.JSONName, export.WriteJSON}}
 	if run.Settings.Slice > 0 {
 		all = append(all, file{export.SlicesCSVName, export.WriteSlicesCSV}, file{export.SlicesJSONName, export.WriteSlicesJSON})
+	}
+	if len(run.Sessions) > 0 {
+		all = append(all, file{result.SessionsName, func(w io.Writer, r result.Run) error { return result.WriteSessions(w, r.Sessions) }})
 	}
 	if len(run.ServerSeries) > 0 {
 		all = append(all, file{export.ServerMetricsName, export.WriteServerMetrics})

@@ -27,7 +27,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 	}
 	m := metrics.NewMeter(prometheus.NewRegistry())
 	w := m.Workload(metrics.Labels{Workload: "run", Target: "t", Model: "m"}, metrics.WorkloadOptions{SLO: slo})
-	a := &account{summary: result.NewSummary(slo), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
+	a := &account{summary: result.NewSummary(slo, measure.SessionSLO{}), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
 	observers := a.observers()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	chunks := make([]time.Duration, 3)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"replayd/internal/config"
 	"replayd/internal/number"
 	"replayd/internal/replay"
 	"replayd/internal/trace"
@@ -59,7 +60,7 @@ func (a *account) openPrompts() error {
 	if err != nil {
 		return fmt.Errorf("--save-prompts: %w", err)
 	}
-	a.prompts = &promptFile{path: a.order.SavePrompts, file: f, timed: a.order.Config.Workloads[0].Arrival != "concurrency"}
+	a.prompts = &promptFile{path: a.order.SavePrompts, file: f, timed: !config.Closed(a.order.Config.Workloads[0].Arrival)}
 	return nil
 }
 

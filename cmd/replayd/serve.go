@@ -48,7 +48,7 @@ func newServe(w *world) *cobra.Command {
 	// The values of these stand for keys of the configuration file; package config reads them.
 	c.Flags().String("web.listen-address", ":9797", "address of /metrics, host:port")
 	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")
-	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause and /-/resume work")
+	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause, /-/resume and /-/comparisons/NAME/restart work")
 	c.Flags().Bool("web.enable-pprof", false, "Go's profiles under /debug/pprof/")
 	return c
 }

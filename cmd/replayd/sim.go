@@ -81,6 +81,7 @@ func simFlags(help *cli.Headings, o *sim.Options) {
 	f.DurationVar(&o.TTFT, "ttft", 0, "fixed prefill time, such as 200ms; 0: by --prefill-rate")
 	f.DurationVar(&o.ITL, "itl", 0, "fixed time of a further token, such as 20ms; 0: by --decode-rate")
 	f.IntVar(&o.StepTokens, "step-tokens", 0, "shared steps of at most so many tokens; 0: prompts one at a time")
+	f.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "tokens of reasoning before the text of each chat answer")
 	f.IntVar(&o.ChunkTokens, "chunk-tokens", o.ChunkTokens, "tokens in each chunk after the first")
 
 	f = help.Under("Noise, by --seed and request id")
@@ -103,7 +104,7 @@ var simFlagOf = map[string]string{
 	"Model": "model", "Slots": "slots", "MaxQueue": "max-queue", "MaxModelLen": "max-model-len",
 	"PrefillRate": "prefill-rate", "DecodeRate": "decode-rate", "BatchCost": "batch-cost", "PreemptCost": "preempt-cost", "TTFT": "ttft", "ITL": "itl",
 	"StepTokens": "step-tokens", "Jitter": "jitter", "SlowShare": "slow-share", "SlowFactor": "slow-factor",
-	"ChunkTokens": "chunk-tokens", "TemplateTokens": "template-tokens", "CacheTokens": "cache-tokens",
+	"ReasoningTokens": "reasoning-tokens", "ChunkTokens": "chunk-tokens", "TemplateTokens": "template-tokens", "CacheTokens": "cache-tokens",
 	"BlockTokens": "block-tokens", "Faults": "fault-*", "Faults.Error500": "fault-500", "Faults.Error429": "fault-429",
 	"Faults.Cut": "fault-cut", "Faults.Garbled": "fault-garbled", "Faults.Empty": "fault-empty",
 	"Faults.Stalled": "fault-stalled", "Faults.ErrorEvent": "fault-error-event",

@@ -73,16 +73,20 @@ type traceFlags struct {
 	format string
 	block  int
 	strict bool
+	prefix bool
 }
 
+const readableFormats = "auto, mooncake, azure, burstgpt, vllm, bailian, weka, agentic_mooncake, mooncake_delta, request_trace or sessions"
+
 func (o *traceFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&o.format, "format", "auto", "auto, mooncake, azure, burstgpt, vllm or bailian")
+	c.Flags().StringVar(&o.format, "format", "auto", readableFormats)
+	c.Flags().BoolVar(&o.prefix, "shared-prefix", false, "weka: the tools and system prompts of all sessions begin with the same blocks")
 	c.Flags().IntVar(&o.block, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
 	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
 }
 
 func (o *traceFlags) open(c *cobra.Command, w *world, path string) (*trace.File, error) {
 	return trace.Open(c.Context(), path, trace.Options{
-		Format: trace.Format(o.format), BlockTokens: o.block, Strict: o.strict, Stdin: w.in,
+		Format: trace.Format(o.format), BlockTokens: o.block, Strict: o.strict, SharedPrefix: o.prefix, Stdin: w.in,
 	})
 }

@@ -12,7 +12,7 @@ func newTraceConvert(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "convert FILE", Short: "Write a trace in another format",
 		Example: "  replayd trace convert azure.csv -o azure.jsonl\n" +
-			"  zcat BurstGPT_1.csv.gz | replayd trace convert - > burstgpt.jsonl",
+			"  replayd trace convert FOLDER -o sessions.jsonl",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			f, err := in.openNoisy(c, w, args[0])
@@ -24,10 +24,14 @@ func newTraceConvert(w *world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.write(c.Context(), w, out.choose(trace.Mooncake), writerOptions(f), rows.Next)
+			keep := trace.Mooncake
+			if f.Stats.Edges > 0 {
+				keep = trace.Sessions
+			}
+			return out.write(c.Context(), w, out.choose(keep), writerOptions(f), rows.Next)
 		},
 	}
 	in.add(c)
-	out.add(c, "to", "azure for a name that ends in .csv, else mooncake")
+	out.add(c, "to", "azure for .csv, sessions with parents, else mooncake")
 	return c
 }

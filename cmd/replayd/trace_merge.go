@@ -54,7 +54,7 @@ Rows of different files share no prefix and no session without --share-ids.`,
 		},
 	}
 	in.add(c)
-	out.add(c, "output-format", "that of the traces where they have one, else mooncake")
+	out.add(c, "output-format", "that of all the traces, else mooncake")
 	c.Flags().BoolVar(&share, "share-ids", false, "equal ids and sessions of different files are the same")
 	return c
 }

@@ -21,7 +21,7 @@ type traceOutput struct {
 	format string
 }
 
-const writableFormats = "mooncake, azure, burstgpt or vllm"
+const writableFormats = "mooncake, azure, burstgpt, vllm, sessions, agentic_mooncake"
 
 func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
 	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; -: stdout")
@@ -37,6 +37,8 @@ func (o *traceOutput) choose(keep trace.Format) trace.Format {
 		return trace.Format(o.format)
 	case extension == ".csv" && !csv[keep]:
 		return trace.Azure
+	case keep == trace.Weka, keep == trace.RequestTrace: // these can only be read
+		return trace.Sessions
 	case extension == ".jsonl" && csv[keep], keep == trace.Bailian: // Bailian can only be read
 		return trace.Mooncake
 	}

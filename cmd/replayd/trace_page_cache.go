@@ -142,7 +142,7 @@ func analysisSessions(a analysis.Analysis) report.Section {
 	for _, m := range []struct {
 		name string
 		of   stats.Summary
-	}{{"from due to due", a.TurnGaps}, {"delay after the answer", a.Delays}} {
+	}{{"from due to due", a.TurnGaps}, {"delay after the answer", a.Delays}, {"wait after a parent", a.Graph.Waits}} {
 		if m.of.Count > 0 {
 			t.Rows = append(t.Rows, []string{
 				m.name, fmt.Sprint(m.of.Count), number.Value(m.of.Mean, "s"), number.Value(m.of.P50, "s"), number.Value(m.of.P90, "s"), number.Value(m.of.Max, "s"),
@@ -151,6 +151,14 @@ func analysisSessions(a analysis.Analysis) report.Section {
 	}
 	if len(t.Rows) > 0 {
 		section.Tables = []chart.Table{t}
+	}
+	if g := a.Graph; g.Parents > 0 {
+		section.Text = append(section.Text, fmt.Sprintf("%s, at most %d of a session at once. The longest chain of rows that wait for each other has %s.",
+			number.Count(int(g.Agents.Sum), "sub-agent"), g.Parallel, number.Count(g.Depth.Max, "row")))
+	}
+	if u := a.Reuse; a.Stats.RowsWithIDs > 0 {
+		section.Text = append(section.Text, fmt.Sprintf("A cache of all prefixes hits %s of the input tokens from the same session and %s from others.",
+			number.Value(100*float64(u.WithinTokens)/float64(a.Stats.Input.Sum), "%"), number.Value(100*float64(u.AcrossTokens)/float64(a.Stats.Input.Sum), "%")))
 	}
 	return section
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ func (o *synthFlags) add(c *cobra.Command) {
 	}
 	f.Lookup("block-tokens").Usage = "tokens in a block of hash_ids; 0: detected, and 512 where the trace is made up"
 	f.Uint64Var(&o.draft.Seed, "seed", 42, "seed; the same seed makes the same trace")
-	f.StringVarP(&o.output, "output", "o", "-", "file to write, in Mooncake's format; -: stdout")
+	f.StringVarP(&o.output, "output", "o", "-", "file to write, in Mooncake's format, or as sessions with parents; -: stdout")
 	help.Attach(c)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = strings.TrimPrefix(name, "synthesis-")
@@ -188,7 +189,11 @@ func (o *synthFlags) write(w *world, out io.Writer, rows []trace.Record, untimed
 	if o.draft.BlockTokens > 0 {
 		block = o.draft.BlockTokens
 	}
-	to, err := trace.NewWriter(out, trace.Mooncake, trace.WriterOptions{Untimed: untimed, BlockTokens: block})
+	format := trace.Mooncake
+	if slices.ContainsFunc(rows, func(r trace.Record) bool { return r.After != nil }) {
+		format = trace.Sessions
+	}
+	to, err := trace.NewWriter(out, format, trace.WriterOptions{Untimed: untimed, BlockTokens: block})
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,9 @@ func (c *Picture) area(s Series, class string) {
 	c.Paths = append(c.Paths, path{Class: "area " + class, D: d.String()})
 }
 
+// manyPoints is the number of points beyond which they are drawn small.
+const manyPoints = 200
+
 // points draws points as short lines with round ends, which stay round if the box is stretched.
 func (c *Picture) points(s Series, class string) {
 	d, whiskers := pen{}, pen{}
@@ -143,6 +146,9 @@ func (c *Picture) points(s Series, class string) {
 	}
 	if whiskers.Len() > 0 {
 		c.Paths = append(c.Paths, path{Class: "whisker " + class, D: whiskers.String()})
+	}
+	if len(s.X) > manyPoints {
+		class += " many"
 	}
 	c.Paths = append(c.Paths, path{Class: "dots " + class, D: d.String()})
 }

@@ -148,7 +148,7 @@ func (o *Flags) takeEndpoint(fault faults) {
 
 // traceTypes maps AIPerf's types of trace files to replayd's formats.
 var traceTypes = map[string]string{
-	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian",
+	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian", "weka_trace": "weka",
 }
 
 // textTypes are AIPerf's types of text files.
@@ -174,7 +174,7 @@ func (o *Flags) takeRows(path string, given *pflag.FlagSet, fault faults) {
 		w.Trace.Path, w.Trace.Format = a.inputFile, format
 	case a.inputFile != "":
 		if !slices.Contains(textTypes, a.datasetType) {
-			fault("--custom-dataset-type", fmt.Errorf("want mooncake_trace, burst_gpt_trace, bailian_trace, %s, got %q", strings.Join(textTypes, ", "), a.datasetType))
+			fault("--custom-dataset-type", fmt.Errorf("want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, %s, got %q", strings.Join(textTypes, ", "), a.datasetType))
 			w.Trace.Path = a.inputFile // one fault is enough
 			break
 		}

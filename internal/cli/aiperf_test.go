@@ -162,7 +162,7 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--isl 5 --num-dataset-entries 0":                                                        "--num-dataset-entries: want an integer ≥ 1, got 0",
 		"--input-file t.jsonl --fixed-schedule-start-offset 3":                                   "--fixed-schedule-start-offset: want --fixed-schedule too",
 		"t.jsonl --fixed-schedule --fixed-schedule-start-offset 3 --fixed-schedule-end-offset 2": "--fixed-schedule-end-offset: want milliseconds, and the end behind the start, got 3 to 2",
-		"--input-file t.jsonl --custom-dataset-type mooncake":                                    "--custom-dataset-type: want mooncake_trace, burst_gpt_trace, bailian_trace, single_turn, multi_turn, random_pool, sharegpt, got",
+		"--input-file t.jsonl --custom-dataset-type mooncake":                                    "--custom-dataset-type: want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, single_turn, multi_turn, random_pool, sharegpt, got",
 		"--isl 5 --gpu-telemetry dashboard":                                                      "--gpu-telemetry: want pynvml or addresses",
 		"--isl 5 --api-key k --http.config.file none.yml":                                        "--api-key: contradicts --http.config.file",
 		"--trace-path b.jsonl --trace-mode benchmark":                                            "--dataset-path: want the file of sharegpt: nothing is downloaded",
@@ -290,6 +290,37 @@ func TestWarmupLanes(t *testing.T) {
 		}
 		if got := r.Config.Workloads[0].WarmupLanes; got != want {
 			t.Errorf("%s: want %d, got %d", line, want, got)
+		}
+	}
+}
+
+// With Weka's sessions, AIPerf's concurrency is a number of sessions, and its flags say where the first ones begin.
+func TestSessionsOfWeka(t *testing.T) {
+	for line, want := range map[string]config.Workload{
+		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5":                                  {Arrival: "sessions", AtOnce: 5},
+		"--input-file t.json --custom-dataset-type weka_trace --trajectory-start-min-ratio 0.5":                 {Arrival: "sessions", AtOnce: 1, Within: config.Within{0.5, 0.75}},
+		"--input-file t.json --custom-dataset-type weka_trace --fixed-schedule":                                 {Arrival: "exact"},
+		"--input-file t.jsonl --custom-dataset-type mooncake_trace --concurrency 5":                             {Arrival: "concurrency"},
+		"t.json --url http://h:1 --sessions-at-once 7 --start-within 10-20%":                                    {Arrival: "sessions", AtOnce: 7, Within: config.Within{0.1, 0.2}},
+		"t.json --url http://h:1 --arrival poisson --rate 0.5 --rate-of sessions":                               {Arrival: "poisson"},
+		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5 --trajectory-start-max-ratio 0.3": {Arrival: "sessions", AtOnce: 5, Within: config.Within{0.25, 0.3}},
+	} {
+		r, err := ordered(t, line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got := r.Config.Workloads[0]; got.Arrival != want.Arrival || got.AtOnce != want.AtOnce || got.Within != want.Within {
+			t.Errorf("%s: got %s, %d at once, %v", line, got.Arrival, got.AtOnce, got.Within)
+		}
+	}
+	for line, want := range map[string]string{
+		"--input-file t.json --custom-dataset-type weka_trace --trajectory-start-min-ratio 0.9": "--trajectory-start-min-ratio: want 0 to --trajectory-start-max-ratio, which is at most 1, got 0.9 and 0.75",
+		"--isl 5 --trajectory-start-min-ratio 0.5":                                              "--trajectory-start-min-ratio: needs arrival sessions, got arrival concurrency",
+		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5,10":               "--concurrency: want one number with arrival sessions, got 2",
+	} {
+		if _, err := ordered(t, line); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v\nwant %s", line, err, want)
 		}
 	}
 }

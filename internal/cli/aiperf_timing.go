@@ -27,6 +27,19 @@ func (o *Flags) takeTurnDelays(given *pflag.FlagSet) {
 	}
 }
 
+// takeStarts determines where the first sessions begin.
+func (o *Flags) takeStarts(given *pflag.FlagSet, fault faults) {
+	a := &o.Aliases
+	if !given.Changed("trajectory-start-min-ratio") && !given.Changed("trajectory-start-max-ratio") {
+		return
+	}
+	if !(a.startFrom >= 0 && a.startFrom <= a.startTo && a.startTo <= 1) {
+		fault("--trajectory-start-min-ratio", fmt.Errorf("want 0 to --trajectory-start-max-ratio, which is at most 1, got %v and %v", a.startFrom, a.startTo))
+		return
+	}
+	o.Workload.Within = config.Within{a.startFrom, a.startTo}
+}
+
 // turnsInAll returns the number of requests in --num-sessions conversations.
 func (o *Flags) turnsInAll(given *pflag.FlagSet, fault faults) int {
 	n, s, set := o.Aliases.sessions, o.Workload.Synthetic, o.Workload.Dataset
@@ -48,6 +61,7 @@ func (o *Flags) turnsInAll(given *pflag.FlagSet, fault faults) int {
 // takeTiming determines when rows are due, and how many there are.
 func (o *Flags) takeTiming(given *pflag.FlagSet, fault faults) {
 	a, w := &o.Aliases, &o.Workload
+	o.takeStarts(given, fault)
 	modes := map[string]bool{"--fixed-schedule": a.fixedSchedule, "--request-rate": a.requestRate != "", "--user-centric-rate": given.Changed("user-centric-rate")}
 	for _, pair := range [][2]string{{"--fixed-schedule", "--user-centric-rate"}, {"--fixed-schedule", "--request-rate"}, {"--request-rate", "--user-centric-rate"}} {
 		if modes[pair[0]] && modes[pair[1]] {

@@ -57,7 +57,8 @@ type aliases struct {
 	delayCap               secondsValue
 	noDelays               bool
 	cacheBust              string
-	startOffset, endOffset int // milliseconds
+	startFrom, startTo     float64 // shares of a session's requests
+	startOffset, endOffset int     // milliseconds
 	autoOffset             bool
 
 	backend, host          string
@@ -78,7 +79,7 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.StringVar(&a.endpoint, "endpoint", "", "path of the API, such as /v1/chat/completions")
 	f.BoolVar(&a.streaming, "streaming", false, "stream the answers; without it one JSON answer: no TTFT, no ITL")
 	f.StringVar(&a.inputFile, "input-file", "", "file of requests, of the type that --custom-dataset-type names")
-	f.StringVar(&a.datasetType, "custom-dataset-type", "", "mooncake_trace, burst_gpt_trace, bailian_trace, single_turn, multi_turn or random_pool; empty: by the file")
+	f.StringVar(&a.datasetType, "custom-dataset-type", "", "mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, single_turn, multi_turn or random_pool; empty: by the file")
 	f.StringVar(&a.publicDataset, "public-dataset", "", "sharegpt: with --input-file, the file that was downloaded")
 	f.BoolVar(&a.fixedSchedule, "fixed-schedule", false, "send at the file's timestamps; without it in the file's order, as fast as --concurrency allows")
 	f.IntVar(&a.startOffset, "fixed-schedule-start-offset", 0, "leave out rows before it, in milliseconds of the file")
@@ -126,6 +127,8 @@ func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
 	f.Var(&a.delayCap, "inter-turn-delay-cap-seconds", "longest delay between turns, in seconds; 0: no delay")
 	f.BoolVar(&a.noDelays, "ignore-trace-delays", false, "no delay between turns; without effect with --fixed-schedule")
 	f.StringVar(&a.cacheBust, "cache-bust", "none", "system_prefix or first_turn_prefix: no text is shared between conversations, as --salt session; or none")
+	f.Float64Var(&a.startFrom, "trajectory-start-min-ratio", 0.25, "of weka_trace: the first sessions begin at this share of their requests or later")
+	f.Float64Var(&a.startTo, "trajectory-start-max-ratio", 0.75, "… and at this share or earlier; without both flags they begin at the first request")
 	f.BoolVar(&a.noSchedule, "no-fixed-schedule", false, "as without --fixed-schedule: in the file's order")
 	addNotTaken(f)
 

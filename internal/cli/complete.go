@@ -10,11 +10,12 @@ var TraceFiles = []string{"jsonl", "json", "csv", "gz", "zst"}
 
 // choices are the values of flags that take one of a few, by the flag's name, or by the command's and the flag's.
 var choices = map[string][]string{
-	"api": {"chat", "completions"}, "run arrival": {"exact", "spread", "constant", "poisson", "gamma", "concurrency"},
-	"format": {"auto", "mooncake", "azure", "burstgpt", "vllm", "bailian"}, "run output": {"exact", "max", "free"}, "synth arrival": {"poisson", "constant"},
+	"api": {"chat", "completions"}, "run arrival": {"exact", "spread", "constant", "poisson", "gamma", "concurrency", "sessions"}, "run rate-of": {"requests", "sessions"},
+	"format":     {"auto", "mooncake", "azure", "burstgpt", "vllm", "bailian", "weka", "agentic_mooncake", "mooncake_delta", "request_trace", "sessions"},
+	"run output": {"exact", "max", "free"}, "synth arrival": {"poisson", "constant"},
 	"over-limit": {"filter", "clip", "send"}, "overload": {"wait", "drop"}, "prompt": {"text", "tokens"}, "words": {"main", "all"},
 	"salt": {"loop", "session", "none", "fixed:"}, "table": {"replayd", "aiperf", "tracereplay"}, "theme": {"auto", "dark", "light"},
-	"convert to": {"mooncake", "azure", "burstgpt", "vllm"}, "output-format": {"mooncake", "azure", "burstgpt", "vllm"},
+	"convert to": {"mooncake", "azure", "burstgpt", "vllm", "sessions", "agentic_mooncake"}, "output-format": {"mooncake", "azure", "burstgpt", "vllm", "sessions", "agentic_mooncake"},
 	"log.format": {"auto", "logfmt", "json"}, "log.level": {"debug", "info", "warn", "error"},
 }
 

@@ -18,10 +18,11 @@ var flagOf = map[string]string{
 	"workloads[0].trace.max_input": "--max-input", "workloads[0].trace.max_output": "--max-output",
 	"workloads[0].trace.over_limit": "--over-limit", "workloads[0].arrival": "--arrival", "workloads[0].speed": "--speed",
 	"workloads[0].turn_delay.scale": "--turn-delay-scale", "workloads[0].turn_delay.max": "--turn-delay-max",
-	"workloads[0].lanes": "--lanes", "workloads[0].overload": "--overload", "workloads[0].max_wait": "--max-wait",
+	"workloads[0].slo.session.makespan": "--slo-session", "workloads[0].lanes": "--lanes", "workloads[0].overload": "--overload", "workloads[0].max_wait": "--max-wait",
 	"workloads[0].prompt.form": "--prompt", "workloads[0].prompt.words": "--words", "workloads[0].prompt.salt": "--salt",
 	"workloads[0].trace.max_context": "--max-context", "workloads[0].rate": "--rate", "workloads[0].burstiness": "--burstiness",
 	"workloads[0].warmup.requests": "--warmup", "workloads[0].cancel.ratio": "--cancel", "workloads[0].cancel.after": "--cancel-after",
+	"workloads[0].rate_of": "--rate-of", "workloads[0].sessions_at_once": "--sessions-at-once", "workloads[0].start_within": "--start-within",
 	"workloads[0].users": "--num-users", "workloads[0].synthetic.input_tokens": "--isl", "workloads[0].synthetic.input_stddev": "--isl-stddev",
 	"workloads[0].synthetic.output_tokens": "--osl", "workloads[0].synthetic.output_stddev": "--osl-stddev",
 	"workloads[0].synthetic.lengths": "--sequence-distribution", "workloads[0].synthetic.system_tokens": "--shared-system-prompt-length",
@@ -29,7 +30,9 @@ var flagOf = map[string]string{
 	"workloads[0].synthetic.turn_delay": "--session-turn-delay-mean", "workloads[0].synthetic.turn_delay_stddev": "--session-turn-delay-stddev",
 	"workloads[0].synthetic.requests": "--request-count", "workloads[0].synthetic": "--isl",
 	"workloads[0].rows": "--requests", "workloads[0].duration": "--duration", "workloads[0].prompt.history": "--history",
-	"targets[0].tokenizer": "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
+	"workloads[0].request.session_field": "--session-field", "workloads[0].request.echo_header": "--echo-header",
+	"targets[0].replica_header": "--replica-header",
+	"targets[0].tokenizer":      "--tokenizer", "workloads[0].dataset": "--tokenizer", "workloads[0].dataset.path": "--dataset-path", "workloads[0].dataset.format": "--custom-dataset-type",
 	"workloads[0].shard.index": "--shard", "workloads[0].shard.of": "--shard", "web.listen": "--web.listen-address", "max_waiting": "--max-waiting",
 }
 
@@ -39,6 +42,7 @@ var aliasOf = map[Spelling]map[string]string{
 		"workloads[0].trace.path": "--input-file", "workloads[0].trace.format": "--custom-dataset-type", "workloads[0].dataset.path": "--input-file",
 		"workloads[0].rate": "--request-rate", "workloads[0].burstiness": "--arrival-smoothness", "workloads[0].warmup.requests": "--warmup-request-count",
 		"workloads[0].cancel.ratio": "--request-cancellation-rate", "workloads[0].cancel.after": "--request-cancellation-delay",
+		"workloads[0].start_within":     "--trajectory-start-min-ratio",
 		"workloads[0].turn_delay.scale": "--conversation-turn-delay-ratio",
 		"targets[0].timeouts.total":     "--request-timeout-seconds", "targets[0].api": "--endpoint-type",
 		"workloads[0].arrival": "--fixed-schedule", "workloads[0].request.headers": "--header", "workloads[0].lanes": "--concurrency",
@@ -61,6 +65,9 @@ func (o *Flags) flagOf(key string, who Spelling) string {
 		return "--http.config.file: " + rest
 	}
 	if rest, ok := strings.CutPrefix(key, "workloads[0].request.headers."); ok {
+		if rest == o.sessionHeader {
+			return "--session-header"
+		}
 		return "--header: " + rest
 	}
 	return key

@@ -22,6 +22,8 @@ type Flags struct {
 	shard    string
 	Start    string
 
+	sessionHeader string // --session-header
+
 	Aliases aliases
 	login   login
 	Profile bool // the command was called as profile: without flags of another program, AIPerf's defaults hold
@@ -70,13 +72,17 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.BoolVar(&t.Stream, "stream", true, "stream the answers; false: no TTFT and no ITL")
 	f.BoolVar(&t.PerChunk, "per-chunk-usage", false, "ask for usage with each chunk, so that TPOT leaves out the first chunk's tokens")
 	f.StringVar(&t.Tokenizer, "tokenizer", "", "tokenizer for texts: a file, a folder, a name in $HF_HOME, or a model family")
+	f.StringVar(&o.sessionHeader, "session-header", "", "header in which each session sends an id of its own to a router, such as X-Session-Id")
+	f.StringVar(&l.Request.SessionField, "session-field", "", "key of the body that has the same id, such as session_id")
+	f.StringVar(&l.Request.EchoHeader, "echo-header", "", "header of an answer that the later requests of its session send back, such as x-session-token")
+	f.StringVar(&t.Replica, "replica-header", "", "header of an answer that names the replica; requests are counted by it")
 	f.Var(Duration(&t.Timeouts.Connect), "timeout-connect", "longest time to connect; 0: no limit")
 	f.Var(Duration(&t.Timeouts.FirstToken), "timeout-first-token", "longest time to the first token; 0: no limit")
 	f.Var(Duration(&t.Timeouts.Stall), "timeout-stall", "longest gap between two chunks; 0: no limit")
 	f.Var(Duration(&t.Timeouts.Total), "timeout-total", "longest time of a request; 0: no limit")
 
 	f = help.Under("Load: trace")
-	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "auto, mooncake, azure, burstgpt, vllm or bailian")
+	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "auto, mooncake, azure, burstgpt, vllm, bailian, weka, agentic_mooncake, mooncake_delta, request_trace or sessions")
 	f.Var(scalar{&l.Trace.BlockTokens, "int"}, "block-tokens", "tokens in a block of hash_ids, or auto")
 	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
 	f.Var(Duration(&l.Trace.From), "from", "start of the part to replay, such as 5m")
@@ -86,15 +92,19 @@ func (o *Flags) Add(c *cobra.Command) {
 	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest output in tokens; 0: no limit")
 	f.IntVar(&l.Trace.MaxContext, "max-context", 0, "longest prompt with its output in tokens; 0: no limit")
 	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "longer rows: filter, clip or send")
+	f.BoolVar(&l.Trace.Shared, "shared-prefix", false, "weka: the tools and system prompts of all sessions begin with the same blocks")
 	f.StringVar(&o.shard, "shard", "0/1", "part of the trace for this process, INDEX/OF; auto/OF: INDEX is the ordinal of the pod")
 
 	f = help.Under("Load: schedule")
 	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
-	f.Float64Var(&l.TurnDelay.Scale, "turn-delay-scale", l.TurnDelay.Scale, "factor for the trace's delays between turns, 0 to 1000; 0: none")
-	f.Var(Duration(&l.TurnDelay.Max), "turn-delay-max", "longest delay between turns, after the factor, such as 60s; 0: no limit")
-	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over the tick), constant, poisson, gamma (at --rate) or concurrency")
+	f.Float64Var(&l.TurnDelay.Scale, "turn-delay-scale", l.TurnDelay.Scale, "factor for the trace's delays between turns and waits after parents, 0 to 1000; 0: none")
+	f.Var(Duration(&l.TurnDelay.Max), "turn-delay-max", "longest such delay or wait, after the factor, such as 60s; 0: no limit")
+	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over the tick), constant, poisson, gamma (at --rate), concurrency or sessions")
 	f.StringVar(&o.concurrency, "concurrency", "", "closed loop with so many requests in flight; a list such as 10,50,100 is a sweep")
 	f.Float64Var(&l.Rate, "rate", 0, "requests per second for constant, poisson and gamma")
+	f.StringVar(&l.RateOf, "rate-of", l.RateOf, "unit of --rate: requests, or sessions (starts of sessions; their rows follow as their parents allow)")
+	f.IntVar(&l.AtOnce, "sessions-at-once", 0, "closed loop with so many sessions in progress; the next begins when one has ended")
+	f.Var(scalar{&l.Within, "range"}, "start-within", "where the first sessions of --sessions-at-once begin, a range of their rows such as 25-75%; empty: at the first")
 	f.Float64Var(&l.Burstiness, "burstiness", l.Burstiness, "shape of gamma; 1 is Poisson, smaller is burstier")
 	f.IntVar(&l.Warmup.Requests, "warmup", 0, "requests to send before the measurement")
 	f.Float64Var(&l.Cancel.Ratio, "cancel", 0, "share of the requests to cancel, 0 to 1")
@@ -119,6 +129,7 @@ func (o *Flags) Add(c *cobra.Command) {
 	f = help.Under("Measurement")
 	f.StringVar(&o.SLO, "slo", "", "bounds that every request must meet, such as ttft:500ms,tpot:50ms,e2e:10s; else exit 3")
 	f.StringVar(&o.goodput, "goodput", "", "the same bounds, only counted; also as AIPerf writes them: \"time_to_first_token:370\" in ms")
+	f.Var(Duration(&l.SLO.Session.Makespan), "slo-session", "longest makespan of a good session, such as 10m, only counted; 0: no bound")
 	f.Float64Var(&o.Least, "min-goodput", 0, "least attainment (good ÷ expected requests), 0 to 1; else exit 3; 1 with --slo")
 	f.Float64SliceVar(&o.Percentiles, "percentiles", nil, "more percentiles, such as 75,95,99.9")
 	f.IntVar(&o.Gpus, "gpus", 0, "number of GPUs, for output per GPU; 0: as many as are scraped")

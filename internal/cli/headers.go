@@ -10,6 +10,7 @@ import (
 
 	commoncfg "github.com/prometheus/common/config"
 
+	"replayd/internal/config"
 	"replayd/internal/secret"
 )
 
@@ -42,18 +43,22 @@ func (o *Flags) takeHeaders(fault faults) {
 			o.login.flags = append(o.login.flags, flag)
 		case canonical == "Proxy-Authorization":
 			fault(flag, errors.New("Proxy-Authorization: want none: requests go straight to the target, through no proxy"))
-		case canonical == "Cookie" || secret.IsName(name):
+		case canonical == "Cookie" || secret.IsName(name) && !strings.Contains(value, config.SessionMark):
 			if err := o.login.add(name, value); err != nil {
 				fault(flag, err)
 			}
 			o.login.flags = append(o.login.flags, flag)
 		default:
-			if o.Workload.Request.Headers == nil {
-				o.Workload.Request.Headers = map[string]string{}
-			}
-			o.Workload.Request.Headers[name] = value
+			o.setHeader(name, value)
 		}
 	}
+}
+
+func (o *Flags) setHeader(name, value string) {
+	if o.Workload.Request.Headers == nil {
+		o.Workload.Request.Headers = map[string]string{}
+	}
+	o.Workload.Request.Headers[name] = value
 }
 
 // authorize parses the value of an Authorization header.

@@ -65,7 +65,6 @@ var notTakenFlags = []notTaken{
 	{why: "only HTTP/1.1 over TCP is spoken", values: "transport transport-type request-content-type"},
 	{why: "a lane keeps its connection, and opens one before it is needed", values: "connection-reuse-strategy"},
 	{why: "the network is part of a user's wait; TTFT is measured from the write, with kernel timestamps", values: "network-latency-mean network-latency-ping-interval", switches: "network-latency-automatic"},
-	{why: "X-Request-Id names each request; --header sends others", values: "session-header"},
 	{why: "a configuration file is for serve", values: "config scenario", switches: "unsafe-override"},
 	{why: "texts are made of words that are one token each: --words", values: "prompt-corpus random-corpus-style"},
 	{why: "--sequence-distribution has pairs of lengths with their shares", values: "random-range-ratio"},
@@ -75,7 +74,9 @@ var notTakenFlags = []notTaken{
 	{why: "delays are those of the trace; --synthesis-speedup-ratio scales all times", values: "max-idle-gap-cap-seconds trace-idle-gap-cap-seconds system-idle-gap-cap-seconds", switches: "use-think-time-only"},
 	{why: "--fixed-schedule sends each row at its time, and a turn after the previous turn has ended", switches: "open-loop-replay no-open-loop-replay open-loop-strict burst-phase-starts"},
 	{why: "hash_ids define the shared prefixes, and are always used", switches: "omit-kv-hints"},
-	{why: "agent sessions of Weka are not read", values: "max-context-length trace-session-sample-ratio trajectory-start-min-ratio trajectory-start-max-ratio", switches: "allow-dataset-wrap no-allow-dataset-wrap"},
+	{why: "--max-context leaves out or cuts single requests, not whole sessions", values: "max-context-length"},
+	{why: "replayd trace slice --sample draws whole sessions, into a file", values: "trace-session-sample-ratio"},
+	{why: "--request-count beyond the file repeats it, with other texts", switches: "allow-dataset-wrap no-allow-dataset-wrap"},
 	{
 		why: "text only: audio, images and video are not made",
 		values: "audio-batch-size batch-size-audio audio-length-mean audio-length-stddev audio-format audio-depths audio-sample-rates audio-num-channels " +

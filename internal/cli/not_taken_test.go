@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -41,7 +42,19 @@ func TestFlagsOfAIPerf(t *testing.T) {
 	if len(all) != 314 {
 		t.Errorf("want 314 flags, got %d", len(all))
 	}
-	t.Logf("%d flags, %d taken, %d refused", len(all), len(all)-refusals, refusals)
+	taken := len(all) - refusals
+	for file, want := range map[string]string{
+		"../../docs/how-to/from-aiperf.md": fmt.Sprintf("Of the %d long flags of AIPerf 0.13.0, %d are taken and %d are [refused", len(all), taken, refusals),
+		"../../README.md":                  fmt.Sprintf("it takes %d of AIPerf's %d flags", taken, len(all)),
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s: want %q", file, want)
+		}
+	}
 }
 
 // docs/how-to/from-aiperf.md names each refused flag once, under its reason.

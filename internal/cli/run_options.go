@@ -27,6 +27,7 @@ type Order struct {
 	Config      config.Config
 	Who         Spelling
 	SLO         measure.SLO
+	Session     measure.SessionSLO
 	Concurrency []int // several: one run each; empty: no closed loop
 	Table       string
 	Artifacts   string // folder; "": none
@@ -62,8 +63,12 @@ func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
 		o.Workload.Trace.Path = path
 	}
 	r := Order{Who: who, Artifacts: o.artifacts}
+	if o.Workload.AtOnce != 0 && !given.Changed("arrival") {
+		o.Workload.Arrival = "sessions"
+	}
 	r.Concurrency = o.closed(given, fault)
 	r.SLO = o.levels(fault)
+	r.Session = measure.SessionSLO{Makespan: time.Duration(o.Workload.SLO.Session.Makespan)}
 	r.Table = o.layout(who, fault)
 	o.saving(&r, given, fault)
 	for _, p := range o.Percentiles {
@@ -110,6 +115,9 @@ func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
 	w.Lanes = all[0]
 	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.Aliases.fixedSchedule {
 		w.Arrival = "concurrency"
+	}
+	if w.Arrival == "concurrency" && o.Aliases.datasetType == "weka_trace" { // AIPerf's concurrency is that of sessions
+		w.Arrival, w.AtOnce, w.Lanes = "sessions", all[0], unlimited
 	}
 	if w.Arrival == "concurrency" && o.Few {
 		o.requests = max(FewRequests, FewRounds*w.Lanes)
@@ -177,6 +185,12 @@ func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 	c.MaxWaiting = o.maxWaiting
 	if o.Listen != "" {
 		c.Web.Listen = o.Listen
+	}
+	if name := o.sessionHeader; name != "" {
+		if value, twice := o.Workload.Request.Headers[name]; twice && value != config.SessionMark {
+			fault("--session-header", fmt.Errorf("contradicts --header %s: want one of them", name))
+		}
+		o.setHeader(name, config.SessionMark)
 	}
 	t, l := o.Target, o.Workload
 	if t.URL != "" {

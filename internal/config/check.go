@@ -37,6 +37,9 @@ func (c *Config) Check() Faults {
 		f.add("records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
 	}
 	f.atLeast("records.keep", c.Records.Keep, 0)
+	if c.State.MaxBytes < 1 {
+		f.add("state.max_bytes", "want a size ≥ 1, got %d", c.State.MaxBytes)
+	}
 	targets, seen := map[string]*Target{}, map[string]bool{}
 	for i := range c.Targets {
 		t := &c.Targets[i]
@@ -60,6 +63,7 @@ func (c *Config) Check() Faults {
 		}
 		w.Guard.check(at+".guard", t, &f)
 		w.SLO.check(at+".slo", t, &f)
+		w.Request.checkAgainst(at+".request.echo_header", t, &f)
 		if w.Trace.Path != "" && w.Dataset.Given() && t.Tokenizer == "" {
 			f.add(at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
 		}
@@ -72,6 +76,7 @@ func (c *Config) Check() Faults {
 		}
 		g.check(at, &f)
 	}
+	c.checkComparisons(targets, &f)
 	if len(c.Targets) == 0 {
 		f.add("targets", "want at least one target, got none")
 	}
@@ -98,6 +103,11 @@ func (t *Target) check(at string, f *Faults) {
 	}
 	if t.Idle <= 0 {
 		f.add(at+".idle", "want a duration > 0, got %v", t.Idle)
+	}
+	if t.Replica != "" {
+		if err := openai.CheckReplicaHeader(t.Replica); err != nil {
+			f.add(at+".replica_header", "%v", err)
+		}
 	}
 	t.Metrics.check(at+".metrics", f)
 }
@@ -128,8 +138,15 @@ func (s SLO) check(at string, t *Target, f *Faults) {
 			f.add(at+"."+b.Quantity.String(), "needs streamed answers, got %v", b.Text(b.Limit))
 		}
 	}
-	if o := s.Objective; !(o > 0 && o < 1) { // with 1 there is no error budget
-		f.add(at+".objective", "want a number > 0 and < 1, got %v", o)
+	f.notNegative(at+".session.makespan", s.Session.Makespan)
+	f.objective(at+".objective", s.Objective)
+	f.objective(at+".session.objective", s.Session.Objective)
+}
+
+// objective checks a share that should be good: with 1 there is no error budget.
+func (f *Faults) objective(path string, o float64) {
+	if !(o > 0 && o < 1) {
+		f.add(path, "want a number > 0 and < 1, got %v", o)
 	}
 }
 

@@ -18,8 +18,11 @@ type Config struct {
 	MaxWaiting Bytes      `koanf:"max_waiting"` // size of the due rows that wait, in all workloads; 0: no limit
 	Targets    []Target   `koanf:"targets"`
 	Workloads  []Workload `koanf:"workloads"`
-	GPUs       []GPU      `koanf:"gpus"`
 	Records    Records    `koanf:"records"`
+	State      State      `koanf:"state"`
+
+	Comparisons []Comparison `koanf:"comparisons"`
+	GPUs        []GPU        `koanf:"gpus"`
 
 	Places *Places `koanf:"-"` // lines of the keys; nil: not from a file
 }
@@ -44,6 +47,7 @@ type Target struct {
 	HTTP      HTTP           `koanf:"http"`
 	ExtraBody map[string]any `koanf:"extra_body"`
 	Output    string         `koanf:"output"`
+	Replica   string         `koanf:"replica_header"` // header of answers that names the replica; empty: none
 	Timeouts  Timeouts       `koanf:"timeouts"`
 	Idle      Duration       `koanf:"idle"`      // a connection that was idle for longer is not reused
 	Tokenizer string         `koanf:"tokenizer"` // a file or a name; empty: no tokenizer
@@ -115,10 +119,13 @@ type Workload struct {
 	Synthetic  Synthetic `koanf:"synthetic"`
 	Dataset    Dataset   `koanf:"dataset"`
 	Arrival    string    `koanf:"arrival"`
-	Rate       float64   `koanf:"rate"` // requests per second, for arrivals with a rate
+	Rate       float64   `koanf:"rate"`    // requests per second, for arrivals with a rate; sessions with rate_of: sessions
+	RateOf     string    `koanf:"rate_of"` // unit of rate and stages
 	Burstiness float64   `koanf:"burstiness"`
 	Stages     []Stage   `koanf:"stages"`
 	Users      int       `koanf:"users"`
+	AtOnce     int       `koanf:"sessions_at_once"`
+	Within     Within    `koanf:"start_within"`
 	Speed      float64   `koanf:"speed"`
 	TurnDelay  TurnDelay `koanf:"turn_delay"`
 	Repeat     Repeat    `koanf:"repeat"`
@@ -153,6 +160,7 @@ type Trace struct {
 	MaxOutput   int      `koanf:"max_output"`
 	MaxContext  int      `koanf:"max_context"`
 	OverLimit   string   `koanf:"over_limit"`
+	Shared      bool     `koanf:"shared_prefix"`
 	Strict      bool     `koanf:"-"`
 	Rescale     Rescale  `koanf:"-"`
 }
@@ -199,8 +207,15 @@ type Shard struct {
 
 // SLO holds the bounds that a good request keeps, and the share of eligible requests that should be good.
 type SLO struct {
-	Bounds    Bounds  `koanf:",remain"`
-	Objective float64 `koanf:"objective"` // greater than 0 and less than 1
+	Bounds    Bounds     `koanf:",remain"`
+	Objective float64    `koanf:"objective"` // greater than 0 and less than 1
+	Session   SessionSLO `koanf:"session"`
+}
+
+// SessionSLO holds the bound that a good session keeps, and the share of eligible sessions that should be good.
+type SessionSLO struct {
+	Makespan  Duration `koanf:"makespan"`  // 0: no bound
+	Objective float64  `koanf:"objective"` // greater than 0 and less than 1
 }
 
 // Bounds holds the other keys of an SLO: values by quantity name, in the format of measure.ParseBound; empty or 0 means
@@ -249,6 +264,9 @@ type Duration time.Duration
 // Bytes is a size in bytes; the file allows a unit ("8MiB", "64KB").
 type Bytes int64
 
+// A Within is the first and the last of a range of shares: 25-75%. The zero value is none.
+type Within [2]float64
+
 // Words is a list of words; in the file a list, or a string with words separated by commas.
 type Words []string
 
@@ -265,7 +283,7 @@ const AutoValue Auto = -1
 func Default() Config {
 	return Config{
 		Web: Web{Listen: ":9797"}, Drain: Duration(30 * time.Second), MaxWaiting: 64 << 20,
-		Records: Records{MaxBytes: 256 << 20, Keep: 4},
+		Records: Records{MaxBytes: 256 << 20, Keep: 4}, State: State{MaxBytes: 64 << 20},
 	}
 }
 
@@ -291,8 +309,8 @@ func DefaultGPU() GPU {
 func DefaultWorkload() Workload {
 	return Workload{
 		Trace: Trace{Format: "auto", BlockTokens: AutoValue, OverLimit: "filter"}, Arrival: "exact", Burstiness: 1, Speed: 1,
-		Repeat: Repeat{Mode: "loop"}, TurnDelay: TurnDelay{Scale: 1}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
+		RateOf: "requests", Repeat: Repeat{Mode: "loop"}, TurnDelay: TurnDelay{Scale: 1}, Prompt: Prompt{Form: "text", Words: "main", Seed: 42, Salt: "loop", Calibrate: true},
 		Lanes: 256, Overload: "wait", MaxWait: Duration(10 * time.Second), Prebuild: Prebuild{Bytes: 8 << 20}, Shard: Shard{Of: 1},
-		SLO: SLO{Objective: 0.99}, Guard: Guard{OnMissingMetrics: "pause", ResumeAfter: Duration(30 * time.Second)},
+		SLO: SLO{Objective: 0.99, Session: SessionSLO{Objective: 0.9}}, Guard: Guard{OnMissingMetrics: "pause", ResumeAfter: Duration(30 * time.Second)},
 	}
 }

@@ -76,6 +76,7 @@ func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
 	for heading, section := range map[string]reflect.Type{
 		"key": reflect.TypeFor[Config](), "key of a target": reflect.TypeFor[Target](), "key of a workload": reflect.TypeFor[Workload](),
 		"key of a stage": reflect.TypeFor[Stage](), "key of a row": reflect.TypeFor[MetricRow](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
+		"key of a comparison": reflect.TypeFor[Comparison](),
 	} {
 		if d := cmp.Diff(slices.Sorted(maps.Keys(tables[heading])), keysOf(section, "")); d != "" {
 			t.Errorf("%s: -document +program\n%s", heading, d)
@@ -90,13 +91,14 @@ func TestDocumentedDefaults(t *testing.T) {
 	raw["targets"] = []any{nest(t, tables["key of a target"])}
 	raw["workloads"] = []any{nest(t, tables["key of a workload"])}
 	raw["gpus"] = []any{nest(t, tables["key of a source of GPU figures"])}
+	raw["comparisons"] = []any{nest(t, tables["key of a comparison"])}
 	got, faults := decode(raw)
 	if len(faults) > 0 {
 		t.Fatal(got.Refuse(faults))
 	}
 	want := Default()
 	want.Targets, want.Workloads = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}
-	want.GPUs = []GPU{DefaultGPU()}
+	want.GPUs, want.Comparisons = []GPU{DefaultGPU()}, []Comparison{DefaultComparison()}
 	if faults := want.Resolve(); len(faults) > 0 { // sets align
 		t.Fatal(want.Refuse(faults))
 	}

@@ -34,7 +34,7 @@ type Invalid struct {
 
 func (e *Invalid) Error() string { return e.text }
 
-// Refuse returns an error with the place of each fault: file, line, and the name of the workload or target. It returns
+// Refuse returns an error with the place of each fault: file, line, and the name of the workload, target or comparison. It returns
 // nil if f is empty.
 func (c *Config) Refuse(f Faults) error {
 	if len(f) == 0 {
@@ -76,7 +76,7 @@ func (c *Config) Refuse(f Faults) error {
 	return &Invalid{sorted, text.String()}
 }
 
-// named adds the name of the workload or target to a path: workloads[2] "chat": trace.path.
+// named adds the name of the workload, target or comparison to a path: workloads[2] "chat": trace.path.
 func (c *Config) named(path string) string {
 	head, rest, ok := strings.Cut(path, "]")
 	list, number, _ := strings.Cut(head, "[")
@@ -90,6 +90,8 @@ func (c *Config) named(path string) string {
 		name = c.Workloads[i].Name
 	case list == "targets" && i < len(c.Targets):
 		name = c.Targets[i].Name
+	case list == "comparisons" && i < len(c.Comparisons):
+		name = c.Comparisons[i].Name
 	}
 	if !IsName(name) {
 		return path

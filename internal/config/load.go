@@ -42,7 +42,7 @@ var flagKeys = map[string]string{
 // envKeys lists the keys that environment variables can set: all keys outside lists.
 var envKeys = []string{
 	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain", "max_waiting",
-	"records.path", "records.max_bytes", "records.keep", "records.gzip",
+	"records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path", "state.max_bytes",
 }
 
 // Load reads the file at path, the environment (REPLAYD_WEB__LISTEN) and the given flags, in rising precedence, and
@@ -125,6 +125,7 @@ func decode(raw map[string]any) (Config, Faults) {
 	c.Targets, faults = list(top, faults, "targets", DefaultTarget)
 	c.Workloads, faults = list(top, faults, "workloads", DefaultWorkload)
 	c.GPUs, faults = list(top, faults, "gpus", DefaultGPU)
+	c.Comparisons, faults = list(top, faults, "comparisons", DefaultComparison)
 	return c, append(faults, into(&c, "", top)...)
 }
 
@@ -187,19 +188,17 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	if !ok || t.Kind() != reflect.Struct || t == reflect.TypeFor[HTTP]() { // its decoder rejects unknown keys
 		return faults
 	}
-	fields := map[string]reflect.Type{}
+	fields, bounds := map[string]reflect.Type{}, false
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Type == reflect.TypeFor[Bounds]() { // Bounds accepts any key; its check rejects unknown ones
-			return faults
-		}
+		bounds = bounds || f.Type == reflect.TypeFor[Bounds]() // accepts any key; its check rejects unknown ones
 		if key := f.Tag.Get("koanf"); key != "-" {
 			fields[key] = f.Type
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if of := fields[key]; of == nil {
+		if of := fields[key]; of == nil && !bounds {
 			faults = append(faults, unknownAt(join(at, key), key, slices.Sorted(maps.Keys(fields))))
-		} else {
+		} else if of != nil {
 			faults = append(faults, unknown(join(at, key), of, keys[key])...)
 		}
 	}

@@ -21,8 +21,9 @@ func (w *Workload) Plan() schedule.Options {
 		Shard:     schedule.Shard{Index: int(w.Shard.Index), Of: w.Shard.Of},
 		TurnDelay: &schedule.TurnDelay{Scale: w.TurnDelay.Scale, Max: time.Duration(w.TurnDelay.Max)},
 		Rate:      w.Rate, Burstiness: w.Burstiness, Stages: stages, Users: w.Users, Seed: w.Prompt.Seed,
+		RateOf: schedule.RateOf(w.RateOf), SessionsAtOnce: w.AtOnce, StartWithin: schedule.StartWithin{From: w.Within[0], To: w.Within[1]},
 	}
-	if o.Arrival != schedule.Concurrency {
+	if !Closed(w.Arrival) {
 		o.Duration = time.Duration(w.Duration)
 	}
 	if !Timed(w.Arrival) {

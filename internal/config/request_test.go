@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	commoncfg "github.com/prometheus/common/config"
 )
 
 func TestMarkBounds(t *testing.T) {
@@ -26,6 +28,15 @@ func TestMarkBounds(t *testing.T) {
 		{Request{User: strings.Repeat("u", maxRequestUser+1)}, "w.request.user: want at most 256 bytes, got 257"},
 		{Request{Headers: headers(maxRequestHeaders + 1)}, "w.request.headers: want at most 16 headers, got 17"},
 		{Request{Headers: map[string]string{"a\nb": "c"}}, `w.request.headers: want a header name, got "a\nb"`},
+		{Request{Headers: map[string]string{"X-A": "a-{session}"}, SessionField: "session_id", EchoHeader: "x-session-token"}, ""},
+		{Request{SessionField: "user", EchoHeader: "set-cookie"}, ""},
+		{Request{Headers: map[string]string{"X-A": "{loop}"}}, "w.request.headers.X-A: want {session}, or braces of a JSON object, got other braces"},
+		{Request{SessionField: "model"}, "w.request.session_field: model is set by replayd"},
+		{Request{SessionField: "user", User: "a"}, "w.request.session_field: contradicts user: want one of them"},
+		{Request{SessionField: "cache_salt", CacheSalt: "loop"}, "w.request.session_field: contradicts cache_salt: want one of them"},
+		{Request{EchoHeader: "x y"}, `w.request.echo_header: want a header name, got "x y"`},
+		{Request{EchoHeader: "cookie"}, "w.request.echo_header: want no credentials here: they are the target's http"},
+		{Request{Headers: map[string]string{"x-a": "a"}, EchoHeader: "X-A"}, "w.request.echo_header: contradicts headers.x-a: want one of them"},
 	} {
 		var faults Faults
 		c.request.check("w.request", &faults)
@@ -35,6 +46,26 @@ func TestMarkBounds(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v: want %q, got %q", c.request, c.want, got)
+		}
+	}
+}
+
+// A header that is sent back cannot be one of the target's own too.
+func TestEchoAgainstTheTarget(t *testing.T) {
+	for echo, want := range map[string]string{
+		"": "", "X-Other": "", "X-A": `echo: contradicts http.http_headers.x-a of target "t": want one of them`,
+		"Set-Cookie": `echo: contradicts http.http_headers.Cookie of target "t": want one of them`,
+	} {
+		target := Target{Name: "t"}
+		target.HTTP.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"x-a": {}, "Cookie": {}}}
+		var faults Faults
+		Request{EchoHeader: echo}.checkAgainst("echo", &target, &faults)
+		got := ""
+		for _, f := range faults {
+			got += f.Path + ": " + f.Want
+		}
+		if got != want {
+			t.Errorf("%q: want %q, got %q", echo, want, got)
 		}
 	}
 }

@@ -20,6 +20,7 @@ var (
 	_ encoding.TextUnmarshaler = (*Auto)(nil)
 	_ encoding.TextUnmarshaler = (*Words)(nil)
 	_ encoding.TextUnmarshaler = (*Integer)(nil)
+	_ encoding.TextUnmarshaler = (*Within)(nil)
 )
 
 // UnmarshalText parses Go's format ("1.5s") or Prometheus' ("1d"). "" and "0" are 0; any other number requires a unit.
@@ -93,5 +94,22 @@ func (w *Words) UnmarshalText(text []byte) error {
 			*w = append(*w, word)
 		}
 	}
+	return nil
+}
+
+// UnmarshalText parses two percentages: 25-75%. "" is none.
+func (w *Within) UnmarshalText(text []byte) error {
+	*w = Within{}
+	if len(text) == 0 {
+		return nil
+	}
+	percent, whole := strings.CutSuffix(string(text), "%")
+	from, to, two := strings.Cut(percent, "-")
+	a, errA := strconv.ParseFloat(strings.TrimSuffix(from, "%"), 64)
+	b, errB := strconv.ParseFloat(to, 64)
+	if !whole || !two || errA != nil || errB != nil || !(a >= 0 && a <= b && b <= 100) {
+		return fmt.Errorf("want two percentages, such as 25-75%%, got %q", text)
+	}
+	*w = Within{a / 100, b / 100}
 	return nil
 }

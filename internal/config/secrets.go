@@ -16,7 +16,7 @@ func hide(v any) any {
 	case map[string]any:
 		shown := make(map[string]any, len(v))
 		for name, value := range v {
-			if secret.IsName(name) && !isCount(name, value) {
+			if secret.IsName(name) && !isCount(name, value) && value != SessionMark {
 				value = secret.Mask
 			}
 			shown[name] = hide(value)

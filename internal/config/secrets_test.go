@@ -84,7 +84,7 @@ func plant(t *testing.T, v reflect.Value, at string, secrets, open *[]string) {
 	case reflect.String:
 		*open = append(*open, at+".")
 		v.SetString(at + ".")
-	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint16, reflect.Uint64, reflect.Float64:
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint16, reflect.Uint64, reflect.Float64, reflect.Array:
 	default:
 		t.Fatalf("%s: a %v", at, v.Type())
 	}

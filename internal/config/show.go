@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -100,6 +101,9 @@ func entry(v reflect.Value) (*yaml.Node, error) {
 		return encoded(value)
 	case encoding.TextMarshaler:
 		t, err := value.MarshalText()
+		if len(t) == 0 {
+			return text(""), err
+		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(t)}, err
 	case map[string]any:
 		return free(hide(value))
@@ -240,4 +244,13 @@ func (a Auto) MarshalText() ([]byte, error) {
 		return []byte("auto"), nil
 	}
 	return strconv.AppendInt(nil, int64(a), 10), nil
+}
+
+// MarshalText returns two percentages: 25-75%.
+func (w Within) MarshalText() ([]byte, error) {
+	if w == (Within{}) {
+		return nil, nil
+	}
+	percent := func(share float64) string { return strconv.FormatFloat(math.Round(1e8*share)/1e6, 'f', -1, 64) }
+	return []byte(percent(w[0]) + "-" + percent(w[1]) + "%"), nil
 }

@@ -70,7 +70,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 		switch key := strings.TrimSpace(cells[1]); {
 		case strings.HasPrefix(key, "key of a "):
 			at = map[string]string{
-				"target": "targets[0].", "row": "targets[0].metrics.map[0].", "workload": "workloads[0].", "stage": "workloads[0].stages[0].", "source of GPU figures": "gpus[0].",
+				"target": "targets[0].", "row": "targets[0].metrics.map[0].", "workload": "workloads[0].", "stage": "workloads[0].stages[0].", "source of GPU figures": "gpus[0].", "comparison": "comparisons[0].",
 			}[strings.TrimPrefix(key, "key of a ")]
 		case strings.HasPrefix(key, "`"):
 			want = append(want, at+strings.Trim(key, "`"))
@@ -78,6 +78,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 	}
 	c := Default()
 	c.Targets, c.Workloads, c.GPUs = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}, []GPU{DefaultGPU()}
+	c.Comparisons = []Comparison{DefaultComparison()}
 	c.Targets[0].Metrics.Map, c.Workloads[0].Stages = []MetricRow{{}}, []Stage{{}}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(shown(t, c)), &doc); err != nil {
@@ -185,6 +186,12 @@ func invent(r *rand.Rand, v reflect.Value) {
 	case *Bounds:
 		*p = Bounds{
 			"ttft": fmt.Sprintf("%dus", r.IntN(1e6)), "inter_token_latency": r.Float64() * 100, "output_sequence_length": r.IntN(100), "e2e": "",
+		}
+		return
+	case *Within:
+		if *p = (Within{}); r.IntN(2) == 0 {
+			from := r.IntN(101)
+			*p = Within{float64(from) / 100, float64(from+r.IntN(101-from)) / 100}
 		}
 		return
 	case *map[string]any:

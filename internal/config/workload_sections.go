@@ -62,6 +62,9 @@ func ByRate(arrival string) bool {
 	return slices.Contains([]string{"constant", "poisson", "gamma", "users"}, arrival)
 }
 
+// Closed reports whether an arrival is a closed loop: the next request depends on the ends of others.
+func Closed(arrival string) bool { return arrival == "concurrency" || arrival == "sessions" }
+
 // Timed reports whether an arrival uses the trace's own times.
 func Timed(arrival string) bool { return arrival == "exact" || arrival == "spread" }
 
@@ -119,7 +122,7 @@ func (w *Workload) checkRows(at string, f *Faults) {
 		f.add(at+".trace.from", "want no part of a trace where there is none, got %v to %v", w.Trace.From, w.Trace.To)
 	}
 	if Timed(w.Arrival) && w.Trace.Path == "" && (w.Synthetic.Given() || w.Dataset.Given()) {
-		f.add(at+".arrival", "want constant, poisson, gamma, concurrency or users for rows that have no times, got %q", w.Arrival)
+		f.add(at+".arrival", "want constant, poisson, gamma, concurrency, sessions or users for rows that have no times, got %q", w.Arrival)
 	}
 	if w.Burstiness == 0 && w.Arrival != "gamma" { // to a plan 0 is none, and the default of the file is 1
 		f.add(at+".burstiness", "needs arrival gamma, got arrival %s", w.Arrival)
@@ -142,7 +145,8 @@ func (w *Workload) checkRows(at string, f *Faults) {
 }
 
 func (t *Trace) check(at string, f *Faults) {
-	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian")
+	f.oneOf(at+".format", t.Format, "auto", "mooncake", "azure", "burstgpt", "vllm", "bailian", "weka", "agentic_mooncake",
+		"mooncake_delta", "request_trace", "sessions")
 	if b := t.BlockTokens; b != AutoValue && (b < 1 || b > trace.MaxTokens) {
 		f.add(at+".block_tokens", "want 1 to %d or auto, got %d", trace.MaxTokens, int(b))
 	}

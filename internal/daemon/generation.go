@@ -13,10 +13,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/canary"
 	"replayd/internal/config"
 	"replayd/internal/dispatch"
 	"replayd/internal/gpu"
 	"replayd/internal/live"
+	"replayd/internal/measure"
 	"replayd/internal/metrics"
 	"replayd/internal/records"
 	"replayd/internal/replay"
@@ -26,23 +28,28 @@ import (
 
 // Options of a Generation. All except the configuration are the same for every generation of a process.
 type Options struct {
-	Config    config.Config
-	Meter     *metrics.Meter
-	Board     *live.Board       // nil: there is no live page
-	Engines   *scrape.Collector // nil: no engine is scraped
-	GPUs      *gpu.Collector    // nil: no GPU is read
+	Config  config.Config
+	Meter   *metrics.Meter
+	Board   *live.Board       // nil: there is no live page
+	Engines *scrape.Collector // nil: no engine is scraped
+	GPUs    *gpu.Collector    // nil: no GPU is read
+
+	Comparisons *metrics.Comparisons                  // shows the comparisons; nil: nothing shows them
+	Judged      func(name string, j canary.Judgement) // called with the state of each comparison every second and after the last request; nil: not called
+	Block       func(name string, b canary.Block)     // called before Judged with each block that has ended since; nil: not called
+	Pair        func(name string, p *canary.Pair)     // called before Judged with each pair that has ended since; nil: not called
+
 	UserAgent string
 	Log       *slog.Logger
 	Stdin     io.Reader // read as the trace "-"
 
 	Observers  []replay.Observer
 	Warmed     []replay.Observer                                  // observe warm-up requests, which Observers do not
+	Session    func(*measure.Session)                             // called with every session that has ended; it must not block. nil: not called
 	Saved      func(replay.Sent)                                  // called with every request that was written; nil: not called
 	Reuse      *synth.Reuse                                       // counts the tokens that prompts of all workloads share; nil: not counted
 	Clipped    *atomic.Int64                                      // counts requests that were clipped; nil: not counted
 	LogFailure func(workload, what string, n int, id, err string) // called with n requests that failed or were dropped; nil: not called
-
-	Compare *Compare // sends the rows of a workload to a second target too, and compares the two; nil: no comparison
 
 	// Patient keeps workloads alive after faults that can pass: a trace that has changed is read again, and workloads wait for a
 	// target that lists several models. Without it these are errors.
@@ -61,28 +68,30 @@ type Options struct {
 // A Generation is everything that one configuration names, built, checked and then run. It takes over the running parts of the
 // generation before that have not changed.
 type Generation struct {
-	options    Options
-	servers    map[string]*server // by the target's name
-	scrapers   []*scraper
-	workloads  []*workload
-	named      map[string]*workload // by name
-	comparison *comparison          // nil: there is none
-	shared     *shared
-	checks     bool      // only finds faults: no workload stays open
-	asked      []*server // kept until the generation runs: settle waits for their answers
-	paused     bool      // all workloads are paused, and so are those that a reload adds
+	options     Options
+	servers     map[string]*server // by the target's name
+	scrapers    []*scraper
+	workloads   []*workload
+	named       map[string]*workload // by name
+	comparisons []*comparison
+	places      map[string]place // in comparisons, by the workload's name
+	shared      *shared
+	checks      bool      // only finds faults: no workload stays open
+	asked       []*server // kept until the generation runs: settle waits for their answers
+	paused      bool      // all workloads are paused, and so are those that a reload adds
 }
 
 // shared is the state that all generations of a process share.
 type shared struct {
 	sink     *records.Sink
-	endSink  context.CancelFunc // nil: the sink does not run
+	endSink  context.CancelFunc // ends everything that outlives the workloads; nil: nothing runs
 	sinkDone chan error
 	pacer    *replay.Pacer    // of all workloads; nil: nothing runs
 	waiting  dispatch.Waiting // of all workloads
 	paced    sync.WaitGroup
 	running  sync.WaitGroup                        // workloads, watches over targets, scrapers
 	engines  atomic.Pointer[map[string]loadSource] // of the latest generation, by the target's name
+	state    stateStore
 }
 
 // Build opens and checks everything that the configuration names. Nothing runs and nothing is sent before Start. The error has
@@ -95,6 +104,10 @@ func Build(ctx context.Context, o Options) (*Generation, error) {
 	sink := records.NewSink(o.Meter.RecordErrors, o.Log)
 	sink.Ledgers = o.Meter.AppendLedgers
 	g := &Generation{options: o, shared: &shared{sink: sink, pacer: replay.NewPacer(sleeper)}}
+	g.shared.state.log = o.Log
+	if o.Comparisons != nil {
+		g.shared.state.errors = o.Comparisons.StateErrors
+	}
 	return g, g.build(ctx, nil)
 }
 
@@ -130,11 +143,7 @@ func (g *Generation) build(ctx context.Context, old *Generation) error {
 func (g *Generation) open(ctx context.Context, old *Generation, known config.Faults) config.Faults {
 	c, around := &g.options.Config, known.Around()
 	g.servers, g.named = map[string]*server{}, map[string]*workload{}
-	c.Workloads = g.withCandidate(c.Workloads)
-	probed := map[string]bool{}
-	for i := range c.Workloads {
-		probed[c.Workloads[i].Target] = probed[c.Workloads[i].Target] || calibrates(c.Workloads[i])
-	}
+	probed := probedTargets(c)
 	faults := g.checkWeb(old)
 	for i, t := range c.Targets {
 		at := fmt.Sprintf("targets[%d]", i)
@@ -153,22 +162,39 @@ func (g *Generation) open(ctx context.Context, old *Generation, known config.Fau
 			faults = append(faults, g.addGPU(at, one, old)...)
 		}
 	}
+	g.addComparisons(old, around)
 	for i := range c.Workloads {
-		if g.comparison != nil && c.Workloads[i].Name == g.comparison.mirrored() && g.named[g.comparison.Workload] == nil {
-			continue // its rows are those of a workload with faults
-		}
 		w, found := g.openWorkload(ctx, fmt.Sprintf("workloads[%d]", i), c.Workloads[i], old, around)
 		faults = append(faults, found...)
-		switch {
-		case w == nil:
-		case g.checks:
-			_ = w.rows.Close() // it was only checked
-		default:
-			g.workloads = append(g.workloads, w)
-			g.named[w.config.Name] = w
-		}
+		g.keepOpened(w)
 	}
+	faults = append(faults, g.openCandidates(ctx, old, around)...)
 	return faults.Without(known)
+}
+
+// keepOpened adds an opened workload; nil: it has faults.
+func (g *Generation) keepOpened(w *workload) {
+	switch {
+	case w == nil:
+	case g.checks:
+		_ = w.rows.Close() // it was only checked
+	default:
+		g.workloads = append(g.workloads, w)
+		g.named[w.config.Name] = w
+	}
+}
+
+// probedTargets returns the targets whose chat template is measured, by name.
+func probedTargets(c *config.Config) map[string]bool {
+	probed, calibrated := map[string]bool{}, map[string]bool{}
+	for _, w := range c.Workloads {
+		calibrated[w.Name] = calibrates(w)
+		probed[w.Target] = probed[w.Target] || calibrates(w)
+	}
+	for _, one := range c.Comparisons {
+		probed[one.Candidate] = probed[one.Candidate] || calibrated[one.Workload]
+	}
+	return probed
 }
 
 // discard closes what was opened for a generation that never ran, without the parts of the generation before.
@@ -202,9 +228,9 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
 	g.shared.paced.Go(func() { g.shared.pacer.Run(side) })
 	g.startScrapers(ctx)
-	if g.comparison != nil {
-		g.shared.paced.Go(func() { g.comparison.run(side) })
-	}
+	g.shared.state.use(g.options.Config.State)
+	g.startComparisons(ctx)
+	g.shared.paced.Go(func() { g.shared.state.run(side) })
 	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
@@ -244,6 +270,8 @@ func (g *Generation) Close() error {
 	g.endScrapers(nil)
 	g.shared.running.Wait()
 	g.shared.endSink()
+	g.endComparisons(nil)
 	g.shared.paced.Wait()
+	g.shared.state.write()
 	return <-g.shared.sinkDone
 }

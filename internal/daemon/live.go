@@ -50,6 +50,11 @@ func inWords(c config.Workload, t config.Target) string {
 		case r.Mode == "once":
 			words += ", once"
 		}
+	case c.Arrival == string(schedule.Sessions):
+		words = fmt.Sprintf("closed loop, %d sessions at a time", c.AtOnce)
+		if r.Mode == "once" {
+			words += ", once"
+		}
 	case r.Mode == "cron":
 		words = fmt.Sprintf("cron %s %s, overlap %s", r.Cron, r.Timezone, r.Overlap)
 	case r.Mode == "loop" && r.Align == "start":
@@ -80,7 +85,11 @@ func inWords(c config.Workload, t config.Target) string {
 
 // rateInWords describes the rate of a workload: "poisson 2/s, then 20/s over 10m".
 func rateInWords(c config.Workload) string {
-	words := fmt.Sprintf("%s %v/s", c.Arrival, c.Rate)
+	per := "/s"
+	if c.RateOf == string(schedule.Starts) {
+		per = " sessions/s"
+	}
+	words := fmt.Sprintf("%s %v%s", c.Arrival, c.Rate, per)
 	if c.Arrival == string(schedule.Users) {
 		words = fmt.Sprintf("%d users, together %v/s", c.Users, c.Rate)
 	}
@@ -88,7 +97,7 @@ func rateInWords(c config.Workload) string {
 		if i == most {
 			return words + fmt.Sprintf(", and %d stages more", len(c.Stages)-i)
 		}
-		words += fmt.Sprintf(", then %v/s", s.Rate)
+		words += fmt.Sprintf(", then %v%s", s.Rate, per)
 		if s.Over > 0 {
 			words += " over " + model.Duration(s.Over).String()
 		}

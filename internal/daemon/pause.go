@@ -6,14 +6,15 @@ import (
 )
 
 // Pause pauses or resumes a workload, with "" all of them, and returns the names of the workloads that it has changed. It does not
-// block. A pause of all also applies to workloads that reloads add, until all are resumed. known is false if there is no workload of
-// that name.
+// block. Both sides of a comparison pause together. A pause of all also applies to workloads that reloads add, until all are resumed.
+// known is false if there is no workload of that name.
 func (g *Generation) Pause(workload string, paused bool) (changed []string, known bool) {
 	if workload == "" {
 		g.paused, known = paused, true
 	}
+	of := g.places[workload].of
 	for _, w := range g.workloads {
-		if workload != "" && w.config.Name != workload {
+		if workload != "" && w.config.Name != workload && (of == nil || w.place.of != of) {
 			continue
 		}
 		known = true

@@ -17,6 +17,9 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.paused = old.paused
 	g.startScrapers(ctx)
 	old.endScrapers(g)
+	old.endComparisons(g)
+	g.shared.state.use(g.options.Config.State)
+	g.startComparisons(ctx)
 	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	at := g.wall().Add(handoverAhead)
 	for _, w := range g.workloads {
@@ -25,17 +28,19 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 			continue
 		}
 		before := old.workload(w.config.Name)
+		if w.place.of != nil {
+			if from, ok := w.place.of.together(g, old, at); ok {
+				g.takeOver(ctx, hard, w, before, from)
+				continue
+			}
+		}
 		switch {
 		case before == nil:
 			g.start(ctx, hard, w, handover{})
 		case before.ended():
-			g.start(ctx, hard, w, handover{before: before})
-			before.remove()
+			g.takeOver(ctx, hard, w, before, handover{})
 		default:
-			at := w.after(before, at)
-			g.start(ctx, hard, w, handover{before: before, at: at})
-			before.retire(at)
-			before.remove()
+			g.takeOver(ctx, hard, w, before, handover{at: w.after(before, at)})
 		}
 	}
 	for _, w := range old.workloads {
@@ -50,11 +55,24 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.releaseAsked()
 }
 
+// takeOver starts a workload in place of its predecessor; nil: there is none.
+func (g *Generation) takeOver(ctx, hard context.Context, w, before *workload, from handover) {
+	from.before = before
+	g.start(ctx, hard, w, from)
+	if before == nil {
+		return
+	}
+	if !before.ended() {
+		before.retire(from.at)
+	}
+	before.remove()
+}
+
 // settle waits up to 5 s for new targets to answer if rows would otherwise be sent uncorrected or late: a successor begins at its
 // instant whether they have answered or not.
 func (g *Generation) settle(ctx context.Context, old *Generation) {
 	for _, w := range g.workloads {
-		if !w.started() && old.workload(w.config.Name) != nil {
+		if !w.started() && (old.workload(w.config.Name) != nil || w.place.of != nil) {
 			g.keepServer(ctx, w.server)
 			g.asked = append(g.asked, w.server)
 		}

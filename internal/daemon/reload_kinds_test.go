@@ -99,6 +99,37 @@ func TestFilesInPlaceOfOthers(t *testing.T) {
 	d.end()
 }
 
+// A reload finds the changes in the files of a folder of sessions.
+func TestReloadOfAFolder(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	folder := t.TempDir()
+	session := func(requests string) string {
+		return `{"id":"a","block_size":16,"hash_id_scope":"local","tool_tokens":0,"system_tokens":0,"requests":[` + requests + "]}\n"
+	}
+	one, two := `{"t":0,"type":"n","in":16,"out":2,"hash_ids":[1],"api_time":0.1}`, `{"t":0.2,"type":"n","in":32,"out":2,"hash_ids":[1,2],"api_time":0.1}`
+	file := filepath.Join(folder, "a.json")
+	put(t, file, session(one))
+	c := conf([]config.Target{target("sim", url)}, looped("sessions", "sim", folder))
+	c.Web.EnableLifecycle = true
+	d := start(t, c)
+	const same, changed = "1 unchanged, 0 changed", "0 unchanged, 1 changed"
+	d.reloaded(same)
+	put(t, file, session(one))
+	d.reloaded(same)
+	put(t, file, session(one+","+two))
+	d.reloaded(changed)
+	put(t, filepath.Join(folder, "b.json"), strings.Replace(session(one), `"a"`, `"b"`, 1))
+	d.reloaded(changed)
+	if err := os.WriteFile(file, []byte(session(one)), 0o600); err != nil { // in place, which the folder's own time does not show
+		t.Fatal(err)
+	}
+	d.reloaded(changed)
+	put(t, filepath.Join(folder, "notes.txt"), "no session")
+	d.reloaded(same)
+	d.stop()
+	d.end()
+}
+
 // A workload changes from a trace to synthetic rows by rate, to synthetic rows in a closed loop, and back to a trace.
 // No row is lost, and all counters go on.
 func TestFromTraceToSyntheticAndBack(t *testing.T) {

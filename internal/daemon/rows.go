@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 
 	"replayd/internal/config"
 	"replayd/internal/dataset"
@@ -60,13 +61,23 @@ func (g *Generation) openRows(ctx context.Context, at string, c config.Workload,
 	return r, nil
 }
 
-// filesOf stats the files that a workload's rows come from. Faults are reported when they are opened.
+// filesOf stats the files that a workload's rows come from, and those of a folder. Faults are reported when they are opened.
 func filesOf(c config.Workload) []os.FileInfo {
 	var files []os.FileInfo
 	for _, path := range []string{c.Trace.Path, c.Dataset.Path} {
-		if path != "" {
-			stat, _ := os.Stat(path)
-			files = append(files, stat)
+		if path == "" {
+			continue
+		}
+		stat, _ := os.Stat(path)
+		files = append(files, stat)
+		if stat == nil || !stat.IsDir() {
+			continue
+		}
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries {
+			if stat, err := os.Stat(filepath.Join(path, e.Name())); err == nil { // the file behind a link
+				files = append(files, stat)
+			}
 		}
 	}
 	return files
@@ -89,8 +100,9 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	if c.Trace.BlockTokens == config.AutoValue {
 		block = 0
 	}
+	plan := c.Plan()
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
-		Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
+		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
 		Regular: g.options.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {
@@ -110,7 +122,7 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	s := c.Trace.Rescale
 	all, err = synth.Rescale(all, synth.RescaleOptions{
 		Speedup: s.Speedup, PrefixLen: s.PrefixLen, PrefixRoot: s.PrefixRoots, PromptLen: s.PromptLen,
-		MaxInput: s.MaxInput, MaxOutput: s.MaxOutput, BlockTokens: file.Stats.BlockTokens, Seed: c.Prompt.Seed,
+		MaxInput: s.MaxInput, MaxOutput: s.MaxOutput, BlockTokens: file.Stats.BlockTokens, Seed: c.Prompt.Seed, Wait: plan.Wait,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", c.Trace.Path, err), file.Close())

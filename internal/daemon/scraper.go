@@ -204,3 +204,16 @@ func (s *shared) unread(target string) string {
 	}
 	return ""
 }
+
+// restarts returns how often the engines behind a target have restarted, as their metrics pages tell; 0 if the target is not scraped.
+func (s *shared) restarts(target string) int64 {
+	engines := s.engines.Load()
+	if engines == nil {
+		return 0
+	}
+	engine, known := (*engines)[target]
+	if !known {
+		return 0
+	}
+	return engine.now.Restarts()
+}

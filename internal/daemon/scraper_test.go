@@ -52,6 +52,9 @@ func TestOnePageHoldsAll(t *testing.T) {
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
 	c.GPUs = []config.GPU{config.DefaultGPU()}
 	c.GPUs[0].Target, c.GPUs[0].DCGMExporter = "sim", url+"/dcgm/metrics"
+	one := config.DefaultComparison()
+	one.Name, one.Workload, one.Candidate = "same", "w", "sim"
+	c.Comparisons = []config.Comparison{one}
 	d := start(t, c)
 	if p := d.page(); p["replayd_engine_up"] == nil || p["replayd_gpu_up"] == nil {
 		t.Error("want the engine and the GPUs on the first page, up or not")
@@ -65,7 +68,8 @@ func TestOnePageHoldsAll(t *testing.T) {
 	documented := map[string]outside.Documented{}
 	for heading, common := range map[string]map[string][]string{
 		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "replica"}},
-		"The GPUs": {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
+		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
+		"The GPUs":    {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
 	} {
 		rows, err := outside.Tables("../../docs/reference/metrics.md", heading, common)
 		if err != nil {
@@ -81,7 +85,10 @@ func TestOnePageHoldsAll(t *testing.T) {
 			t.Errorf("%s: want %+v by the document, got %+v", name, want, series)
 		}
 	}
-	for _, name := range []string{"replayd_ttft_seconds", "replayd_engine_ttft_seconds", "replayd_gpu_power_watts", "replayd_gpu_energy_joules_total"} {
+	for _, name := range []string{
+		"replayd_ttft_seconds", "replayd_engine_ttft_seconds", "replayd_gpu_power_watts", "replayd_gpu_energy_joules_total",
+		"replayd_comparison_verdict", "replayd_comparison_pairs_total",
+	} {
 		if _, ok := shown[name]; !ok {
 			t.Errorf("want %s on the page", name)
 		}

@@ -51,14 +51,14 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	engines, gpus := scrape.NewCollector(reg), gpu.NewCollector(reg)
-	board := live.New(live.Options{Version: o.Version, Servers: liveServers(engines, gpus)})
+	engines, gpus, comparisons := scrape.NewCollector(reg), gpu.NewCollector(reg), metrics.NewComparisons(reg)
+	board := live.New(live.Options{Version: o.Version, Servers: liveServers(engines, gpus), Comparisons: comparisons.Now})
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	detach := context.AfterFunc(hard, stop)
 	defer detach()
 	k := newSupervisor(work, o, process)
-	p, err := openPage(ctx, k.page(reg, board), stop) // if the page ends, the daemon stops
+	p, err := openPage(ctx, k.page(reg, board, comparisons), stop) // if the page ends, the daemon stops
 	if build := (*ErrBuild)(nil); errors.As(err, &build) {
 		if all := Check(work, o.Config, o.Log, nil); all != nil { // reports the other faults, too
 			build.Err = all
@@ -71,8 +71,8 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 
 	failures := newFailureLog(o.Log)
 	k.g, err = Build(work, Options{
-		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: engines, GPUs: gpus, UserAgent: "replayd/" + o.Version, Log: o.Log,
-		Observers: o.Observers, LogFailure: failures.add, Patient: true,
+		Config: o.Config, Meter: metrics.NewMeter(reg), Board: board, Engines: engines, GPUs: gpus, Comparisons: comparisons,
+		UserAgent: "replayd/" + o.Version, Log: o.Log, Observers: o.Observers, LogFailure: failures.add, Patient: true,
 		Failed: func(err error) {
 			o.Log.Error("stopped early: the other workloads continue", "err", err)
 			board.Note(time.Now(), slog.LevelError, err.Error())
@@ -107,12 +107,13 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 }
 
 // page returns the options of the HTTP server.
-func (k *supervisor) page(reg *prometheus.Registry, board *live.Board) web.Options {
+func (k *supervisor) page(reg *prometheus.Registry, board *live.Board, comparisons *metrics.Comparisons) web.Options {
 	w := k.options.Config.Web
 	o := web.Options{
 		Listen: w.Listen, ConfigFile: w.ConfigFile, Registry: reg, Version: k.options.Version, Log: k.options.Log,
 		Lifecycle: w.EnableLifecycle, Profiling: w.EnablePprof, Live: board.Handler(),
-		Pause: k.pause, Config: k.show,
+		Pause: k.pause, Config: k.show, RestartComparison: k.restartComparison,
+		Comparisons: func() ([]byte, error) { return comparisonsJSON(comparisons.Now()) },
 	}
 	if k.options.Load != nil {
 		o.Reload = k.reloaded

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,6 +115,22 @@ func (k *supervisor) pause(ctx context.Context, workload string, paused bool) er
 	case <-ctx.Done():
 	}
 	return k.gone(ctx)
+}
+
+// restartComparison begins a new epoch of a comparison.
+func (k *supervisor) restartComparison(ctx context.Context, name string) error {
+	known := false
+	var g *Generation
+	if !k.call(ctx, func() { g, known = k.g, k.g.RestartComparison(name) }) {
+		return k.gone(ctx)
+	}
+	if !known {
+		return fmt.Errorf("want the name of a comparison, got %q", name)
+	}
+	g.shared.state.write() // a crash must not bring the old verdict back
+	g.options.Log.Info("the evidence begins anew, as requested", "comparison", name)
+	g.options.note(slog.LevelInfo, "comparison "+name+" begins anew, as requested")
+	return nil
 }
 
 // shows sets the configuration that show returns.

@@ -73,7 +73,7 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	work, stop := context.WithCancel(t.Context())
 	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
 	b.k = newSupervisor(work, ServeOptions{Config: c, Log: log, Load: b.load}, metrics.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
-	b.page = b.k.page(reg, live.New(live.Options{}))
+	b.page = b.k.page(reg, live.New(live.Options{}), metrics.NewComparisons(reg))
 	o := Options{
 		Config: c, Meter: metrics.NewMeter(reg), Log: log, Failed: func(error) {},
 		Dial: dialNobody, Sleeper: func() replay.Sleeper { return replay.NewTimers() },

@@ -54,7 +54,7 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 	}
 	c, err := openai.New(openai.Target{
 		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
-		PerChunk:  t.PerChunk,
+		PerChunk: t.PerChunk, ReplicaHeader: t.Replica,
 		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent, Dial: g.options.Dial,
 		Timeouts: openai.Timeouts{
 			Connect: time.Duration(t.Timeouts.Connect), FirstToken: time.Duration(t.Timeouts.FirstToken),

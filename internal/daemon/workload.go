@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"replayd/internal/canary"
 	"replayd/internal/config"
 	"replayd/internal/limits"
 	"replayd/internal/live"
@@ -28,6 +27,7 @@ import (
 type workload struct {
 	config config.Workload
 	server *server
+	place  place // of a side of a comparison
 
 	mu       sync.Mutex // guards what play changes
 	rows     *rowSource
@@ -58,7 +58,11 @@ type workload struct {
 // returns nil with faults, and if a known fault, or a fault of its target, prevents a run. around has the keys with known faults.
 func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workload, old *Generation, around map[string]bool) (*workload, config.Faults) {
 	server, before := g.servers[c.Target], old.workload(c.Name)
-	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && !before.broken.Load()
+	place := g.places[c.Name]
+	if before != nil && place.of != nil && before.place == place {
+		return before, nil // playsOn has looked at it, and at the other side
+	}
+	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && !before.broken.Load() && before.place == place
 	if same && slices.EqualFunc(before.files(), filesOf(c), unchanged) {
 		return before, nil
 	}
@@ -77,7 +81,7 @@ func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workl
 		return before, faultsAt(at+".trace.path", opened.Close())
 	}
 	w := &workload{
-		config: c, server: server, rows: opened,
+		config: c, server: server, rows: opened, place: place,
 		over: make(chan struct{}), leave: make(chan struct{}), lost: make(chan replay.Lost, 1), quit: make(chan struct{}),
 	}
 	if !around[at] {
@@ -124,6 +128,7 @@ func (g *Generation) workload(name string) *workload {
 type handover struct {
 	before *workload // the predecessor; nil: there is none
 	at     time.Time // planned instant of the first row of its own; zero: now
+	paused bool      // begin paused, whatever the predecessor
 }
 
 // start registers a workload's series and starts it.
@@ -185,8 +190,9 @@ func (g *Generation) prepare(w *workload, from handover) {
 	// Copies, not g: a workload that continues over a reload must not keep the old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
 	w.count = o.Meter.Workload(metrics.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, metrics.WorkloadOptions{
-		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop", Target: w.server.shown, Learn: t.Model == "",
+		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Sessions: sessionLevels(c.SLO.Session), Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
+		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop",
+		Replicas: t.Replica != "", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {
@@ -208,10 +214,13 @@ func (g *Generation) prepare(w *workload, from handover) {
 			OutputTokensPerDay: int64(c.Budget.OutputTokensPerDay),
 		},
 		Request: replay.RequestFields{
-			RequestFields: openai.RequestFields{Priority: (*int64)(c.Request.Priority), User: c.Request.User, Headers: c.Request.Headers}, Salt: synth.Salt(c.Request.CacheSalt),
+			RequestFields: openai.RequestFields{
+				Priority: (*int64)(c.Request.Priority), User: c.Request.User, Headers: c.Request.Headers, SessionField: c.Request.SessionField,
+			},
+			Salt: synth.Salt(c.Request.CacheSalt), Seed: c.Prompt.Seed,
 		},
 		Load:  func() (limits.Load, error) { return shared.load(c.Target) },
-		Whole: !t.Stream, History: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse,
+		Whole: !t.Stream, History: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse, Session: o.Session,
 		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
 		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
 		Warmup: c.Warmup.Requests, WarmupLanes: c.WarmupLanes, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
@@ -220,13 +229,11 @@ func (g *Generation) prepare(w *workload, from handover) {
 		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
 		Pacer: shared.pacer, Waiting: &shared.waiting, HoldReader: !o.Patient,
 	}
-	if compared := g.comparison; compared != nil {
-		switch c.Name {
-		case compared.Workload:
-			compared.join(&options, c.SLO.Bounds.Levels(), canary.Baseline)
-		case compared.mirrored():
-			compared.join(&options, c.SLO.Bounds.Levels(), canary.Candidate)
-		}
+	if name := c.Request.EchoHeader; name != "" {
+		options.Echo = openai.NewEcho(name)
+	}
+	if w.place.of != nil {
+		w.place.of.join(&options, c.SLO.Bounds.Levels(), w.place.side)
 	}
 	if o.Patient {
 		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner sends once; play has received from the previous runner
@@ -244,7 +251,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	if from.before != nil {
 		after = from.before.current()
 	}
-	w.runner = w.make(after, from.at, c.Epoch, g.pauses(from.before))
+	w.runner = w.make(after, from.at, c.Epoch, from.paused || g.pauses(from.before))
 	w.engine = func() string { return shared.unread(c.Target) }
 	w.show(o.Board)
 }
@@ -270,15 +277,19 @@ func rowsOf(c config.Workload) int {
 
 // closedFor returns the time after which a closed loop ends. A plan with instants ends by itself.
 func closedFor(c config.Workload) time.Duration {
-	if c.Arrival == string(schedule.Concurrency) {
+	if config.Closed(c.Arrival) {
 		return time.Duration(c.Duration)
 	}
 	return 0
 }
 
+func sessionLevels(s config.SessionSLO) metrics.SessionSLO {
+	return metrics.SessionSLO{SessionSLO: measure.SessionSLO{Makespan: time.Duration(s.Makespan)}, Objective: s.Objective}
+}
+
 func traceInfo(s trace.Stats) metrics.TraceInfo {
 	return metrics.TraceInfo{
-		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, BlockTokens: s.BlockTokens,
+		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, Sessions: s.Sessions, BlockTokens: s.BlockTokens,
 		PrefixHitRatio: s.Prefix.HitTokenRatio,
 	}
 }

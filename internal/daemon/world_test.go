@@ -39,6 +39,9 @@ type world struct {
 	end  func()
 	log  bytes.Buffer
 
+	comparisons *metrics.Comparisons
+	token       func(r *http.Request) time.Duration // between tokens; nil: 10 ms
+
 	mu     sync.Mutex
 	models []string
 	sent   []measure.Request // requests that have ended
@@ -84,8 +87,9 @@ func (w *world) start(c config.Config, patient bool) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	board := live.New(live.Options{})
 	running.Go(func() { _ = board.Run(ctx) })
+	w.comparisons = metrics.NewComparisons(w.reg)
 	g, err := Build(ctx, Options{
-		Config: c, Meter: metrics.NewMeter(w.reg), Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
+		Config: c, Meter: metrics.NewMeter(w.reg), Comparisons: w.comparisons, Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
 		Observers: []replay.Observer{w}, Dial: w.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 	})
 	if err != nil {
@@ -151,8 +155,12 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
+	every := 10 * time.Millisecond
+	if w.token != nil {
+		every = w.token(r)
+	}
 	for range 3 {
-		<-time.After(10 * time.Millisecond)
+		<-time.After(every)
 		_, _ = io.WriteString(rw, `data: {"choices":[{"index":0,"delta":{"content":" x"}}]}`+"\n\n")
 		_ = http.NewResponseController(rw).Flush()
 	}

@@ -28,7 +28,7 @@ const (
 
 // ours lists all files that a run of replayd or AIPerf leaves in a directory. Replayd touches no other file there.
 var ours = []string{
-	result.ExportName, CSVName, result.JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, result.RecordsName, PageName,
+	result.ExportName, result.SessionsName, CSVName, result.JSONName, SlicesCSVName, SlicesJSONName, ServerMetricsName, XLSXName, PromptsName, result.RecordsName, PageName,
 	"inputs.json", "outputs.json", "profile_export_raw.jsonl", "profile_export_records.csv", "gpu_telemetry_export.jsonl",
 	"server_metrics_export.csv", "server_metrics_export.jsonl", "server_metrics_export.parquet", "logs/aiperf.log",
 }

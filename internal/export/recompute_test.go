@@ -57,6 +57,8 @@ func writeRun(t *testing.T, dir string, run result.Run) {
 // An independent program computes the same figures for all files and tables, to the last digit.
 func TestFiguresRecomputed(t *testing.T) {
 	example := resulttest.Run(t)
+	whole := *example.Ledger // its sessions are not those of its rows: real runs in test/peers have both
+	whole.Sessions, example.Ledger, example.Sessions = measure.Sessions{}, &whole, nil
 	plain := example
 	plain.Rows = slices.Clone(example.Rows)
 	for i := range plain.Rows {

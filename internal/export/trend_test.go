@@ -15,7 +15,7 @@ import (
 func sent(start, latency float64) result.Row {
 	return result.Row{
 		Outcome: measure.OK, Start: resulttest.Begin.UnixNano() + int64(start*1e9), End: resulttest.Begin.UnixNano() + int64((start+latency)*1e9),
-		TTFT: 100, Latency: 1e3 * latency, ITL: 20, Second: 20, Lateness: 0, Input: 10, Output: 4, Reasoning: 1,
+		TTFT: 100, TTFAT: 120, Latency: 1e3 * latency, ITL: 20, Second: 20, Lateness: 0, Input: 10, Output: 4, Reasoning: 1,
 	}
 }
 

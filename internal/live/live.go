@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"replayd/internal/metrics"
 )
 
 // keptNotes is the number of process events that are shown.
@@ -20,6 +22,9 @@ type Options struct {
 
 	// Servers returns what engines and GPUs report, by target. Run's goroutine calls it, only while somebody watches. nil: nothing is known.
 	Servers func() map[string]Server
+
+	// Comparisons returns the state of all comparisons. Run's goroutine calls it once a second. nil: there are none.
+	Comparisons func() []metrics.Compared
 }
 
 // A Board is the page and its content. Its methods are safe for concurrent use.
@@ -28,11 +33,13 @@ type Board struct {
 	files   map[string]file
 	build   string // identifies the files of this binary
 
-	serversNow func() map[string]Server
+	serversNow     func() map[string]Server
+	comparisonsNow func() []metrics.Compared
 
 	mu        sync.Mutex
 	servers   map[string]Server // by target, read in the slot serversOf; nil while nobody watches
 	serversOf int
+	compared  []compared  // of the last tick
 	workloads []*Workload // in the order in which they came
 	notes     []note      // the last ones, the oldest first
 	noted     bool        // there are new notes since the last tick
@@ -48,7 +55,7 @@ type Board struct {
 // New returns an empty Board.
 func New(o Options) *Board {
 	files, build := loadFiles()
-	return &Board{version: o.Version, serversNow: o.Servers, files: files, build: build, viewers: map[*viewer]struct{}{}}
+	return &Board{version: o.Version, serversNow: o.Servers, files: files, build: build, viewers: map[*viewer]struct{}{}, comparisonsNow: o.Comparisons}
 }
 
 // A note is an event of the whole process.
@@ -94,6 +101,7 @@ func (b *Board) tick(now time.Time, slot int) {
 	asked := slices.Clone(b.workloads)
 	b.mu.Unlock()
 	b.readServers(slot)
+	comparisons := b.readComparisons()
 	states := make(map[*Workload]State, len(asked))
 	for _, w := range asked { // without the lock: State may take a lock of the runner
 		states[w] = w.options.State()
@@ -101,7 +109,7 @@ func (b *Board) tick(now time.Time, slot int) {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.now, b.full = now, nil
+	b.now, b.full, b.compared = now, nil, comparisons
 	rows := make([][]row, len(b.workloads))
 	for i, w := range b.workloads {
 		if state, ok := states[w]; ok { // otherwise the workload was added meanwhile

@@ -19,6 +19,7 @@ type snapshot struct {
 	Outcomes    []measure.Outcome    `json:"outcomes"`
 	DropReasons []measure.DropReason `json:"drop_reasons"`
 	Workloads   []described          `json:"workloads"`
+	Comparisons []compared           `json:"comparisons"`
 	Notes       []note               `json:"notes"` // the oldest first
 }
 
@@ -28,6 +29,8 @@ type news struct {
 	Verdict   verdict          `json:"verdict"`
 	Workloads []workloadValues `json:"workloads"`
 	Notes     []note           `json:"notes,omitempty"` // all notes, if there is a new one
+
+	Comparisons []compared `json:"comparisons"`
 }
 
 // described is a workload with the values that do not change while it runs.
@@ -99,7 +102,7 @@ func (b *Board) snapshot() snapshot {
 	s := snapshot{
 		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
 		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
-		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...),
+		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...), Comparisons: b.compared,
 	}
 	each := make([]workloadValues, len(b.workloads))
 	for i, w := range b.workloads {
@@ -123,13 +126,13 @@ func (b *Board) snapshot() snapshot {
 			Figures: &each[i],
 		}
 	}
-	s.Verdict = verdictOf(b.workloads, each)
+	s.Verdict = verdictOf(b.workloads, each, b.compared)
 	return s
 }
 
 // news encodes the rows that the tick closed, in the order of the workloads. The caller holds the lock.
 func (b *Board) news(rows [][]row) []byte {
-	n := news{Now: instant(b.now), Workloads: make([]workloadValues, len(b.workloads))}
+	n := news{Now: instant(b.now), Workloads: make([]workloadValues, len(b.workloads)), Comparisons: b.compared}
 	if b.noted {
 		n.Notes = b.notes
 	}
@@ -140,14 +143,20 @@ func (b *Board) news(rows [][]row) []byte {
 		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
 		w.history.mu.Unlock()
 	}
-	n.Verdict = verdictOf(b.workloads, n.Workloads)
+	n.Verdict = verdictOf(b.workloads, n.Workloads, b.compared)
 	return encode(n)
 }
 
-func verdictOf(workloads []*Workload, each []workloadValues) verdict {
+// verdictOf judges everything. A comparison counts if it needs a look.
+func verdictOf(workloads []*Workload, each []workloadValues, comparisons []compared) verdict {
 	names, verdicts := make([]string, len(each)), make([]verdict, len(each))
 	for i := range each {
 		names[i], verdicts[i] = workloads[i].options.Name, each[i].Verdict
+	}
+	for _, c := range comparisons {
+		if c.Level >= strained {
+			names, verdicts = append(names, "comparison "+c.Name), append(verdicts, verdict{Level: c.Level, Text: c.Text})
+		}
 	}
 	return judgeAll(names, verdicts)
 }

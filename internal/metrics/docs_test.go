@@ -30,7 +30,9 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	NewProcess(reg, container, measuretest.Start, nil)
 	m := NewMeter(reg)
-	w := m.Workload(labels, WorkloadOptions{SLO: measuretest.SLO, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
+	o := levels
+	o.Target = vllm(m)
+	w := m.Workload(labels, o)
 	serves(w, "Qwen/Qwen3-8B")
 	script(w)
 	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {

@@ -25,7 +25,7 @@ func (c *counts) ledger() measure.Ledger {
 	l := measure.Ledger{
 		Expected: c.expected, InFlight: c.inFlight, Waiting: c.waiting,
 		Outcomes: byName(allOutcomes, c.finished[:]), Dropped: byName(allDropReasons, c.dropped[:]),
-		Good: c.good, Eligible: c.eligible,
+		Good: c.good, Eligible: c.eligible, Sessions: c.sessions.ledger(),
 		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
 	}
 	for i, n := range c.violations[:measure.SLOError] {
@@ -93,7 +93,7 @@ func (m *Meter) Ledger() (sum measure.Ledger) {
 func (m *Meter) AppendLedgers(b []byte) []byte {
 	now := time.Now().UnixNano()
 	for _, l := range m.Ledgers() {
-		l.Time = now
+		l.Version, l.Time = measure.RecordsVersion, now
 		line, err := json.Marshal(struct {
 			Ledger measure.LedgerLine `json:"ledger"`
 		}{l})

@@ -24,7 +24,7 @@ func TestLedgersOfAMeter(t *testing.T) {
 			t.Helper()
 			text := ""
 			for _, l := range lines {
-				text += fmt.Sprintf(`{"ledger":{"time_ns":%d,"began_ns":%d,%s}}`+"\n", time.Now().UnixNano(), bubbleBegan, l)
+				text += fmt.Sprintf(`{"ledger":{"version":1,"time_ns":%d,"began_ns":%d,%s}}`+"\n", time.Now().UnixNano(), bubbleBegan, l)
 			}
 			if diff := cmp.Diff(text, string(m.AppendLedgers(nil))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

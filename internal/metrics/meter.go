@@ -27,6 +27,7 @@ type TraceInfo struct {
 	Format         string
 	SHA256         string // hexadecimal; the page shows the first 12 digits
 	Requests       int
+	Sessions       int     // distinct names; 0: there are none, or that is not known
 	BlockTokens    int     // 0 if the rows have no blocks
 	PrefixHitRatio float64 // 0 to 1, by tokens; NaN if unknown
 }
@@ -38,8 +39,10 @@ type Shard struct{ Index, Of int }
 type WorkloadOptions struct {
 	SLO        measure.SLO
 	Objective  float64 // share of requests that should be good, greater than 0 and less than 1
+	Sessions   SessionSLO
 	Shard      Shard
 	Trace      TraceInfo
+	Replicas   bool // the target's answers name the replica that answers
 	FreeOutput bool // the server may stop before the trace's length (output: max, free); this is no mismatch
 	Sheds      bool // a request without a free lane is dropped at once (overload: drop), and is then not eligible
 

@@ -62,6 +62,13 @@ func TestVerbsAreOneStep(t *testing.T) {
 				sum += v
 			}
 		}
+		sessions := n.sessions.inProgress
+		for _, v := range n.sessions.ended {
+			sessions += v
+		}
+		if n.sessions.begun != sessions {
+			t.Errorf("%s: %d sessions begun, accounted for %d", verb, n.sessions.begun, sessions)
+		}
 		if n.expected != sum {
 			t.Errorf("%s: expected %d, accounted for %d", verb, n.expected, sum)
 		}
@@ -77,6 +84,10 @@ func TestVerbsAreOneStep(t *testing.T) {
 	f("Filtered", func() { w.Filtered(5) })
 	for _, why := range []measure.DropReason{measure.Overload, measure.Guarded, measure.Budget, measure.Paused, measure.Missed, measure.Shutdown} {
 		f("Dropped "+string(why), func() { w.Dropped(why) })
+	}
+	for _, s := range measuretest.Sessions() {
+		f("SessionBegun", w.SessionBegun)
+		f("SessionEnded "+string(s.Outcome), func() { w.SessionEnded(&s) })
 	}
 	for _, o := range allOutcomes {
 		f("Sent", w.Sent)
@@ -275,7 +286,7 @@ func TestHistogramsAreClassicAndNative(t *testing.T) {
 	vllmTTFT := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	vllmE2E := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 	engine := map[string][]float64{
-		"ttft": vllmTTFT, "ttft_from_due": vllmTTFT, "itl": vllmITL, "tpot": vllmITL, "e2e": vllmE2E, "e2e_from_due": vllmE2E,
+		"ttft": vllmTTFT, "ttfat": vllmTTFT, "ttft_from_due": vllmTTFT, "itl": vllmITL, "tpot": vllmITL, "e2e": vllmE2E, "e2e_from_due": vllmE2E,
 	}
 	reg, _, w := born(t)
 	script(w)
@@ -325,19 +336,19 @@ func TestNativeBucketsStayBoundedWithoutAReset(t *testing.T) {
 	}
 }
 
-// Series per workload: the classic buckets, +Inf, sum and count of 11 histograms, and the plain series. Each costs
+// Series per workload: the classic buckets, +Inf, sum and count of 12 histograms, and the plain series. Each costs
 // memory in Prometheus, so a change of this number must be deliberate.
 func TestSeriesPerWorkload(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: measuretest.SLO[:3]}) // each further bound adds two
-	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 2*(22+3), 2*(24+3), 2*(22+3)
+	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 3*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
 	counts := 1 + 16 + 9 + 2                  // expected, allOutcomes, reasons, in flight and waiting
 	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, coalesced reads, sources, tokens, mismatches, without usage
 	service, loop, trace := 2+4+3+1, 7+5, 2+2 // goodput and eligible, violations, thresholds, objective; loop, up, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 298 {
-		t.Errorf("the sum is %d, it was 298", want)
+	if want != 323 {
+		t.Errorf("the sum is %d, it was 323", want)
 	}
 	got := -1 // do not count replayd_record_errors_total
 	for line := range strings.Lines(text(t, reg)) {

@@ -53,6 +53,8 @@ var (
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
 	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
+	descReplica   = desc("replica_requests_total", "Finished requests by the replica that the answer names, if it names one.", "replica")
+	descMoved     = desc("session_replica_changes_total", "Finished requests that another replica answered than the request before in their session.")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level on a time: the most that is within it.", "slo")
 	descLeastLen  = desc("slo_threshold_tokens", "The configured bound of a service level on a length: the least that is within it.", "slo")
 	descLeastRate = desc("slo_threshold_tokens_per_second", "The configured bound of a service level on a rate of tokens: the least that is within it.", "slo")
@@ -85,7 +87,9 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descThreshold, descLeastLen, descLeastRate, descObjective, descLoop, descLoopsDone,
+	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descReplica, descMoved, descThreshold, descLeastLen, descLeastRate, descObjective,
+	descLoop, descLoopsDone,
+	descSessionsBegun, descSessions, descSessionsInProgress, descSessionsGood, descSessionTime, descSessionThreshold, descSessionObjective,
 	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
 }
 
@@ -104,9 +108,12 @@ var (
 		0.1, // added by replayd
 		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
 	}
-	boundsWait    = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600}
-	boundsConnect = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}
-	boundsRead    = []float64{0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1}
+	boundsMakespan = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400, 28800, 86400}
+	boundsSession  = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000}
+	boundsRatio    = []float64{0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1}
+	boundsWait     = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600}
+	boundsConnect  = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}
+	boundsRead     = []float64{0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1}
 )
 
 // The histograms of a workload, as indices in series.hists.
@@ -117,15 +124,21 @@ const (
 	histReadDelay
 	histConnect
 	histTTFT
+	histTTFAT
 	histTTFTFromDue
 	histTPOT
 	histITL
 	histE2E
 	histE2EFromDue
+	numPlainHists // those after it are of sessions
+
+	histMakespan = iota - 1
+	histSessionRequests
+	histCachedRatio
 	numHists
 )
 
-// Zero thresholds of the native histograms, in seconds: smaller values count as zero. Otherwise a few values of
+// Zero thresholds of the native histograms, mostly in seconds: smaller values count as zero. Otherwise a few values of
 // nanoseconds would use up the 160 buckets. At full resolution, 160 adjacent buckets span a factor of 1024: from 100 µs
 // to 0.1 s, or from 1 µs to 1 ms.
 const (
@@ -140,11 +153,16 @@ var histOpts = [numHists]prometheus.HistogramOpts{
 	histReadDelay:   durations("read_delay", zeroSocket, boundsRead, "Time of a socket read − the kernel's receive time: how wrong a clock after the read would have been."),
 	histConnect:     durations("connect", zeroSocket, boundsConnect, "Time to open a connection (name, dial, TLS), of the requests that opened one."),
 	histTTFT:        durations("ttft", zeroLatency, boundsTTFT, "First chunk with content − start of the write, of ok requests."),
+	histTTFAT:       durations("ttfat", zeroLatency, boundsTTFT, "First chunk with content that is not reasoning − start of the write, of ok requests."),
 	histTTFTFromDue: durations("ttft_from_due", zeroLatency, boundsTTFT, "First chunk with content − due instant, of ok requests."),
 	histTPOT:        durations("tpot", zeroLatency, boundsITL, "(Last content − first content) / (output tokens − 1, or − those of the first chunk with per_chunk_usage), of ok requests."),
 	histITL:         durations("itl", zeroLatency, boundsITL, "Gaps between content chunks of ok requests."),
 	histE2E:         durations("e2e", zeroLatency, boundsE2E, "Last chunk with content − start of the write, of ok requests."),
 	histE2EFromDue:  durations("e2e_from_due", zeroLatency, boundsE2E, "Last chunk with content − due instant, of ok requests."),
+
+	histMakespan:        durations("session_makespan", zeroLatency, boundsMakespan, "End of the last request − due instant of the first, of ok sessions."),
+	histSessionRequests: native("session_requests", zeroLatency, boundsSession, "Requests of ok sessions."),
+	histCachedRatio:     native("session_cached_ratio", zeroLatency, boundsRatio, "Share of the prompt tokens that the server had cached, of ok sessions whose server says so."),
 }
 
 // durations declares a histogram with classic and native buckets. NativeHistogramMinResetDuration is 0, because a reset
@@ -154,9 +172,14 @@ var histOpts = [numHists]prometheus.HistogramOpts{
 // within a bucket. If all values are at one edge of it, a quantile is off by the width of the bucket: by 4.43 % here,
 // by 9.05 % with a factor of 1.1.
 func durations(name string, zero float64, bounds []float64, help string) prometheus.HistogramOpts {
+	return native(name+"_seconds", zero, bounds, help)
+}
+
+// native declares a histogram of another unit likewise.
+func native(name string, zero float64, bounds []float64, help string) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Namespace:                      namespace,
-		Name:                           name + "_seconds",
+		Name:                           name,
 		Help:                           help,
 		Buckets:                        bounds,
 		NativeHistogramBucketFactor:    1.05,

@@ -6,11 +6,11 @@ import (
 	"replayd/internal/measure"
 )
 
-// A part holds the requests that a workload counts under one model name: those waiting and those in flight, so that
-// each request ends in the series in which it was expected. Several workloads may share a series.
+// A part holds the requests that a workload counts under one model name: those waiting and those in flight, and its
+// sessions in progress, so that each request and session ends in the series in which it was expected or began. Several workloads may share a series.
 type part struct {
-	s                 *series
-	waiting, inFlight int64
+	s                           *series
+	waiting, inFlight, sessions int64
 }
 
 // now returns the series in which the workload counts. The Meter's lock or the workload's is held.
@@ -83,7 +83,7 @@ func (w *Workload) move(from, to *series) {
 // untouched reports whether a series has never counted anything.
 func (s *series) untouched() (so bool) {
 	s.change(func(n *counts) {
-		so = n.expected == 0 && n.loopsDone == 0 && n.dropped == [measure.NumDropReasons]int64{}
+		so = n.expected == 0 && n.sessions.begun == 0 && n.loopsDone == 0 && n.dropped == [measure.NumDropReasons]int64{}
 	})
 	return so
 }

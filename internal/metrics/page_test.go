@@ -105,11 +105,19 @@ var (
 	}
 )
 
+// levels are the service levels of the fixtures.
+var levels = WorkloadOptions{
+	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Shard: Shard{2, 4}, Trace: mooned,
+	Sessions: SessionSLO{measure.SessionSLO{Makespan: 10 * time.Minute}, 0.9},
+}
+
 func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
-	return reg, m, m.Workload(labels, WorkloadOptions{SLO: measuretest.SLO, Objective: 0.995, Shard: Shard{2, 4}, Trace: mooned, Target: vllm(m)})
+	o := levels
+	o.Target = vllm(m)
+	return reg, m, m.Workload(labels, o)
 }
 
 // vllm returns a target that is up.
@@ -121,6 +129,7 @@ func serves(w *Workload, model string) { w.options.Target.Serves(model) }
 // script plays a small run: four ok requests, three failed, four dropped, one waiting, one in flight, five filtered.
 func script(w *Workload) []*measure.Request {
 	requests := measuretest.Script()
+	requests[0].Replica, requests[1].Replica, requests[6].Replica = "engine-0", "engine-1", "engine-1"
 	w.LoopStarted(3, time.Hour)
 	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
 	w.Paused(true)
@@ -136,7 +145,13 @@ func script(w *Workload) []*measure.Request {
 	w.Dropped(measure.Guarded)
 	w.Dropped(measure.Budget)
 	w.Filtered(5)
+	w.Moved()
 	w.LoopCompleted()
+	for _, s := range measuretest.Sessions() {
+		w.SessionBegun()
+		w.SessionEnded(&s)
+	}
+	w.SessionBegun()
 	return requests
 }
 
@@ -189,6 +204,10 @@ func TestPageAfterRequests(t *testing.T) {
 	f(2, "slo_violations_total", "slo=tpot")
 	f(1, "slo_violations_total", "slo=e2e")
 	f(3, "slo_violations_total", "slo=error")
+	f(1, "replica_requests_total", "replica=engine-0")
+	f(2, "replica_requests_total", "replica=engine-1")
+	f(3, "replica_requests_total") // the other answers name none
+	f(1, "session_replica_changes_total")
 	f(1, "timestamp_source_info", "source=kernel") // the source of the truncated answer, the latest with chunks
 	f(0, "timestamp_source_info", "source=read")
 	f(3, "loop")
@@ -199,6 +218,21 @@ func TestPageAfterRequests(t *testing.T) {
 	f(1, "guard_open")
 	f(3600, "loop_duration_seconds")
 	f(-0.0015, "wall_clock_skew_seconds")
+
+	f(6, "sessions_begun_total")
+	f(3, "sessions_total", "outcome=ok")
+	f(1, "sessions_total", "outcome=failed")
+	f(1, "sessions_total", "outcome=cut")
+	f(1, "sessions_in_progress")
+	f(2, "sessions_good_total") // 6 and 10 minutes; the bound is 10
+	f(600, "session_slo_threshold_seconds")
+	f(0.9, "session_slo_objective_ratio")
+	f(3, "session_makespan_seconds")
+	f(2, "session_cached_ratio")
+	f(23*60, "session_time_seconds_total", "part=tools")
+	f(60, "session_time_seconds_total", "part=lateness")
+	f(11*60, "session_time_seconds_total", "part=ttft")
+	f(21*60, "session_time_seconds_total", "part=decode")
 
 	seconds := func(want float64, family string) {
 		t.Helper()
@@ -218,6 +252,9 @@ func TestPageAfterRequests(t *testing.T) {
 	seconds(0.03+0.06+2, "itl_seconds")
 	seconds(0.08+0.26+2.01+0.04, "e2e_seconds")
 	seconds(0.08+0.26+2.01+0.04+0.003+0.5, "e2e_from_due_seconds")
+	seconds(56*60, "session_makespan_seconds")
+	seconds(35, "session_requests")
+	seconds(0.9+0.5, "session_cached_ratio")
 }
 
 func TestPageIsClean(t *testing.T) {

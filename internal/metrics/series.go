@@ -38,6 +38,9 @@ type counts struct {
 	violations                                    [measure.SLOKinds]int64
 	source                                        [len(stampSources)]int64
 
+	replicas replicas
+	sessions sessionCounts
+
 	loop, loopsDone int64
 	paused          bool
 	guard           [measure.NumGuardLimits]int64 // workloads with an open limit: two while one drains
@@ -45,6 +48,7 @@ type counts struct {
 	clock           func() (position, skew time.Duration) // nil: both are 0
 	slo             measure.SLO
 	objective       float64
+	sessionSLO      SessionSLO
 	shard           Shard
 	trace           TraceInfo
 	latest          *Workload // the latest workload, whose fault is shown
@@ -64,7 +68,8 @@ func (s *series) configure(o WorkloadOptions) {
 	o.Trace = o.Trace.valid()
 	o.Shard.Of = max(o.Shard.Of, 1)
 	s.change(func(n *counts) {
-		n.slo, n.objective, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Shard, o.Trace, false
+		n.slo, n.objective, n.sessionSLO, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Sessions, o.Shard, o.Trace, false
+		n.replicas.named = o.Replicas
 	})
 }
 
@@ -88,7 +93,9 @@ func (s *series) change(f func(n *counts)) {
 func (s *series) counts() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.n
+	n := s.n
+	n.replicas.ended = slices.Clone(n.replicas.ended)
+	return n
 }
 
 // collect exports the counts and, if now is true, the current state. A series of a model that is not served any more
@@ -129,13 +136,24 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 			counter(descViolation, v, measure.SLOName(i))
 		}
 	}
+	for i, name := range n.replicas.names {
+		counter(descReplica, n.replicas.ended[i], name)
+	}
+	if n.replicas.named {
+		counter(descMoved, n.replicas.moved)
+	}
 	counter(descLoopsDone, n.loopsDone)
+	if n.hasSessions() {
+		s.collectSessions(ch, &n.sessions)
+	}
 	if now {
 		n.collectState(gauge)
 	}
 
-	for _, h := range s.hists {
-		ch <- h.(prometheus.Metric)
+	for i, h := range s.hists {
+		if i < numPlainHists || n.hasSessions() {
+			ch <- h.(prometheus.Metric)
+		}
 	}
 }
 
@@ -155,6 +173,9 @@ func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ..
 		}
 	}
 	gauge(descObjective, n.objective)
+	if n.hasSessions() {
+		n.sessionSLO.collect(gauge)
+	}
 	gauge(descLoop, float64(n.loop))
 	var position, skew time.Duration
 	if n.clock != nil { // called without the lock, because clock may lock the runner

@@ -148,6 +148,7 @@ func (w *Workload) Finished(r *measure.Request) {
 		if r.Outcome.Eligible() {
 			c.eligible++
 		}
+		c.replicas.add(r.Replica)
 		c.add(r, broken, w.options.FreeOutput)
 	})
 	s.observeSent(r)
@@ -236,6 +237,7 @@ func (s *series) observeLatencies(r *measure.Request) {
 		}
 	}
 	observe(histTTFT, (*measure.Request).TTFT)
+	observe(histTTFAT, (*measure.Request).TTFAT)
 	observe(histTTFTFromDue, (*measure.Request).TTFTFromDue)
 	observe(histE2E, (*measure.Request).E2E)
 	observe(histE2EFromDue, (*measure.Request).E2EFromDue)

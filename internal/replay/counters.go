@@ -14,6 +14,9 @@ type counters interface {
 	Sent()
 	Dropped(reason measure.DropReason)
 	Finished(*measure.Request)
+	Moved()
+	SessionBegun()
+	SessionEnded(*measure.Session)
 	LoopStarted(number int64, every time.Duration)
 	LoopCompleted()
 	SetClock(func() (position, skew time.Duration))
@@ -28,6 +31,9 @@ func (uncounted) Filtered(int)                                   {}
 func (uncounted) Sent()                                          {}
 func (uncounted) Dropped(measure.DropReason)                     {}
 func (uncounted) Finished(*measure.Request)                      {}
+func (uncounted) Moved()                                         {}
+func (uncounted) SessionBegun()                                  {}
+func (uncounted) SessionEnded(*measure.Session)                  {}
 func (uncounted) LoopStarted(int64, time.Duration)               {}
 func (uncounted) LoopCompleted()                                 {}
 func (uncounted) SetClock(func() (position, skew time.Duration)) {}

@@ -30,25 +30,28 @@ import (
 // tokens at intervals of itl, to the nanosecond.
 type fake struct {
 	ttft, itl  time.Duration
-	refuse     atomic.Bool            // dials fail
-	status     func(id string) int    // 0: 200
-	asked      func(id string)        // called for each request; nil: not called
-	dials      time.Duration          // time to connect
-	models     string                 // body of the model list; "": one model
-	prompt     atomic.Int64           // prompt_tokens of an answer that is not streamed
-	forgets    bool                   // keeps no bodies and no arrivals
-	closeAfter int                    // answers on one connection before the server closes it; 0: never
-	api        openai.API             // "": completions
-	says       func(id string) string // text of a chunk; nil: " x"
-	keyFile    string                 // file of the client's key; "": no key
-	keyed      func(key string)       // called with each Authorization header; nil: not called
-	uncounted  bool                   // answers carry no usage
-	mute       chan struct{}          // answers wait until it is closed; nil: no wait
+	refuse     atomic.Bool                   // dials fail
+	slow       func(id string) time.Duration // added to ttft; nil: nothing
+	status     func(id string) int           // 0: 200
+	asked      func(id string)               // called for each request; nil: not called
+	dials      time.Duration                 // time to connect
+	models     string                        // body of the model list; "": one model
+	prompt     atomic.Int64                  // prompt_tokens of an answer that is not streamed
+	forgets    bool                          // keeps no bodies and no arrivals
+	closeAfter int                           // answers on one connection before the server closes it; 0: never
+	api        openai.API                    // "": completions
+	says       func(id string) string        // text of a chunk; nil: " x"
+	keyFile    string                        // file of the client's key; "": no key
+	keyed      func(key string)              // called with each Authorization header; nil: not called
+	uncounted  bool                          // answers carry no usage
+	mute       chan struct{}                 // answers wait until it is closed; nil: no wait
+	lines      func(id string) string        // header lines of an answer, each with its end; nil: none
 
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
 	order    []string
 	bodies   map[string][]byte
+	heads    map[string]http.Header // of requests
 	conns    []net.Conn
 	flying   int
 	most     int // highest number of requests in flight
@@ -102,7 +105,7 @@ func (f *fake) serve(c net.Conn) {
 		body, _ := io.ReadAll(req.Body)
 		f.mu.Lock()
 		if !f.forgets {
-			f.bodies[id] = body
+			f.bodies[id], f.heads[id] = body, req.Header
 		}
 		f.mu.Unlock()
 		ok := f.answer(c, req, id, body)
@@ -151,7 +154,11 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 			return err == nil
 		}
 	}
-	if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
+	lines := ""
+	if f.lines != nil {
+		lines = f.lines(id)
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n"+lines+"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
 		return false
 	}
 	event := func(data string) bool {
@@ -164,6 +171,9 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 		wait := f.itl
 		if i == 0 {
 			wait = f.ttft
+			if f.slow != nil {
+				wait += f.slow(id)
+			}
 		}
 		pass(wait)
 		if !event(fmt.Sprintf(`{"choices":[{"index":0,"text":%q,"finish_reason":null}]}`, said)) {
@@ -274,7 +284,7 @@ func (f *fake) http() config.HTTPClientConfig {
 
 func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, change func(*Workload)) *bench {
 	t.Helper()
-	f.arrivals, f.bodies = map[string]time.Time{}, map[string][]byte{}
+	f.arrivals, f.bodies, f.heads = map[string]time.Time{}, map[string][]byte{}, map[string]http.Header{}
 	if o.Speed == 0 {
 		o.Speed = 1
 	}
@@ -292,7 +302,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	client, err := openai.New(openai.Target{
 		Name: "t", URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: f.http(),
 		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
-		Dial:     f.dial, UserAgent: "replayd/test",
+		Dial:     f.dial, UserAgent: "replayd/test", ReplicaHeader: "X-Replica",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +321,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	target := NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := Workload{
 		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
-		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{}),
+		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{Replicas: true}),
 		Log:   log, Observers: []Observer{k},
 		Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()

@@ -189,6 +189,7 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 		row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
 		row.Size = f.r.bytes(row)
 		row.Filtered = !f.limit(row)
+		f.lighten(row)
 		if row.Filtered {
 			if f.filtered++; f.r.closed && f.filtered == maxFiltered {
 				return f.tooLong()
@@ -234,7 +235,17 @@ func (f *feed) id(due *schedule.Due) string {
 // weigh estimates the bytes of a row in memory.
 func weigh(r *trace.Record) int {
 	const itself = 768
-	return itself + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
+	return itself + r.Bytes()
+}
+
+// lighten removes the content of a row that names its parents. It may wait for them for hours, behind hundreds of rows of its session.
+func (f *feed) lighten(row *dispatch.Row) {
+	if row.Due.After == nil || !f.r.w.Plan.Rereads() {
+		return
+	}
+	row.Light = true
+	row.Due.Shed()
+	row.Weight = weigh(&row.Due.Record)
 }
 
 // hand passes a row to the dispatcher.
@@ -251,6 +262,9 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	if room, _ := f.r.d.Room(l.Loop, row.Due.At, time.Now()); room > dispatch.Early {
 		f.r.mu.Unlock()
 		return noRoom[room]
+	}
+	if f.r.w.Sides != nil && f.r.phase == measure.Profiling && row.Due.Session != "" && !row.Filtered {
+		f.r.w.Sides.has(f.r.w.side(), row.Due.ID())
 	}
 	given := f.r.step(e, nil)
 	f.r.mu.Unlock()
@@ -289,7 +303,7 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 	}
 }
 
-// tellHeldBack logs once that max_waiting holds the reader back: the load differs from the plan from then on.
+// tellHeldBack logs once that memory holds the reader back: the load differs from the plan from then on.
 func (f *feed) tellHeldBack() {
 	if f.held {
 		return
@@ -297,8 +311,12 @@ func (f *feed) tellHeldBack() {
 	f.held = true
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
+	bound := "max_waiting is reached"
+	if f.r.d.Weight() >= dispatch.PoolBytes {
+		bound = fmt.Sprintf("%d MiB of rows wait for their parents or their instants", dispatch.PoolBytes>>20)
+	}
 	f.r.say(func() {
-		f.r.w.Log.Warn("max_waiting is reached: reading the trace pauses until there is room, and later requests are late", "workload", f.r.w.Name)
+		f.r.w.Log.Warn(bound+": reading the trace pauses until there is room, and later requests are late", "workload", f.r.w.Name)
 	})
 }
 

@@ -60,6 +60,13 @@ func (l *lane) fill() {
 	}
 }
 
+// sendBack joins the router's token to the lane's next message, whenever that was built. The lock is held.
+func (r *Runner) sendBack(l *lane) {
+	if r.w.Echo != nil {
+		l.wire.SendBack(r.w.Echo, l.next.row.Token())
+	}
+}
+
 // writeFirst writes the first bytes of the lane's next item if that does not block.
 func (l *lane) writeFirst() {
 	l.wire.Begin(l.next.row.Message.Body, &l.req)
@@ -73,7 +80,7 @@ func (r *Runner) send(hard context.Context, l *lane) {
 		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.stepOverdue(now) },
 		Again:  func() ([]byte, error) { m, _ := r.message(row, nil, nil); return m.Body, m.Err },
 		Cancel: row.Cancel, CancelAfter: r.w.Cancel.After,
-		Keep: r.w.Keep || r.w.History && row.InSession(), Count: r.w.CountOutput,
+		Keep: r.w.Keep || r.w.History && row.InSession(), Count: r.w.CountOutput, Echo: r.w.Echo,
 	})
 }
 
@@ -83,7 +90,9 @@ var headEnd = []byte("\r\n\r\n")
 func (r *Runner) sent(l *lane) {
 	row := l.next.row
 	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
-		r.w.Reuse.Add(r.w.Prompt, &row.Due.Record, r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), &row.Due.Record), r.phase == measure.Profiling)
+		if rec, err := r.whole(row); err == nil {
+			r.w.Reuse.Add(r.w.Prompt, rec, r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), rec), r.phase == measure.Profiling)
+		}
 	}
 	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
 		if _, body, ok := bytes.Cut(row.Message.Body, headEnd); ok {
@@ -106,7 +115,13 @@ func (r *Runner) finish(l *lane) (more bool) {
 	}
 	r.w.Target.heard(req)
 
-	e := dispatch.Event{Kind: dispatch.Ended, Row: row, Outcome: req.Outcome, Usage: req.Usage, At: req.Timeline.End, Seen: r.look()}
+	e := dispatch.Event{
+		Kind: dispatch.Ended, Row: row, Outcome: req.Outcome, Usage: req.Usage, Write: req.Timeline.Write, At: req.Timeline.End,
+		Token: l.wire.Echoed(), Replica: req.Replica, Seen: r.look(),
+	}
+	if ttft, streamed := req.TTFT(); streamed {
+		e.First = e.Write.Add(ttft)
+	}
 	if !req.TextCut {
 		e.Text = req.Text
 	}
@@ -123,6 +138,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 		close(l.work) // end closes those of free lanes
 	default:
 		r.idle = append(r.idle, l)
+	}
+	if row.Moved() {
+		r.count.Moved()
 	}
 	r.wakeOthers()
 	r.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 // RequestFields are fields that distinguish a workload's requests from those of the server's users. The zero value sets
 // none.
 type RequestFields struct {
-	openai.RequestFields            // CacheSalt is ignored: each request has its own
+	openai.RequestFields            // CacheSalt and Session are ignored: each request has its own
 	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: no cache_salt
+	Seed                 uint64     // of the ids of sessions
 }
 
 // at returns the fields of a row's request in a pass of a loop.
@@ -23,14 +24,21 @@ func (m *RequestFields) at(workload string, loopStart time.Time, pass int64, r *
 	if m.Salt != "" {
 		fields.CacheSalt = m.Salt.Text(workload, loopStart, pass, r)
 	}
+	if m.NamesSession() {
+		fields.Session = synth.SessionID(workload, m.Seed, loopStart, pass, r)
+	}
 	return fields
 }
 
 // message builds a row's HTTP message in buf. It only reads fields that no longer change, so that a lane can build the
 // message again for a retry. scratch is a buffer for the prompt; it is returned for reuse.
 func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Message, prompt []byte) {
-	rec := &row.Due.Record
 	prompt, m.Counted = scratch[:0], row.Message.Counted
+	rec, err := r.whole(row)
+	if err != nil {
+		m.Err = err
+		return m, prompt
+	}
 	b := openai.Body{
 		RequestID: row.ID, MaxTokens: rec.OutputTokens, Stream: !r.w.Whole,
 		Messages: rec.Messages, Tools: rec.Tools, Payload: rec.Payload, Extra: rec.Extra,
@@ -39,7 +47,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	switch {
 	case rec.InputTokens > 0:
 		var tokens int
-		prompt, tokens = r.synthesize(row, prompt, &b)
+		prompt, tokens = r.synthesize(row, rec, prompt, &b)
 		m.Cut = rec.InputTokens - tokens
 	case rec.Messages != nil:
 		b.Messages = answered(rec.Messages, row.Answers)
@@ -53,9 +61,18 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 	return m, prompt
 }
 
+// whole returns a row's record with all that it sends. A light row is read again.
+func (r *Runner) whole(row *dispatch.Row) (*trace.Record, error) {
+	if !row.Light {
+		return &row.Due.Record, nil
+	}
+	rec, err := r.w.Plan.Reread(row.Due.Record)
+	return &rec, err
+}
+
 // synthesize generates a prompt of the row's length. It returns the prompt and its number of tokens.
-func (r *Runner) synthesize(row *dispatch.Row, scratch []byte, b *openai.Body) (prompt []byte, tokens int) {
-	rec, overhead := &row.Due.Record, 0
+func (r *Runner) synthesize(row *dispatch.Row, rec *trace.Record, scratch []byte, b *openai.Body) (prompt []byte, tokens int) {
+	overhead := 0
 	if r.w.Calibrate {
 		overhead = r.w.Target.overhead()
 	}

@@ -48,6 +48,9 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	if r.breaker != nil {
 		warmer.Go(func() { r.watch(warming) })
 	}
+	if r.w.Sides != nil {
+		warmer.Go(func() { r.hear(warming) })
+	}
 
 	stopped := make(chan struct{})
 	natural := context.AfterFunc(work, func() {

@@ -80,8 +80,9 @@ func New(w Workload) *Runner {
 func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
-		Lanes: w.Lanes, Closed: w.Plan.Closed(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
+		Lanes: w.Lanes, Closed: w.Plan.Closed(), Sessions: w.Plan.SessionsAtOnce(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
 		History: w.History, Ahead: w.Ahead, Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
+		Coupled:     w.Sides != nil,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
 		Breaker:     r.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots,
 	}

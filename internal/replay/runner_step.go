@@ -53,6 +53,12 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 				r.tellInvalid(a.Row)
 			}
 			r.sayDropped(a.Reason)
+		case dispatch.SideEnded:
+			r.w.Sides.end(r.w.side(), a.Row, a.At, now.Own)
+		case dispatch.SessionBegun:
+			r.count.SessionBegun()
+		case dispatch.SessionEnded:
+			r.endSession(a.Session)
 		case dispatch.LoopEntered:
 			r.enter(a.Loop)
 		case dispatch.LoopDone:
@@ -98,6 +104,14 @@ func (r *Runner) expect(row *dispatch.Row) {
 	}
 }
 
+// endSession reports a session that has ended.
+func (r *Runner) endSession(s *measure.Session) {
+	r.count.SessionEnded(s)
+	if r.w.Session != nil && r.phase == measure.Profiling {
+		r.w.Session(s)
+	}
+}
+
 // assign gives a row to a free lane: the lane whose request has just ended, otherwise the lane used last, whose connection is youngest.
 func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	switch n := len(r.idle); {
@@ -111,6 +125,7 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	r.count.Sent()
 	l.next = handed{row, now}
 	l.fill()
+	r.sendBack(l)
 	return l
 }
 

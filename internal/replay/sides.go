@@ -14,10 +14,18 @@ type Sides struct {
 	came  [2]bool
 	epoch time.Time     // zero: not known yet
 	known chan struct{} // closed when epoch is known
+	rows  map[string]*twin
+	ended [2][]bothEnded
+	news  [2]chan struct{} // capacity 1: ended has something for the side
 }
 
 // NewSides returns the shared state of two runners that have not begun.
-func NewSides() *Sides { return &Sides{known: make(chan struct{})} }
+func NewSides() *Sides {
+	return &Sides{
+		known: make(chan struct{}), rows: map[string]*twin{},
+		news: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)},
+	}
+}
 
 // A side is a runner's place in a comparison.
 type side uint8

@@ -12,7 +12,6 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/schedule"
-	"replayd/internal/trace"
 )
 
 // compared holds both runners of a comparison.
@@ -144,22 +143,6 @@ func TestSidesMeet(t *testing.T) {
 		stop()
 		if _, err := NewSides().meet(ctx, baseline, begin); err == nil {
 			t.Error("a stop does not end the wait")
-		}
-	})
-}
-
-// Turns of a session follow each other on each side by that side's own answers.
-func TestSidesHaveSessionsOfTheirOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Delay: time.Second}, trace.Record{Session: "s", Delay: time.Second})
-		c := runSides(t, t.Context(), src, once, [2]*fake{{ttft: 100 * time.Millisecond}, {ttft: 300 * time.Millisecond}}, nil)
-		for side, name := range []string{"b", "c"} {
-			f := c.sides[side].fake
-			start := f.arrivals[name+"/0/0"]
-			for turn := range 3 {
-				at := f.arrivals[fmt.Sprint(name, "/0/", turn)].Sub(start)
-				want(t, fmt.Sprint(name, turn), at, time.Duration(turn)*(time.Second+f.ttft))
-			}
 		}
 	})
 }

@@ -43,6 +43,9 @@ func NewTarget(p *openai.Probe) *Target {
 // Answer returns the result of the latest probe: whether the server was reached, and its model.
 func (t *Target) Answer() openai.Answer { return t.probe.Answer() }
 
+// Model returns the name of the model that the server served last; "" before it is known.
+func (t *Target) Model() string { return t.probe.Model() }
+
 // Reached reports whether the last request or probe got an HTTP answer. It is false before the first.
 func (t *Target) Reached() bool { return t.Answer().Reached }
 

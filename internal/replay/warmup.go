@@ -19,7 +19,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 		return err
 	}
 	c := r.config()
-	c.Closed, c.FollowsWall = true, false
+	c.Closed, c.Coupled, c.FollowsWall = true, false, false
 	if !r.w.Plan.Closed() {
 		c.Lanes = max(1, r.w.WarmupLanes)
 	}

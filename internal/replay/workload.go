@@ -66,6 +66,7 @@ type Workload struct {
 	Reuse     *synth.Reuse                            // counts the tokens that prompts share with each other; nil: not counted
 	Due       func(*schedule.Due)                     // called with every row that comes due, in the order of the plan and under the runner's lock: it must not block. nil: not called
 	Unsent    func(*schedule.Due, measure.DropReason) // called with every one of them that is dropped, likewise
+	Session   func(*measure.Session)                  // called with every session that has ended, likewise; it must not change it. nil: not called
 	Clipped   *atomic.Int64                           // counts the requests that came due and were clipped; nil: not counted
 	Held      func(error)                             // called with the reason why nothing comes due while the plan goes on, and with nil afterwards; nil: not called
 	Lost      func(Lost)                              // called once when no more rows can be read; rows that were read are sent. nil: not called
@@ -86,10 +87,11 @@ type Workload struct {
 	Calibrate  bool          // subtract the server's own tokens (chat template, beginning of text) from synthesized prompts
 	Drain      time.Duration // how long requests in flight may go on after a stop
 
-	Whole   bool   // answers are not streamed
-	Keep    bool   // requests have the texts of their answers for observers
-	History bool   // later turns have the server's answers to earlier turns as assistant messages
-	Cancel  Cancel // which requests are cancelled, and when
+	Whole   bool         // answers are not streamed
+	Keep    bool         // requests have the texts of their answers for observers
+	History bool         // later turns have the server's answers to earlier turns as assistant messages
+	Cancel  Cancel       // which requests are cancelled, and when
+	Echo    *openai.Echo // header of answers that later requests of their session send back; nil: none
 
 	// CountInput counts the tokens of the rows' own texts, for records and for the limits; nil: there is no tokenizer. CountOutput counts the
 	// tokens of answers without usage. Several goroutines call them.

@@ -87,7 +87,7 @@ func pageOf(run result.Run) Page {
 	if len(l.rows) == 0 {
 		return p
 	}
-	for _, s := range []Section{l.latencies(), l.overTime(), l.throughput(), l.lengths(), l.slices(), l.failures(), l.trust(), l.beside()} {
+	for _, s := range []Section{l.latencies(), l.sessions(), l.overTime(), l.throughput(), l.lengths(), l.slices(), l.failures(), l.trust(), l.beside()} {
 		if s.Title != "" {
 			p.Sections = append(p.Sections, s)
 		}

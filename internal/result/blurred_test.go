@@ -12,7 +12,7 @@ import (
 // Merged reads are reported from 1 read in 100 on.
 func TestBlurred(t *testing.T) {
 	table := func(merged, reads int) (*Summary, string) {
-		s := NewSummary(measure.SLO{})
+		s := NewSummary(measure.SLO{}, measure.SessionSLO{})
 		r := measuretest.Request("", 0, measure.OK, time.Millisecond)
 		r.Timeline.MergedReads = merged
 		for range reads {

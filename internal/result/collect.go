@@ -38,13 +38,15 @@ type Collector struct {
 
 	mu       sync.Mutex
 	clock    wallClock
-	rows     [][]Row          // of rowsAtOnce rows each: growing one slice would copy hundreds of MB while lanes wait
-	kept     int              // in rows
-	beyond   int              // requests that are not in rows
-	gaps     int              // in rows
-	gapless  int              // rows whose gaps are not kept
-	sessions map[string]int64 // session_num of each conversation
-	next     int64            // next session_num
+	rows     [][]Row           // of rowsAtOnce rows each: growing one slice would copy hundreds of MB while lanes wait
+	kept     int               // in rows
+	beyond   int               // requests that are not in rows
+	gaps     int               // in rows
+	gapless  int               // rows whose gaps are not kept
+	ended    []measure.Session // at most as many as rows
+	more     int               // ended sessions beyond them
+	sessions map[string]int64  // session_num of each conversation
+	next     int64             // next session_num
 }
 
 // NewCollector returns an empty collector. It fails if the file cannot be opened.
@@ -72,6 +74,17 @@ func (c *Collector) Observe(r *measure.Request) {
 	}
 	line := AppendExport(nil, row) // outside the sink's lock
 	c.sink.Append(func(b []byte) []byte { return append(b, line...) })
+}
+
+// Session adds a session that has ended.
+func (c *Collector) Session(s *measure.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ended) >= c.most {
+		c.more++
+		return
+	}
+	c.ended = append(c.ended, *s)
 }
 
 func (c *Collector) add(r *measure.Request) Row {
@@ -124,6 +137,9 @@ func (c *Collector) Collected() Run {
 	defer c.mu.Unlock()
 	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...)}
 	inOrder(run.Rows)
+	if run.Sessions = slices.Clone(c.ended); c.more > 0 {
+		run.Partial = append(run.Partial, fmt.Sprintf("%d sessions after the first %d are not in these figures", c.more, c.most))
+	}
 	if c.beyond > 0 {
 		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))
 	}

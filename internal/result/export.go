@@ -53,6 +53,7 @@ func (i instant) MarshalJSON() ([]byte, error) {
 
 type exportMetrics struct {
 	TTFT       *exportValue  `json:"time_to_first_token,omitempty"`
+	TTFAT      *exportValue  `json:"time_to_first_output_token,omitempty"`
 	Second     *exportValue  `json:"time_to_second_token,omitempty"`
 	Latency    *exportValue  `json:"request_latency,omitempty"`
 	ITL        *exportValue  `json:"inter_token_latency,omitempty"`
@@ -113,7 +114,8 @@ func AppendExport(b []byte, r Row) []byte {
 		m.ReadDelay = defined(r.ReadDelay, "ms")
 	}
 	if r.Outcome == measure.OK {
-		m.TTFT, m.Second, m.Latency, m.ITL = defined(r.TTFT, "ms"), defined(r.Second, "ms"), defined(r.Latency, "ms"), defined(r.ITL, "ms")
+		m.TTFT, m.TTFAT, m.Second = defined(r.TTFT, "ms"), defined(r.TTFAT, "ms"), defined(r.Second, "ms")
+		m.Latency, m.ITL = defined(r.Latency, "ms"), defined(r.ITL, "ms")
 		m.PerUser = defined(v[measure.PerUser], "tokens/sec/user")
 		m.Count, m.Reasoning = defined(v[measure.OutputCount], "tokens"), defined(v[measure.ReasoningCount], "tokens")
 		m.Output, m.Input = defined(v[measure.OutputLength], "tokens"), defined(v[measure.InputLength], "tokens")

@@ -55,51 +55,51 @@ func TestReadExportOfAIPerf(t *testing.T) {
 		{
 			ID: "warm", Correlation: "c0", Worker: "worker_1", Processor: "record_processor_1", Phase: measure.Warmup, Outcome: measure.OK,
 			Start: 1763066700000000000, End: 1763066700200000000, First: 1763066700100000000,
-			TTFT: 100, Latency: 200, ITL: nan, Second: nan, Lateness: nan, Input: 10, Output: 1,
+			TTFT: 100, TTFAT: nan, Latency: 200, ITL: nan, Second: nan, Lateness: nan, Input: 10, Output: 1,
 		},
 		{
 			ID: "abd8", Session: 87, Worker: "worker_b431129c", Processor: "record_processor_a1b2c3d4", Outcome: measure.OK,
 			Start: 1763066701865462000, End: 1763066703082535666, First: 1763066702448122000,
-			TTFT: 582.66, Latency: 1210.008, ITL: 3.25, Second: nan, Lateness: nan, Input: 1000, Output: 194,
+			TTFT: 582.66, TTFAT: nan, Latency: 1210.008, ITL: 3.25, Second: nan, Lateness: nan, Input: 1000, Output: 194,
 		},
 		{
 			ID: "7609", Session: 88, Correlation: "32ee", Conversation: "77aa", Turn: 2, Worker: "w", Processor: "p", Outcome: measure.OK,
 			Credit: 1763066701900000000, Start: 1763066702000000000, Ack: 1763066702100000000, End: 1763066702300000000, First: 1763066702255886568,
-			TTFT: 255.886568, Latency: 297.525228, ITL: 5.2048325, Second: 4.9, Lateness: nan, Gaps: []float64{4.9, 5.3}, Input: 550, Output: 12, Reasoning: 3,
+			TTFT: 255.886568, TTFAT: 266.186568, Latency: 297.525228, ITL: 5.2048325, Second: 4.9, Lateness: nan, Gaps: []float64{4.9, 5.3}, Input: 550, Output: 12, Reasoning: 3,
 		},
 		{
 			ID: "c35e", Session: 80, Turn: 0, Worker: "w", Processor: "p", Outcome: measure.Cancelled, Error: "RequestCancellationError: Request was cancelled after 0.000 seconds",
 			Start: 1763066703000000000, End: 1763066703000600000, Cancel: 1763066703000600000,
-			TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan, Input: 550,
+			TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan, Input: 550,
 		},
 		{
 			ID: "e1", Worker: "w", Processor: "p", Outcome: measure.HTTP4xx, Status: 400, Error: "BadRequest: too long",
-			Start: 1763066704000000000, End: 1763066704000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066704000000000, End: 1763066704000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "e2", Worker: "w", Processor: "p", Outcome: measure.HTTP429, Status: 429, Error: "busy",
-			Start: 1763066705000000000, End: 1763066705000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066705000000000, End: 1763066705000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "e3", Worker: "w", Processor: "p", Outcome: measure.HTTP5xx, Status: 503, Error: "ServiceUnavailable: ",
-			Start: 1763066706000000000, End: 1763066706000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066706000000000, End: 1763066706000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "e4", Worker: "w", Processor: "p", Outcome: measure.TimeoutTotal, Error: "TimeoutError: 600 s",
-			Start: 1763066707000000000, End: 1763066707000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066707000000000, End: 1763066707000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "e5", Worker: "w", Processor: "p", Outcome: measure.ConnectFailed, Error: "ClientConnectorError: refused",
-			Start: 1763066708000000000, End: 1763066708000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066708000000000, End: 1763066708000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "e6", Worker: "w", Processor: "p", Outcome: measure.BadStream, Error: "InvalidInferenceResultError: nothing",
-			Start: 1763066709000000000, End: 1763066709000600000, TTFT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
+			Start: 1763066709000000000, End: 1763066709000600000, TTFT: nan, TTFAT: nan, Latency: nan, ITL: nan, Second: nan, Lateness: nan,
 		},
 		{
 			ID: "units", Worker: "w", Processor: "p", Outcome: measure.OK,
 			Start: 1763066710000000000, End: 1763066712000000000, First: 1763066710500000000,
-			TTFT: 500, Latency: 2000, ITL: 0.25, Second: nan, Lateness: nan,
+			TTFT: 500, TTFAT: nan, Latency: 2000, ITL: 0.25, Second: nan, Lateness: nan,
 		},
 	}
 	if diff := cmp.Diff(want, run.Rows, cmpopts.EquateNaNs()); diff != "" {

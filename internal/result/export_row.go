@@ -42,7 +42,8 @@ func (l exportLine) row() (Row, error) {
 		}
 		return int(min(max(v.Value, 0), math.MaxInt32))
 	}
-	r.TTFT, r.Second, r.Latency, r.ITL, r.Lateness = number(m.TTFT), number(m.Second), number(m.Latency), number(m.ITL), number(m.Lateness)
+	r.TTFT, r.TTFAT, r.Second = number(m.TTFT), number(m.TTFAT), number(m.Second)
+	r.Latency, r.ITL, r.Lateness = number(m.Latency), number(m.ITL), number(m.Lateness)
 	r.Reads, r.Merged = tokens(m.Reads), tokens(m.Merged)
 	if m.ReadDelay != nil {
 		r.ReadDelay = number(m.ReadDelay)

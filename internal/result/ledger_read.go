@@ -27,6 +27,9 @@ func (x *exportReader) ledger(text []byte) error {
 		return jsonFault(err)
 	}
 	l := line.Ledger
+	if l.Version > measure.RecordsVersion {
+		return fmt.Errorf("ledger: version: want at most %d, got %d, of a newer replayd", measure.RecordsVersion, l.Version)
+	}
 	if l.Time < 0 || l.Time > lastInstant || l.Began < 0 || l.Began > lastInstant {
 		return fmt.Errorf("ledger: time_ns, began_ns: want Unix time in ns from 0 to %d, got %d and %d", int64(lastInstant), l.Time, l.Began)
 	}
@@ -192,7 +195,7 @@ func (r *Run) checkLedger(name string) {
 // equal reports whether two ledgers are known and equal.
 func equal(a, b *measure.Ledger) bool {
 	return a != nil && b != nil && a.Expected == b.Expected && a.InFlight == b.InFlight && a.Waiting == b.Waiting && a.Filtered == b.Filtered &&
-		a.Good == b.Good && a.Eligible == b.Eligible && maps.Equal(a.Outcomes, b.Outcomes) && maps.Equal(a.Dropped, b.Dropped)
+		a.Good == b.Good && a.Eligible == b.Eligible && a.Sessions.Equal(b.Sessions) && maps.Equal(a.Outcomes, b.Outcomes) && maps.Equal(a.Dropped, b.Dropped)
 }
 
 func positive(counts map[measure.Outcome]int64) map[measure.Outcome]int64 {

@@ -118,6 +118,7 @@ func TestLedgerFaults(t *testing.T) {
 		{`"expected":4`, `"expected":9000000000000000000`, "f:1: ledger: want counts of at most 1125899906842624"},
 		{`"began_ns":18`, `"began_ns":-18`, "f:1: ledger: time_ns, began_ns: want Unix time in ns"},
 		{`"good":4`, `"good":"4"`, "f:1: ledger.good: want an integer, got text"},
+		{`"time_ns"`, `"version":2,"time_ns"`, "f:1: ledger: version: want at most 1, got 2, of a newer replayd"},
 		{`{"ledger":{`, `{"ledger":[{`, "f: want a profile_export.jsonl or a file of records, got no line that is one: f:1: no JSON"},
 	} {
 		if _, err := ReadExport(strings.NewReader(strings.Replace(good, c.old, c.text, 1)), "f"); err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -36,6 +36,7 @@ func MergeShards(shards []Run) (Run, error) {
 		}
 		merged.ServerSeries = append(merged.ServerSeries, s.ServerSeries...)
 		merged.Cut = merged.Cut || s.Cut
+		merged.Sessions = append(merged.Sessions, s.Sessions...)
 		for _, r := range s.Rows {
 			key := string(r.Phase) + "\x00" + r.ID
 			if before, seen := from[key]; seen && r.ID != "" {

@@ -175,6 +175,7 @@ func (s Source) Read() ([]Run, error) {
 		runs[0].Name = path
 		if s.apart() { // each shard has settings of its own
 			runs[0].adoptServerSeries(beside(filepath.Dir(path)))
+			runs[0].readSessions(filepath.Dir(path))
 		}
 		shards = append(shards, runs[0])
 	}
@@ -202,6 +203,7 @@ func (s Source) named(runs []Run) []Run {
 		}
 		if len(runs) == 1 || read != nil && equal(read.Ledger, r.Ledger) {
 			r.adoptServerSeries(read)
+			r.readSessions(s.Dir)
 		}
 		if missing := missingShards(r.Told); missing != "" {
 			r.Partial = append(r.Partial, "a shard alone; not in these files: "+missing)

@@ -58,6 +58,7 @@ var Quantities = []Quantity{
 	{measure.InputLength, "Input Sequence Length", false},
 	{measure.OutputCount, "Output Token Count", true},
 	{measure.ReasoningCount, "Reasoning Token Count", true},
+	{measure.TTFAT, "Time to First Output Token", true}, // time to first answer token
 	{measure.TTFTFromDue, "Time to First Token From Due", true},
 	{measure.E2EFromDue, "Request Latency From Due", true},
 	{measure.Lateness, "Lateness", true}, // of every request that was sent, not only of ok ones

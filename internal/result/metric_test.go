@@ -14,7 +14,7 @@ import (
 func sent(start, latency float64) Row {
 	return Row{
 		Outcome: measure.OK, Start: begin.UnixNano() + int64(start*1e9), End: begin.UnixNano() + int64((start+latency)*1e9),
-		TTFT: 100, Latency: 1e3 * latency, ITL: 20, Second: 20, Lateness: 0, Input: 10, Output: 4, Reasoning: 1,
+		TTFT: 100, TTFAT: 120, Latency: 1e3 * latency, ITL: 20, Second: 20, Lateness: 0, Input: 10, Output: 4, Reasoning: 1,
 	}
 }
 
@@ -38,7 +38,7 @@ func TestSpans(t *testing.T) {
 		"request_count": 2, "error_request_count": 2, "cancelled_request_count": 1, "benchmark_duration": 8,
 		"request_throughput": 0.25, "output_token_throughput": 1, "output_token_throughput_per_gpu": 0.5, "total_token_throughput": 3.5,
 		"total_isl": 20, "total_osl": 8, "total_output_tokens": 6, "goodput": 0.125, "good_request_count": 1, "good_request_fraction": 0.25,
-		"time_to_first_token": 100, "time_to_second_token": 20, "request_latency": 5000, "inter_token_latency": 20,
+		"time_to_first_token": 100, "time_to_first_output_token": 120, "time_to_second_token": 20, "request_latency": 5000, "inter_token_latency": 20,
 		"output_token_throughput_per_user": 50, "output_sequence_length": 4, "input_sequence_length": 10, "output_token_count": 3,
 		"reasoning_token_count": 1, "lateness": 0,
 	}

@@ -34,6 +34,7 @@ type recordLine struct {
 
 	Lateness *int64 `json:"lateness_ns"`
 	TTFT     *int64 `json:"ttft_ns"`
+	TTFAT    *int64 `json:"ttfat_ns"`
 	Second   *int64 `json:"second_token_ns"`
 	E2E      *int64 `json:"e2e_ns"`
 	FromDue  *int64 `json:"e2e_from_due_ns"`
@@ -60,7 +61,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 		Worker: "lane_" + strconv.Itoa(l.Lane), Processor: "replayd",
 		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
-		TTFT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
+		TTFT: math.NaN(), TTFAT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
 		Merged: l.Merged,
 		Input:  cmp.Or(l.Input, l.Counted, l.Prompt),
 	}
@@ -81,7 +82,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	if l.FromDue != nil { // a duration of the monotonic clock; the distance of two instants is the wall clock's
 		r.Due = r.End - *l.FromDue
 	}
-	r.Second, r.TTFT = msOf(l.Second), msOf(l.TTFT)
+	r.Second, r.TTFT, r.TTFAT = msOf(l.Second), msOf(l.TTFT), msOf(l.TTFAT)
 	if l.TTFT != nil {
 		r.First = l.Write + *l.TTFT
 		usage := measure.Usage{Output: l.Output, Opening: l.Opening}

@@ -43,7 +43,7 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 		Worker: "lane_" + strconv.Itoa(r.Lane), Processor: processor,
 		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: r.Error,
 		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
-		TTFT: v[measure.TTFT], Second: v[measure.SecondToken], Latency: v[measure.E2E], ITL: v[measure.TPOT], Lateness: v[measure.Lateness],
+		TTFT: v[measure.TTFT], TTFAT: v[measure.TTFAT], Second: v[measure.SecondToken], Latency: v[measure.E2E], ITL: v[measure.TPOT], Lateness: v[measure.Lateness],
 		Reads: len(t.ReadDelays), Merged: t.MergedReads,
 		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
 	}

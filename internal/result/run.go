@@ -24,6 +24,7 @@ type Run struct {
 	Rows         []Row
 	Ledger       *measure.Ledger      // what became of all requests that fell due, without the warm-up; nil: not known
 	Told         []measure.LedgerLine // last ledger line of each workload in the records, summed up in Ledger; nil: none
+	Sessions     []measure.Session    // that have ended, in the order of their ends; nil: not known
 	Cache        *Cache               // prompt tokens in the server's prefix cache; nil: not known
 	ServerSeries []ServerSeries       // series of the server and the GPUs during the run
 	Cut          bool                 // the run was stopped before its end
@@ -59,8 +60,9 @@ type Settings struct {
 	GPUs        int           // 0: not known
 	Slice       time.Duration // 0: no slices
 	SLO         measure.SLO   // empty: every ok request is good
-	Percentiles []float64     // in addition to the usual ones, 0 to 100
-	Streamed    bool          // answers were streamed; otherwise there is no first token and no gap
+	Session     measure.SessionSLO
+	Percentiles []float64 // in addition to the usual ones, 0 to 100
+	Streamed    bool      // answers were streamed; otherwise there is no first token and no gap
 }
 
 // A Row is one finished request. Instants are Unix nanoseconds, 0 if they did not happen. Times are milliseconds, NaN
@@ -81,6 +83,7 @@ type Row struct {
 	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took it; End: last content, else the end of the request
 
 	TTFT, Latency, ITL float64   // of ok requests; ITL is AIPerf's: (latency − TTFT) / (output − 1), one value per request
+	TTFAT              float64   // time_to_first_output_token: first content chunk that is not reasoning − write
 	Second             float64   // time_to_second_token: second content chunk − first
 	ReadDelay          float64   // mean over Reads of: time of the read − the kernel's receive time; 0 without Reads
 	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
@@ -99,7 +102,7 @@ func (r Row) Values() measure.Values {
 	if r.Outcome != measure.OK {
 		return v
 	}
-	v[measure.TTFT], v[measure.SecondToken], v[measure.E2E] = r.TTFT, r.Second, r.Latency
+	v[measure.TTFT], v[measure.TTFAT], v[measure.SecondToken], v[measure.E2E] = r.TTFT, r.TTFAT, r.Second, r.Latency
 	if !math.IsNaN(r.TTFT) { // an answer that is not streamed has no first token
 		v[measure.TTFTFromDue] = r.fromDue(r.First)
 	}

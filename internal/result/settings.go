@@ -34,6 +34,7 @@ type Config struct {
 	// replayd's own fields.
 	GPUs        int       `json:"gpus,omitempty"`
 	Percentiles []float64 `json:"percentiles,omitempty"`
+	Makespan    float64   `json:"session_makespan,omitempty"` // seconds; the bound of good sessions
 }
 
 // ConfigOf returns settings in AIPerf's form.
@@ -51,6 +52,7 @@ func ConfigOf(s Settings) Config {
 			c.Input.Goodput[b.Quantity.Tag()] = b.Limit
 		}
 	}
+	c.Makespan = s.Session.Makespan.Seconds()
 	c.Command, c.GPUs, c.Percentiles = s.Command, s.GPUs, s.Percentiles
 	return c
 }
@@ -87,6 +89,9 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	}
 	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
 		s.Slice = time.Duration(*d * float64(time.Second))
+	}
+	if m := c.Makespan; m > 0 && m < math.MaxInt32 {
+		s.Session.Makespan = time.Duration(m * float64(time.Second))
 	}
 	run := Run{Cut: file.Cut, Cache: file.Cache}
 	if c := run.Cache; c != nil && (c.Cached < 0 || c.Cached > c.Prompt || c.Explained != nil && *c.Explained < 0) {

@@ -12,11 +12,13 @@ import (
 // A Summary collects the latencies of a run. The run's ledger has the number of requests and their outcomes. Methods
 // may be called concurrently. Memory is bounded to some 20 MiB, however many requests the Summary sees.
 type Summary struct {
-	slo measure.SLO
+	slo      measure.SLO
+	sessions measure.SessionSLO
 
 	mu        sync.Mutex
 	samples   [measure.NumQuantities]stats.Sample // of tabled: lateness of all sent requests, the others of ok requests
 	itl       stats.Sample                        // of ok requests
+	makespans stats.Sample                        // of ok sessions
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
 	merged    int64                               // reads that held several chunks, with or without a kernel timestamp
 	worst     measure.Values                      // worst value of each bounded quantity
@@ -27,7 +29,9 @@ type Summary struct {
 }
 
 // NewSummary returns an empty summary. It tracks the worst value of each quantity that slo bounds.
-func NewSummary(slo measure.SLO) *Summary { return &Summary{slo: slo, worst: measure.NoValues()} }
+func NewSummary(slo measure.SLO, sessions measure.SessionSLO) *Summary {
+	return &Summary{slo: slo, sessions: sessions, worst: measure.NoValues()}
+}
 
 // Observe adds a finished request, unless it belongs to the warm-up. It keeps nothing of r.
 func (s *Summary) Observe(r *measure.Request) {
@@ -65,6 +69,16 @@ func (s *Summary) Observe(r *measure.Request) {
 	for gap := range r.ITL() {
 		s.itl.Add(gap)
 	}
+}
+
+// Session adds a session that has ended. The ledger counts sessions.
+func (s *Summary) Session(of *measure.Session) {
+	if of.Outcome != measure.SessionOK {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.makespans.Add(of.Makespan())
 }
 
 // span returns the time from the first due instant to the end of the last request. The caller holds the lock.

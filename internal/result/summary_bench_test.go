@@ -3,11 +3,12 @@ package result
 import (
 	"testing"
 
+	"replayd/internal/measure"
 	"replayd/internal/measure/measuretest"
 )
 
 func BenchmarkSummaryObserve(b *testing.B) {
-	s := NewSummary(measuretest.SLO)
+	s := NewSummary(measuretest.SLO, measure.SessionSLO{})
 	r := measuretest.Long()
 	b.ReportAllocs()
 	for b.Loop() {

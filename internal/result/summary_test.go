@@ -25,7 +25,7 @@ type ran struct {
 }
 
 func newRan(slo measure.SLO) ran {
-	return ran{NewSummary(slo), metrics.NewMeter(prometheus.NewRegistry()).Workload(metrics.Labels{Workload: "conversation", Target: "vllm", Model: "qwen"}, metrics.WorkloadOptions{SLO: slo})}
+	return ran{NewSummary(slo, measure.SessionSLO{}), metrics.NewMeter(prometheus.NewRegistry()).Workload(metrics.Labels{Workload: "conversation", Target: "vllm", Model: "qwen"}, metrics.WorkloadOptions{SLO: slo})}
 }
 
 // ends makes a request fall due, go out and end.
@@ -141,10 +141,10 @@ func TestMisses(t *testing.T) {
 func TestMissedByALittle(t *testing.T) {
 	l := measure.Ledger{Expected: 400_000, Good: 399_999, Outcomes: map[measure.Outcome]int64{measure.OK: 399_999, measure.Empty: 1}}
 	const want = "error: 1 of 400000 (0.00025 %) did not end ok: 1 empty; attainment 0.9999, want at least 1"
-	if got := NewSummary(nil).Missed(l, 1); got != want {
+	if got := NewSummary(nil, measure.SessionSLO{}).Missed(l, 1); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if got := NewSummary(nil).Missed(measure.Ledger{}, 1); got != "attainment no data, want at least 1" {
+	if got := NewSummary(nil, measure.SessionSLO{}).Missed(measure.Ledger{}, 1); got != "attainment no data, want at least 1" {
 		t.Errorf("of nothing: %s", got)
 	}
 }
@@ -255,7 +255,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 }
 
 func TestTableWriteError(t *testing.T) {
-	if err := NewSummary(measure.SLO{}).WriteTable(&fullDisk{room: 10}, measure.Ledger{}, 0); !errors.Is(err, errFull) {
+	if err := NewSummary(measure.SLO{}, measure.SessionSLO{}).WriteTable(&fullDisk{room: 10}, measure.Ledger{}, 0); !errors.Is(err, errFull) {
 		t.Errorf("error %v, want %v", err, errFull)
 	}
 }

@@ -23,7 +23,7 @@ var tablePercentiles = []float64{25, 50, 75, 90, 99}
 var tabled = []struct {
 	measure.Quantity
 	name string
-}{{measure.TTFT, "TTFT"}, {measure.TTFTFromDue, "TTFT from due"}, {measure.TPOT, "TPOT"}, {measure.E2E, "e2e"}, {measure.E2EFromDue, "e2e from due"}, {measure.Lateness, "lateness"}}
+}{{measure.TTFT, "TTFT"}, {measure.TTFAT, "TTFAT"}, {measure.TTFTFromDue, "TTFT from due"}, {measure.TPOT, "TPOT"}, {measure.E2E, "e2e"}, {measure.E2EFromDue, "e2e from due"}, {measure.Lateness, "lateness"}}
 
 // WriteTable prints the run that the ledger is of: the latencies in milliseconds, counts, and rates. Extra percentiles, 0 to 100, are
 // columns among the others. A width above 0 is the terminal's: columns that do not fit are left out, the extra ones never, and longer
@@ -81,6 +81,7 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 			out.Line(fmt.Sprintf("%s %v", beyond(m.bound), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
 		}
 	}
+	s.writeSessions(out, l.Sessions)
 	_, err := io.WriteString(w, out.String())
 	return err
 }

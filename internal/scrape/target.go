@@ -185,6 +185,18 @@ func (t *Target) Run(ctx context.Context) error {
 	}
 }
 
+// Restarts returns the number of restarts of the engines behind the target, as their pages tell.
+func (t *Target) Restarts() (n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.endpoints {
+		if e.engine != nil {
+			n += e.engine.restarts.Load()
+		}
+	}
+	return n
+}
+
 // A Load is the load of the engines behind a target. A figure that their pages do not have is NaN.
 type Load struct {
 	Waiting      float64 // requests in the queues of all engines

@@ -24,6 +24,15 @@ func columns(f *os.File) int {
 	return int(size.Col)
 }
 
+// rows returns the height of a terminal, or 24 if the terminal does not know its height.
+func rows(f *os.File) int {
+	size, err := windowSize(f)
+	if err != nil || size.Row == 0 {
+		return 24
+	}
+	return int(size.Row)
+}
+
 // windowSize asks the terminal for its size. File.Fd would make the file blocking, also for other processes that share it.
 func windowSize(f *os.File) (size *unix.Winsize, err error) {
 	c, err := f.SyscallConn()

@@ -12,8 +12,9 @@ import (
 // A Screen is an output that may be a terminal. On a terminal it keeps lines at the bottom and redraws them, while
 // written text, such as a log, scrolls by above. It uses no colors. It is safe for concurrent use.
 type Screen struct {
-	out   io.Writer
-	width func() int // nil: it cannot draw
+	out    io.Writer
+	width  func() int // nil: it cannot draw
+	height func() int // nil: no limit
 
 	mu    sync.Mutex
 	drawn []string
@@ -24,7 +25,7 @@ type Screen struct {
 func NewScreen(f *os.File, out io.Writer, term string) *Screen {
 	s := &Screen{out: out}
 	if term != "dumb" && isTerminal(f) {
-		s.width = func() int { return columns(f) }
+		s.width, s.height = func() int { return columns(f) }, func() int { return rows(f) }
 	}
 	return s
 }
@@ -76,6 +77,9 @@ func (s *Screen) Draw(lines ...string) {
 	defer s.mu.Unlock()
 	if s.width == nil || len(lines)+len(s.drawn) == 0 {
 		return
+	}
+	if s.height != nil { // the cursor cannot return to a line that has scrolled out
+		lines = lines[:min(len(lines), s.height())]
 	}
 	old := ""
 	if len(lines) < len(s.drawn) {

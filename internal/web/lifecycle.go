@@ -34,6 +34,9 @@ func (s *Server) lifecycle(mux *http.ServeMux) {
 		handle("/-/pause", func(w http.ResponseWriter, r *http.Request) { s.pause(w, r, true) })
 		handle("/-/resume", func(w http.ResponseWriter, r *http.Request) { s.pause(w, r, false) })
 	}
+	if s.options.RestartComparison != nil {
+		handle("/-/comparisons/{name}/restart", s.restartComparison)
+	}
 }
 
 // atAddress rejects requests of browsers that use a host name. With DNS rebinding, a foreign name resolves to this
@@ -69,13 +72,8 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request, paused bool) {
 		say(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	err = s.options.Pause(r.Context(), name, paused)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		say(w, http.StatusServiceUnavailable, err.Error())
-		return
-	case err != nil:
-		say(w, http.StatusNotFound, err.Error())
+	if err := s.options.Pause(r.Context(), name, paused); err != nil {
+		sayUnchanged(w, err)
 		return
 	}
 	subject := "All workloads are"
@@ -83,6 +81,25 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request, paused bool) {
 		subject = fmt.Sprintf("Workload %q is", name)
 	}
 	say(w, http.StatusOK, subject+map[bool]string{true: " paused.", false: " resumed."}[paused])
+}
+
+// restartComparison begins a new epoch of a comparison.
+func (s *Server) restartComparison(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if err := s.options.RestartComparison(r.Context(), name); err != nil {
+		sayUnchanged(w, err)
+		return
+	}
+	say(w, http.StatusOK, fmt.Sprintf("Comparison %q begins anew.", name))
+}
+
+// sayUnchanged answers that a change was not made: in time, or because the name is unknown.
+func sayUnchanged(w http.ResponseWriter, err error) {
+	status := http.StatusNotFound
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		status = http.StatusServiceUnavailable
+	}
+	say(w, status, err.Error())
 }
 
 // workload returns the workload that a request names in its query or form, "" for none. Any other parameter is

@@ -33,8 +33,12 @@ func (s *Server) mux() (http.Handler, error) {
 		say(w, http.StatusOK, "replayd is ready.")
 	})))
 	s.lifecycle(mux)
+	mux.Handle("GET /runbook", s.printed(s.runbook()))
 	if s.options.Config != nil {
 		mux.Handle("GET /config", s.printed(http.HandlerFunc(s.config)))
+	}
+	if s.options.Comparisons != nil {
+		mux.Handle("GET /-/comparisons", s.printed(http.HandlerFunc(s.comparisons)))
 	}
 	if s.options.Live != nil {
 		mux.Handle("/live", s.options.Live)
@@ -61,7 +65,11 @@ func (s *Server) landing() web.LandingConfig {
 	if s.options.Config != nil {
 		links = append(links, web.LandingLinks{Address: "config", Text: "Config", Description: "the running configuration, without its secrets"})
 	}
+	if s.options.Comparisons != nil {
+		links = append(links, web.LandingLinks{Address: "-/comparisons", Text: "Comparisons", Description: "the state of all comparisons, as JSON"})
+	}
 	links = append(links,
+		web.LandingLinks{Address: "runbook", Text: "Runbook", Description: "what each alert means, and what to do"},
 		web.LandingLinks{Address: "-/ready", Text: "Ready", Description: "200 once replayd is up; never depends on a target"},
 		web.LandingLinks{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers"},
 	)
@@ -101,6 +109,16 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", plain)
+	_, _ = w.Write(text)
+}
+
+func (s *Server) comparisons(w http.ResponseWriter, _ *http.Request) {
+	text, err := s.options.Comparisons()
+	if err != nil {
+		say(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
 }
 

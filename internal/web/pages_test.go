@@ -18,6 +18,7 @@ var links = regexp.MustCompile(`<a href="([^"]*)"[^>]*>([^<]*)</a>(: [^<]*)?`)
 func TestLanding(t *testing.T) {
 	always := []string{
 		"/metrics|Metrics|: what Prometheus scrapes",
+		"/runbook|Runbook|: what each alert means, and what to do",
 		"/-/ready|Ready|: 200 once replayd is up; never depends on a target",
 		"/-/healthy|Healthy|: 200 while the process answers",
 	}
@@ -31,7 +32,7 @@ func TestLanding(t *testing.T) {
 	}{
 		"little": {Options{}, always},
 		"all": {Options{Live: page, Config: text, Profiling: true}, []string{
-			live, always[0], config, always[1], always[2],
+			live, always[0], config, always[1], always[2], always[3],
 			"/debug/pprof/heap|heap usage (memory)|", "/debug/pprof/profile?seconds=60|CPU usage (60 second profile)|",
 			"https://pprof.me|pprof.me|",
 		}},

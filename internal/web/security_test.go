@@ -101,7 +101,7 @@ func TestReboundNamesArePowerless(t *testing.T) {
 func TestPagesHaveSecurityHeaders(t *testing.T) {
 	s := serve(t, Options{Profiling: true, Config: func() ([]byte, error) { return []byte("drain: 30s\n"), nil }})
 	s.Ready()
-	for _, path := range []string{"/", "/metrics", "/config", "/-/ready", "/debug/pprof/", "/nowhere"} {
+	for _, path := range []string{"/", "/metrics", "/config", "/runbook", "/-/ready", "/debug/pprof/", "/nowhere"} {
 		got := ask(t, "GET", s.URL()+path, "")
 		for key, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": policy,

@@ -1,5 +1,5 @@
 // Package web is replayd's HTTP server: /metrics, health and readiness, reload and pause, the running configuration,
-// profiles, the landing page and an optional live page. TLS and passwords are exporter-toolkit's.
+// profiles, the landing page, the runbook and an optional live page. TLS and passwords are exporter-toolkit's.
 package web
 
 import (
@@ -24,7 +24,7 @@ type Options struct {
 	Version    string
 	Log        *slog.Logger
 
-	// Lifecycle enables POST and PUT of /-/reload, /-/pause and /-/resume; otherwise they answer 403.
+	// Lifecycle enables POST and PUT of /-/reload, /-/pause, /-/resume and /-/comparisons/NAME/restart; otherwise they answer 403.
 	Lifecycle bool
 	// Reload reads the configuration again. It may take minutes, and two calls may run at once. Its error is the body
 	// of the response. nil: no /-/reload.
@@ -32,6 +32,10 @@ type Options struct {
 	// Pause pauses or resumes a workload; "" stands for all. It returns an error if no workload has that name, or the
 	// context's error if it took too long. nil: no /-/pause and /-/resume.
 	Pause func(ctx context.Context, workload string, paused bool) error
+	// Comparisons returns the state of all comparisons as JSON. nil: no /-/comparisons.
+	Comparisons func() ([]byte, error)
+	// RestartComparison makes a comparison forget its evidence. It returns an error if none has that name. nil: no restart.
+	RestartComparison func(ctx context.Context, name string) error
 	// Profiling serves Go's profiles under /debug/pprof/.
 	Profiling bool
 	// Config returns the running configuration as YAML without its secrets. nil: no /config.

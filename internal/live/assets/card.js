@@ -2,7 +2,7 @@
 import { Curve, band, rates } from './pictures.js'
 import { clock, count, latency, long, meaning, percent, short, time } from './words.js'
 
-const copy = id => document.getElementById(id).content.firstElementChild.cloneNode(true)
+export const copy = id => document.getElementById(id).content.firstElementChild.cloneNode(true)
 
 export const put = (el, text) => { if (el.textContent !== text) el.textContent = text }
 
@@ -19,7 +19,7 @@ export function list(parent, items, born, fill) {
   items.forEach((item, i) => fill(parent.children[i] ?? parent.appendChild(born()), item))
 }
 
-const cells = n => () => {
+export const cells = n => () => {
   const tr = make('tr')
   tr.append(Object.assign(make('th'), { scope: 'row' }), ...Array.from({ length: n }, () => make('td', null, 'n')))
   return tr

@@ -1,5 +1,5 @@
 // The page: it listens to replayd, keeps the summary and the cards, and says how old what it shows is.
-import { Card, list, make, put } from './card.js'
+import { Card, cells, copy, list, make, put } from './card.js'
 import { latency, long, percent, short, time } from './words.js'
 
 const $ = id => document.getElementById(id)
@@ -43,11 +43,17 @@ function news(data) {
   show(data)
 }
 
-function show({ verdict }) {
+function show({ verdict, comparisons }) {
   const top = $('verdict').firstChild
   put(top, verdict.text)
   top.dataset.level = verdict.level
   document.title = `${{ bad: '✕ ', warn: '▲ ' }[verdict.level] ?? ''}${verdict.text} · replayd`
+  list($('comparisons'), comparisons, () => copy('versus'), ({ children: [name, text, table] }, c) => {
+    put(name, c.name)
+    name.dataset.level = c.level
+    put(text, c.text)
+    list(table.tBodies[0], c.rows, cells(3), (tr, row) => row.forEach((v, i) => put(tr.cells[i], v)))
+  })
   for (const card of order) card.fill()
   summary()
   $('notes').hidden = !notes.length

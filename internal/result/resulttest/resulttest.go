@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"replayd/internal/measure"
+	"replayd/internal/measure/measuretest"
 	"replayd/internal/result"
 )
 
@@ -25,6 +26,7 @@ var Begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 var Settings = result.Settings{
 	Command: "replayd run trace.jsonl", Model: "qwen3-0.6b", Endpoint: "chat", Concurrency: 8, GPUs: 2, Slice: 10 * time.Second,
 	SLO:         measure.SLO{{Quantity: measure.TTFT, Limit: 300}, {Quantity: measure.TPOT, Limit: 9.5}, {Quantity: measure.PerUser, Limit: 95}},
+	Session:     measure.SessionSLO{Makespan: 10 * time.Minute},
 	Percentiles: []float64{75, 99.9}, Streamed: true,
 }
 
@@ -47,6 +49,16 @@ func Collected(t *testing.T) (result.Run, []byte) {
 		Expected: 121, Good: 26, Eligible: 115, Filtered: 2,
 		Outcomes: map[measure.Outcome]int64{measure.OK: 105, measure.HTTP4xx: 7, measure.HTTP429: 1, measure.ConnectFailed: 1, measure.Cancelled: 6},
 		Dropped:  map[measure.DropReason]int64{measure.Overload: 1},
+		Sessions: measure.Sessions{
+			Begun: 6, InProgress: 1, Good: 2, Requests: 35, Prompt: 4000, Cached: 2400,
+			Outcomes: map[measure.SessionOutcome]int64{measure.SessionOK: 3, measure.SessionNotOK: 1, measure.SessionCut: 1},
+		},
+	}
+	run.Sessions = measuretest.Sessions()
+	for _, s := range run.Sessions {
+		if s.Outcome == measure.SessionOK {
+			run.Ledger.Sessions.Time = run.Ledger.Sessions.Time.Add(s.Time)
+		}
 	}
 	return run, file
 }

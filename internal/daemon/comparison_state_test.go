@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"replayd/internal/config"
+	"replayd/internal/metrics"
+)
+
+// The evidence outlives replayd, unless something that it depends on has changed, or its file is damaged.
+func TestComparisonState(t *testing.T) {
+	var kept []byte
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state")
+	life := func(t *testing.T, change func(w *world, c *config.Config)) (first, last metrics.Compared, log string) {
+		synctest.Test(t, func(t *testing.T) {
+			w, _, conf := twoServers(t, 1)
+			w.dir = dir
+			conf.Workloads[0].Trace.Path = w.put(paced(20, 100))
+			conf.State.Path = path
+			change(w, &conf)
+			w.start(conf, true)
+			first = w.compared()
+			pass(61 * time.Second)
+			last = w.compared()
+			w.end()
+			log = w.log.String()
+		})
+		return first, last, log
+	}
+	same := func(*world, *config.Config) {}
+	_, before, log := life(t, same)
+	if !strings.Contains(log, "there is no state file yet") {
+		t.Errorf("the log is %s", log)
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last, _ := life(t, same)
+	if p := first.Judgement.Pairs; !first.Epoch.Equal(before.Epoch) || p.Judged < before.Judgement.Pairs.Judged-30 || first.Judgement.Verdict != before.Judgement.Verdict {
+		t.Errorf("it goes on with %+v %s of %v, want %+v %s of %v", p, first.Judgement.Verdict, first.Epoch, before.Judgement.Pairs, before.Judgement.Verdict, before.Epoch)
+	}
+	if last.Judgement.Pairs.Judged < first.Judgement.Pairs.Judged+500 {
+		t.Errorf("%d pairs, then %d", first.Judgement.Pairs.Judged, last.Judgement.Pairs.Judged)
+	}
+	for want, change := range map[string]func(w *world, c *config.Config){
+		"of other options, targets or rows": func(w *world, c *config.Config) { c.Workloads[0].Trace.Path = w.put(paced(21, 90)) },
+		"serves another model":              func(w *world, _ *config.Config) { w.lists("other") },
+		"the comparison goes on":            func(_ *world, c *config.Config) { c.Drain++ },
+		"version: want 1, got 2":            func(*world, *config.Config) { overwrite(t, path, []byte(`{"version":2}`)) },
+		"want at most 100 bytes":            func(_ *world, c *config.Config) { c.State.MaxBytes = 100 },
+		"the state file cannot be used":     func(*world, *config.Config) { overwrite(t, path, kept[:len(kept)/2]) },
+		"the kept evidence is damaged": func(*world, *config.Config) {
+			overwrite(t, path, []byte(strings.Replace(string(kept), `"judged":`, `"judged":-`, 1)))
+		},
+		"want a regular file": func(_ *world, c *config.Config) {
+			c.State.Path = dir
+		},
+	} {
+		overwrite(t, path, kept)
+		first, last, log := life(t, change)
+		if goesOn := first.Judgement.Pairs.Judged > 0; goesOn != (want == "the comparison goes on" || want == "serves another model") {
+			t.Errorf("%s: it goes on: %t", want, goesOn)
+		}
+		if !strings.Contains(log, want) {
+			t.Errorf("want %q in the log, got %s", want, log)
+		}
+		if want == "serves another model" && last.Epoch.Equal(before.Epoch) {
+			t.Error("the evidence of another model was kept")
+		}
+	}
+}
+
+func overwrite(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+
+	"replayd/internal/chart"
+	"replayd/internal/measure"
+	"replayd/internal/number"
+	"replayd/internal/result"
+	"replayd/internal/stats"
+)
+
+// sessions shows how sessions ended, how long the ok ones took and in which parts.
+func (l lookedAt) sessions() Section {
+	if l.Ledger == nil || l.Ledger.Sessions.IsZero() || l.Picked {
+		return Section{}
+	}
+	of, d := l.Ledger.Sessions, l.of("session_makespan")
+	s := Section{Short: "Sessions", Title: "Sessions: " + result.SessionsText(of), Text: []string{"Sessions that have begun: " + result.SessionsText(of) + "."}}
+	if d.N() > 0 {
+		s.Title = fmt.Sprintf("Sessions: half end within %s, one in ten takes longer than %s", number.Value(d.Percentile(50), "s"), number.Value(d.Percentile(90), "s"))
+		s.Plots = append(s.Plots, l.makespans(d))
+	}
+	within := ""
+	if m := l.Settings.Session.Makespan; m > 0 {
+		within = " within " + m.String()
+	}
+	if of.Eligible() > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("%s of %s eligible sessions (%s) ended ok%s.", number.Whole(of.Good), number.Whole(of.Eligible()), number.Percent(of.Good, of.Eligible()), within))
+	}
+	if of.Prompt > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("The server had cached %s of the prompt tokens of ok sessions.", number.Percent(of.Cached, of.Prompt)))
+	}
+	if n := of.Outcomes[measure.SessionOK]; n > 0 {
+		s.Tables = append(s.Tables, partTable(of.Time, n))
+	}
+	return s
+}
+
+// makespans plots how many of the ok sessions ended within a time.
+func (l lookedAt) makespans(d stats.Distribution) chart.Plot {
+	x := chart.Axis{Label: "makespan of a session", Unit: "s", Log: chart.Wide(d)}
+	plot := chart.ECDF(fmt.Sprintf("Sessions: 9 of 10 within %s", number.Value(d.Percentile(90), "s")), x, chart.Series{Y: d.Values})
+	if bound := l.Settings.Session.Makespan.Seconds(); bound > 0 {
+		plot.Title = fmt.Sprintf("Sessions: within %s for %s %% of the ok ones", number.Value(bound, "s"), number.Digits(100*d.UpTo(bound), 3))
+		plot.Marks = []chart.Mark{{Name: "bound", At: bound, X: true}}
+	}
+	return plot
+}
+
+// partTable shows the time of n ok sessions by part.
+func partTable(spent measure.SessionTime, n int64) chart.Table {
+	t := chart.Table{
+		Title:   "Time of ok sessions along their critical path",
+		Columns: []chart.Column{{Text: true}, {Name: "mean (s)"}, {Name: "share (%)"}},
+	}
+	row := func(name string, seconds float64) {
+		t.Rows = append(t.Rows, []string{name, number.Cell(seconds / float64(n)), number.Digits(100*seconds/max(spent.Sum().Seconds(), 1e-9), 3)})
+	}
+	for p, name := range [measure.NumSessionParts]string{
+		"tools: waits between requests", "lateness: due to write, lanes included", "TTFT: write to first content", "decode: first content to end",
+	} {
+		row(name, spent[p].Seconds())
+	}
+	row("makespan", spent.Sum().Seconds())
+	return t
+}
